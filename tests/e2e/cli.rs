@@ -97,6 +97,7 @@ const COMMANDS: &[&str] = &[
     "trace",
     "trust",
     "usage",
+    "web",
 ];
 
 fn help(words: &str) -> String {

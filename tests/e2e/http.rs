@@ -207,7 +207,7 @@ async fn http_refuses_foreign_requests_to_the_real_daemon() {
 }
 
 /// The listening TCP sockets of a process, as their local addresses in proc(5).
-fn listening(pid: u32) -> Vec<String> {
+pub(crate) fn listening(pid: u32) -> Vec<String> {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
     let links = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
     let sockets: BTreeSet<String> = links

@@ -49,3 +49,4 @@ mod terminal;
 mod trust;
 mod unbroken;
 mod unread;
+mod web;

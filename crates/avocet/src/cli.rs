@@ -30,6 +30,7 @@ use crate::commands::tasks::TasksCommand;
 use crate::commands::trace::TraceArgs;
 use crate::commands::trust::TrustArgs;
 use crate::commands::usage::UsageArgs;
+use crate::commands::web::WebArgs;
 use crate::context::Global;
 use crate::exit;
 
@@ -136,6 +137,8 @@ pub(crate) enum Command {
     Trust(TrustArgs),
     /// Show what models cost.
     Usage(UsageArgs),
+    /// Open the web console in a browser, or sign out all browsers; needs a running daemon.
+    Web(WebArgs),
 }
 
 impl Default for Command {

@@ -9,18 +9,24 @@ use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{AccountName, Attach, ChannelName, Clock};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
+use avocet_web::UploadStore;
 
 use crate::clients::operators;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::places::Configuration;
 use crate::registry;
 use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
+
+/// The directory in the data directory for uploads of the web console.
+const UPLOADS: &str = "web/uploads";
 
 /// The connections to the outside: the bus, and the channels with their outbox.
 pub(crate) struct Connections {
     pub(crate) channels: Arc<Channels>,
     /// The accounts that clients attach to.
     pub(crate) attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
+    /// The files that people upload in the web console.
+    pub(crate) uploads: Arc<UploadStore>,
     pub(crate) workspaces: Arc<AgentWorkspaces>,
     pub(crate) deliverer: Deliverer,
     pub(crate) bus: Arc<Bus>,
@@ -36,8 +42,12 @@ impl Connections {
         group: &Group,
     ) -> Result<(Self, Wakes), Failure> {
         let Configuration { document, settings, .. } = configuration;
-        let registry::Channels { channels: configured, admission } =
+        let registry::Channels { channels: mut configured, admission } =
             registry::channels(document, settings, clock)?;
+        let uploads = Arc::new(uploads(configuration, clock));
+        // The later one of two channels for an account serves it.
+        let web = registry::web(Some(uploads.clone()));
+        configured.push(web.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?);
         let mut operators = operators(settings);
         let http = registry::http(document, settings)?;
         operators.extend(http.iter().flat_map(HttpPlan::operators).cloned());
@@ -75,8 +85,13 @@ impl Connections {
                     `avocet pair approve CODE --owner`"
             );
         }
-        Ok((Self { channels, attach, workspaces, deliverer, bus }, wakes))
+        Ok((Self { channels, attach, uploads, workspaces, deliverer, bus }, wakes))
     }
+}
+
+fn uploads(configuration: &Configuration, clock: &Arc<dyn Clock>) -> UploadStore {
+    let limit = configuration.settings.attachments.max_megabytes.saturating_mul(1024 * 1024);
+    UploadStore::new(configuration.data_dir.join(UPLOADS), limit, clock.clone())
 }
 
 /// Returns the accounts that clients attach to.

@@ -8,7 +8,7 @@ use avocet_agent::AgentLogs;
 use avocet_bus::Bus;
 use avocet_config::Durability;
 use avocet_gateway::{Gateway, GatewayParts};
-use avocet_http::{HttpListener, HttpServer};
+use avocet_http::{Console, ConsoleParts, HttpListener, HttpServer};
 use avocet_outbox::Deliverer;
 use avocet_protocol::{Clock, StoreError};
 use avocet_session::{
@@ -40,6 +40,9 @@ use crate::{redaction, registry, retention, roots};
 
 /// The time for the last answers to be delivered when the daemon stops.
 const DELIVERING: Duration = Duration::from_secs(5);
+
+/// The file in the data directory with the key of the web console's tokens.
+const WEB_KEY: &str = "web.key";
 
 /// A running daemon.
 pub(crate) struct RunningDaemon {
@@ -150,7 +153,7 @@ impl RunningDaemon {
             Timers::start(configuration, &connections, &store, &models, &clock, &intake).await?;
         let ask_json =
             Arc::new(JsonAnswers::new(configuration, models.clone(), store.clone(), &clock));
-        let Connections { channels, attach, deliverer, bus, .. } = connections;
+        let Connections { channels, attach, uploads, deliverer, bus, .. } = connections;
         let examiner = Examiner {
             configuration: configuration.clone(),
             channels,
@@ -170,6 +173,11 @@ impl RunningDaemon {
             audit: audit.clone(),
             copies,
         };
+        let console = Console::new(ConsoleParts {
+            key_file: configuration.data_dir.join(WEB_KEY),
+            assets: avocet_web::assets(),
+            clock: clock.clone(),
+        });
         let parts = GatewayParts {
             publish: bus.clone(),
             access: bus.clone(),
@@ -190,12 +198,16 @@ impl RunningDaemon {
             dead_letters: Arc::new(sessions.dead_letters()),
             deletion: store.clone(),
             schedules: Arc::new(schedules),
+            web: console.port(),
+            uploads,
             redactor: redaction::redactor(),
             attach,
         };
         if let Some(listener) = http {
-            HttpServer::start(listener, parts.clone(), &group.child("http"), intake.token())?;
+            let group = group.child("http");
+            HttpServer::start(listener, parts.clone(), &console, &group, intake.token())?;
         }
+        console.serve_on_demand(parts.clone(), &group, intake.token());
         let gateway = Gateway::open(&socket_place(configuration)?, clients, parts, &group)?;
         group.spawn("sandbox", async move { shells.confirm().await });
         Ok(Self { store, bus, sessions, deliverer, gateway, audit, intake, group, clock })

@@ -86,3 +86,61 @@ pub(crate) fn given(path: &Path) -> Result<PathBuf, Failure> {
 pub(crate) fn wants_colour() -> bool {
     environment("NO_COLOR").is_none() && environment("TERM").is_none_or(|term| term != "dumb")
 }
+
+/// The place where a browser would open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Desktop {
+    /// On this machine, by this program.
+    Here {
+        /// A program that takes an address.
+        browser: String,
+    },
+    /// The person is on another machine.
+    Remote,
+    /// This machine has no display.
+    None,
+}
+
+/// Finds out where a browser would open.
+pub(crate) fn desktop() -> Desktop {
+    desktop_of(environment)
+}
+
+fn desktop_of(environment: impl Fn(&str) -> Option<String>) -> Desktop {
+    let has = |names: &[&str]| names.iter().any(|name| environment(name).is_some());
+    if has(&["SSH_CONNECTION", "SSH_TTY"]) {
+        return Desktop::Remote;
+    }
+    if !has(&["DISPLAY", "WAYLAND_DISPLAY"]) {
+        return Desktop::None;
+    }
+    // The variable may be a list.
+    let browser = environment("BROWSER").and_then(|list| list.split(':').next().map(str::to_owned));
+    let browser = browser.filter(|one| !one.is_empty());
+    Desktop::Here { browser: browser.unwrap_or_else(|| "xdg-open".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn desktop_of_an_environment() {
+        let here = |browser: &str| Desktop::Here { browser: browser.to_owned() };
+        let table: [(&[(&str, &str)], Desktop); 6] = [
+            (&[], Desktop::None),
+            (&[("BROWSER", "firefox")], Desktop::None),
+            (&[("DISPLAY", ":0")], here("xdg-open")),
+            (&[("WAYLAND_DISPLAY", "wayland-0"), ("BROWSER", "a:b")], here("a")),
+            (&[("DISPLAY", ":0"), ("SSH_TTY", "/dev/pts/1")], Desktop::Remote),
+            (&[("SSH_CONNECTION", "::1 1 ::1 22")], Desktop::Remote),
+        ];
+        for (variables, expected) in table {
+            let find = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(desktop_of(find), expected, "{variables:?}");
+        }
+    }
+}

@@ -180,6 +180,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Top => commands::top::run(context).await,
         Command::Trust(trust) => commands::trust::run(context, &trust).await,
         Command::Usage(usage) => commands::usage::run(context, usage).await,
+        Command::Web(web) => commands::web::run(context, web).await,
     }
 }
 

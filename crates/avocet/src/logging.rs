@@ -33,7 +33,7 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("warning", "warn"),
 ];
 /// The targets of the program that can have a level. A test compares them with the crates.
-const PARTS: [&str; 24] = [
+const PARTS: [&str; 25] = [
     "avocet",
     "avocet_agent",
     "avocet_bus",
@@ -58,6 +58,7 @@ const PARTS: [&str; 24] = [
     "avocet_telegram",
     "avocet_terminal",
     "avocet_tools",
+    "avocet_web",
 ];
 
 /// Checks `[log]`.

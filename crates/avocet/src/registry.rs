@@ -17,7 +17,7 @@ use avocet_directory::DirectoryConfig;
 use avocet_discord::DiscordConfig;
 use avocet_external::ExternalConfig;
 use avocet_llm::{AnthropicConfig, GeminiConfig, OfflineConfig, OllamaConfig, OpenAiConfig};
-use avocet_protocol::Clock;
+use avocet_protocol::{Clock, WEB_CHANNEL};
 use avocet_supervise::SystemClock;
 use avocet_telegram::TelegramConfig;
 use avocet_terminal::TerminalConfig;
@@ -27,7 +27,9 @@ use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models;
 
-pub(crate) use channels::{ChannelDirectory, Channels, ConfiguredChannel, channels, directories};
+pub(crate) use channels::{
+    ChannelDirectory, Channels, ConfiguredChannel, channels, directories, web,
+};
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{
     ConfiguredEmbedder, WEB_SEARCH, embedder, http, open_hosts, transcribe, transcription,
@@ -58,9 +60,9 @@ pub(crate) const CHANNELS: &[ChannelKind] = &[
     ChannelKind::of::<TerminalConfig>(),
 ];
 
-/// Returns the names of the channels that a configuration may mention.
+/// Returns the names of all channels.
 pub(crate) fn channel_names() -> Vec<&'static str> {
-    CHANNELS.iter().map(|kind| kind.name).collect()
+    CHANNELS.iter().map(|kind| kind.name).chain([WEB_CHANNEL]).collect()
 }
 
 /// Returns the names of the tools that a configuration may mention.

@@ -34,6 +34,7 @@ mod tasks;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod values;
+mod web;
 mod wire;
 
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
@@ -71,4 +72,5 @@ pub use subscribe::{EventBatch, Subscribe, Subscribed};
 pub use table::{ListRows, METHODS, SocketMethod, Touches};
 pub use tasks::{ListTasks, NamedTask, answer_about_tasks};
 pub use values::{MOST_ROWS, presentable};
+pub use web::OpenWeb;
 pub use wire::{MAX_LINE_BYTES, RpcError};

@@ -20,7 +20,7 @@ use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
     approvals, ask_json, consolidate, dead_letters, deletion, events, jobs, lists, memories,
-    people, publish, schedules, search, table, tasks,
+    people, publish, schedules, search, table, tasks, web,
 };
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
@@ -252,6 +252,9 @@ pub(crate) async fn run(
         MethodGroup::People => {
             people::answer_about_people(parts.access.as_ref(), name, params).await
         }
+        MethodGroup::Web => {
+            Some(web::answer_about_console(parts.web.as_ref(), caller, name, params).await)
+        }
     };
     answer.unwrap_or_else(|| Err(unknown(name)))
 }
@@ -295,11 +298,7 @@ fn unknown(method: &str) -> RpcError {
 
 async fn ask(parts: &GatewayParts, peer: &SenderId, ask: Ask) -> Result<Value, RpcError> {
     let chat = ask.session.address();
-    let account = (chat.channel.clone(), chat.account.clone());
-    if !ask.attachments.is_empty() && !parts.attach.contains_key(&account) {
-        let message = format!("ask: {chat} takes no files, because no client can attach to it");
-        return Err(RpcError::new(RpcError::PARAMS, message));
-    }
+    check_files(parts, &chat, &ask.attachments).await?;
     let attachments = attachments("ask", &chat, ask.attachments)?;
     let inbound = Inbound::new(
         chat,
@@ -310,6 +309,32 @@ async fn ask(parts: &GatewayParts, peer: &SenderId, ask: Ask) -> Result<Value, R
     let accepted = parts.publish.publish(inbound, None).await.map_err(|error| refusal(&error))?;
     let duplicate = accepted.what == avocet_protocol::AcceptedAs::Duplicate;
     Ok(json!(AskResult { message: accepted.id, duplicate }))
+}
+
+/// Refuses files that the chat's channel will not find.
+async fn check_files(
+    parts: &GatewayParts,
+    chat: &ChatAddress,
+    files: &[PublishedFile],
+) -> Result<(), RpcError> {
+    if parts.uploads.serves(chat) {
+        for PublishedFile { reference, .. } in files {
+            if !parts.uploads.has(reference).await {
+                let message = format!(
+                    "ask: there is no upload {reference:?}; uploads are removed after a week \
+                     without use: send the file again with POST /v1/files"
+                );
+                return Err(RpcError::new(RpcError::PARAMS, message));
+            }
+        }
+        return Ok(());
+    }
+    let account = (chat.channel.clone(), chat.account.clone());
+    if !files.is_empty() && !parts.attach.contains_key(&account) {
+        let message = format!("ask: {chat} takes no files, because no client can attach to it");
+        return Err(RpcError::new(RpcError::PARAMS, message));
+    }
+    Ok(())
 }
 
 async fn send(parts: &GatewayParts, send: Send) -> Result<Value, RpcError> {

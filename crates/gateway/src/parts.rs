@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, Consolidate,
     DeadLetters, Deliveries, EventLog, History, JobControl, Memories, MemoryMirror, Publish, Query,
-    Redactor, Report, ScheduleControl, SessionDeletion, Tasks, TurnEvents,
+    Redactor, Report, ScheduleControl, SessionDeletion, Tasks, TurnEvents, Uploads, WebConsole,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -32,6 +32,8 @@ pub struct GatewayParts {
     pub dead_letters: Arc<dyn DeadLetters>,
     pub deletion: Arc<dyn SessionDeletion>,
     pub schedules: Arc<dyn ScheduleControl>,
+    pub web: Arc<dyn WebConsole>,
+    pub uploads: Arc<dyn Uploads>,
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,

@@ -20,6 +20,8 @@ mod messages;
 mod places;
 #[path = "server_tests/rights.rs"]
 mod rights;
+#[path = "server_tests/web.rs"]
+mod web;
 #[path = "server_tests/world.rs"]
 mod world;
 

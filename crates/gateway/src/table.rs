@@ -47,6 +47,7 @@ pub(crate) enum MethodGroup {
     Events,
     Schedules,
     People,
+    Web,
 }
 
 /// The part of the daemon that a call touches. A client that is limited to chats may call a method
@@ -172,6 +173,8 @@ pub const METHODS: &[SocketMethod] = &[
     method("trace", Group::Events, Observer, Touches::Message),
     method("usage", Group::Lists, Observer, Touches::Everything),
     method("wait", Group::Messages, Observer, Touches::Message),
+    method("web.open", Group::Web, Operator, Touches::Everything),
+    method("web.sign_out", Group::Web, Operator, Touches::Everything),
 ];
 
 const APPROVALS: Touches = rows(&["/session", "/chat"], RowPosition::Id("after"));

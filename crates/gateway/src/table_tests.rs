@@ -45,6 +45,6 @@ fn methods_of_each_role() {
          operator: dead.drop doctor job.submit link.add link.list link.remove memory.add \
          memory.consolidate memory.forget memory.sync memory.undo pair.approve pair.deny \
          pair.list people.list people.remove schedule.add schedule.change sessions.delete \
-         subscriber.list subscriber.remove\n"
+         subscriber.list subscriber.remove web.open web.sign_out\n"
     );
 }

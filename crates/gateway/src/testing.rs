@@ -5,6 +5,7 @@
 mod events;
 mod memories;
 mod schedules;
+mod web;
 
 use std::sync::{Arc, Mutex};
 
@@ -26,6 +27,7 @@ use avocet_protocol::{
 use serde_json::json;
 
 pub use events::EventMemory;
+pub use web::{TAKEN_PORT, UPLOAD_LIMIT, UploadMemory};
 
 use crate::{GatewayParts, MAX_LINE_BYTES};
 
@@ -64,6 +66,10 @@ pub struct FakeDaemon {
     pub heard: Mutex<Vec<SessionId>>,
     /// The event log.
     pub log: EventMemory,
+    /// The number of calls of `web.sign_out`.
+    pub signed_out: Mutex<u32>,
+    /// The uploads of the web console.
+    pub uploads: UploadMemory,
 }
 
 impl FakeDaemon {
@@ -94,6 +100,8 @@ impl FakeDaemon {
             dead_letters: self.clone(),
             deletion: self.clone(),
             schedules: self.clone(),
+            web: self.clone(),
+            uploads: self.clone(),
             clock,
             redactor: Arc::new(Redactor::new([Secret::new(KEY.to_owned())])),
             attach: [(local, self.clone() as Arc<dyn Attach>)].into(),

@@ -8,14 +8,22 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use sha2::{Digest, Sha256};
 
+use crate::console::Console;
 use crate::problem::Problem;
 
 /// The client that sent a request. The server puts it into the request after the token was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HttpCaller(
-    /// Its rights. The sender of its messages is `http:NAME`.
+    /// Its rights. The sender of its messages is `http:NAME`, or `uid:N` in the web console.
     pub(crate) Caller,
 );
+
+impl HttpCaller {
+    /// Returns `true` for a browser with a token of the web console.
+    pub(crate) fn is_browser(&self) -> bool {
+        self.0.sender.as_str().starts_with("uid:")
+    }
+}
 
 /// The digest of a client's token. Comparing digests takes the same time for every wrong token of
 /// one length, and reveals nothing about the token itself.
@@ -55,12 +63,16 @@ pub(crate) fn is_equal(one: &[u8], other: &[u8]) -> bool {
 ///
 /// # Errors
 /// The response to a request without a valid token.
-pub(crate) fn caller(request: &Parts, tokens: &[TokenDigest]) -> Result<HttpCaller, Problem> {
+pub(crate) fn caller(
+    request: &Parts,
+    tokens: &[TokenDigest],
+    console: &Console,
+) -> Result<HttpCaller, Problem> {
     let mut values = request.headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         return Err(Problem::unauthorized(
             "send exactly one header `Authorization: Bearer TOKEN`, with a token of \
-             [http.tokens.NAME]",
+             [http.tokens.NAME] or of `avocet web`",
         ));
     };
     let token = value.to_str().ok().and_then(|value| {
@@ -75,8 +87,15 @@ pub(crate) fn caller(request: &Parts, tokens: &[TokenDigest]) -> Result<HttpCall
     let known = tokens.iter().fold(None, |found, known| {
         if is_equal(&known.digest, &digest) { Some(known.caller()) } else { found }
     });
-    let caller = known.ok_or_else(|| Problem::unauthorized("the token is unknown"))?;
-    Ok(HttpCaller(caller.clone()))
+    if let Some(caller) = known {
+        return Ok(HttpCaller(caller.clone()));
+    }
+    let sender = console.sender(token).ok_or_else(|| {
+        Problem::unauthorized(
+            "the token is unknown or has expired; the web console gets one from `avocet web`",
+        )
+    })?;
+    Ok(HttpCaller(Caller::operator(sender)))
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for HttpCaller {

@@ -70,6 +70,11 @@ pub struct HttpPlan {
 }
 
 impl HttpPlan {
+    /// A listener of this machine alone, without tokens of the configuration.
+    pub(crate) fn of(listen: SocketAddr) -> Self {
+        Self { listen, hosts: Vec::new(), tokens: Vec::new(), hooks: Vec::new() }
+    }
+
     /// Adds the incoming webhooks.
     #[must_use]
     pub fn with_hooks(self, hooks: Vec<HookPlan>) -> Self {

@@ -2,6 +2,7 @@
 //! sites in a browser of this machine, also with a name that points to this machine (DNS
 //! rebinding).
 
+use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::HeaderValue;
@@ -44,6 +45,17 @@ impl AllowedHost {
     /// Parses a host of the configuration; `None` if it is not a name or address.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         HostAndPort::parse(text).map(|HostAndPort { name, port }| Self { name, port })
+    }
+}
+
+/// `NAME`, or `NAME:PORT`.
+impl fmt::Display for AllowedHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, port } = self;
+        match port {
+            Some(port) => write!(f, "{name}:{port}"),
+            None => f.write_str(name),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 mod plan;
 mod template;
 
+pub(crate) use plan::bytes_of;
 pub use plan::{HookConfig, HookPlan, hook_plans};
 
 use std::sync::Arc;

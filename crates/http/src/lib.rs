@@ -6,6 +6,7 @@
 
 mod caller;
 mod config;
+mod console;
 mod guard;
 mod hooks;
 mod input;
@@ -19,5 +20,6 @@ mod sse;
 mod state;
 
 pub use config::{BadHttpKey, HttpConfig, HttpPlan, HttpToken};
+pub use console::{Console, ConsoleParts};
 pub use hooks::{HookConfig, HookPlan, hook_plans};
 pub use server::{HttpListener, HttpServer, ListenError};

@@ -13,6 +13,7 @@ use crate::openai::{chat, models, responses};
 use crate::problem::Problem;
 use crate::routes::{
     approvals, dead_letters, events, health, jobs, memories, messages, schedules, sessions, status,
+    web,
 };
 
 #[derive(OpenApi)]
@@ -65,6 +66,7 @@ use crate::routes::{
         sessions::stream,
         status::status,
         status::usage,
+        web::login,
     ),
     components(schemas(Problem)),
     security(("token" = [])),
@@ -78,7 +80,7 @@ impl Modify for TokenScheme {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("A token of [http.tokens.NAME]"))
+            .description(Some("A token of [http.tokens.NAME], or of the web console"))
             .build();
         let components = openapi.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));

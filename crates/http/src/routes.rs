@@ -10,17 +10,22 @@ pub(crate) mod messages;
 pub(crate) mod schedules;
 pub(crate) mod sessions;
 pub(crate) mod status;
+pub(crate) mod web;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
+use futures_util::StreamExt;
+use tokio_util::sync::CancellationToken;
 
 use crate::caller::{HttpCaller, caller};
 use crate::guard::RequestedHost;
@@ -40,7 +45,7 @@ const HOOKS: &str = "/hooks/";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientAddress(pub(crate) SocketAddr);
 
-/// Every route. A test compares the paths with the OpenAPI document.
+/// Every route of the API. A test compares the paths with the OpenAPI document.
 pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
     vec![
         ("/healthz", get(health::healthz)),
@@ -82,12 +87,18 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/sessions/{session}/stream", get(sessions::stream)),
         ("/v1/status", get(status::status)),
         ("/v1/usage", get(status::usage)),
+        (web::LOGIN, post(web::login)),
     ]
+}
+
+/// The page of the web console. The OpenAPI document leaves it out, since it is for browsers alone.
+pub(crate) fn pages() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
+    vec![("/", get(web::page)), ("/assets/{name}", get(web::asset)), ("/icon.svg", get(web::icon))]
 }
 
 /// Returns the service behind a connection.
 pub(crate) fn router(state: &Arc<HttpState>) -> Router {
-    let routes = routes().into_iter();
+    let routes = routes().into_iter().chain(pages());
     let router = routes.fold(Router::new(), |router, (path, methods)| router.route(path, methods));
     router
         .fallback(async || {
@@ -108,16 +119,31 @@ pub(crate) fn router(state: &Arc<HttpState>) -> Router {
 /// Passes a request on if its host, its origin and its token are right.
 async fn admit(State(state): State<Arc<HttpState>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
+    // A sign-out after the check ends the response.
+    let session = state.access.console.session();
     match check(&state, &parts) {
         Ok(caller) => {
+            let is_browser = caller.as_ref().is_some_and(HttpCaller::is_browser);
             parts.extensions.insert(caller);
-            next.run(Request::from_parts(parts, body)).await
+            let response = next.run(Request::from_parts(parts, body)).await;
+            if is_browser && is_stream(&response) { until(response, session) } else { response }
         }
         Err(problem) => {
             tracing::debug!(path = parts.uri.path(), problem = problem.detail, "refused");
             problem.for_all_clients().into_response()
         }
     }
+}
+
+fn is_stream(response: &Response) -> bool {
+    let media = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    media.is_some_and(|media| media.starts_with(b"text/event-stream"))
+}
+
+/// Ends the body of a response when the token fires.
+fn until(response: Response, end: CancellationToken) -> Response {
+    response
+        .map(|body| Body::from_stream(body.into_data_stream().take_until(end.cancelled_owned())))
 }
 
 /// Returns the caller; `None` for an open path.
@@ -129,8 +155,9 @@ fn check(state: &HttpState, request: &Parts) -> Result<Option<HttpCaller>, Probl
     if is_local && OPEN.contains(&request.uri.path()) {
         return Ok(None);
     }
-    if request.uri.path().starts_with(HOOKS) {
+    let path = request.uri.path();
+    if path.starts_with(HOOKS) || path == web::LOGIN || web::is_page(path) {
         return Ok(None);
     }
-    caller(request, &state.access.tokens).map(Some)
+    caller(request, &state.access.tokens, &state.access.console).map(Some)
 }

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::HttpPlan;
+use crate::console::Console;
 use crate::guard::HostGuard;
 use crate::routes::{self, ClientAddress};
 use crate::state::{HttpAccess, HttpState};
@@ -39,6 +40,13 @@ const AFTER_ERROR: Duration = Duration::from_millis(100);
 pub struct ListenError {
     address: SocketAddr,
     error: io::Error,
+}
+
+impl ListenError {
+    /// Describes the error without its correction.
+    pub(crate) fn in_short(&self) -> String {
+        format!("cannot listen on {} ({})", self.address, self.error)
+    }
 }
 
 /// An open port whose connections wait until [`HttpServer::start`].
@@ -72,13 +80,28 @@ pub struct HttpServer {
 
 impl HttpServer {
     /// Serves the port until `stop` fires. Then the port closes and streams end; other requests may
-    /// finish until the group is cancelled.
+    /// finish until the group is cancelled. Links of the console point to this port.
     ///
     /// # Errors
     /// [`ListenError`] if the system refuses to wait for connections.
     pub fn start(
         listener: HttpListener,
         parts: GatewayParts,
+        console: &Arc<Console>,
+        group: &Group,
+        stop: CancellationToken,
+    ) -> Result<Self, ListenError> {
+        let hosts = listener.plan.hosts.clone();
+        let server = Self::serve(listener, parts, console, group, stop)?;
+        console.listens(server.address, &hosts);
+        Ok(server)
+    }
+
+    /// Works as [`Self::start`], without a change of links.
+    pub(crate) fn serve(
+        listener: HttpListener,
+        parts: GatewayParts,
+        console: &Arc<Console>,
         group: &Group,
         stop: CancellationToken,
     ) -> Result<Self, ListenError> {
@@ -89,7 +112,7 @@ impl HttpServer {
         let guard = HostGuard { port: address.port(), hosts };
         let state = Arc::new(HttpState::new(
             parts,
-            HttpAccess { guard, tokens, hooks },
+            HttpAccess { guard, tokens, hooks, console: console.clone() },
             group.clone(),
             stop,
         ));

@@ -16,5 +16,7 @@ mod rights;
 mod routes;
 #[path = "server_tests/streams.rs"]
 mod streams;
+#[path = "server_tests/web.rs"]
+mod web;
 #[path = "server_tests/world.rs"]
 mod world;

@@ -10,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::{HttpCaller, TokenDigest};
+use crate::console::Console;
 use crate::guard::HostGuard;
 use crate::hooks::HookPlan;
 use crate::problem::Problem;
@@ -26,6 +27,7 @@ pub(crate) struct HttpAccess {
     pub(crate) guard: HostGuard,
     pub(crate) tokens: Vec<TokenDigest>,
     pub(crate) hooks: Vec<HookPlan>,
+    pub(crate) console: Arc<Console>,
 }
 
 /// The state of the server.

@@ -63,6 +63,7 @@ mod transcribe;
 mod trust;
 mod turn;
 mod views;
+mod web_console;
 mod webhook;
 
 pub use access::{AccessControl, AccessError, People, Roles, SettledPairing, StoredAccess};
@@ -188,5 +189,9 @@ pub use trust::{LeastTrust, Trust};
 pub use turn::{
     CallResult, CallState, LoggedCall, LostMessage, Origin, SessionReport, SessionReports, Step,
     TurnRecord, TurnState, Undelivered,
+};
+pub use web_console::{
+    Upload, UploadError, UploadedFile, Uploads, WEB_ACCOUNT, WEB_CHANNEL, WebAsset, WebConsole,
+    WebError, WebLink,
 };
 pub use webhook::{ChannelWebhook, Webhook, WebhookError};

@@ -31,6 +31,7 @@ pub(crate) mod top;
 pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod usage;
+pub(crate) mod web;
 
 use std::io::{self, IsTerminal, Read};
 use std::sync::Arc;

@@ -7,9 +7,11 @@ use avocet_bus::Admission;
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_protocol::{
     AccountName, Allow, Attach, Channel, ChannelAccounts, ChannelConfig, ChannelName, Clock,
+    IdError,
 };
+use avocet_web::{UploadStore, Web};
 
-use super::{CHANNELS, channel_names, key_error};
+use super::{CHANNELS, key_error};
 use crate::environment;
 use crate::exit::Failure;
 
@@ -63,14 +65,20 @@ pub(crate) struct Channels {
     pub(crate) admission: Admission,
 }
 
-/// Makes the configured channels, and those that always exist.
+/// Returns the channel of the web console. Everyone who has a link of the console is an owner.
+pub(crate) fn web(uploads: Option<Arc<UploadStore>>) -> Result<ConfiguredChannel, IdError> {
+    let channel = Arc::new(Web::new(uploads)?);
+    Ok(ConfiguredChannel { channel, attach: None, allow: Allow::Local })
+}
+
+/// Makes the configured channels, and those that always exist. The web console has no uploads yet.
 pub(crate) fn channels(
     document: &Document,
     settings: &Settings,
     clock: &Arc<dyn Clock>,
 ) -> Result<Channels, ConfigError> {
     crate::policy::check(document, settings)?;
-    let known = channel_names();
+    let known: Vec<_> = CHANNELS.iter().map(|kind| kind.name).collect();
     if let Some(name) = settings.channels.keys().find(|name| !known.contains(&name.as_str())) {
         return Err(document.unknown_key(&format!("channels.{name}"), &known));
     }
@@ -84,6 +92,9 @@ pub(crate) fn channels(
             channels.push(configured);
         }
     }
+    let web = web(None).map_err(|error| document.error_at("channels", error.to_string()))?;
+    admission = admission.with(web.channel.name(), web.channel.account(), web.allow.clone());
+    channels.push(web);
     Ok(Channels { channels, admission })
 }
 

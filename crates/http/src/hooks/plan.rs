@@ -128,7 +128,7 @@ pub fn hook_plans(configs: &BTreeMap<String, HookConfig>) -> Result<Vec<HookPlan
 }
 
 /// Reads hexadecimal digits; `None` if the text has others.
-fn bytes_of(digits: &str) -> Option<Vec<u8>> {
+pub(crate) fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let pairs = digits.as_bytes().chunks(2);
     let pair = |pair: &[u8]| {
         let [high, low] = pair else { return None };

@@ -78,6 +78,15 @@ const FORGED: &[&[&str]] = &[
     &["Host: bus.example", "Origin: https://bus.example"],
 ];
 
+/// The requests of the web console that need no token.
+const WEB: [&str; 5] = [
+    "GET /",
+    "GET /icon.svg",
+    "GET /assets/app-01.js",
+    "GET /assets/nowhere.js",
+    "POST /v1/web/login",
+];
+
 fn forged(world: &World, line: &'static str, head: &[&str]) -> Vec<u8> {
     let (server, port) = (world.server.to_string(), world.server.port().to_string());
     let auth = format!("Authorization: Bearer {TOKEN}");
@@ -113,7 +122,7 @@ async fn forged_hosts_and_origins_are_refused_on_open_paths() {
     });
     for head in with_auth {
         let head: Vec<&str> = head.iter().copied().filter(|line| *line != "AUTH").collect();
-        for line in ["GET /healthz", "GET /readyz", "GET /metrics"] {
+        for line in ["GET /healthz", "GET /readyz", "GET /metrics"].into_iter().chain(WEB) {
             let answer = exchange(world.server, &forged(&world, line, &head)).await;
             assert!([400, 403].contains(&answer.status), "{line} {head:?}: {answer:?}");
         }

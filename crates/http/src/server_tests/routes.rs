@@ -101,6 +101,9 @@ pub(super) const CASES: &[Case] = &[
     ("POST /v1/messages", "{oops", 400, "line 1"),
     ("POST /v1/messages", "", 400, ""),
     ("POST /v1/sends", r#"{"chat": "x", "text": "x"}"#, 400, "send: "),
+    ("POST /v1/web/login", r#"{"code": "0123"}"#, 401, "run `avocet web` again"),
+    ("POST /v1/web/login", r#"{"token": "0123"}"#, 400, "unknown key `token`"),
+    ("GET /v1/web/login", "", 405, "the header Allow lists them"),
     ("GET /v1/status", "", 200, r#""version":"1.2.3""#),
     ("GET /openapi.json", "", 200, r#""openapi":"3.1.0""#),
     ("GET /v1/dance", "", 404, "there is no such path; see /openapi.json"),
@@ -152,6 +155,7 @@ fn openapi_document_describes_every_route_once() {
     let document = openapi::as_json();
     let paths = document["paths"].as_object().unwrap();
     let described: BTreeSet<&str> = paths.keys().map(String::as_str).collect();
+    // The page of the web console is for browsers, and is left out.
     let routes = crate::routes::routes();
     let served: BTreeSet<&str> = routes.iter().map(|(path, _)| *path).collect();
     assert_eq!(described, served);
@@ -181,6 +185,8 @@ async fn openapi_operations_are_served_and_tell_their_problem() {
     }
     let is_open = |path: &str| document["paths"][path]["get"]["security"] == json!([{}]);
     let open = ["/healthz", "/metrics", "/readyz"].map(is_open);
+    let login = &document["paths"]["/v1/web/login"]["post"]["security"];
+    assert_eq!(*login, json!([{}]));
     assert_eq!((open, &document["security"]), ([true; 3], &json!([{"token": []}])));
     assert_eq!(document["components"]["securitySchemes"]["token"]["scheme"], Value::from("bearer"));
 }

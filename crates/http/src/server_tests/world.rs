@@ -4,13 +4,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use avocet_gateway::testing::FakeDaemon;
-use avocet_protocol::{ClientRole, Secret};
+use avocet_protocol::{ClientRole, Secret, WebAsset};
 use avocet_supervise::Group;
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use avocet_testkit::{FakeDestinations, ManualClock};
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::{HookConfig, HttpConfig, HttpListener, HttpServer, HttpToken, hook_plans};
+use crate::{
+    Console, ConsoleParts, HookConfig, HttpConfig, HttpListener, HttpServer, HttpToken, hook_plans,
+};
 
 /// The token of the client `phone`.
 pub(super) const TOKEN: &str = "0123456789abcdef-phone";
@@ -25,7 +28,24 @@ pub(super) struct World {
     pub(super) clock: Arc<ManualClock>,
     pub(super) group: Group,
     pub(super) stop: CancellationToken,
+    pub(super) console: Arc<Console>,
     pub(super) server: SocketAddr,
+    /// Has the key of the console's tokens.
+    pub(super) directory: TempDir,
+}
+
+/// The files of the console.
+pub(super) const ASSETS: &[WebAsset] = &[
+    WebAsset { path: "assets/app-01.js", media_type: "text/javascript", bytes: b"let a = 1;" },
+    WebAsset { path: "checksums.json", media_type: "application/json", bytes: b"{}" },
+    WebAsset { path: "icon.svg", media_type: "image/svg+xml", bytes: b"<svg/>" },
+    WebAsset { path: "index.html", media_type: "text/html; charset=utf-8", bytes: b"<p>page</p>" },
+];
+
+/// A console with its key in this directory.
+pub(super) fn console(directory: &TempDir, clock: &Arc<ManualClock>) -> Arc<Console> {
+    let key_file = directory.path().join("web.key");
+    Console::new(ConsoleParts { key_file, assets: ASSETS, clock: clock.clone() })
 }
 
 /// A request for [`World::ask`].
@@ -90,8 +110,10 @@ impl World {
         let plan = config.plan().unwrap().unwrap().with_hooks(hook_plans(&hooks).unwrap());
         let listener = HttpListener::bind(plan).unwrap();
         let parts = daemon.parts(clock.clone(), places);
-        let server = HttpServer::start(listener, parts, &group, stop.clone()).unwrap();
-        Self { daemon, clock, group, stop, server: server.address() }
+        let directory = TempDir::new().unwrap();
+        let console = console(&directory, &clock);
+        let server = HttpServer::start(listener, parts, &console, &group, stop.clone()).unwrap();
+        Self { daemon, clock, group, stop, console, server: server.address(), directory }
     }
 
     /// The head of a request of the client `phone`.

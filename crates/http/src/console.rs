@@ -1,0 +1,300 @@
+//! The web console: links with one-time codes, the tokens that browsers get for them, and the port
+//! that opens on demand if the configuration has none.
+
+mod codes;
+mod tokens;
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_gateway::GatewayParts;
+use avocet_protocol::{Clock, SenderId, Timestamp, WebAsset, WebConsole, WebError, WebLink};
+use avocet_supervise::{Group, blocking};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::HttpPlan;
+use crate::guard::AllowedHost;
+use crate::server::{HttpListener, HttpServer};
+use codes::{CODE_TIME, OpenCodes};
+use tokens::TokenKey;
+
+/// The port that opens on demand, if no other program uses it.
+const PORT: u16 = 8470;
+/// The time for which a token is valid.
+pub(crate) const TOKEN_TIME: Duration = Duration::from_hours(30 * 24);
+
+/// The parts of the console.
+#[derive(Debug, Clone)]
+pub struct ConsoleParts {
+    /// The file with the key of the tokens. The first link makes it.
+    pub key_file: PathBuf,
+    /// The built page.
+    pub assets: &'static [WebAsset],
+    /// The source of time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The web console of a daemon, which all of its listeners share.
+pub struct Console {
+    clock: Arc<dyn Clock>,
+    assets: &'static [WebAsset],
+    codes: Mutex<OpenCodes>,
+    key: Arc<TokenKey>,
+    listening: Mutex<Listening>,
+    /// Fires when all browsers are signed out.
+    session: Mutex<CancellationToken>,
+}
+
+impl fmt::Debug for Console {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Console").field("listening", &*self.listening()).finish_non_exhaustive()
+    }
+}
+
+/// The listener that links point to.
+#[derive(Debug)]
+enum Listening {
+    /// The daemon does not serve yet, or it stops.
+    Closed,
+    /// A link opens a port.
+    OnDemand(Box<ServerParts>),
+    /// A listener is open.
+    Open(LinkPlace),
+}
+
+/// The parts of a server that opens later.
+#[derive(Debug, Clone)]
+struct ServerParts {
+    parts: GatewayParts,
+    group: Group,
+    stop: CancellationToken,
+}
+
+/// The address in links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct LinkPlace {
+    port: u16,
+    /// The origin of the page; `None` if no host leads to the listener.
+    origin: Option<String>,
+}
+
+/// A token for a browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConsoleToken {
+    pub(crate) token: String,
+    pub(crate) expires_at: Timestamp,
+}
+
+impl Console {
+    /// Makes the console, with the key of an earlier start.
+    #[must_use]
+    pub fn new(ConsoleParts { key_file, assets, clock }: ConsoleParts) -> Arc<Self> {
+        Arc::new(Self {
+            clock,
+            assets,
+            codes: Mutex::default(),
+            key: Arc::new(TokenKey::load(key_file)),
+            listening: Mutex::new(Listening::Closed),
+            session: Mutex::default(),
+        })
+    }
+
+    /// Returns the port for the gateway.
+    #[must_use]
+    pub fn port(self: &Arc<Self>) -> Arc<dyn WebConsole> {
+        Arc::new(SharedConsole(self.clone()))
+    }
+
+    /// Opens a port as soon as somebody asks for a link, unless a listener is open already. Ends with
+    /// `stop`.
+    pub fn serve_on_demand(
+        self: &Arc<Self>,
+        parts: GatewayParts,
+        group: &Group,
+        stop: CancellationToken,
+    ) {
+        let mut listening = self.listening();
+        if let Listening::Closed = *listening {
+            let (group, stop) = (group.clone(), stop.clone());
+            *listening = Listening::OnDemand(Box::new(ServerParts { parts, group, stop }));
+        }
+        drop(listening);
+        let console = self.clone();
+        // The parts hold the console, which would keep both alive.
+        group.spawn("console", async move {
+            stop.cancelled().await;
+            *console.listening() = Listening::Closed;
+        });
+    }
+
+    /// Points links to a listener.
+    pub(crate) fn listens(&self, address: SocketAddr, hosts: &[AllowedHost]) {
+        *self.listening() = Listening::Open(LinkPlace::of(address, hosts));
+    }
+
+    /// Returns the files of the page.
+    pub(crate) fn assets(&self) -> &'static [WebAsset] {
+        self.assets
+    }
+
+    /// Exchanges a code for a token; `None` if the code is unknown, used or too old.
+    pub(crate) fn redeem(&self, code: &str) -> Option<ConsoleToken> {
+        let now = self.clock.now();
+        let sender = self.codes().redeem(code, now)?;
+        let expires_at = now.after(TOKEN_TIME);
+        let token = self.key.sign(&sender, expires_at)?;
+        Some(ConsoleToken { token, expires_at })
+    }
+
+    /// Returns the person of a token; `None` if it is not a valid token of this console.
+    pub(crate) fn sender(&self, token: &str) -> Option<SenderId> {
+        self.key.sender(token, self.clock.now())
+    }
+
+    /// Returns a token that fires when all browsers are signed out.
+    pub(crate) fn session(&self) -> CancellationToken {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the address for links. Opens a port if there is none.
+    fn place(self: &Arc<Self>, port: Option<u16>) -> Result<LinkPlace, WebError> {
+        let mut listening = self.listening();
+        let server = match &*listening {
+            Listening::Open(place) => return place.checked(port),
+            Listening::OnDemand(server) => server.clone(),
+            Listening::Closed => {
+                let message = "the daemon starts or stops; try again later";
+                return Err(WebError::Failed(message.to_owned()));
+            }
+        };
+        let listener = listen(port)?;
+        let ServerParts { parts, group, stop } = *server;
+        let failed = |error: crate::ListenError| WebError::Failed(error.to_string());
+        let server = HttpServer::serve(listener, parts, self, &group.child("http"), stop);
+        let place = LinkPlace::of(server.map_err(failed)?.address(), &[]);
+        *listening = Listening::Open(place.clone());
+        Ok(place)
+    }
+
+    fn listening(&self) -> MutexGuard<'_, Listening> {
+        self.listening.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn codes(&self) -> MutexGuard<'_, OpenCodes> {
+        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The console as a port: it can start servers that share it.
+#[derive(Debug)]
+struct SharedConsole(Arc<Console>);
+
+#[async_trait]
+impl WebConsole for SharedConsole {
+    async fn open(&self, sender: &SenderId, port: Option<u16>) -> Result<WebLink, WebError> {
+        let Self(console) = self;
+        let origin = console.place(port)?.origin.ok_or_else(no_host)?;
+        let key = console.key.clone();
+        in_file(move || key.make()).await?;
+        let expires_at = console.clock.now().after(CODE_TIME);
+        let code = console.codes().add(sender.clone(), console.clock.now());
+        Ok(WebLink { url: format!("{origin}/#code={code}"), expires_at })
+    }
+
+    async fn sign_out(&self) -> Result<(), WebError> {
+        let Self(console) = self;
+        *console.codes() = OpenCodes::default();
+        let key = console.key.clone();
+        in_file(move || key.remove()).await?;
+        let mut session = console.session.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *session).cancel();
+        Ok(())
+    }
+}
+
+impl LinkPlace {
+    fn of(address: SocketAddr, hosts: &[AllowedHost]) -> Self {
+        // A listener on all addresses is reached on the loopback address, too.
+        let own = match address {
+            address if address.ip().is_loopback() => Some(address),
+            address if address.ip().is_unspecified() => {
+                Some(SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())))
+            }
+            _ => None,
+        };
+        // The interface has no TLS: what other machines reach is a server with TLS in front.
+        let listed = hosts.first().filter(|_| !address.ip().is_loopback());
+        let listed = listed.map(|host| format!("https://{host}"));
+        let origin = listed.or_else(|| own.map(|own| format!("http://{own}")));
+        Self { port: address.port(), origin }
+    }
+
+    /// Refuses another port than that of the listener.
+    fn checked(&self, port: Option<u16>) -> Result<Self, WebError> {
+        let open = self.port;
+        match port {
+            Some(port) if port != open => Err(WebError::Refused(format!(
+                "cannot open port {port}: the daemon serves the console on port {open} until it \
+                 stops; leave out the port"
+            ))),
+            _ => Ok(self.clone()),
+        }
+    }
+}
+
+/// Opens a port of the loopback address: `port`, or the usual one, or any free one.
+fn listen(port: Option<u16>) -> Result<HttpListener, WebError> {
+    let bind = |port| HttpListener::bind(HttpPlan::of((Ipv4Addr::LOCALHOST, port).into()));
+    match port {
+        Some(port) => bind(port).map_err(|error| {
+            let message = format!("{}; choose another port, or leave it out", error.in_short());
+            WebError::Refused(message)
+        }),
+        None => bind(PORT)
+            .or_else(|_| bind(0))
+            .map_err(|error| WebError::Failed(format!("{}; try again later", error.in_short()))),
+    }
+}
+
+fn no_host() -> WebError {
+    let message = "no host name leads to the listener; add the name under which browsers reach it \
+        to [http] hosts";
+    WebError::Refused(message.to_owned())
+}
+
+/// Runs blocking work on the key's file.
+async fn in_file(
+    work: impl FnOnce() -> Result<(), String> + Send + 'static,
+) -> Result<(), WebError> {
+    let done = blocking(work).await.unwrap_or_else(|panicked| Err(panicked.to_string()));
+    done.map_err(WebError::Failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_place_is_an_origin_that_the_guard_accepts() {
+        let table: [(&str, &[&str], Option<&str>); 8] = [
+            ("127.0.0.1:8470", &[], Some("http://127.0.0.1:8470")),
+            ("127.0.0.1:8470", &["bus.example"], Some("http://127.0.0.1:8470")),
+            ("[::1]:80", &[], Some("http://[::1]:80")),
+            ("0.0.0.0:8470", &[], Some("http://127.0.0.1:8470")),
+            ("0.0.0.0:8470", &["bus.example", "b"], Some("https://bus.example")),
+            ("10.0.0.1:8470", &["bus.example:8443"], Some("https://bus.example:8443")),
+            ("10.0.0.1:8470", &["[fd00::1]"], Some("https://[fd00::1]")),
+            ("10.0.0.1:8470", &[], None),
+        ];
+        for (address, hosts, expected) in table {
+            let hosts: Vec<_> =
+                hosts.iter().map(|host| AllowedHost::parse(host).unwrap()).collect();
+            let place = LinkPlace::of(address.parse().unwrap(), &hosts);
+            assert_eq!(place.origin.as_deref(), expected, "{address} {hosts:?}");
+        }
+    }
+}

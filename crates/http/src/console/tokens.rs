@@ -1,0 +1,216 @@
+//! Signed tokens of browsers: they carry their person and their end, so that they survive a restart
+//! without a list. A token is `web.END.PERSON.SIGNATURE`, with the end in milliseconds since 1970.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use avocet_protocol::{SenderId, Timestamp, plain_io};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use super::codes::{hexadecimal, random_bytes};
+use crate::hooks::bytes_of;
+
+/// The beginning of a token.
+const KIND: &str = "web";
+/// Bytes of a key.
+const KEY_BYTES: usize = 32;
+
+/// The key that signs tokens, and its file.
+pub(super) struct TokenKey {
+    file: PathBuf,
+    /// `None` until the first link. No token is valid then.
+    mac: Mutex<Option<Hmac<Sha256>>>,
+}
+
+impl fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenKey").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl TokenKey {
+    /// Reads the key of an earlier start. An unreadable one is reported again by [`Self::make`].
+    pub(super) fn load(file: PathBuf) -> Self {
+        let mac = read(&file).unwrap_or_else(|error| {
+            tracing::warn!(error, "all browsers are signed out of the web console");
+            None
+        });
+        Self { file, mac: Mutex::new(mac) }
+    }
+
+    /// Makes the key and its file if they are missing.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub(super) fn make(&self) -> Result<(), String> {
+        let mut mac = self.mac();
+        if mac.is_none() {
+            *mac = read(&self.file)?;
+        }
+        if mac.is_none() {
+            let key = random_bytes();
+            write(&self.file, &key).map_err(|error| failed("write", &self.file, &error))?;
+            *mac = Some(mac_of(&key)?);
+        }
+        Ok(())
+    }
+
+    /// Removes the key, so that no token is valid any more.
+    ///
+    /// # Errors
+    /// The file cannot be removed; all tokens are still valid.
+    pub(super) fn remove(&self) -> Result<(), String> {
+        let mut mac = self.mac();
+        match fs::remove_file(&self.file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(failed("remove", &self.file, &error));
+            }
+            _ => {}
+        }
+        *mac = None;
+        Ok(())
+    }
+
+    /// Makes a token; `None` without a key.
+    pub(super) fn sign(&self, sender: &SenderId, expires_at: Timestamp) -> Option<String> {
+        let signed = format!("{KIND}.{}.{sender}", expires_at.0);
+        let mac = self.mac().clone()?.chain_update(signed.as_bytes());
+        Some(format!("{signed}.{}", hexadecimal(&mac.finalize().into_bytes())))
+    }
+
+    /// Returns the person of a valid token.
+    pub(super) fn sender(&self, token: &str, now: Timestamp) -> Option<SenderId> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let mac = self.mac().clone()?.chain_update(signed.as_bytes());
+        // The comparison takes the same time for every wrong signature.
+        mac.verify_slice(&bytes_of(signature)?).ok()?;
+        let (expires_at, sender) = signed.strip_prefix(KIND)?.strip_prefix('.')?.split_once('.')?;
+        let expires_at = Timestamp(expires_at.parse().ok()?);
+        (now < expires_at).then(|| SenderId::parse(sender).ok())?
+    }
+
+    fn mac(&self) -> MutexGuard<'_, Option<Hmac<Sha256>>> {
+        self.mac.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reads a key; `None` if the file is missing.
+fn read(file: &Path) -> Result<Option<Hmac<Sha256>>, String> {
+    let key = match fs::read(file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|error| failed("read", file, &error))?,
+    };
+    if key.len() != KEY_BYTES {
+        return Err(format!(
+            "{} has {} bytes, and a key has {KEY_BYTES}; run `avocet web --sign-out` to replace it",
+            file.display(),
+            key.len()
+        ));
+    }
+    mac_of(&key).map(Some)
+}
+
+fn mac_of(key: &[u8]) -> Result<Hmac<Sha256>, String> {
+    Hmac::new_from_slice(key).map_err(|error| error.to_string())
+}
+
+/// Writes a new file that only the daemon's user reads. A crash leaves the whole file or none.
+fn write(file: &Path, key: &[u8]) -> io::Result<()> {
+    let temporary = file.with_extension("key.tmp");
+    drop(fs::remove_file(&temporary));
+    let mut options = OpenOptions::new();
+    let written = options.write(true).create_new(true).mode(0o600).open(&temporary);
+    let written = written.and_then(|mut file| {
+        file.write_all(key)?;
+        file.sync_all()
+    });
+    written.and_then(|()| fs::rename(&temporary, file)).inspect_err(|_| {
+        // Frees the space if the disk is full.
+        drop(fs::remove_file(&temporary));
+    })
+}
+
+fn failed(what: &str, file: &Path, error: &io::Error) -> String {
+    format!("cannot {what} {}: {}", file.display(), plain_io(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const END: Timestamp = Timestamp(5_000);
+
+    fn key(directory: &TempDir) -> TokenKey {
+        TokenKey::load(directory.path().join("web.key"))
+    }
+
+    fn person() -> SenderId {
+        SenderId::parse("uid:1000").unwrap()
+    }
+
+    #[test]
+    fn key_is_made_once_for_the_owner_alone_and_survives_a_restart() {
+        let directory = TempDir::new().unwrap();
+        let first = key(&directory);
+        assert_eq!(first.sign(&person(), END), None, "a token needs a key");
+        first.make().unwrap();
+        first.make().unwrap();
+        let file = fs::metadata(&first.file).unwrap();
+        assert_eq!((file.mode() & 0o777, file.len()), (0o600, 32));
+        let token = first.sign(&person(), END).unwrap();
+        assert_eq!(key(&directory).sender(&token, Timestamp(0)), Some(person()));
+        first.remove().unwrap();
+        first.remove().unwrap();
+        for key in [first, key(&directory)] {
+            assert_eq!(key.sender(&token, Timestamp(0)), None, "signed out");
+            key.make().unwrap();
+            assert_eq!(key.sender(&token, Timestamp(0)), None, "another key");
+        }
+    }
+
+    #[test]
+    fn sender_refuses_changed_and_expired_tokens() {
+        let directory = TempDir::new().unwrap();
+        let key = key(&directory);
+        key.make().unwrap();
+        let token = key.sign(&person(), END).unwrap();
+        assert_eq!(key.sender(&token, Timestamp(END.0 - 1)), Some(person()));
+        assert_eq!(key.sender(&token, END), None, "expired");
+        let (signed, signature) = token.rsplit_once('.').unwrap();
+        for changed in [
+            token.replace("uid:1000", "uid:0"),
+            token.replace("5000", "9000"),
+            token.replace("web.", "wob."),
+            format!("{signed}."),
+            signed.to_owned(),
+            format!("{signed}.{}", &signature[2..]),
+            format!("{signed}.{signature}00"),
+            format!("{signed}.zz{}", &signature[2..]),
+            String::new(),
+            ".".to_owned(),
+        ] {
+            assert_eq!(key.sender(&changed, Timestamp(0)), None, "{changed}");
+        }
+    }
+
+    #[test]
+    fn damaged_key_is_reported_and_replaced_by_a_sign_out() {
+        let directory = TempDir::new().unwrap();
+        fs::write(directory.path().join("web.key"), "short").unwrap();
+        let key = key(&directory);
+        let error = key.make().unwrap_err();
+        assert!(error.contains("has 5 bytes") && error.contains("--sign-out"), "{error}");
+        key.remove().unwrap();
+        key.make().unwrap();
+        assert!(key.sign(&person(), END).is_some());
+    }
+}

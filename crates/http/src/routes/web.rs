@@ -1,0 +1,128 @@
+//! The web console: its page, which needs no token, and the exchange of a code for a token.
+
+use std::sync::Arc;
+
+use avocet_protocol::WebAsset;
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue,
+    IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+use crate::input::{JsonBody, PathPart};
+use crate::problem::Problem;
+use crate::state::HttpState;
+
+/// The path of [`login`].
+pub(crate) const LOGIN: &str = "/v1/web/login";
+/// The path of the built files.
+const ASSETS: &str = "/assets/";
+
+/// The page may load its own files and call this server, and nothing else. No other page may frame it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; \
+    media-src blob:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+/// The headers of the page and its files.
+const HEADERS: [(HeaderName, &str); 5] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// Names with a hash of the content never change it.
+const FOREVER: &str = "public, max-age=31536000, immutable";
+/// The browser asks each time if its copy is still the present one.
+const ASK_FIRST: &str = "no-cache";
+
+/// Returns `true` for the paths of the page, which browsers load without a token.
+pub(crate) fn is_page(path: &str) -> bool {
+    path == "/" || path == "/icon.svg" || path.starts_with(ASSETS)
+}
+
+/// Shows the page.
+pub(crate) async fn page(State(state): State<Arc<HttpState>>, headers: HeaderMap) -> Response {
+    file(&state, "index.html", ASK_FIRST, &headers)
+}
+
+/// Shows the icon.
+pub(crate) async fn icon(State(state): State<Arc<HttpState>>, headers: HeaderMap) -> Response {
+    file(&state, "icon.svg", ASK_FIRST, &headers)
+}
+
+/// Shows a built file of the page.
+pub(crate) async fn asset(
+    State(state): State<Arc<HttpState>>,
+    PathPart(name): PathPart<String>,
+    headers: HeaderMap,
+) -> Response {
+    file(&state, &format!("assets/{name}"), FOREVER, &headers)
+}
+
+fn file(state: &HttpState, path: &str, caching: &'static str, request: &HeaderMap) -> Response {
+    let assets = state.access.console.assets();
+    let found = assets.iter().find(|asset| asset.path == path);
+    let mut response = match found {
+        Some(asset) => content(asset, caching, request),
+        None => Problem::not_found("the console has no such file").into_response(),
+    };
+    let headers = HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    response.headers_mut().extend(headers);
+    response
+}
+
+fn content(asset: &WebAsset, caching: &'static str, request: &HeaderMap) -> Response {
+    let digest = Sha256::digest(asset.bytes);
+    let digest: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let tag = format!("\"{digest}\"");
+    let known = request.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let is_known = known.flat_map(|tags| tags.split(',')).any(|known| known.trim() == tag);
+    let headers = [(CACHE_CONTROL, caching.to_owned()), (ETAG, tag)];
+    if is_known {
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
+    }
+    (headers, [(CONTENT_TYPE, asset.media_type)], asset.bytes).into_response()
+}
+
+/// A code of `avocet web`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WebLogin {
+    /// The part of the link behind `#code=`.
+    code: String,
+}
+
+/// A token of the web console.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct WebSession {
+    /// The token for the header Authorization.
+    token: String,
+    /// Its end, in milliseconds since 1970.
+    expires_at: i64,
+}
+
+/// Exchange a code of `avocet web` for a token. A code works once, for ten minutes.
+#[utoipa::path(
+    post, path = "/v1/web/login", tag = "web console", request_body = WebLogin, security(()),
+    responses((status = 200, description = "The token, which has the rights of an operator", body = WebSession), Problem),
+)]
+pub(crate) async fn login(
+    State(state): State<Arc<HttpState>>,
+    JsonBody(WebLogin { code }): JsonBody<WebLogin>,
+) -> Result<Response, Problem> {
+    let made = state.access.console.redeem(&code).ok_or_else(|| {
+        Problem::unauthorized(
+            "the code is unknown, used or older than 10 minutes; run `avocet web` again",
+        )
+    })?;
+    let session = WebSession { token: made.token, expires_at: made.expires_at.0 };
+    Ok(([(CACHE_CONTROL, "no-store")], Json(session)).into_response())
+}

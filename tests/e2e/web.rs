@@ -1,0 +1,131 @@
+//! Tests of the web console of the real daemon: the link, the login, a conversation, and the end of
+//! tokens.
+
+use std::net::SocketAddr;
+
+use avocet_testkit::http_client::{RawHttpAnswer, exchange};
+use avocet_tests::{Home, program};
+use serde_json::{Value, json};
+
+use crate::http::listening;
+use crate::support::{
+    assert_fails, printed, printed_json, run, soon, stop, until_all_is_delivered,
+};
+
+const MESSAGE: &str = "/v1/messages";
+
+/// The console of a daemon, and the token of a browser.
+struct Browser {
+    server: SocketAddr,
+    token: String,
+}
+
+impl Browser {
+    /// Opens the console, and signs in.
+    async fn of(home: &Home) -> Self {
+        let link = printed_json(home, &["web", "--print"]);
+        let (server, code) = parts(link["url"].as_str().unwrap());
+        let body = json!({ "code": code });
+        let mut browser = Self { server, token: String::new() };
+        let answer = browser.post("/v1/web/login", &body).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["token"].as_str().unwrap().clone_into(&mut browser.token);
+        browser
+    }
+
+    async fn send(&self, line: &str, body: &str) -> RawHttpAnswer {
+        let Self { server, token } = self;
+        let auth = if token.is_empty() {
+            String::new()
+        } else {
+            format!("Authorization: Bearer {token}\r\n")
+        };
+        let request = format!(
+            "{line} HTTP/1.1\r\nHost: {server}\r\nOrigin: http://{server}\r\n{auth}\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        soon(line, exchange(*server, request.as_bytes())).await
+    }
+
+    async fn get(&self, path: &str) -> RawHttpAnswer {
+        self.send(&format!("GET {path}"), "").await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> RawHttpAnswer {
+        self.send(&format!("POST {path}"), &body.to_string()).await
+    }
+}
+
+/// Returns the server and the code of a link.
+fn parts(url: &str) -> (SocketAddr, String) {
+    let (server, code) = url.strip_prefix("http://").unwrap().split_once("/#code=").unwrap();
+    (server.parse().unwrap(), code.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn web_console_opens_a_port_on_demand_and_holds_a_conversation() {
+    let home = Home::new(program!());
+    let daemon = home.daemon();
+    assert_eq!(listening(daemon.pid()), Vec::<String>::new());
+    let browser = Browser::of(&home).await;
+    let port = format!("0100007F:{:04X}", browser.server.port());
+    assert_eq!(listening(daemon.pid()), [port]);
+    let page = Browser { server: browser.server, token: String::new() }.get("/").await;
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"), "{page:?}");
+    let message = json!({"session": "web:console:main", "text": "count to 3"});
+    let accepted = browser.post(MESSAGE, &message).await;
+    assert_eq!(accepted.json(), json!({"id": "m1", "duplicate": false}));
+    let answered = browser.get("/v1/messages/m1?wait=60").await.json();
+    assert_eq!((&answered["outcome"], &answered["reply"]), (&json!("replied"), &json!("1, 2, 3.")));
+    let turns = browser.get("/v1/sessions/web:console:main").await.json();
+    let sender = &turns[0]["origin"]["messages"][0]["message"]["inbound"]["sender"]["id"];
+    let uid = rustix::process::geteuid().as_raw();
+    assert_eq!(*sender, format!("uid:{uid}"));
+    until_all_is_delivered(&home);
+    let command = json!({"session": "web:console:main", "text": "/trust"});
+    browser.post(MESSAGE, &command).await;
+    assert_eq!(browser.get("/v1/messages/m2?wait=60").await.json()["outcome"], "replied");
+    stop(daemon);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn web_token_survives_a_restart_and_ends_with_sign_out() {
+    let home = Home::new(program!());
+    let daemon = home.daemon();
+    let Browser { token, .. } = Browser::of(&home).await;
+    stop(daemon);
+    let daemon = home.daemon();
+    let link = printed_json(&home, &["web", "--print"]);
+    let (server, code) = parts(link["url"].as_str().unwrap());
+    let browser = Browser { server, token };
+    assert_eq!(browser.get("/v1/status").await.status, 200);
+    assert!(printed(&home, &["web", "--sign-out"]).contains("all browsers are signed out"));
+    assert_eq!(browser.get("/v1/status").await.status, 401);
+    let login = browser.post("/v1/web/login", &json!({ "code": code })).await;
+    assert_eq!(login.status, 401, "{login:?}");
+    let again = Browser::of(&home).await;
+    assert_eq!(again.get("/v1/status").await.status, 200);
+    stop(daemon);
+}
+
+#[test]
+fn web_without_a_daemon_names_its_start() {
+    let home = Home::new(program!());
+    for arguments in [&["web"][..], &["web", "--sign-out"]] {
+        assert_fails(&run(&home, arguments), 69, &["no daemon runs", "avocet run"]);
+    }
+}
+
+#[test]
+fn web_prints_the_link_for_people_and_refuses_another_port() {
+    let home = Home::new(program!());
+    let daemon = home.daemon();
+    let shown = printed(&home, &["web"]);
+    let url = shown.lines().next().unwrap();
+    let (server, code) = parts(url);
+    assert!(code.len() >= 32 && shown.contains("works once, for "), "{shown}");
+    let other = if server.port() == 9 { "10" } else { "9" };
+    assert_fails(&run(&home, &["web", "--port", other]), 1, &["until it stops"]);
+    stop(daemon);
+}
