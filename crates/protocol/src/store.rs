@@ -30,9 +30,9 @@ pub use consolidations::{
 pub use dead_letters::{DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, RetriedLetter};
 pub use deletion::{DeletedSession, SessionDeletion};
 pub use event_log::{
-    EventAnswer, EventDelivery, EventDetail, EventFilter, EventKind, EventLog, EventMemory,
-    EventMessage, EventPage, EventRange, EventSchedule, EventSeq, EventTool, EventTurn, EventUsage,
-    LogEvent, Subscriber, event_kinds,
+    EventAnswer, EventDelivery, EventDetail, EventFilter, EventHistory, EventKind, EventLog,
+    EventMemory, EventMessage, EventPage, EventRange, EventSchedule, EventSeq, EventTool,
+    EventTurn, EventUsage, LogEvent, Subscriber, event_kinds,
 };
 pub use history::{
     History, HistoryAuthor, HistoryHit, HistoryQuery, SessionFilter, WideHistoryQuery,

@@ -88,8 +88,8 @@ struct Timeline {
     spans: Vec<TraceSpan>,
     turns: HashMap<TurnId, TracedTurn>,
     deliveries: HashMap<DeliveryId, usize>,
-    /// The wait for the lane, which the first turn ends.
-    queued: Option<usize>,
+    /// The waits of messages for the lane, which the next turn ends.
+    queued: Vec<usize>,
 }
 
 /// A turn of the timeline.
@@ -123,16 +123,22 @@ impl Timeline {
         }
     }
 
+    fn end_queued(&mut self, at: Timestamp) {
+        for span in std::mem::take(&mut self.queued) {
+            self.end(Some(span), at);
+        }
+    }
+
     fn add(&mut self, event: LogEvent) {
         let LogEvent { at, kind, turn, call, detail, .. } = event;
         match (kind, turn, detail) {
             (EventKind::MessageQueued, _, Some(EventDetail::Message(message))) => {
                 self.push(at, Some(at), None, TraceWork::Received { message });
-                self.queued = Some(self.push(at, None, None, TraceWork::Queued));
+                let queued = self.push(at, None, None, TraceWork::Queued);
+                self.queued.push(queued);
             }
             (EventKind::MessageDone | EventKind::MessageDead, ..) => {
-                let queued = self.queued.take();
-                self.end(queued, at);
+                self.end_queued(at);
             }
             (EventKind::UsageRecorded, Some(turn), Some(EventDetail::Usage(usage))) => {
                 self.turn(turn).usage.push(usage);
@@ -232,8 +238,7 @@ impl Timeline {
         let open = self.turn(turn).open.take();
         match kind {
             EventKind::TurnRunning => {
-                let queued = self.queued.take();
-                self.end(queued, at);
+                self.end_queued(at);
                 self.end(open, at);
                 self.turn(turn).free_since = Some(at);
             }

@@ -107,6 +107,20 @@ fn trace_makes_a_span_of_each_piece_of_work() {
             ],
         ),
         (
+            // Two messages that one turn answers, and one that steers it.
+            "1 message.queued, 2 message.queued, 3 turn.running, 4 message.queued, \
+             10 turn.done, 10 message.done",
+            &[
+                "1-1 received",
+                "1-3 queued",
+                "2-2 received",
+                "2-3 queued",
+                "4-4 received",
+                "4-10 queued",
+                "10-10 turn.done",
+            ],
+        ),
+        (
             // A call that was started, and one that only reads.
             "1 turn.running, 4 model.answered, 5 call.started 0, 7 call.finished 0, \
              8 call.finished 1, 9 model.answered",

@@ -1,13 +1,15 @@
 //! The event log. Triggers of the schema write its rows; this module reads them together with the
 //! rows that they are about.
 
+mod history;
+
 use async_trait::async_trait;
 use avocet_protocol::{
     Arguments, CallId, Content, DeliveryId, EventAnswer, EventDelivery, EventDetail, EventFilter,
-    EventKind, EventLog, EventMemory, EventMessage, EventPage, EventRange, EventSchedule, EventSeq,
-    EventTool, EventTurn, EventUsage, InboundKind, LogEvent, MemoryChangeId, MemoryId, MessageId,
-    Money, Outcome, Purpose, ScheduleId, SessionId, Subscriber, SubscriberName, Timestamp, TurnId,
-    Usage, WaitKind,
+    EventHistory, EventKind, EventLog, EventMemory, EventMessage, EventPage, EventRange,
+    EventSchedule, EventSeq, EventTool, EventTurn, EventUsage, InboundKind, LogEvent,
+    MemoryChangeId, MemoryId, MessageId, Money, Outcome, Purpose, ScheduleId, SessionId,
+    Subscriber, SubscriberName, Timestamp, TurnId, Usage, WaitKind,
 };
 use rusqlite::{Row, ToSql, params};
 use tokio::sync::watch;
@@ -49,6 +51,11 @@ impl EventLog for SqliteStore {
 
     async fn message_events(&self, message: MessageId) -> Result<Vec<LogEvent>> {
         self.read(move |db| message_events(db, message)).await
+    }
+
+    async fn event_history(&self, event: &LogEvent) -> Result<Option<EventHistory>> {
+        let event = event.clone();
+        self.read(move |db| history::of(db, &event)).await
     }
 
     fn newest_event(&self) -> watch::Receiver<EventSeq> {

@@ -5,8 +5,9 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    EventDetail, EventFilter, EventKind, EventLog, EventMessage, EventPage, EventRange, EventSeq,
-    LogEvent, MessageId, SessionId, StoreError, Subscriber, SubscriberName, Timestamp,
+    EventDetail, EventFilter, EventHistory, EventKind, EventLog, EventMessage, EventPage,
+    EventRange, EventSeq, LogEvent, MessageId, SessionId, StoreError, Subscriber, SubscriberName,
+    Timestamp,
 };
 use tokio::sync::watch;
 
@@ -95,6 +96,10 @@ impl EventLog for FakeDaemon {
     async fn message_events(&self, message: MessageId) -> Result<Vec<LogEvent>, StoreError> {
         let events = self.log.events.lock().unwrap();
         Ok(events.iter().filter(|event| event.seq.0 == message.0).cloned().collect())
+    }
+
+    async fn event_history(&self, _event: &LogEvent) -> Result<Option<EventHistory>, StoreError> {
+        Ok(None)
     }
 
     fn newest_event(&self) -> watch::Receiver<EventSeq> {

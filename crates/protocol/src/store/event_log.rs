@@ -29,6 +29,10 @@ pub trait EventLog: fmt::Debug + Send + Sync {
     /// Empty if the log has no such message, or has removed its events.
     async fn message_events(&self, message: MessageId) -> Result<Vec<LogEvent>>;
 
+    /// Returns the events that led to an event of a turn or of its delivery. `None` if the event
+    /// belongs to no turn, or if the log has removed the turn.
+    async fn event_history(&self, event: &LogEvent) -> Result<Option<EventHistory>>;
+
     /// Watches the number of the newest committed event.
     fn newest_event(&self) -> watch::Receiver<EventSeq>;
 
@@ -121,6 +125,22 @@ pub struct EventPage {
     pub events: Vec<LogEvent>,
     /// The position behind this page, from which the next one continues.
     pub next: EventSeq,
+}
+
+/// The events that led to one event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventHistory {
+    /// The turn of the event.
+    pub turn: TurnId,
+    /// The turn that a message began: the turn itself, or the first ancestor of a sub-agent.
+    pub root: TurnId,
+    /// Of a sub-agent: the turn that started it.
+    pub parent: Option<TurnId>,
+    /// Of a sub-agent: the call that waits for it; `None` in the background.
+    pub call: Option<CallId>,
+    /// Oldest first. Of a turn: its own events and those of its messages, without deliveries and
+    /// sub-agents. Of a delivery: its own events.
+    pub events: Vec<LogEvent>,
 }
 
 /// One event. The details are those of the log at the time of reading: a text that was removed

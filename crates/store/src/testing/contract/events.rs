@@ -1,9 +1,9 @@
 //! Rules of the event log.
 
 use avocet_protocol::{
-    CallId, Content, EventDetail, EventFilter, EventKind, EventPage, EventSeq, LogEvent, MessageId,
-    Outcome, PlatformId, Preview, Receipt, SendEnd, Showing, SubscriberName, Timestamp, ToolClass,
-    TurnId, WaitKind,
+    CallId, Content, EventDetail, EventFilter, EventHistory, EventKind, EventPage, EventSeq,
+    LogEvent, MessageId, Outcome, PlatformId, Preview, Receipt, SendEnd, Showing, SubscriberName,
+    Timestamp, ToolClass, TurnId, WaitKind,
 };
 
 use super::Backend;
@@ -18,6 +18,13 @@ impl World<'_> {
     /// Returns all events behind a number, oldest first.
     async fn events_after(&self, after: i64) -> Vec<LogEvent> {
         self.page(after, &EventFilter::default(), 500).await.events
+    }
+
+    /// Returns the history of the first event of this kind of a turn.
+    async fn history(&self, turn: TurnId, kind: EventKind) -> Option<EventHistory> {
+        let events = self.events_after(0).await;
+        let event = events.iter().find(|event| event.turn == Some(turn) && event.kind == kind);
+        self.ports.events.event_history(event.unwrap()).await.unwrap()
     }
 
     async fn newest(&self) -> i64 {
@@ -218,6 +225,60 @@ pub async fn events_of_a_message_include_its_sub_agents(backend: &impl Backend) 
     let Some(EventDetail::TurnInfo(_)) = &waiting.detail else { panic!("{waiting:?}") };
     assert!(events.iter().all(|event| event.turn.is_some() || event.session == Some(session("a"))));
     assert_eq!(world.message_kinds(MessageId(999)).await, [""; 0]);
+}
+
+/// The history of a turn's end has the turn's events and those of its messages, and names the call
+/// and the turns above a sub-agent.
+pub async fn event_history_of_a_turn_names_its_ancestors_and_leaves_out_other_turns(
+    backend: &impl Backend,
+) {
+    let world = World::new(backend).await;
+    let (turn, call, child) = spawn(&world).await;
+    world.say(&session("other"), "noise").await;
+    world.settle(child.id, &reply("found")).await.unwrap();
+    let again = world.take(&session("a")).await;
+    assert_eq!(again.id, turn.id);
+    world.reply(turn.id, "done").await;
+    world.deliveries(&session("a").address()).await;
+    let history = world.history(child.id, EventKind::TurnDone).await.unwrap();
+    assert_eq!((history.root, history.parent), (turn.id, Some(turn.id)));
+    assert_eq!(history.call, Some(call));
+    let expected = ["turn.queued", "turn.running", "turn.done", "model.answered"];
+    assert_eq!(kinds(&history.events), expected);
+    let history = world.history(turn.id, EventKind::TurnDone).await.unwrap();
+    assert_eq!((history.root, history.parent, history.call), (turn.id, None, None));
+    let expected = [
+        "message.queued",
+        "turn.running",
+        "model.answered",
+        "call.waiting",
+        "turn.waiting",
+        "call.finished",
+        "turn.queued",
+        "turn.running",
+        "turn.done",
+        "model.answered",
+        "message.done",
+    ];
+    assert_eq!(kinds(&history.events), expected);
+}
+
+/// The history of a delivery begins with its first send.
+pub async fn event_history_of_a_delivery_has_its_own_events(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await.id;
+    world.reply(turn, "done").await;
+    world.deliveries(&a.address()).await;
+    let history = world.history(turn, EventKind::DeliverySent).await.unwrap();
+    assert_eq!((history.turn, history.root), (turn, turn));
+    assert_eq!(kinds(&history.events), ["delivery.pending", "delivery.sending", "delivery.sent"]);
+    let mut queued = world.events_after(0).await.remove(0);
+    queued.turn = None;
+    assert_eq!(world.ports.events.event_history(&queued).await.unwrap(), None);
+    queued.turn = Some(TurnId(99));
+    assert_eq!(world.ports.events.event_history(&queued).await.unwrap(), None);
 }
 
 /// The position of a subscriber survives a restart and never moves back.

@@ -292,6 +292,8 @@ rules! {
         events_leave_out_previews
         events_are_read_by_page_session_and_kind
         events_of_a_message_include_its_sub_agents
+        event_history_of_a_turn_names_its_ancestors_and_leaves_out_other_turns
+        event_history_of_a_delivery_has_its_own_events
         subscriber_keeps_its_position_over_a_restart
         newest_event_changes_with_each_commit;
     jobs:
