@@ -26,6 +26,7 @@ mod models;
 mod multipart;
 pub mod ollama;
 pub mod openai;
+pub mod otlp;
 mod recall;
 mod request_log;
 mod roles;
