@@ -45,6 +45,7 @@ mod shell;
 mod skills;
 mod socket;
 mod support;
+mod telemetry;
 mod terminal;
 mod trust;
 mod unbroken;

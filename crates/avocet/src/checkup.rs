@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    Check, Checkup, Clock, Health, LastExchanges, MemoryMirror, MirrorReport, plain_io, within,
+    Check, Checkup, Clock, Health, LastExchanges, MemoryMirror, MirrorReport, TelemetryStatus,
+    plain_io, within,
 };
 use avocet_supervise::blocking;
+use avocet_telemetry::Exporter;
 use futures_util::future::join_all;
 
 use crate::disk;
@@ -43,6 +45,8 @@ pub(crate) struct Examiner {
     pub(crate) mirror: Option<Arc<dyn MemoryMirror>>,
     /// `true` if this process is the daemon, which knows the results of its exchanges.
     pub(crate) is_daemon: bool,
+    /// `None` without a daemon, or if no traces are exported.
+    pub(crate) exporter: Option<Arc<Exporter>>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -55,6 +59,7 @@ impl Examiner {
         avocet.extend(self.directories());
         avocet.extend(linger());
         avocet.extend(self.memory_files().await);
+        avocet.extend(self.telemetry());
         Checkup { avocet, providers, channels, walls: self.walls.clone() }
     }
 
@@ -103,6 +108,24 @@ impl Examiner {
         let problems = mirror_problems(&report);
         let fix = "correct the files; their edits are taken in before the next answer";
         (!problems.is_empty()).then(|| Check::fair("memory files", problems.join("; "), fix))
+    }
+
+    /// Reports the exporter of traces; `None` if it is off.
+    fn telemetry(&self) -> Option<Check> {
+        let TelemetryStatus { exchanges, behind } = self.exporter.as_ref()?.status();
+        let now = self.clock.now();
+        let success = match exchanges.success {
+            Some(at) => format!("last export {}", ago(at, now)),
+            None => "no export since the start".to_owned(),
+        };
+        let failure = last_failure(&exchanges, now);
+        let says = format!("{success}{failure}; {behind} events behind");
+        let fix = "check `endpoint` and `headers` in [telemetry], and the collector; the event log \
+            keeps the traces meanwhile";
+        Some(match exchanges.failures_in_a_row() {
+            0 => Check::good("telemetry", says),
+            _ => Check::fair("telemetry", says, fix),
+        })
     }
 
     async fn of_channels(&self, offline: bool) -> Vec<Check> {

@@ -17,6 +17,7 @@ use avocet_session::{
 };
 use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
+use avocet_telemetry::{Exporter, ExporterParts};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::AgentParts;
@@ -154,6 +155,7 @@ impl RunningDaemon {
         let ask_json =
             Arc::new(JsonAnswers::new(configuration, models.clone(), store.clone(), &clock));
         let Connections { channels, attach, uploads, deliverer, bus, .. } = connections;
+        let exporter = exporter(configuration, &store, &clock, &group)?;
         let examiner = Examiner {
             configuration: configuration.clone(),
             channels,
@@ -161,6 +163,7 @@ impl RunningDaemon {
             walls: layers::checks(configuration, &shells, cgroup),
             mirror: memories.mirror(),
             is_daemon: true,
+            exporter: exporter.clone(),
             clock: clock.clone(),
         };
         let reporter = Reporter {
@@ -172,6 +175,7 @@ impl RunningDaemon {
             shells: shells.clone(),
             audit: audit.clone(),
             copies,
+            exporter,
         };
         let console = Console::new(ConsoleParts {
             key_file: configuration.data_dir.join(WEB_KEY),
@@ -365,6 +369,24 @@ fn session_parts(
         running,
         clock: clock.clone(),
     })
+}
+
+/// Starts the exporter of traces, if one is configured.
+fn exporter(
+    configuration: &Configuration,
+    store: &Arc<SqliteStore>,
+    clock: &Arc<dyn Clock>,
+    group: &Group,
+) -> Result<Option<Arc<Exporter>>, Failure> {
+    let Configuration { document, settings, .. } = configuration;
+    let Some(config) = registry::telemetry(document, settings)? else { return Ok(None) };
+    let (redactor, clock) = (redaction::redactor(), clock.clone());
+    let parts = ExporterParts { log: store.clone(), redactor, clock };
+    let exporter = Exporter::new(&config, parts)
+        .map_err(|error| document.error_at("telemetry", format!("`telemetry`: {error}")))?;
+    let exporter = Arc::new(exporter);
+    exporter.start(group);
+    Ok(Some(exporter))
 }
 
 /// Makes copies of the database at intervals, if the configuration names a directory for them.

@@ -56,6 +56,7 @@ const PARTS: [&str; 25] = [
     "avocet_store",
     "avocet_supervise",
     "avocet_telegram",
+    "avocet_telemetry",
     "avocet_terminal",
     "avocet_tools",
     "avocet_web",

@@ -32,8 +32,8 @@ pub(crate) use channels::{
 };
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{
-    ConfiguredEmbedder, WEB_SEARCH, embedder, http, open_hosts, transcribe, transcription,
-    web_search,
+    ConfiguredEmbedder, WEB_SEARCH, embedder, http, open_hosts, telemetry, transcribe,
+    transcription, web_search,
 };
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, TranscriptionConfig};
 use avocet_protocol::{Clock, Secret};
 use avocet_supervise::SystemClock;
+use avocet_telemetry::TelemetryConfig;
 use avocet_testkit::ManualClock;
 use avocet_tools::SearchConfig;
 use serde_json::{Value, json};
@@ -55,6 +56,7 @@ fn shown_tables() -> Vec<(String, DeclaredTable)> {
         ("http".to_owned(), DeclaredTable::of::<HttpConfig>()),
         ("http.tokens.phone".to_owned(), DeclaredTable::of::<HttpToken>()),
         ("hooks.github".to_owned(), DeclaredTable::of::<HookConfig>()),
+        ("telemetry".to_owned(), DeclaredTable::of::<TelemetryConfig>()),
         ("tools.web_search".to_owned(), DeclaredTable::of::<SearchConfig>()),
         ("models.local/qwen3*".to_owned(), DeclaredTable::of::<ModelConfig>()),
     ];

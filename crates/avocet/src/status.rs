@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Channel, ChannelStatus, Check, Checkup, Clock, DaemonStatus, Health, LastExchanges,
-    ProviderStatus, Query, Redactor, Report, StoreError,
+    ProviderStatus, Query, Redactor, Report, StoreError, TelemetryStatus,
 };
 use avocet_store::SqliteStore;
+use avocet_telemetry::Exporter;
 
 use crate::audit::Keeper;
 use crate::checkup::Examiner;
@@ -29,6 +30,8 @@ pub(crate) struct Reporter {
     pub(crate) audit: Arc<Keeper>,
     /// `None` if no copies are made at intervals.
     pub(crate) copies: Option<Arc<Copies>>,
+    /// `None` if no traces are exported.
+    pub(crate) exporter: Option<Arc<Exporter>>,
 }
 
 #[async_trait]
@@ -57,6 +60,7 @@ impl Report for Reporter {
             disk: disk::status(data_dir, self.store.writes()),
             providers: providers.collect(),
             channels: channels.iter().map(|one| channel(one.as_ref(), &redactor)).collect(),
+            telemetry: self.exporter.as_ref().map(|one| telemetry(one.status(), &redactor)),
             warnings: self
                 .shells
                 .warning()
@@ -97,6 +101,10 @@ fn channel(channel: &dyn Channel, redactor: &Redactor) -> ChannelStatus {
         },
         exchanges: redacted(channel.exchanges(), redactor),
     }
+}
+
+fn telemetry(status: TelemetryStatus, redactor: &Redactor) -> TelemetryStatus {
+    TelemetryStatus { exchanges: redacted(status.exchanges, redactor), ..status }
 }
 
 /// Redacts errors here, because the asking commands do not know the daemon's secrets.

@@ -57,6 +57,9 @@ pub struct Settings {
     pub http: Option<Map<String, Value>>,
     /// Incoming webhooks of the HTTP interface, by names of your choice.
     pub hooks: Map<String, Value>,
+    /// The export of turns to a collector of OpenTelemetry. Without this table, nothing is
+    /// exported.
+    pub telemetry: Option<Map<String, Value>>,
     /// The agent's tools, and the rules for them.
     pub tools: Tools,
     /// The sandbox of the programs that the agent runs.

@@ -72,6 +72,9 @@ fn own_name(name: &SubscriberName, caller: &Caller) -> Result<SubscriberName, Rp
     if name.as_str().contains('@') {
         return Err(refused(&format!("the name {name:?} contains `@`; choose another")));
     }
+    if *name == SubscriberName::telemetry() {
+        return Err(refused("the name \"telemetry\" is that of the exporter; choose another"));
+    }
     if caller.role == ClientRole::Operator && caller.chats.are_all() {
         return Ok(name.clone());
     }

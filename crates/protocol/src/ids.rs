@@ -209,6 +209,14 @@ text_id! {
     ToolName, "tool name", check_id
 }
 
+impl SubscriberName {
+    /// The name of the daemon's own exporter of traces. Programs cannot use it.
+    #[must_use]
+    pub fn telemetry() -> Self {
+        Self("telemetry".into())
+    }
+}
+
 macro_rules! number_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $prefix:literal) => {
         $(#[$doc])*

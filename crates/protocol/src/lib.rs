@@ -148,7 +148,7 @@ pub use seen::{Seen, SeenCall};
 pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
 pub use status::{
     ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogCheck, LogStatus, ProviderStatus, Report,
-    RolledBack, StuckChat,
+    RolledBack, StuckChat, TelemetryStatus,
 };
 pub use store::{
     Accepted, AcceptedAs, Actor, Answer, Audit, AuditCheck, AuditFault, AuditFilter, AuditHead,

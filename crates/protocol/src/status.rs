@@ -50,6 +50,9 @@ pub struct DaemonStatus {
     pub providers: Vec<ProviderStatus>,
     /// The channels, by name.
     pub channels: Vec<ChannelStatus>,
+    /// The exporter of traces; `None` if it is off.
+    #[serde(default)]
+    pub telemetry: Option<TelemetryStatus>,
     /// Warnings for the operator, each in one sentence.
     #[serde(default)]
     pub warnings: Vec<String>,
@@ -114,6 +117,15 @@ pub struct ChannelStatus {
     /// The last exchanges with the platform.
     #[serde(default)]
     pub exchanges: LastExchanges,
+}
+
+/// The state of the exporter of traces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TelemetryStatus {
+    /// The last requests to the collector.
+    pub exchanges: LastExchanges,
+    /// Events of the log that the exporter has not read yet, of all kinds.
+    pub behind: u64,
 }
 
 /// Counts over the whole log.

@@ -602,6 +602,15 @@ class ProviderStatus(TypedDict):
     requests: LastExchanges
 
 
+class TelemetryStatus(TypedDict):
+    """The state of the exporter of traces."""
+
+    # The last requests to the collector.
+    exchanges: LastExchanges
+    # Events of the log that the exporter has not read yet, of all kinds.
+    behind: int
+
+
 class DaemonStatus(TypedDict):
     """The state of the whole daemon."""
 
@@ -627,6 +636,8 @@ class DaemonStatus(TypedDict):
     providers: list[ProviderStatus]
     # The channels, by name.
     channels: list[ChannelStatus]
+    # The exporter of traces; null if it is off.
+    telemetry: TelemetryStatus | None
     # Warnings for the operator, each in one sentence.
     warnings: list[str]
 
@@ -1611,6 +1622,13 @@ class OpenApproval(TypedDict):
     expires_at: Timestamp
 
 
+class OpenWeb(TypedDict):
+    """`web.open`: makes a link that opens the web console once."""
+
+    # The port to open if the HTTP interface is off. Default: 8470, or any free port.
+    port: NotRequired[int]
+
+
 class OriginMessages(TypedDict):
     """Messages from people or processes, in order."""
 
@@ -2242,6 +2260,15 @@ class Wait(TypedDict):
     message: MessageId
     # The most seconds to wait; the result then has no outcome. Default: no limit.
     seconds: NotRequired[int | None]
+
+
+class WebLink(TypedDict):
+    """The result of `web.open`."""
+
+    # A link that opens the web console once.
+    url: str
+    # The end of the link.
+    expires_at: Timestamp
 
 
 class Welcome(TypedDict):

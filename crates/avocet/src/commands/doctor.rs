@@ -138,6 +138,7 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
         walls: layers::checks(&configuration, &shells, cgroup),
         mirror: None,
         is_daemon: false,
+        exporter: None,
         clock: context.clock.clone(),
         configuration,
     };

@@ -7,7 +7,8 @@ use std::time::Duration;
 use avocet_gateway::ClientError;
 use avocet_protocol::{
     ChannelStatus, Consolidation, ConsolidationState, DaemonStatus, DiskStatus, LastExchanges,
-    LogCheck, LogStatus, PlainTable, ProviderStatus, Query, RolledBack, StuckChat, Timestamp,
+    LogCheck, LogStatus, PlainTable, ProviderStatus, Query, RolledBack, StuckChat, TelemetryStatus,
+    Timestamp,
 };
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -117,6 +118,7 @@ async fn without_daemon(
         disk: disk::status(Path::new(data_dir), LastExchanges::default()),
         providers: Vec::new(),
         channels: Vec::new(),
+        telemetry: None,
         warnings: Vec::new(),
     })
 }
@@ -135,6 +137,7 @@ fn text(status: &DaemonStatus, now: Timestamp) -> String {
     rows.push(disk_row(&status.disk, now));
     rows.extend(status.providers.iter().map(|one| provider(one, now)));
     rows.extend(status.channels.iter().map(|one| channel(one, now)));
+    rows.extend(status.telemetry.iter().map(|one| telemetry(one, now)));
     rows.extend(status.log.stuck.iter().map(|one| row("stuck", stuck(one, now))));
     let ignored = status.log.ignored.iter();
     rows.extend(
@@ -254,6 +257,18 @@ fn channel(
             (None, None) => "up".to_owned(),
         },
     )
+}
+
+fn telemetry(TelemetryStatus { exchanges, behind }: &TelemetryStatus, now: Timestamp) -> StatusRow {
+    let state = match (exchanges.failures_in_a_row(), exchanges.success) {
+        (0, Some(at)) => format!("last export {}", ago(at, now)),
+        (0, None) => "no export since the start".to_owned(),
+        _ => {
+            let reason = exchanges.failure.as_ref().map_or("", |failure| &failure.reason);
+            format!("failing: {reason}{}", failing(exchanges, now))
+        }
+    };
+    row("telemetry", format!("{state}; {behind} events behind"))
 }
 
 /// Describes a chat whose deliveries fail.

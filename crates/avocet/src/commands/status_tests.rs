@@ -92,6 +92,10 @@ fn status() -> DaemonStatus {
             channel("discord:main", None, last(Some(3), None)),
             channel("terminal:local", None, LastExchanges::default()),
         ],
+        telemetry: Some(TelemetryStatus {
+            exchanges: last(Some(90), Some((5, 3, "the collector answered 503"))),
+            behind: 40,
+        }),
         warnings: vec!["PROGRAMS RUN WITHOUT A SANDBOX".to_owned()],
     }
 }

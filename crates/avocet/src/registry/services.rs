@@ -1,5 +1,5 @@
 //! The single components with a table of their own: the transcriber, the embedding model, the web
-//! search, the hosts that programs may reach, and the HTTP interface.
+//! search, the hosts that programs may reach, the HTTP interface, and the exporter of traces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use avocet_http::{HookConfig, HookPlan, HttpConfig, HttpPlan, hook_plans};
 use avocet_llm::{EmbeddingsConfig, ServedEmbedder, Transcription, TranscriptionConfig};
 use avocet_net::{BadHost, Hosts};
 use avocet_protocol::{Clock, Secret, Transcribe};
+use avocet_telemetry::TelemetryConfig;
 use avocet_tools::SearchConfig;
 
 use super::{key_error, providers};
@@ -17,6 +18,7 @@ const TRANSCRIPTION: &str = "transcription";
 const EMBEDDINGS: &str = "embeddings";
 const HTTP: &str = "http";
 const HOOKS: &str = "hooks";
+const TELEMETRY: &str = "telemetry";
 pub(crate) const WEB_SEARCH: &str = "tools.web_search";
 
 /// Checks the tables, as far as they were read.
@@ -30,6 +32,7 @@ pub(super) fn check(
     web_search(document, settings)?;
     open_hosts(document, settings)?;
     http(document, settings)?;
+    telemetry(document, settings)?;
     Ok(())
 }
 
@@ -172,6 +175,25 @@ fn hooks(document: &Document, settings: &Settings) -> Result<Vec<HookPlan>, Conf
         let place = if document.get(&path).is_some() { &path } else { table };
         document.error_at(place, format!("`{path}`: {}", error.message))
     })
+}
+
+/// Returns the configuration of the exporter of traces; `None` if it is off or its table was not
+/// read.
+pub(crate) fn telemetry(
+    document: &Document,
+    settings: &Settings,
+) -> Result<Option<TelemetryConfig>, ConfigError> {
+    if settings.telemetry.is_none() || !document.is_whole(TELEMETRY) {
+        return Ok(None);
+    }
+    let config: TelemetryConfig = document.table(TELEMETRY)?;
+    config.check().map_err(|(key, error)| {
+        let path = format!("{TELEMETRY}.{key}");
+        // A missing key has no place in the file, but its table has.
+        let place = if document.get(&path).is_some() { &path } else { TELEMETRY };
+        document.error_at(place, format!("`{path}`: {error}"))
+    })?;
+    Ok(Some(config))
 }
 
 /// Returns a secret in place of one that was left out, for the check of the other keys.

@@ -128,6 +128,17 @@ async fn subscribe_continues_a_name_where_it_was_confirmed() {
 }
 
 #[tokio::test]
+async fn subscribe_refuses_the_name_of_the_exporter() {
+    let world = World::new();
+    let client = world.client().await;
+    let named = json!({ "name": "telemetry" });
+    let (code, message) = refused(client.call::<Value>("subscribe", &named).await);
+    assert_eq!(code, RpcError::PARAMS);
+    assert!(message.contains("that of the exporter; choose another"), "{message}");
+    assert_eq!(world.daemon.log.position("telemetry"), None);
+}
+
+#[tokio::test]
 async fn subscribe_replaces_the_earlier_connection_of_a_name() {
     let world = World::new();
     let (first, _) = world.subscriber(json!({ "name": "one" })).await;

@@ -1,0 +1,107 @@
+//! Sends requests to the collector and reads its answers (OTLP specification, "OTLP/HTTP
+//! Response").
+
+use std::time::Duration;
+
+use avocet_net::{HttpClient, HttpResponse, NetError};
+use avocet_protocol::{Clock, within};
+use serde_json::Value;
+
+use crate::config::TelemetryConfig;
+
+/// The timeout of a request.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Bytes of an answer that are read.
+const LONGEST_ANSWER: usize = 4 * 1024;
+/// Characters of an answer that a log line shows.
+const LONGEST_SHOWN: usize = 300;
+
+/// The collector of the configuration.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    url: String,
+    http: HttpClient,
+}
+
+/// The answer of the collector to a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The collector has the spans.
+    Accepted {
+        /// The part that it has rejected, or another warning.
+        warning: Option<String>,
+    },
+    /// The same request will fail again.
+    Refused(String),
+    /// The same request may succeed later.
+    Later {
+        why: String,
+        /// The wait that the collector asks for.
+        after: Option<Duration>,
+    },
+}
+
+impl Collector {
+    pub(crate) fn new(config: &TelemetryConfig) -> Result<Self, NetError> {
+        Ok(Self { url: config.url(), http: HttpClient::with_headers(&config.headers)? })
+    }
+
+    /// Sends a request with encoded spans.
+    pub(crate) async fn send(&self, clock: &dyn Clock, body: Vec<u8>) -> Answer {
+        let answer = within(clock, LIMIT, self.exchange(body)).await;
+        let timeout = || format!("the collector did not answer within {} s", LIMIT.as_secs());
+        answer.unwrap_or_else(|_| Answer::Later { why: timeout(), after: None })
+    }
+
+    async fn exchange(&self, body: Vec<u8>) -> Answer {
+        match self.http.post_json(&self.url, &[], body).await {
+            Ok(answer) => self.read(answer).await,
+            Err(error @ NetError::Invalid(_)) => Answer::Refused(error.to_string()),
+            Err(error) => Answer::Later { why: error.to_string(), after: None },
+        }
+    }
+
+    async fn read(&self, answer: HttpResponse) -> Answer {
+        let (status, after) = (answer.status(), answer.retry_after());
+        // The status alone decides: a broken body of an answer changes nothing.
+        let body = answer.text(LONGEST_ANSWER).await.unwrap_or_default();
+        let why = || self.refusal(status, &body);
+        match status {
+            200..=299 => Answer::Accepted { warning: self.partial_success(&body) },
+            429 | 502 | 503 | 504 => Answer::Later { why: why(), after },
+            _ => Answer::Refused(why()),
+        }
+    }
+
+    fn refusal(&self, status: u16, body: &str) -> String {
+        let error: Value = serde_json::from_str(body).unwrap_or_default();
+        let says = self.shown(error["message"].as_str().unwrap_or(body));
+        match says.as_str() {
+            "" => format!("the collector answered {status}"),
+            says => format!("the collector answered {status}: {says}"),
+        }
+    }
+
+    /// Returns the warning of an answer; `None` if all spans were accepted.
+    fn partial_success(&self, body: &str) -> Option<String> {
+        let answer: Value = serde_json::from_str(body).ok()?;
+        let partial = &answer["partialSuccess"];
+        let rejected = &partial["rejectedSpans"];
+        // 64-bit numbers are texts, but a reader has to take both.
+        let text =
+            rejected.as_str().map(str::to_owned).or(rejected.as_u64().map(|n| n.to_string()));
+        let rejected = text.unwrap_or_else(|| "0".to_owned());
+        let message = self.shown(partial["errorMessage"].as_str().unwrap_or_default());
+        match (rejected.as_str(), message.as_str()) {
+            ("0", "") => None,
+            (rejected, message) => {
+                Some(format!("the collector rejected {rejected} spans: {message}"))
+            }
+        }
+    }
+
+    /// Shortens a text of the collector, and removes the values of headers from it.
+    fn shown(&self, text: &str) -> String {
+        self.http.redacted(text.trim()).chars().take(LONGEST_SHOWN).collect()
+    }
+}

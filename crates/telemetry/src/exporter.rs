@@ -1,0 +1,287 @@
+//! Follows the event log, and sends the spans of ended turns and deliveries. The position in the log
+//! moves once the collector has answered, so that nothing is lost over a restart.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use avocet_net::NetError;
+use avocet_protocol::{
+    Clock, EventFilter, EventKind, EventLog, EventSeq, LastExchanges, Redactor, StoreError,
+    SubscriberName, TelemetryStatus,
+};
+use avocet_supervise::{Backoff, Group, Repeats};
+use tokio::sync::watch;
+
+use crate::batch::{Batch, encoded};
+use crate::collector::{Answer, Collector};
+use crate::config::TelemetryConfig;
+use crate::spans::SpanMaker;
+
+/// The kinds of events that have spans.
+const KINDS: [EventKind; 6] = [
+    EventKind::TurnDone,
+    EventKind::TurnCancelled,
+    EventKind::TurnFailed,
+    EventKind::DeliverySent,
+    EventKind::DeliveryUnconfirmed,
+    EventKind::DeliveryDead,
+];
+/// The most events of a page.
+const PAGE: u32 = 100;
+/// The time in which events are collected after the first one, so that a busy log is read once a
+/// second at most.
+const COLLECT: Duration = Duration::from_secs(1);
+/// The pause after a failed read or write of the log.
+const AFTER_ERROR: Duration = Duration::from_secs(1);
+/// The first wait before a request is sent again.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// The longest wait before a request is sent again.
+const LONGEST_RETRY: Duration = Duration::from_mins(1);
+/// The longest wait that a collector may ask for.
+const LONGEST_ASKED: Duration = Duration::from_mins(10);
+/// Events without spans after which the position is recorded.
+const RECORD_AFTER: i64 = 1000;
+
+/// The parts that an exporter uses.
+#[derive(Debug, Clone)]
+pub struct ExporterParts {
+    /// The log that is followed.
+    pub log: Arc<dyn EventLog>,
+    /// Removes secrets from texts.
+    pub redactor: Arc<Redactor>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The exporter to a collector of OpenTelemetry.
+#[derive(Debug)]
+pub struct Exporter {
+    collector: Collector,
+    content: bool,
+    parts: ExporterParts,
+    exchanges: Mutex<LastExchanges>,
+    /// The last event that needs no further export.
+    at: AtomicI64,
+    lines: Repeats,
+}
+
+impl Exporter {
+    /// Makes an exporter with a checked configuration.
+    ///
+    /// # Errors
+    /// [`NetError`] if the HTTP client cannot be made.
+    pub fn new(config: &TelemetryConfig, parts: ExporterParts) -> Result<Self, NetError> {
+        Ok(Self {
+            collector: Collector::new(config)?,
+            content: config.content,
+            parts,
+            exchanges: Mutex::default(),
+            at: AtomicI64::new(0),
+            lines: Repeats::new(),
+        })
+    }
+
+    /// Follows the log in a task of the group until the group is cancelled.
+    pub fn start(self: &Arc<Self>, group: &Group) {
+        let (exporter, stop) = (self.clone(), group.token());
+        group.spawn("telemetry", async move {
+            tokio::select! {
+                () = exporter.follow() => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    }
+
+    /// Returns the last exchanges with the collector, and the number of events that are not
+    /// exported yet.
+    #[must_use]
+    pub fn status(&self) -> TelemetryStatus {
+        let exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let newest = self.parts.log.newest_event().borrow().0;
+        let behind = newest.saturating_sub(self.at.load(Ordering::Relaxed));
+        TelemetryStatus { exchanges, behind: behind.try_into().unwrap_or_default() }
+    }
+
+    async fn follow(&self) {
+        let mut newest = self.parts.log.newest_event();
+        let mut position = loop {
+            match self.begin().await {
+                Ok(position) => break position,
+                Err(error) => self.cannot_use_the_log(&error).await,
+            }
+        };
+        loop {
+            match self.export_page(&mut position).await {
+                Ok(()) => {}
+                Err(error) => self.cannot_use_the_log(&error).await,
+            }
+            if !self.has_more(&mut newest, position.at).await {
+                return;
+            }
+        }
+    }
+
+    /// Waits until there are events behind a position. Returns `false` once the log is closed.
+    async fn has_more(&self, newest: &mut watch::Receiver<EventSeq>, at: EventSeq) -> bool {
+        if *newest.borrow_and_update() > at {
+            return true;
+        }
+        // The log keeps the sender for as long as it is open.
+        if newest.wait_for(|newest| *newest > at).await.is_err() {
+            return false;
+        }
+        self.parts.clock.sleep(COLLECT).await;
+        true
+    }
+
+    /// Reads the position of the last start. The first start begins with the newest event.
+    async fn begin(&self) -> Result<Position, StoreError> {
+        let log = &self.parts.log;
+        let name = SubscriberName::telemetry();
+        let at = log.subscribe(&name, None).await?;
+        self.at.store(at.0, Ordering::Relaxed);
+        Ok(Position { name, at, recorded: at })
+    }
+
+    /// Exports the events of the next page.
+    async fn export_page(&self, position: &mut Position) -> Result<(), StoreError> {
+        let log = &self.parts.log;
+        let filter = EventFilter { session: None, kinds: KINDS.to_vec() };
+        let range = log.event_range().await?;
+        let removed = range.removed_after(position.at);
+        if removed > 0 {
+            tracing::warn!(
+                removed,
+                "up to this many events were removed because of their age before their turns were \
+                 exported to the collector of [telemetry]; raise `events` in [retention]"
+            );
+        }
+        let page = log.events(position.at, &filter, PAGE).await?;
+        let identity = range.log;
+        let maker =
+            SpanMaker { log: &identity, content: self.content, redactor: &self.parts.redactor };
+        let mut batch = Batch::default();
+        for event in page.events {
+            let Some(history) = log.event_history(&event).await? else { continue };
+            let spans = encoded(&maker.spans(&event, history));
+            if spans.is_empty() {
+                continue;
+            }
+            if !batch.has_room(&spans) {
+                self.export(std::mem::take(&mut batch), &identity, position).await?;
+            }
+            batch.add(event.seq, spans);
+        }
+        self.export(batch, &identity, position).await?;
+        self.move_to(page.next, position);
+        if position.at.0 - position.recorded.0 >= RECORD_AFTER {
+            self.record(position).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a batch until the collector has accepted or refused it, and records the position
+    /// behind it.
+    async fn export(
+        &self,
+        batch: Batch,
+        log: &str,
+        position: &mut Position,
+    ) -> Result<(), StoreError> {
+        let Some(upto) = batch.upto() else { return Ok(()) };
+        for body in batch.requests(log) {
+            self.send(body).await;
+        }
+        self.move_to(upto, position);
+        self.record(position).await
+    }
+
+    /// Sends a request until the collector has accepted or refused it.
+    async fn send(&self, body: Vec<u8>) {
+        let clock = self.parts.clock.as_ref();
+        let mut backoff = Backoff::new(FIRST_RETRY, LONGEST_RETRY);
+        loop {
+            match self.collector.send(clock, body.clone()).await {
+                Answer::Accepted { warning } => return self.accepted(warning),
+                Answer::Refused(why) => return self.refused(&why),
+                Answer::Later { why, after } => {
+                    let wait = after.map(|after| after.min(LONGEST_ASKED));
+                    let wait = wait.unwrap_or_else(|| backoff.next_wait());
+                    self.fail(&why);
+                    if let Some(repeated) = self.lines.note("retry", &why, clock.elapsed()) {
+                        tracing::warn!(
+                            error = %why, ?wait, repeated,
+                            "cannot send traces to the collector of [telemetry]; retrying; the \
+                             event log keeps them"
+                        );
+                    }
+                    clock.sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    fn accepted(&self, warning: Option<String>) {
+        let now = self.parts.clock.now();
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).succeed(now);
+        if self.lines.over("retry").is_some() {
+            tracing::info!("the collector of [telemetry] accepts traces again");
+        }
+        if let Some(warning) = warning {
+            tracing::warn!(
+                %warning,
+                "the collector of [telemetry] did not accept everything; it loses these spans"
+            );
+        }
+    }
+
+    fn refused(&self, why: &str) {
+        self.fail(why);
+        self.lines.over("retry");
+        tracing::warn!(
+            error = %why,
+            "the collector of [telemetry] refused a batch of traces, which is skipped; correct \
+             endpoint or headers"
+        );
+    }
+
+    fn fail(&self, why: &str) {
+        let now = self.parts.clock.now();
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).fail(now, why);
+    }
+
+    fn move_to(&self, at: EventSeq, position: &mut Position) {
+        position.at = at;
+        self.at.store(at.0, Ordering::Relaxed);
+    }
+
+    async fn record(&self, position: &mut Position) -> Result<(), StoreError> {
+        self.parts.log.confirm_events(&position.name, position.at).await?;
+        position.recorded = position.at;
+        Ok(())
+    }
+
+    async fn cannot_use_the_log(&self, error: &StoreError) {
+        let now = self.parts.clock.elapsed();
+        if let Some(repeated) = self.lines.note("log", &error.to_string(), now) {
+            tracing::warn!(
+                %error, repeated,
+                "cannot read or write the event log for [telemetry]; retrying in 1 s"
+            );
+        }
+        self.parts.clock.sleep(AFTER_ERROR).await;
+    }
+}
+
+/// The place of the exporter in the log.
+struct Position {
+    name: SubscriberName,
+    at: EventSeq,
+    /// The position that the log keeps.
+    recorded: EventSeq,
+}
+
+#[cfg(test)]
+#[path = "exporter_tests.rs"]
+mod tests;
