@@ -1,0 +1,35 @@
+/** Names of chats. */
+
+import { go } from "../router.js";
+
+const LETTERS = "abcdefghijkmnpqrstuvwxyz";
+
+/** The chat that exists from the beginning. */
+export const MAIN_CHAT = "web:console:main";
+
+/** Opens a chat with a new name: `web:console:2026-11-27-kxvq`. */
+export function newChat(): void {
+  const now = new Date();
+  const day = [now.getFullYear(), now.getMonth() + 1, now.getDate()]
+    .map((part) => String(part).padStart(2, "0"))
+    .join("-");
+  const letters = [...crypto.getRandomValues(new Uint8Array(4))]
+    .map((byte) => LETTERS[byte % LETTERS.length])
+    .join("");
+  go("chat", `web:console:${day}-${letters}`);
+}
+
+/** Returns the channel of a session: `telegram`. */
+export function channelOf(session: string): string {
+  return session.slice(0, Math.max(session.indexOf(":"), 0)) || session;
+}
+
+/** Returns the part of a session that people know: `main`. */
+export function shortName(session: string): string {
+  return session.split(":").slice(2).join(":") || session;
+}
+
+/** `true` if messages can be written to the session in this page. */
+export function isWritable(session: string): boolean {
+  return session.startsWith("web:");
+}

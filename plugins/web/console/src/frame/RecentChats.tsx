@@ -1,0 +1,37 @@
+import { get } from "../api.js";
+import { shortName } from "../chat/names.js";
+import { useLoad } from "../hooks.js";
+import { href, useRoute } from "../router.js";
+import type { SessionRow } from "../types.js";
+
+const SHOWN = 6;
+
+/** The sessions that were used last. Left out if they cannot be loaded: the list of sessions tells why. */
+export function RecentChats({ onLeave }: { onLeave: () => void }) {
+  const load = (signal: AbortSignal) => get<SessionRow[]>("/v1/sessions", { limit: SHOWN }, signal);
+  const { data } = useLoad(load, [], { on: ["message.queued", "turn.running"] });
+  const { name, parts } = useRoute();
+  if (data === undefined || data.length === 0) {
+    return null;
+  }
+  return (
+    <section>
+      <h2>Recent</h2>
+      <ul>
+        {data.map(({ session, title }) => (
+          <li key={session}>
+            <a
+              class="nav-link recent"
+              href={href("chat", session)}
+              title={session}
+              aria-current={name === "chat" && parts[0] === session ? "true" : undefined}
+              onClick={onLeave}
+            >
+              <span>{title || shortName(session)}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,40 @@
+/** The exchange of a one-time code for a token. */
+
+import { post, setToken } from "./api.js";
+import { Store } from "./store.js";
+import type { Login } from "./types.js";
+
+/** The code that has to be exchanged. */
+export const loginCode = new Store<string | null>(null);
+
+/** The error of the last exchange. */
+export const loginError = new Store<unknown>(undefined);
+
+/** Takes the code out of the address, now and whenever a link with a code is opened in this tab. */
+export function watchLoginCode(): void {
+  addEventListener("hashchange", takeCode);
+  takeCode();
+}
+
+/** The code leaves the address at once, so that it stays out of the history and of copied links. */
+function takeCode(): void {
+  const found = /^#code=(.+)$/.exec(location.hash);
+  if (found) {
+    history.replaceState(null, "", `${location.pathname}#/`);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+    loginCode.set(decodeURIComponent(found[1]!));
+  }
+}
+
+/** Exchanges the code. The token is kept in this browser; a present one stays after an error. */
+export async function logIn(code: string): Promise<void> {
+  loginError.set(undefined);
+  try {
+    const login = await post<Login>("/v1/web/login", { code }, { isAnonymous: true });
+    setToken(login.token);
+  } catch (error) {
+    loginError.set(error);
+  } finally {
+    loginCode.set(null);
+  }
+}

@@ -1,0 +1,14 @@
+export { Badge, State, type Tone } from "./Badge.js";
+export { Button, IconButton } from "./Button.js";
+export { Code, CopyButton, Json } from "./Code.js";
+export { ConfirmButton } from "./ConfirmButton.js";
+export { Dialog } from "./Dialog.js";
+export { Empty } from "./Empty.js";
+export { Icon } from "./Icon.js";
+export { Loaded } from "./Loaded.js";
+export { Page } from "./Page.js";
+export { Problem } from "./Problem.js";
+export { Skeleton, Spinner } from "./Spinner.js";
+export { Table, type Column } from "./Table.js";
+export { Tabs } from "./Tabs.js";
+export { Time } from "./Time.js";

@@ -1,0 +1,89 @@
+/** Shapes of the HTTP interface: those of the socket, and those that only the console uses. */
+
+import type {
+  AttachmentKind,
+  MemoryScope,
+  SessionSummary,
+  Timestamp,
+  Trust,
+} from "../../../../clients/typescript/src/types.js";
+
+export type * from "../../../../clients/typescript/src/types.js";
+
+/** A row of `GET /v1/sessions`. */
+export interface SessionRow extends SessionSummary {
+  /** The beginning of the last message of a person. */
+  title?: string | null;
+}
+
+/** The answer of `POST /v1/web/login`. */
+export interface Login {
+  token: string;
+  expires_at: Timestamp;
+}
+
+/** The answer of `POST /v1/files`, and an entry of `attachments` in `POST /v1/messages`. */
+export interface UploadedFile {
+  reference: string;
+  name: string;
+  media_type: string;
+  bytes: number;
+}
+
+export interface MessageAttachment extends UploadedFile {
+  kind: AttachmentKind;
+}
+
+/** The answer of `POST /v1/messages`. */
+export interface AcceptedMessage {
+  id: string;
+  duplicate: boolean;
+}
+
+/** A row of `GET /v1/search`. */
+export interface SearchHit {
+  session: string;
+  turn: string;
+  at: Timestamp;
+  author: "person" | "agent" | "notice";
+  text: string;
+}
+
+/** A row of `GET /v1/sessions/{session}/sent`. */
+export interface SentText {
+  delivery: string;
+  at: Timestamp;
+  text: string;
+  state: string;
+}
+
+/** A row of `GET /v1/memories`. */
+export interface Memory {
+  id: string;
+  scope: MemoryScope;
+  text: string;
+  trust: Trust;
+  source: unknown;
+  revision: number;
+  forgotten: boolean;
+}
+
+/** The answer of `GET /v1/config`. */
+export interface ConfigFile {
+  path: string;
+  text: string;
+  digest: string;
+  is_writable: boolean;
+}
+
+export interface ConfigRemark {
+  line: number | null;
+  key: string | null;
+  message: string;
+}
+
+/** The answer of `POST /v1/config/check`. */
+export interface ConfigCheck {
+  faults: ConfigRemark[];
+  warnings: ConfigRemark[];
+}
