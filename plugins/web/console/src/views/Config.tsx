@@ -1,0 +1,29 @@
+import { useRef } from "preact/hooks";
+
+import { get } from "../api.js";
+import { useLoad } from "../hooks.js";
+import { Loaded, Page } from "../parts/index.js";
+import type { ConfigFile } from "../types.js";
+import { Editor } from "./config/Editor.js";
+
+/** The file of the configuration, as text. */
+export function Config() {
+  const loads = useRef(0);
+  const load = useLoad(async (signal) => {
+    const file = await get<ConfigFile>("/v1/config", {}, signal);
+    loads.current += 1;
+    return { file, number: loads.current };
+  }, []);
+  const path = load.data?.file.path;
+  return (
+    <Page title="Configuration" hint={path && <span class="mono">{path}</span>}>
+      <p class="hint config-note">
+        A running daemon keeps the configuration of its start. After a save, restart it: <code>sudo systemctl restart avocet</code>,
+        or stop <code>avocet run</code> and start it again.
+      </p>
+      <Loaded load={load} failure="The configuration could not be loaded">
+        {({ file, number }) => <Editor key={number} file={file} onReload={load.reload} />}
+      </Loaded>
+    </Page>
+  );
+}
