@@ -33,7 +33,7 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("warning", "warn"),
 ];
 /// The targets of the program that can have a level. A test compares them with the crates.
-const PARTS: [&str; 25] = [
+const PARTS: [&str; 26] = [
     "avocet",
     "avocet_agent",
     "avocet_bus",

@@ -1,20 +1,8 @@
 /** Shapes of the HTTP interface: those of the socket, and those that only the console uses. */
 
-import type {
-  AttachmentKind,
-  MemoryScope,
-  SessionSummary,
-  Timestamp,
-  Trust,
-} from "../../../../clients/typescript/src/types.js";
+import type { AttachmentKind, Timestamp } from "../../../../clients/typescript/src/types.js";
 
 export type * from "../../../../clients/typescript/src/types.js";
-
-/** A row of `GET /v1/sessions`. */
-export interface SessionRow extends SessionSummary {
-  /** The beginning of the last message of a person. */
-  title?: string | null;
-}
 
 /** The answer of `POST /v1/web/login`. */
 export interface Login {
@@ -38,34 +26,6 @@ export interface MessageAttachment extends UploadedFile {
 export interface AcceptedMessage {
   id: string;
   duplicate: boolean;
-}
-
-/** A row of `GET /v1/search`. */
-export interface SearchHit {
-  session: string;
-  turn: string;
-  at: Timestamp;
-  author: "person" | "agent" | "notice";
-  text: string;
-}
-
-/** A row of `GET /v1/sessions/{session}/sent`. */
-export interface SentText {
-  delivery: string;
-  at: Timestamp;
-  text: string;
-  state: string;
-}
-
-/** A row of `GET /v1/memories`. */
-export interface Memory {
-  id: string;
-  scope: MemoryScope;
-  text: string;
-  trust: Trust;
-  source: unknown;
-  revision: number;
-  forgotten: boolean;
 }
 
 /** The answer of `GET /v1/config`. */

@@ -60,6 +60,7 @@ fn figures(sessions: usize) -> TopFigures {
                 channel("discord:main", Some("no connection\u{1b}[2J")),
             ],
             warnings: Vec::new(),
+            telemetry: None,
         },
         sessions: (0..sessions).map(session).collect(),
         usage: vec![cost("openai/gpt", 123_456, Some(1.25)), cost("local/qwen", 900, None)],

@@ -6,6 +6,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 
 import { ApiError, errorText, get, path, post } from "../api.js";
+import { newKey } from "../key.js";
 import { listen } from "../live.js";
 import { Store } from "../store.js";
 import type { AcceptedMessage, LogEvent, MessageAttachment, MessageStatus } from "../types.js";
@@ -49,7 +50,7 @@ export class Outbox {
   /** Adds a message and sends it. */
   send(text: string, attachments: MessageAttachment[] = []): void {
     const message: Outgoing = {
-      key: crypto.randomUUID(), text, attachments, at: Date.now(), state: "sending",
+      key: newKey(), text, attachments, at: Date.now(), state: "sending",
     };
     this.#set([...this.list.get(), message]);
     void this.#send(message);

@@ -1,6 +1,7 @@
 /** Files of a message that is being written. */
 
 import { ApiError, queryString, setToken, token } from "../api.js";
+import { newKey } from "../key.js";
 import type { AttachmentKind, MessageAttachment, UploadedFile } from "../types.js";
 
 export interface Upload {
@@ -16,7 +17,7 @@ export interface Upload {
 }
 
 export function newUpload(file: File): Upload {
-  return { key: crypto.randomUUID(), name: file.name || "pasted", bytes: file.size, progress: 0, file };
+  return { key: newKey(), name: file.name || "pasted", bytes: file.size, progress: 0, file };
 }
 
 /** Uploads a file. Uses `XMLHttpRequest`, because `fetch` does not report the progress of a body. */

@@ -2,13 +2,13 @@ import { get } from "../api.js";
 import { shortName } from "../chat/names.js";
 import { useLoad } from "../hooks.js";
 import { href, useRoute } from "../router.js";
-import type { SessionRow } from "../types.js";
+import type { SessionSummary } from "../types.js";
 
 const SHOWN = 6;
 
 /** The sessions that were used last. Left out if they cannot be loaded: the list of sessions tells why. */
 export function RecentChats({ onLeave }: { onLeave: () => void }) {
-  const load = (signal: AbortSignal) => get<SessionRow[]>("/v1/sessions", { limit: SHOWN }, signal);
+  const load = (signal: AbortSignal) => get<SessionSummary[]>("/v1/sessions", { limit: SHOWN }, signal);
   const { data } = useLoad(load, [], { on: ["message.queued", "turn.running"] });
   const { name, parts } = useRoute();
   if (data === undefined || data.length === 0) {

@@ -3,13 +3,13 @@ import { channelOf, shortName } from "../chat/names.js";
 import { useLoad } from "../hooks.js";
 import { Badge, Empty, Loaded, Time } from "../parts/index.js";
 import { href } from "../router.js";
-import type { SearchHit } from "../types.js";
+import type { FoundText } from "../types.js";
 import { Marked } from "./Marked.js";
 
 const AUTHORS = { person: "Person", agent: "Agent", notice: "Notice" } as const;
 
 export function SearchResults({ words }: { words: string }) {
-  const hits = useLoad((signal) => get<SearchHit[]>("/v1/search", { words, limit: 50 }, signal), [words]);
+  const hits = useLoad((signal) => get<FoundText[]>("/v1/search", { words, limit: 50 }, signal), [words]);
   return (
     <Loaded load={hits} failure="The search failed">
       {(found) =>

@@ -7,7 +7,7 @@ import { useLoad } from "../hooks.js";
 import { reloadAll } from "../live.js";
 import { Badge, Button, ConfirmButton, Empty, Loaded, State, Time } from "../parts/index.js";
 import { href } from "../router.js";
-import type { SessionRow } from "../types.js";
+import type { SessionSummary } from "../types.js";
 
 const PAGE = 50;
 const EVENTS = ["message.queued", "turn"];
@@ -43,12 +43,12 @@ export function SessionList() {
 }
 
 /** Loads all shown pages again, because a message moves its session to the top. */
-async function loadPages(pages: number, signal: AbortSignal): Promise<SessionRow[]> {
-  const rows: SessionRow[] = [];
+async function loadPages(pages: number, signal: AbortSignal): Promise<SessionSummary[]> {
+  const rows: SessionSummary[] = [];
   for (let page = 0; page < pages; page += 1) {
     const last = rows.at(-1);
     const after = last && `${last.used_at}/${last.session}`;
-    const more = await get<SessionRow[]>("/v1/sessions", { limit: PAGE, after }, signal);
+    const more = await get<SessionSummary[]>("/v1/sessions", { limit: PAGE, after }, signal);
     rows.push(...more);
     if (more.length < PAGE) {
       break;
@@ -57,7 +57,7 @@ async function loadPages(pages: number, signal: AbortSignal): Promise<SessionRow
   return rows;
 }
 
-function SessionItem({ row }: { row: SessionRow }) {
+function SessionItem({ row }: { row: SessionSummary }) {
   const { session, title, turns, used_at, open } = row;
   const name = shortName(session);
   const deleteSession = async () => {

@@ -1,6 +1,6 @@
 import { get } from "../../api.js";
 import { useLoad } from "../../hooks.js";
-import type { SessionRow } from "../../types.js";
+import type { SessionSummary } from "../../types.js";
 import { Field } from "../shared/Field.js";
 import type { EventFilter } from "./older.js";
 import { KINDS } from "./words.js";
@@ -14,7 +14,7 @@ interface Props {
 
 /** Selects the kinds and the session of the events. */
 export function EventFilters({ filter, onChange }: Props) {
-  const { data = [] } = useLoad<SessionRow[]>((signal) => get("/v1/sessions", { limit: MOST_SESSIONS }, signal), []);
+  const { data = [] } = useLoad<SessionSummary[]>((signal) => get("/v1/sessions", { limit: MOST_SESSIONS }, signal), []);
   const known = data.map(({ session }) => session);
   const sessions = filter.session === "" || known.includes(filter.session) ? known : [filter.session, ...known];
   return (

@@ -5,7 +5,7 @@ import { useAction } from "../../hooks.js";
 import { Button, Dialog } from "../../parts/index.js";
 import type { SubmitJob, SubmittedJob } from "../../types.js";
 import { Field } from "../shared/Field.js";
-import { newKey } from "../shared/key.js";
+import { newKey } from "../../key.js";
 
 interface Props {
   isOpen: boolean;

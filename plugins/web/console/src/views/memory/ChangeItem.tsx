@@ -3,7 +3,7 @@ import { useAction } from "../../hooks.js";
 import { Button, Time } from "../../parts/index.js";
 import { href } from "../../router.js";
 import { TrustBadge } from "./TrustBadge.js";
-import type { MemoryChange, MemoryText } from "./types.js";
+import type { MemoryChange, MemoryText } from "../../types.js";
 
 interface Props {
   change: MemoryChange;

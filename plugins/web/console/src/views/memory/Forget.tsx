@@ -2,7 +2,7 @@ import { errorText, get, path, post, remove } from "../../api.js";
 import { useAction } from "../../hooks.js";
 import { Button } from "../../parts/index.js";
 import { Notice } from "../shared/Notice.js";
-import type { ShownMemory } from "./types.js";
+import type { MemoryDetails } from "../../types.js";
 
 /** Forgets a memory at once, because it can be undone. */
 export function ForgetButton({ id, onForgotten }: { id: string; onForgotten: () => void }) {
@@ -49,7 +49,7 @@ export function ForgottenNotice({ id, onClose }: NoticeProps) {
 
 /** Undoes the last change of a memory if it made the agent forget it. */
 async function undoForget(id: string): Promise<void> {
-  const { changes } = await get<ShownMemory>(path("memories", id));
+  const { changes } = await get<MemoryDetails>(path("memories", id));
   const [last] = changes;
   if (last?.kind === "forgotten") {
     await post(path("memory-changes", last.id, "undo"));

@@ -2,7 +2,7 @@ import { errorText, post } from "../../api.js";
 import { useAction } from "../../hooks.js";
 import { Button, Dialog } from "../../parts/index.js";
 import { Field } from "../shared/Field.js";
-import type { SourcedMemory } from "./types.js";
+import type { Memory } from "../../types.js";
 
 interface Props {
   isOpen: boolean;
@@ -18,7 +18,7 @@ function Form({ onClose, onAdded }: Omit<Props, "isOpen">) {
   const adding = useAction(async (form: HTMLFormElement) => {
     const data = new FormData(form);
     const body = { text: String(data.get("text")).trim(), scope: String(data.get("scope")).trim() };
-    const { memory } = await post<{ memory: SourcedMemory }>("/v1/memories", body);
+    const { memory } = await post<{ memory: Memory }>("/v1/memories", body);
     onAdded(memory.id);
   });
   const submit = (event: SubmitEvent) => {

@@ -9,7 +9,7 @@ import { Field } from "../shared/Field.js";
 import { ForgetButton, ForgottenNotice } from "./Forget.js";
 import { ScopeSelect } from "./ScopeSelect.js";
 import { TrustBadge } from "./TrustBadge.js";
-import type { SourcedMemory } from "./types.js";
+import type { Memory } from "../../types.js";
 
 const MOST = 500;
 const TYPING_MS = 250;
@@ -20,12 +20,12 @@ export function MemoryList() {
   const [scope, setScope] = useState("");
   const [forgotten, setForgotten] = useState<string | null>(null);
   const settled = useSettled(words.trim(), TYPING_MS);
-  const load = useLoad<SourcedMemory[]>(
+  const load = useLoad<Memory[]>(
     (signal) => get("/v1/memories", { words: settled || null, scope: scope || null, limit: MOST }, signal),
     [settled, scope],
     { on: ["memory"] },
   );
-  const columns: Column<SourcedMemory>[] = [
+  const columns: Column<Memory>[] = [
     { title: "Memory", kind: "lead", cell: ({ id, text }) => <a class="row-link memory-text" href={href("memory", id)}>{text}</a> },
     { title: "Readers", cell: ({ scope }) => <span class="mono">{scope}</span> },
     { title: "Trust", cell: ({ trust }) => <TrustBadge trust={trust} /> },

@@ -7,11 +7,11 @@ import { SessionLink } from "../shared/SessionLink.js";
 import { ChangeItem } from "./ChangeItem.js";
 import { ForgetButton } from "./Forget.js";
 import { TrustBadge } from "./TrustBadge.js";
-import type { ShownMemory } from "./types.js";
+import type { MemoryDetails } from "../../types.js";
 
 /** One memory with its origin and its changes. */
 export function MemoryPage({ id }: { id: string }) {
-  const load = useLoad<ShownMemory>((signal) => get(path("memories", id), {}, signal), [id], {
+  const load = useLoad<MemoryDetails>((signal) => get(path("memories", id), {}, signal), [id], {
     on: ["memory"],
     when: (event) => event.memory?.id === id,
   });
@@ -29,7 +29,7 @@ export function MemoryPage({ id }: { id: string }) {
   );
 }
 
-function Shown({ memory, onChanged }: { memory: ShownMemory; onChanged: () => void }) {
+function Shown({ memory, onChanged }: { memory: MemoryDetails; onChanged: () => void }) {
   const { source, changes } = memory;
   return (
     <>

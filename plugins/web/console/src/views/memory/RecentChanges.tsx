@@ -2,7 +2,7 @@ import { get } from "../../api.js";
 import { useLoad } from "../../hooks.js";
 import { Empty, Loaded } from "../../parts/index.js";
 import { ChangeItem } from "./ChangeItem.js";
-import type { MemoryChange } from "./types.js";
+import type { MemoryChange } from "../../types.js";
 
 const LIMIT = 100;
 

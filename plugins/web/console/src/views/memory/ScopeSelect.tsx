@@ -1,7 +1,7 @@
 import { get } from "../../api.js";
 import { useLoad } from "../../hooks.js";
 import { Field } from "../shared/Field.js";
-import type { SourcedMemory } from "./types.js";
+import type { Memory } from "../../types.js";
 
 const MOST = 500;
 
@@ -13,7 +13,7 @@ interface Props {
 
 /** Selects the readers of memories. The choices are those of the newest memories. */
 export function ScopeSelect({ selected, onSelect }: Props) {
-  const { data = [] } = useLoad<SourcedMemory[]>((signal) => get("/v1/memories", { limit: MOST }, signal), []);
+  const { data = [] } = useLoad<Memory[]>((signal) => get("/v1/memories", { limit: MOST }, signal), []);
   const scopes = [...new Set([...data.map(({ scope }) => scope), ...(selected ? [selected] : [])])].sort();
   return (
     <Field label="Readers">

@@ -3,10 +3,10 @@ import { useState } from "preact/hooks";
 import { errorText, get, post } from "../../api.js";
 import { useAction, useLoad } from "../../hooks.js";
 import { Button, Dialog } from "../../parts/index.js";
-import type { SessionRow } from "../../types.js";
+import type { SessionSummary } from "../../types.js";
 import { Choices } from "../shared/Choices.js";
 import { Field } from "../shared/Field.js";
-import { newKey } from "../shared/key.js";
+import { newKey } from "../../key.js";
 import type { AddSchedule, CatchUp, ShownSchedule } from "./types.js";
 import { CATCH_UPS } from "./words.js";
 
@@ -98,7 +98,7 @@ const MOST_CHATS = 200;
 
 /** The chat, with the known ones as suggestions. The form works without them. */
 function ChatField() {
-  const { data = [] } = useLoad<SessionRow[]>((signal) => get("/v1/sessions", { limit: MOST_CHATS }, signal), []);
+  const { data = [] } = useLoad<SessionSummary[]>((signal) => get("/v1/sessions", { limit: MOST_CHATS }, signal), []);
   const chats = data.filter(({ session }) => !session.startsWith("schedule:"));
   return (
     <>
