@@ -186,7 +186,7 @@ async fn http_health_and_metrics_follow_the_daemon() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http_refuses_foreign_requests_to_the_real_daemon() {
+async fn f28_http_refuses_foreign_requests_to_the_real_daemon() {
     let http = HttpHome::start();
     let server = http.server;
     let auth = format!("Authorization: Bearer {TOKEN}");
@@ -226,7 +226,7 @@ pub(crate) fn listening(pid: u32) -> Vec<String> {
 }
 
 #[test]
-fn daemon_without_http_table_listens_on_no_tcp_port() {
+fn f28_daemon_without_http_table_listens_on_no_tcp_port() {
     for config in
         ["", "[http.tokens.phone]\ntoken = \"a-token-without-an-address\"\nchats = [\"*\"]\n"]
     {

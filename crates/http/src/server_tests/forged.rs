@@ -100,7 +100,7 @@ fn forged(world: &World, line: &'static str, head: &[&str]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn forged_requests_are_refused_on_every_path() {
+async fn f28_forged_requests_are_refused_on_every_path() {
     assert!(FORGED.len() >= 60, "{}", FORGED.len());
     let world = World::new();
     let lines = ["POST /v1/messages", "GET /v1/sessions", "DELETE /v1/sessions/terminal:local:a"];
@@ -114,7 +114,7 @@ async fn forged_requests_are_refused_on_every_path() {
 }
 
 #[tokio::test]
-async fn forged_hosts_and_origins_are_refused_on_open_paths() {
+async fn f28_forged_hosts_and_origins_are_refused_on_open_paths() {
     let world = World::new();
     let with_auth = FORGED.iter().filter(|head| {
         head.iter().filter(|line| **line == "AUTH").count() == 1
@@ -130,7 +130,7 @@ async fn forged_hosts_and_origins_are_refused_on_open_paths() {
 }
 
 #[tokio::test]
-async fn forged_target_of_a_proxy_request_is_refused() {
+async fn f28_forged_target_of_a_proxy_request_is_refused() {
     let world = World::new();
     for line in ["GET http://evil.example/healthz", "CONNECT evil.example:443"] {
         let answer = exchange(world.server, &forged(&world, line, &["Host: SERVER", "AUTH"])).await;
