@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use avocet_gateway::{Caller, ChatPatterns, METHODS};
-use avocet_protocol::{ClientRole, Secret, SenderId};
+use avocet_protocol::{ChannelWebhook, ClientRole, Secret, SenderId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::caller::TokenDigest;
-use crate::guard::AllowedHost;
+use crate::guard::{AllowedHost, HostGuard};
 use crate::hooks::HookPlan;
 
 /// The fewest characters of a token: 16 hexadecimal digits are 64 bits.
@@ -67,6 +67,7 @@ pub struct HttpPlan {
     pub(crate) hosts: Vec<AllowedHost>,
     pub(crate) tokens: Vec<TokenDigest>,
     pub(crate) hooks: Vec<HookPlan>,
+    pub(crate) webhooks: Vec<ChannelWebhook>,
 }
 
 impl HttpPlan {
@@ -79,6 +80,19 @@ impl HttpPlan {
     #[must_use]
     pub fn with_hooks(self, hooks: Vec<HookPlan>) -> Self {
         Self { hooks, ..self }
+    }
+
+    /// Adds the endpoints of channels.
+    #[must_use]
+    pub fn with_webhooks(self, webhooks: Vec<ChannelWebhook>) -> Self {
+        Self { webhooks, ..self }
+    }
+
+    /// Returns `true` if requests for this host are answered. `:PORT` may follow the host.
+    #[must_use]
+    pub fn serves_host(&self, host: &str) -> bool {
+        let guard = HostGuard { port: self.listen.port(), hosts: self.hosts.clone() };
+        guard.serves(host)
     }
 }
 
@@ -111,7 +125,8 @@ impl HttpConfig {
                 key `token`";
             return Err(BadHttpKey::new("listen", message));
         }
-        Ok(Some(HttpPlan { listen, hosts, tokens, hooks: Vec::new() }))
+        let (hooks, webhooks) = (Vec::new(), Vec::new());
+        Ok(Some(HttpPlan { listen, hosts, tokens, hooks, webhooks }))
     }
 
     fn address(&self) -> Result<Option<SocketAddr>, BadHttpKey> {
@@ -243,6 +258,24 @@ mod tests {
         assert!(HttpConfig::default().plan().unwrap().is_none());
         let unused = config(|config| config.listen = None);
         assert!(unused.plan().unwrap().is_none(), "tokens alone open no port");
+    }
+
+    #[test]
+    fn serves_host_compares_the_name_and_the_port() {
+        let hosts = ["bus.example", "other.example:8443"].map(str::to_owned);
+        let plan = config(|config| config.hosts = hosts.clone().into()).plan().unwrap().unwrap();
+        let table = [
+            ("bus.example", true),
+            ("Bus.example:8443", true),
+            ("other.example:8443", true),
+            ("other.example", false),
+            ("evil.example", false),
+            ("127.0.0.1:8470", true),
+            ("", false),
+        ];
+        for (host, serves) in table {
+            assert_eq!(plan.serves_host(host), serves, "{host}");
+        }
     }
 
     #[test]

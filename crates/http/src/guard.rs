@@ -120,6 +120,11 @@ impl HostGuard {
         Ok(kind)
     }
 
+    /// Returns `true` if requests for this host are answered.
+    pub(crate) fn serves(&self, host: &str) -> bool {
+        HostAndPort::parse(host).is_some_and(|host| self.kind(&host).is_some())
+    }
+
     fn kind(&self, host: &HostAndPort) -> Option<RequestedHost> {
         if host.is_loopback() && host.port.unwrap_or(HTTP_PORT) == self.port {
             return Some(RequestedHost::Loopback);

@@ -18,6 +18,7 @@ mod routes;
 mod server;
 mod sse;
 mod state;
+mod webhooks;
 
 pub use config::{BadHttpKey, HttpConfig, HttpPlan, HttpToken};
 pub use console::{Console, ConsoleParts};

@@ -34,6 +34,7 @@ use crate::openai::{chat, models, responses};
 use crate::openapi;
 use crate::problem::Problem;
 use crate::state::HttpState;
+use crate::webhooks::{is_webhook, with_webhooks};
 
 /// The paths that a program on this machine may read without a token.
 const OPEN: [&str; 3] = ["/healthz", "/metrics", "/readyz"];
@@ -100,7 +101,7 @@ pub(crate) fn pages() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
 pub(crate) fn router(state: &Arc<HttpState>) -> Router {
     let routes = routes().into_iter().chain(pages());
     let router = routes.fold(Router::new(), |router, (path, methods)| router.route(path, methods));
-    router
+    with_webhooks(router, &state.access.webhooks)
         .fallback(async || {
             Problem::not_found("there is no such path; see /openapi.json").for_all_clients()
         })
@@ -156,7 +157,8 @@ fn check(state: &HttpState, request: &Parts) -> Result<Option<HttpCaller>, Probl
         return Ok(None);
     }
     let path = request.uri.path();
-    if path.starts_with(HOOKS) || path == web::LOGIN || web::is_page(path) {
+    let has_other_proof = path.starts_with(HOOKS) || is_webhook(path, &state.access.webhooks);
+    if has_other_proof || path == web::LOGIN || web::is_page(path) {
         return Ok(None);
     }
     caller(request, &state.access.tokens, &state.access.console).map(Some)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::GatewayParts;
+use avocet_protocol::ChannelWebhook;
 use avocet_supervise::Group;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
@@ -58,6 +59,12 @@ pub struct HttpListener {
 }
 
 impl HttpListener {
+    /// Adds the endpoints of channels, which exist only after the port is open.
+    #[must_use]
+    pub fn with_webhooks(self, webhooks: Vec<ChannelWebhook>) -> Self {
+        Self { plan: self.plan.with_webhooks(webhooks), ..self }
+    }
+
     /// Opens the port.
     ///
     /// # Errors
@@ -106,13 +113,13 @@ impl HttpServer {
         stop: CancellationToken,
     ) -> Result<Self, ListenError> {
         let HttpListener { listener, address, plan } = listener;
-        let HttpPlan { hosts, tokens, hooks, .. } = plan;
+        let HttpPlan { hosts, tokens, hooks, webhooks, .. } = plan;
         let listener =
             TcpListener::from_std(listener).map_err(|error| ListenError { address, error })?;
         let guard = HostGuard { port: address.port(), hosts };
         let state = Arc::new(HttpState::new(
             parts,
-            HttpAccess { guard, tokens, hooks, console: console.clone() },
+            HttpAccess { guard, tokens, hooks, webhooks, console: console.clone() },
             group.clone(),
             stop,
         ));

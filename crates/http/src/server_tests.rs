@@ -18,5 +18,7 @@ mod routes;
 mod streams;
 #[path = "server_tests/web.rs"]
 mod web;
+#[path = "server_tests/webhooks.rs"]
+mod webhooks;
 #[path = "server_tests/world.rs"]
 mod world;

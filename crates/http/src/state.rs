@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_gateway::{EventFeed, GatewayParts, Subscribe};
-use avocet_protocol::{SessionId, TurnEvent};
+use avocet_protocol::{ChannelWebhook, SessionId, TurnEvent};
 use avocet_supervise::Group;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -28,6 +28,7 @@ pub(crate) struct HttpAccess {
     pub(crate) tokens: Vec<TokenDigest>,
     pub(crate) hooks: Vec<HookPlan>,
     pub(crate) console: Arc<Console>,
+    pub(crate) webhooks: Vec<ChannelWebhook>,
 }
 
 /// The state of the server.

@@ -1,10 +1,11 @@
 //! A server on a loopback port in front of a fake daemon, and its client.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use async_trait::async_trait;
 use avocet_gateway::testing::FakeDaemon;
-use avocet_protocol::{ClientRole, Secret, WebAsset};
+use avocet_protocol::{ChannelWebhook, ClientRole, Secret, WebAsset, Webhook, WebhookError};
 use avocet_supervise::Group;
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use avocet_testkit::{FakeDestinations, ManualClock};
@@ -30,6 +31,7 @@ pub(super) struct World {
     pub(super) stop: CancellationToken,
     pub(super) console: Arc<Console>,
     pub(super) server: SocketAddr,
+    pub(super) endpoint: Arc<FakeWebhook>,
     /// Has the key of the console's tokens.
     pub(super) directory: TempDir,
 }
@@ -46,6 +48,35 @@ pub(super) const ASSETS: &[WebAsset] = &[
 pub(super) fn console(directory: &TempDir, clock: &Arc<ManualClock>) -> Arc<Console> {
     let key_file = directory.path().join("web.key");
     Console::new(ConsoleParts { key_file, assets: ASSETS, clock: clock.clone() })
+}
+
+/// An endpoint of a channel, whose header has to be `coo`.
+#[derive(Debug, Default)]
+pub(super) struct FakeWebhook {
+    pub(super) taken: Mutex<Vec<String>>,
+    /// The error of all bodies.
+    pub(super) error: Mutex<Option<WebhookError>>,
+}
+
+#[async_trait]
+impl Webhook for FakeWebhook {
+    fn public_host(&self) -> String {
+        "bus.example".to_owned()
+    }
+
+    fn header(&self) -> &'static str {
+        "x-pigeon"
+    }
+
+    fn is_genuine(&self, value: &[u8]) -> bool {
+        value == b"coo"
+    }
+
+    async fn receive(&self, body: &[u8]) -> Result<(), WebhookError> {
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        self.taken.lock().unwrap().push(body);
+        self.error.lock().unwrap().clone().map_or(Ok(()), Err)
+    }
 }
 
 /// A request for [`World::ask`].
@@ -108,12 +139,20 @@ impl World {
         };
         let hooks = [("github".to_owned(), hook(&["issues"])), ("other".to_owned(), other)].into();
         let plan = config.plan().unwrap().unwrap().with_hooks(hook_plans(&hooks).unwrap());
-        let listener = HttpListener::bind(plan).unwrap();
+        let endpoint = Arc::<FakeWebhook>::default();
+        let webhook = |account: &str| ChannelWebhook {
+            channel: "pigeon".parse().unwrap(),
+            account: account.parse().unwrap(),
+            endpoint: endpoint.clone(),
+        };
+        let webhooks = ["main", "my post"].map(webhook).into();
+        let listener = HttpListener::bind(plan).unwrap().with_webhooks(webhooks);
         let parts = daemon.parts(clock.clone(), places);
         let directory = TempDir::new().unwrap();
         let console = console(&directory, &clock);
         let server = HttpServer::start(listener, parts, &console, &group, stop.clone()).unwrap();
-        Self { daemon, clock, group, stop, console, server: server.address(), directory }
+        let server = server.address();
+        Self { daemon, clock, group, stop, console, server, endpoint, directory }
     }
 
     /// The head of a request of the client `phone`.
