@@ -45,3 +45,4 @@ mod schedules;
 mod sink;
 mod telegram;
 mod unit;
+mod webhook;

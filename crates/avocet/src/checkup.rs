@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    Check, Checkup, Clock, Health, LastExchanges, MemoryMirror, MirrorReport, TelemetryStatus,
-    plain_io, within,
+    ChannelWebhook, Check, Checkup, Clock, Health, LastExchanges, MemoryMirror, MirrorReport,
+    TelemetryStatus, plain_io, within,
 };
 use avocet_supervise::blocking;
 use avocet_telemetry::Exporter;
@@ -24,7 +24,7 @@ use crate::exit::Failure;
 use crate::models::Models;
 use crate::output::{ago, last_failure};
 use crate::places::Configuration;
-use crate::roots;
+use crate::{registry, roots};
 
 /// The timeout for checking the disk, or one server.
 const LIMIT: Duration = Duration::from_secs(8);
@@ -38,6 +38,7 @@ const LARGE: u64 = 1_000_000_000;
 pub(crate) struct Examiner {
     pub(crate) configuration: Configuration,
     pub(crate) channels: Arc<Channels>,
+    pub(crate) webhooks: Vec<ChannelWebhook>,
     pub(crate) models: Arc<Models>,
     /// Constant while a process runs.
     pub(crate) walls: Vec<Check>,
@@ -143,7 +144,29 @@ impl Examiner {
             found.extend(self.history(&label, is_down, &channel.exchanges()));
             found
         });
-        join_all(probes).await.concat()
+        let mut found = join_all(probes).await.concat();
+        found.extend(self.hosts());
+        found
+    }
+
+    /// Reports the endpoints of channels whose public host is refused by the HTTP interface.
+    fn hosts(&self) -> Vec<Check> {
+        let Configuration { document, settings, .. } = &self.configuration;
+        let Ok(Some(plan)) = registry::http(document, settings) else { return Vec::new() };
+        let check = |webhook: &ChannelWebhook| {
+            let ChannelWebhook { channel, account, endpoint } = webhook;
+            let host = endpoint.public_host();
+            let check = Check::fair(
+                format!("{channel}:{account}"),
+                format!("[http] hosts lacks {host}, so requests for this host are refused"),
+                format!(
+                    "hosts = [\"{host}\"] in [http], unless the server with TLS in front sends \
+                     another Host"
+                ),
+            );
+            (!plan.serves_host(&host)).then_some(check)
+        };
+        self.webhooks.iter().filter_map(check).collect()
     }
 
     /// Reports the daemon's last exchanges with a service; `None` before the first.

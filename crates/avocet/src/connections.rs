@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_bus::{Bus, BusParts, Wakes};
 use avocet_http::HttpPlan;
 use avocet_outbox::{Channels, Deliverer};
-use avocet_protocol::{AccountName, Attach, ChannelName, Clock};
+use avocet_protocol::{AccountName, Attach, ChannelName, ChannelWebhook, Clock};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 use avocet_web::UploadStore;
@@ -27,6 +27,8 @@ pub(crate) struct Connections {
     pub(crate) attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
     /// The files that people upload in the web console.
     pub(crate) uploads: Arc<UploadStore>,
+    /// The endpoints of channels.
+    pub(crate) webhooks: Vec<ChannelWebhook>,
     pub(crate) workspaces: Arc<AgentWorkspaces>,
     pub(crate) deliverer: Deliverer,
     pub(crate) bus: Arc<Bus>,
@@ -52,7 +54,7 @@ impl Connections {
         let http = registry::http(document, settings)?;
         operators.extend(http.iter().flat_map(HttpPlan::operators).cloned());
         let admission = admission.with_operators(operators);
-        let attach = attach(&configured);
+        let (attach, webhooks) = (attach(&configured), registry::webhooks(&configured));
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));
         let workspaces = Arc::new(AgentWorkspaces::open(
@@ -85,7 +87,7 @@ impl Connections {
                     `avocet pair approve CODE --owner`"
             );
         }
-        Ok((Self { channels, attach, uploads, workspaces, deliverer, bus }, wakes))
+        Ok((Self { channels, attach, uploads, webhooks, workspaces, deliverer, bus }, wakes))
     }
 }
 

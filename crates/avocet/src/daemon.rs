@@ -154,11 +154,12 @@ impl RunningDaemon {
             Timers::start(configuration, &connections, &store, &models, &clock, &intake).await?;
         let ask_json =
             Arc::new(JsonAnswers::new(configuration, models.clone(), store.clone(), &clock));
-        let Connections { channels, attach, uploads, deliverer, bus, .. } = connections;
+        let Connections { channels, attach, uploads, webhooks, deliverer, bus, .. } = connections;
         let exporter = exporter(configuration, &store, &clock, &group)?;
         let examiner = Examiner {
             configuration: configuration.clone(),
             channels,
+            webhooks: webhooks.clone(),
             models,
             walls: layers::checks(configuration, &shells, cgroup),
             mirror: memories.mirror(),
@@ -208,7 +209,7 @@ impl RunningDaemon {
             attach,
         };
         if let Some(listener) = http {
-            let group = group.child("http");
+            let (listener, group) = (listener.with_webhooks(webhooks), group.child("http"));
             HttpServer::start(listener, parts.clone(), &console, &group, intake.token())?;
         }
         console.serve_on_demand(parts.clone(), &group, intake.token());

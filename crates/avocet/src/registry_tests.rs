@@ -284,6 +284,16 @@ fn check_error_of_the_http_interface_names_the_line() {
             "1:8",
             "`hooks.a`: a webhook needs the HTTP interface",
         ),
+        (
+            "[channels.telegram.a]\ntoken = \"1:a\"\nwebhook = \"https://bus.example\"\n",
+            "3:1",
+            "`channels.telegram.a.webhook`: it needs the HTTP interface",
+        ),
+        (
+            "[channels.telegram]\ntoken = \"1:a\"\nwebhook = \"http://bus.example\"\n",
+            "3:1",
+            "`channels.telegram.webhook`: \"http://bus.example\" does not begin with https://",
+        ),
         ("[hooks.a]\nsecrte = \"x\"\n", "2:1", "did you mean `secret`?"),
         ("[hooks.a]\n", "1:8", "`hooks.a.secret`: a secret has at least 16 characters"),
         ("[hooks.a]\nsecret = \"0123456789abcdef\"\nsession = \"b\"\n", "3:1", "hooks.a.session"),
@@ -296,7 +306,8 @@ fn check_error_of_the_http_interface_names_the_line() {
     // A command without the daemon's secrets checks the other keys.
     let text = "[http]\nlisten = \"127.0.0.1:1\"\n[http.tokens.a]\ntoken = \"${A}\"\nchats = [\"*\"]\n\
         [http.tokens.b]\ntoken = \"${B}\"\nchats = [\"*\"]\n[hooks.c]\nsecret = \"${C}\"\n\
-        session = \"terminal:local:c\"\ntext = \"{{ action }}\"\n";
+        session = \"terminal:local:c\"\ntext = \"{{ action }}\"\n[channels.telegram]\n\
+        token = \"${D}\"\nwebhook = \"https://bus.example\"\n";
     let references = avocet_config::References::Possible;
     let document = Document::parse_with(text.to_owned(), None, &|_| None, references).unwrap();
     check(&document, &document.table("").unwrap()).unwrap();

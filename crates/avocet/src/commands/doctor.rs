@@ -131,9 +131,11 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
     let shells = Shells::probe(&configuration, &context.clock, &context.root).await?;
     let cgroup = Cgroups::delegated().map(drop).map_err(|why| why.to_string());
     let channels = registry::channels(document, settings, &context.clock)?.channels;
+    let webhooks = registry::webhooks(&channels);
     let channels = channels.into_iter().map(|one| one.channel).collect();
     let examiner = Examiner {
         channels: Arc::new(Channels::new(channels)),
+        webhooks,
         models: Arc::new(Models::of(&configuration, context.clock.clone())?),
         walls: layers::checks(&configuration, &shells, cgroup),
         mirror: None,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use avocet_bus::Admission;
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_protocol::{
-    AccountName, Allow, Attach, Channel, ChannelAccounts, ChannelConfig, ChannelName, Clock,
-    IdError,
+    AccountName, Allow, Attach, Channel, ChannelAccounts, ChannelConfig, ChannelName,
+    ChannelWebhook, Clock, IdError, Webhook,
 };
 use avocet_web::{UploadStore, Web};
 
-use super::{CHANNELS, key_error};
+use super::services::{HTTP, has_http};
+use super::{CHANNELS, channel_names, key_error};
 use crate::environment;
 use crate::exit::Failure;
 
@@ -56,6 +57,8 @@ pub(crate) struct ConfiguredChannel {
     pub(crate) channel: Arc<dyn Channel>,
     /// Set for channels that clients attach to.
     pub(crate) attach: Option<Arc<dyn Attach>>,
+    /// Set for accounts whose platform posts updates.
+    pub(crate) webhook: Option<Arc<dyn Webhook>>,
     pub(crate) allow: Allow,
 }
 
@@ -68,7 +71,16 @@ pub(crate) struct Channels {
 /// Returns the channel of the web console. Everyone who has a link of the console is an owner.
 pub(crate) fn web(uploads: Option<Arc<UploadStore>>) -> Result<ConfiguredChannel, IdError> {
     let channel = Arc::new(Web::new(uploads)?);
-    Ok(ConfiguredChannel { channel, attach: None, allow: Allow::Local })
+    Ok(ConfiguredChannel { channel, attach: None, webhook: None, allow: Allow::Local })
+}
+
+/// Returns the endpoints of these channels.
+pub(crate) fn webhooks(channels: &[ConfiguredChannel]) -> Vec<ChannelWebhook> {
+    let webhook = |one: &ConfiguredChannel| {
+        let (channel, account) = (one.channel.name(), one.channel.account());
+        Some(ChannelWebhook { channel, account, endpoint: one.webhook.clone()? })
+    };
+    channels.iter().filter_map(webhook).collect()
 }
 
 /// Makes the configured channels, and those that always exist. The web console has no uploads yet.
@@ -194,5 +206,10 @@ fn make<C: ChannelConfig>(
     let channel = config.channel(name, account, clock);
     let channel = Arc::new(channel.map_err(|error| unusable(error.to_string()))?);
     let allow = config.allow().map_err(|error| unusable(error.to_string()))?;
-    Ok(ConfiguredChannel { attach: C::attach(&channel), channel, allow })
+    let (attach, webhook) = (C::attach(&channel), C::webhook(&channel));
+    if webhook.is_some() && document.is_whole(HTTP) && !has_http(document) {
+        let error = "it needs the HTTP interface: set `listen` in [http]";
+        return Err(key_error(document, &path, "webhook", error));
+    }
+    Ok(ConfiguredChannel { attach, webhook, channel, allow })
 }

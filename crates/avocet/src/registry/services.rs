@@ -16,7 +16,7 @@ use super::{key_error, providers};
 
 const TRANSCRIPTION: &str = "transcription";
 const EMBEDDINGS: &str = "embeddings";
-const HTTP: &str = "http";
+pub(super) const HTTP: &str = "http";
 const HOOKS: &str = "hooks";
 const TELEMETRY: &str = "telemetry";
 pub(crate) const WEB_SEARCH: &str = "tools.web_search";
@@ -152,6 +152,11 @@ pub(crate) fn http(
         return Err(key_error(document, HOOKS, hook, message));
     }
     Ok(plan.map(|plan| plan.with_hooks(hooks)))
+}
+
+/// Returns `true` if the HTTP interface has an address.
+pub(super) fn has_http(document: &Document) -> bool {
+    document.get(&format!("{HTTP}.listen")).is_some()
 }
 
 /// Returns the webhooks whose tables were read.
