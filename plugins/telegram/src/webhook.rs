@@ -42,7 +42,7 @@ pub(crate) struct PostedUpdate {
 }
 
 /// `setWebhook` of the Bot API. That of teloxide is a form with a certificate.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct SetWebhook {
     url: String,
     secret_token: String,
