@@ -7,9 +7,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use avocet_tests::{DaemonProcess, Home, program};
+use avocet_testkit::telegram::TelegramFake;
+use avocet_tests::{DaemonProcess, Home, now, program};
 
-use crate::support::{assert_names, end, log_status, printed, run, start, status, stop, until};
+use crate::support::{
+    assert_names, end, log_status, printed, run, soon, start, status, stop, until,
+};
 
 /// A process that holds the disk's namespace for as long as its stdin is open.
 struct Disk {
@@ -74,10 +77,11 @@ impl Drop for Disk {
     }
 }
 
+const CONFIG: &str = "data_dir = \"../../data\"\n[agents.defaults]\nworkspace = \"../../files\"\n\
+                      [gateway]\nsocket = \"../../door/avocet.sock\"\n";
+
 fn home() -> Home {
-    let config = "data_dir = \"../../data\"\n[agents.defaults]\nworkspace = \"../../files\"\n\
-                  [gateway]\nsocket = \"../../door/avocet.sock\"\n";
-    Home::new(program!()).with_config(config)
+    Home::new(program!()).with_config(CONFIG)
 }
 
 fn with_disk(test: impl FnOnce(&Home, &Disk)) {
@@ -148,6 +152,42 @@ fn full_disk_refuses_new_messages_and_loses_no_accepted_one() {
         assert_eq!(answers(home, disk).len(), accepted.len() + 2);
         stop(daemon);
     });
+}
+
+/// Telegram keeps the update, because the answer to its request is an error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn full_disk_makes_a_webhook_answer_503_until_there_is_room() {
+    let platform = TelegramFake::start("4711:AA-secret").await;
+    platform.set_now(now());
+    let bot = format!(
+        "[channels.telegram]\ntoken = \"4711:AA-secret\"\napi_url = \"{}\"\nowners = [7]\n\
+         webhook = \"https://bus.example\"\n[http]\nlisten = \"127.0.0.1:0\"\n\
+         hosts = [\"bus.example\"]\n[http.tokens.phone]\ntoken = \"0123456789abcdef\"\n\
+         chats = [\"*\"]\n",
+        platform.base_url()
+    );
+    let home = home().with_config(&format!("{CONFIG}{bot}"));
+    let Some(disk) = Disk::mount(&home) else {
+        return println!("not run: mounting is not permitted here");
+    };
+    let mut daemon = DaemonProcess::spawn(&mut disk.command(&home, &["run"]));
+    let line = daemon.wait_for("serving HTTP");
+    let address = line.split_once("address=").unwrap().1.split_whitespace().next().unwrap();
+    platform.deliver_to(Some(address.parse().unwrap()));
+    daemon.wait_until_ready();
+    disk.fill();
+    ask_until_refused(&home);
+    platform.private_text(7, "count to 3");
+    let error = "Wrong response from the webhook: 503";
+    until("the error", || (platform.webhook_info()["last_error_message"] == error).then_some(()));
+    assert_eq!((platform.unconfirmed().len(), platform.sent().len()), (1, 0));
+    assert_eq!(daemon.logged("cannot commit an update; Telegram sends it again"), 1);
+    disk.free();
+    let sent = soon("the answer", platform.wait_for_sent(1)).await;
+    assert_eq!(sent[0].text, "1, 2, 3.");
+    soon("the confirmation", platform.wait_for_confirmed()).await;
+    until_all_is_answered(&home);
+    stop(daemon);
 }
 
 #[test]

@@ -47,6 +47,8 @@ const PEOPLE: usize = 20;
 const PLANNERS: usize = 6;
 /// The default number of random kills.
 const KILLS: u64 = 300;
+/// The default number of kills of a daemon with a webhook.
+const WEBHOOK_KILLS: u64 = 30;
 /// The longest life of a daemon, in requests to the model, so that lives on a slow machine cover as
 /// many states.
 const LONGEST_LIFE: u64 = 110;
@@ -104,7 +106,11 @@ fn show(text: &str) {
 
 /// Kills daemons at random after up to `longest_life` requests to the model.
 async fn kill_at_random(world: &World, longest_life: u64, seed: u64) -> Histogram {
-    let kills = variable("AVOCET_KILLS", KILLS);
+    kill_times(world, variable("AVOCET_KILLS", KILLS), longest_life, seed).await
+}
+
+/// Works as [`kill_at_random`], with this number of kills.
+async fn kill_times(world: &World, kills: u64, longest_life: u64, seed: u64) -> Histogram {
     show(&format!("{kills} kills with AVOCET_SEED={seed}"));
     let mut random = Random::new(seed);
     let mut histogram = Histogram::default();
@@ -151,6 +157,16 @@ async fn kill_on_telegram_and_discord_loses_and_repeats_nothing() {
     assert!(identifies <= IDENTIFIES_A_DAY, "{identifies} IDENTIFYs");
     assert_eq!(histogram.empty_rows(), [""; 0]);
     verdict.check(MOST_FAILED_ON_PLATFORMS);
+}
+
+/// Telegram repeats an update until the daemon has committed it and lived long enough to answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kill_behind_a_webhook_loses_and_repeats_nothing() {
+    let seed = variable("AVOCET_SEED", random::seed());
+    let kills = variable("AVOCET_KILLS", WEBHOOK_KILLS);
+    let world = World::behind_a_webhook(program!(), PEOPLE_ON_EACH, seed).await;
+    let histogram = kill_times(&world, kills, LONGEST_LIFE_ON_PLATFORMS, seed).await;
+    ends_well(&world, &histogram).await.check(MOST_FAILED_ON_PLATFORMS);
 }
 
 /// A subscriber and the daemon are killed in turn or together.

@@ -1,6 +1,8 @@
 //! The platforms. People read and write there, with or without a living daemon.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use avocet_protocol::REPEAT_MARK;
@@ -10,6 +12,8 @@ use avocet_tests::now;
 
 const TELEGRAM_TOKEN: &str = "4711:AA-secret";
 const DISCORD_TOKEN: &str = "discord.secret";
+/// Ports that no outgoing connection uses (Linux, `ip_local_port_range`).
+const HTTP_PORTS: Range<u16> = 21_470..21_570;
 /// The first person's number on Telegram.
 const FIRST_USER: i64 = 1000;
 
@@ -66,6 +70,22 @@ impl ChatPlatform {
         format!(
             "[channels.{name}]\ntoken = \"{token}\"\napi_url = \"{url}\"\nowners = [{}]\n",
             owners.join(", ")
+        )
+    }
+
+    /// Makes Telegram post updates to the daemon. Returns the rest of the configuration, which begins
+    /// with a key of the bot's table. All daemons of a test have the same port.
+    pub(crate) fn post_updates(&self) -> String {
+        let Self::Telegram(fake, _) = self else { return String::new() };
+        let address = HTTP_PORTS
+            .map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
+            .find(|address| TcpListener::bind(address).is_ok())
+            .unwrap();
+        fake.deliver_to(Some(address));
+        format!(
+            "webhook = \"https://bus.example\"\n[http]\nlisten = \"{address}\"\n\
+             hosts = [\"bus.example\"]\n[http.tokens.phone]\ntoken = \"0123456789abcdef\"\n\
+             chats = [\"*\"]\n"
         )
     }
 

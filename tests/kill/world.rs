@@ -75,6 +75,19 @@ impl World {
         world
     }
 
+    /// Starts people on Telegram, which posts their messages to the daemon.
+    #[expect(clippy::disallowed_methods, reason = "people are not part of the daemon")]
+    pub(crate) async fn behind_a_webhook(program: &'static str, people: usize, seed: u64) -> Self {
+        let (platform, people) = (ChatPlatform::telegram().await, 0..people);
+        let config = format!("{}{}", platform.config(people.clone()), platform.post_updates());
+        let platform = Arc::new(platform);
+        let mut world = Self::without_people(program, &config, seed).await;
+        let talk = talk(platform.clone(), people.clone(), world.oracle.clone());
+        world.people.push(tokio::spawn(talk));
+        world.platforms.push((platform, people));
+        world
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the world is not part of the daemon")]
     async fn without_people(program: &'static str, channels: &str, seed: u64) -> Self {
         let oracle = Arc::new(Oracle::default());
