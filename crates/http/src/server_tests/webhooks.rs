@@ -9,10 +9,9 @@ use crate::input::MAX_BODY_BYTES;
 const GENUINE: &str = "X-Pigeon: coo";
 
 async fn ask(world: &World, line: &str, head: &[&str], body: &str) -> RawHttpAnswer {
-    let host =
-        if head.iter().any(|line| line.starts_with("Host:")) { "" } else { "Host: bus.example" };
-    let head = [host].iter().chain(head).filter(|line| !line.is_empty());
-    let head = head.map(|&line| line.to_owned()).collect();
+    let has_host = head.iter().any(|line| line.starts_with("Host:"));
+    let host = (!has_host).then_some("Host: bus.example");
+    let head = host.into_iter().chain(head.iter().copied()).map(str::to_owned).collect();
     exchange(world.server, &TestRequest { line, head, body }.bytes()).await
 }
 
