@@ -20,7 +20,7 @@ const URL: &str = "https://bus.example/telegram/main";
 /// A world whose account has a webhook, and the server in front of it.
 struct WebhookWorld {
     world: World,
-    _server: HttpFake,
+    server: HttpFake,
 }
 
 impl WebhookWorld {
@@ -42,7 +42,7 @@ impl WebhookWorld {
         let endpoint = TelegramConfig::webhook(&world.telegram).unwrap();
         let server = HttpFake::start(move |request| answer(&endpoint, request)).await;
         world.platform.deliver_to(Some(server.address()));
-        Self { world, _server: server }
+        Self { world, server }
     }
 
     /// Changes the account to polls.
@@ -227,7 +227,7 @@ async fn webhook_that_telegram_cannot_reach_is_in_the_health_and_in_the_doctor()
     platform.private_text(ANN, "one");
     world.world.bus.taken(1).await;
     platform.wait_for_confirmed().await;
-    let server = world._server.address();
+    let server = world.server.address();
     platform.deliver_to(Some("127.0.0.1:1".parse().unwrap()));
     platform.private_text(ANN, "two");
     while platform.webhook_info()["last_error_message"] != "Connection refused" {
