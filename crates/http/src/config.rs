@@ -73,7 +73,13 @@ pub struct HttpPlan {
 impl HttpPlan {
     /// A listener of this machine alone, without tokens of the configuration.
     pub(crate) fn of(listen: SocketAddr) -> Self {
-        Self { listen, hosts: Vec::new(), tokens: Vec::new(), hooks: Vec::new() }
+        Self {
+            listen,
+            hosts: Vec::new(),
+            tokens: Vec::new(),
+            hooks: Vec::new(),
+            webhooks: Vec::new(),
+        }
     }
 
     /// Adds the incoming webhooks.
