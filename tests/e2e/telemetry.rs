@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use avocet_testkit::http::{Piece, whole};
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
 use avocet_testkit::otlp::{OtlpFake, attribute};
 use avocet_tests::{Home, program};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{assert_fails, printed, run, soon, status, stop, until};
 
@@ -58,14 +59,6 @@ async fn telemetry_exports_turns_with_tools_without_their_texts() {
     assert_eq!(collector.refusals(), [""; 0]);
     let turn = &named(&collector, "invoke_agent")[1];
     assert_eq!(attribute(turn, "gen_ai.conversation.id"), "terminal:local:me");
-    let models = collector.spans().into_iter().filter(|span| {
-        let model = attribute(span, "gen_ai.request.model");
-        attribute(span, "gen_ai.operation.name") == "chat" && model.is_string()
-    });
-    let models: Vec<_> = models.collect();
-    // One for the first turn; two for the second one, before and after its tool.
-    assert_eq!(models.len(), 3, "{models:?}");
-    assert!(models.iter().all(|span| span.get("status").is_none()), "{models:?}");
     let tool = &named(&collector, "execute_tool read_file")[0];
     assert_eq!(tool["parentSpanId"], turn["spanId"]);
     assert_eq!(attribute(tool, "error.type"), "tool_error", "there is no such file");
@@ -84,6 +77,33 @@ async fn telemetry_exports_turns_with_tools_without_their_texts() {
     assert!(text.contains("\ntelemetry") && text.contains("0 events behind"), "{text}");
     let checks = run(&home, &["doctor", "--offline"]).out;
     assert!(checks.contains("✓ telemetry") && checks.contains("last export"), "{checks}");
+    stop(daemon);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn telemetry_exports_models_with_their_tokens() {
+    let collector = OtlpFake::start().await;
+    let model = OpenAiFake::start(|request| match request["messages"].as_array().unwrap().last() {
+        Some(last) if last["role"] == "tool" => ModelAnswer::says("There is no such file."),
+        _ => ModelAnswer::call("read_file", json!({ "path": "secret-plan.txt" })),
+    })
+    .await;
+    let provider = format!(
+        "[models.\"fake/*\"]\ncontext = 65_536\n[providers.fake]\nkind = \"openai\"\n\
+         base_url = \"{}\"\n[agents.defaults]\nmodel = \"fake/fake\"\n",
+        model.base_url()
+    );
+    let home = home(&collector, &provider);
+    let daemon = home.daemon();
+    ask(&home, "read it");
+    has_turn(&collector, "1").await;
+    let requests = named(&collector, "chat fake");
+    assert_eq!(requests.len(), 2, "before and after the tool: {requests:?}");
+    for request in requests {
+        assert_eq!(attribute(&request, "gen_ai.provider.name"), "fake");
+        assert!(attribute(&request, "gen_ai.usage.input_tokens").is_string(), "{request}");
+        assert!(request.get("status").is_none(), "both have an answer: {request}");
+    }
     stop(daemon);
 }
 
@@ -164,7 +184,7 @@ fn telemetry_with_a_wrong_endpoint_stops_the_start() {
         ("[telemetry]\n", "there is no endpoint"),
         ("[telemetry]\nendpoint = \"127.0.0.1:4318\"\n", "http://"),
         ("[telemetry]\nendpoint = \"http://a/v1/traces\"\n", "leave out the path /v1/traces"),
-        ("[telemetry]\nendpoint = \"http://a\"\nqueue = 1\n", "`telemetry.queue`"),
+        ("[telemetry]\nendpoint = \"http://a\"\nqueue = 1\n", "unknown key `queue`"),
     ] {
         let home = Home::new(program!()).with_config(config);
         assert_fails(&run(&home, &["config", "check"]), 78, &["telemetry", says]);

@@ -101,6 +101,9 @@ struct TracedTurn {
     open: Option<usize>,
     /// The usage of the next answer.
     usage: Vec<EventUsage>,
+    /// The last request of an ended turn. The transaction that ends a turn writes its answer behind
+    /// the end.
+    last_request: Option<usize>,
     /// The started calls.
     calls: HashMap<CallId, Timestamp>,
 }
@@ -181,6 +184,14 @@ impl Timeline {
 
     fn answered(&mut self, at: Timestamp, turn: TurnId, answer: Option<EventAnswer>) {
         let traced = self.turn(turn);
+        if let Some(request) = traced.last_request.take() {
+            if let Some(TraceSpan { work: TraceWork::Model { answer: none, .. }, .. }) =
+                self.spans.get_mut(request)
+            {
+                *none = answer;
+            }
+            return;
+        }
         let start = traced.free_since.replace(at).unwrap_or(at);
         let usage = std::mem::take(&mut traced.usage);
         self.push(start, Some(at), Some(turn), TraceWork::Model { answer, usage });
@@ -258,14 +269,11 @@ impl Timeline {
                 let traced = self.turn(turn);
                 let usage = std::mem::take(&mut traced.usage);
                 let start = traced.free_since.unwrap_or(at);
-                // A request that failed, or was cancelled.
+                // A request that failed or was cancelled, unless its answer follows.
                 if !usage.is_empty() {
-                    self.push(
-                        start,
-                        Some(at),
-                        Some(turn),
-                        TraceWork::Model { answer: None, usage },
-                    );
+                    let work = TraceWork::Model { answer: None, usage };
+                    let request = self.push(start, Some(at), Some(turn), work);
+                    self.turn(turn).last_request = Some(request);
                 }
                 self.push(at, Some(at), Some(turn), TraceWork::Ended { state: kind, turn_info });
             }

@@ -107,6 +107,15 @@ fn trace_makes_a_span_of_each_piece_of_work() {
             ],
         ),
         (
+            // The order of the transaction that ends a turn.
+            "3 turn.running, 9 usage.recorded, 9 turn.done, 9 model.answered",
+            &["3-9 model true 1", "9-9 turn.done"],
+        ),
+        (
+            "3 turn.running, 9 usage.recorded, 9 turn.failed",
+            &["3-9 model false 1", "9-9 turn.failed"],
+        ),
+        (
             // Two messages that one turn answers, and one that steers it.
             "1 message.queued, 2 message.queued, 3 turn.running, 4 message.queued, \
              10 turn.done, 10 message.done",
