@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 1024 * 1024 - 1024;
 
 /// Spans of whole events, in the order of the log.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct SpanBatch {
     spans: Vec<String>,
     events: usize,
     bytes: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Batch {
     upto: Option<EventSeq>,
 }
 
-impl Batch {
+impl SpanBatch {
     /// Returns `true` if the spans of one more event fit. Any event fits an empty batch.
     pub(crate) fn has_room(&self, spans: &[String]) -> bool {
         self.events == 0 || (self.events < MOST_EVENTS && self.bytes + bytes(spans) <= MOST_BYTES)
@@ -80,14 +80,14 @@ mod tests {
 
     #[test]
     fn batch_has_room_for_100_events_or_1_mib() {
-        let mut batch = Batch::default();
+        let mut batch = SpanBatch::default();
         for seq in 0..100 {
             assert!(batch.has_room(&spans(1, 100)), "{seq}");
             batch.add(EventSeq(seq), spans(1, 100));
         }
         assert!(!batch.has_room(&spans(1, 100)));
         assert_eq!(batch.upto(), Some(EventSeq(99)));
-        let mut batch = Batch::default();
+        let mut batch = SpanBatch::default();
         assert!(batch.has_room(&spans(3, 700_000)), "a batch takes any first event");
         batch.add(EventSeq(1), spans(1, 700_000));
         assert!(!batch.has_room(&spans(1, 400_000)));
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn batch_requests_split_an_event_that_is_too_large() {
-        let mut batch = Batch::default();
+        let mut batch = SpanBatch::default();
         assert_eq!(batch.requests("log").count(), 0);
         batch.add(EventSeq(1), spans(5, 500_000));
         let requests: Vec<_> = batch.requests("log").collect();

@@ -13,7 +13,7 @@ use avocet_protocol::{
 use avocet_supervise::{Backoff, Group, Repeats};
 use tokio::sync::watch;
 
-use crate::batch::{Batch, encoded};
+use crate::batch::{SpanBatch, encoded};
 use crate::collector::{Answer, Collector};
 use crate::config::TelemetryConfig;
 use crate::spans::SpanMaker;
@@ -161,7 +161,7 @@ impl Exporter {
         let identity = range.log;
         let maker =
             SpanMaker { log: &identity, content: self.content, redactor: &self.parts.redactor };
-        let mut batch = Batch::default();
+        let mut batch = SpanBatch::default();
         for event in page.events {
             let Some(history) = log.event_history(&event).await? else { continue };
             let spans = encoded(&maker.spans(&event, history));
@@ -185,7 +185,7 @@ impl Exporter {
     /// behind it.
     async fn export(
         &self,
-        batch: Batch,
+        batch: SpanBatch,
         log: &str,
         position: &mut Position,
     ) -> Result<(), StoreError> {

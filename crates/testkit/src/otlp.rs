@@ -150,9 +150,9 @@ fn check(request: &HttpRequest) -> Result<OtlpRequest, FakeRefusal> {
     traces(&request.body, api_key).map_err(|message| refused(400, message))
 }
 
-type Checked<T> = Result<T, String>;
+type OtlpCheck<T> = Result<T, String>;
 
-fn traces(body: &[u8], api_key: Option<String>) -> Checked<OtlpRequest> {
+fn traces(body: &[u8], api_key: Option<String>) -> OtlpCheck<OtlpRequest> {
     let body = std::str::from_utf8(body).map_err(|error| error.to_string())?;
     let request: Value = serde_json::from_str(body).map_err(|error| error.to_string())?;
     let (mut spans, mut resource) = (Vec::new(), Map::new());
@@ -179,7 +179,7 @@ fn traces(body: &[u8], api_key: Option<String>) -> Checked<OtlpRequest> {
 }
 
 /// Returns the fields of an object, all of which have to be known.
-fn fields<'v>(value: &'v Value, known: &[&str]) -> Checked<&'v Map<String, Value>> {
+fn fields<'v>(value: &'v Value, known: &[&str]) -> OtlpCheck<&'v Map<String, Value>> {
     let Some(object) = value.as_object() else { return Err(format!("no object: {value}")) };
     match object.keys().find(|key| !known.contains(&key.as_str())) {
         Some(key) => Err(format!("unknown field {key}")),
@@ -187,11 +187,11 @@ fn fields<'v>(value: &'v Value, known: &[&str]) -> Checked<&'v Map<String, Value
     }
 }
 
-fn list<'v>(object: &'v Map<String, Value>, key: &str) -> Checked<&'v Vec<Value>> {
+fn list<'v>(object: &'v Map<String, Value>, key: &str) -> OtlpCheck<&'v Vec<Value>> {
     object.get(key).and_then(Value::as_array).ok_or_else(|| format!("{key} is no list"))
 }
 
-fn check_span(span: &Value) -> Checked<()> {
+fn check_span(span: &Value) -> OtlpCheck<()> {
     let known = [
         "traceId",
         "spanId",
@@ -232,7 +232,7 @@ fn check_span(span: &Value) -> Checked<()> {
     }
 }
 
-fn check_status(status: &Value) -> Checked<()> {
+fn check_status(status: &Value) -> OtlpCheck<()> {
     let status = fields(status, &["code", "message"])?;
     let code = status.get("code").and_then(Value::as_u64);
     let has_text = status.get("message").is_none_or(Value::is_string);
@@ -243,7 +243,7 @@ fn check_status(status: &Value) -> Checked<()> {
 }
 
 /// Checks an id of this many hexadecimal digits in lower case.
-fn id(span: &Map<String, Value>, key: &str, digits: usize) -> Checked<()> {
+fn id(span: &Map<String, Value>, key: &str, digits: usize) -> OtlpCheck<()> {
     let id = span.get(key).and_then(Value::as_str).unwrap_or_default();
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let is_right = id.len() == digits && id.bytes().all(is_digit) && id.bytes().any(|b| b != b'0');
@@ -254,13 +254,13 @@ fn id(span: &Map<String, Value>, key: &str, digits: usize) -> Checked<()> {
     }
 }
 
-fn nanoseconds(span: &Map<String, Value>, key: &str) -> Checked<u64> {
+fn nanoseconds(span: &Map<String, Value>, key: &str) -> OtlpCheck<u64> {
     let text = span.get(key).and_then(Value::as_str);
     let number = text.and_then(|text| text.parse::<u64>().ok());
     number.filter(|number| *number > EARLIEST).ok_or_else(|| format!("{key} is no text of ns"))
 }
 
-fn attributes(attributes: &Value) -> Checked<Map<String, Value>> {
+fn attributes(attributes: &Value) -> OtlpCheck<Map<String, Value>> {
     let Some(list) = attributes.as_array() else { return Err("attributes are no list".to_owned()) };
     let (mut read, mut keys) = (Map::new(), BTreeSet::new());
     for attribute in list {
@@ -276,7 +276,7 @@ fn attributes(attributes: &Value) -> Checked<Map<String, Value>> {
 }
 
 /// Checks an `AnyValue`: exactly one field with a value of its type.
-fn check_value(value: &Value) -> Checked<()> {
+fn check_value(value: &Value) -> OtlpCheck<()> {
     let wrong = || format!("no value of an attribute: {value}");
     let Some(typed) = value.as_object().filter(|typed| typed.len() == 1) else {
         return Err(wrong());
