@@ -434,6 +434,13 @@ export interface ProviderStatus {
     /** The last requests. */
     requests: LastExchanges;
 }
+/** The state of the exporter of traces. */
+export interface TelemetryStatus {
+    /** The last requests to the collector. */
+    exchanges: LastExchanges;
+    /** Events of the log that the exporter has not read yet, of all kinds. */
+    behind: number;
+}
 /** The state of the whole daemon. */
 export interface DaemonStatus {
     /** The version of the program. */
@@ -458,6 +465,8 @@ export interface DaemonStatus {
     providers: ProviderStatus[];
     /** The channels, by name. */
     channels: ChannelStatus[];
+    /** The exporter of traces; null if it is off. */
+    telemetry: TelemetryStatus | null;
     /** Warnings for the operator, each in one sentence. */
     warnings: string[];
 }
@@ -1278,6 +1287,11 @@ export interface OpenApproval {
     /** The time at which it counts as denied. */
     expires_at: Timestamp;
 }
+/** `web.open`: makes a link that opens the web console once. */
+export interface OpenWeb {
+    /** The port to open if the HTTP interface is off. Default: 8470, or any free port. */
+    port?: number;
+}
 /** Messages from people or processes, in order. */
 export interface OriginMessages {
     messages: LoggedInbound[];
@@ -1775,6 +1789,13 @@ export interface Wait {
     /** The most seconds to wait; the result then has no outcome. Default: no limit. */
     seconds?: number | null;
 }
+/** The result of `web.open`. */
+export interface WebLink {
+    /** A link that opens the web console once. */
+    url: string;
+    /** The end of the link. */
+    expires_at: Timestamp;
+}
 /** The result of `hello`: the rights of later requests. */
 export interface Welcome {
     /** The sender of messages. */
@@ -1919,5 +1940,13 @@ export interface Methods {
     "wait": {
         params: Wait;
         result: MessageStatus;
+    };
+    "web.open": {
+        params: OpenWeb;
+        result: WebLink;
+    };
+    "web.sign_out": {
+        params: undefined;
+        result: null;
     };
 }
