@@ -12,7 +12,7 @@ use avocet_protocol::{
 use avocet_web::{UploadStore, Web};
 
 use super::services::{HTTP, has_http};
-use super::{CHANNELS, channel_names, key_error};
+use super::{CHANNELS, key_error};
 use crate::environment;
 use crate::exit::Failure;
 

@@ -59,7 +59,6 @@ fn figures(sessions: usize) -> TopFigures {
                 channel("telegram:main", None),
                 channel("discord:main", Some("no connection\u{1b}[2J")),
             ],
-            telemetry: None,
             warnings: Vec::new(),
             telemetry: None,
         },
