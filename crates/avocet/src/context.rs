@@ -32,6 +32,7 @@ impl Default for Otherwise {
 }
 
 /// The context of every command.
+#[derive(Debug, Clone)]
 pub(crate) struct CommandContext {
     pub(crate) cli: Global,
     pub(crate) clock: Arc<dyn Clock>,

@@ -25,6 +25,7 @@ use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::checkup::{Examiner, layers};
 use crate::clients::{clients, socket_place};
+use crate::config_file::DaemonConfigFile;
 use crate::connections::Connections;
 use crate::context::CommandContext;
 use crate::copies::{BackupPlan, Copies};
@@ -192,6 +193,7 @@ impl RunningDaemon {
             consolidate: consolidator,
             query: store.clone(),
             history: store.clone(),
+            config: DaemonConfigFile::of(context, document)?,
             report: Arc::new(reporter),
             events,
             event_log: store.clone(),

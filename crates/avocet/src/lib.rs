@@ -8,6 +8,7 @@ mod checkup;
 mod cli;
 mod clients;
 mod commands;
+mod config_file;
 mod connections;
 mod consolidation;
 mod context;

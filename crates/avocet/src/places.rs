@@ -8,6 +8,7 @@ use avocet_protocol::NewSchedule;
 use avocet_sandbox::{Access, Protection};
 use avocet_store::DATABASE;
 
+use crate::config_file::last_version;
 use crate::context::{CommandContext, Global};
 use crate::environment::{environment, from_configuration, home};
 use crate::exit::{Exit, Failure};
@@ -35,7 +36,7 @@ pub(crate) enum Uses {
 }
 
 impl Uses {
-    fn references(self) -> References {
+    pub(crate) fn references(self) -> References {
         match self {
             Self::Everything => References::All,
             Self::Daemon => References::Places,
@@ -99,6 +100,15 @@ impl Configuration {
             None => Document::empty(),
         };
         redaction::learn(document.secrets());
+        Self::of(context, document, uses)
+    }
+
+    /// Checks the used parts of a document, as [`Self::load`] does with the file.
+    pub(crate) fn of(
+        context: &CommandContext,
+        document: Document,
+        uses: Uses,
+    ) -> Result<Self, Failure> {
         if uses != Uses::Check
             && let Some(one) = document.unresolved().iter().find(|one| PLACES.contains(&&*one.key))
         {
@@ -171,6 +181,8 @@ impl Configuration {
     /// Returns the daemon's own files and directories, for file tools to avoid.
     pub(crate) fn own(&self) -> Vec<PathBuf> {
         let config = self.document.path().map(Path::to_owned).into_iter();
+        let last = self.document.path().and_then(|path| path.canonicalize().ok());
+        let config = config.chain(last.as_deref().map(last_version));
         // The log and the memory are named in case the data directory is the workspace.
         let log = ["", "-wal", "-shm", "-last", "-damage"]
             .map(|end| self.data_dir.join(format!("{DATABASE}{end}")));
@@ -270,6 +282,12 @@ fn tool_roots(
 
 /// Returns the named file, or the one in the usual place if it exists.
 fn config_path(global: &Global) -> Option<PathBuf> {
+    let is_named = global.config.is_some() || environment("AVOCET_CONFIG").is_some();
+    config_place(global).filter(|path| is_named || path.exists())
+}
+
+/// Returns the named file, or the usual place; `None` without a home directory.
+pub(crate) fn config_place(global: &Global) -> Option<PathBuf> {
     if let Some(path) = &global.config {
         return Some(path.clone());
     }
@@ -279,7 +297,7 @@ fn config_path(global: &Global) -> Option<PathBuf> {
     let directory = environment("XDG_CONFIG_HOME")
         .map(PathBuf::from)
         .or_else(|| home().map(|home| home.join(".config")))?;
-    Some(directory.join("avocet/config.toml")).filter(|path| path.exists())
+    Some(directory.join("avocet/config.toml"))
 }
 
 /// Returns systemd's `StateDirectory=`, or `avocet` in the user's state directory (XDG Base

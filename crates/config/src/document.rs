@@ -27,6 +27,8 @@ pub struct ConfigError {
     pub path: Option<PathBuf>,
     /// Line and column, counted from 1, in characters.
     pub place: Option<(usize, usize)>,
+    /// The path of the key: `agents.defaults.model`; `None` if the error is not about one key.
+    pub key: Option<String>,
     /// The fault, and how to correct it.
     pub message: String,
 }
@@ -84,8 +86,12 @@ impl Document {
         environment: Environment<'_>,
         references: References,
     ) -> Result<Self, ConfigError> {
-        let unreadable =
-            |message: String| ConfigError { path: Some(path.to_owned()), place: None, message };
+        let unreadable = |message: String| ConfigError {
+            path: Some(path.to_owned()),
+            place: None,
+            key: None,
+            message,
+        };
         let bytes = fs::read(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => unreadable("there is no such file".to_owned()),
             _ => unreadable(format!("it cannot be read ({})", plain_io(&error))),
@@ -247,7 +253,8 @@ impl Document {
     /// Creates an error about the value at a path.
     #[must_use]
     pub fn error_at(&self, path: &str, message: String) -> ConfigError {
-        self.error(self.spans.get(path).cloned(), message)
+        let key = Some(path.to_owned()).filter(|path| !path.is_empty());
+        ConfigError { key, ..self.error(self.spans.get(path).cloned(), message) }
     }
 
     /// Creates an error about a key that is not one of `known`.
@@ -266,7 +273,7 @@ impl Document {
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
             (line, column)
         });
-        ConfigError { path: self.path.clone(), place, message }
+        ConfigError { path: self.path.clone(), place, key: None, message }
     }
 
     /// Checks that a table has only keys that its type has, or `also`. A table without keys needs no

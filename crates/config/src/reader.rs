@@ -69,9 +69,8 @@ impl Reader<'_> {
         path: &str,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<Option<Value>, ConfigError> {
-        let refuse = |document: &Document, message: String| {
-            Err(document.error(Some(value.span()), format!("`{path}`: {message}")))
-        };
+        let refuse =
+            |document: &Document, message: String| Err(at(document, path, value.span(), &message));
         Ok(Some(match value.get_ref() {
             DeValue::String(text) if refer::has_reference(text) => {
                 return self.referred(document, path, text, value.span());
@@ -127,7 +126,7 @@ impl Reader<'_> {
             References::Possible => true,
             References::Places => !is_place,
         };
-        let error = |message| document.error(Some(span), format!("`{path}`: {message}"));
+        let error = |message: String| at(document, path, span, &message);
         match resolved {
             Ok(text) => Ok(Some(Value::String(text))),
             Err(Fault::Missing(message)) if may_be_left_out => {
@@ -138,6 +137,12 @@ impl Reader<'_> {
             Err(Fault::Missing(message) | Fault::Malformed(message)) => Err(error(message)),
         }
     }
+}
+
+/// Creates an error about the value of a key.
+fn at(document: &Document, path: &str, span: Range<usize>, message: &str) -> ConfigError {
+    let error = document.error(Some(span), format!("`{path}`: {message}"));
+    ConfigError { key: Some(path.to_owned()), ..error }
 }
 
 /// Returns `true` if the key at a path is for secrets. A test of the registry compares this with

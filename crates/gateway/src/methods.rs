@@ -19,8 +19,8 @@ use crate::table::{METHODS, MethodGroup, SocketMethod, Touches};
 use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
-    approvals, ask_json, consolidate, dead_letters, deletion, events, jobs, lists, memories,
-    people, publish, schedules, search, table, tasks, web,
+    approvals, ask_json, config_file, consolidate, dead_letters, deletion, events, jobs, lists,
+    memories, people, publish, schedules, search, table, tasks, web,
 };
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
@@ -216,6 +216,7 @@ pub(crate) async fn run(
             let approvals = parts.approvals.as_ref();
             approvals::answer_about_approvals(approvals, redactor, name, params).await
         }
+        MethodGroup::Config => Some(config_file::answer(parts.config.as_ref(), name, params).await),
         MethodGroup::Memories => {
             let (memories, mirror) = (parts.memories.as_ref(), parts.mirror.as_deref());
             memories::answer_about_memories(memories, mirror, redactor, name, params).await

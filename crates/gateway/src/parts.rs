@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, Consolidate,
-    DeadLetters, Deliveries, EventLog, History, JobControl, Memories, MemoryMirror, Publish, Query,
-    Redactor, Report, ScheduleControl, SessionDeletion, Tasks, TurnEvents, Uploads, WebConsole,
+    AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
+    Consolidate, DeadLetters, Deliveries, EventLog, History, JobControl, Memories, MemoryMirror,
+    Publish, Query, Redactor, Report, ScheduleControl, SessionDeletion, Tasks, TurnEvents, Uploads,
+    WebConsole,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -22,6 +23,7 @@ pub struct GatewayParts {
     pub consolidate: Arc<dyn Consolidate>,
     pub query: Arc<dyn Query>,
     pub history: Arc<dyn History>,
+    pub config: Arc<dyn ConfigFile>,
     pub report: Arc<dyn Report>,
     pub events: Arc<dyn TurnEvents>,
     pub event_log: Arc<dyn EventLog>,

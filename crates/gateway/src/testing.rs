@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod config_file;
 mod events;
 mod memories;
 mod schedules;
@@ -64,6 +65,8 @@ pub struct FakeDaemon {
     pub attached: Mutex<Vec<flume::Sender<ForClient>>>,
     /// The sessions of the subscribers.
     pub heard: Mutex<Vec<SessionId>>,
+    /// The text of the configuration file.
+    pub config: Mutex<String>,
     /// The event log.
     pub log: EventMemory,
     /// The number of calls of `web.sign_out`.
@@ -90,6 +93,7 @@ impl FakeDaemon {
             consolidate: self.clone(),
             query: self.clone(),
             history: self.clone(),
+            config: self.clone(),
             report: self.clone(),
             events: self.clone(),
             event_log: self.clone(),

@@ -12,8 +12,8 @@ use crate::hooks;
 use crate::openai::{chat, models, responses};
 use crate::problem::Problem;
 use crate::routes::{
-    approvals, dead_letters, events, health, jobs, memories, messages, schedules, sessions, status,
-    web,
+    approvals, config, dead_letters, events, health, jobs, memories, messages, schedules, sessions,
+    status, web,
 };
 
 #[derive(OpenApi)]
@@ -23,6 +23,9 @@ use crate::routes::{
         approvals::decide,
         approvals::list,
         chat::complete,
+        config::check,
+        config::save,
+        config::show,
         dead_letters::discard,
         dead_letters::list,
         dead_letters::retry,
@@ -93,7 +96,7 @@ struct OperationNames;
 impl Modify for OperationNames {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         for item in openapi.paths.paths.values_mut() {
-            let operations = [&mut item.get, &mut item.post, &mut item.delete];
+            let operations = [&mut item.get, &mut item.post, &mut item.put, &mut item.delete];
             for operation in operations.into_iter().flatten() {
                 let tag = operation.tags.iter().flatten().next().cloned().unwrap_or_default();
                 let name = operation.operation_id.take().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The routes, and the checks in front of them.
 
 pub(crate) mod approvals;
+pub(crate) mod config;
 pub(crate) mod dead_letters;
 pub(crate) mod events;
 pub(crate) mod health;
@@ -57,6 +58,8 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/approvals", get(approvals::list)),
         ("/v1/approvals/{id}", post(approvals::decide)),
         ("/v1/chat/completions", post(chat::complete)),
+        ("/v1/config", get(config::show).put(config::save)),
+        ("/v1/config/check", post(config::check)),
         ("/v1/dead-letters", get(dead_letters::list)),
         ("/v1/dead-letters/{id}", get(dead_letters::show).delete(dead_letters::discard)),
         ("/v1/dead-letters/{id}/retry", post(dead_letters::retry)),

@@ -13,6 +13,7 @@ mod channel;
 mod channel_config;
 mod client_role;
 mod clock;
+mod config_file;
 mod consolidate;
 mod content;
 mod effort;
@@ -81,6 +82,10 @@ pub use channel::{
 pub use channel_config::{ChannelAccounts, ChannelConfig};
 pub use client_role::ClientRole;
 pub use clock::{Clock, Elapsed, Timestamp, or_pending, within};
+pub use config_file::{
+    ConfigCheck, ConfigFault, ConfigFile, ConfigFileError, ConfigText, MAX_CONFIG_BYTES,
+    ShownConfig,
+};
 pub use consolidate::{
     Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, ReportedEdit,
     ReportedMemory,

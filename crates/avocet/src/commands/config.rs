@@ -36,11 +36,7 @@ pub(crate) fn run(context: &CommandContext, command: &ConfigCommand) -> Result<E
 
 fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Check)?;
-    // Missing directories are made by the daemon, not by a check.
-    for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
-        guarded(&configuration, &agent.workspace)?;
-    }
-    open_roots(&configuration)?;
+    check_directories(&configuration)?;
     let unresolved = configuration.document.unresolved();
     if json {
         print_json(&as_json(&configuration))?;
@@ -56,6 +52,15 @@ fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
         "The configuration can be used by a daemon that has values for these references.\n"
     })?;
     Ok(Exit::Done)
+}
+
+/// Opens the directories that the configuration names. Missing workspaces are left out, because the
+/// daemon makes them.
+pub(crate) fn check_directories(configuration: &Configuration) -> Result<(), Failure> {
+    for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
+        guarded(configuration, &agent.workspace)?;
+    }
+    open_roots(configuration).map(drop)
 }
 
 /// A value that is left out, because its reference has no value here.

@@ -20,6 +20,13 @@ pub(super) const CASES: &[Case] = &[
     ("POST /v1/approvals/w7", r#"{"decision": "for_session"}"#, 204, ""),
     ("POST /v1/approvals/w7", r#"{"decision": "denied", "why": "too late"}"#, 404, "no call waits for approval as w7"),
     ("POST /v1/approvals/w7", r#"{"decision": "perhaps"}"#, 400, "approval.decide"),
+    ("GET /v1/config", "", 200, r#""path":"/etc/avocet/config.toml""#),
+    ("POST /v1/config/check", r#"{"text": "x\nfault"}"#, 200, r#""line":2"#),
+    ("POST /v1/config/check", r#"{"text": "x", "digest": "0"}"#, 400, "digest"),
+    ("PUT /v1/config", r#"{"text": "new", "digest": "7"}"#, 409, "has changed since it was read"),
+    ("PUT /v1/config", r#"{"text": "x\nfault", "digest": "0"}"#, 400, "line 2: `key`: it is a fault"),
+    ("PUT /v1/config", r#"{"text": "read-only", "digest": "0"}"#, 503, "read-only"),
+    ("PUT /v1/config", r#"{"text": "new", "digest": "0"}"#, 200, r#"{"digest":"3"}"#),
     ("GET /v1/dead-letters", "", 200, r#""id":"o7""#),
     ("GET /v1/dead-letters/o7", "", 200, r#""reason":"refused""#),
     ("GET /v1/dead-letters/o8", "", 404, "there is no dead letter o8"),
@@ -141,6 +148,21 @@ async fn routes_answer_with_the_result_of_their_method_or_a_problem() {
             _ => "application/problem+json",
         };
         assert_eq!(media, expected, "{line}: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn answers_about_the_configuration_are_not_stored() {
+    let world = World::new();
+    *world.daemon.config.lock().unwrap() = format!("key = {KEY}");
+    for (line, body, says) in [
+        ("GET /v1/config", "", KEY),
+        ("POST /v1/config/check", r#"{"text": ""}"#, "faults"),
+        ("PUT /v1/config", r#"{"text": "", "digest": "x"}"#, "409"),
+    ] {
+        let answer = world.ask(line, body).await;
+        assert!(answer.body.contains(says), "{line}: {answer:?}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"), "{line}");
     }
 }
 

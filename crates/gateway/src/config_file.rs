@@ -1,0 +1,65 @@
+//! The methods about the configuration file. Its text is neither logged nor changed by the redactor:
+//! an operator could not save what a redacted text lacks.
+
+use avocet_protocol::{ConfigFile, ConfigFileError, ConfigText};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::values::read;
+use crate::wire::RpcError;
+
+/// `config.check`: checks a text without touching the file. The result is a
+/// [`ConfigCheck`](avocet_protocol::ConfigCheck).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckConfig {
+    /// The text of a configuration.
+    pub text: ConfigText,
+}
+
+/// `config.save`: replaces the file if the text can be used. The result is [`SavedConfig`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SaveConfig {
+    /// The new text.
+    pub text: ConfigText,
+    /// The digest of the text that was edited. The file is left as it is if it has another one.
+    pub digest: String,
+}
+
+/// The result of [`SaveConfig`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedConfig {
+    /// SHA-256 of the new text, in hexadecimal digits.
+    pub digest: String,
+}
+
+/// Answers one of these methods. `config.show` returns a
+/// [`ShownConfig`](avocet_protocol::ShownConfig).
+pub(crate) async fn answer(
+    file: &dyn ConfigFile,
+    method: &str,
+    params: Value,
+) -> Result<Value, RpcError> {
+    match method {
+        "config.show" => Ok(json!(file.show().await.map_err(refusal)?)),
+        "config.check" => {
+            let CheckConfig { text } = read(method, params)?;
+            Ok(json!(file.check(text).await.map_err(refusal)?))
+        }
+        _ => {
+            let SaveConfig { text, digest } = read(method, params)?;
+            let digest = file.save(text, &digest).await.map_err(refusal)?;
+            Ok(json!(SavedConfig { digest }))
+        }
+    }
+}
+
+fn refusal(error: ConfigFileError) -> RpcError {
+    let code = match &error {
+        ConfigFileError::Changed(_) => RpcError::CONFLICT,
+        ConfigFileError::Unusable(_) | ConfigFileError::TooLong(_) => RpcError::PARAMS,
+        ConfigFileError::Failed(_) => RpcError::UNAVAILABLE,
+    };
+    RpcError::new(code, error.to_string())
+}

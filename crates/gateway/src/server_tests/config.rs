@@ -1,0 +1,48 @@
+//! The configuration file over the socket.
+
+use serde_json::{Value, json};
+
+use super::world::{World, refused};
+use crate::RpcError;
+use crate::testing::KEY;
+
+#[tokio::test]
+async fn config_methods_show_check_and_save_the_file() {
+    let world = World::new();
+    let client = world.client().await;
+    let text = format!("a = \"{KEY}\"\n");
+    *world.daemon.config.lock().unwrap() = text.clone();
+    let shown: Value = client.call("config.show", &json!(null)).await.unwrap();
+    let digest = shown["digest"].clone();
+    assert_eq!(
+        shown,
+        json!({
+            "path": "/etc/avocet/config.toml", "text": text, "digest": digest, "is_writable": true,
+        })
+    );
+
+    let fault = json!({"line": 2, "key": "key", "message": "`key`: it is a fault"});
+    for (text, faults) in [("fine", json!([])), ("\nfault", json!([fault]))] {
+        let checked: Value = client.call("config.check", &json!({ "text": text })).await.unwrap();
+        assert_eq!(checked, json!({ "faults": faults, "warnings": [] }));
+    }
+    assert_eq!(*world.daemon.config.lock().unwrap(), text, "a check changes nothing");
+
+    let table = [
+        ("new", json!("0"), RpcError::CONFLICT, "the file has changed since it was read"),
+        ("\nfault", digest.clone(), RpcError::PARAMS, "line 2: `key`: it is a fault"),
+        ("read-only", digest.clone(), RpcError::UNAVAILABLE, "read-only"),
+    ];
+    for (text, digest, code, says) in table {
+        let save = json!({ "text": text, "digest": digest });
+        let (refused, message) = refused(client.call::<Value>("config.save", &save).await);
+        assert_eq!(refused, code, "{message}");
+        assert!(message.contains(says), "{message}");
+    }
+    let save = json!({ "text": "new", "digest": digest });
+    let saved: Value = client.call("config.save", &save).await.unwrap();
+    assert_eq!(
+        (saved, world.daemon.config.lock().unwrap().as_str()),
+        (json!({"digest": "3"}), "new")
+    );
+}

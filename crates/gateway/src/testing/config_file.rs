@@ -1,0 +1,54 @@
+//! The configuration file of the fake daemon, in memory. The word `fault` in a text is a fault of its
+//! line.
+
+use async_trait::async_trait;
+use avocet_protocol::{
+    ConfigCheck, ConfigFault, ConfigFile, ConfigFileError, ConfigText, ShownConfig,
+};
+
+use super::FakeDaemon;
+
+/// The digest of a text: its length.
+fn digest(text: &str) -> String {
+    format!("{:x}", text.len())
+}
+
+fn faults(text: &str) -> Vec<ConfigFault> {
+    let lines = text.lines().zip(1..).filter(|(line, _)| line.contains("fault"));
+    let fault = |(_, line)| ConfigFault {
+        line: Some(line),
+        key: Some("key".to_owned()),
+        message: "`key`: it is a fault".to_owned(),
+    };
+    lines.map(fault).collect()
+}
+
+#[async_trait]
+impl ConfigFile for FakeDaemon {
+    async fn show(&self) -> Result<ShownConfig, ConfigFileError> {
+        let text = self.config.lock().unwrap().clone();
+        let path = "/etc/avocet/config.toml".to_owned();
+        Ok(ShownConfig { path, digest: digest(&text), text: ConfigText(text), is_writable: true })
+    }
+
+    async fn check(&self, ConfigText(text): ConfigText) -> Result<ConfigCheck, ConfigFileError> {
+        Ok(ConfigCheck { faults: faults(&text), warnings: Vec::new() })
+    }
+
+    async fn save(
+        &self,
+        ConfigText(text): ConfigText,
+        known: &str,
+    ) -> Result<String, ConfigFileError> {
+        let mut file = self.config.lock().unwrap();
+        match faults(&text) {
+            faults if !faults.is_empty() => Err(ConfigFileError::Unusable(faults)),
+            _ if text == "read-only" => Err(ConfigFileError::Failed("read-only".to_owned())),
+            _ if digest(&file) != known => Err(ConfigFileError::Changed("the file".to_owned())),
+            _ => {
+                *file = text;
+                Ok(digest(&file))
+            }
+        }
+    }
+}

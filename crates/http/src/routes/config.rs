@@ -1,0 +1,80 @@
+//! The configuration file. Its text may contain secrets, so no answer is stored.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use crate::caller::HttpCaller;
+use crate::input::JsonBody;
+use crate::problem::Problem;
+use crate::state::HttpState;
+
+/// A text to check.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CheckedText {
+    /// The text of a configuration.
+    text: String,
+}
+
+/// A text to save.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedText {
+    /// The text of a configuration.
+    text: String,
+    /// The digest of the text that was edited.
+    digest: String,
+}
+
+/// Show the configuration file.
+#[utoipa::path(
+    get, path = "/v1/config", tag = "configuration",
+    responses((status = 200, description = "`path`, `text`, `digest` and `is_writable`", body = Object), Problem),
+)]
+pub(crate) async fn show(State(state): State<Arc<HttpState>>, caller: HttpCaller) -> Response {
+    unstored(state.call(&caller, "config.show", Value::Null).await)
+}
+
+/// Check a text of a configuration. The file stays as it is.
+#[utoipa::path(
+    post, path = "/v1/config/check", tag = "configuration", request_body = CheckedText,
+    responses((status = 200, description = "`faults` and `warnings`, each with `line`, `key` and `message`", body = Object), Problem),
+)]
+pub(crate) async fn check(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    JsonBody(text): JsonBody<CheckedText>,
+) -> Response {
+    unstored(state.call(&caller, "config.check", json!(text)).await)
+}
+
+/// Replace the configuration file. The daemon uses it after its next start.
+#[utoipa::path(
+    put, path = "/v1/config", tag = "configuration", request_body = SavedText,
+    responses(
+        (status = 200, description = "The `digest` of the new text", body = Object),
+        (status = 400, description = "No daemon would start with the text; `detail` has the faults", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The file has changed since `digest`", body = Problem, content_type = "application/problem+json"),
+        Problem,
+    ),
+)]
+pub(crate) async fn save(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    JsonBody(text): JsonBody<SavedText>,
+) -> Response {
+    unstored(state.call(&caller, "config.save", json!(text)).await)
+}
+
+fn unstored(answer: Result<Value, Problem>) -> Response {
+    let mut response = answer.map(Json).into_response();
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,97 @@
+//! The port for the configuration file of the daemon.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+/// The longest text of a configuration, in bytes. With its frame it fits into a line of the socket.
+pub const MAX_CONFIG_BYTES: usize = 512 * 1024;
+
+/// Reads, checks and writes the configuration file. The daemon uses a new text after its next start.
+#[async_trait]
+pub trait ConfigFile: fmt::Debug + Send + Sync {
+    /// Returns the file as it is now.
+    async fn show(&self) -> Result<ShownConfig, ConfigFileError>;
+
+    /// Checks a text as `avocet config check` checks the file, with the environment of the daemon.
+    /// The file stays as it is.
+    async fn check(&self, text: ConfigText) -> Result<ConfigCheck, ConfigFileError>;
+
+    /// Replaces the file, and keeps the last version beside it. Returns the digest of the new file.
+    async fn save(&self, text: ConfigText, digest: &str) -> Result<String, ConfigFileError>;
+}
+
+/// The text of a configuration. It may contain secrets, so `Debug` shows its length only.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ConfigText(pub String);
+
+impl fmt::Debug for ConfigText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConfigText({} bytes)", self.0.len())
+    }
+}
+
+/// A configuration file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownConfig {
+    /// The file, or the place where it would be.
+    pub path: String,
+    /// The text; empty if there is no file.
+    pub text: ConfigText,
+    /// SHA-256 of the text, in hexadecimal digits.
+    pub digest: String,
+    /// `true` if the daemon can replace the file.
+    pub is_writable: bool,
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigCheck {
+    /// The faults with which no daemon starts. A check ends at the first one.
+    pub faults: Vec<ConfigFault>,
+    /// References that have no value for the daemon that runs now.
+    pub warnings: Vec<ConfigFault>,
+}
+
+/// A fault of a configuration, without secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigFault {
+    /// The line, from 1; `None` if the fault has no place in the text.
+    pub line: Option<usize>,
+    /// The key: `providers.local.api_key`; `None` if the fault is not about one key.
+    pub key: Option<String>,
+    /// The fault, and its correction.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+/// The reason why the configuration file was not read or replaced.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigFileError {
+    /// Someone else has changed the file.
+    #[error("{0} has changed since it was read; read it again, and repeat your changes")]
+    Changed(String),
+    /// No daemon would start with the text.
+    #[error("the configuration cannot be used: {}", in_line(.0))]
+    Unusable(Vec<ConfigFault>),
+    /// The text is too long.
+    #[error("the text has {0} bytes; a configuration has at most {MAX_CONFIG_BYTES}")]
+    TooLong(usize),
+    /// The file cannot be read or written. The message names the path, the reason and the remedy.
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn in_line(faults: &[ConfigFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
