@@ -65,7 +65,7 @@ class ParameterTest(DaemonTest):
             keys.discard("unknown_key")
             self.assertEqual(keys, set(defined(name)["properties"]), method)
             closed += 1
-        self.assertEqual(closed, 22)
+        self.assertEqual(closed, 24)
 
     async def test_required_parameters_are_those_of_the_daemon(self) -> None:
         limits = {"max_inference_runs": 1, "max_seconds": 1}
@@ -73,7 +73,7 @@ class ParameterTest(DaemonTest):
             "session": ME, "text": "hi", "schema": {}, "chat": ME, "message": "m1", "id": "w1",
             "name": "x", "task": "hi", "agent": "default", "limits": limits, "decision": "once",
             "sender": "ann", "key": "k", "delivery": "x", "file": 0, "offset": 0, "words": "hi",
-            "memory": "m1",
+            "memory": "m1", "digest": "x",
         }  # fmt: skip
         for method, sides in SCHEMA["x-methods"].items():
             schema = (
@@ -145,6 +145,10 @@ class ResultTest(DaemonTest):
         await self.check("hello", {})
         await self.events()
         await self.memories()
+        shown = await self.check("config.show")
+        for text in [shown["text"], "oops = 1", 'socket = "${NOWHERE}"']:
+            await self.check("config.check", {"text": text})
+        await self.check("config.save", {"text": shown["text"], "digest": shown["digest"]})
         # `file.get` needs an open delivery with a file: see `test_channel.py`.
         self.assertEqual(self.checked | {"file.get"}, set(SCHEMA["x-methods"]))
 

@@ -14,7 +14,10 @@ export declare const ErrorCode: {
     readonly NOT_FOUND: -32002;
     /** The daemon cannot answer now; the same request may succeed later. */
     readonly UNAVAILABLE: -32003;
-    /** The key was used for another message, or the job or session is busy. */
+    /**
+     * The key was used for another message, the job or session is busy, or the configuration file has
+     * changed.
+     */
     readonly CONFLICT: -32004;
 };
 /** One login on a channel. */
@@ -227,6 +230,11 @@ export type ChatKind =
  | "group";
 /** Patterns of chats, in which `*` matches any characters. */
 export type ChatPatterns = string[];
+/** `config.check`: checks a text without touching the configuration file. */
+export interface CheckConfig {
+    /** The text of a configuration. */
+    text: string;
+}
 /** The receiver of a child's final text. */
 export type ChildMode = 
 /** The call of the parent, which waits for it. */
@@ -250,6 +258,22 @@ export type ClientRole =
  | "channel"
 /** Does everything. */
  | "operator";
+/** A fault of a configuration, without secrets. */
+export interface ConfigFault {
+    /** The line, from 1; null if the fault has no place in the text. */
+    line: number | null;
+    /** The key: `providers.local.api_key`; null if the fault is not about one key. */
+    key: string | null;
+    /** The fault, and its correction. */
+    message: string;
+}
+/** The result of a check. */
+export interface ConfigCheck {
+    /** The faults with which no daemon starts. A check ends at the first one. */
+    faults: ConfigFault[];
+    /** References that have no value for the daemon that runs now. */
+    warnings: ConfigFault[];
+}
 /** A consolidation of memories (`n3`). */
 export type ConsolidationId = string;
 /** The readers of a memory: `person ID`, `chat SESSION` or `everyone`. */
@@ -1368,6 +1392,21 @@ export interface RemoveSubscriber {
     /** Its name. */
     name: SubscriberName;
 }
+/**
+ * `config.save`: replaces the configuration file if the text can be used. The daemon uses it after
+ * its next start.
+ */
+export interface SaveConfig {
+    /** The new text. */
+    text: string;
+    /** The digest of the text that was edited. The file is left as it is if it has another one. */
+    digest: string;
+}
+/** The result of `config.save`. */
+export interface SavedConfig {
+    /** SHA-256 of the new text, in hexadecimal digits. */
+    digest: string;
+}
 /** `sessions.search`: texts of ended turns, the best match first. */
 export interface SearchSessions {
     /** The words; texts with any of them are found. */
@@ -1479,6 +1518,17 @@ export interface ShowSession {
     turns?: number;
     /** The oldest turn that the client has. An empty page is the end. */
     before?: TurnId;
+}
+/** `config.show`: the configuration file. The text may contain secrets. */
+export interface ShownConfig {
+    /** The file, or the place where it would be. */
+    path: string;
+    /** The text; empty if there is no file. */
+    text: string;
+    /** SHA-256 of the text, in hexadecimal digits. */
+    digest: string;
+    /** `true` if the daemon can replace the file. */
+    is_writable: boolean;
 }
 /** A message that a turn answers. */
 export interface StartedMessage {
@@ -1852,6 +1902,18 @@ export interface Methods {
     "attach": {
         params: AttachParams;
         result: AttachResult;
+    };
+    "config.check": {
+        params: CheckConfig;
+        result: ConfigCheck;
+    };
+    "config.save": {
+        params: SaveConfig;
+        result: SavedConfig;
+    };
+    "config.show": {
+        params: undefined;
+        result: ShownConfig;
     };
     "dead.list": {
         params: ListDeadLetters;

@@ -15,6 +15,9 @@ export const ErrorCode = {
     NOT_FOUND: -32002,
     /** The daemon cannot answer now; the same request may succeed later. */
     UNAVAILABLE: -32003,
-    /** The key was used for another message, or the job or session is busy. */
+    /**
+     * The key was used for another message, the job or session is busy, or the configuration file has
+     * changed.
+     */
     CONFLICT: -32004,
 };

@@ -22,7 +22,8 @@ class ErrorCode(IntEnum):
     NOT_FOUND = -32002
     # The daemon cannot answer now; the same request may succeed later.
     UNAVAILABLE = -32003
-    # The key was used for another message, or the job or session is busy.
+    # The key was used for another message, the job or session is busy, or the configuration file
+    # has changed.
     CONFLICT = -32004
 
 
@@ -329,6 +330,13 @@ ChatPatterns: TypeAlias = list[str]
 """Patterns of chats, in which `*` matches any characters."""
 
 
+class CheckConfig(TypedDict):
+    """`config.check`: checks a text without touching the configuration file."""
+
+    # The text of a configuration.
+    text: str
+
+
 ChildMode: TypeAlias = (
     Literal[
         # The call of the parent, which waits for it.
@@ -362,6 +370,26 @@ ClientRole: TypeAlias = (
     ]
 )
 """The rights of a program that connects to the daemon. Each role includes the ones before it."""
+
+
+class ConfigFault(TypedDict):
+    """A fault of a configuration, without secrets."""
+
+    # The line, from 1; null if the fault has no place in the text.
+    line: int | None
+    # The key: `providers.local.api_key`; null if the fault is not about one key.
+    key: str | None
+    # The fault, and its correction.
+    message: str
+
+
+class ConfigCheck(TypedDict):
+    """The result of a check."""
+
+    # The faults with which no daemon starts. A check ends at the first one.
+    faults: list[ConfigFault]
+    # References that have no value for the daemon that runs now.
+    warnings: list[ConfigFault]
 
 
 ConsolidationId: TypeAlias = str
@@ -1727,6 +1755,24 @@ class RemoveSubscriber(TypedDict):
     name: SubscriberName
 
 
+class SaveConfig(TypedDict):
+    """`config.save`: replaces the configuration file if the text can be used. The daemon uses it
+    after its next start.
+    """
+
+    # The new text.
+    text: str
+    # The digest of the text that was edited. The file is left as it is if it has another one.
+    digest: str
+
+
+class SavedConfig(TypedDict):
+    """The result of `config.save`."""
+
+    # SHA-256 of the new text, in hexadecimal digits.
+    digest: str
+
+
 class SearchSessions(TypedDict):
     """`sessions.search`: texts of ended turns, the best match first."""
 
@@ -1866,6 +1912,19 @@ class ShowSession(TypedDict):
     turns: NotRequired[int]
     # The oldest turn that the client has. An empty page is the end.
     before: NotRequired[TurnId]
+
+
+class ShownConfig(TypedDict):
+    """`config.show`: the configuration file. The text may contain secrets."""
+
+    # The file, or the place where it would be.
+    path: str
+    # The text; empty if there is no file.
+    text: str
+    # SHA-256 of the text, in hexadecimal digits.
+    digest: str
+    # `true` if the daemon can replace the file.
+    is_writable: bool
 
 
 class StartedMessage(TypedDict):
