@@ -81,6 +81,26 @@ async fn http_message_is_in_the_log_before_202_and_is_answered_after_a_crash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn http_search_and_sent_show_a_conversation_with_its_title() {
+    let http = HttpHome::start();
+    for text in ["count to 3", "/status", "count to 2"] {
+        let message = json!({"session": "terminal:local:me", "text": text});
+        let accepted = http.ask("POST /v1/messages", "", &message).await.json();
+        let id = accepted["id"].as_str().unwrap();
+        http.get(&format!("/v1/messages/{id}?wait=60")).await;
+    }
+    let sessions = http.get("/v1/sessions").await.json();
+    assert_eq!(sessions[0]["title"], "count to 2");
+    let found = http.get("/v1/search?words=count&limit=5").await.json();
+    let authors: Vec<&str> =
+        found.as_array().unwrap().iter().map(|row| row["author"].as_str().unwrap()).collect();
+    assert_eq!(authors, ["person", "person"], "{found}");
+    let sent = http.get("/v1/sessions/terminal:local:me/sent").await.json();
+    assert_eq!(sent.as_array().unwrap().len(), 1, "the answer to /status: {sent}");
+    stop(http.daemon);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn http_stream_shows_the_text_while_it_is_written() {
     let http = HttpHome::start();
     let mut stream = HttpConnection::open(http.server).await;

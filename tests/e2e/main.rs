@@ -16,6 +16,7 @@ mod client_libraries;
 mod clients;
 mod coder;
 mod config;
+mod config_file;
 mod copies;
 mod crate_jobs;
 mod damage;
