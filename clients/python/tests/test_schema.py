@@ -199,7 +199,7 @@ class ResultTest(DaemonTest):
         await self.check("subscriber.remove", {"name": "me"})
 
     async def memories(self) -> None:
-        listed = await self.check("memory.list")
+        listed = await self.check("memory.list", {})
         self.assertEqual(len(listed), 1)
         await self.check("memory.list", {"words": "tea", "limit": 1})
         shown = await self.check("memory.show", {"memory": listed[0]["id"]})
