@@ -45,7 +45,7 @@ async fn config_check_names_the_fault_and_its_line_and_leaves_the_file() {
     }
     // The daemon has a value for the first reference only.
     for (name, warnings) in [("TOKEN", 0), ("NO_TOKEN", 1)] {
-        let text = format!("{token}\"${{{name}}}\"\n");
+        let text = format!("{token}\"${{{name}}}\"\nchats = [\"*\"]\n");
         let checked = call(&home, "config.check", json!({ "text": text })).await.unwrap();
         assert_eq!(checked["faults"], json!([]), "{checked}");
         assert_eq!(checked["warnings"].as_array().unwrap().len(), warnings, "{checked}");
