@@ -26,12 +26,32 @@ async fn config_check_names_the_fault_and_its_line_and_leaves_the_file() {
     let daemon = home.daemon();
     let token = "[http]\nlisten = \"127.0.0.1:0\"\n[http.tokens.phone]\ntoken = ";
     let table = [
-        ("[agents.defaults]\nmodle = \"x\"\n".to_owned(), json!(2), json!("agents.defaults.modle"), "did you mean `model`"),
+        (
+            "[agents.defaults]\nmodle = \"x\"\n".to_owned(),
+            json!(2),
+            json!("agents.defaults.modle"),
+            "did you mean `model`",
+        ),
         ("[agents".to_owned(), json!(1), json!(null), ""),
         ("[http]\nlisten = \"nowhere\"\n".to_owned(), json!(2), json!("http.listen"), "listen"),
-        ("[hooks.x]\nsession = \"terminal:local:me\"\n".to_owned(), json!(1), json!("hooks.x"), "secret"),
-        ("[gateway.clients.ci]\nrole = \"king\"\n".to_owned(), json!(2), json!("gateway.clients.ci.role"), "king"),
-        ("[channels.discord.main]\nno = 1\n".to_owned(), json!(2), json!("channels.discord.main.no"), "unknown key `no`"),
+        (
+            "[hooks.x]\nsession = \"terminal:local:me\"\n".to_owned(),
+            json!(1),
+            json!("hooks.x"),
+            "secret",
+        ),
+        (
+            "[gateway.clients.ci]\nrole = \"king\"\n".to_owned(),
+            json!(2),
+            json!("gateway.clients.ci.role"),
+            "king",
+        ),
+        (
+            "[channels.discord.main]\nno = 1\n".to_owned(),
+            json!(2),
+            json!("channels.discord.main.no"),
+            "unknown key `no`",
+        ),
         (format!("{token}\"short\"\n"), json!(4), json!("http.tokens.phone.token"), "token"),
     ];
     for (text, line, key, says) in table {

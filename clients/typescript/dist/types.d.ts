@@ -556,6 +556,31 @@ export interface DecideDenied {
 export type Decide = DecideOnce | DecideForSession | DecideDenied;
 /** A row of the outbox (`o9`). */
 export type DeliveryId = string;
+/** The state of a delivery, from the worst to the best. */
+export type SentState = 
+/** It was refused, or abandoned with an earlier part. */
+"dead"
+/** It may have arrived, and is not sent again. */
+ | "unconfirmed"
+/** It may have arrived, and is sent again. */
+ | "unknown"
+/** It waits. */
+ | "pending"
+/** It is on its way. */
+ | "sending"
+/** The platform has taken it. */
+ | "sent";
+/** A message that a chat got from outside of the turns of its session. */
+export interface DeliveredText {
+    /** The first of its parts. */
+    delivery: DeliveryId;
+    /** The time at which it was queued. */
+    at: Timestamp;
+    /** The text of all parts, with a line for each file. */
+    text: string;
+    /** The worst state of its parts. */
+    state: SentState;
+}
 /** A file of a `DeliveryChunk`. */
 export interface SentFile {
     /** The way in which a platform would show it. */
@@ -1430,31 +1455,6 @@ export interface SendResult {
     /** `true` if the text is a repetition. */
     duplicate: boolean;
 }
-/** The state of a delivery, from the worst to the best. */
-export type SentState = 
-/** It was refused, or abandoned with an earlier part. */
-"dead"
-/** It may have arrived, and is not sent again. */
- | "unconfirmed"
-/** It may have arrived, and is sent again. */
- | "unknown"
-/** It waits. */
- | "pending"
-/** It is on its way. */
- | "sending"
-/** The platform has taken it. */
- | "sent";
-/** A message that a chat got from outside of the turns of its session. */
-export interface SentMessage {
-    /** The first of its parts. */
-    delivery: DeliveryId;
-    /** The time at which it was queued. */
-    at: Timestamp;
-    /** The text of all parts, with a line for each file. */
-    text: string;
-    /** The worst state of its parts. */
-    state: SentState;
-}
 /** A text that a chat has received from another session. */
 export interface SessionReport {
     /** The session that sent the text. */
@@ -1973,7 +1973,7 @@ export interface Methods {
     };
     "sessions.sent": {
         params: ListSent;
-        result: SentMessage[];
+        result: DeliveredText[];
     };
     "sessions.show": {
         params: ShowSession;

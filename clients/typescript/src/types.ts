@@ -646,6 +646,33 @@ export type Decide =
 /** A row of the outbox (`o9`). */
 export type DeliveryId = string;
 
+/** The state of a delivery, from the worst to the best. */
+export type SentState =
+  /** It was refused, or abandoned with an earlier part. */
+  | "dead"
+  /** It may have arrived, and is not sent again. */
+  | "unconfirmed"
+  /** It may have arrived, and is sent again. */
+  | "unknown"
+  /** It waits. */
+  | "pending"
+  /** It is on its way. */
+  | "sending"
+  /** The platform has taken it. */
+  | "sent";
+
+/** A message that a chat got from outside of the turns of its session. */
+export interface DeliveredText {
+  /** The first of its parts. */
+  delivery: DeliveryId;
+  /** The time at which it was queued. */
+  at: Timestamp;
+  /** The text of all parts, with a line for each file. */
+  text: string;
+  /** The worst state of its parts. */
+  state: SentState;
+}
+
 /** A file of a `DeliveryChunk`. */
 export interface SentFile {
   /** The way in which a platform would show it. */
@@ -1600,33 +1627,6 @@ export interface SendResult {
   duplicate: boolean;
 }
 
-/** The state of a delivery, from the worst to the best. */
-export type SentState =
-  /** It was refused, or abandoned with an earlier part. */
-  | "dead"
-  /** It may have arrived, and is not sent again. */
-  | "unconfirmed"
-  /** It may have arrived, and is sent again. */
-  | "unknown"
-  /** It waits. */
-  | "pending"
-  /** It is on its way. */
-  | "sending"
-  /** The platform has taken it. */
-  | "sent";
-
-/** A message that a chat got from outside of the turns of its session. */
-export interface SentMessage {
-  /** The first of its parts. */
-  delivery: DeliveryId;
-  /** The time at which it was queued. */
-  at: Timestamp;
-  /** The text of all parts, with a line for each file. */
-  text: string;
-  /** The worst state of its parts. */
-  state: SentState;
-}
-
 /** A text that a chat has received from another session. */
 export interface SessionReport {
   /** The session that sent the text. */
@@ -2140,7 +2140,7 @@ export interface Methods {
   "send": { params: Send; result: SendResult };
   "sessions.list": { params: ListSessions; result: SessionSummary[] };
   "sessions.search": { params: SearchSessions; result: FoundText[] };
-  "sessions.sent": { params: ListSent; result: SentMessage[] };
+  "sessions.sent": { params: ListSent; result: DeliveredText[] };
   "sessions.show": { params: ShowSession; result: TurnRecord[] };
   "status": { params: undefined; result: DaemonStatus };
   "subscribe": { params: Subscribe; result: Subscribed };

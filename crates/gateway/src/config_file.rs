@@ -42,21 +42,21 @@ pub(crate) async fn answer(
     params: Value,
 ) -> Result<Value, RpcError> {
     match method {
-        "config.show" => Ok(json!(file.show().await.map_err(refusal)?)),
+        "config.show" => Ok(json!(file.show().await.map_err(|error| refusal(&error))?)),
         "config.check" => {
             let CheckConfig { text } = read(method, params)?;
-            Ok(json!(file.check(text).await.map_err(refusal)?))
+            Ok(json!(file.check(text).await.map_err(|error| refusal(&error))?))
         }
         _ => {
             let SaveConfig { text, digest } = read(method, params)?;
-            let digest = file.save(text, &digest).await.map_err(refusal)?;
+            let digest = file.save(text, &digest).await.map_err(|error| refusal(&error))?;
             Ok(json!(SavedConfig { digest }))
         }
     }
 }
 
-fn refusal(error: ConfigFileError) -> RpcError {
-    let code = match &error {
+fn refusal(error: &ConfigFileError) -> RpcError {
+    let code = match error {
         ConfigFileError::Changed(_) => RpcError::CONFLICT,
         ConfigFileError::Unusable(_) | ConfigFileError::TooLong(_) => RpcError::PARAMS,
         ConfigFileError::Failed(_) => RpcError::UNAVAILABLE,

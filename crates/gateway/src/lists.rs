@@ -48,7 +48,7 @@ pub struct ShowSession {
     pub before: Option<TurnId>,
 }
 
-/// `sessions.sent`: a list of `SentMessage`, the newest first: the messages that the chat of a session
+/// `sessions.sent`: a list of `DeliveredText`, the newest first: the messages that the chat of a session
 /// got from outside of the session's turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

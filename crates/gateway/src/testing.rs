@@ -16,11 +16,11 @@ use avocet_protocol::{
     AskJson, AskJsonError, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode,
     Clock, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor,
     DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, DedupeKey, DeletedSession,
-    Deliveries, DeliveryId, Enqueued, ForClient, History, HistoryAuthor, HistoryHit, HistoryQuery,
-    Inbound, JobControl, JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus, JsonAnswer,
-    JsonQuestion, LogStatus, MemoryScope, MessageId, MessageStatus, OpenApproval, Origin, Outbound,
-    Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Redactor, Report,
-    RetriedLetter, Role, Secret, SentMessage, SentState, SessionDeletion, SessionFilter, SessionId,
+    DeliveredText, Deliveries, DeliveryId, Enqueued, ForClient, History, HistoryAuthor, HistoryHit,
+    HistoryQuery, Inbound, JobControl, JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus,
+    JsonAnswer, JsonQuestion, LogStatus, MemoryScope, MessageId, MessageStatus, OpenApproval,
+    Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Redactor,
+    Report, RetriedLetter, Role, Secret, SentState, SessionDeletion, SessionFilter, SessionId,
     SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError, SubmittedJob, TaskPage,
     TaskView, Tasks, Timestamp, Total, TranscriptPage, Trust, TurnEvent, TurnEvents, TurnId,
     TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId, WideHistoryQuery,
@@ -386,10 +386,10 @@ impl Query for FakeDaemon {
         _: &SessionId,
         _: u32,
         before: Option<DeliveryId>,
-    ) -> Result<Vec<SentMessage>, StoreError> {
+    ) -> Result<Vec<DeliveredText>, StoreError> {
         let text = format!("the key is {KEY}");
         let state = SentState::Sent;
-        let sent = SentMessage { delivery: DeliveryId(8), at: Timestamp(5), text, state };
+        let sent = DeliveredText { delivery: DeliveryId(8), at: Timestamp(5), text, state };
         Ok(if before.is_some() { Vec::new() } else { vec![sent] })
     }
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError> {

@@ -135,7 +135,7 @@ pub use policy::{Rule, ToolList, ToolPolicy};
 pub use printable::{printable, printable_json};
 pub use protected::PROTECTED_PATHS;
 pub use query::{
-    MessageStatus, OpenTurn, Query, SentMessage, SentState, SessionRow, SessionStatus,
+    DeliveredText, MessageStatus, OpenTurn, Query, SentState, SessionRow, SessionStatus,
     SessionSummary, TranscriptPage, UsageBy, UsageRow,
 };
 pub use queue_mode::QueueMode;

@@ -51,7 +51,7 @@ pub trait Query: fmt::Debug + Send + Sync {
         session: &SessionId,
         limit: u32,
         before: Option<DeliveryId>,
-    ) -> Result<Vec<SentMessage>, StoreError>;
+    ) -> Result<Vec<DeliveredText>, StoreError>;
 
     /// The outcome of a message.
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError>;
@@ -160,7 +160,7 @@ impl SessionSummary {
 
 /// A message that a chat gets from outside of the turns of its session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SentMessage {
+pub struct DeliveredText {
     /// The first of its parts.
     pub delivery: DeliveryId,
     /// The time at which it was queued.

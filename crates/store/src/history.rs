@@ -32,7 +32,7 @@ impl History for SqliteStore {
         let Some(words) = match_query(&query.words) else { return Ok(Vec::new()) };
         self.bring_index_up_to_date().await?;
         let WideHistoryQuery { limit, sessions, .. } = query.clone();
-        self.read(move |db| search_all(db, &words, limit, sessions)).await
+        self.read(move |db| search_all(db, &words, limit, sessions.as_ref())).await
     }
 }
 
@@ -58,10 +58,10 @@ fn search_all(
     db: Db<'_>,
     words: &str,
     limit: usize,
-    sessions: Option<SessionFilter>,
+    sessions: Option<&SessionFilter>,
 ) -> Result<Vec<HistoryHit>> {
     let mut answers = HashMap::new();
-    let mut is_searched = |session: &SessionId| match &sessions {
+    let mut is_searched = |session: &SessionId| match sessions {
         Some(SessionFilter(filter)) => {
             *answers.entry(session.clone()).or_insert_with(|| filter(session))
         }

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Content, DeliveryId, Ignored, LogStatus, MessageId, MessageStatus, OpenApproval, OpenTurn,
-    Outcome, Query, QueueMode, RolledBack, SentMessage, SessionId, SessionRow, SessionStatus,
+    Content, DeliveredText, DeliveryId, Ignored, LogStatus, MessageId, MessageStatus, OpenApproval,
+    OpenTurn, Outcome, Query, QueueMode, RolledBack, SessionId, SessionRow, SessionStatus,
     SessionSummary, StuckChat, Timestamp, TranscriptPage, TurnId, TurnRecord, TurnState, UsageBy,
     UsageRow, WaitId,
 };
@@ -83,7 +83,7 @@ impl Query for SqliteStore {
         session: &SessionId,
         limit: u32,
         before: Option<DeliveryId>,
-    ) -> Result<Vec<SentMessage>> {
+    ) -> Result<Vec<DeliveredText>> {
         let session = session.clone();
         self.read(move |db| sent::sent(db, &session, limit, before)).await
     }

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use avocet_protocol::{
-    ChatAddress, Content, DeliveryId, SentMessage, SentState, SessionId, Timestamp, TopicId,
+    ChatAddress, Content, DeliveredText, DeliveryId, SentState, SessionId, Timestamp, TopicId,
 };
 use rusqlite::{Row, params};
 
@@ -22,7 +22,7 @@ pub(crate) fn sent(
     session: &SessionId,
     limit: u32,
     before: Option<DeliveryId>,
-) -> Result<Vec<SentMessage>> {
+) -> Result<Vec<DeliveredText>> {
     let ChatAddress { channel, account, chat, topic } = session.address();
     let ids = db.rows(
         &format!(
@@ -50,7 +50,7 @@ pub(crate) fn sent(
 
 /// Reads a message with all its parts. A message of a turn or with a key has indexes to them. The parts
 /// of any other message were inserted one after the other.
-fn message(db: Db<'_>, delivery: DeliveryId) -> Result<SentMessage> {
+fn message(db: Db<'_>, delivery: DeliveryId) -> Result<DeliveredText> {
     let mut parts = Vec::new();
     let columns = "part.content, part.state, part.chunk, part.created_at, \
         part.turn IS NULL AND part.key IS NULL AS is_alone";
@@ -80,7 +80,7 @@ fn message(db: Db<'_>, delivery: DeliveryId) -> Result<SentMessage> {
         })?;
     }
     let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
-    Ok(SentMessage {
+    Ok(DeliveredText {
         delivery,
         at: parts.first().map_or(Timestamp(0), |part| part.at),
         text: texts.join("\n"),

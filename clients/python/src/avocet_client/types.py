@@ -758,6 +758,38 @@ DeliveryId: TypeAlias = str
 """A row of the outbox (`o9`)."""
 
 
+SentState: TypeAlias = (
+    Literal[
+        # It was refused, or abandoned with an earlier part.
+        "dead",
+        # It may have arrived, and is not sent again.
+        "unconfirmed",
+        # It may have arrived, and is sent again.
+        "unknown",
+        # It waits.
+        "pending",
+        # It is on its way.
+        "sending",
+        # The platform has taken it.
+        "sent",
+    ]
+)
+"""The state of a delivery, from the worst to the best."""
+
+
+class DeliveredText(TypedDict):
+    """A message that a chat got from outside of the turns of its session."""
+
+    # The first of its parts.
+    delivery: DeliveryId
+    # The time at which it was queued.
+    at: Timestamp
+    # The text of all parts, with a line for each file.
+    text: str
+    # The worst state of its parts.
+    state: SentState
+
+
 class SentFile(TypedDict):
     """A file of a `DeliveryChunk`."""
 
@@ -1800,38 +1832,6 @@ class SendResult(TypedDict):
     delivery: DeliveryId
     # `true` if the text is a repetition.
     duplicate: bool
-
-
-SentState: TypeAlias = (
-    Literal[
-        # It was refused, or abandoned with an earlier part.
-        "dead",
-        # It may have arrived, and is not sent again.
-        "unconfirmed",
-        # It may have arrived, and is sent again.
-        "unknown",
-        # It waits.
-        "pending",
-        # It is on its way.
-        "sending",
-        # The platform has taken it.
-        "sent",
-    ]
-)
-"""The state of a delivery, from the worst to the best."""
-
-
-class SentMessage(TypedDict):
-    """A message that a chat got from outside of the turns of its session."""
-
-    # The first of its parts.
-    delivery: DeliveryId
-    # The time at which it was queued.
-    at: Timestamp
-    # The text of all parts, with a line for each file.
-    text: str
-    # The worst state of its parts.
-    state: SentState
 
 
 SessionReport = TypedDict(

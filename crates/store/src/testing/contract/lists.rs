@@ -1,8 +1,8 @@
 //! Rules of the titles of sessions, and of the messages that a chat gets from outside of its turns.
 
 use avocet_protocol::{
-    ChatLink, CommandAction, CommandReply, DedupeKey, DeliveryId, InboundKind, NewInbound, Receipt,
-    SendEnd, SentMessage, SentState, SessionId, SessionSummary, Settlement,
+    ChatLink, CommandAction, CommandReply, DedupeKey, DeliveredText, DeliveryId, InboundKind,
+    NewInbound, Receipt, SendEnd, SentState, SessionId, SessionSummary, Settlement,
 };
 
 use super::Backend;
@@ -14,7 +14,7 @@ impl World<'_> {
         sessions.into_iter().find(|row| row.session == *of).unwrap().title
     }
 
-    async fn sent(&self, session: &SessionId) -> Vec<SentMessage> {
+    async fn sent(&self, session: &SessionId) -> Vec<DeliveredText> {
         self.ports.query.sent(session, 50, None).await.unwrap()
     }
 
