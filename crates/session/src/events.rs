@@ -1,19 +1,103 @@
-//! Distributes turn events to the listeners of each session, without waiting for them.
+//! Distributes turn events to the listeners of each session, without waiting for them. A new listener
+//! gets the turn so far first.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::{SessionId, TurnEvent, TurnEvents};
 use avocet_supervise::Listeners;
 
 /// Events in a listener's queue; further ones are dropped.
 const BEHIND: usize = 1024;
+/// Bytes of the longest text that is kept for new listeners. They see a longer one from their start
+/// on only.
+const MOST_TEXT: usize = 256 * 1024;
 
-/// The listeners of each session.
+/// The listeners of each session, and its open turn.
 #[derive(Debug, Default)]
 pub struct Events {
     listeners: Listeners<SessionId, TurnEvent>,
+    /// Held while an event is sent, so that a new listener gets each event once.
+    turns: Mutex<HashMap<SessionId, TurnSoFar>>,
+}
+
+/// The part of an open turn that a new listener has missed.
+#[derive(Debug)]
+struct TurnSoFar {
+    started: TurnEvent,
+    /// The text of the present step.
+    text: String,
+    /// `true` if the text is longer than the kept one.
+    is_cut: bool,
+    /// Set while the turn waits.
+    waiting: Option<TurnEvent>,
+}
+
+impl TurnSoFar {
+    fn new(started: TurnEvent) -> Self {
+        Self { started, text: String::new(), is_cut: false, waiting: None }
+    }
+
+    fn take(&mut self, event: &TurnEvent) {
+        match event {
+            TurnEvent::Text { delta } if self.text.len() + delta.len() <= MOST_TEXT => {
+                self.text.push_str(delta);
+            }
+            TurnEvent::Text { .. } => self.is_cut = true,
+            TurnEvent::Thinking { .. } | TurnEvent::Restarted => self.begin_text(),
+            TurnEvent::Waiting { .. } => {
+                self.begin_text();
+                self.waiting = Some(event.clone());
+            }
+            TurnEvent::Resumed => self.waiting = None,
+            TurnEvent::Started { .. }
+            | TurnEvent::Compacting
+            | TurnEvent::ToolStarted { .. }
+            | TurnEvent::ToolFinished { .. }
+            | TurnEvent::Ended { .. } => {}
+        }
+    }
+
+    /// Frees the text of the step before, which is in the log.
+    fn begin_text(&mut self) {
+        (self.text, self.is_cut) = (String::new(), false);
+    }
+
+    fn events(&self) -> impl Iterator<Item = TurnEvent> {
+        let text = !self.text.is_empty() && !self.is_cut;
+        let text = text.then(|| TurnEvent::Text { delta: self.text.clone() });
+        [Some(self.started.clone()), text, self.waiting.clone()].into_iter().flatten()
+    }
+}
+
+impl Events {
+    fn turns(&self) -> MutexGuard<'_, HashMap<SessionId, TurnSoFar>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl TurnEvents for Events {
     fn emit(&self, session: &SessionId, event: TurnEvent) {
+        let mut turns = self.turns();
+        match &event {
+            TurnEvent::Started { .. } => {
+                turns.insert(session.clone(), TurnSoFar::new(event.clone()));
+            }
+            TurnEvent::Ended { turn: ended @ Some(_), .. } => {
+                let is_open = |open: &TurnSoFar| match &open.started {
+                    TurnEvent::Started { turn, .. } => Some(*turn) == *ended,
+                    _ => false,
+                };
+                if turns.get(session).is_some_and(is_open) {
+                    turns.remove(session);
+                }
+            }
+            event => {
+                if let Some(turn) = turns.get_mut(session) {
+                    turn.take(event);
+                }
+            }
+        }
         for listener in self.listeners.of(session) {
             // A listener that is too far behind misses the event.
             drop(listener.try_send(event.clone()));
@@ -21,23 +105,47 @@ impl TurnEvents for Events {
     }
 
     fn subscribe(&self, session: &SessionId) -> flume::Receiver<TurnEvent> {
-        self.listeners.add(session.clone(), BEHIND)
+        let turns = self.turns();
+        let so_far = turns.get(session).into_iter().flat_map(TurnSoFar::events);
+        self.listeners.add_after(session.clone(), BEHIND, so_far)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use avocet_protocol::{Outcome, StartedMessage, TurnId, WaitKind};
+
     use super::*;
 
     fn thinking(step: u32) -> TurnEvent {
         TurnEvent::Thinking { step }
     }
 
+    fn text(delta: &str) -> TurnEvent {
+        TurnEvent::Text { delta: delta.to_owned() }
+    }
+
+    fn started(turn: i64) -> TurnEvent {
+        let message = StartedMessage {
+            id: avocet_protocol::MessageId(turn),
+            sender: "uid:0".to_owned(),
+            text: "hi".to_owned(),
+        };
+        TurnEvent::Started { turn: TurnId(turn), messages: vec![message] }
+    }
+
+    fn ended(turn: Option<i64>) -> TurnEvent {
+        let turn = turn.map(TurnId);
+        TurnEvent::Ended { turn, messages: Vec::new(), outcome: Outcome::Replied }
+    }
+
+    fn session(name: &str) -> SessionId {
+        SessionId::parse(&format!("terminal:local:{name}")).unwrap()
+    }
+
     #[test]
     fn emit_reaches_subscribers_of_the_session_without_waiting_for_them() {
-        let (a, b) = ["a", "b"]
-            .map(|name| SessionId::parse(&format!("terminal:local:{name}")).unwrap())
-            .into();
+        let (a, b) = (session("a"), session("b"));
         let events = Events::default();
         events.emit(&a, thinking(0));
         let (first, second) = (events.subscribe(&a), events.subscribe(&a));
@@ -52,5 +160,47 @@ mod tests {
         drop(first);
         events.emit(&a, thinking(4));
         assert!(events.listeners.is_empty(), "a session without listeners is dropped");
+    }
+
+    #[test]
+    fn subscribe_in_a_turn_gets_the_turn_so_far_first() {
+        let waiting = || TurnEvent::Waiting { kind: WaitKind::Approval };
+        let tool = || TurnEvent::ToolStarted { name: "read_file".to_owned() };
+        let long = "x".repeat(MOST_TEXT);
+        let table: [(&[TurnEvent], &[TurnEvent]); 12] = [
+            (&[thinking(0), text("lost")], &[]),
+            (&[started(1)], &[started(1)]),
+            (&[started(1), thinking(0), text("a "), text("b")], &[started(1), text("a b")]),
+            (&[started(1), text("a"), tool()], &[started(1), text("a")]),
+            (&[started(1), text("a"), TurnEvent::Restarted], &[started(1)]),
+            (&[started(1), text("a"), thinking(1), text("b")], &[started(1), text("b")]),
+            (&[started(1), text("a"), waiting()], &[started(1), waiting()]),
+            (&[started(1), waiting(), TurnEvent::Resumed], &[started(1)]),
+            (&[started(1), text("a"), ended(None)], &[started(1), text("a")]),
+            (&[started(1), text("a"), ended(Some(1))], &[]),
+            (&[started(2), ended(Some(1)), text("a")], &[started(2), text("a")]),
+            (&[started(1), text(&long), text("y")], &[started(1)]),
+        ];
+        for (before, expected) in table {
+            let (a, events) = (session("a"), Events::default());
+            before.iter().for_each(|event| events.emit(&a, event.clone()));
+            events.emit(&session("b"), started(9));
+            let listener = events.subscribe(&a);
+            let first: Vec<TurnEvent> = listener.drain().collect();
+            assert_eq!(first, expected, "after {} events", before.len());
+            events.emit(&a, text("next"));
+            assert_eq!(listener.drain().collect::<Vec<_>>(), [text("next")]);
+        }
+    }
+
+    #[test]
+    fn ended_turns_free_their_text() {
+        let (a, events) = (session("a"), Events::default());
+        for turn in 1..4 {
+            events.emit(&a, started(turn));
+            events.emit(&a, text("a"));
+            events.emit(&a, ended(Some(turn)));
+        }
+        assert!(events.turns().is_empty());
     }
 }

@@ -28,11 +28,22 @@ impl<K: Eq + Hash, T> Listeners<K, T> {
     /// Adds a listener with a queue of `behind` items. The listener leaves by dropping the returned
     /// receiver.
     pub fn add(&self, key: K, behind: usize) -> flume::Receiver<T> {
+        self.add_after(key, behind, [])
+    }
+
+    /// Works as [`Self::add`]. The queue begins with `first`, as far as there is room.
+    pub fn add_after(
+        &self,
+        key: K,
+        behind: usize,
+        first: impl IntoIterator<Item = T>,
+    ) -> flume::Receiver<T> {
         if self.by_key.len() >= self.sweep_at.load(Ordering::Relaxed) {
             self.by_key.retain(|_, listeners| forget_gone(listeners));
             self.sweep_at.store(FEW.max(2 * self.by_key.len()), Ordering::Relaxed);
         }
         let (listener, items) = flume::bounded(behind);
+        first.into_iter().for_each(|item| drop(listener.try_send(item)));
         self.by_key.entry(key).or_default().push(listener);
         items
     }

@@ -305,6 +305,28 @@ async fn chat_prints_the_whole_answer_after_a_reconnect() {
 }
 
 #[tokio::test]
+async fn chat_streams_the_text_so_far_after_a_reconnect_and_each_word_once() {
+    for (answer, shown) in [("1, 2, 3.", "1, 2, 3.\n"), ("4.", "1, 2, 3.\n4.\n")] {
+        let back = DaemonNotice::Remark("back".to_owned());
+        let link = Arc::new(FakeLink::new(
+            vec![vec![
+                started(1, 1, "count"),
+                thinking(),
+                text("1, 2, "),
+                back,
+                started(1, 1, "count"),
+                text("1, 2, 3"),
+                text("."),
+                chunk(1, Some(1), answer),
+            ]],
+            Some(Outcome::Replied),
+        ));
+        let (paper, _) = talk(&link, "count\n", ChatStyle::Interactive).await;
+        assert_eq!(what_stays(&paper), format!("hello\n1, 2, \nback\n{shown}"));
+    }
+}
+
+#[tokio::test]
 async fn chat_acknowledges_a_repeated_chunk_without_showing_it_again() {
     let link = Arc::new(FakeLink::new(
         vec![

@@ -78,7 +78,8 @@ impl Display {
         match event {
             TurnEvent::Started { messages, .. } => {
                 "waiting".clone_into(&mut self.activity);
-                self.begin_text(false);
+                // A client that joins a running turn gets the whole text of the step next.
+                self.begin_text(follows);
                 messages.iter().for_each(|message| self.show_message(message));
             }
             TurnEvent::Ended { .. } | TurnEvent::Waiting { .. } | TurnEvent::Resumed => {
