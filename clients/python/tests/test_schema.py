@@ -65,7 +65,7 @@ class ParameterTest(DaemonTest):
             keys.discard("unknown_key")
             self.assertEqual(keys, set(defined(name)["properties"]), method)
             closed += 1
-        self.assertEqual(closed, 24)
+        self.assertEqual(closed, 25)
 
     async def test_required_parameters_are_those_of_the_daemon(self) -> None:
         limits = {"max_inference_runs": 1, "max_seconds": 1}
@@ -143,6 +143,8 @@ class ResultTest(DaemonTest):
         await self.check("status")
         await self.check("attach", {"chat": ME})
         await self.check("hello", {})
+        await self.check("web.open", {})
+        await self.check("web.sign_out")
         await self.events()
         await self.memories()
         shown = await self.check("config.show")
