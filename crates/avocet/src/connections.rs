@@ -17,9 +17,6 @@ use crate::places::Configuration;
 use crate::registry;
 use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
 
-/// The directory in the data directory for uploads of the web console.
-const UPLOADS: &str = "web/uploads";
-
 /// The connections to the outside: the bus, and the channels with their outbox.
 pub(crate) struct Connections {
     pub(crate) channels: Arc<Channels>,
@@ -93,7 +90,7 @@ impl Connections {
 
 fn uploads(configuration: &Configuration, clock: &Arc<dyn Clock>) -> UploadStore {
     let limit = configuration.settings.attachments.max_megabytes.saturating_mul(1024 * 1024);
-    UploadStore::new(configuration.data_dir.join(UPLOADS), limit, clock.clone())
+    UploadStore::new(configuration.uploads(), limit, clock.clone())
 }
 
 /// Returns the accounts that clients attach to.

@@ -43,9 +43,6 @@ use crate::{redaction, registry, retention, roots};
 /// The time for the last answers to be delivered when the daemon stops.
 const DELIVERING: Duration = Duration::from_secs(5);
 
-/// The file in the data directory with the key of the web console's tokens.
-const WEB_KEY: &str = "web.key";
-
 /// A running daemon.
 pub(crate) struct RunningDaemon {
     store: Arc<SqliteStore>,
@@ -155,7 +152,8 @@ impl RunningDaemon {
             Timers::start(configuration, &connections, &store, &models, &clock, &intake).await?;
         let ask_json =
             Arc::new(JsonAnswers::new(configuration, models.clone(), store.clone(), &clock));
-        let Connections { channels, attach, uploads, webhooks, deliverer, bus, .. } = connections;
+        let Connections { channels, attach, uploads, webhooks, workspaces, deliverer, bus } =
+            connections;
         let exporter = exporter(configuration, &store, &clock, &group)?;
         let examiner = Examiner {
             configuration: configuration.clone(),
@@ -180,7 +178,7 @@ impl RunningDaemon {
             exporter,
         };
         let console = Console::new(ConsoleParts {
-            key_file: configuration.data_dir.join(WEB_KEY),
+            key_file: configuration.web_key(),
             assets: avocet_web::assets(),
             clock: clock.clone(),
         });
@@ -207,6 +205,7 @@ impl RunningDaemon {
             schedules: Arc::new(schedules),
             web: console.port(),
             uploads,
+            workspaces,
             redactor: redaction::redactor(),
             attach,
         };

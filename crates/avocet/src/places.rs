@@ -20,6 +20,9 @@ use crate::{clients, consolidation, logging, policy, redaction, registry, roots,
 /// The system's directory that programs see without a setting.
 const SEEN: &str = "/usr";
 
+/// The directory of the web console in the data directory.
+const WEB: &str = "web";
+
 /// The use of a configuration, which decides the references that are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uses {
@@ -183,13 +186,24 @@ impl Configuration {
         let config = self.document.path().map(Path::to_owned).into_iter();
         let last = self.document.path().and_then(|path| path.canonicalize().ok());
         let config = config.chain(last.as_deref().map(last_version));
-        // The log and the memory are named in case the data directory is the workspace.
+        // The files of the data directory are named in case it is the workspace.
         let log = ["", "-wal", "-shm", "-last", "-damage"]
             .map(|end| self.data_dir.join(format!("{DATABASE}{end}")));
         let memory = self.data_dir.join(MEMORY_FILES);
         let own = [self.data_dir.clone(), self.head_file.clone(), memory].into_iter();
         let prompts = self.agents.iter().filter_map(|agent| agent.prompt_file.clone());
-        config.chain(own).chain(self.backups.clone()).chain(log).chain(prompts).collect()
+        let web = [self.web_key(), self.data_dir.join(WEB)];
+        config.chain(own).chain(self.backups.clone()).chain(log).chain(web).chain(prompts).collect()
+    }
+
+    /// Returns the file with the key of the web console's tokens.
+    pub(crate) fn web_key(&self) -> PathBuf {
+        self.data_dir.join("web.key")
+    }
+
+    /// Returns the directory for uploads of the web console.
+    pub(crate) fn uploads(&self) -> PathBuf {
+        self.data_dir.join(WEB).join("uploads")
     }
 }
 

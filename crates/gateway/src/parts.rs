@@ -7,7 +7,7 @@ use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
     Consolidate, DeadLetters, Deliveries, EventLog, History, JobControl, Memories, MemoryMirror,
     Publish, Query, Redactor, Report, ScheduleControl, SessionDeletion, Tasks, TurnEvents, Uploads,
-    WebConsole,
+    WebConsole, Workspaces,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -36,6 +36,7 @@ pub struct GatewayParts {
     pub schedules: Arc<dyn ScheduleControl>,
     pub web: Arc<dyn WebConsole>,
     pub uploads: Arc<dyn Uploads>,
+    pub workspaces: Arc<dyn Workspaces>,
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,

@@ -78,7 +78,7 @@ async fn server_errors_name_the_reason() {
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, publish, schedule.add, schedule.change, schedule.list, schedule.show, send, \
              sessions.delete, sessions.list, sessions.search, sessions.sent, \
              sessions.show, status, subscribe, subscriber.list, subscriber.remove, \
-             task.cancel, task.list, task.show, trace, usage, wait",
+             task.cancel, task.list, task.show, trace, usage, wait, web.open, web.sign_out",
         ),
         (
             "ask.json",

@@ -13,17 +13,20 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
-    AskJson, AskJsonError, Attach, CancelledTask, ChannelName, ChatAddress, ChatLink, ChildMode,
-    Clock, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor,
-    DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, DedupeKey, DeletedSession,
-    DeliveredText, Deliveries, DeliveryId, Enqueued, ForClient, History, HistoryAuthor, HistoryHit,
-    HistoryQuery, Inbound, JobControl, JobId, JobLimits, JobRequest, JobRules, JobState, JobStatus,
-    JsonAnswer, JsonQuestion, LogStatus, MemoryScope, MessageId, MessageStatus, OpenApproval,
-    Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Redactor,
-    Report, RetriedLetter, Role, Secret, SentState, SessionDeletion, SessionFilter, SessionId,
-    SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError, SubmittedJob, TaskPage,
-    TaskView, Tasks, Timestamp, Total, TranscriptPage, Trust, TurnEvent, TurnEvents, TurnId,
-    TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId, WideHistoryQuery,
+    AskJson, AskJsonError, Attach, Attachment, CancelledTask, ChannelName, ChatAddress, ChatLink,
+    ChildMode, Clock, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport,
+    Content, Cursor, DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason,
+    DedupeKey, DeletedSession, DeliveredText, Deliveries, DeliveryId, Enqueued, ForClient,
+    FoundMemory, History, HistoryAuthor, HistoryHit, HistoryQuery, Inbound, JobControl, JobId,
+    JobLimits, JobRequest, JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus,
+    Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryId, MemoryScope, MessageId,
+    MessageStatus, NewMemory, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId,
+    Publish, PublishError, Query, Redactor, Report, RetriedLetter, Role, ScopeFilter, Secret,
+    SentState, SessionDeletion, SessionFilter, SessionId, SessionReports, SessionRow,
+    SessionStatus, SessionSummary, StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp,
+    Total, TranscriptPage, Trust, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState,
+    Undelivered, UndoneChange, UsageBy, UsageRow, WaitId, WideHistoryQuery, WordCounts,
+    WrittenMemory,
 };
 use serde_json::json;
 
@@ -106,6 +109,7 @@ impl FakeDaemon {
             schedules: self.clone(),
             web: self.clone(),
             uploads: self.clone(),
+            workspaces: self.clone(),
             clock,
             redactor: Arc::new(Redactor::new([Secret::new(KEY.to_owned())])),
             attach: [(local, self.clone() as Arc<dyn Attach>)].into(),
@@ -397,6 +401,9 @@ impl Query for FakeDaemon {
         let reply = outcome.map(|_| "the reply".to_owned());
         let status = MessageStatus { id, session: session(), turn: None, outcome, reply };
         Ok((id == MessageId(1)).then_some(status))
+    }
+    async fn sent_files(&self, _: &SessionId, turn: TurnId) -> Result<Vec<Attachment>, StoreError> {
+        Ok(if turn == TurnId(1) { web::sent_files() } else { Vec::new() })
     }
     async fn session_status(&self, _: &SessionId) -> Result<SessionStatus, StoreError> {
         Err(StoreError::Closed)

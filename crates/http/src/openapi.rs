@@ -12,8 +12,8 @@ use crate::hooks;
 use crate::openai::{chat, models, responses};
 use crate::problem::Problem;
 use crate::routes::{
-    approvals, config, dead_letters, events, health, jobs, memories, messages, schedules, sessions,
-    status, web,
+    approvals, config, dead_letters, events, files, health, jobs, memories, messages, schedules,
+    sessions, status, web,
 };
 
 #[derive(OpenApi)]
@@ -34,6 +34,8 @@ use crate::routes::{
         events::list,
         events::stream,
         events::trace,
+        files::of_reply,
+        files::upload,
         health::healthz,
         hooks::receive,
         health::metrics,

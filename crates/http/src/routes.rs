@@ -4,6 +4,7 @@ pub(crate) mod approvals;
 pub(crate) mod config;
 pub(crate) mod dead_letters;
 pub(crate) mod events;
+pub(crate) mod files;
 pub(crate) mod health;
 pub(crate) mod jobs;
 pub(crate) mod memories;
@@ -65,6 +66,7 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/dead-letters/{id}/retry", post(dead_letters::retry)),
         ("/v1/events", get(events::list)),
         ("/v1/events/stream", get(events::stream)),
+        ("/v1/files", post(files::upload)),
         ("/v1/jobs", get(jobs::list).post(jobs::submit)),
         ("/v1/jobs/{id}", get(jobs::show)),
         ("/v1/jobs/{id}/cancel", post(jobs::cancel)),
@@ -88,6 +90,7 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/sessions", get(sessions::list)),
         ("/v1/sessions/{session}", delete(sessions::remove).get(sessions::show)),
         ("/v1/sessions/{session}/sent", get(sessions::sent)),
+        ("/v1/sessions/{session}/files/{turn}/{index}", get(files::of_reply)),
         ("/v1/sessions/{session}/stream", get(sessions::stream)),
         ("/v1/status", get(status::status)),
         ("/v1/usage", get(status::usage)),

@@ -1,3 +1,5 @@
+#[path = "server_tests/files.rs"]
+mod files;
 #[path = "server_tests/forged.rs"]
 mod forged;
 #[path = "server_tests/health.rs"]

@@ -196,7 +196,7 @@ pub use turn::{
     TurnRecord, TurnState, Undelivered,
 };
 pub use web_console::{
-    Upload, UploadError, UploadedFile, Uploads, WEB_ACCOUNT, WEB_CHANNEL, WebAsset, WebConsole,
+    UploadError, UploadSink, UploadedFile, Uploads, WEB_ACCOUNT, WEB_CHANNEL, WebAsset, WebConsole,
     WebError, WebLink,
 };
 pub use webhook::{ChannelWebhook, Webhook, WebhookError};

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    DeliveryId, Effort, IdError, LogStatus, MessageId, OpenApproval, Outcome, PersonId, QueueMode,
-    Redactor, SessionId, StoreError, Timestamp, Total, Trust, TurnId, TurnRecord, TurnState,
-    WaitId, WaitKind,
+    Attachment, DeliveryId, Effort, IdError, LogStatus, MessageId, OpenApproval, Outcome, PersonId,
+    QueueMode, Redactor, SessionId, StoreError, Timestamp, Total, Trust, TurnId, TurnRecord,
+    TurnState, WaitId, WaitKind,
 };
 
 /// Read-only views of the log.
@@ -55,6 +55,14 @@ pub trait Query: fmt::Debug + Send + Sync {
 
     /// The outcome of a message.
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError>;
+
+    /// Returns the files that a turn of a session has sent, in order. Empty if the turn is not of
+    /// that session.
+    async fn sent_files(
+        &self,
+        session: &SessionId,
+        turn: TurnId,
+    ) -> Result<Vec<Attachment>, StoreError>;
 
     /// The state of one session.
     async fn session_status(&self, session: &SessionId) -> Result<SessionStatus, StoreError>;

@@ -87,7 +87,7 @@ pub trait Uploads: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`UploadError`] if the file cannot be created.
-    async fn begin(&self) -> Result<Box<dyn Upload>, UploadError>;
+    async fn begin(&self) -> Result<Box<dyn UploadSink>, UploadError>;
 
     /// Returns `true` if messages of this chat refer to these files.
     fn serves(&self, chat: &ChatAddress) -> bool;
@@ -98,7 +98,7 @@ pub trait Uploads: fmt::Debug + Send + Sync {
 
 /// A file that is being uploaded. It is removed if it is dropped before its end.
 #[async_trait]
-pub trait Upload: fmt::Debug + Send {
+pub trait UploadSink: fmt::Debug + Send {
     /// Appends bytes.
     ///
     /// # Errors

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Content, DeliveredText, DeliveryId, Ignored, LogStatus, MessageId, MessageStatus, OpenApproval,
-    OpenTurn, Outcome, Query, QueueMode, RolledBack, SessionId, SessionRow, SessionStatus,
-    SessionSummary, StuckChat, Timestamp, TranscriptPage, TurnId, TurnRecord, TurnState, UsageBy,
-    UsageRow, WaitId,
+    Attachment, Content, DeliveredText, DeliveryId, Ignored, LogStatus, MessageId, MessageStatus,
+    OpenApproval, OpenTurn, Outcome, Query, QueueMode, RolledBack, SessionId, SessionRow,
+    SessionStatus, SessionSummary, StuckChat, Timestamp, TranscriptPage, TurnId, TurnRecord,
+    TurnState, UsageBy, UsageRow, WaitId,
 };
 use rusqlite::params;
 
@@ -92,6 +92,11 @@ impl Query for SqliteStore {
         self.read(move |db| message(db, id)).await
     }
 
+    async fn sent_files(&self, session: &SessionId, turn: TurnId) -> Result<Vec<Attachment>> {
+        let session = session.clone();
+        self.read(move |db| sent_files(db, &session, turn)).await
+    }
+
     async fn session_status(&self, session: &SessionId) -> Result<SessionStatus> {
         let (session, default_mode) = (session.clone(), self.default_mode);
         self.read(move |db| session_status(db, &session, default_mode)).await
@@ -146,6 +151,17 @@ fn transcript(db: Db<'_>, session: &SessionId, page: TranscriptPage) -> Result<V
     }
     records.reverse();
     Ok(records)
+}
+
+fn sent_files(db: Db<'_>, session: &SessionId, turn: TurnId) -> Result<Vec<Attachment>> {
+    let contents: Vec<Content> = db.rows(
+        "SELECT content FROM outbox WHERE turn = ?1 AND source <> 'preview' \
+             AND EXISTS (SELECT 1 FROM turns WHERE id = ?1 AND session = ?2) \
+         ORDER BY ordinal, chunk",
+        params![turn.0, session.as_str()],
+        |row| rows::json(row, "content"),
+    )?;
+    Ok(contents.into_iter().flat_map(|content| content.attachments).collect())
 }
 
 fn log_status(db: Db<'_>) -> Result<LogStatus> {

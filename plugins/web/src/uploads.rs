@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    ChatAddress, Clock, FetchError, Timestamp, Upload, UploadError, UploadedFile, Uploads,
+    ChatAddress, Clock, FetchError, Timestamp, UploadError, UploadSink, UploadedFile, Uploads,
     WEB_ACCOUNT, WEB_CHANNEL, plain_io,
 };
 use avocet_supervise::blocking;
@@ -78,7 +78,7 @@ impl UploadStore {
 
 #[async_trait]
 impl Uploads for UploadStore {
-    async fn begin(&self) -> Result<Box<dyn Upload>, UploadError> {
+    async fn begin(&self) -> Result<Box<dyn UploadSink>, UploadError> {
         let reference = uuid::Uuid::new_v4().simple().to_string();
         let path = self.directory.join(&reference);
         let unfinished = UnfinishedFile(self.directory.join(format!("{reference}{UNFINISHED}")));
@@ -130,7 +130,7 @@ struct OpenUpload {
 }
 
 #[async_trait]
-impl Upload for OpenUpload {
+impl UploadSink for OpenUpload {
     async fn write(&mut self, bytes: &[u8]) -> Result<(), UploadError> {
         let mut file = self.file.take().ok_or_else(ended)?;
         self.bytes = self.bytes.saturating_add(bytes.len() as u64);

@@ -1,30 +1,38 @@
 //! A console that opens no port, and uploads in memory.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    ChatAddress, SenderId, Timestamp, Upload, UploadError, UploadedFile, Uploads, WEB_CHANNEL,
-    WebConsole, WebError, WebLink,
+    Attachment, AttachmentKind, AttachmentSource, ChatAddress, DirectoryNames, FileStart, Files,
+    FilesError, SenderId, Timestamp, Trust, TurnId, UploadError, UploadSink, UploadedFile, Uploads,
+    WEB_CHANNEL, WebConsole, WebError, WebLink, Workspaces,
 };
 
 use super::FakeDaemon;
 
 /// The port that is taken.
 pub const TAKEN_PORT: u16 = 22;
-/// Bytes of the largest upload. One more finds the disk full.
+/// Bytes of the largest upload. One that begins with `full` finds the disk full.
 pub const UPLOAD_LIMIT: u64 = 2 * 1024 * 1024;
 
-/// The uploads, by their references.
+/// The uploads, by their references, and the number of uploads that were begun.
 #[derive(Debug, Clone, Default)]
-pub struct UploadMemory(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+pub struct UploadMemory(Arc<Mutex<BTreeMap<String, Vec<u8>>>>, Arc<AtomicUsize>);
 
 impl UploadMemory {
     /// Returns the bytes of an upload.
     #[must_use]
     pub fn get(&self, reference: &str) -> Option<Vec<u8>> {
         self.0.lock().unwrap().get(reference).cloned()
+    }
+
+    /// Returns the number of uploads that were begun.
+    #[must_use]
+    pub fn begun(&self) -> usize {
+        self.1.load(Ordering::SeqCst)
     }
 }
 
@@ -47,7 +55,8 @@ impl WebConsole for FakeDaemon {
 
 #[async_trait]
 impl Uploads for FakeDaemon {
-    async fn begin(&self) -> Result<Box<dyn Upload>, UploadError> {
+    async fn begin(&self) -> Result<Box<dyn UploadSink>, UploadError> {
+        self.uploads.1.fetch_add(1, Ordering::SeqCst);
         Ok(Box::new(FakeUpload { all: self.uploads.clone(), bytes: Vec::new() }))
     }
 
@@ -67,7 +76,7 @@ struct FakeUpload {
 }
 
 #[async_trait]
-impl Upload for FakeUpload {
+impl UploadSink for FakeUpload {
     async fn write(&mut self, bytes: &[u8]) -> Result<(), UploadError> {
         if bytes.starts_with(b"full") {
             return Err(UploadError::Full("no space left on device".to_owned()));
@@ -85,5 +94,51 @@ impl Upload for FakeUpload {
         let reference = format!("upload-{}", all.len() + 1);
         all.insert(reference.clone(), bytes);
         Ok(UploadedFile { reference, bytes: size })
+    }
+}
+
+/// Returns the files that the turn `t1` has sent. The last one was deleted since.
+pub(super) fn sent_files() -> Vec<Attachment> {
+    let file = |path: &str, media_type: &str| Attachment {
+        media_type: Some(media_type.to_owned()),
+        ..Attachment::new(AttachmentKind::Document, AttachmentSource::Workspace(path.to_owned()))
+    };
+    vec![
+        file("out/a b.png", "image/png"),
+        file("page.html", "text/html"),
+        file("deleted.txt", "text/plain"),
+    ]
+}
+
+/// A workspace in which every file has the same bytes, except one that was deleted.
+#[derive(Debug)]
+struct FakeWorkspace;
+
+#[async_trait]
+impl Workspaces for FakeDaemon {
+    async fn of(&self, _: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
+        Ok(Arc::new(FakeWorkspace))
+    }
+}
+
+#[async_trait]
+impl Files for FakeWorkspace {
+    async fn read(&self, path: &str, _: u64) -> Result<Vec<u8>, FilesError> {
+        if path == "deleted.txt" {
+            return Err(FilesError(format!("{path} does not exist")));
+        }
+        Ok(b"bytes".to_vec())
+    }
+
+    async fn start_of(&self, _: &str, _: u64) -> Result<Option<FileStart>, FilesError> {
+        Ok(None)
+    }
+
+    async fn directories(&self, _: &str, _: usize) -> Result<DirectoryNames, FilesError> {
+        Ok(DirectoryNames::default())
+    }
+
+    async fn write(&self, path: &str, _: Vec<u8>, _: Trust) -> Result<(), FilesError> {
+        Err(FilesError(format!("{path} is read-only")))
     }
 }

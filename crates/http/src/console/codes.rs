@@ -57,8 +57,7 @@ impl OpenCodes {
 /// Returns 32 bytes that nobody can guess: a digest of three random UUIDs with 122 random bits each.
 pub(super) fn random_bytes() -> [u8; 32] {
     let parts = [(); 3].map(|()| uuid::Uuid::new_v4());
-    let digest = parts.iter().fold(Sha256::new(), |digest, part| digest.chain_update(part));
-    digest.finalize().into()
+    Sha256::digest(parts.map(uuid::Uuid::into_bytes).concat()).into()
 }
 
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {

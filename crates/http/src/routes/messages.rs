@@ -26,6 +26,30 @@ pub(crate) struct NewMessage {
     /// The text.
     #[schema(example = "count to 3")]
     text: String,
+    /// Files, in a chat of the web console: uploads of `/v1/files`. Then the text may be empty.
+    #[serde(default)]
+    attachments: Vec<MessageFile>,
+}
+
+/// A file of a message.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MessageFile {
+    /// The reference of the upload.
+    reference: String,
+    /// The way in which a platform would show it: `image`, `video`, `document` and others. Default:
+    /// `document`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    /// The file's name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// The media type (RFC 6838).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    media_type: Option<String>,
+    /// The size in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
 }
 
 /// A message that is in the log.
@@ -102,9 +126,9 @@ pub(crate) async fn publish(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     IdempotencyKey(key): IdempotencyKey,
-    JsonBody(NewMessage { session, text }): JsonBody<NewMessage>,
+    JsonBody(NewMessage { session, text, attachments }): JsonBody<NewMessage>,
 ) -> Result<Response, Problem> {
-    let mut params = json!({ "session": session, "text": text });
+    let mut params = json!({ "session": session, "text": text, "attachments": attachments });
     add_key(&mut params, key);
     let mut accepted = state.call(&caller, "ask", params).await?;
     let (id, duplicate) = (accepted["message"].take(), accepted["duplicate"].take());

@@ -103,14 +103,16 @@ fn forged(world: &World, line: &'static str, head: &[&str]) -> Vec<u8> {
 async fn f28_forged_requests_are_refused_on_every_path() {
     assert!(FORGED.len() >= 60, "{}", FORGED.len());
     let world = World::new();
+    let files = ["POST /v1/files", "GET /v1/sessions/terminal:local:a/files/t1/0"];
     let lines = ["POST /v1/messages", "GET /v1/sessions", "DELETE /v1/sessions/terminal:local:a"];
     for head in FORGED {
-        for line in lines.into_iter().chain(["GET /openapi.json", "GET /nowhere"]) {
+        for line in lines.into_iter().chain(files).chain(["GET /openapi.json", "GET /nowhere"]) {
             let answer = exchange(world.server, &forged(&world, line, head)).await;
             assert!([400, 401, 403].contains(&answer.status), "{line} {head:?}: {answer:?}");
         }
     }
     assert!(world.daemon.asked.lock().unwrap().is_empty());
+    assert_eq!(world.daemon.uploads.begun(), 0);
 }
 
 #[tokio::test]

@@ -199,6 +199,7 @@ async fn openapi_operations_are_served_and_tell_their_problem() {
                 continue;
             }
             let path = path.replace("{session}", "terminal:local:none").replace("{id}", "x");
+            let path = path.replace("{turn}", "t7").replace("{index}", "0");
             let line = format!("{} {path}", method.to_uppercase());
             let answer = world.ask(&line, "").await;
             assert!(![0, 405].contains(&answer.status), "{line}: {answer:?}");

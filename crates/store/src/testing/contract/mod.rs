@@ -263,6 +263,7 @@ rules! {
         head_returns_the_chunks_of_a_chat_in_order
         head_keeps_the_nonce_of_a_chunk_for_all_sends
         enqueue_absorbs_a_repeated_message
+        sent_files_lists_the_files_of_a_turn_in_its_own_session
         finish_with_again_delays_the_chunk_and_counts_the_attempt
         log_status_lists_stuck_chats
         finish_with_dead_abandons_the_rest_of_the_message

@@ -1,12 +1,13 @@
 //! Rules of outgoing messages.
 
 use avocet_protocol::{
-    ChatAddress, CommandAction, CommandEffect, CommandReply, DedupeKey, DeliveryId, Enqueued, Head,
-    Receipt, SendEnd, StoreError, Timestamp,
+    Attachment, AttachmentKind, AttachmentSource, ChatAddress, CommandAction, CommandEffect,
+    CommandReply, Content, DedupeKey, DeliveryId, Enqueued, Head, Planned, Receipt, SendEnd,
+    Settlement, StoreError, Timestamp,
 };
 
 use super::Backend;
-use super::world::{World, planned, session};
+use super::world::{World, planned, reply, session};
 
 fn key(text: &str) -> DedupeKey {
     DedupeKey::parse(text).unwrap()
@@ -209,4 +210,27 @@ pub async fn open_chats_lists_chats_with_pending_chunks(backend: &impl Backend) 
     assert!(!is_open, "only the other chat has an open chunk");
     let world = world.restart().await;
     assert_eq!(world.ports.outbox.open_chats().await, Ok(vec![session("b").address()]));
+}
+
+/// The files of all chunks are listed in their order.
+pub async fn sent_files_lists_the_files_of_a_turn_in_its_own_session(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "send them").await;
+    let turn = world.take(&a).await;
+    let file = |name: &str| {
+        let source = AttachmentSource::Workspace(name.to_owned());
+        Attachment::new(AttachmentKind::Document, source)
+    };
+    let chunk = |names: &[&str]| Content {
+        attachments: names.iter().map(|name| file(name)).collect(),
+        ..Content::text("here")
+    };
+    let chunks = vec![chunk(&["a"]), chunk(&[]), chunk(&["b", "c"])];
+    let sent = Planned { address: a.address(), chunks };
+    world.settle(turn.id, &Settlement { reply: Some(sent), ..reply("here") }).await.unwrap();
+    let query = &world.ports.query;
+    let files = query.sent_files(&a, turn.id).await.unwrap();
+    assert_eq!(files, ["a", "b", "c"].map(file));
+    assert_eq!(query.sent_files(&session("b"), turn.id).await.unwrap(), []);
 }
