@@ -1,6 +1,7 @@
 //! Tests of the web console of the real daemon: the link, the login, a conversation, and the end of
 //! tokens.
 
+use std::fs;
 use std::net::SocketAddr;
 
 use avocet_testkit::http_client::{RawHttpAnswer, exchange};
@@ -90,6 +91,35 @@ async fn web_console_opens_a_port_on_demand_and_holds_a_conversation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn web_files_reach_the_agent_and_come_back() {
+    let home = Home::new(program!());
+    let daemon = home.daemon();
+    let browser = Browser::of(&home).await;
+    let stored = browser.send("POST /v1/files?name=note.txt", "what I uploaded").await;
+    assert_eq!(stored.status, 201, "{stored:?}");
+    let file = stored.json();
+    let reference = &file["reference"];
+    let file = json!({"reference": reference, "kind": "document", "name": "note.txt"});
+    let message = |text: &str, files: Value| json!({"session": "web:console:main", "text": text, "attachments": files});
+    browser.post(MESSAGE, &message("count to 1", json!([file]))).await;
+    assert_eq!(browser.get("/v1/messages/m1?wait=60").await.json()["outcome"], "replied");
+    let turns = browser.get("/v1/sessions/web:console:main").await.json();
+    let inbound = &turns[0]["origin"]["messages"][0]["message"]["inbound"];
+    let source = &inbound["content"]["attachments"][0]["source"];
+    let path = source["workspace"].as_str().unwrap_or_else(|| panic!("{source}"));
+    assert_eq!(fs::read_to_string(home.workspace().join(path)).unwrap(), "what I uploaded");
+    let send = format!("message {}", json!({"text": "here", "files": [path]}));
+    browser.post(MESSAGE, &message(&send, json!([]))).await;
+    assert_eq!(browser.get("/v1/messages/m2?wait=60").await.json()["outcome"], "replied");
+    until_all_is_delivered(&home);
+    let back = browser.get("/v1/sessions/web:console:main/files/t2/0").await;
+    assert_eq!((back.status, back.body.as_str()), (200, "what I uploaded"), "{back:?}");
+    let refused = browser.post(MESSAGE, &message("", json!([{"reference": "web.key"}]))).await;
+    assert!(refused.status == 400 && refused.body.contains("there is no upload"), "{refused:?}");
+    stop(daemon);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn web_token_survives_a_restart_and_ends_with_sign_out() {
     let home = Home::new(program!());
     let daemon = home.daemon();
@@ -106,6 +136,32 @@ async fn web_token_survives_a_restart_and_ends_with_sign_out() {
     assert_eq!(login.status, 401, "{login:?}");
     let again = Browser::of(&home).await;
     assert_eq!(again.get("/v1/status").await.status, 200);
+    stop(daemon);
+}
+
+#[test]
+fn web_key_and_uploads_are_closed_to_tools_in_the_data_directory() {
+    let home = Home::new(program!());
+    let config = format!("[agents.defaults]\nworkspace = {:?}\n", home.data_dir());
+    let home = home.with_config(&config);
+    let daemon = home.daemon();
+    printed(&home, &["web"]);
+    fs::create_dir_all(home.data_dir().join("web/uploads")).unwrap();
+    for file in ["web/uploads/0123", "open.txt"] {
+        fs::write(home.data_dir().join(file), "0123456789").unwrap();
+    }
+    let read = |path: &str| {
+        let text = format!("read_file {}", json!({ "path": path }));
+        printed(&home, &["ask", "me", &text, "--wait"])
+    };
+    assert!(read("open.txt").contains("0123456789"));
+    for path in ["web.key", "web/uploads/0123"] {
+        let shown = read(path);
+        assert!(
+            shown.contains("the daemon's own") && !shown.contains("0123456789"),
+            "{path}: {shown}"
+        );
+    }
     stop(daemon);
 }
 
