@@ -6,7 +6,7 @@ import { ApiError, get, path } from "../api.js";
 import { listen } from "../live.js";
 import { Store } from "../store.js";
 import { follow } from "../stream.js";
-import type { LogEvent, SentMessage, TurnEvent, TurnRecord } from "../types.js";
+import type { LogEvent, DeliveredText, TurnEvent, TurnRecord } from "../types.js";
 import { idNumber, isOpen, merged } from "./items.js";
 import { afterEvent, type LiveTurn } from "./liveTurn.js";
 
@@ -22,7 +22,7 @@ export interface Snapshot {
   /** Oldest first. */
   turns: readonly TurnRecord[];
   /** Oldest first. */
-  sent: readonly SentMessage[];
+  sent: readonly DeliveredText[];
   live: LiveTurn | null;
   isLoaded: boolean;
   /** `true` if there are no older turns. */
@@ -211,7 +211,7 @@ export class Conversation {
     }
   }
 
-  #merge(turns: readonly TurnRecord[], sent: readonly SentMessage[]): void {
+  #merge(turns: readonly TurnRecord[], sent: readonly DeliveredText[]): void {
     const before = this.state.get();
     this.#set({
       turns: merged(before.turns, turns, ({ id }) => id),
@@ -223,11 +223,11 @@ export class Conversation {
     return this.#list<TurnRecord>(path("sessions", this.#session), query);
   }
 
-  #sent(query: { limit: number; before?: string }): Promise<SentMessage[]> {
-    return this.#list<SentMessage>(path("sessions", this.#session, "sent"), query);
+  #sent(query: { limit: number; before?: string }): Promise<DeliveredText[]> {
+    return this.#list<DeliveredText>(path("sessions", this.#session, "sent"), query);
   }
 
-  async #sentBefore(oldest: SentMessage | undefined, page: number): Promise<SentMessage[]> {
+  async #sentBefore(oldest: DeliveredText | undefined, page: number): Promise<DeliveredText[]> {
     return oldest === undefined ? [] : this.#sent({ limit: page, before: oldest.delivery });
   }
 

@@ -1,10 +1,10 @@
 /** The rows of a conversation: turns, and texts that were sent to the chat outside of turns. */
 
-import type { LoggedInbound, SentMessage, TurnRecord } from "../types.js";
+import type { LoggedInbound, DeliveredText, TurnRecord } from "../types.js";
 
 export type Item =
   | { kind: "turn"; key: string; at: number; turn: TurnRecord }
-  | { kind: "sent"; key: string; at: number; sent: SentMessage };
+  | { kind: "sent"; key: string; at: number; sent: DeliveredText };
 
 const OPEN = new Set(["queued", "running", "waiting"]);
 
@@ -13,7 +13,7 @@ export function isOpen(turn: TurnRecord): boolean {
 }
 
 /** Merges both by time. Texts before the oldest loaded turn wait until older turns are loaded. */
-export function itemsOf(turns: readonly TurnRecord[], sent: readonly SentMessage[], isComplete: boolean): Item[] {
+export function itemsOf(turns: readonly TurnRecord[], sent: readonly DeliveredText[], isComplete: boolean): Item[] {
   const rows: Item[] = turns.map((turn) => ({ kind: "turn", key: turn.id, at: beginning(turn), turn }));
   const first = isComplete ? -Infinity : (rows[0]?.at ?? -Infinity);
   for (const text of sent) {
