@@ -86,6 +86,8 @@ struct LinkPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConsoleToken {
     pub(crate) token: String,
+    /// The person who ran `avocet web`.
+    pub(crate) sender: SenderId,
     pub(crate) expires_at: Timestamp,
 }
 
@@ -147,7 +149,7 @@ impl Console {
         let sender = self.codes().redeem(code, now)?;
         let expires_at = now.after(TOKEN_TIME);
         let token = self.key.sign(&sender, expires_at)?;
-        Some(ConsoleToken { token, expires_at })
+        Some(ConsoleToken { token, sender, expires_at })
     }
 
     /// Returns the person of a token; `None` if it is not a valid token of this console.

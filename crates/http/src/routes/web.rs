@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
+use crate::console::ConsoleToken;
 use crate::input::{JsonBody, PathPart};
 use crate::problem::Problem;
 use crate::state::HttpState;
@@ -105,6 +106,8 @@ pub(crate) struct WebLogin {
 pub(crate) struct WebSession {
     /// The token for the header Authorization.
     token: String,
+    /// The sender of the messages that are sent with it.
+    sender: String,
     /// Its end, in milliseconds since 1970.
     expires_at: i64,
 }
@@ -118,11 +121,13 @@ pub(crate) async fn login(
     State(state): State<Arc<HttpState>>,
     JsonBody(WebLogin { code }): JsonBody<WebLogin>,
 ) -> Result<Response, Problem> {
-    let made = state.access.console.redeem(&code).ok_or_else(|| {
+    let redeemed = state.access.console.redeem(&code).ok_or_else(|| {
         Problem::unauthorized(
             "the code is unknown, used or older than 10 minutes; run `avocet web` again",
         )
     })?;
-    let session = WebSession { token: made.token, expires_at: made.expires_at.0 };
+    let ConsoleToken { token, sender, expires_at } = redeemed;
+    let sender = sender.as_str().to_owned();
+    let session = WebSession { token, sender, expires_at: expires_at.0 };
     Ok(([(CACHE_CONTROL, "no-store")], Json(session)).into_response())
 }

@@ -4,6 +4,8 @@ import { post, setToken } from "./api.js";
 import { Store } from "./store.js";
 import type { Login } from "./types.js";
 
+const SENDER_KEY = "avocet.sender";
+
 /** The code that has to be exchanged. */
 export const loginCode = new Store<string | null>(null);
 
@@ -31,10 +33,16 @@ export async function logIn(code: string): Promise<void> {
   loginError.set(undefined);
   try {
     const login = await post<Login>("/v1/web/login", { code }, { isAnonymous: true });
+    localStorage.setItem(SENDER_KEY, login.sender);
     setToken(login.token);
   } catch (error) {
     loginError.set(error);
   } finally {
     loginCode.set(null);
   }
+}
+
+/** Returns `true` for the sender of the messages that are sent in this browser. */
+export function isOwnSender(id: string): boolean {
+  return id === localStorage.getItem(SENDER_KEY);
 }

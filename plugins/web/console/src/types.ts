@@ -1,12 +1,14 @@
 /** Shapes of the HTTP interface: those of the socket, and those that only the console uses. */
 
-import type { AttachmentKind, Timestamp } from "../../../../clients/typescript/src/types.js";
+import type { AttachmentKind, SenderId, Timestamp } from "../../../../clients/typescript/src/types.js";
 
 export type * from "../../../../clients/typescript/src/types.js";
 
 /** The answer of `POST /v1/web/login`. */
 export interface Login {
   token: string;
+  /** The sender of the messages that are sent with the token. */
+  sender: SenderId;
   expires_at: Timestamp;
 }
 

@@ -1,4 +1,5 @@
 import { clockTime, exactTime, size } from "../format.js";
+import { isOwnSender } from "../login.js";
 import { Icon } from "../parts/index.js";
 import type { Attachment, LoggedInbound } from "../types.js";
 
@@ -8,7 +9,7 @@ export function Person({ message }: { message: LoggedInbound }) {
   return (
     <article class="person">
       <div class="meta">
-        <span class="sender">{sender.name ?? sender.id}</span>
+        <span class="sender">{isOwnSender(sender.id) ? "You" : (sender.name ?? sender.id)}</span>
         <MessageTime at={message.received_at} />
       </div>
       <div class="bubble">
