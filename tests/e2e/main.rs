@@ -52,3 +52,4 @@ mod trust;
 mod unbroken;
 mod unread;
 mod web;
+mod web_console;

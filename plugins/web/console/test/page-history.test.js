@@ -1,0 +1,113 @@
+// A long conversation: its pages load while the reader scrolls, and the document stays small.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { assertNoProblems, Console, SIZES } from "../testing/console.js";
+
+const TURNS = 5000;
+// The most rows that src/chat/window.ts keeps in the document.
+const MOST_ROWS = 300;
+const CHAT = "web:console:many";
+
+const ends = [];
+let tested;
+
+before(async () => {
+  tested = await Console.start({ after: (end) => ends.unshift(end) });
+  await tested.home.kill();
+  const state = join(tested.home.path, ".local/state/avocet");
+  const log = readdirSync(state).find((name) => name.endsWith(".db"));
+  const script = fileURLToPath(new URL("../testing/fill.py", import.meta.url));
+  execFileSync("python3", ["-B", script, join(state, log), String(TURNS), "many"]);
+  await tested.home.start();
+});
+
+after(async () => {
+  for (const end of ends) {
+    await end();
+  }
+});
+
+for (const [size, options] of Object.entries(SIZES)) {
+  test(`a conversation of 10,000 messages opens at its end and loads older pages, ${size}`, async (t) => {
+    const page = await tested.open(t, options);
+    const begin = performance.now();
+    await page.evaluate((chat) => (location.hash = `#/chat/${chat}`), CHAT);
+    await page.getByText(`Answer ${TURNS}.`).waitFor();
+    const opened = performance.now();
+    await atEnd(page);
+    const seen = [];
+    for (let pages = 0; pages < 20; pages += 1) {
+      const first = await firstRow(page);
+      await page.locator(".history").evaluate((box) => box.scrollTo({ top: 0 }));
+      await page.waitForFunction((key) => document.querySelector(".row").dataset.key !== key, first);
+      seen.push(await page.locator(".row").count());
+    }
+    const scrolled = performance.now();
+    assert.ok(Math.max(...seen) <= MOST_ROWS, `rows in the document: ${seen}`);
+    assert.ok(number(await firstRow(page)) <= TURNS - 20 * 50, await firstRow(page));
+    t.diagnostic(`opened in ${Math.round(opened - begin)} ms, 20 pages in ${Math.round(scrolled - opened)} ms, at most ${Math.max(...seen)} rows`);
+    await page.getByRole("button", { name: "Jump to latest" }).click();
+    await page.getByText(`Answer ${TURNS}.`).waitFor();
+    await atEnd(page);
+    assertNoProblems(page);
+  });
+
+  test(`rows keep their place while older pages load, ${size}`, async (t) => {
+    const page = await tested.open(t, options);
+    await page.evaluate((chat) => (location.hash = `#/chat/${chat}`), CHAT);
+    await page.getByText(`Answer ${TURNS}.`).waitFor();
+    await atEnd(page);
+    const jumps = [];
+    let pages = 0;
+    while (pages < 12) {
+      const moved = await step(page, 600);
+      pages += moved.isNewPage ? 1 : 0;
+      if (Math.abs(moved.row - moved.expected) > 2) {
+        jumps.push(moved);
+      }
+    }
+    assert.deepEqual(jumps, []);
+  });
+}
+
+/** Scrolls up, waits until the document is at rest, and returns the movement of a visible row. */
+function step(page, distance) {
+  return page.locator(".history").evaluate(async (box, distance) => {
+    const edge = box.getBoundingClientRect().top;
+    const first = () => box.querySelector(".row").dataset.key;
+    const row = [...box.querySelectorAll(".row")].find((row) => row.getBoundingClientRect().bottom > edge + 60);
+    const before = { top: row.getBoundingClientRect().top, first: first() };
+    const expected = Math.min(distance, box.scrollTop);
+    box.scrollBy({ top: -distance });
+    const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    let same = 0;
+    for (let last = ""; same < 5; ) {
+      await frame();
+      const now = `${first()} ${box.scrollHeight} ${box.scrollTop}`;
+      same = now === last ? same + 1 : 0;
+      last = now;
+    }
+    return { row: row.getBoundingClientRect().top - before.top, expected, isNewPage: first() !== before.first };
+  }, distance);
+}
+
+function firstRow(page) {
+  return page.locator(".row").first().getAttribute("data-key");
+}
+
+function number(id) {
+  return Number(id.slice(1));
+}
+
+async function atEnd(page) {
+  await page.waitForFunction(() => {
+    const box = document.querySelector(".history");
+    return box !== null && box.scrollHeight - box.scrollTop - box.clientHeight < 5;
+  });
+}
