@@ -29,7 +29,7 @@ scenario("the link signs in once, and a first message is answered", async (t, te
 });
 
 scenario("the text appears before the turn ends", async (t, tested, options) => {
-  const { open, opened } = gate();
+  const { open, opened } = gate(t);
   tested.model.on("stream slowly", async (answer) => {
     answer.text("The beginning");
     await opened;
@@ -73,7 +73,7 @@ scenario("a call is allowed and denied in the chat", async (t, tested, options) 
 });
 
 scenario("a reload in the middle of a turn shows the text so far and then the rest once", async (t, tested, options) => {
-  const { open, opened } = gate();
+  const { open, opened } = gate(t);
   tested.model.on("reload me", async (answer) => {
     answer.pieces("One two three four five six seven eight nine ten.");
     await opened;
@@ -93,7 +93,7 @@ scenario("a reload in the middle of a turn shows the text so far and then the re
 });
 
 scenario("two tabs show the same conversation", async (t, tested, options) => {
-  const { open, opened } = gate();
+  const { open, opened } = gate(t);
   tested.model.on("for two", async (answer) => {
     answer.text("Both read this");
     await opened;
@@ -118,8 +118,7 @@ scenario("two tabs show the same conversation", async (t, tested, options) => {
 });
 
 scenario("a turn is stopped with the button", async (t, tested, options) => {
-  const { open, opened } = gate();
-  t.after(open);
+  const { open, opened } = gate(t);
   tested.model.on("write for ever", async (answer) => {
     answer.text("For ever and");
     await opened;
@@ -134,8 +133,7 @@ scenario("a turn is stopped with the button", async (t, tested, options) => {
 });
 
 scenario("the page reconnects after the daemon was killed, and shows the reply", async (t, tested, options) => {
-  const { open, opened } = gate();
-  t.after(open);
+  const { open, opened } = gate(t);
   let requests = 0;
   tested.model.on("survive this", async (answer) => {
     requests += 1;

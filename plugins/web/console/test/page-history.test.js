@@ -65,8 +65,8 @@ for (const [size, options] of Object.entries(SIZES)) {
     await atEnd(page);
     const jumps = [];
     let pages = 0;
-    while (pages < 12) {
-      const moved = await step(page, 600);
+    while (pages < 4) {
+      const moved = await step(page, 700);
       pages += moved.isNewPage ? 1 : 0;
       if (Math.abs(moved.row - moved.expected) > 2) {
         jumps.push(moved);
@@ -82,7 +82,7 @@ function step(page, distance) {
     const edge = box.getBoundingClientRect().top;
     const first = () => box.querySelector(".row").dataset.key;
     const row = [...box.querySelectorAll(".row")].find((row) => row.getBoundingClientRect().bottom > edge + 60);
-    const before = { top: row.getBoundingClientRect().top, first: first() };
+    const before = { bottom: row.getBoundingClientRect().bottom, first: first() };
     const expected = Math.min(distance, box.scrollTop);
     box.scrollBy({ top: -distance });
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
@@ -93,7 +93,7 @@ function step(page, distance) {
       same = now === last ? same + 1 : 0;
       last = now;
     }
-    return { row: row.getBoundingClientRect().top - before.top, expected, isNewPage: first() !== before.first };
+    return { row: row.getBoundingClientRect().bottom - before.bottom, expected, isNewPage: first() !== before.first };
   }, distance);
 }
 

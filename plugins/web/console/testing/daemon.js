@@ -17,7 +17,7 @@ export const PATIENCE_MILLISECONDS = 60_000;
 /** A home directory, and the daemon in it. Both end with the test. */
 export class Home {
   #daemon;
-  log = [];
+  #log = [];
 
   constructor(t, config = "") {
     this.path = mkdtempSync(join(tmpdir(), "avocet-"));
@@ -41,9 +41,9 @@ export class Home {
     const stdio = ["ignore", "ignore", "pipe"];
     this.#daemon = spawn(PROGRAM, ["run"], { env: this.#environment, cwd: this.path, stdio });
     const ready = new Promise((resolve, reject) => {
-      this.#daemon.once("exit", () => reject(new Error(`the daemon has ended:\n${this.log.join("\n")}`)));
+      this.#daemon.once("exit", () => reject(new Error(`the daemon has ended:\n${this.#log.join("\n")}`)));
       createInterface(this.#daemon.stderr).on("line", (line) => {
-        this.log.push(line);
+        this.#log.push(line);
         if (line.includes(" ready ")) {
           resolve();
         }

@@ -23,6 +23,14 @@ COMMIT;
 PRAGMA wal_checkpoint(TRUNCATE);
 """
 
+
+
+def concat_ws(separator, *values):
+    return separator.join(str(value) for value in values if value is not None)
+
+
 log, turns, chat = sys.argv[1:]
 with sqlite3.connect(log) as connection:
+    # Triggers of the log use it. SQLite has it since 3.44.
+    connection.create_function("concat_ws", -1, concat_ws, deterministic=True)
     connection.executescript(FILL.replace(":turns", str(int(turns))).replace(":chat", chat))

@@ -100,9 +100,10 @@ class Answer {
   }
 }
 
-/** A promise that the test fulfils with `open()`. */
-export function gate() {
+/** A promise that the test fulfils with `open()`, at its end at the latest. */
+export function gate(t) {
   let open;
   const opened = new Promise((resolve) => (open = resolve));
+  t.after(() => open());
   return { open, opened };
 }

@@ -82,7 +82,7 @@ export function useKeptPlace(
   isFollowing: { current: boolean },
 ): void {
   const renderedKey = useRef(firstKey);
-  const place = useRef<{ key: string; top: number } | null>(null);
+  const place = useRef<Place | null>(null);
   // This runs before the change of the document, as `getSnapshotBeforeUpdate` of a class does.
   if (firstKey !== renderedKey.current && box.current && !isFollowing.current) {
     place.current = visiblePlace(box.current);
@@ -92,7 +92,7 @@ export function useKeptPlace(
     const kept = place.current;
     place.current = null;
     const row = kept && findRow(box, kept.key);
-    const moved = row ? row.getBoundingClientRect().top - kept.top : 0;
+    const moved = row ? row.getBoundingClientRect().bottom - kept.bottom : 0;
     // Most browsers keep the place themselves. A needless write would cut a running gesture short.
     if (Math.abs(moved) >= 1) {
       box.current!.scrollTop += moved;
@@ -132,12 +132,18 @@ function findRow(box: Box, key: string): Element | null {
   return box.current!.querySelector(`[data-key="${CSS.escape(key)}"]`);
 }
 
-function visiblePlace(box: HTMLDivElement): { key: string; top: number } | null {
+/** The lower end of a row. The upper end has a line with the day, which goes when an older row of the day comes. */
+interface Place {
+  key: string;
+  bottom: number;
+}
+
+function visiblePlace(box: HTMLDivElement): Place | null {
   const edge = box.getBoundingClientRect().top;
   for (const row of box.querySelectorAll<HTMLElement>(".row")) {
-    const { top, bottom } = row.getBoundingClientRect();
+    const { bottom } = row.getBoundingClientRect();
     if (bottom > edge) {
-      return { key: row.dataset["key"]!, top };
+      return { key: row.dataset["key"]!, bottom };
     }
   }
   return null;
