@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { assertNoProblems, Console, SIZES } from "../testing/console.js";
+import { gate } from "../testing/model.js";
 
 const TURNS = 5000;
 // The most rows that src/chat/window.ts keeps in the document.
@@ -65,7 +66,7 @@ for (const [size, options] of Object.entries(SIZES)) {
     await atEnd(page);
     const jumps = [];
     let pages = 0;
-    while (pages < 4) {
+    while (pages < 3) {
       const moved = await step(page, 700);
       pages += moved.isNewPage ? 1 : 0;
       if (Math.abs(moved.row - moved.expected) > 2) {
@@ -73,6 +74,31 @@ for (const [size, options] of Object.entries(SIZES)) {
       }
     }
     assert.deepEqual(jumps, []);
+  });
+
+  test(`rows keep their place while an older page arrives at the very top, ${size}`, async (t) => {
+    const page = await tested.open(t, options);
+    let { open, opened } = gate(t);
+    await page.route(/[?&]before=/, async (route) => {
+      await opened;
+      await route.continue();
+    });
+    await page.evaluate((chat) => (location.hash = `#/chat/${chat}`), CHAT);
+    await page.getByText(`Answer ${TURNS}.`).waitFor();
+    await atEnd(page);
+    for (let pages = 0; pages < 3; pages += 1) {
+      const first = await firstRow(page);
+      await step(page, Infinity);
+      const before = await visibleRows(page);
+      open();
+      await page.waitForFunction((key) => document.querySelector(".row").dataset.key !== key, first);
+      ({ open, opened } = gate(t));
+      await step(page, 0);
+      const now = await visibleRows(page);
+      for (const [key, bottom] of Object.entries(before)) {
+        assert.ok(Math.abs(now[key] - bottom) <= 2, `${key} moved from ${bottom} to ${now[key]}`);
+      }
+    }
   });
 }
 
@@ -84,7 +110,7 @@ function step(page, distance) {
     const row = [...box.querySelectorAll(".row")].find((row) => row.getBoundingClientRect().bottom > edge + 60);
     const before = { bottom: row.getBoundingClientRect().bottom, first: first() };
     const expected = Math.min(distance, box.scrollTop);
-    box.scrollBy({ top: -distance });
+    box.scrollBy({ top: -expected });
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
     let same = 0;
     for (let last = ""; same < 5; ) {
@@ -95,6 +121,15 @@ function step(page, distance) {
     }
     return { row: row.getBoundingClientRect().bottom - before.bottom, expected, isNewPage: first() !== before.first };
   }, distance);
+}
+
+/** The lower ends of the visible rows, by their keys. */
+function visibleRows(page) {
+  return page.locator(".history").evaluate((box) => {
+    const { top, bottom } = box.getBoundingClientRect();
+    const ends = [...box.querySelectorAll(".row")].map((row) => [row.dataset.key, row.getBoundingClientRect().bottom]);
+    return Object.fromEntries(ends.filter(([, end]) => end > top && end < bottom));
+  });
 }
 
 function firstRow(page) {

@@ -30,7 +30,7 @@ export function History<Row extends { key: string }>(props: Props<Row>) {
   const follow = useFollowEnd(box);
   const first = Math.max(rows.length - range.from, 0);
   const shown = rows.slice(first, rows.length - range.to);
-  useKeptPlace(box, shown[0]?.key, follow.isFollowing);
+  useKeptPlace(box, `${shown[0]?.key} ${hasOlder}`, follow.isFollowing);
   useTarget({ box, rows, target, range, setRange, onReached: follow.leaveEnd });
 
   const showOlder = () => {

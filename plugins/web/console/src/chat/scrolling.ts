@@ -75,20 +75,16 @@ export function useFollowEnd(box: Box): FollowedEnd {
   return { isFollowing, isAtEnd, toEnd, leaveEnd };
 }
 
-/** Keeps the visible rows where they are when rows are added or removed in front of them. */
-export function useKeptPlace(
-  box: Box,
-  firstKey: string | undefined,
-  isFollowing: { current: boolean },
-): void {
-  const renderedKey = useRef(firstKey);
+/** Keeps the visible rows where they are when the content in front of them, which `front` names, changes. */
+export function useKeptPlace(box: Box, front: string, isFollowing: { current: boolean }): void {
+  const rendered = useRef(front);
   const place = useRef<Place | null>(null);
   // This runs before the change of the document, as `getSnapshotBeforeUpdate` of a class does.
-  if (firstKey !== renderedKey.current && box.current && !isFollowing.current) {
+  if (front !== rendered.current && box.current && !isFollowing.current) {
     place.current = visiblePlace(box.current);
   }
   useLayoutEffect(() => {
-    renderedKey.current = firstKey;
+    rendered.current = front;
     const kept = place.current;
     place.current = null;
     const row = kept && findRow(box, kept.key);
@@ -97,7 +93,7 @@ export function useKeptPlace(
     if (Math.abs(moved) >= 1) {
       box.current!.scrollTop += moved;
     }
-  }, [firstKey]);
+  }, [front]);
 }
 
 interface TargetOptions {
@@ -132,7 +128,7 @@ function findRow(box: Box, key: string): Element | null {
   return box.current!.querySelector(`[data-key="${CSS.escape(key)}"]`);
 }
 
-/** The lower end of a row. The upper end has a line with the day, which goes when an older row of the day comes. */
+/** The lower end of a row. A line with the day may come or go at the upper one. */
 interface Place {
   key: string;
   bottom: number;

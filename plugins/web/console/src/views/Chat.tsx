@@ -47,12 +47,13 @@ export function Chat({ parts }: ViewProps) {
   }, [outbox]);
   const openTurn = turns.find(isOpen);
 
+  // The day of the oldest loaded row may have begun earlier, so its line waits until no older rows are left.
   const row = (item: Item, before: Item | undefined) => {
     const isOfOpenTurn = openTurn !== undefined && item.key === openTurn.id;
     return (
       <Row
         item={item}
-        isNewDay={before === undefined || new Date(before.at).toDateString() !== new Date(item.at).toDateString()}
+        isNewDay={before === undefined ? isComplete : dayOf(before) !== dayOf(item)}
         live={state.live?.turn === item.key ? state.live : null}
         approvals={isOfOpenTurn ? approvals : NO_APPROVALS}
         onAnswer={canWrite ? send : null}
@@ -100,6 +101,10 @@ export function Chat({ parts }: ViewProps) {
       )}
     </div>
   );
+}
+
+function dayOf({ at }: Item): string {
+  return new Date(at).toDateString();
 }
 
 function Body({ state, children }: { state: Snapshot; children: ComponentChildren }) {
