@@ -133,7 +133,7 @@ scenario("a configuration with a fault is refused with its line", async (t, test
   await page.getByRole("button", { name: "Check" }).click();
   await page.getByText("It can be saved.").waitFor();
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("Saved.").waitFor();
+  await page.getByText(/^Saved\. /).waitFor();
   assert.equal(readFileSync(tested.home.config, "utf8"), `# A comment\n${before}`);
   assertNoProblems(page);
 });

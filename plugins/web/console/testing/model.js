@@ -43,7 +43,7 @@ export class FakeModel {
     }
     const { messages } = JSON.parse(body);
     response.writeHead(200, { "Content-Type": "text/event-stream" });
-    const answer = new Answer(response);
+    const answer = new Answer(messages, response);
     const step = this.#step(messages);
     await (typeof step === "function" ? step(answer) : answer.text(step));
     answer.end();
@@ -67,7 +67,9 @@ class Answer {
   #response;
   #calls = 0;
 
-  constructor(response) {
+  constructor(messages, response) {
+    /** The request's messages. */
+    this.messages = messages;
     this.#response = response;
   }
 
