@@ -58,6 +58,7 @@ scenario("a call is allowed and denied in the chat", async (t, tested, options) 
   assert.ok(!existsSync(join(tested.home.workspace, file)));
   await approval.getByRole("button", { name: "Allow once" }).click();
   await answered(page, "The file is written.");
+  await approval.waitFor({ state: "detached" });
   assert.ok(existsSync(join(tested.home.workspace, file)));
 
   await say(page, "write another");
@@ -69,6 +70,27 @@ scenario("a call is allowed and denied in the chat", async (t, tested, options) 
   await answer.locator(".call summary").click();
   await answer.getByText("use the other folder").first().waitFor();
   assert.ok(!existsSync(join(tested.home.workspace, `other-${file}`)));
+  assertNoProblems(page);
+});
+
+scenario("the reason of a denial stays while the turn is loaded", async (t, tested, options) => {
+  const { open, opened } = gate(t);
+  tested.model.on("hold the turn", (answer) => answer.call("write_file", { path: "held.txt", content: "x" }), "Not written.");
+  const page = await tested.open(t, options);
+  await page.route(/[?&]turns=/, async (route) => {
+    await opened;
+    await route.continue();
+  });
+  await say(page, "hold the turn");
+  const approval = page.getByRole("group", { name: "Approval of write_file" });
+  await approval.getByRole("button", { name: "Deny" }).click();
+  await approval.getByRole("textbox").fill("not now");
+  open();
+  const moved = page.getByRole("article", { name: "Answer" }).getByRole("group", { name: "Approval of write_file" });
+  await moved.waitFor();
+  assert.equal(await moved.getByRole("textbox").inputValue(), "not now");
+  await moved.getByRole("button", { name: "Deny" }).click();
+  await answered(page, "Not written.");
   assertNoProblems(page);
 });
 

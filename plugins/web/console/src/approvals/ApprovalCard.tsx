@@ -18,7 +18,7 @@ interface Props {
 export function ApprovalCard({ approval, hasSession = false }: Props) {
   const { id, tool, arguments: given, grant, session, expires_at } = approval;
   const deciding = useAction((decision: Decision, why: string) => decide(id, decision, why));
-  const [isDenying, setDenying] = useState(false);
+  const [reason, setReason] = useReason(id);
   const act = (decision: Decision) => void deciding.run(decision, "");
   return (
     <section class="approval" role="group" aria-label={`Approval of ${tool}`}>
@@ -31,11 +31,13 @@ export function ApprovalCard({ approval, hasSession = false }: Props) {
       <Arguments given={given} />
       {deciding.error !== undefined && <p class="fault" role="alert">{errorText(deciding.error)}</p>}
       {grant && <p class="hint">For this session allows: <code>{grant.tool} {grant.scope}</code></p>}
-      {isDenying ? (
+      {reason !== null ? (
         <Denial
+          why={reason}
           isBusy={deciding.isRunning}
-          onCancel={() => setDenying(false)}
-          onDeny={(why) => void deciding.run("denied", why)}
+          onWrite={setReason}
+          onCancel={() => setReason(null)}
+          onDeny={() => void deciding.run("denied", reason.trim())}
         />
       ) : (
         <div class="actions">
@@ -45,11 +47,30 @@ export function ApprovalCard({ approval, hasSession = false }: Props) {
               Allow for this session
             </Button>
           )}
-          <Button look="danger" disabled={deciding.isRunning} onClick={() => setDenying(true)}>Deny</Button>
+          <Button look="danger" disabled={deciding.isRunning} onClick={() => setReason("")}>Deny</Button>
         </div>
       )}
     </section>
   );
+}
+
+const reasons = new Map<string, string>();
+
+/**
+ * The reason for a denial that is being written, or `null`. It survives the move of the card into the answer, which
+ * comes as soon as the turn is loaded.
+ */
+function useReason(id: string): [string | null, (reason: string | null) => void] {
+  const [reason, setReason] = useState(() => reasons.get(id) ?? null);
+  const set = (value: string | null) => {
+    setReason(value);
+    if (value === null) {
+      reasons.delete(id);
+    } else {
+      reasons.set(id, value);
+    }
+  };
+  return [reason, set];
 }
 
 /** A command alone, or all arguments with their names. */
@@ -62,22 +83,23 @@ function Arguments({ given }: { given: Record<string, unknown> }) {
 }
 
 interface DenialProps {
+  why: string;
   isBusy: boolean;
+  onWrite: (why: string) => void;
   onCancel: () => void;
-  onDeny: (why: string) => void;
+  onDeny: () => void;
 }
 
-function Denial({ isBusy, onCancel, onDeny }: DenialProps) {
-  const [why, setWhy] = useState("");
+function Denial({ why, isBusy, onWrite, onCancel, onDeny }: DenialProps) {
   const deny = (event: Event) => {
     event.preventDefault();
-    onDeny(why.trim());
+    onDeny();
   };
   return (
     <form class="denial" onSubmit={deny}>
       <label class="field">
         <span>Reason for the agent (optional)</span>
-        <input class="input" value={why} ref={focus} onInput={(event) => setWhy(event.currentTarget.value)} />
+        <input class="input" value={why} ref={focus} onInput={(event) => onWrite(event.currentTarget.value)} />
       </label>
       <div class="actions">
         <Button look="danger" type="submit" isBusy={isBusy}>Deny</Button>
