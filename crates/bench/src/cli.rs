@@ -122,6 +122,8 @@ pub(crate) enum MeasuredPart {
     Program,
     /// Subscribers of the events: speed, latency and memory.
     Events,
+    /// Messages that programs put onto the bus, over the socket and over HTTP.
+    Publish,
     /// The request for "hi".
     Request,
     /// Time of `cargo build --release`.

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -21,6 +22,8 @@ use crate::process::Process;
 
 /// Short, because the path of a socket has at most 107 bytes.
 const SOCKET: &str = "run/s";
+/// The token for the HTTP interface of a daemon that has one.
+pub(crate) const HTTP_TOKEN: &str = "a-token-of-the-bench";
 /// Directory of the daemon's data in its home.
 pub(crate) const DATA: &str = "data";
 /// Time without work after which a daemon counts as settled.
@@ -42,6 +45,16 @@ pub(crate) struct HomeSpec {
     pub(crate) durability: DurabilitySetting,
     pub(crate) model: ModelManner,
     pub(crate) log: LogLevel,
+    pub(crate) http: HttpPort,
+}
+
+/// The HTTP interface of a daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HttpPort {
+    /// The default: no port.
+    Closed,
+    /// Any free port of this machine.
+    Open,
 }
 
 /// The lines in the log of a daemon.
@@ -55,7 +68,8 @@ pub(crate) enum LogLevel {
 
 impl HomeSpec {
     pub(crate) fn new(durability: DurabilitySetting) -> Self {
-        Self { durability, model: ModelManner::default(), log: LogLevel::Info }
+        let model = ModelManner::default();
+        Self { durability, model, log: LogLevel::Info, http: HttpPort::Closed }
     }
 }
 
@@ -116,13 +130,20 @@ fn config(spec: &HomeSpec, base_url: &str) -> String {
         LogLevel::Info => "info",
         LogLevel::Statements => "info,avocet_store=trace",
     };
+    let http = match spec.http {
+        HttpPort::Closed => String::new(),
+        HttpPort::Open => format!(
+            "[http]\nlisten = \"127.0.0.1:0\"\n\
+             [http.tokens.bench]\ntoken = \"{HTTP_TOKEN}\"\nrole = \"sender\"\nchats = [\"*\"]\n"
+        ),
+    };
     format!(
         "data_dir = \"{DATA}\"\ndurability = \"{}\"\n\
          [log]\nlevel = \"{level}\"\n\
          [gateway]\nsocket = \"{SOCKET}\"\n\
          [models.\"fake/*\"]\ncontext = 65_536\n\
          [providers.fake]\nkind = \"openai\"\nbase_url = \"{base_url}\"\n\
-         [agents.defaults]\nmodel = \"fake/fake\"\n",
+         [agents.defaults]\nmodel = \"fake/fake\"\n{http}",
         spec.durability.word()
     )
 }
@@ -163,6 +184,16 @@ impl DaemonProcess {
             bail!("it stopped with {status}:\n{}", self.said());
         }
         Ok(())
+    }
+
+    /// Returns the address of the HTTP interface, which the log names.
+    pub(crate) fn http(&self) -> Result<SocketAddr> {
+        let log = self.said();
+        let address = log.lines().find(|line| line.contains("serving HTTP")).and_then(|line| {
+            let (_, address) = line.split_once("address=")?;
+            address.split_whitespace().next()?.parse().ok()
+        });
+        address.with_context(|| format!("the log names no HTTP port:\n{log}"))
     }
 
     fn check(&mut self) -> Result<()> {

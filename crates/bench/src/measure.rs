@@ -52,6 +52,7 @@ impl Bench<'_> {
             MeasuredPart::Ready => self.ready(figures).await,
             MeasuredPart::Program => self.program(figures),
             MeasuredPart::Events => self.events(figures).await,
+            MeasuredPart::Publish => self.publish(figures).await,
             MeasuredPart::Request => self.request(figures).await,
             MeasuredPart::ColdBuild if run == 1 => self.cold_build(figures),
             MeasuredPart::ColdBuild => Ok(()),

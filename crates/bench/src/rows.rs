@@ -50,7 +50,7 @@ const fn without_goal(figure: &'static str, title: &'static str, unit: FigureUni
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [TableRow; 35] = [
+pub(crate) const ROWS: [TableRow; 39] = [
     row(AT_ONCE, "32 sessions at once, model takes 500 ms, all delivered", AtMost(0.52), Seconds),
     row("text.synced.1.speed", "Text turns, 1 session, synced", AtLeast(600.0), PerSecond),
     row("text.process.1.speed", "Text turns, 1 session, process", AtLeast(1000.0), PerSecond),
@@ -85,6 +85,10 @@ pub(crate) const ROWS: [TableRow; 35] = [
     without_goal(EVENTS_SPEED_MANY, "Events, 50 subscribers together", PerSecond),
     without_goal(EVENTS_LATENCY, "From `send` to the event at a subscriber", Milliseconds),
     without_goal(EVENTS_MEMORY, "Memory of a subscriber, anonymous", Kilobytes),
+    without_goal(PUBLISH_SOCKET, "Messages over the socket, 1 client", PerSecond),
+    without_goal(PUBLISH_HTTP, "Messages over HTTP, 1 client", PerSecond),
+    without_goal(PUBLISH_SOCKET_MANY, "Messages over the socket, 32 clients together", PerSecond),
+    without_goal(PUBLISH_HTTP_MANY, "Messages over HTTP, 32 clients together", PerSecond),
     row(REQUEST, "Request for \"hi\"", AtMost(4000.0), Bytes),
     without_goal(TOOLS, "Tools in that request", Number),
     row(COLD_BUILD, "Cold build of the release", AtMost(6.0), Minutes),
@@ -111,6 +115,10 @@ pub(crate) const EVENTS_SPEED: &str = "events.1.speed";
 pub(crate) const EVENTS_SPEED_MANY: &str = "events.50.speed";
 pub(crate) const EVENTS_LATENCY: &str = "events.latency_ms";
 pub(crate) const EVENTS_MEMORY: &str = "events.subscriber_kb";
+pub(crate) const PUBLISH_SOCKET: &str = "publish.socket.1.speed";
+pub(crate) const PUBLISH_HTTP: &str = "publish.http.1.speed";
+pub(crate) const PUBLISH_SOCKET_MANY: &str = "publish.socket.32.speed";
+pub(crate) const PUBLISH_HTTP_MANY: &str = "publish.http.32.speed";
 pub(crate) const REQUEST: &str = "request.bytes";
 pub(crate) const TOOLS: &str = "request.tools";
 pub(crate) const COLD_BUILD: &str = "cold_build.minutes";
