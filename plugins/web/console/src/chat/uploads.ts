@@ -28,8 +28,9 @@ export function upload(
 ): Promise<MessageAttachment> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
+    const sent = token.get();
     request.open("POST", `/v1/files${queryString({ name })}`);
-    request.setRequestHeader("Authorization", `Bearer ${token.get()}`);
+    request.setRequestHeader("Authorization", `Bearer ${sent}`);
     request.setRequestHeader("Content-Type", file.type || "application/octet-stream");
     request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0);
     request.onload = () => {
@@ -37,7 +38,7 @@ export function upload(
         const uploaded = JSON.parse(request.responseText) as UploadedFile;
         resolve({ ...uploaded, kind: kindOf(uploaded.media_type) });
       } else {
-        reject(refused(request));
+        reject(refused(request, sent));
       }
     };
     request.onerror = () => reject(new ApiError(0, "No connection", "The daemon cannot be reached."));
@@ -47,8 +48,8 @@ export function upload(
   });
 }
 
-function refused(request: XMLHttpRequest): ApiError {
-  if (request.status === 401) {
+function refused(request: XMLHttpRequest, sent: string | null): ApiError {
+  if (request.status === 401 && sent === token.get()) {
     setToken(null);
   }
   let detail = `The file was refused (${request.status}).`;
