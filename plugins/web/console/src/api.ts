@@ -124,7 +124,7 @@ export async function send(
     if (init.signal?.aborted) {
       throw error;
     }
-    throw new ApiError(0, "No connection", "The daemon cannot be reached. Is it running?");
+    throw new ApiError(0, "No connection", "The daemon cannot be reached. Start it with \"avocet run\", and open its port with \"avocet web\".");
   }
   if (!response.ok) {
     throw await refusal(response, sent);

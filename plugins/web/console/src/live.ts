@@ -26,7 +26,7 @@ let stop: (() => void) | null = null;
 
 /**
  * Calls the listener for each event of the kinds: `turn.done`, or `turn` for all kinds of turns; an
- * empty list stands for every kind. Returns the function that ends this.
+ * empty list stands for every kind. Returns a function that stops the calls.
  */
 export function listen(kinds: readonly string[], listener: Listener): () => void {
   const subscription = { kinds, listener };

@@ -20,7 +20,7 @@ addEventListener("hashchange", (event) => {
   current.set(parse(location.hash));
 });
 
-/** Asks the function before another view is opened; `null` ends this. */
+/** Sets a function that decides if another view may open; `null` removes it. */
 export function setLeaveGuard(guard: (() => boolean) | null): void {
   mayLeave = guard;
 }

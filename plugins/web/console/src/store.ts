@@ -23,7 +23,7 @@ export class Store<T> {
     }
   }
 
-  /** Calls the function after each change. Returns the function that ends this. */
+  /** Calls the function after each change. Returns a function that stops the calls. */
   follow(follower: () => void): () => void {
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);

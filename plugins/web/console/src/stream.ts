@@ -12,7 +12,7 @@ export interface StreamOptions {
   onEvent: (data: string, id: string | null) => void;
   /** Called when the connection is lost or cannot be made. The stream connects again by itself. */
   onLost?: () => void;
-  /** Called for an error that a repetition cannot mend. The stream has ended. */
+  /** Called for an error that a retry cannot fix. The stream has ended. */
   onError?: (error: ApiError) => void;
 }
 

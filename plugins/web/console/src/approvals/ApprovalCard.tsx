@@ -30,7 +30,7 @@ export function ApprovalCard({ approval, hasSession = false }: Props) {
       {hasSession && <p class="hint">In <a href={href("chat", session)}>{session}</a></p>}
       <Arguments given={given} />
       {deciding.error !== undefined && <p class="fault" role="alert">{errorText(deciding.error)}</p>}
-      {grant && <p class="hint">For this session allows: <code>{grant.tool} {grant.scope}</code></p>}
+      {grant && <p class="hint">"Allow for this session" covers: <code>{grant.tool} {grant.scope}</code></p>}
       {reason !== null ? (
         <Denial
           why={reason}
@@ -57,8 +57,8 @@ export function ApprovalCard({ approval, hasSession = false }: Props) {
 const reasons = new Map<string, string>();
 
 /**
- * The reason for a denial that is being written, or `null`. It survives the move of the card into the answer, which
- * comes as soon as the turn is loaded.
+ * The reason for a denial that is being written, or `null`. The reason survives the move of the card into the answer,
+ * which happens as soon as the turn is loaded.
  */
 function useReason(id: string): [string | null, (reason: string | null) => void] {
   const [reason, setReason] = useState(() => reasons.get(id) ?? null);

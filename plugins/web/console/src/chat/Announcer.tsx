@@ -3,10 +3,10 @@ import { useEffect, useState } from "preact/hooks";
 import { isOpen } from "./items.js";
 import type { Snapshot } from "./conversation.js";
 
-/** The beginning of a reply that is read aloud; the whole of it can be read in the page. */
+/** A screen reader announces only this part of a reply; the page has the whole reply. */
 const MOST_CHARACTERS = 1000;
 
-/** Reads the begin of the work and the finished reply aloud, instead of each piece of the text. */
+/** Announces the start of the work and the finished reply to screen readers, instead of each piece of text. */
 export function Announcer({ turns }: Pick<Snapshot, "turns">) {
   const last = turns.at(-1);
   const isWorking = last !== undefined && isOpen(last);
@@ -17,6 +17,6 @@ export function Announcer({ turns }: Pick<Snapshot, "turns">) {
     }
   }, [isWorking]);
   const reply = last?.steps.at(-1)?.text || last?.notice || "";
-  const text = isWorking ? "The agent works on an answer." : hasWorked ? reply.slice(0, MOST_CHARACTERS) : "";
+  const text = isWorking ? "The agent is working on an answer." : hasWorked ? reply.slice(0, MOST_CHARACTERS) : "";
   return <div class="sr-only" aria-live="polite">{text}</div>;
 }

@@ -10,7 +10,7 @@ export function Status({ turn, live }: { turn: TurnRecord; live: LiveTurn | null
 
 function statusText(turn: TurnRecord, live: LiveTurn | null): string | null {
   if (turn.state === "queued") {
-    return "Waiting for the answer before";
+    return "Waiting for the previous answer";
   }
   if (live === null) {
     return turn.state === "waiting" ? "Waiting" : "Working";
@@ -30,6 +30,6 @@ function statusText(turn: TurnRecord, live: LiveTurn | null): string | null {
 const WAITS = {
   approval: "Waiting for an approval",
   answer: "Waiting for an answer",
-  child: "Waiting for a task",
-  choice: "Waiting for a choice",
+  child: "Waiting for a sub-agent",
+  choice: "Waiting for a decision about a call",
 } as const;

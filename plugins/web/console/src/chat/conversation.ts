@@ -11,7 +11,7 @@ import { idNumber, isOpen, merged } from "./items.js";
 import { afterEvent, type LiveTurn } from "./liveTurn.js";
 
 const PAGE = 50;
-/** The largest page that the daemon gives, for the way to an old turn. */
+/** The largest page that the daemon gives, used on the way to an old turn. */
 const LARGE_PAGE = 500;
 /** The turns that an event can touch: the open one, and those that wait behind it. */
 const RECENT = 4;
@@ -50,7 +50,7 @@ export class Conversation {
     this.#session = session;
   }
 
-  /** Loads and follows the conversation. Returns the function that ends this. */
+  /** Loads and follows the conversation. Returns a function that stops following. */
   start(): () => void {
     this.#end = new AbortController();
     const endEvents = listen(["message", "turn", "model", "call", "delivery"], (event) => this.#onEvent(event));
@@ -130,7 +130,7 @@ export class Conversation {
 
   #followTurn(): () => void {
     return follow(path("sessions", this.#session, "stream"), {
-      // The stream begins with the text so far, so the state from before it is void.
+      // The stream begins with the text so far, so it replaces the earlier state.
       onOpen: () => {
         this.#waiting = [];
         this.#set({ live: null });

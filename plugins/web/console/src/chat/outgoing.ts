@@ -131,7 +131,7 @@ export class Outbox {
   #markDead(id: string): void {
     const found = this.list.get().find((message) => message.id === id);
     if (found) {
-      this.#change(found.key, { state: "failed", error: "The daemon has dropped this message." });
+      this.#change(found.key, { state: "failed", error: "The daemon could not answer this message. The view \"Failed messages\" shows the reason." });
     }
   }
 

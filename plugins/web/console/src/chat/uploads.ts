@@ -56,7 +56,7 @@ function refused(request: XMLHttpRequest, sent: string | null): ApiError {
   try {
     detail = (JSON.parse(request.responseText) as { detail?: string }).detail ?? detail;
   } catch {
-    // The answer is not a problem document; the status has to do.
+    // The answer is not a problem document, so the error shows only the status.
   }
   return new ApiError(request.status, request.statusText, detail);
 }

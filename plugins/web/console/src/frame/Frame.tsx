@@ -102,7 +102,7 @@ function ConnectionBar() {
   const state = useStore(connection);
   return (
     <div class="connection" role="status">
-      {state === "lost" && <span>Connecting again...</span>}
+      {state === "lost" && <span>Connection lost. Connecting again...</span>}
     </div>
   );
 }

@@ -6,7 +6,7 @@ import type { SessionSummary } from "../types.js";
 
 const SHOWN = 6;
 
-/** The sessions that were used last. Left out if they cannot be loaded: the list of sessions tells why. */
+/** The sessions that were used last. After an error nothing is shown here; the view Sessions shows the error. */
 export function RecentChats({ onLeave }: { onLeave: () => void }) {
   const load = (signal: AbortSignal) => get<SessionSummary[]>("/v1/sessions", { limit: SHOWN }, signal);
   const { data } = useLoad(load, [], { on: ["message.queued", "turn.running"] });

@@ -52,7 +52,7 @@ function useHighlight(box: { current: HTMLElement | null }, text: string, langua
   return done?.text === text ? done.nodes : null;
 }
 
-/** Copies the text, and says so until the pointer leaves. */
+/** Copies the text. The label shows the result until the pointer leaves. */
 export function CopyButton({ text }: { text: string }) {
   const [label, setLabel] = useState("Copy");
   const copy = async () => {
@@ -60,7 +60,7 @@ export function CopyButton({ text }: { text: string }) {
       await navigator.clipboard.writeText(text);
       setLabel("Copied");
     } catch {
-      setLabel("Not allowed");
+      setLabel("Copy failed");
     }
   };
   const reset = () => setLabel("Copy");

@@ -14,7 +14,7 @@ export function SearchResults({ words }: { words: string }) {
     <Loaded load={hits} failure="The search failed">
       {(found) =>
         found.length === 0 ? (
-          <Empty icon="search" title="No message has these words">Try fewer or other words.</Empty>
+          <Empty icon="search" title="No message contains these words">Try fewer or other words.</Empty>
         ) : (
           <ul class="list" aria-label="Messages">
             {found.map((hit) => (

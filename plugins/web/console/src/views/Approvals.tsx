@@ -9,8 +9,8 @@ export function Approvals(_: ViewProps) {
       <Loaded load={useApprovals()} failure="The approvals could not be loaded">
         {(approvals) =>
           approvals.length === 0 ? (
-            <Empty icon="approvals" title="Nothing waits for you">
-              When the agent wants to run a call that needs your approval, it appears here and in its chat.
+            <Empty icon="approvals" title="No call waits for an approval">
+              A call that needs your approval appears here and in its chat.
             </Empty>
           ) : (
             <div class="approvals">

@@ -144,7 +144,7 @@ function ReadOnly({ session }: { session: string }) {
   }
   return (
     <p class="read-only">
-      This conversation takes place on {channel}. It is read only here, because people write in their own chat there.
+      This conversation takes place on {channel}. You can only read it here. To write, use {channel}.
     </p>
   );
 }

@@ -53,7 +53,7 @@ function Rows({ tail }: { tail: Tail }) {
 
 function stateText({ isPaused, waiting, hasGap }: Tail): string {
   if (!isPaused) {
-    return "Follows the log.";
+    return "Shows new events as they come.";
   }
   const more = waiting.length >= MOST_ROWS ? `More than ${MOST_ROWS} new events wait.` : `${counted(waiting.length, "new event")} waiting.`;
   return `Paused. ${hasGap ? "\"Continue\" shows the newest events." : more}`;

@@ -24,7 +24,7 @@ export function Health() {
   return (
     <Page
       title="Health"
-      hint="Loads again when something happens, every 5 seconds at most."
+      hint="Updates after events, at most every 5 seconds."
       actions={<Button icon="retry" isBusy={load.isLoading} onClick={load.reload}>Load again</Button>}
     >
       <Loaded load={load} failure="The state could not be loaded">{(status) => <Status status={status} />}</Loaded>

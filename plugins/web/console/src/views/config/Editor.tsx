@@ -27,7 +27,7 @@ export function Editor({ file, onReload }: Props) {
   const save = () => void (draft.canSave ? saving.run() : checking.run());
   return (
     <>
-      {!file.is_writable && <p class="hint config-note">The daemon may not write this file. You can check a text here, and save it with an editor.</p>}
+      {!file.is_writable && <p class="hint config-note">The daemon may not write to this file. You can check a text here. To save it, edit the file as its owner.</p>}
       {draft.isConflict && <Conflict text={text} onReload={onReload} />}
       {saving.error !== undefined && !draft.isConflict && <Problem title="The configuration could not be saved" error={saving.error} />}
       {checking.error !== undefined && <Problem title="The configuration could not be checked" error={checking.error} />}
@@ -56,12 +56,12 @@ export function Editor({ file, onReload }: Props) {
 
 function stateText({ isSaved, isDirty, result }: Draft): string {
   if (isSaved && !isDirty) {
-    return "Saved. The last version is kept beside the file. The daemon uses the new one after its next restart.";
+    return "Saved. The last version stays beside the file. The daemon uses the new version after its next start.";
   }
   if (result !== null) {
     // A check may end at the first fault, so the number says little.
     const next = isDirty ? "It can be saved." : "It has no changes.";
-    return result.faults.length === 0 ? `The text has no faults. ${next}` : "The text has faults. Mend them, and check it again.";
+    return result.faults.length === 0 ? `The text has no faults. ${next}` : "The text has faults. Correct them, and check the text again.";
   }
   return isDirty ? "The text has changes. Check it before you save it." : "";
 }

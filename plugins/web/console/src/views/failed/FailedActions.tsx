@@ -26,7 +26,7 @@ export function FailedActions({ letter: { id, reason }, onDone }: Props) {
           icon="retry"
           question={`Send ${id} again?`}
           confirm="Send again"
-          details="It may have arrived before. The chat then gets it twice."
+          details="The message may have arrived before. Then the chat gets it twice."
           action={retry}
           aria-label={`Retry ${id}`}
         >
@@ -40,7 +40,7 @@ export function FailedActions({ letter: { id, reason }, onDone }: Props) {
         icon="trash"
         question={`Drop ${id}?`}
         confirm="Drop"
-        details="It leaves this list and can no longer be retried."
+        details="The message leaves this list. You can no longer retry it."
         action={drop}
         aria-label={`Drop ${id}`}
       >

@@ -1,5 +1,4 @@
 import { get, path } from "../../api.js";
-import { counted } from "../../format.js";
 import { useLoad } from "../../hooks.js";
 import { Loaded, Page, Time } from "../../parts/index.js";
 import { go, href } from "../../router.js";
@@ -33,7 +32,7 @@ function Letter({ letter }: { letter: DeadLetter }) {
           [isIncoming ? "Notice" : "Last error", letter.error],
           ["Chat", <SessionLink session={letter.chat} />],
           [isIncoming ? "Received" : "First sent", <Time at={letter.at} />],
-          ["Attempts", counted(letter.attempts, isIncoming ? "end of the program" : "send", isIncoming ? "ends of the program" : "sends")],
+          [isIncoming ? "Crashes" : "Attempts", isIncoming ? `${letter.attempts} during the answer` : String(letter.attempts)],
           ["Turn", letter.turn],
           ["Timeline", isIncoming && <a href={href("trace", letter.id)}>Show the timeline</a>],
         ]} />

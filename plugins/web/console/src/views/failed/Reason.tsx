@@ -8,7 +8,7 @@ export function Reason({ reason }: { reason: DeadReason }) {
 
 /** The meaning of a reason, in one sentence. */
 export const MEANINGS: Record<DeadReason, string> = {
-  refused: "The platform refused it, or every attempt failed. It has not arrived.",
-  unconfirmed: "No attempt was confirmed. It may have arrived.",
-  dropped: "The agent dropped this message of a person without an answer.",
+  refused: "The platform refused the message, or every attempt failed. The message has not arrived.",
+  unconfirmed: "The platform confirmed no attempt. The message may have arrived.",
+  dropped: "The agent has not answered this message of a person.",
 };

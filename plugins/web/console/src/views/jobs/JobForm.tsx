@@ -13,7 +13,7 @@ interface Props {
   onSubmitted: (id: string) => void;
 }
 
-/** Profiles that the program brings along. The configuration may have others. */
+/** The profiles that Avocet ships. The configuration may have others. */
 const AGENTS = ["builder", "debugger", "reviewer", "triager", "default"];
 const BILLIONTHS = 1e9;
 
@@ -43,7 +43,7 @@ function Form({ onClose, onSubmitted }: Omit<Props, "isOpen">) {
         <input class="input" name="workspace" autocomplete="off" />
       </Field>
       <fieldset class="form">
-        <legend class="form-legend">Limits. Any of them ends the job.</legend>
+        <legend class="form-legend">Limits. The job ends at the first one that it reaches.</legend>
         <div class="form-row">
           <Field label="Requests"><input class="input" name="runs" type="number" min={1} required defaultValue="20" /></Field>
           <Field label="Minutes"><input class="input" name="minutes" type="number" min={1} required defaultValue="60" /></Field>

@@ -74,7 +74,7 @@ function facts(job: JobStatus): Fact[] {
     ["Started", job.started_at !== null && <Time at={job.started_at} />],
     ["Ended", job.ended_at !== null && <><Time at={job.ended_at} />{time && `, after ${time}`}</>],
     ["Requests", `${job.inference_runs} of ${limits.max_inference_runs}`],
-    ["Time limit", `${duration(limits.max_seconds * 1000)}, without the waits for people`],
+    ["Time limit", `${duration(limits.max_seconds * 1000)}; waits for people do not count`],
     ["Cost", `${money(usage.cost)}${limit}`],
     ["Tokens", `${count(usage.input)} in, ${count(usage.output)} out`],
     ["Directory", <span class="mono">{job.workspace ?? "the workspace of the profile"}</span>],

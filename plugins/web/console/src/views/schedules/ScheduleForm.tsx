@@ -26,7 +26,7 @@ type TimesKind = (typeof TIMES)[number]["value"];
 
 const WORK = [
   { value: "task", title: "Task for the agent" },
-  { value: "text", title: "Text as it is" },
+  { value: "text", title: "Fixed text" },
 ] as const;
 type WorkKind = (typeof WORK)[number]["value"];
 
@@ -58,7 +58,7 @@ function Form({ onClose, onAdded }: Omit<Props, "isOpen">) {
         <Field label={times.title} hint={times.hint}>
           <input class="input" name="times" required placeholder={times.example} autocomplete="off" />
         </Field>
-        <Field label="Time zone" hint="Empty: the default one.">
+        <Field label="Time zone" hint="Empty: the default time zone.">
           <input class="input" name="zone" placeholder={Intl.DateTimeFormat().resolvedOptions().timeZone} autocomplete="off" />
         </Field>
       </div>
@@ -66,13 +66,13 @@ function Form({ onClose, onAdded }: Omit<Props, "isOpen">) {
       <details>
         <summary>More settings</summary>
         <div class="form">
-          <Field label="Person" hint="The id of the person in whose name it runs. Empty: the id of the chat.">
+          <Field label="Person" hint="The schedule runs in the name of the person with this id. Empty: the id of the chat.">
             <input class="input" name="person" autocomplete="off" />
           </Field>
           <label class="check"><input type="checkbox" name="group" />The chat is a group</label>
           {workKind === "task" && (
             <>
-              <Field label="Agent" hint="Empty: the one that the configuration selects.">
+              <Field label="Agent" hint="Empty: the agent that the configuration selects.">
                 <input class="input" name="agent" autocomplete="off" />
               </Field>
               <label class="check"><input type="checkbox" name="always" />Send answers without news, too</label>
@@ -102,7 +102,7 @@ function ChatField() {
   const chats = data.filter(({ session }) => !session.startsWith("schedule:"));
   return (
     <>
-      <Field label="Chat" hint="It gets the answers: channel:account:chat.">
+      <Field label="Chat" hint="The chat that gets the answers, as channel:account:chat.">
         <input class="input" name="chat" list="schedule-chats" required autocomplete="off" defaultValue="web:console:main" />
       </Field>
       <datalist id="schedule-chats">{chats.map(({ session }) => <option key={session} value={session} />)}</datalist>

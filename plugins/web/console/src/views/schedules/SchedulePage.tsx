@@ -12,7 +12,7 @@ import { CATCH_UPS, RESULTS, tableOf, WORK_TITLES, workOf } from "./words.js";
 const RUNS: Column<ScheduleRun>[] = [
   { title: "Due", kind: "lead", cell: ({ due }) => <><Time at={due} /> <span class="row-note">{exactTime(due)}</span></> },
   { title: "Result", cell: ({ result }) => RESULTS[result] },
-  { title: "Replaces", cell: ({ skipped }) => skipped === 0 ? "no other time" : counted(skipped, "missed time") },
+  { title: "Replaces", cell: ({ skipped }) => skipped === 0 ? "none" : counted(skipped, "missed time") },
 ];
 
 /** One schedule with its next times and its last runs. */
@@ -40,7 +40,7 @@ export function SchedulePage({ id }: { id: string }) {
             question={`Remove schedule ${id}?`}
             confirm="Remove"
             details={table
-              ? `The table ${table} of the configuration makes it again at the next start. Delete that table, too.`
+              ? `The table ${table} of the configuration makes the schedule again at the next start. Delete that table, too.`
               : "Its runs are deleted with it. The conversation of its runs stays."}
             action={discard}
           >
@@ -91,6 +91,6 @@ function facts(shown: ShownSchedule): Fact[] {
     ["Missed times", CATCH_UPS[schedule.catch_up]],
     ["No news", schedule.quiet ? "An answer without news is not sent." : "Every answer is sent."],
     ["Configured in", tableOf(shown)],
-    ["Made", <Time at={schedule.made_at} />],
+    ["Created", <Time at={schedule.made_at} />],
   ];
 }

@@ -46,7 +46,7 @@ export function Timeline({ rows, now }: { rows: readonly TraceRow[]; now: number
 function Axis({ scale }: { scale: Scale }) {
   return (
     <div class="trace-axis">
-      <span class="trace-legend">{scale.gaps.length > 0 && "Hatched waits are shortened"}</span>
+      <span class="trace-legend">{scale.gaps.length > 0 && "Hatched: long waits, shortened"}</span>
       <div class="trace-ticks" aria-hidden="true">
         {scale.ticks.map(({ at, label }) => (
           <span key={at} class={at > LATE ? "late" : ""} style={{ left: percent(at) }}>{label}</span>
