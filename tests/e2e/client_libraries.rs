@@ -13,7 +13,7 @@ fn folder(library: &str) -> PathBuf {
 fn start(library: &str, command: &[&str]) -> Child {
     let mut tests = Command::new(command[0]);
     tests.args(&command[1..]).current_dir(folder(library)).env("AVOCET", program!());
-    // A runner of node's tests that is itself run by one would print for that one.
+    // With this variable, a test runner of Node.js prints for another runner, not for people.
     tests.env_remove("NODE_TEST_CONTEXT");
     tests.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }

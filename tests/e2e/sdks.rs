@@ -27,7 +27,7 @@ fn run_tests(client: &str, command: &mut Command) {
     command.env("AVOCET_URL", format!("http://{}", http.server)).env("AVOCET_TOKEN", TOKEN);
     // The clients would send their requests to a proxy of the environment.
     command.env("NO_PROXY", "*").env("no_proxy", "*");
-    // A runner of node's tests that is itself run by one would print for that one.
+    // With this variable, a test runner of Node.js prints for another runner, not for people.
     command.env_remove("NODE_TEST_CONTEXT");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     assert_passes(client, command.spawn().unwrap());

@@ -27,7 +27,7 @@ fn web_console_passes_its_tests_in_a_browser() {
     assert!(names.len() >= 12, "{names:?}");
     let mut tests = Command::new("node");
     tests.arg("--test").args(names).current_dir(folder()).env("AVOCET", program!());
-    // A runner of node's tests that is itself run by one would print for that one.
+    // With this variable, a test runner of Node.js prints for another runner, not for people.
     tests.env_remove("NODE_TEST_CONTEXT");
     tests.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     assert_passes("node --test", tests.spawn().unwrap());

@@ -218,7 +218,7 @@ impl Target {
         if !like.is_file() {
             return Err("it is not a regular file".to_owned());
         }
-        // The check of access says nothing about this to root.
+        // `accessat` lets root write to a read-only file, so the mode is checked as well.
         if like.mode() & 0o222 == 0 {
             return Err(format!("it is read-only (mode {:o})", like.mode() & 0o7777));
         }

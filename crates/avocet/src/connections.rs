@@ -44,7 +44,7 @@ impl Connections {
         let registry::Channels { channels: mut configured, admission } =
             registry::channels(document, settings, clock)?;
         let uploads = Arc::new(uploads(configuration, clock));
-        // The later one of two channels for an account serves it.
+        // Of two channels for one account, the later one serves the account.
         let web = registry::web(Some(uploads.clone()));
         configured.push(web.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?);
         let mut operators = operators(settings);

@@ -114,7 +114,7 @@ fn desktop_of(environment: impl Fn(&str) -> Option<String>) -> Desktop {
     if !has(&["DISPLAY", "WAYLAND_DISPLAY"]) {
         return Desktop::None;
     }
-    // The variable may be a list.
+    // `BROWSER` may be a list of programs, separated by colons.
     let browser = environment("BROWSER").and_then(|list| list.split(':').next().map(str::to_owned));
     let browser = browser.filter(|one| !one.is_empty());
     Desktop::Here { browser: browser.unwrap_or_else(|| "xdg-open".to_owned()) }

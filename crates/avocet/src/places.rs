@@ -186,7 +186,7 @@ impl Configuration {
         let config = self.document.path().map(Path::to_owned).into_iter();
         let last = self.document.path().and_then(|path| path.canonicalize().ok());
         let config = config.chain(last.as_deref().map(last_version));
-        // The files of the data directory are named in case it is the workspace.
+        // These files of the data directory are listed too, because it may be the workspace.
         let log = ["", "-wal", "-shm", "-last", "-damage"]
             .map(|end| self.data_dir.join(format!("{DATABASE}{end}")));
         let memory = self.data_dir.join(MEMORY_FILES);

@@ -47,7 +47,7 @@ impl Bench<'_> {
     }
 }
 
-/// Sends messages one after another, over one connection.
+/// Sends messages one after another, over one connection to the socket.
 async fn over_socket(socket: &Path, messages: usize) -> Result<()> {
     let client = SocketClient::connect(socket).await.context("the socket")?;
     for _ in 0..messages {
@@ -58,7 +58,7 @@ async fn over_socket(socket: &Path, messages: usize) -> Result<()> {
     Ok(())
 }
 
-/// Sends messages one after another, over one connection.
+/// Sends messages one after another, over one HTTP connection.
 async fn over_http(server: SocketAddr, messages: usize) -> Result<()> {
     let body = json!({ "chat": CHAT, "text": "hello" }).to_string();
     let request = format!(

@@ -22,9 +22,9 @@ pub struct Intake<'a> {
 /// The treatment of a write that fails temporarily.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attempts {
-    /// Repeats it until it succeeds.
+    /// Repeats the write until it succeeds.
     Endless,
-    /// Returns the error.
+    /// Returns the error of the write.
     One,
 }
 

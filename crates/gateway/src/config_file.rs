@@ -1,5 +1,5 @@
-//! The methods about the configuration file. Its text is neither logged nor changed by the redactor:
-//! an operator could not save what a redacted text lacks.
+//! The methods about the configuration file. Its text stays out of the log. The redactor leaves the
+//! text as it is, because an operator who saves a redacted text would lose the secrets.
 
 use avocet_protocol::{ConfigFile, ConfigFileError, ConfigText};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct CheckConfig {
 pub struct SaveConfig {
     /// The new text.
     pub text: ConfigText,
-    /// The digest of the text that was edited. The file is left as it is if it has another one.
+    /// The digest of the text that was edited. A file with another digest stays as it is.
     pub digest: String,
 }
 

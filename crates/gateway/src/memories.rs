@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::testing::FakeDaemon;
 
-    /// Counts the takings; every second one fails.
+    /// Counts the syncs; every second one fails.
     #[derive(Debug, Default)]
     struct FakeMirror(AtomicU32);
 

@@ -191,7 +191,7 @@ impl ChatScope<'_> {
     }
 }
 
-/// Returns `true` if the conversation is that of an own chat, or is shared with one by a link.
+/// Returns `true` if the conversation belongs to a chat of the caller, or is linked to such a chat.
 fn reaches(chats: &ChatPatterns, links: &[ChatLink], session: &SessionId) -> bool {
     chats.reach(&session.address())
         || links.iter().any(|link| link.session == *session && chats.reach(&link.chat))

@@ -73,7 +73,7 @@ pub(crate) async fn answer(
     let query = WideHistoryQuery { words: words.clone(), limit, sessions: scope.filter() };
     let hits = scope.parts.history.search_all_history(&query).await.map_err(unavailable)?;
     let shown = |hit: HistoryHit| {
-        // A secret is found in the whole text only.
+        // The redactor needs the whole text: it does not recognise a part of a secret.
         let text = scope.parts.redactor.redact(&hit.text);
         FoundText {
             session: hit.session,

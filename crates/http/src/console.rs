@@ -105,7 +105,7 @@ impl Console {
         })
     }
 
-    /// Returns the port for the gateway.
+    /// Returns the console as the [`WebConsole`] of the gateway.
     #[must_use]
     pub fn port(self: &Arc<Self>) -> Arc<dyn WebConsole> {
         Arc::new(SharedConsole(self.clone()))
@@ -126,7 +126,7 @@ impl Console {
         }
         drop(listening);
         let console = self.clone();
-        // The parts hold the console, which would keep both alive.
+        // The parts and the console hold each other, so the stop has to separate them.
         group.spawn("console", async move {
             stop.cancelled().await;
             *console.listening() = Listening::Closed;
@@ -191,7 +191,7 @@ impl Console {
     }
 }
 
-/// The console as a port: it can start servers that share it.
+/// The console for the gateway. The `Arc` lets a new server share the console.
 #[derive(Debug)]
 struct SharedConsole(Arc<Console>);
 
@@ -228,7 +228,7 @@ impl LinkPlace {
             }
             _ => None,
         };
-        // The interface has no TLS: what other machines reach is a server with TLS in front.
+        // The interface has no TLS, so other machines reach it through a server with TLS in front.
         let listed = hosts.first().filter(|_| !address.ip().is_loopback());
         let listed = listed.map(|host| format!("https://{host}"));
         let origin = listed.or_else(|| own.map(|own| format!("http://{own}")));
@@ -248,7 +248,7 @@ impl LinkPlace {
     }
 }
 
-/// Opens a port of the loopback address: `port`, or the usual one, or any free one.
+/// Opens a port of the loopback address: `port`; without it, [`PORT`] or any free port.
 fn listen(port: Option<u16>) -> Result<HttpListener, WebError> {
     let bind = |port| HttpListener::bind(HttpPlan::of((Ipv4Addr::LOCALHOST, port).into()));
     match port {

@@ -43,7 +43,8 @@ async fn receive(
     account: &str,
     request: Request,
 ) -> Result<StatusCode, Problem> {
-    // An unknown account is refused as a wrong value is, so that accounts cannot be found out.
+    // An unknown account gets the same answer as a wrong secret, so that strangers cannot discover
+    // accounts.
     let refused =
         || Problem::unauthorized("there is no such account, or the proof of the origin is wrong");
     let is_it =

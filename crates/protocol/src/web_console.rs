@@ -17,7 +17,7 @@ pub const WEB_ACCOUNT: &str = "console";
 pub struct WebLink {
     /// The address, with a one-time code behind `#`. A browser sends that part to no server.
     pub url: String,
-    /// The end of the code.
+    /// The time at which the code ends.
     pub expires_at: Timestamp,
 }
 
@@ -35,8 +35,8 @@ pub enum WebError {
 /// Opens the web console to browsers.
 #[async_trait]
 pub trait WebConsole: fmt::Debug + Send + Sync {
-    /// Makes a link for a person. Without `[http]`, it opens a port on the loopback address first,
-    /// until the daemon stops: `port`, or any free one.
+    /// Makes a link for a person. Without `[http]`, it first opens a port of the loopback address,
+    /// which stays open until the daemon stops: `port`; if `None`, 8470 or any free port.
     ///
     /// # Errors
     /// [`WebError`] names the fault and its correction.
@@ -80,7 +80,7 @@ pub enum UploadError {
     Failed(String),
 }
 
-/// Keeps the files that people upload in the console, until the agent reads them.
+/// Keeps the files that people upload in the console, until a week after their last use.
 #[async_trait]
 pub trait Uploads: fmt::Debug + Send + Sync {
     /// Begins a file.
@@ -115,8 +115,8 @@ pub trait UploadSink: fmt::Debug + Send {
 /// A stored file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadedFile {
-    /// Its name for messages.
+    /// The name by which messages refer to it.
     pub reference: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }

@@ -9,8 +9,8 @@ use avocet_supervise::Listeners;
 
 /// Events in a listener's queue; further ones are dropped.
 const BEHIND: usize = 1024;
-/// Bytes of the longest text that is kept for new listeners. They see a longer one from their start
-/// on only.
+/// Bytes of the longest text that is kept for new listeners. They miss the beginning of a longer
+/// text.
 const MOST_TEXT: usize = 256 * 1024;
 
 /// The listeners of each session, and its open turn.
@@ -58,7 +58,7 @@ impl TurnSoFar {
         }
     }
 
-    /// Frees the text of the step before, which is in the log.
+    /// Frees the text of the previous step, which is in the log.
     fn begin_text(&mut self) {
         (self.text, self.is_cut) = (String::new(), false);
     }

@@ -1,5 +1,5 @@
-//! The messages that a chat gets from outside of the turns of its session. Those of its turns are in
-//! their transcript.
+//! The messages that a chat gets from outside of the turns of its session. The messages of these turns
+//! are in the transcript.
 
 use std::ops::ControlFlow;
 

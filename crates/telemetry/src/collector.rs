@@ -87,7 +87,7 @@ impl Collector {
         let answer: Value = serde_json::from_str(body).ok()?;
         let partial = &answer["partialSuccess"];
         let rejected = &partial["rejectedSpans"];
-        // 64-bit numbers are texts, but a reader has to take both.
+        // OTLP encodes 64-bit numbers as strings, but a reader has to accept numbers, too.
         let text =
             rejected.as_str().map(str::to_owned).or(rejected.as_u64().map(|n| n.to_string()));
         let rejected = text.unwrap_or_else(|| "0".to_owned());

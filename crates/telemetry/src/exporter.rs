@@ -29,8 +29,8 @@ const KINDS: [EventKind; 6] = [
 ];
 /// The most events of a page.
 const PAGE: u32 = 100;
-/// The time in which events are collected after the first one, so that a busy log is read once a
-/// second at most.
+/// The time in which events are collected after the first new one, once the exporter has caught up, so
+/// that one read and one request serve several events.
 const COLLECT: Duration = Duration::from_secs(1);
 /// The pause after a failed read or write of the log.
 const AFTER_ERROR: Duration = Duration::from_secs(1);

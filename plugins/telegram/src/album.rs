@@ -69,7 +69,7 @@ impl BotAlbums {
     }
 }
 
-/// The cursor that records the album of an update, which is for the bot. `None` outside of albums.
+/// Returns the cursor that records the album of an update for the bot; `None` without an album.
 pub(crate) fn cursor(update: &Update) -> Option<Cursor> {
     let (chat, id) = album(update)?;
     Some(Cursor { scope: format!("{SCOPE}{chat}"), position: id.to_owned() })

@@ -51,8 +51,8 @@ impl Telegram {
         found
     }
 
-    /// Checks the webhook: ours delivers; another one receives all updates instead of us (Bot API,
-    /// "getUpdates").
+    /// Checks the webhook of the bot. Another webhook than ours receives all updates instead of the
+    /// daemon (Bot API, "getUpdates").
     fn webhook_check(&self, name: &str, info: &Value) -> Option<Check> {
         let url = info["url"].as_str().unwrap_or_default();
         let host = webhook::host(url);

@@ -89,7 +89,7 @@ impl Receiver<'_> {
                 Ok(Batch { updates, without_id: now }) => {
                     self.works(&mut failures);
                     may_have_webhook = false;
-                    // This poll has confirmed the updates of the first one.
+                    // This poll has confirmed the updates of the previous poll.
                     if earlier.mode == Mode::Webhook && next.is_some() {
                         self.intake.move_cursor(Mode::Polling.cursor()).await?;
                         earlier.mode = Mode::Polling;

@@ -41,12 +41,12 @@ pub(crate) struct PostedUpdate {
     pub(crate) result: oneshot::Sender<Result<(), WebhookError>>,
 }
 
-/// `setWebhook` of the Bot API. That of teloxide is a form with a certificate.
+/// `setWebhook` of the Bot API as JSON. The request of teloxide is a form with a certificate.
 #[derive(Serialize)]
 pub(crate) struct SetWebhook {
     url: String,
     secret_token: String,
-    /// 1: Telegram promises no order of the requests on several connections.
+    /// Always 1, because Telegram promises no order of the requests on several connections.
     max_connections: u8,
     allowed_updates: [AllowedUpdate; 3],
 }
@@ -110,7 +110,7 @@ impl Endpoint {
         Ok(Self { url, secret: Secret::new(random.concat()), queue, taken })
     }
 
-    /// The request that makes Telegram post here. Pending updates stay.
+    /// Returns the request that makes Telegram post here. Pending updates stay.
     pub(crate) fn set_webhook(&self) -> SetWebhook {
         SetWebhook {
             url: self.url.to_string(),

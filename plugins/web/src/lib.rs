@@ -1,5 +1,5 @@
-//! The web console. A channel whose chats people read in a browser: a reply is delivered once it is in
-//! the log, where the page reads it. Also the built page, and the files that people upload.
+//! The web console: a channel whose chats people read in a browser, the built page, and the files that
+//! people upload. A reply is delivered once it is in the log, because the page reads the log.
 
 mod assets;
 mod channel;

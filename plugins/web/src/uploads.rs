@@ -105,7 +105,7 @@ impl Uploads for UploadStore {
     }
 }
 
-/// A file without its last bytes, which is removed with this.
+/// The path of an unfinished upload. Dropping this value removes the file.
 #[derive(Debug)]
 struct UnfinishedFile(PathBuf);
 

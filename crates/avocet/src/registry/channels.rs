@@ -68,7 +68,7 @@ pub(crate) struct Channels {
     pub(crate) admission: Admission,
 }
 
-/// Returns the channel of the web console. Everyone who has a link of the console is an owner.
+/// Returns the channel of the web console. Everyone who is signed in to the console is an owner.
 pub(crate) fn web(uploads: Option<Arc<UploadStore>>) -> Result<ConfiguredChannel, IdError> {
     let channel = Arc::new(Web::new(uploads)?);
     Ok(ConfiguredChannel { channel, attach: None, webhook: None, allow: Allow::Local })

@@ -182,8 +182,8 @@ fn hooks(document: &Document, settings: &Settings) -> Result<Vec<HookPlan>, Conf
     })
 }
 
-/// Returns the configuration of the exporter of traces; `None` if it is off or its table was not
-/// read.
+/// Returns the configuration of the exporter of traces; `None` if the exporter is off, or if its
+/// table was not read.
 pub(crate) fn telemetry(
     document: &Document,
     settings: &Settings,

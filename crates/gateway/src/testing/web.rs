@@ -13,9 +13,9 @@ use avocet_protocol::{
 
 use super::FakeDaemon;
 
-/// The port that is taken.
+/// The port that another program uses.
 pub const TAKEN_PORT: u16 = 22;
-/// Bytes of the largest upload. One that begins with `full` finds the disk full.
+/// Bytes of the largest upload. An upload that begins with `full` fails, as on a full disk.
 pub const UPLOAD_LIMIT: u64 = 2 * 1024 * 1024;
 
 /// The uploads, by their references, and the number of uploads that were begun.

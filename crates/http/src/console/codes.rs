@@ -9,7 +9,7 @@ use crate::caller::is_equal;
 
 /// The time for which a code is valid.
 pub(super) const CODE_TIME: Duration = Duration::from_mins(10);
-/// The most open codes. A further one ends the oldest.
+/// The most open codes. One more code ends the oldest.
 const MOST: usize = 16;
 
 /// The open codes, oldest first.
@@ -54,7 +54,7 @@ impl OpenCodes {
     }
 }
 
-/// Returns 32 bytes that nobody can guess: a digest of three random UUIDs with 122 random bits each.
+/// Returns 32 random bytes: a digest of three random UUIDs with 122 random bits each.
 pub(super) fn random_bytes() -> [u8; 32] {
     let parts = [(); 3].map(|()| uuid::Uuid::new_v4());
     Sha256::digest(parts.map(uuid::Uuid::into_bytes).concat()).into()

@@ -1,5 +1,6 @@
-//! Signed tokens of browsers: they carry their person and their end, so that they survive a restart
-//! without a list. A token is `web.END.PERSON.SIGNATURE`, with the end in milliseconds since 1970.
+//! Signed tokens of browsers. A token contains its person and its end, so it stays valid after a
+//! restart, and the daemon keeps no list of tokens. Its form is `web.END.PERSON.SIGNATURE`, with the
+//! end in milliseconds since 1970.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -23,7 +24,7 @@ const KEY_BYTES: usize = 32;
 /// The key that signs tokens, and its file.
 pub(super) struct TokenKey {
     file: PathBuf,
-    /// `None` until the first link. No token is valid then.
+    /// `None` until the first link; every token is invalid until then.
     mac: Mutex<Option<Hmac<Sha256>>>,
 }
 

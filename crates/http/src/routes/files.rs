@@ -31,7 +31,8 @@ use crate::state::HttpState;
 const CHAT: &str = "web:console:main";
 /// The time in which a client has to send the next piece of a file.
 const PIECE_TIME: Duration = Duration::from_secs(30);
-/// Bytes of a file that is too large that are read and dropped, so that the client gets the answer.
+/// The most bytes that are read and dropped after an upload has become too large, because many
+/// clients read the answer only after they have sent the file.
 const DROPPED: usize = 256 * 1024 * 1024;
 /// Characters of the longest name.
 const MOST_NAME: usize = 200;

@@ -39,7 +39,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Names with a hash of the content never change it.
+/// A file with the hash of its content in its name never changes.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 /// The browser asks each time if its copy is still the present one.
 const ASK_FIRST: &str = "no-cache";

@@ -1,5 +1,5 @@
 //! Reads the events that led to one event. The table has no index for this, because each write would
-//! pay for it. So a read is limited to the events since the begin of the turn or the delivery.
+//! pay for it. So a read is limited to the events since the start of the turn or the delivery.
 
 use avocet_protocol::{
     CallId, EventDetail, EventHistory, EventSeq, LogEvent, Timestamp, TurnId, WaitKind,
