@@ -66,7 +66,7 @@ pub(crate) async fn answer(
     let SearchSessions { words, limit } = read(method, params)?;
     check_limit(method, "limit", limit)?;
     if match_query(&words).is_none() {
-        let message = format!("{method}: `words` contains no word to look for");
+        let message = format!("{method}: `words` contains no word to look for: {words:?}");
         return Err(RpcError::new(RpcError::PARAMS, message));
     }
     let limit = usize::try_from(limit).unwrap_or_default();

@@ -169,7 +169,7 @@ impl Console {
             Listening::Open(place) => return place.checked(port),
             Listening::OnDemand(server) => server.clone(),
             Listening::Closed => {
-                let message = "the daemon starts or stops; try again later";
+                let message = "the daemon is starting or stopping; try again later";
                 return Err(WebError::Failed(message.to_owned()));
             }
         };

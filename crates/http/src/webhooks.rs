@@ -46,7 +46,7 @@ async fn receive(
     // An unknown account gets the same answer as a wrong secret, so that strangers cannot discover
     // accounts.
     let refused =
-        || Problem::unauthorized("there is no such account, or the proof of the origin is wrong");
+        || Problem::unauthorized("the account is unknown, or the header with its secret is wrong");
     let is_it =
         |one: &&ChannelWebhook| (one.channel.as_str(), one.account.as_str()) == (channel, account);
     let webhook = state.access.webhooks.iter().find(is_it).ok_or_else(refused)?;

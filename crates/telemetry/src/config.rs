@@ -44,13 +44,13 @@ impl TelemetryConfig {
             return Err(("endpoint", message));
         }
         if endpoint.contains(['?', '#']) {
-            let message = "it has a `?` or a `#`; send keys in `headers`";
+            let message = "the URL has a `?` or a `#`; send keys in `headers`";
             return Err(("endpoint", message.to_owned()));
         }
         for (name, value) in headers {
             check_header(name, value).map_err(|error| ("headers", error.to_string()))?;
             if OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-                return Err(("headers", format!("{name} cannot be set")));
+                return Err(("headers", format!("the daemon sets {name} itself; remove it")));
             }
         }
         Ok(())

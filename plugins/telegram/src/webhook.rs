@@ -78,9 +78,11 @@ pub(crate) fn base_url(text: &str) -> Result<Url, String> {
     }
     let is_plain = url.username().is_empty() && url.password().is_none();
     if !is_plain || url.query().is_some() || url.fragment().is_some() {
-        return Err("it has a user, a query or a fragment; write only the scheme, the host and a \
+        return Err(
+            "the URL has a user, a query or a fragment; write only the scheme, the host and a \
                     path"
-            .to_owned());
+                .to_owned(),
+        );
     }
     Ok(url)
 }

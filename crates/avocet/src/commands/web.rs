@@ -24,7 +24,7 @@ pub(crate) struct WebArgs {
     /// free port.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
-    /// Sign out all browsers, and make all links useless.
+    /// Sign out all browsers, and end all links.
     #[arg(long, conflicts_with_all = ["print", "port"])]
     sign_out: bool,
     /// Print JSON.

@@ -126,7 +126,7 @@ async fn sessions_search_returns_the_part_of_each_text_around_the_words_without_
     }]);
     assert_eq!(found, expected);
     let empty = refused(client.call::<Value>("sessions.search", &json!({"words": "?!"})).await);
-    let message = "sessions.search: `words` contains no word to look for".to_owned();
+    let message = "sessions.search: `words` contains no word to look for: \"?!\"".to_owned();
     assert_eq!(empty, (RpcError::PARAMS, message));
 }
 

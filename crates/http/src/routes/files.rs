@@ -94,16 +94,21 @@ pub(crate) async fn upload(
 async fn store(state: &HttpState, body: Body) -> Result<UploadedFile, Problem> {
     let mut upload = state.parts.uploads.begin().await.map_err(|error| refusal(&error))?;
     let mut pieces = body.into_data_stream();
-    let mut next = async || match within(state.parts.clock.as_ref(), PIECE_TIME, pieces.next())
-        .await
-    {
-        Ok(piece) => piece.transpose().map_err(|_| Problem::bad_request("the file broke off")),
-        Err(_) => {
-            let detail =
-                format!("the file did not arrive: no bytes for {} seconds", PIECE_TIME.as_secs());
-            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "urn:avocet:problem:slow", detail))
-        }
-    };
+    let mut next =
+        async || match within(state.parts.clock.as_ref(), PIECE_TIME, pieces.next()).await {
+            Ok(piece) => piece.transpose().map_err(|_| {
+                Problem::bad_request(
+                    "the file is incomplete: the connection broke; send the file again",
+                )
+            }),
+            Err(_) => {
+                let detail = format!(
+                    "no bytes of the file arrived for {} seconds; send the file again",
+                    PIECE_TIME.as_secs()
+                );
+                Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "urn:avocet:problem:slow", detail))
+            }
+        };
     while let Some(piece) = next().await? {
         if let Err(error) = upload.write(&piece).await {
             let mut dropped = 0;

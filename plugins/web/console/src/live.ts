@@ -8,7 +8,8 @@ import { Store } from "./store.js";
 import { follow } from "./stream.js";
 import type { LogEvent } from "./types.js";
 
-export type Connection = "connecting" | "open" | "lost";
+/** `ended`: the daemon refuses the stream, and the page does not ask again. */
+export type Connection = "connecting" | "open" | "lost" | "ended";
 
 /** The state of the stream, for the bar at the top of the page. */
 export const connection = new Store<Connection>("connecting");
@@ -71,7 +72,7 @@ function open(): () => void {
       dispatch(JSON.parse(data) as LogEvent);
     },
     onLost: () => connection.set("lost"),
-    onError: () => connection.set("lost"),
+    onError: () => connection.set("ended"),
   });
 }
 

@@ -77,7 +77,7 @@ async function main() {
   const first = await tested.open(t, SIZES.wide, CHAT);
   await say(first, QUESTION);
   await answered(first, "Two of the seven");
-  const token = await first.evaluate(() => localStorage.getItem("avocet.token"));
+  const login = await first.evaluate(() => Object.entries(localStorage));
   const origin = new URL("/", first.url()).href;
   const pages = {};
   for (const [name, options] of Object.entries({
@@ -86,7 +86,7 @@ async function main() {
     phone: { ...SIZES.phone, colorScheme: "light" },
   })) {
     const context = await tested.context(t, { ...options, reducedMotion: "reduce" });
-    await context.addInitScript((token) => localStorage.setItem("avocet.token", token), token);
+    await context.addInitScript((login) => login.forEach(([key, value]) => localStorage.setItem(key, value)), login);
     pages[name] = await context.newPage();
     await pages[name].goto(`${origin}#/chat/${CHAT}`);
     await answered(pages[name], "Two of the seven");

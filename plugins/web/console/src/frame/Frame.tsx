@@ -103,6 +103,7 @@ function ConnectionBar() {
   return (
     <div class="connection" role="status">
       {state === "lost" && <span>Connection lost. Connecting again...</span>}
+      {state === "ended" && <span>The daemon refused live updates. Load the page again.</span>}
     </div>
   );
 }

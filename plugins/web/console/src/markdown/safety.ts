@@ -5,8 +5,16 @@ const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 /** Returns the address of a link, or `null` if a browser must not follow it. */
 export function safeLink(target: string): string | null {
   // A relative link would point into the console.
-  const url = URL.canParse(target) ? new URL(target) : null;
+  const url = parsed(target);
   return url !== null && SCHEMES.has(url.protocol) ? url.href : null;
+}
+
+function parsed(target: string): URL | null {
+  try {
+    return new URL(target);
+  } catch {
+    return null;
+  }
 }
 
 const NAMED: Record<string, string> = {
