@@ -99,7 +99,7 @@ mod tests {
             (config("http://127.0.0.1:4318?key=a", None), "endpoint", "`headers`"),
             (config(good, Some(("no name", "hidden"))), "headers", "no name"),
             (config(good, Some(("x-key", "hid\nden"))), "headers", "x-key"),
-            (config(good, Some(("Content-Type", "hidden"))), "headers", "Content-Type cannot"),
+            (config(good, Some(("Content-Type", "hidden"))), "headers", "sets Content-Type itself"),
         ] {
             let (found, error) = config.check().unwrap_err();
             assert_eq!(found, key, "{error}");
