@@ -90,6 +90,14 @@ class ChannelTest(DaemonTest):
         self.assertEqual((letter["id"], letter["reason"]), (first.id, "refused"))
         self.assertIn("the chat is gone", letter["error"] or "")
 
+    async def test_channel_gets_a_delivery_of_unknown_outcome_again_with_repeat(self) -> None:
+        await self.client.send(CHAT, "hello")
+        first = await self.next()
+        await first.unknown("the platform has not answered")
+        again = await self.next()
+        self.assertEqual((again.nonce, first.repeat, again.repeat), (first.nonce, False, True))
+        await again.confirm()
+
     async def test_channel_continues_after_a_kill_of_the_daemon(self) -> None:
         await self.say("count to 1", "k1", cursor={"position": "1"})
         first = await self.next()

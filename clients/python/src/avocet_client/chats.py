@@ -26,6 +26,9 @@ from .types import (
 ReadFile = Callable[[str, int, int], Awaitable[bytes]]
 """Returns a piece of a file by its reference, offset and greatest length; empty at the end."""
 
+# Any code other than those of `fail` and `refuse` says that the outcome is unknown.
+UNKNOWN = -32000
+
 
 class Delivery:
     """A message for a chat. Call `confirm` when it is shown or stored.
@@ -71,6 +74,10 @@ class Delivery:
     async def refuse(self, reason: str) -> None:
         """Report that the platform has refused the message for good."""
         await self._connection.refuse(self._request, ErrorCode.NOT_ALLOWED, reason)
+
+    async def unknown(self, reason: str) -> None:
+        """Report that the message may have arrived. The daemon delivers it once more, with `repeat`."""
+        await self._connection.refuse(self._request, UNKNOWN, reason)
 
     async def read_file(self, number: int = 0) -> bytes:
         """Read one of the attachments. Call this before the message is confirmed."""
