@@ -1,0 +1,64 @@
+"""The program `avocet-irc`."""
+
+import asyncio
+import logging
+import signal
+import sys
+
+from avocet_client import AvocetError, Client
+
+from .bridge import Bridge
+from .connection import Refused
+from .settings import Settings, SettingsError, from_command_line
+
+# The status of a program with wrong settings (sysexits.h); a service manager need not restart it.
+EX_CONFIG = 78
+
+log = logging.getLogger("avocet_irc")
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    # The only place that knows the way to the daemon. The first attempts are made by the bridge.
+    client = Client(settings.socket or None, client=settings.client or None, token=settings.token or None)
+    bridge = Bridge(client, settings)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, bridge.stop)
+    try:
+        await bridge.run()
+    finally:
+        await client.close()
+
+
+def main() -> int:
+    """Run the program and return its status."""
+    try:
+        settings, is_check = from_command_line()
+    except SettingsError as error:
+        print(f"avocet-irc: {error}", file=sys.stderr)
+        return EX_CONFIG
+    if is_check:
+        print("The settings are usable.")
+        return 0
+    logging.basicConfig(
+        stream=sys.stderr, level=settings.log.upper(), format="%(asctime)s %(levelname)s %(message)s"
+    )
+    try:
+        asyncio.run(serve(settings))
+    except Refused as error:
+        log.error("%s: %s", settings.server, error)
+        return EX_CONFIG
+    except AvocetError as error:
+        log.error("the daemon refuses this program: %s; check the tables in its config.toml", error)
+        return EX_CONFIG
+    return 0
+
+
+def run() -> None:
+    """Run the program and exit with its status."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

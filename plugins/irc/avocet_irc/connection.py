@@ -1,0 +1,630 @@
+"""One connection to an IRC server: registration, capabilities, PING, batches, and sending."""
+
+import asyncio
+import base64
+import contextlib
+import logging
+import random
+import ssl
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from . import wire
+from .bucket import Bucket
+from .settings import CHANNEL_PREFIXES, Settings
+from .wire import Message
+
+T = TypeVar("T")
+
+log = logging.getLogger("avocet_irc")
+
+# The capabilities that the program uses, if the server offers them.
+WANTED = (
+    "message-tags",
+    "server-time",
+    "batch",
+    "echo-message",
+    "account-tag",
+    "chghost",
+    "draft/chathistory",
+    "sasl",
+)
+MAX_BATCHES = 32
+MAX_BATCH_MESSAGES = 5000
+# AUTHENTICATE carries at most this many characters ("SASL 3.1").
+AUTHENTICATE_CHARS = 400
+# The address of the agent until the server has shown it: user and host as long as usual.
+USUAL_ADDRESS_BYTES = 1 + 11 + 1 + 63
+
+_SASL_FAILURES = {"902", "904", "905", "906", "908"}
+_NICK_TAKEN = {"433", "436", "437"}
+_JOIN_FAILURES = {"403", "405", "407", "437", "471", "473", "474", "475", "476", "477", "489", "520"}
+# Answers to a message that was not passed on.
+_SEND_FAILURES = {
+    "263", "401", "402", "403", "404", "407", "408", "411", "412", "413", "414", "415", "417", "439",
+    "442", "477", "486", "489", "531", "573", "707", "716",
+}  # fmt: skip
+
+
+class Refused(Exception):
+    """The server refuses the program. Another attempt with the same settings is pointless."""
+
+
+class Lost(Exception):
+    """The connection ended, or cannot be opened now."""
+
+
+@dataclass
+class Batch:
+    """Messages that belong together, from `BATCH +name` to `BATCH -name`."""
+
+    kind: str
+    params: tuple[str, ...]
+    parent: str
+    messages: list[Message] = field(default_factory=list)
+
+
+@dataclass
+class Sending:
+    """The lines of one delivery, and the server's reactions to them."""
+
+    target: str
+    faults: list[Message] = field(default_factory=list)
+    msgids: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Whois:
+    """The answer to WHOIS: the person who has a nickname."""
+
+    user: str = ""
+    host: str = ""
+    account: str = ""
+    has_own_nick: bool = False
+    is_here: bool = False
+
+
+class Connection:
+    """A connection. `open` registers, `run` reads until the connection ends."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        on_message: Callable[[Message, bool], None],
+        on_gone: Callable[[str], None],
+    ) -> None:
+        """`on_message` gets each message of a person, and `True` if it may be an old one.
+
+        `on_gone` gets nicknames that were given up.
+        """
+        self._settings = settings
+        self._emit = on_message
+        self._forget = on_gone
+        loop = asyncio.get_running_loop()
+        self._now = loop.time
+        self._bucket = Bucket(settings.burst, settings.seconds_per_line, self._now)
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._write_lock = asyncio.Lock()
+        # Held for a request and its answer, so that answers without a name belong to one request.
+        self.exclusive = asyncio.Lock()
+        self.nick = settings.nick
+        self.source = ""
+        self.caps: set[str] = set()
+        self.support: dict[str, str] = {"CASEMAPPING": "rfc1459", "CHANTYPES": CHANNEL_PREFIXES}
+        self.server_time = ""
+        self.joined: set[str] = set()
+        self.has_joined = asyncio.Event()
+        self.ready: asyncio.Future[None] = loop.create_future()
+        self.ended: str | None = None
+        self._offered: dict[str, str] = {}
+        self._open_requests = 0
+        self._is_registered = False
+        self._is_logged_in = False
+        self._nick_attempts = 0
+        self._error = ""
+        self._batches: dict[str, Batch] = {}
+        self._pongs: dict[str, asyncio.Future[None]] = {}
+        self._numbers = 0
+        self._sending: Sending | None = None
+        self._whois: tuple[str, Whois] | None = None
+        self._history: asyncio.Future[list[Message]] | None = None
+        self._join_failures: dict[str, str] = {}
+
+    # -- opening -------------------------------------------------------------------------------
+
+    async def connect(self) -> None:
+        """Open the connection and begin to register. Raises `Lost`."""
+        settings = self._settings
+        port = settings.port or (6697 if settings.tls else 6667)
+        place = f"{settings.server}:{port}"
+        try:
+            context = ssl.create_default_context(cafile=settings.ca_file or None) if settings.tls else None
+        except (OSError, ssl.SSLError) as error:
+            raise Refused(f"cannot read `ca_file` {settings.ca_file}: {error}") from error
+        try:
+            async with asyncio.timeout(settings.timeout_seconds):
+                self._reader, self._writer = await asyncio.open_connection(
+                    settings.server, port, ssl=context, limit=wire.MAX_READ_BYTES
+                )
+        except TimeoutError as error:
+            raise Lost(f"cannot connect to {place}: no answer in {settings.timeout_seconds:g} s") from error
+        except ssl.SSLCertVerificationError as error:
+            raise Lost(
+                f"cannot connect to {place}: its certificate is not valid: {error.verify_message}; "
+                "check `server`, or name the certificate of a private network in `ca_file`"
+            ) from error
+        except ssl.SSLError as error:
+            hint = "check `port`; ports without TLS need `tls = false`"
+            raise Lost(f"cannot connect to {place} with TLS: {error.reason}; {hint}") from error
+        except (OSError, UnicodeError) as error:
+            raise Lost(f"cannot connect to {place}: {error}") from error
+        self._now_write(b"CAP LS 302\r\n")
+        if settings.server_password:
+            self._now_write(wire.line("PASS", settings.server_password))
+        self._now_write(wire.line("NICK", self.nick))
+        self._now_write(wire.line("USER", settings.user, "0", "*", settings.real_name))
+
+    async def run(self) -> None:
+        """Read until the connection ends, with `Lost` or `Refused`."""
+        try:
+            async for line in self._lines():
+                try:
+                    message = wire.parse(line)
+                except wire.BadLine as error:
+                    if line.strip():
+                        log.warning("ignoring a line of the server: %s", error)
+                    continue
+                self._take_safely(message)
+        except (OSError, ssl.SSLError) as error:
+            self._end(f"the connection failed: {error}")
+        except (Lost, Refused) as error:
+            self._end(str(error))
+            raise
+        finally:
+            self._end("the connection was closed")
+        raise Lost(self.ended or "the connection was closed")
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        assert self._reader is not None
+        buffer, is_pinged, is_skipping = b"", False, False
+        while True:
+            settings = self._settings
+            wait = settings.ping_seconds if self._is_registered and not is_pinged else settings.timeout_seconds
+            try:
+                async with asyncio.timeout(wait):
+                    received = await self._reader.read(wire.MAX_READ_BYTES)
+            except TimeoutError:
+                if is_pinged or not self._is_registered:
+                    raise Lost(f"the server sent nothing for {wait:g} s") from None
+                is_pinged = True
+                self._now_write(wire.line("PING", "avocet-alive"))
+                continue
+            if not received:
+                raise Lost(self._error or "the server has closed the connection")
+            is_pinged = False
+            *lines, buffer = (buffer + received).split(b"\n")
+            for line in lines:
+                if not is_skipping and len(line) <= wire.MAX_READ_BYTES:
+                    yield line
+                is_skipping = False
+            if len(buffer) > wire.MAX_READ_BYTES:
+                log.warning("ignoring a line of the server that is longer than %d bytes", wire.MAX_READ_BYTES)
+                buffer, is_skipping = b"", True
+
+    def _end(self, reason: str) -> None:
+        if self.ended is not None:
+            return
+        self.ended = reason
+        waits = [self.ready, self._history, *self._pongs.values()]
+        for wait in waits:
+            if wait is not None and not wait.done():
+                wait.set_exception(Lost(reason))
+                # Reading it marks the exception as seen; a waiter still gets it.
+                wait.exception()
+        self.has_joined.set()
+        if self._writer is not None:
+            self._writer.close()
+
+    async def quit(self, reason: str) -> None:
+        """Say goodbye and end the connection."""
+        if self.ended is None and self._writer is not None:
+            with contextlib.suppress(OSError, TimeoutError, Lost):
+                self._now_write(wire.line("QUIT", reason))
+                async with asyncio.timeout(2):
+                    await self._writer.drain()
+        self._end(reason)
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def _now_write(self, line: bytes) -> None:
+        """Send a line that cannot wait. Registration and PONG are not slowed down."""
+        if self.ended is not None or self._writer is None:
+            raise Lost(self.ended or "the connection is not open")
+        self._bucket.take_now()
+        self._writer.write(line)
+
+    async def write(self, line: bytes) -> None:
+        """Send a line when flood control allows it. Raises `Lost`."""
+        async with self._write_lock:
+            await self._bucket.take()
+            if self.ended is not None or self._writer is None:
+                raise Lost(self.ended or "the connection is not open")
+            try:
+                self._writer.write(line)
+                async with asyncio.timeout(self._settings.timeout_seconds):
+                    await self._writer.drain()
+            except (OSError, TimeoutError) as error:
+                self._end(f"cannot send: {error or 'the server does not read'}")
+                raise Lost(self.ended) from error
+
+    def write_spare(self, line: bytes) -> bool:
+        """Send a line without importance, unless the bucket is half empty."""
+        if self.ended is not None or not self._is_registered or not self._bucket.has_spare():
+            return False
+        with contextlib.suppress(Lost):
+            self._now_write(line)
+        return True
+
+    async def barrier(self) -> None:
+        """Wait until the server has processed all lines that were sent before. Raises `Lost`."""
+        self._numbers += 1
+        token = f"avocet-{self._numbers}"
+        pong = self._pongs[token] = asyncio.get_running_loop().create_future()
+        try:
+            await self.write(wire.line("PING", token))
+            await self._answer(pong, "PING")
+        finally:
+            self._pongs.pop(token, None)
+
+    async def _answer(self, wait: asyncio.Future[T], what: str) -> T:
+        try:
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                return await wait
+        except TimeoutError:
+            self._end(f"no answer to {what} in {self._settings.timeout_seconds:g} s")
+            raise Lost(self.ended) from None
+
+    # -- requests ------------------------------------------------------------------------------
+
+    async def post(self, sending: Sending, lines: list[bytes], started: Callable[[], None]) -> None:
+        """Send lines and wait until the server has processed them. Hold `exclusive`."""
+        self._sending = sending
+        try:
+            for line in lines:
+                started()
+                await self.write(line)
+            await self.barrier()
+        finally:
+            self._sending = None
+
+    async def whois(self, nick: str) -> Whois:
+        """Ask for the person who has a nickname. Hold `exclusive`."""
+        found = Whois()
+        self._whois = (self.fold(nick), found)
+        try:
+            await self.write(wire.line("WHOIS", nick))
+            await self.barrier()
+        finally:
+            self._whois = None
+        return found
+
+    async def history(self, *params: str) -> list[Message]:
+        """Make a request for old messages. Returns none if the server refuses."""
+        async with self.exclusive:
+            wait = self._history = asyncio.get_running_loop().create_future()
+            try:
+                await self.write(wire.line("CHATHISTORY", *params))
+                return await self._answer(wait, "CHATHISTORY")
+            finally:
+                self._history = None
+
+    def join(self, channel: str, key: str) -> bytes:
+        """Return the line that joins a channel."""
+        return wire.line("JOIN", channel, *([key] if key else []))
+
+    # -- names ---------------------------------------------------------------------------------
+
+    def fold(self, name: str) -> str:
+        """Return the form of a name that is equal for equal names."""
+        return wire.fold(name, self.support["CASEMAPPING"].lower())
+
+    def is_channel(self, name: str) -> bool:
+        """Return `True` for the name of a channel."""
+        return name[:1] in tuple(self.support["CHANTYPES"])
+
+    def is_me(self, nick: str) -> bool:
+        """Return `True` for the nickname of the agent."""
+        return self.fold(nick) == self.fold(self.nick)
+
+    def room(self, command: str, target: str) -> int:
+        """Return the bytes of a text, so that the line with the agent's address has 512 bytes."""
+        source = len(self.source.encode()) if self.source else len(self.nick.encode()) + USUAL_ADDRESS_BYTES
+        return wire.MAX_LINE_BYTES - len(f": {command} {target} :\r\n".encode()) - source
+
+    @property
+    def has_history(self) -> bool:
+        """`True` if the server keeps old messages, with their ids and times."""
+        needed = {"draft/chathistory", "batch", "server-time", "message-tags"}
+        return needed <= self.caps and self._settings.history > 0
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def _take_safely(self, message: Message) -> None:
+        try:
+            self._take(message)
+        except (Lost, Refused):
+            raise
+        except Exception:
+            # A line that no server sends must not end the program.
+            log.exception("cannot handle %s of the server with %d parameters", message.command, len(message.params))
+
+    def _take(self, message: Message) -> None:
+        if time := message.tags.get("time", ""):
+            self.server_time = max(self.server_time, time) if "batch" not in message.tags else self.server_time
+        if message.command != "BATCH" and (batch := self._batches.get(message.tags.get("batch", ""))):
+            if len(batch.messages) >= MAX_BATCH_MESSAGES:
+                raise Lost(f"the server sent a batch of more than {MAX_BATCH_MESSAGES} messages")
+            batch.messages.append(message)
+            return
+        handler = getattr(self, f"_on_{message.command.lower()}", None)
+        if handler is not None:
+            handler(message)
+        elif message.command in _SASL_FAILURES:
+            self._sasl_failed(message)
+        elif message.command in _NICK_TAKEN and not self._is_registered:
+            self._next_nick(message)
+        if message.command in _SEND_FAILURES or message.command == "FAIL":
+            self._send_failed(message)
+        if message.command in _JOIN_FAILURES:
+            self._join_failed(message)
+
+    def _on_ping(self, message: Message) -> None:
+        self._now_write(wire.line("PONG", message.last))
+
+    def _on_pong(self, message: Message) -> None:
+        wait = self._pongs.get(message.last)
+        if wait is not None and not wait.done():
+            wait.set_result(None)
+
+    def _on_error(self, message: Message) -> None:
+        self._error = f"the server has closed the connection: {message.param(0)}"
+
+    def _on_cap(self, message: Message) -> None:
+        verb, is_more = message.param(1).upper(), message.param(2) == "*" and len(message.params) > 3
+        names = message.last.split()
+        if verb in ("LS", "NEW"):
+            self._offered |= {name: value for name, _, value in (each.partition("=") for each in names)}
+            if not is_more:
+                self._request_caps(is_new=verb == "NEW")
+        elif verb == "ACK":
+            for name in names:
+                (self.caps.discard if name.startswith("-") else self.caps.add)(name.lstrip("-~="))
+            self._cap_answered()
+        elif verb == "NAK":
+            self._open_requests += len(names) if len(names) > 1 else 0
+            for name in names if len(names) > 1 else []:
+                self._now_write(wire.line("CAP", "REQ", name))
+            self._cap_answered()
+        elif verb == "DEL":
+            self.caps -= set(names)
+
+    def _request_caps(self, *, is_new: bool) -> None:
+        wanted = [name for name in WANTED if name in self._offered and name not in self.caps]
+        if not self._settings.sasl_user or is_new:
+            wanted = [name for name in wanted if name != "sasl"]
+        if wanted:
+            self._open_requests += 1
+            self._now_write(f"CAP REQ :{' '.join(wanted)}\r\n".encode())
+        elif not is_new and not self._is_registered:
+            self._negotiated()
+
+    def _cap_answered(self) -> None:
+        self._open_requests -= 1
+        if self._open_requests == 0 and not self._is_registered:
+            self._negotiated()
+
+    def _negotiated(self) -> None:
+        if not self._settings.sasl_user:
+            self._now_write(b"CAP END\r\n")
+        elif "sasl" not in self.caps:
+            raise Lost("the server offers no login with SASL now; its services may be away")
+        else:
+            mechanisms = self._offered.get("sasl", "")
+            if mechanisms and "PLAIN" not in mechanisms.upper().split(","):
+                raise Refused(f"the server offers SASL with {mechanisms}, and this program knows PLAIN only")
+            self._now_write(b"AUTHENTICATE PLAIN\r\n")
+
+    def _on_authenticate(self, message: Message) -> None:
+        if message.param(0) != "+" or self._is_registered:
+            return
+        settings = self._settings
+        secret = f"{settings.sasl_user}\0{settings.sasl_user}\0{settings.sasl_password}".encode()
+        text = base64.b64encode(secret).decode()
+        parts = [text[at : at + AUTHENTICATE_CHARS] for at in range(0, len(text), AUTHENTICATE_CHARS)]
+        if len(parts[-1]) == AUTHENTICATE_CHARS:
+            parts.append("+")
+        for part in parts:
+            self._now_write(wire.line("AUTHENTICATE", part))
+
+    def _on_903(self, _: Message) -> None:
+        self._is_logged_in = True
+        self._now_write(b"CAP END\r\n")
+
+    def _sasl_failed(self, message: Message) -> None:
+        if not self._is_registered:
+            raise Refused(
+                f"the server refuses the login of {self._settings.sasl_user}: {message.last}; "
+                "check `sasl_user` and the password"
+            )
+
+    def _on_464(self, message: Message) -> None:
+        if not self._is_registered:
+            raise Refused(f"the server refuses the password: {message.last}; check `server_password_file`")
+
+    def _on_465(self, message: Message) -> None:
+        self._error = f"the server bans this program: {message.last}"
+
+    def _on_432(self, message: Message) -> None:
+        if not self._is_registered:
+            raise Refused(f"the server refuses the nickname {self.nick}: {message.last}; change `nick`")
+
+    def _next_nick(self, message: Message) -> None:
+        self._nick_attempts += 1
+        if self._nick_attempts > 8:
+            raise Lost(f"all nicknames like {self._settings.nick} are in use: {message.last}")
+        # NICKLEN is not known yet; 9 is the least (RFC 1459, 1.2).
+        tail = "_" if self._nick_attempts == 1 else str(random.randrange(100, 1000))
+        base = self._settings.nick if self._nick_attempts < 4 else self._settings.nick[: 9 - len(tail)]
+        self.nick = base + tail
+        log.warning("the nickname %s is in use; trying %s", message.param(1), self.nick)
+        self._now_write(wire.line("NICK", self.nick))
+
+    def _on_001(self, message: Message) -> None:
+        if self._settings.sasl_user and not self._is_logged_in:
+            raise Lost("the server offers no login with SASL now; its services may be away")
+        self.nick = message.param(0) or self.nick
+        self._is_registered = True
+
+    def _on_005(self, message: Message) -> None:
+        for token in message.params[1:-1]:
+            name, _, value = token.partition("=")
+            if name.startswith("-"):
+                self.support.pop(name[1:], None)
+            elif value or name not in ("CASEMAPPING", "CHANTYPES"):
+                self.support[name] = value
+
+    def _on_376(self, _: Message) -> None:
+        if self._settings.identity == "account" and "account-tag" not in self.caps:
+            raise Refused(
+                "the server does not tell the accounts of people (account-tag); set `identity` to "
+                '"nick" if it protects nicknames, otherwise to "host"'
+            )
+        if not self.ready.done():
+            self.ready.set_result(None)
+
+    _on_422 = _on_376
+
+    def _on_396(self, message: Message) -> None:
+        host = message.param(1)
+        if self.source and host:
+            user = self.source.split("!", 1)[-1].split("@", 1)[0]
+            self.source = f"{self.nick}!{host}" if "@" in host else f"{self.nick}!{user}@{host}"
+
+    def _on_chghost(self, message: Message) -> None:
+        if self.is_me(message.nick):
+            self.source = f"{self.nick}!{message.param(0)}@{message.param(1)}"
+
+    def _on_join(self, message: Message) -> None:
+        if self.is_me(message.nick):
+            self._learn_source(message)
+            channel = self.fold(message.param(0))
+            if channel not in self.joined:
+                log.info("joined %s", message.param(0))
+            self.joined.add(channel)
+            self._join_failures.pop(channel, None)
+            self.has_joined.set()
+            self.has_joined.clear()
+
+    def _learn_source(self, message: Message) -> None:
+        if "!" in message.source and "@" in message.source:
+            self.source = message.source
+
+    def _on_part(self, message: Message) -> None:
+        if self.is_me(message.nick):
+            self.joined.discard(self.fold(message.param(0)))
+
+    def _on_kick(self, message: Message) -> None:
+        if self.is_me(message.param(1)):
+            log.warning("%s has kicked the agent from %s: %s", message.nick, message.param(0), message.param(2))
+            self.joined.discard(self.fold(message.param(0)))
+
+    def _on_nick(self, message: Message) -> None:
+        if self.is_me(message.nick) and message.param(0):
+            self.nick = message.param(0)
+            self.source = self.nick + self.source[self.source.find("!") :] if "!" in self.source else ""
+            log.info("the nickname is now %s", self.nick)
+        else:
+            self._forget(message.nick)
+            self._forget(message.param(0))
+
+    def _on_quit(self, message: Message) -> None:
+        self._forget(message.nick)
+
+    def _join_failed(self, message: Message) -> None:
+        channel = self.fold(message.param(1))
+        if self._is_registered and self.is_channel(channel) and channel not in self.joined:
+            reason = message.last
+            if self._sending is None and self._join_failures.get(channel) != reason:
+                log.warning("cannot join %s: %s; trying again later", message.param(1), reason)
+                self._join_failures[channel] = reason
+
+    def _on_privmsg(self, message: Message) -> None:
+        if self.is_me(message.nick):
+            self._learn_source(message)
+            sending, msgid = self._sending, message.tags.get("msgid", "")
+            if sending is not None and msgid and self.fold(message.param(0)) == self.fold(sending.target):
+                sending.msgids.append(msgid)
+        self._emit(message, False)
+
+    _on_notice = _on_privmsg
+
+    def _send_failed(self, message: Message) -> None:
+        if message.command == "FAIL" and message.param(0) == "CHATHISTORY":
+            log.warning("the server refuses a request for old messages: %s", " ".join(message.params[1:]))
+            if self._history is not None and not self._history.done():
+                self._history.set_result([])
+            return
+        names = [self.fold(param) for param in message.params[:-1]]
+        sending = self._sending
+        if sending is not None:
+            is_about = self.fold(sending.target) in names
+            is_general = message.command in ("411", "412", "417", "263") or (
+                message.command == "FAIL" and message.param(0) in ("PRIVMSG", "NOTICE", "*")
+            )
+            if is_about or is_general:
+                sending.faults.append(message)
+
+    def _whois_answer(self, message: Message) -> Whois | None:
+        if self._whois and self.fold(message.param(1)) == self._whois[0]:
+            return self._whois[1]
+        return None
+
+    def _on_311(self, message: Message) -> None:
+        if self.is_me(message.param(1)) and len(message.params) >= 4:
+            self.source = f"{self.nick}!{message.param(2)}@{message.param(3)}"
+        if found := self._whois_answer(message):
+            found.is_here, found.user, found.host = True, message.param(2), message.param(3)
+
+    def _on_330(self, message: Message) -> None:
+        if found := self._whois_answer(message):
+            found.account = message.param(2)
+
+    def _on_307(self, message: Message) -> None:
+        if found := self._whois_answer(message):
+            found.has_own_nick = True
+
+    def _on_batch(self, message: Message) -> None:
+        name = message.param(0)
+        if name.startswith("+"):
+            if len(self._batches) >= MAX_BATCHES:
+                raise Lost(f"the server has opened more than {MAX_BATCHES} batches")
+            batch = Batch(message.param(1), message.params[2:], message.tags.get("batch", ""))
+            self._batches[name[1:]] = batch
+        elif (batch := self._batches.pop(name[1:], None)) is not None:
+            self._batch_ended(batch)
+
+    def _batch_ended(self, batch: Batch) -> None:
+        if (parent := self._batches.get(batch.parent)) is not None:
+            parent.messages += batch.messages
+        elif self._history is not None and "chathistory" in batch.kind:
+            if not self._history.done():
+                self._history.set_result(batch.messages)
+        else:
+            for message in batch.messages:
+                if message.command in ("PRIVMSG", "NOTICE"):
+                    self._emit(message, True)
+                elif message.command != "BATCH":
+                    untagged = {name: value for name, value in message.tags.items() if name != "batch"}
+                    self._take(Message(message.command, message.params, message.source, untagged))
