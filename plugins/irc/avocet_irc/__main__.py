@@ -55,10 +55,5 @@ def main() -> int:
     return 0
 
 
-def run() -> None:
-    """Run the program and exit with its status."""
-    sys.exit(main())
-
-
 if __name__ == "__main__":
     sys.exit(main())

@@ -19,7 +19,7 @@ CAPS = {
     "draft/chathistory": "",
     "sasl": "PLAIN",
 }
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 40
 NICK = re.compile(r"[A-Za-z\[\]\\`_^{|}][A-Za-z0-9\[\]\\`_^{|}-]{0,19}")
 
 

@@ -101,6 +101,7 @@ class IrcTest(unittest.IsolatedAsyncioTestCase):
         self.server.people |= {
             "ann": Person(account="ann"),
             "bob": Person(account="bob", host="bob.example"),
+            "cat": Person(account="cat"),
             "eve": Person(host="evil.example"),
         }
         if self.with_daemon:

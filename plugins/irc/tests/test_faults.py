@@ -1,0 +1,254 @@
+"""Kills, lost connections, refused logins and hostile lines."""
+
+import asyncio
+import os
+import random
+import signal
+import unittest
+from typing import Any
+
+from fake_server import CAPS, Options
+from irc_support import IrcTest, Program
+
+MARK = "(sent again; it may have arrived before)"
+KILLS = 10
+
+
+def answer(number: int) -> str:
+    """Return the answer to `count to NUMBER`."""
+    return ", ".join(map(str, range(1, number + 1))) + "."
+
+
+class KillTest(IrcTest):
+    async def test_ten_random_kills_lose_nothing_and_double_nothing_unmarked(self) -> None:
+        seed = int(os.environ.get("AVOCET_IRC_SEED", random.randrange(10**6)))
+        print(f"seed of the kills: AVOCET_IRC_SEED={seed}")
+        chance = random.Random(seed)
+        # Frequent PINGs, so that lines also come while all chats wait.
+        self.program_under_test = await self.started(ping_seconds=0.1)
+        chats = {"ann": ("ann", "avocet"), "bob": ("bob", "avocet"), "#room": ("cat", "#room")}
+        # The first answer in the channel arrives, and its confirmation does not.
+        self.server.on_message = lambda said: self.server.cut() if said.target == "#room" else None
+        self.ask(chats, asked := 1)
+        await self.server.until(lambda: self.server.texts("#room"), "the first answer")
+        self.server.on_message = None
+        for _ in range(KILLS):
+            self.ask(chats, asked := asked + 1)
+            lines = len(self.server.lines) + chance.randrange(1, 20)
+            await self.server.until(lambda lines=lines: len(self.server.lines) >= lines, "some lines")
+            while_away = chance.random() < 0.5
+            asked += while_away
+            await self.kill(chance.choice(["program", "daemon", "connection"]), chats, asked if while_away else 0)
+        await self.server.until(lambda: self.has_all(chats, asked), f"all answers to {asked} questions")
+        # A last question shows that nothing of before is still on its way.
+        self.ask(chats, asked + 1)
+        await self.server.until(lambda: self.has_all(chats, asked + 1), "the last answers")
+        self.assertIn(MARK, self.server.texts("#room"))
+        for chat in chats:
+            texts = self.server.texts(chat)
+            for number in range(1, asked + 2):
+                places = [place for place, text in enumerate(texts) if text == answer(number)]
+                unmarked = [place for place in places if place == 0 or texts[place - 1] != MARK]
+                self.assertLessEqual(len(unmarked), 1, f"seed {seed}: {chat}: {texts}")
+
+    def ask(self, chats: dict[str, tuple[str, str]], number: int) -> None:
+        for nick, target in chats.values():
+            prefix = "avocet: " if target.startswith("#") else ""
+            self.server.say(nick, target, f"{prefix}count to {number}")
+
+    def has_all(self, chats: dict[str, Any], asked: int) -> bool:
+        """Return `True` if each answer arrived, or a notice says that it may not have arrived.
+
+        The daemon sends a text of unknown outcome at most twice, and two kills may hit both.
+        """
+
+        def has(texts: list[str], number: int) -> bool:
+            return answer(number) in texts or any(f"“{answer(number)}”" in text for text in texts)
+
+        texts = [self.server.texts(chat) for chat in chats]
+        return all(has(each, number) for each in texts for number in range(1, asked + 1))
+
+    async def kill(self, part: str, chats: dict[str, tuple[str, str]], number: int) -> None:
+        """Kill a part, ask a question if there is a number, and start the part again."""
+        if part == "program":
+            await self.program_under_test.end(signal.SIGKILL)
+        elif part == "daemon":
+            await asyncio.to_thread(self.home.kill)
+        else:
+            self.server.cut()
+        if number:
+            self.ask(chats, number)
+        if part == "program":
+            await self.program_under_test.start()
+        elif part == "daemon":
+            await asyncio.to_thread(self.home.start)
+
+
+class ReconnectTest(IrcTest):
+    async def test_messages_of_an_absence_are_read_once_in_their_order(self) -> None:
+        program = await self.started()
+        self.server.say("ann", "avocet", "count to 1")
+        await self.says("ann", "1.")
+        await program.end(signal.SIGTERM)
+        # More than two pages of the history.
+        for number in range(120):
+            self.server.say("bob", "#room", f"not for the agent {number}")
+        self.server.say("bob", "#room", "avocet: count to 2")
+        self.server.say("ann", "avocet", "count to 3")
+        self.server.say("ann", "avocet", "count to 4")
+        await program.start()
+        await self.says("ann", "1.", answer(3), answer(4))
+        await self.says("#room", "1, 2.")
+        await program.end(signal.SIGTERM)
+        await program.start()
+        await program.logs("read 125 messages")
+        self.server.say("ann", "avocet", "count to 1")
+        await self.says("ann", "1.", answer(3), answer(4), "1.")
+
+    async def test_first_message_survives_a_kill_before_its_commit(self) -> None:
+        program = await self.started()
+        await self.server.until(lambda: any("WHOIS" in line for line in self.server.lines), "the registration")
+        await self.position()
+        await asyncio.to_thread(self.home.kill)
+        self.server.say("ann", "avocet", "count to 2")
+        await program.logs("1 messages wait")
+        await program.end(signal.SIGKILL)
+        await asyncio.to_thread(self.home.start)
+        await program.start()
+        await self.says("ann", "1, 2.")
+
+    async def position(self) -> None:
+        """Wait until the daemon has a position."""
+        async with asyncio.timeout(20):
+            while True:
+                async with self.client.channel("irc") as channel:
+                    if channel.cursors:
+                        return
+                await asyncio.sleep(0.01)
+
+    async def test_silent_server_is_left_and_joined_again(self) -> None:
+        program = await self.started(ping_seconds=0.2, timeout_seconds=0.5)
+        self.server.options.is_silent = True
+        await program.logs("the server sent nothing for 0.5 s")
+        self.server.options.is_silent = False
+        await self.in_room()
+        self.server.say("ann", "avocet", "count to 1")
+        await self.says("ann", "1.")
+
+    async def test_server_that_is_away_is_tried_again(self) -> None:
+        await self.server.stop()
+        program = self.program()
+        await program.start()
+        await program.logs("cannot connect to 127.0.0.1")
+        await self.server.start()
+        await self.in_room()
+
+    async def test_nickname_in_use_is_replaced_and_taken_back(self) -> None:
+        self.server.options.taken = {"Avocet"}
+        program = await self.started(ping_seconds=0.2)
+        self.server.say("bob", "#room", "avocet_: count to 1")
+        self.server.say("bob", "#room", "avocet: count to 2")
+        await self.says("#room", "1.", "1, 2.")
+        self.server.options.taken = set()
+        await program.logs("the nickname is now avocet")
+        self.server.say("ann", "avocet", "count to 1")
+        await self.says("ann", "1.")
+
+    async def test_kick_is_followed_by_another_join(self) -> None:
+        await self.started("--channels=#secret key", ping_seconds=0.2)
+        client = self.server.clients[0]
+        client.joined.discard("#room")
+        client.send(":op!o@h KICK #room avocet :out")
+        await self.in_room()
+        await self.client.send("external:irc:#secret", "hello")
+        await self.says("#secret", "hello")
+
+    async def test_hostile_lines_do_not_end_the_program(self) -> None:
+        program = await self.started()
+        client = self.server.clients[0]
+        for line in [
+            b"\xff\xfe\x00:@!\r\n",
+            b"@\r\n:\r\n :\r\n@a=\\\\ :x\r\n",
+            b":ann!u@h PRIVMSG\r\n:ann!u@h PRIVMSG avocet\r\n",
+            b"CAP\r\nNICK\r\nKICK\r\n005\r\n433\r\n401\r\nBATCH\r\nBATCH -x\r\nJOIN\r\nAUTHENTICATE\r\nGONE\r\nMESSAGE\r\n",
+            b":" + b"x" * 200_000 + b"\r\n",
+            b":\x1b[31m!\x07@\x00 PRIVMSG #room :avocet: hi\x00\x01\r\n",
+            b"@time=9999-99-99T99:99:99Z;msgid=../../x :eve!e@h PRIVMSG #room :avocet: hi\r\n",
+            b"@account=client:root;msgid=1 :eve!e@h PRIVMSG #room :avocet: hi\r\n",
+            b":avocet!a@b PRIVMSG avocet :count to 9\r\n",
+            b":irc.test PRIVMSG avocet :count to 9\r\n",
+            b":" + b"n" * 400 + b"!u@h PRIVMSG avocet :count to 9\r\n",
+            b"@account=ann :ann!u@h PRIVMSG avocet :count to 2\r\n",
+        ]:
+            client.raw(line)
+        await self.says("ann", "1, 2.")
+        self.assertEqual(self.server.connections, 1)
+        self.assertNotIn("Traceback", "".join(program.log))
+
+
+class LoginTest(IrcTest):
+    with_daemon = False
+
+    def options(self) -> Options:
+        return Options(accounts={"bot": "pass word"}, password="let me in")
+
+    async def assert_ends(self, program: Program, text: str) -> None:
+        await program.start()
+        self.assertEqual(await program.status(), 78)
+        self.assertIn(text, "".join(program.log))
+
+    async def asyncSetUp(self) -> None:
+        await super().asyncSetUp()
+        await asyncio.to_thread(self.home.start)
+
+    async def test_login_with_sasl_and_a_server_password_works(self) -> None:
+        environment = {"AVOCET_IRC_SASL_PASSWORD": "pass word", "AVOCET_IRC_SERVER_PASSWORD": "let me in"}
+        program = self.program(environment=environment, sasl_user="bot", log="debug")
+        await program.start()
+        await self.in_room()
+        self.assertEqual(self.server.clients[0].account, "bot")
+        self.assertNotIn("pass word", "".join(program.log))
+        self.assertNotIn("let me in", "".join(program.log))
+
+    async def test_long_password_is_sent_in_parts(self) -> None:
+        # The encoded texts have 400, 800 and 804 characters.
+        for length in (292, 592, 593):
+            self.server.options.accounts["bot"] = "x" * length
+            environment = {"AVOCET_IRC_SASL_PASSWORD": "x" * length, "AVOCET_IRC_SERVER_PASSWORD": "let me in"}
+            program = self.program(environment=environment, sasl_user="bot")
+            await program.start()
+            await self.in_room()
+            self.assertEqual(await program.end(signal.SIGTERM), 0)
+            await self.server.until(lambda: not self.server.clients, "the end")
+
+    async def test_refused_login_ends_the_program_with_the_reason(self) -> None:
+        environment = {"AVOCET_IRC_SASL_PASSWORD": "wrong", "AVOCET_IRC_SERVER_PASSWORD": "let me in"}
+        program = self.program(environment=environment, sasl_user="bot")
+        await self.assert_ends(program, "the server refuses the login of bot: SASL authentication failed")
+        self.assertNotIn("wrong", "".join(program.log))
+
+    async def test_refused_server_password_ends_the_program_with_the_reason(self) -> None:
+        program = self.program(environment={"AVOCET_IRC_SERVER_PASSWORD": "wrong"})
+        await self.assert_ends(program, "the server refuses the password: Password incorrect")
+
+    async def test_server_without_accounts_is_refused_with_the_other_identities(self) -> None:
+        self.server.options.password = ""
+        del self.server.options.caps["account-tag"]
+        await self.assert_ends(self.program(), 'set `identity` to "nick"')
+
+    async def test_server_without_sasl_is_tried_again(self) -> None:
+        self.server.options.password = ""
+        caps = dict(CAPS)
+        del self.server.options.caps["sasl"]
+        program = self.program(environment={"AVOCET_IRC_SASL_PASSWORD": "pass word"}, sasl_user="bot")
+        await program.start()
+        await program.logs("the server offers no login with SASL now")
+        self.server.options.caps = caps
+        await self.in_room()
+
+    async def test_account_without_a_table_ends_the_program(self) -> None:
+        await self.assert_ends(self.program(account="other"), "the daemon refuses this program")
+
+
+if __name__ == "__main__":
+    unittest.main()
