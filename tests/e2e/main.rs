@@ -35,6 +35,7 @@ mod memory;
 mod memory_files;
 mod mistakes;
 mod protected;
+mod python_channels;
 mod references;
 mod replaced;
 mod replay;

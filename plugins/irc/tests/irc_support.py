@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import ssl
 import sys
 import unittest
 from pathlib import Path
@@ -97,7 +98,7 @@ class IrcTest(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self) -> None:
         self.home = Home(self.config)
         self.addCleanup(self.home.remove)
-        self.server = FakeServer(self.options())
+        self.server = FakeServer(self.options(), self.tls())
         self.server.people |= {
             "ann": Person(account="ann"),
             "bob": Person(account="bob", host="bob.example"),
@@ -114,6 +115,10 @@ class IrcTest(unittest.IsolatedAsyncioTestCase):
     def options(self) -> Options:
         """Return the behaviour of the server."""
         return Options()
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Return the certificate of the server; `None` for plain connections."""
+        return None
 
     def program(self, *more: str, environment: dict[str, str] | None = None, **settings: Any) -> Program:
         """Make the program with fast settings."""

@@ -4,14 +4,16 @@ import asyncio
 import os
 import random
 import signal
+import ssl
 import unittest
 from typing import Any
 
-from fake_server import CAPS, Options
-from irc_support import IrcTest, Program
+from fake_server import CAPS, FakeServer, Options
+from irc_support import ROOT, IrcTest, Program
 
 MARK = "(sent again; it may have arrived before)"
 KILLS = 10
+CERTIFICATES = ROOT / "tests/e2e/certificates"
 
 
 def answer(number: int) -> str:
@@ -253,6 +255,50 @@ class LoginTest(IrcTest):
 
     async def test_account_without_a_table_ends_the_program(self) -> None:
         await self.assert_ends(self.program(account="other"), "the daemon refuses this program")
+
+
+class TlsTest(IrcTest):
+    def tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(CERTIFICATES / "localhost.pem")
+        return context
+
+    async def test_certificate_of_a_known_authority_is_accepted(self) -> None:
+        program = self.program("--tls", server="localhost", ca_file=CERTIFICATES / "authority.pem")
+        await program.start()
+        await self.in_room()
+        self.server.say("ann", "avocet", "count to 2")
+        await self.says("ann", "1, 2.")
+
+    async def test_other_certificates_are_refused_before_anything_is_sent(self) -> None:
+        # The server's side of a refused connection would be printed.
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        for settings, reason in [
+            ({"server": "localhost"}, "its certificate is not valid"),
+            ({"server": "127.0.0.1", "ca_file": CERTIFICATES / "authority.pem"}, "IP address mismatch"),
+        ]:
+            environment = {"AVOCET_IRC_SERVER_PASSWORD": "let me in"}
+            program = self.program("--tls", environment=environment, **settings)
+            await program.start()
+            await program.logs(reason)
+            await program.end(signal.SIGTERM)
+        self.assertEqual(self.server.lines, [])
+
+    async def test_missing_file_of_certificates_ends_the_program(self) -> None:
+        program = self.program("--tls", ca_file="/none.pem")
+        await program.start()
+        self.assertEqual(await program.status(), 78)
+        self.assertIn("cannot read `ca_file` /none.pem", "".join(program.log))
+
+    async def test_tls_to_a_plain_server_is_refused_with_a_hint(self) -> None:
+        plain = FakeServer()
+        await plain.start()
+        self.addAsyncCleanup(plain.stop)
+        plain.options.is_silent = True
+        program = self.program("--tls", port=plain.port, timeout_seconds=0.5)
+        await program.start()
+        await program.logs("cannot connect to 127.0.0.1")
+        self.assertFalse(any("NICK" in line for line in plain.lines), plain.lines)
 
 
 if __name__ == "__main__":
