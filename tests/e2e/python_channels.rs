@@ -11,7 +11,8 @@ use crate::client_libraries::assert_passes;
 const FOLDERS: [&str; 1] = ["irc"];
 
 fn start(folder: &str) -> Child {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("plugins").join(folder);
+    let place =
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("plugins").join(folder);
     let mut tests = Command::new("python3");
     tests.args(["-B", "-m", "unittest", "discover", "-s", "tests"]);
     tests.current_dir(place).env("AVOCET", program!());

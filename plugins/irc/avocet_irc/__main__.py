@@ -8,7 +8,7 @@ import sys
 from avocet_client import AvocetError, Client
 
 from .bridge import Bridge
-from .connection import Refused
+from .errors import Refused
 from .settings import Settings, SettingsError, from_command_line
 
 # The status of a program with wrong settings (sysexits.h); a service manager need not restart it.
@@ -19,8 +19,14 @@ log = logging.getLogger("avocet_irc")
 
 async def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT."""
-    # The only place that knows the way to the daemon. The first attempts are made by the bridge.
-    client = Client(settings.socket or None, client=settings.client or None, token=settings.token or None)
+    # The only place that knows the way to the daemon.
+    client = Client(
+        settings.socket or None,
+        client=settings.client or None,
+        token=settings.token or None,
+        # The bridge goes on without a limit, and logs each of its attempts.
+        retry_seconds=2,
+    )
     bridge = Bridge(client, settings)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -42,7 +48,9 @@ def main() -> int:
         print("The settings are usable.")
         return 0
     logging.basicConfig(
-        stream=sys.stderr, level=settings.log.upper(), format="%(asctime)s %(levelname)s %(message)s"
+        stream=sys.stderr,
+        level=settings.log.upper(),
+        format="%(asctime)s %(levelname)s %(message)s",
     )
     try:
         asyncio.run(serve(settings))

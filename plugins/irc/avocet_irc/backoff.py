@@ -1,4 +1,4 @@
-"""Pauses between attempts: they double and have jitter, so that programs do not return all at once."""
+"""Pauses between attempts: they double and have jitter, so that programs do not return at once."""
 
 import random
 

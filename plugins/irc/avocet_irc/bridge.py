@@ -6,12 +6,14 @@ import logging
 import secrets
 import time
 from collections import OrderedDict, deque
+from typing import Any
 
 from avocet_client import AvocetError, Channel, Client
 
 from . import history, wire
 from .backoff import Backoff
-from .connection import Connection, Lost
+from .connection import Connection
+from .errors import Lost
 from .inbound import Converter, Inbound, written
 from .names import decode, digest, encode
 from .outbound import Outbound
@@ -69,8 +71,9 @@ class Bridge:
         if self._channel is None:
             return
         self._position = self._channel.cursors.get("", "")
-        tasks = [
-            asyncio.create_task(work) for work in (self._serve_irc(), self._publish(), self._deliver(self._channel))
+        tasks: list[asyncio.Task[Any]] = [
+            asyncio.create_task(work)
+            for work in (self._serve_irc(), self._publish(), self._deliver(self._channel))
         ]
         stopping = asyncio.create_task(self._is_stopping.wait())
         try:
@@ -128,7 +131,7 @@ class Bridge:
                 if self._deliveries:
                     await asyncio.wait(self._deliveries)
 
-    async def _close(self, tasks: list[asyncio.Task[None]]) -> None:
+    async def _close(self, tasks: list[asyncio.Task[Any]]) -> None:
         if self._connection is not None:
             await self._connection.quit("the program was stopped")
         for task in [*tasks, *self._deliveries]:
@@ -155,7 +158,9 @@ class Bridge:
                 if time.monotonic() - began >= STABLE_SECONDS:
                     backoff.reset()
                 pause = backoff.next()
-                log.warning("%s: %s; connecting again in %.1f s", self.settings.server, error, pause)
+                log.warning(
+                    "%s: %s; connecting again in %.1f s", self.settings.server, error, pause
+                )
                 await asyncio.sleep(pause)
 
     async def _one_connection(self) -> None:
@@ -165,9 +170,14 @@ class Bridge:
         tasks = []
         try:
             await connection.connect()
-            self._converter = Converter(self.settings, connection, self._own.__contains__, self._next_key)
+            self._converter = Converter(
+                self.settings, connection, self._own.__contains__, self._next_key
+            )
             self._held = []
-            tasks = [asyncio.create_task(connection.run()), asyncio.create_task(self._begin(connection))]
+            tasks = [
+                asyncio.create_task(connection.run()),
+                asyncio.create_task(self._begin(connection)),
+            ]
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
             # The reading task knows the reason best.
             for task in tasks:
@@ -184,7 +194,7 @@ class Bridge:
             self._held = None
 
     async def _begin(self, connection: Connection) -> None:
-        """Do the work after the registration: join, read old messages, then look after the nickname."""
+        """Join and read old messages after the registration, then look after the nickname."""
         try:
             async with asyncio.timeout(self.settings.timeout_seconds * 2):
                 await asyncio.shield(connection.ready)
@@ -231,7 +241,7 @@ class Bridge:
         self._release([(message, True) for message in old])
 
     async def _set_first_position(self, connection: Connection) -> None:
-        """Store the present time in the daemon, so that a crash before the first message loses none.
+        """Store the present time in the daemon, so that a crash before the first commit loses none.
 
         An empty message is ignored by the daemon, and its position is stored.
         """
@@ -296,7 +306,9 @@ class Bridge:
         if connection.has_history:
             # The messages are read again after the next connection, from the position on.
             self._has_room.clear()
-            raise Lost(f"{MOST_WAITING} messages wait for the daemon; leaving until it has taken them")
+            raise Lost(
+                f"{MOST_WAITING} messages wait for the daemon; leaving until it has taken them"
+            )
         self._lost += 1
         if self._lost.bit_count() == 1:
             log.error("%d messages are lost: the daemon does not take messages", self._lost)
@@ -333,7 +345,12 @@ class Bridge:
                 if error.is_transient:
                     pause = backoff.next()
                     waiting = len(self._waiting)
-                    log.warning("cannot publish: %s; %d messages wait; again in %.1f s", error, waiting, pause)
+                    log.warning(
+                        "cannot publish: %s; %d messages wait; again in %.1f s",
+                        error,
+                        waiting,
+                        pause,
+                    )
                     await asyncio.sleep(pause)
                     continue
                 log.info("a message of %s is not taken: %s", inbound.params["sender"], error)
@@ -355,7 +372,11 @@ class Bridge:
 
     def _typing(self, chat: str) -> None:
         connection, now = self._connection, time.monotonic()
-        if connection is None or not self._is_connected.is_set() or "message-tags" not in connection.caps:
+        if (
+            connection is None
+            or not self._is_connected.is_set()
+            or "message-tags" not in connection.caps
+        ):
             return
         if now - self._typed.get(chat, -TYPING_SECONDS) < TYPING_SECONDS:
             return
@@ -387,5 +408,3 @@ class Bridge:
             self._own[msgid] = None
             if len(self._own) > MOST_OWN:
                 self._own.popitem(last=False)
-
-

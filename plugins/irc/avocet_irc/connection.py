@@ -1,10 +1,8 @@
 """One connection to an IRC server: registration, capabilities, PING, batches, and sending."""
 
 import asyncio
-import base64
 import contextlib
 import logging
-import random
 import ssl
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -12,6 +10,8 @@ from typing import TypeVar
 
 from . import wire
 from .bucket import Bucket
+from .errors import Lost, Refused
+from .registration import Registration
 from .settings import CHANNEL_PREFIXES, Settings
 from .wire import Message
 
@@ -19,40 +19,32 @@ T = TypeVar("T")
 
 log = logging.getLogger("avocet_irc")
 
-# The capabilities that the program uses, if the server offers them.
-WANTED = (
-    "message-tags",
-    "server-time",
-    "batch",
-    "echo-message",
-    "account-tag",
-    "chghost",
-    "draft/chathistory",
-    "sasl",
-)
 MAX_BATCHES = 32
 MAX_BATCH_MESSAGES = 5000
-# AUTHENTICATE carries at most this many characters ("SASL 3.1").
-AUTHENTICATE_CHARS = 400
 # The address of the agent until the server has shown it: user and host as long as usual.
 USUAL_ADDRESS_BYTES = 1 + 11 + 1 + 63
 
 _SASL_FAILURES = {"902", "904", "905", "906", "908"}
 _NICK_TAKEN = {"433", "436", "437"}
-_JOIN_FAILURES = {"403", "405", "407", "437", "471", "473", "474", "475", "476", "477", "489", "520"}
+_JOIN_FAILURES = {
+    "403",
+    "405",
+    "407",
+    "437",
+    "471",
+    "473",
+    "474",
+    "475",
+    "476",
+    "477",
+    "489",
+    "520",
+}
 # Answers to a message that was not passed on.
 _SEND_FAILURES = {
-    "263", "401", "402", "403", "404", "407", "408", "411", "412", "413", "414", "415", "417", "439",
-    "442", "477", "486", "489", "531", "573", "707", "716",
-}  # fmt: skip
-
-
-class Refused(Exception):
-    """The server refuses the program. Another attempt with the same settings is pointless."""
-
-
-class Lost(Exception):
-    """The connection ended, or cannot be opened now."""
+    *("263", "401", "402", "403", "404", "407", "408", "411", "412", "413", "414", "415"),
+    *("417", "439", "442", "477", "486", "489", "531", "573", "707", "716"),
+}
 
 
 @dataclass
@@ -109,20 +101,15 @@ class Connection:
         self._write_lock = asyncio.Lock()
         # Held for a request and its answer, so that answers without a name belong to one request.
         self.exclusive = asyncio.Lock()
+        self._registration = Registration(settings, self._now_write)
         self.nick = settings.nick
         self.source = ""
-        self.caps: set[str] = set()
         self.support: dict[str, str] = {"CASEMAPPING": "rfc1459", "CHANTYPES": CHANNEL_PREFIXES}
         self.server_time = ""
         self.joined: set[str] = set()
         self.has_joined = asyncio.Event()
         self.ready: asyncio.Future[None] = loop.create_future()
         self.ended: str | None = None
-        self._offered: dict[str, str] = {}
-        self._open_requests = 0
-        self._is_registered = False
-        self._is_logged_in = False
-        self._nick_attempts = 0
         self._error = ""
         self._batches: dict[str, Batch] = {}
         self._pongs: dict[str, asyncio.Future[None]] = {}
@@ -130,6 +117,8 @@ class Connection:
         self._sending: Sending | None = None
         self._whois: tuple[str, Whois] | None = None
         self._history: asyncio.Future[list[Message]] | None = None
+        # The chat of the open request for old messages; `None` for the list of chats.
+        self._history_target: str | None = None
         self._join_failures: dict[str, str] = {}
 
     # -- opening -------------------------------------------------------------------------------
@@ -140,7 +129,11 @@ class Connection:
         port = settings.port or (6697 if settings.tls else 6667)
         place = f"{settings.server}:{port}"
         try:
-            context = ssl.create_default_context(cafile=settings.ca_file or None) if settings.tls else None
+            context = (
+                ssl.create_default_context(cafile=settings.ca_file or None)
+                if settings.tls
+                else None
+            )
         except (OSError, ssl.SSLError) as error:
             raise Refused(f"cannot read `ca_file` {settings.ca_file}: {error}") from error
         try:
@@ -149,7 +142,9 @@ class Connection:
                     settings.server, port, ssl=context, limit=wire.MAX_READ_BYTES
                 )
         except TimeoutError as error:
-            raise Lost(f"cannot connect to {place}: no answer in {settings.timeout_seconds:g} s") from error
+            raise Lost(
+                f"cannot connect to {place}: no answer in {settings.timeout_seconds:g} s"
+            ) from error
         except ssl.SSLCertVerificationError as error:
             raise Lost(
                 f"cannot connect to {place}: its certificate is not valid: {error.verify_message}; "
@@ -160,11 +155,7 @@ class Connection:
             raise Lost(f"cannot connect to {place} with TLS: {error.reason}; {hint}") from error
         except (OSError, UnicodeError) as error:
             raise Lost(f"cannot connect to {place}: {error}") from error
-        self._now_write(b"CAP LS 302\r\n")
-        if settings.server_password:
-            self._now_write(wire.line("PASS", settings.server_password))
-        self._now_write(wire.line("NICK", self.nick))
-        self._now_write(wire.line("USER", settings.user, "0", "*", settings.real_name))
+        self._registration.begin()
 
     async def run(self) -> None:
         """Read until the connection ends, with `Lost` or `Refused`."""
@@ -191,7 +182,11 @@ class Connection:
         buffer, is_pinged, is_skipping = b"", False, False
         while True:
             settings = self._settings
-            wait = settings.ping_seconds if self._is_registered and not is_pinged else settings.timeout_seconds
+            wait = (
+                settings.ping_seconds
+                if self._is_registered and not is_pinged
+                else settings.timeout_seconds
+            )
             try:
                 async with asyncio.timeout(wait):
                     received = await self._reader.read(wire.MAX_READ_BYTES)
@@ -210,7 +205,10 @@ class Connection:
                     yield line
                 is_skipping = False
             if len(buffer) > wire.MAX_READ_BYTES:
-                log.warning("ignoring a line of the server that is longer than %d bytes", wire.MAX_READ_BYTES)
+                log.warning(
+                    "ignoring a line of the server that is longer than %d bytes",
+                    wire.MAX_READ_BYTES,
+                )
                 buffer, is_skipping = b"", True
 
     def _end(self, reason: str) -> None:
@@ -313,7 +311,9 @@ class Connection:
     async def history(self, *params: str) -> list[Message]:
         """Make a request for old messages. Returns none if the server refuses."""
         async with self.exclusive:
-            wait = self._history = asyncio.get_running_loop().create_future()
+            wait: asyncio.Future[list[Message]] = asyncio.get_running_loop().create_future()
+            self._history = wait
+            self._history_target = None if params[0] == "TARGETS" else self.fold(params[1])
             try:
                 await self.write(wire.line("CHATHISTORY", *params))
                 return await self._answer(wait, "CHATHISTORY")
@@ -340,8 +340,21 @@ class Connection:
 
     def room(self, command: str, target: str) -> int:
         """Return the bytes of a text, so that the line with the agent's address has 512 bytes."""
-        source = len(self.source.encode()) if self.source else len(self.nick.encode()) + USUAL_ADDRESS_BYTES
+        source = (
+            len(self.source.encode())
+            if self.source
+            else len(self.nick.encode()) + USUAL_ADDRESS_BYTES
+        )
         return wire.MAX_LINE_BYTES - len(f": {command} {target} :\r\n".encode()) - source
+
+    @property
+    def caps(self) -> set[str]:
+        """The capabilities that the server has granted."""
+        return self._registration.caps
+
+    @property
+    def _is_registered(self) -> bool:
+        return self._registration.is_registered
 
     @property
     def has_history(self) -> bool:
@@ -358,23 +371,34 @@ class Connection:
             raise
         except Exception:
             # A line that no server sends must not end the program.
-            log.exception("cannot handle %s of the server with %d parameters", message.command, len(message.params))
+            log.exception(
+                "cannot handle %s of the server with %d parameters",
+                message.command,
+                len(message.params),
+            )
 
     def _take(self, message: Message) -> None:
         if time := message.tags.get("time", ""):
-            self.server_time = max(self.server_time, time) if "batch" not in message.tags else self.server_time
-        if message.command != "BATCH" and (batch := self._batches.get(message.tags.get("batch", ""))):
+            self.server_time = (
+                max(self.server_time, time) if "batch" not in message.tags else self.server_time
+            )
+        if message.command != "BATCH" and (
+            batch := self._batches.get(message.tags.get("batch", ""))
+        ):
             if len(batch.messages) >= MAX_BATCH_MESSAGES:
                 raise Lost(f"the server sent a batch of more than {MAX_BATCH_MESSAGES} messages")
             batch.messages.append(message)
             return
-        handler = getattr(self, f"_on_{message.command.lower()}", None)
+        name = message.command.lower()
+        handler = getattr(self, f"_on_{name}", None) or getattr(
+            self._registration, f"on_{name}", None
+        )
         if handler is not None:
             handler(message)
         elif message.command in _SASL_FAILURES:
-            self._sasl_failed(message)
+            self._registration.sasl_failed(message)
         elif message.command in _NICK_TAKEN and not self._is_registered:
-            self._next_nick(message)
+            self._registration.next_nick(message)
         if message.command in _SEND_FAILURES or message.command == "FAIL":
             self._send_failed(message)
         if message.command in _JOIN_FAILURES:
@@ -391,101 +415,11 @@ class Connection:
     def _on_error(self, message: Message) -> None:
         self._error = f"the server has closed the connection: {message.param(0)}"
 
-    def _on_cap(self, message: Message) -> None:
-        verb, is_more = message.param(1).upper(), message.param(2) == "*" and len(message.params) > 3
-        names = message.last.split()
-        if verb in ("LS", "NEW"):
-            self._offered |= {name: value for name, _, value in (each.partition("=") for each in names)}
-            if not is_more:
-                self._request_caps(is_new=verb == "NEW")
-        elif verb == "ACK":
-            for name in names:
-                (self.caps.discard if name.startswith("-") else self.caps.add)(name.lstrip("-~="))
-            self._cap_answered()
-        elif verb == "NAK":
-            self._open_requests += len(names) if len(names) > 1 else 0
-            for name in names if len(names) > 1 else []:
-                self._now_write(wire.line("CAP", "REQ", name))
-            self._cap_answered()
-        elif verb == "DEL":
-            self.caps -= set(names)
-
-    def _request_caps(self, *, is_new: bool) -> None:
-        wanted = [name for name in WANTED if name in self._offered and name not in self.caps]
-        if not self._settings.sasl_user or is_new:
-            wanted = [name for name in wanted if name != "sasl"]
-        if wanted:
-            self._open_requests += 1
-            self._now_write(f"CAP REQ :{' '.join(wanted)}\r\n".encode())
-        elif not is_new and not self._is_registered:
-            self._negotiated()
-
-    def _cap_answered(self) -> None:
-        self._open_requests -= 1
-        if self._open_requests == 0 and not self._is_registered:
-            self._negotiated()
-
-    def _negotiated(self) -> None:
-        if not self._settings.sasl_user:
-            self._now_write(b"CAP END\r\n")
-        elif "sasl" not in self.caps:
-            raise Lost("the server offers no login with SASL now; its services may be away")
-        else:
-            mechanisms = self._offered.get("sasl", "")
-            if mechanisms and "PLAIN" not in mechanisms.upper().split(","):
-                raise Refused(f"the server offers SASL with {mechanisms}, and this program knows PLAIN only")
-            self._now_write(b"AUTHENTICATE PLAIN\r\n")
-
-    def _on_authenticate(self, message: Message) -> None:
-        if message.param(0) != "+" or self._is_registered:
-            return
-        settings = self._settings
-        secret = f"{settings.sasl_user}\0{settings.sasl_user}\0{settings.sasl_password}".encode()
-        text = base64.b64encode(secret).decode()
-        parts = [text[at : at + AUTHENTICATE_CHARS] for at in range(0, len(text), AUTHENTICATE_CHARS)]
-        if len(parts[-1]) == AUTHENTICATE_CHARS:
-            parts.append("+")
-        for part in parts:
-            self._now_write(wire.line("AUTHENTICATE", part))
-
-    def _on_903(self, _: Message) -> None:
-        self._is_logged_in = True
-        self._now_write(b"CAP END\r\n")
-
-    def _sasl_failed(self, message: Message) -> None:
-        if not self._is_registered:
-            raise Refused(
-                f"the server refuses the login of {self._settings.sasl_user}: {message.last}; "
-                "check `sasl_user` and the password"
-            )
-
-    def _on_464(self, message: Message) -> None:
-        if not self._is_registered:
-            raise Refused(f"the server refuses the password: {message.last}; check `server_password_file`")
-
-    def _on_465(self, message: Message) -> None:
-        self._error = f"the server bans this program: {message.last}"
-
-    def _on_432(self, message: Message) -> None:
-        if not self._is_registered:
-            raise Refused(f"the server refuses the nickname {self.nick}: {message.last}; change `nick`")
-
-    def _next_nick(self, message: Message) -> None:
-        self._nick_attempts += 1
-        if self._nick_attempts > 8:
-            raise Lost(f"all nicknames like {self._settings.nick} are in use: {message.last}")
-        # NICKLEN is not known yet; 9 is the least (RFC 1459, 1.2).
-        tail = "_" if self._nick_attempts == 1 else str(random.randrange(100, 1000))
-        base = self._settings.nick if self._nick_attempts < 4 else self._settings.nick[: 9 - len(tail)]
-        self.nick = base + tail
-        log.warning("the nickname %s is in use; trying %s", message.param(1), self.nick)
-        self._now_write(wire.line("NICK", self.nick))
-
     def _on_001(self, message: Message) -> None:
-        if self._settings.sasl_user and not self._is_logged_in:
+        if self._settings.sasl_user and not self._registration.is_logged_in:
             raise Lost("the server offers no login with SASL now; its services may be away")
         self.nick = message.param(0) or self.nick
-        self._is_registered = True
+        self._registration.is_registered = True
 
     def _on_005(self, message: Message) -> None:
         for token in message.params[1:-1]:
@@ -537,13 +471,20 @@ class Connection:
 
     def _on_kick(self, message: Message) -> None:
         if self.is_me(message.param(1)):
-            log.warning("%s has kicked the agent from %s: %s", message.nick, message.param(0), message.param(2))
+            log.warning(
+                "%s has kicked the agent from %s: %s",
+                message.nick,
+                message.param(0),
+                message.param(2),
+            )
             self.joined.discard(self.fold(message.param(0)))
 
     def _on_nick(self, message: Message) -> None:
         if self.is_me(message.nick) and message.param(0):
             self.nick = message.param(0)
-            self.source = self.nick + self.source[self.source.find("!") :] if "!" in self.source else ""
+            self.source = (
+                self.nick + self.source[self.source.find("!") :] if "!" in self.source else ""
+            )
             log.info("the nickname is now %s", self.nick)
         else:
             self._forget(message.nick)
@@ -564,7 +505,11 @@ class Connection:
         if self.is_me(message.nick):
             self._learn_source(message)
             sending, msgid = self._sending, message.tags.get("msgid", "")
-            if sending is not None and msgid and self.fold(message.param(0)) == self.fold(sending.target):
+            if (
+                sending is not None
+                and msgid
+                and self.fold(message.param(0)) == self.fold(sending.target)
+            ):
                 sending.msgids.append(msgid)
         self._emit(message, False)
 
@@ -572,7 +517,9 @@ class Connection:
 
     def _send_failed(self, message: Message) -> None:
         if message.command == "FAIL" and message.param(0) == "CHATHISTORY":
-            log.warning("the server refuses a request for old messages: %s", " ".join(message.params[1:]))
+            log.warning(
+                "the server refuses a request for old messages: %s", " ".join(message.params[1:])
+            )
             if self._history is not None and not self._history.done():
                 self._history.set_result([])
             return
@@ -612,13 +559,13 @@ class Connection:
                 raise Lost(f"the server has opened more than {MAX_BATCHES} batches")
             batch = Batch(message.param(1), message.params[2:], message.tags.get("batch", ""))
             self._batches[name[1:]] = batch
-        elif (batch := self._batches.pop(name[1:], None)) is not None:
-            self._batch_ended(batch)
+        elif name[1:] in self._batches:
+            self._batch_ended(self._batches.pop(name[1:]))
 
     def _batch_ended(self, batch: Batch) -> None:
         if (parent := self._batches.get(batch.parent)) is not None:
             parent.messages += batch.messages
-        elif self._history is not None and "chathistory" in batch.kind:
+        elif self._history is not None and self._is_answer(batch):
             if not self._history.done():
                 self._history.set_result(batch.messages)
         else:
@@ -626,5 +573,16 @@ class Connection:
                 if message.command in ("PRIVMSG", "NOTICE"):
                     self._emit(message, True)
                 elif message.command != "BATCH":
-                    untagged = {name: value for name, value in message.tags.items() if name != "batch"}
+                    untagged = {
+                        name: value for name, value in message.tags.items() if name != "batch"
+                    }
                     self._take(Message(message.command, message.params, message.source, untagged))
+
+    def _is_answer(self, batch: Batch) -> bool:
+        """Return `True` for the answer to the open request. Other batches come unasked."""
+        kind = batch.kind.removeprefix("draft/")
+        if self._history_target is None:
+            return kind == "chathistory-targets"
+        return (
+            kind == "chathistory" and self.fold("".join(batch.params[:1])) == self._history_target
+        )

@@ -43,7 +43,9 @@ def upload(host: str, file: Mapping[str, Any], content: bytes, settings: Setting
         connection: http.client.HTTPConnection
         if is_secure:
             context = ssl.create_default_context(cafile=settings.ca_file or None)
-            connection = http.client.HTTPSConnection(url.hostname, url.port, timeout=timeout, context=context)
+            connection = http.client.HTTPSConnection(
+                url.hostname, url.port, timeout=timeout, context=context
+            )
         else:
             connection = http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
         try:
@@ -59,11 +61,16 @@ def upload(host: str, file: Mapping[str, Any], content: bytes, settings: Setting
         reason = f"the place for files answers with status {status}"
         raise UploadFailed(reason, status >= 500 or status == 429)
     address = urljoin(host, location)
-    if len(address) > MAX_URL_CHARS or not address.isascii() or not address.isprintable() or " " in address:
+    if (
+        len(address) > MAX_URL_CHARS
+        or not address.isascii()
+        or not address.isprintable()
+        or " " in address
+    ):
         raise UploadFailed("the place for files returns an address that cannot be shown", False)
     return address
 
 
 def _is_same_site(host: str, server: str) -> bool:
-    """Return `True` if the place for files belongs to the server, which may then see the password."""
+    """Return `True` if the place for files belongs to the server and may see the password."""
     return host == server or host.endswith(f".{server}")

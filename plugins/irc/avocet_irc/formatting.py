@@ -1,4 +1,4 @@
-"""Control codes of IRC clients (mIRC): removed from incoming texts, written for the agent's styles."""
+"""Control codes of IRC clients (mIRC): removed from incoming texts, written for styles."""
 
 import re
 import unicodedata
@@ -23,7 +23,7 @@ def strip(text: str) -> str:
 
 
 def lines(text: str, styles: Iterable[Any], room: int, *, is_plain: bool = False) -> list[str]:
-    """Cut a text into lines of at most `room` bytes with their control codes. Empty lines are left out.
+    """Cut a text into lines of at most `room` bytes with their codes. Empty lines are left out.
 
     `styles` are those of the socket, with offsets in bytes. With `is_plain`, no codes are written.
     """
@@ -62,7 +62,7 @@ def _styled(text: str, styles: Iterable[Any]) -> list[Styled]:
 
 
 def _rows(styled: list[Styled]) -> list[list[Styled]]:
-    """Split at ends of lines. Other control characters are removed, so that no text adds commands."""
+    """Split at ends of lines. Other control characters are removed: no text adds commands."""
     rows: list[list[Styled]] = [[]]
     for char, names in styled:
         if char in "\n\x85\u2028\u2029":
@@ -122,7 +122,9 @@ def _before_marks(row: list[Styled], count: int) -> int:
     """Move a cut to the front of a character with combining marks, if it is near."""
     for place in range(count, max(count - 20, 1), -1):
         char = row[place][0]
-        joins = unicodedata.combining(char) or char in "\u200d\ufe0f" or row[place - 1][0] == "\u200d"
+        joins = (
+            unicodedata.combining(char) or char in "\u200d\ufe0f" or row[place - 1][0] == "\u200d"
+        )
         if not joins:
             return place
     return count

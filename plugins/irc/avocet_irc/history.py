@@ -30,7 +30,9 @@ async def read(connection: Connection, since: str, channels: list[str], most: in
     for name in names.values():
         messages += await _of(connection, name, start, page, most - len(messages))
         if len(messages) >= most:
-            log.error("more than %d messages arrived meanwhile; the newer ones are lost (`history`)", most)
+            log.error(
+                "more than %d messages arrived meanwhile; the newer ones are lost (`history`)", most
+            )
             break
     return sorted(messages, key=lambda message: message.tags.get("time", ""))
 
@@ -41,7 +43,11 @@ async def _targets(connection: Connection, start: str, page: int) -> list[str]:
     while True:
         params = (f"timestamp={start}", f"timestamp={_FUTURE}", str(page))
         rows = await connection.history("TARGETS", *params)
-        rows = [row for row in rows if row.command == "CHATHISTORY" and row.param(0).upper() == "TARGETS"]
+        rows = [
+            row
+            for row in rows
+            if row.command == "CHATHISTORY" and row.param(0).upper() == "TARGETS"
+        ]
         new = [row.param(1) for row in rows if row.param(1) not in names]
         names += [name for name in new if name and " " not in name]
         last = max((row.param(2) for row in rows), default="")
@@ -64,10 +70,14 @@ async def _of(connection: Connection, name: str, start: str, page: int, most: in
                 new.append(row)
         # In a private chat, the other rows are those of the agent, maybe under another nickname.
         is_group = connection.is_channel(name)
-        of_people = [row for row in new if is_group or connection.fold(row.nick) == connection.fold(name)]
+        of_people = [
+            row for row in new if is_group or connection.fold(row.nick) == connection.fold(name)
+        ]
         messages += [row for row in of_people if row.command == "PRIVMSG"]
         if len(rows) < page or not new:
             break
         last = rows[-1].tags
-        after = f"msgid={last['msgid']}" if last.get("msgid") else f"timestamp={last.get('time', '')}"
+        after = (
+            f"msgid={last['msgid']}" if last.get("msgid") else f"timestamp={last.get('time', '')}"
+        )
     return messages[:most]

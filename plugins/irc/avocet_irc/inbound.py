@@ -45,7 +45,11 @@ class Converter:
     """Converts the messages of one connection."""
 
     def __init__(
-        self, settings: Settings, connection: Connection, is_mine: Callable[[str], bool], next_key: Callable[[], str]
+        self,
+        settings: Settings,
+        connection: Connection,
+        is_mine: Callable[[str], bool],
+        next_key: Callable[[], str],
     ) -> None:
         """`is_mine` recognises ids of the agent's own messages, `next_key` makes keys."""
         self._settings = settings
@@ -86,7 +90,9 @@ class Converter:
             "text": found,
             "written_at": written_at,
         }
-        return Inbound(params, time if written_at is not None else "", connection.fold(message.nick))
+        return Inbound(
+            params, time if written_at is not None else "", connection.fold(message.nick)
+        )
 
     def _is_own(self, message: Message) -> bool:
         """Return `True` for a message that the agent has sent under another nickname."""
@@ -108,7 +114,10 @@ class Converter:
             length = len(nick)
             for start in (0, 1) if text.startswith("@") else (0,):
                 name, rest = text[start : start + length], text[start + length :]
-                if self._connection.fold(name) == self._connection.fold(nick) and rest[:1] in (":", ","):
+                if self._connection.fold(name) == self._connection.fold(nick) and rest[:1] in (
+                    ":",
+                    ",",
+                ):
                     return rest[1:].strip()
         reply = message.tags.get("+draft/reply", "") or message.tags.get("+reply", "")
         is_reply = bool(reply) and self._is_mine(reply)

@@ -29,7 +29,7 @@ def is_usable(name: str) -> bool:
 
 
 def key_of_msgid(msgid: str) -> str:
-    """Return the key of a message with an id. Other characters than those of usual ids are hashed."""
+    """Return the key of a message with an id. Ids with unusual characters are hashed."""
     return f"m{msgid}" if _KEY.fullmatch(msgid) else "h" + digest(msgid)
 
 

@@ -10,7 +10,8 @@ from typing import Protocol
 from avocet_client import AvocetError, Delivery
 
 from . import wire
-from .connection import Connection, Lost, Sending
+from .connection import Connection, Sending
+from .errors import Lost
 from .filehost import UploadFailed, upload
 from .formatting import lines
 from .names import decode, msgid_of_key
@@ -77,7 +78,9 @@ class Outbound:
             # The daemon was restarted before it took the answer. The text is not sent again.
             sent = await asyncio.shield(known)
             if sent.outcome is Outcome.SENT:
-                log.info("%s: delivery %s was sent before; answering again", delivery.chat, delivery.id)
+                log.info(
+                    "%s: delivery %s was sent before; answering again", delivery.chat, delivery.id
+                )
                 await answer(delivery, sent)
                 return
         future = self._sent[delivery.nonce] = asyncio.get_running_loop().create_future()
@@ -91,7 +94,9 @@ class Outbound:
         finally:
             future.set_result(sent)
         if sent.outcome is not Outcome.SENT:
-            log.warning("%s: delivery %s: %s: %s", delivery.chat, delivery.id, sent.outcome.value, sent.text)
+            log.warning(
+                "%s: delivery %s: %s: %s", delivery.chat, delivery.id, sent.outcome.value, sent.text
+            )
         await answer(delivery, sent)
 
     async def _send(self, delivery: Delivery) -> Sent:
@@ -109,10 +114,10 @@ class Outbound:
             return Sent(Outcome.REFUSED, f"{target!r} is not a name on IRC")
         if is_group and (problem := await self._not_joined(connection, chat)):
             return problem
-        if problem := await self._with_files(delivery, connection):
-            if isinstance(problem, Sent):
-                return problem
-        text = self._text(delivery, problem or [])
+        notes = await self._with_files(delivery, connection)
+        if isinstance(notes, Sent):
+            return notes
+        text = self._text(delivery, notes)
         written = self._lines(delivery, connection, target, text)
         if not written:
             return Sent(Outcome.REFUSED, "the message has no text that IRC can show")
@@ -121,7 +126,9 @@ class Outbound:
                 if not is_group and (problem := await self._other_person(connection, chat)):
                     return problem
             except Lost as error:
-                return Sent(Outcome.AGAIN, f"the connection was lost before the message was sent: {error}")
+                return Sent(
+                    Outcome.AGAIN, f"the connection was lost before the message was sent: {error}"
+                )
             return await self._post(connection, target, written)
 
     async def _not_joined(self, connection: Connection, channel: str) -> Sent | None:
@@ -129,7 +136,9 @@ class Outbound:
             return Sent(Outcome.REFUSED, f"the agent is not in {channel}; add it to `channels`")
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                while connection.fold(channel) not in connection.joined and connection.ended is None:
+                while (
+                    connection.fold(channel) not in connection.joined and connection.ended is None
+                ):
                     await connection.has_joined.wait()
         except TimeoutError:
             pass
@@ -137,21 +146,29 @@ class Outbound:
             return Sent(Outcome.AGAIN, f"the agent is not in {channel} now")
         return None
 
-    async def _with_files(self, delivery: Delivery, connection: Connection) -> "list[str] | Sent":
+    async def _with_files(self, delivery: Delivery, connection: Connection) -> list[str] | Sent:
         """Upload files if the server takes them. Returns a line for each file."""
         notes = []
-        host = connection.support.get("soju.im/FILEHOST", "") or connection.support.get("draft/FILEHOST", "")
+        host = connection.support.get("soju.im/FILEHOST", "") or connection.support.get(
+            "draft/FILEHOST", ""
+        )
         most = self._network.settings.max_file_megabytes * 1_000_000
         for number, file in enumerate(delivery.attachments):
             name, size = file["name"], file["bytes"]
             if not host:
-                notes.append(f"[the file {name} ({size} bytes) was not sent: this IRC server takes no files]")
+                notes.append(
+                    f"[the file {name} ({size} bytes) was not sent: this IRC server takes no files]"
+                )
             elif size > most:
-                notes.append(f"[the file {name} ({size} bytes) was not sent: at most {most} bytes are sent]")
+                notes.append(
+                    f"[the file {name} ({size} bytes) was not sent: at most {most} bytes are sent]"
+                )
             else:
                 content = await delivery.read_file(number)
                 try:
-                    url = await asyncio.to_thread(upload, host, file, content, self._network.settings)
+                    url = await asyncio.to_thread(
+                        upload, host, file, content, self._network.settings
+                    )
                 except UploadFailed as error:
                     log.warning("%s: cannot upload %s: %s", delivery.chat, name, error)
                     if error.is_passing:
@@ -167,11 +184,14 @@ class Outbound:
     def _text(self, delivery: Delivery, notes: list[str]) -> str:
         parts = [delivery.text.rstrip()]
         parts += [
-            f"{number}. {choice['label']}: {choice['says']}" for number, choice in enumerate(delivery.choices, 1)
+            f"{number}. {choice['label']}: {choice['says']}"
+            for number, choice in enumerate(delivery.choices, 1)
         ]
         return "\n".join(part for part in [*parts, *notes] if part)
 
-    def _lines(self, delivery: Delivery, connection: Connection, target: str, text: str) -> list[bytes]:
+    def _lines(
+        self, delivery: Delivery, connection: Connection, target: str, text: str
+    ) -> list[bytes]:
         settings = self._network.settings
         command = settings.send_as.upper()
         room = max(connection.room(command, target), 40)
@@ -180,9 +200,9 @@ class Outbound:
         if delivery.repeat and cut:
             cut.insert(0, REPEAT_MARK)
         tags = {}
-        if delivery.reply_to and "message-tags" in connection.caps:
-            if msgid := msgid_of_key(delivery.reply_to):
-                tags["+draft/reply"] = msgid
+        msgid = msgid_of_key(delivery.reply_to or "")
+        if msgid and "message-tags" in connection.caps:
+            tags["+draft/reply"] = msgid
         return [wire.line(command, target, line, tags=tags) for line in cut]
 
     async def _other_person(self, connection: Connection, chat: str) -> Sent | None:
@@ -214,8 +234,12 @@ class Outbound:
             await connection.post(sending, written, start)
         except Lost as error:
             if is_started:
-                return Sent(Outcome.UNKNOWN, f"the connection was lost while the message was sent: {error}")
-            return Sent(Outcome.AGAIN, f"the connection was lost before the message was sent: {error}")
+                return Sent(
+                    Outcome.UNKNOWN, f"the connection was lost while the message was sent: {error}"
+                )
+            return Sent(
+                Outcome.AGAIN, f"the connection was lost before the message was sent: {error}"
+            )
         if not sending.faults:
             for msgid in sending.msgids:
                 self._network.remember(msgid)
@@ -225,7 +249,9 @@ class Outbound:
         if len(sending.faults) < len(written):
             return Sent(Outcome.UNKNOWN, f"{reason}; other lines may have arrived")
         is_away = fault.command in ("403", "404") and connection.is_channel(target)
-        is_passing = fault.command in _PASSING or (is_away and connection.fold(target) not in connection.joined)
+        is_passing = fault.command in _PASSING or (
+            is_away and connection.fold(target) not in connection.joined
+        )
         return Sent(Outcome.AGAIN if is_passing else Outcome.REFUSED, reason)
 
 
@@ -243,6 +269,8 @@ async def answer(delivery: Delivery, sent: Sent) -> None:
 
 
 def platform_id(msgid: str) -> str | None:
-    """Return the id of a message for the daemon; `None` if it has other characters than ids have."""
+    """Return the id of a message for the daemon; `None` if it has unusual characters."""
     is_usable = 0 < len(msgid) <= 200 and msgid.isascii() and msgid.isprintable()
-    return msgid if is_usable and not any(part in msgid for part in ("/", "\\", "..", ":")) else None
+    return (
+        msgid if is_usable and not any(part in msgid for part in ("/", "\\", "..", ":")) else None
+    )

@@ -51,4 +51,6 @@ def is_same(chat: str, found: Whois, identity: str, fold: Fold) -> bool:
     if rest == "*":
         return not found.account
     account = rest or nick
-    return fold(found.account) == account or (found.has_own_nick and not found.account and nick == account)
+    return fold(found.account) == account or (
+        found.has_own_nick and not found.account and nick == account
+    )

@@ -13,6 +13,8 @@ from typing import Any, get_args, get_type_hints
 
 # Names of channels begin with one of these on almost all networks (RFC 2811, 2.1).
 CHANNEL_PREFIXES = "#&+!"
+# The greatest number in any setting. Seconds beyond it make no sense.
+MOST = 1_000_000
 _NICK = re.compile(r"[^\s\x00-\x20\x7f:@!*?,.#&+0-9-][^\s\x00-\x20\x7f:@!*?,.]*")
 
 
@@ -175,6 +177,8 @@ def _check(settings: Settings) -> None:
         least, value = each.metadata["least"], getattr(settings, each.name)
         if least is not None and not value >= least:
             raise SettingsError(f"`{each.name}` is {value}; the least value is {least}")
+        if least is not None and value > MOST:
+            raise SettingsError(f"`{each.name}` is {value}; the greatest value is {MOST}")
     if settings.port > 65535:
         raise SettingsError(f"`port` is {settings.port}; the greatest value is 65535")
     if settings.max_text > 100_000:
@@ -190,7 +194,9 @@ def _check_names(settings: Settings) -> None:
             "spaces and none of : @ ! * ? , ."
         )
     if not re.fullmatch(r"[A-Za-z0-9_.~-]{1,20}", settings.user):
-        raise SettingsError(f"`user` {settings.user!r} has other characters than letters, digits and _ . ~ -")
+        raise SettingsError(
+            f"`user` {settings.user!r} has other characters than letters, digits and _ . ~ -"
+        )
     for name in ("real_name", "server", "sasl_user", "sasl_password", "server_password"):
         if any(char in getattr(settings, name) for char in "\r\n\0"):
             raise SettingsError(f"`{name}` contains the end of a line or NUL")
@@ -205,11 +211,19 @@ def _check_names(settings: Settings) -> None:
 def _check_secrets(settings: Settings) -> None:
     if bool(settings.sasl_user) != bool(settings.sasl_password):
         missing = "sasl_password" if settings.sasl_user else "sasl_user"
-        how = f"name a file in `{missing}_file`, or set {SECRETS[missing]}" if settings.sasl_user else "set it"
-        raise SettingsError(f"`{missing}` is missing; a login with SASL needs a user and a password: {how}")
+        how = (
+            f"name a file in `{missing}_file`, or set {SECRETS[missing]}"
+            if settings.sasl_user
+            else "set it"
+        )
+        raise SettingsError(
+            f"`{missing}` is missing; a login with SASL needs a user and a password: {how}"
+        )
     has_secret = bool(settings.sasl_password or settings.server_password)
     if has_secret and not settings.tls and not is_local(settings.server):
-        raise SettingsError("`tls` is false, so the password would be sent in plain text; use TLS, or no password")
+        raise SettingsError(
+            "`tls` is false, so the password would be sent in plain text; use TLS, or no password"
+        )
     if len(settings.server_password.encode()) > 400:
         raise SettingsError("`server_password` is longer than 400 bytes")
 

@@ -123,7 +123,9 @@ def line(command: str, *params: str, tags: dict[str, str] | None = None) -> byte
         raise BadLine(f"{command}: a parameter contains the end of a line or NUL")
     body = text.encode("utf-8", "replace") + b"\r\n"
     if len(body) > MAX_LINE_BYTES:
-        raise BadLine(f"{command}: the line has {len(body)} bytes; at most {MAX_LINE_BYTES} are allowed")
+        raise BadLine(
+            f"{command}: the line has {len(body)} bytes; at most {MAX_LINE_BYTES} are allowed"
+        )
     if not tags:
         return body
     written = ";".join(f"{name}={escape(value)}" if value else name for name, value in tags.items())
@@ -131,7 +133,7 @@ def line(command: str, *params: str, tags: dict[str, str] | None = None) -> byte
 
 
 def fold(name: str, casemapping: str) -> str:
-    """Return the form of a name that is equal for equal names. Unknown mappings count as rfc1459."""
+    """Return the form of a name that is equal for equal names. The default is rfc1459."""
     if casemapping in ("precis", "rfc7613", "rfc8265"):
         return name.casefold()
     return name.translate(_CASEMAPPINGS.get(casemapping, _RFC1459))

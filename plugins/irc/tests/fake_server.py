@@ -1,4 +1,4 @@
-"""A strict IRC server for tests: it refuses what real servers refuse, and notes each fault of a client."""
+"""A strict IRC server for tests. It refuses what real servers refuse, and notes each fault."""
 
 import asyncio
 import base64
@@ -55,7 +55,7 @@ class Options:
     accounts: dict[str, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     host: str = "agent.example"
-    support: str = "CASEMAPPING=rfc1459 CHANTYPES=# NICKLEN=20 BOT=B CHATHISTORY=50 MSGREFTYPES=msgid,timestamp"
+    support: str = "CASEMAPPING=rfc1459 CHANTYPES=# NICKLEN=20 BOT=B CHATHISTORY=50"
     page: int = 50
     is_silent: bool = False
     has_msgids: bool = True
@@ -129,7 +129,8 @@ class FakeServer:
                     await self._changed.wait()
         except TimeoutError:
             raise AssertionError(
-                f"not in {PATIENCE_SECONDS} s: {what}; received: {self.received}; lines: {self.lines[-30:]}"
+                f"not in {PATIENCE_SECONDS} s: {what}; received: {self.received}; "
+                f"lines: {self.lines[-30:]}"
             ) from None
 
     def stamp(self) -> tuple[str, str]:
@@ -140,14 +141,18 @@ class FakeServer:
             moment = datetime.fromisoformat(self.log[-1].time) + timedelta(milliseconds=1)
         return written(moment), f"id{number}~x" if self.options.has_msgids else ""
 
-    def say(self, nick: str, target: str, text: str, command: str = "PRIVMSG", tags: str = "") -> Said:
+    def say(
+        self, nick: str, target: str, text: str, command: str = "PRIVMSG", tags: str = ""
+    ) -> Said:
         """A person writes to a channel or to a client."""
         person = self.people.setdefault(nick, Person())
         source = f"{nick}!{person.user}@{person.host}"
         said = Said(source, command, target, text, *self.stamp(), person.account, tags)
         self.log.append(said)
         for client in self.clients:
-            if client.is_registered and (fold(target) == fold(client.nick) or fold(target) in client.joined):
+            if client.is_registered and (
+                fold(target) == fold(client.nick) or fold(target) in client.joined
+            ):
                 client.send_said(said)
         return said
 
@@ -163,7 +168,9 @@ class FakeServer:
 class Session:
     """A client's connection."""
 
-    def __init__(self, server: FakeServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, server: FakeServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self.server = server
         self.reader, self.writer = reader, writer
         self.nick = ""
@@ -233,7 +240,9 @@ class Session:
             return False
         burst, seconds = self.server.options.flood
         now = asyncio.get_running_loop().time()
-        self._lines_left = min(self._lines_left + (now - self._last) / seconds, burst) if self._last else burst
+        self._lines_left = (
+            min(self._lines_left + (now - self._last) / seconds, burst) if self._last else burst
+        )
         self._last = now
         self._lines_left -= 1
         # Half a line of slack, since the two programs read their clocks at different times.
@@ -285,7 +294,10 @@ class Session:
         verb = params[0].upper()
         if verb == "LS":
             self._is_negotiating = not self.is_registered
-            written_caps = [f"{name}={value}" if value else name for name, value in self.server.options.caps.items()]
+            written_caps = [
+                f"{name}={value}" if value else name
+                for name, value in self.server.options.caps.items()
+            ]
             half = len(written_caps) // 2
             self.send(f":irc.test CAP * LS * :{' '.join(written_caps[:half])}")
             self.send(f":irc.test CAP * LS :{' '.join(written_caps[half:])}")

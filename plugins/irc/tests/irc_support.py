@@ -120,7 +120,9 @@ class IrcTest(unittest.IsolatedAsyncioTestCase):
         """Return the certificate of the server; `None` for plain connections."""
         return None
 
-    def program(self, *more: str, environment: dict[str, str] | None = None, **settings: Any) -> Program:
+    def program(
+        self, *more: str, environment: dict[str, str] | None = None, **settings: Any
+    ) -> Program:
         """Make the program with fast settings."""
         values: dict[str, Any] = {
             "server": "127.0.0.1",
@@ -148,12 +150,15 @@ class IrcTest(unittest.IsolatedAsyncioTestCase):
     async def in_room(self) -> None:
         """Wait until the program is in its channel."""
         await self.server.until(
-            lambda: any("#room" in client.joined for client in self.server.clients), "the program joins"
+            lambda: any("#room" in client.joined for client in self.server.clients),
+            "the program joins",
         )
 
     async def says(self, target: str, *texts: str) -> None:
         """Wait until these are the texts of the agent in a chat."""
-        await self.server.until(lambda: self.server.texts(target) == list(texts), f"{target}: {texts}")
+        await self.server.until(
+            lambda: self.server.texts(target) == list(texts), f"{target}: {texts}"
+        )
 
     async def asyncTearDown(self) -> None:
         self.assertEqual(self.server.faults, [])

@@ -1,10 +1,11 @@
 """The program between the strict server and the real daemon."""
 
+import asyncio
 import signal
 import unittest
 
 from fake_server import Options, Person
-from irc_support import IrcTest
+from irc_support import CONFIG, IrcTest
 
 
 class ConversationTest(IrcTest):
@@ -22,7 +23,9 @@ class ConversationTest(IrcTest):
         said = self.server.say("bob", "#Room", "AVOCET, count to 2")
         await self.says("#room", "1, 2.")
         self.assertIn(said.msgid, self.server.received[0].tags)
-        self.server.say("bob", "#room", "count to 1", tags=f"+draft/reply={self.server.received[0].msgid}")
+        self.server.say(
+            "bob", "#room", "count to 1", tags=f"+draft/reply={self.server.received[0].msgid}"
+        )
         await self.says("#room", "1, 2.", "1.")
 
     async def test_notices_bots_and_requests_of_clients_get_no_reply(self) -> None:
@@ -85,7 +88,9 @@ class ConversationTest(IrcTest):
 
     async def test_names_with_odd_characters_are_chats_and_come_back(self) -> None:
         await self.started("--channels=#a:b..c")
-        await self.server.until(lambda: "#a:b..c" in self.server.clients[0].joined, "the second channel")
+        await self.server.until(
+            lambda: "#a:b..c" in self.server.clients[0].joined, "the second channel"
+        )
         self.server.say("bob", "#A:B..c", "avocet: count to 2")
         await self.says("#a:b..c", "1, 2.")
         self.server.people["[x]\\y"] = Person(account="cat")
@@ -131,21 +136,92 @@ class PlainServerTest(IrcTest):
     """A server without capabilities."""
 
     def options(self) -> Options:
-        return Options(caps={"account-tag": ""}, support="CASEMAPPING=ascii CHANTYPES=#", has_msgids=False)
+        return Options(
+            caps={"account-tag": ""}, support="CASEMAPPING=ascii CHANTYPES=#", has_msgids=False
+        )
 
     async def test_program_works_and_says_that_messages_may_be_lost(self) -> None:
         program = await self.started()
-        await program.logs("messages that people write while this program is not connected are lost")
+        await program.logs(
+            "messages that people write while this program is not connected are lost"
+        )
         for number in (1, 1):
             self.server.say("ann", "avocet", f"count to {number}")
         await self.says("ann", "1.", "1.")
         self.assertEqual(self.server.typing, [])
+
+    async def test_message_during_an_absence_of_the_daemon_waits_in_the_program(self) -> None:
+        program = await self.started()
+        await program.logs("are lost")
+        await asyncio.to_thread(self.home.kill)
+        self.server.say("ann", "avocet", "count to 1")
+        self.server.say("ann", "avocet", "count to 2")
+        await program.logs("2 messages wait")
+        await asyncio.to_thread(self.home.start)
+        await self.says("ann", "1.", "1, 2.")
 
     async def test_identity_nick_names_people_by_their_nickname(self) -> None:
         await self.started(identity="nick")
         self.server.people["cat"] = Person()
         self.server.say("cat", "avocet", "count to 2")
         await self.says("cat", "1, 2.")
+
+
+class BouncerTest(IrcTest):
+    """A server that sends old messages unasked, without ids."""
+
+    def options(self) -> Options:
+        caps = dict.fromkeys(("account-tag", "batch", "server-time", "message-tags"), "")
+        return Options(caps=caps, has_msgids=False)
+
+    async def test_old_message_that_comes_twice_is_answered_once(self) -> None:
+        await self.started()
+        line = (
+            "@batch=1;time=2026-01-01T00:00:00.000Z;account=ann :ann!u@h PRIVMSG avocet :count to 1"
+        )
+        for _ in range(2):
+            for each in (":znc BATCH +1 znc.in/playback ann", line, ":znc BATCH -1"):
+                self.server.clients[0].send(each)
+        self.server.say("ann", "avocet", "count to 2")
+        await self.says("ann", "1.", "1, 2.")
+
+
+class ClientTest(IrcTest):
+    """A program with the rights of a client only."""
+
+    config = (
+        CONFIG + '[gateway.clients.irc]\nrole = "channel"\nchats = ["external:irc:*"]\n'
+        'token = "0123456789abcdef"\n'
+    )
+
+    async def test_client_with_a_token_serves_the_account(self) -> None:
+        environment = {"AVOCET_IRC_TOKEN": "0123456789abcdef"}
+        program = self.program(environment=environment, client="irc")
+        await program.start()
+        await self.in_room()
+        self.server.say("ann", "avocet", "count to 1")
+        await self.says("ann", "1.")
+        self.assertNotIn("0123456789abcdef", "".join(program.log))
+
+    async def test_wrong_token_ends_the_program_without_showing_it(self) -> None:
+        path = self.home.path / "token"
+        path.write_text("fedcba9876543210\n")
+        program = self.program(client="irc", token_file=path, log="debug")
+        await program.start()
+        self.assertEqual(await program.status(), 78)
+        self.assertIn("the daemon refuses this program", "".join(program.log))
+        self.assertNotIn("fedcba9876543210", "".join(program.log))
+
+
+class NoDaemonTest(IrcTest):
+    with_daemon = False
+
+    async def test_program_waits_for_the_daemon_and_ends_on_sigterm(self) -> None:
+        program = self.program()
+        await program.start()
+        await program.logs("start the daemon with `avocet run`")
+        self.assertEqual(self.server.connections, 0)
+        self.assertEqual(await program.end(signal.SIGTERM), 0)
 
 
 if __name__ == "__main__":

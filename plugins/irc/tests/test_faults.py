@@ -42,11 +42,19 @@ class KillTest(IrcTest):
         for _ in range(KILLS):
             self.ask(chats, asked := asked + 1)
             lines = len(self.server.lines) + chance.randrange(1, 20)
-            await self.server.until(lambda lines=lines: len(self.server.lines) >= lines, "some lines")
+            await self.server.until(
+                lambda lines=lines: len(self.server.lines) >= lines, "some lines"
+            )
             while_away = chance.random() < 0.5
             asked += while_away
-            await self.kill(chance.choice(["program", "daemon", "connection"]), chats, asked if while_away else 0)
-        await self.server.until(lambda: self.has_all(chats, asked), f"all answers to {asked} questions")
+            await self.kill(
+                chance.choice(["program", "daemon", "connection"]),
+                chats,
+                asked if while_away else 0,
+            )
+        await self.server.until(
+            lambda: self.has_all(chats, asked), f"all answers to {asked} questions"
+        )
         # A last question shows that nothing of before is still on its way.
         self.ask(chats, asked + 1)
         await self.server.until(lambda: self.has_all(chats, asked + 1), "the last answers")
@@ -70,7 +78,9 @@ class KillTest(IrcTest):
         """
 
         def has(texts: list[str], number: int) -> bool:
-            return any(is_answer(text, number) or f": the number {number}”" in text for text in texts)
+            return any(
+                is_answer(text, number) or f": the number {number}”" in text for text in texts
+            )
 
         texts = [self.server.texts(chat) for chat in chats]
         return all(has(each, number) for each in texts for number in range(1, asked + 1))
@@ -114,7 +124,9 @@ class ReconnectTest(IrcTest):
 
     async def test_first_message_survives_a_kill_before_its_commit(self) -> None:
         program = await self.started()
-        await self.server.until(lambda: any("WHOIS" in line for line in self.server.lines), "the registration")
+        await self.server.until(
+            lambda: any("WHOIS" in line for line in self.server.lines), "the registration"
+        )
         await self.position()
         await asyncio.to_thread(self.home.kill)
         self.server.say("ann", "avocet", "count to 2")
@@ -177,7 +189,8 @@ class ReconnectTest(IrcTest):
             b"\xff\xfe\x00:@!\r\n",
             b"@\r\n:\r\n :\r\n@a=\\\\ :x\r\n",
             b":ann!u@h PRIVMSG\r\n:ann!u@h PRIVMSG avocet\r\n",
-            b"CAP\r\nNICK\r\nKICK\r\n005\r\n433\r\n401\r\nBATCH\r\nBATCH -x\r\nJOIN\r\nAUTHENTICATE\r\nGONE\r\nMESSAGE\r\n",
+            b"CAP\r\nNICK\r\nKICK\r\n005\r\n433\r\n401\r\nBATCH\r\nBATCH -x\r\nJOIN\r\n",
+            b"AUTHENTICATE\r\nGONE\r\nMESSAGE\r\n",
             b":" + b"x" * 200_000 + b"\r\n",
             b":\x1b[31m!\x07@\x00 PRIVMSG #room :avocet: hi\x00\x01\r\n",
             b"@time=9999-99-99T99:99:99Z;msgid=../../x :eve!e@h PRIVMSG #room :avocet: hi\r\n",
@@ -209,7 +222,10 @@ class LoginTest(IrcTest):
         await asyncio.to_thread(self.home.start)
 
     async def test_login_with_sasl_and_a_server_password_works(self) -> None:
-        environment = {"AVOCET_IRC_SASL_PASSWORD": "pass word", "AVOCET_IRC_SERVER_PASSWORD": "let me in"}
+        environment = {
+            "AVOCET_IRC_SASL_PASSWORD": "pass word",
+            "AVOCET_IRC_SERVER_PASSWORD": "let me in",
+        }
         program = self.program(environment=environment, sasl_user="bot", log="debug")
         await program.start()
         await self.in_room()
@@ -221,7 +237,10 @@ class LoginTest(IrcTest):
         # The encoded texts have 400, 800 and 804 characters.
         for length in (292, 592, 593):
             self.server.options.accounts["bot"] = "x" * length
-            environment = {"AVOCET_IRC_SASL_PASSWORD": "x" * length, "AVOCET_IRC_SERVER_PASSWORD": "let me in"}
+            environment = {
+                "AVOCET_IRC_SASL_PASSWORD": "x" * length,
+                "AVOCET_IRC_SERVER_PASSWORD": "let me in",
+            }
             program = self.program(environment=environment, sasl_user="bot")
             await program.start()
             await self.in_room()
@@ -229,9 +248,14 @@ class LoginTest(IrcTest):
             await self.server.until(lambda: not self.server.clients, "the end")
 
     async def test_refused_login_ends_the_program_with_the_reason(self) -> None:
-        environment = {"AVOCET_IRC_SASL_PASSWORD": "wrong", "AVOCET_IRC_SERVER_PASSWORD": "let me in"}
+        environment = {
+            "AVOCET_IRC_SASL_PASSWORD": "wrong",
+            "AVOCET_IRC_SERVER_PASSWORD": "let me in",
+        }
         program = self.program(environment=environment, sasl_user="bot")
-        await self.assert_ends(program, "the server refuses the login of bot: SASL authentication failed")
+        await self.assert_ends(
+            program, "the server refuses the login of bot: SASL authentication failed"
+        )
         self.assertNotIn("wrong", "".join(program.log))
 
     async def test_refused_server_password_ends_the_program_with_the_reason(self) -> None:
@@ -247,7 +271,9 @@ class LoginTest(IrcTest):
         self.server.options.password = ""
         caps = dict(CAPS)
         del self.server.options.caps["sasl"]
-        program = self.program(environment={"AVOCET_IRC_SASL_PASSWORD": "pass word"}, sasl_user="bot")
+        program = self.program(
+            environment={"AVOCET_IRC_SASL_PASSWORD": "pass word"}, sasl_user="bot"
+        )
         await program.start()
         await program.logs("the server offers no login with SASL now")
         self.server.options.caps = caps
@@ -275,7 +301,10 @@ class TlsTest(IrcTest):
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         for settings, reason in [
             ({"server": "localhost"}, "its certificate is not valid"),
-            ({"server": "127.0.0.1", "ca_file": CERTIFICATES / "authority.pem"}, "IP address mismatch"),
+            (
+                {"server": "127.0.0.1", "ca_file": CERTIFICATES / "authority.pem"},
+                "IP address mismatch",
+            ),
         ]:
             environment = {"AVOCET_IRC_SERVER_PASSWORD": "let me in"}
             program = self.program("--tls", environment=environment, **settings)

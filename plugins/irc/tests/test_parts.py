@@ -28,7 +28,8 @@ class WireTest(unittest.TestCase):
             (b":irc 001 me :hi :there", Message("001", ("me", "hi :there"), "irc")),
             (b"@a=x\\:\\s\\\\\\r\\n\\q\\;b;+c= :n!u@h  privmsg  #x :", Message(
                 "PRIVMSG", ("#x", ""), "n!u@h", {"a": "x; \\\r\nq", "b": "", "+c": ""})),
-            ("@time=t :ü!u@h PRIVMSG #x :ä".encode(), Message("PRIVMSG", ("#x", "ä"), "ü!u@h", {"time": "t"})),
+            ("@t=v :ü!u@h PRIVMSG #x :ä".encode(), Message(
+                "PRIVMSG", ("#x", "ä"), "ü!u@h", {"t": "v"})),
             ("PRIVMSG #x :ä€".encode("cp1252"), Message("PRIVMSG", ("#x", "ä€"))),
             (b"PRIVMSG #x :a\0b", Message("PRIVMSG", ("#x", "ab"))),
         ]:  # fmt: skip
@@ -39,8 +40,17 @@ class WireTest(unittest.TestCase):
 
     def test_line_refuses_texts_that_would_become_other_lines(self) -> None:
         self.assertEqual(wire.line("PRIVMSG", "#x", ":a"), b"PRIVMSG #x ::a\r\n")
-        self.assertEqual(wire.line("TAGMSG", "x", tags={"+a": "b; c"}), b"@+a=b\\:\\sc TAGMSG x\r\n")
-        for params in [("#x", "a\r\nQUIT"), ("#x", "a\nb"), ("#x", "a\0"), ("a b", "c"), ("", "c"), ("#x", "x" * 500)]:
+        self.assertEqual(
+            wire.line("TAGMSG", "x", tags={"+a": "b; c"}), b"@+a=b\\:\\sc TAGMSG x\r\n"
+        )
+        for params in [
+            ("#x", "a\r\nQUIT"),
+            ("#x", "a\nb"),
+            ("#x", "a\0"),
+            ("a b", "c"),
+            ("", "c"),
+            ("#x", "x" * 500),
+        ]:
             with self.assertRaises(BadLine, msg=params):
                 wire.line("PRIVMSG", *params)
 
@@ -67,7 +77,10 @@ class FormattingTest(unittest.TestCase):
 
     def test_lines_fit_at_each_width_and_keep_all_words(self) -> None:
         text = "Größe 🦩🦩 e\u0301e\u0301 " * 10 + "x" * 100 + "\n\n  \nlast"
-        styles = [{"start": 3, "end": 60, "style": "bold"}, {"start": 30, "end": 90, "style": "italic"}]
+        styles = [
+            {"start": 3, "end": 60, "style": "bold"},
+            {"start": 30, "end": 90, "style": "italic"},
+        ]
         for room in range(20, 200):
             cut = formatting.lines(text, styles, room)
             self.assertLessEqual(max(len(line.encode()) for line in cut), room)
@@ -88,7 +101,10 @@ class FormattingTest(unittest.TestCase):
         self.assertEqual(of("a b", {"link": {"url": "https://x.y/"}}), ["a <https://x.y/> b"])
         self.assertEqual(of("a", {"link": {"url": "mailto:a"}}), ["a"])
         self.assertEqual(of("\x01VERSION\x01\x03\r\0", "unknown"), ["VERSION"])
-        self.assertEqual(formatting.lines("a", [{"start": 0, "end": 1, "style": "bold"}], 9, is_plain=True), ["a"])
+        self.assertEqual(
+            formatting.lines("a", [{"start": 0, "end": 1, "style": "bold"}], 9, is_plain=True),
+            ["a"],
+        )
 
 
 class BucketTest(unittest.IsolatedAsyncioTestCase):
@@ -183,8 +199,14 @@ class SettingsTest(unittest.TestCase):
         example = self.load(text)
         self.assertEqual((example.server, example.nick), ("irc.example.org", "avocet"))
         # Each setting stands there, at the beginning of a line or in a comment.
-        everything = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.split("\n"))
-        full = {line.split(" = ")[0] for line in everything.split("\n") if " = " in line and line[0] != "#"}
+        everything = "\n".join(
+            line.removeprefix("# ") if " = " in line else line for line in text.split("\n")
+        )
+        full = {
+            line.split(" = ")[0]
+            for line in everything.split("\n")
+            if " = " in line and line[0] != "#"
+        }
         self.assertEqual(full, {each.name for each in shown()})
 
     def test_readme_describes_all_settings(self) -> None:
@@ -194,9 +216,14 @@ class SettingsTest(unittest.TestCase):
 
     def test_flags_override_the_file_and_secrets_come_from_files_or_the_environment(self) -> None:
         (self.path / "secret").write_text("s3cret\n")
-        base = f'server = "a"\nnick = "b"\nsasl_user = "u"\nsasl_password_file = "{self.path}/secret"\n'
-        settings = self.load(base, "--nick=c", "--channels=#x", "--no-mention", AVOCET_IRC_TOKEN="t0ken")
-        self.assertEqual((settings.nick, settings.channels, settings.mention), ("c", ("#x",), False))
+        base = 'server = "a"\nnick = "b"\nsasl_user = "u"\n'
+        base += f'sasl_password_file = "{self.path}/secret"\n'
+        settings = self.load(
+            base, "--nick=c", "--channels=#x", "--no-mention", AVOCET_IRC_TOKEN="t0ken"
+        )
+        self.assertEqual(
+            (settings.nick, settings.channels, settings.mention), ("c", ("#x",), False)
+        )
         self.assertEqual((settings.sasl_password, settings.token), ("s3cret", "t0ken"))
         self.assertNotIn("s3cret", repr(settings))
 
@@ -215,9 +242,13 @@ class SettingsTest(unittest.TestCase):
             (base + 'identity = "face"', "one of account, nick, host"),
             (base + "burst = 0", "the least value is 1"),
             (base + "ping_seconds = nan", "the least value is"),
+            (base + "ping_seconds = inf", "the greatest value is"),
             (base + 'sasl_password = "x"', "may not stand in this file"),
             (base + 'sasl_user = "x"', "`sasl_password` is missing"),
-            (base + 'sasl_user = "x"\nsasl_password_file = "/none"', "cannot read `sasl_password_file`"),
+            (
+                base + 'sasl_user = "x"\nsasl_password_file = "/none"',
+                "cannot read `sasl_password_file`",
+            ),
             ('server = "a"\nnick = "a b"', "is not a nickname"),
             (base + 'user = "a b"', "`user`"),
             (base + 'real_name = "a\\nb"', "`real_name` contains"),
@@ -226,7 +257,12 @@ class SettingsTest(unittest.TestCase):
                 self.load(text)
 
     def test_password_without_tls_is_refused_outside_of_this_machine(self) -> None:
-        for server, is_good in [("irc.example.org", False), ("127.0.0.1", True), ("::1", True), ("localhost", True)]:
+        for server, is_good in [
+            ("irc.example.org", False),
+            ("127.0.0.1", True),
+            ("::1", True),
+            ("localhost", True),
+        ]:
             text = f'server = "{server}"\nnick = "b"\ntls = false\n'
             refused = self.assertRaisesRegex(SettingsError, "plain text")
             with contextlib.nullcontext() if is_good else refused:
@@ -240,7 +276,9 @@ class SettingsTest(unittest.TestCase):
 
 class ConnectionTest(unittest.IsolatedAsyncioTestCase):
     async def test_room_is_computed_from_the_address_that_the_server_shows(self) -> None:
-        connection = Connection(Settings(server="a", nick="avocet"), lambda *_: None, lambda _: None)
+        connection = Connection(
+            Settings(server="a", nick="avocet"), lambda *_: None, lambda _: None
+        )
         unknown = connection.room("PRIVMSG", "#x")
         connection._take(Message("001", ("avocet", "hi")))
         for line, source in [
@@ -252,7 +290,11 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
         ]:
             connection._take(wire.parse(line))
             self.assertEqual(connection.source, source)
-            full = f":{source} PRIVMSG #x :".encode() + b"x" * connection.room("PRIVMSG", "#x") + b"\r\n"
+            full = (
+                f":{source} PRIVMSG #x :".encode()
+                + b"x" * connection.room("PRIVMSG", "#x")
+                + b"\r\n"
+            )
             self.assertEqual(len(full), 512)
         self.assertLess(unknown, connection.room("PRIVMSG", "#x"))
 
@@ -278,7 +320,9 @@ class Uploads(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"]))
-        self.taken.append((self.headers["Content-Disposition"], self.headers.get("Authorization", ""), content))
+        self.taken.append(
+            (self.headers["Content-Disposition"], self.headers.get("Authorization", ""), content)
+        )
         self.send_response(self.status)
         self.send_header("Location", "/f/1.bin")
         self.send_header("Content-Length", "0")
@@ -312,15 +356,21 @@ class FileTest(irc_support.IrcTest):
         await self.started()
         await self.send_file()
         await self.server.until(
-            lambda: f"data.bin: {self.host}/f/1.bin" in self.server.texts("ann"), "the address of the file"
+            lambda: f"data.bin: {self.host}/f/1.bin" in self.server.texts("ann"),
+            "the address of the file",
         )
-        self.assertEqual(Uploads.taken, [("attachment; filename*=UTF-8''data.bin", "", bytes(range(256)))])
+        self.assertEqual(
+            Uploads.taken, [("attachment; filename*=UTF-8''data.bin", "", bytes(range(256)))]
+        )
 
     async def test_file_without_a_place_for_files_becomes_a_failed_message(self) -> None:
         await self.started()
         await self.send_file()
         await self.server.until(
-            lambda: any("this IRC server takes no files" in text for text in self.server.texts("ann")), "a notice"
+            lambda: any(
+                "this IRC server takes no files" in text for text in self.server.texts("ann")
+            ),
+            "a notice",
         )
 
 
