@@ -17,6 +17,15 @@ EX_CONFIG = 78
 log = logging.getLogger("avocet_irc")
 
 
+class PlainFormatter(logging.Formatter):
+    """Keeps each record on one line, without control characters that other people have sent."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the line of a record, without the text of an exception."""
+        text = super().formatMessage(record)
+        return "".join(char if char.isprintable() else "?" for char in text)
+
+
 async def serve(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT."""
     # The only place that knows the way to the daemon.
@@ -47,11 +56,9 @@ def main() -> int:
     if is_check:
         print("The settings are usable.")
         return 0
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=settings.log.upper(),
-        format="%(asctime)s %(levelname)s %(message)s",
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PlainFormatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=settings.log.upper(), handlers=[handler])
     try:
         asyncio.run(serve(settings))
     except Refused as error:

@@ -60,6 +60,7 @@ async def _of(connection: Connection, name: str, start: str, page: int, most: in
     messages: list[Message] = []
     seen: set[tuple[str, ...]] = set()
     after = f"timestamp={start}"
+    has_ids = "msgid" in connection.support.get("MSGREFTYPES", "msgid").split(",")
     while len(messages) < most:
         rows = await connection.history("AFTER", name, after, str(page))
         new = []
@@ -76,8 +77,12 @@ async def _of(connection: Connection, name: str, start: str, page: int, most: in
         messages += [row for row in of_people if row.command == "PRIVMSG"]
         if len(rows) < page or not new:
             break
-        last = rows[-1].tags
-        after = (
-            f"msgid={last['msgid']}" if last.get("msgid") else f"timestamp={last.get('time', '')}"
-        )
+        msgid, at = rows[-1].tags.get("msgid", ""), millis(rows[-1].tags.get("time", ""))
+        if msgid and has_ids:
+            after = f"msgid={msgid}"
+        elif at is not None:
+            # The next page may have messages of the same millisecond.
+            after = f"timestamp={written((at - 1) / 1000)}"
+        else:
+            break
     return messages[:most]

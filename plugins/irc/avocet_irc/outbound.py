@@ -91,6 +91,10 @@ class Outbound:
             sent = await self._send(delivery)
         except AvocetError as error:
             sent = Sent(Outcome.AGAIN, f"cannot read a file from the daemon: {error}")
+        except Exception as error:
+            # Without an answer, the daemon would hold the chat until the program ends.
+            log.exception("%s: delivery %s has failed", delivery.chat, delivery.id)
+            sent = Sent(Outcome.UNKNOWN, f"a fault of the program: {type(error).__name__}")
         finally:
             future.set_result(sent)
         if sent.outcome is not Outcome.SENT:

@@ -493,6 +493,8 @@ class Session:
 
     def _after(self, target: str, reference: str, limit: int) -> None:
         kind, _, value = reference.partition("=")
+        if kind == "msgid" and "MSGREFTYPES=timestamp" in self.server.options.support:
+            self.fault("CHATHISTORY with msgid")
         rows = [said for said in self.server.log if fold(self._partner(said)) == fold(target)]
         if kind == "msgid":
             places = [place for place, said in enumerate(rows) if said.msgid == value]

@@ -174,13 +174,14 @@ class ReconnectTest(IrcTest):
         await self.says("ann", "1.")
 
     async def test_kick_is_followed_by_another_join(self) -> None:
-        await self.started("--channels=#secret key", ping_seconds=0.2)
+        program = await self.started("--channels=#secret key", ping_seconds=0.2)
         client = self.server.clients[0]
         client.joined.discard("#room")
-        client.send(":op!o@h KICK #room avocet :out")
+        client.send(":op!o@h KICK #room avocet :\x1b[31mout\x85now")
         await self.in_room()
         await self.client.send("external:irc:#secret", "hello")
         await self.says("#secret", "hello")
+        self.assertIn("op has kicked the agent from #room: ?[31mout?now\n", "".join(program.log))
 
     async def test_hostile_lines_do_not_end_the_program(self) -> None:
         program = await self.started()
@@ -204,6 +205,27 @@ class ReconnectTest(IrcTest):
         await self.says("ann", "1, 2.")
         self.assertEqual(self.server.connections, 1)
         self.assertNotIn("Traceback", "".join(program.log))
+
+
+class TimestampTest(IrcTest):
+    """A server whose old messages are found by their time only."""
+
+    def options(self) -> Options:
+        options = Options(has_msgids=False)
+        options.support += " MSGREFTYPES=timestamp"
+        return options
+
+    async def test_pages_of_old_messages_are_read_by_their_times(self) -> None:
+        program = await self.started()
+        self.server.say("ann", "avocet", "count to 1")
+        await self.says("ann", "1.")
+        await program.end(signal.SIGTERM)
+        for number in range(120):
+            self.server.say("bob", "#room", f"not for the agent {number}")
+        self.server.say("bob", "#room", "avocet: count to 2")
+        await program.start()
+        await self.says("#room", "1, 2.")
+        await self.says("ann", "1.")
 
 
 class LoginTest(IrcTest):
