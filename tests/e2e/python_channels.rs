@@ -1,6 +1,7 @@
 //! The channels in Python: their own tests, run against the program.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use avocet_tests::program;
@@ -10,18 +11,29 @@ use crate::client_libraries::assert_passes;
 /// The folders in `plugins` whose tests are in Python.
 const FOLDERS: [&str; 1] = ["irc"];
 
-fn start(folder: &str) -> Child {
-    let place =
-        Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("plugins").join(folder);
-    let mut tests = Command::new("python3");
-    tests.args(["-B", "-m", "unittest", "discover", "-s", "tests"]);
-    tests.current_dir(place).env("AVOCET", program!());
-    tests.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+fn tests_of(folder: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    root.join("plugins").join(folder).join("tests")
+}
+
+fn start(tests: &Path, name: &str) -> Child {
+    let mut python = Command::new("python3");
+    python.args(["-B", "-m", "unittest", "discover", "-p", name]);
+    python.current_dir(tests).env("AVOCET", program!());
+    python.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 #[test]
 fn python_channels_pass_their_tests() {
-    for (folder, tests) in FOLDERS.map(|folder| (folder, start(folder))) {
-        assert_passes(folder, tests);
+    for folder in FOLDERS {
+        let tests = tests_of(folder);
+        let files = fs::read_dir(&tests).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let names: Vec<_> = names.filter(|name| name.starts_with("test_")).collect();
+        assert!(!names.is_empty(), "{} has no tests", tests.display());
+        let runs: Vec<_> = names.iter().map(|name| (name, start(&tests, name))).collect();
+        for (name, run) in runs {
+            assert_passes(&format!("{folder}/{name}"), run);
+        }
     }
 }
