@@ -1,0 +1,89 @@
+"""Headers of mail as text. Their content is hostile, so no function here fails."""
+
+import email.header
+import email.utils
+import re
+from datetime import UTC
+from email.message import Message
+
+MAX_HEADER = 8000
+MESSAGE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,900}>")
+MAX_REFERENCES = 30
+
+
+def raw_values(message: Message, name: str) -> list[str]:
+    """Return all values of a header from top to bottom, each in one line."""
+    found = [value for key, value in message.raw_items() if key.lower() == name.lower()]
+    return [unfolded(str(value)) for value in found]
+
+
+def raw_value(message: Message, name: str) -> str:
+    """Return the first value of a header; empty if it is missing."""
+    return next(iter(raw_values(message, name)), "")
+
+
+def unfolded(value: str) -> str:
+    """Return a header in one line. Bytes outside of ASCII are read as UTF-8."""
+    text = value[:MAX_HEADER].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return re.sub(r"[\r\n]+\s*", " ", text).strip()
+
+
+def decoded(value: str) -> str:
+    """Return a header with its encoded words (RFC 2047) as text, without control characters."""
+    try:
+        parts = email.header.decode_header(value)
+        text = "".join(word_text(part, charset) for part, charset in parts)
+    except Exception:
+        # The standard library raises many kinds of errors for malformed words.
+        text = value
+    return cleaned(text)
+
+
+def word_text(part: bytes | str, charset: str | None) -> str:
+    """Return the text of one part of a header."""
+    if isinstance(part, str):
+        return part
+    return bytes_text(part, charset or "utf-8")
+
+
+# Codecs of Python that are no charsets of mail. Some of them are slow for long inputs.
+NO_CHARSETS = {"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "utf_7"}
+
+
+def bytes_text(content: bytes, charset: str) -> str:
+    """Decode bytes. A wrong or unknown charset is replaced by UTF-8 or Windows-1252."""
+    name = charset.strip().lower().replace("-", "_")
+    # Programs name ISO-8859-1 and US-ASCII but write Windows-1252 (WHATWG Encoding).
+    named = {"iso_8859_1": "cp1252", "latin1": "cp1252", "us_ascii": "utf_8"}.get(name, name)
+    for choice in (named, "utf_8"):
+        if choice in NO_CHARSETS:
+            continue
+        try:
+            return content.decode(choice)
+        except (LookupError, ValueError):
+            continue
+    return content.decode("cp1252", "replace")
+
+
+def cleaned(text: str) -> str:
+    """Return text in one line, with a space in place of control characters."""
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    return re.sub(r"\s+", " ", printable).strip()
+
+
+def message_ids(value: str) -> list[str]:
+    """Return the message ids in a header, in order."""
+    found = MESSAGE_ID.findall(value)
+    if len(found) > MAX_REFERENCES:
+        # The first one names the thread, and the last ones its newest messages.
+        return [found[0], *found[1 - MAX_REFERENCES :]]
+    return found
+
+
+def timestamp(value: str) -> float | None:
+    """Return the seconds since 1970 of a `Date` header; `None` if it is malformed."""
+    try:
+        date = email.utils.parsedate_to_datetime(value)
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except Exception:
+        return None

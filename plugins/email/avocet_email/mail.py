@@ -1,0 +1,223 @@
+"""Reads a mail: its author, thread, text and files."""
+
+import email
+import email.policy
+import hashlib
+import re
+from dataclasses import dataclass, field
+from email.message import Message
+from typing import Any
+
+from .addresses import Author, Chat, parse_author, thread_of
+from .config import MEGABYTE, Config
+from .headers import (
+    bytes_text,
+    cleaned,
+    decoded,
+    message_ids,
+    raw_value,
+    raw_values,
+    timestamp,
+)
+from .text import html_text, own_text, tidied
+from .trust import automatic, unproven
+
+MAX_PARTS = 200
+MAX_FILES = 20
+MAX_SUBJECT = 200
+
+
+class Skip(Exception):
+    """The mail is not for the agent. The text is the reason."""
+
+
+@dataclass
+class MailFile:
+    """An attachment."""
+
+    name: str
+    media_type: str
+    content: bytes = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """The way in which a chat would show the file."""
+        main = self.media_type.partition("/")[0]
+        return {"image": "photo", "audio": "audio", "video": "video"}.get(main, "document")
+
+
+@dataclass
+class Envelope:
+    """The headers of an accepted mail."""
+
+    author: Author
+    chat: Chat
+    # The id that an answer refers to; empty if the mail has none.
+    message_id: str
+    references: list[str]
+    subject: str
+    # Identifies the mail within its chat.
+    key: str
+    # Milliseconds since 1970.
+    written_at: int | None
+    is_reply: bool
+
+
+def parse(raw: bytes) -> Message:
+    """Parse a mail. Raises `Skip` if that is impossible."""
+    try:
+        return email.message_from_bytes(raw, policy=email.policy.compat32)
+    except Exception as error:
+        # Deep nesting ends in a RecursionError; other errors are faults of the parser.
+        raise Skip(f"it cannot be parsed: {type(error).__name__}") from error
+
+
+def read_envelope(message: Message, config: Config) -> Envelope:
+    """Check and read the headers. Raises `Skip` if the mail must not reach the agent."""
+    values = raw_values(message, "From")
+    author = parse_author(values[0]) if len(values) == 1 else None
+    if author is None:
+        raise Skip("its From header does not have exactly one address in a usual form")
+    ids = message_ids(raw_value(message, "Message-ID"))
+    if author.address == config.address or any(own_thread(name, config) is not None for name in ids):
+        raise Skip("the agent has written it")
+    if (sign := automatic(message, author)) is not None:
+        raise Skip(f"a program has written it: {sign}")
+    if (reason := unproven(message, author, config.authentication)) is not None:
+        raise Skip(f"its sender {author.address} is not proven: {reason}")
+    references = message_ids(raw_value(message, "References"))
+    answered = message_ids(raw_value(message, "In-Reply-To"))
+    references += [name for name in answered if name not in references]
+    own_id = ids[0] if ids else ""
+    # Without an id, the headers themselves are the key.
+    unique = own_id or "\n".join(f"{name}: {value}" for name, value in message.raw_items())
+    thread = ""
+    if config.chats == "thread":
+        thread = thread_name(references, unique, author.address, config)
+    date = timestamp(raw_value(message, "Date"))
+    return Envelope(
+        author=author,
+        chat=Chat(author.address, thread),
+        message_id=own_id,
+        references=references,
+        subject=decoded(raw_value(message, "Subject"))[:MAX_SUBJECT],
+        key="m" + hashlib.sha256(unique.encode("utf-8", "replace")).hexdigest()[:32],
+        written_at=None if date is None or not 0 < date < 2**33 else int(date * 1000),
+        is_reply=bool(references),
+    )
+
+
+def thread_name(references: list[str], own_id: str, address: str, config: Config) -> str:
+    """Return the thread of a mail; empty for the chat without a thread.
+
+    The ids of the agent's own mails contain the thread, so that an answer to any of them stays in it.
+    """
+    for name in reversed(references):
+        if (thread := own_thread(name, config)) is not None:
+            return thread
+    return thread_of(references[0] if references else own_id, address)
+
+
+def own_id(nonce: str, thread: str, config: Config) -> str:
+    """Return the message id of a delivery. A repeated delivery has the same one."""
+    return f"<avocet.{nonce}.{thread or 'none'}@{config.domain}>"
+
+
+def own_thread(name: str, config: Config) -> str | None:
+    """Return the thread in a message id of the agent; `None` for ids of other programs."""
+    pattern = rf"<avocet\.[0-9A-Za-z]{{1,20}}\.([0-9a-f]{{16}}|none)@{re.escape(config.domain)}>"
+    found = re.fullmatch(pattern, name)
+    return found and found[1].replace("none", "")  # type: ignore[return-value]
+
+
+def read_text(message: Message, envelope: Envelope, config: Config) -> str:
+    """Return the text for the agent. The first mail of a thread begins with its subject."""
+    plain, html, _ = parts(message)
+    text = tidied("\n\n".join(plain)) if any(text.strip() for text in plain) else ""
+    if not text:
+        text = html_text("\n".join(html))
+    text = own_text(text, config.quote_characters)
+    # A command must stand at the beginning.
+    if envelope.subject and not envelope.is_reply and not text.startswith("/"):
+        text = f"Subject: {envelope.subject}\n\n{text}"
+    return text.strip()
+
+
+def read_files(message: Message, limit: int) -> list[MailFile]:
+    """Return the attachments whose size together is at most `limit` bytes."""
+    files, size = [], 0
+    for part in parts(message)[2][:MAX_FILES]:
+        content = payload(part)
+        size += len(content)
+        if size > limit:
+            break
+        files.append(MailFile(file_name(part), part.get_content_type(), content))
+    return files
+
+
+def parts(message: Message) -> tuple[list[str], list[str], list[Message]]:
+    """Return the plain texts, the HTML texts and the files of a mail."""
+    plain: list[str] = []
+    html: list[str] = []
+    files: list[Message] = []
+    waiting: list[Message] = [message]
+    for _ in range(MAX_PARTS):
+        if not waiting:
+            break
+        part = waiting.pop()
+        kind = part.get_content_type()
+        inner = part.get_payload()
+        if isinstance(inner, list) and kind.startswith("multipart/"):
+            waiting.extend(reversed(inner))
+        elif is_file(part, kind):
+            files.append(part)
+        else:
+            charset = str(part.get_param("charset") or "utf-8")
+            text = bytes_text(payload(part), charset)
+            (html if kind == "text/html" else plain).append(text)
+    return plain, html, files
+
+
+def is_file(part: Message, kind: str) -> bool:
+    """Return `True` for a part that is no text of the mail itself."""
+    disposition = raw_value(part, "Content-Disposition").lower()
+    return (
+        disposition.startswith("attachment")
+        or kind not in ("text/plain", "text/html")
+        or bool(raw_name(part))
+    )
+
+
+def raw_name(part: Message) -> str:
+    """Return the file name of a part; empty if it has none."""
+    try:
+        return part.get_filename() or ""
+    except Exception:
+        # Malformed RFC 2231 parameters raise errors.
+        return "file"
+
+
+def file_name(part: Message) -> str:
+    """Return a name without directories and control characters. The end of a long one is kept."""
+    kind = part.get_content_type()
+    fallback = "message.eml" if kind == "message/rfc822" else "file"
+    name = cleaned(decoded(raw_name(part))).replace("\\", "/").rpartition("/")[2]
+    return name.strip(". ")[-100:] or fallback
+
+
+def payload(part: Message) -> bytes:
+    """Return the bytes of a part. A broken encoding gives the bytes as they are."""
+    try:
+        content: Any = part.get_payload(decode=True)
+        if content is None:
+            inner = part.get_payload()
+            content = inner[0].as_bytes() if isinstance(inner, list) and inner else b""
+        return bytes(content)
+    except Exception:
+        # The codecs of Python raise several kinds of errors for broken encodings.
+        return b""
+
+
+def too_large(size: int, config: Config) -> bool:
+    """Return `True` for a mail that is not read."""
+    return size > config.max_message_megabytes * MEGABYTE
