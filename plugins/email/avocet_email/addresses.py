@@ -14,9 +14,10 @@ MAX_ADDRESS = 150
 
 PHRASE = r'(?:"(?:[^"\\]|\\.)*"|[^<>()@,;:\\"])*'
 # The only forms of a `From` that are accepted. All parsers read them in the same way.
-NAMED = re.compile(rf"\s*(?P<name>{PHRASE})<\s*(?P<address>[^<>\s]+)\s*>\s*", re.DOTALL)
-COMMENTED = re.compile(r"\s*(?P<address>[^<>()\s]+)\s*\((?P<name>[^()\\]*)\)\s*")
-BARE = re.compile(r"\s*(?P<address>[^<>()\s]+)(?P<name>)\s*")
+NAMED = re.compile(rf"(?P<name>{PHRASE})<(?P<address>[^<>\s]+)>", re.DOTALL)
+COMMENTED = re.compile(r"(?P<address>[^<>()\s]+)\s*\((?P<name>[^()\\]*)\)")
+BARE = re.compile(r"(?P<address>[^<>()\s]+)(?P<name>)")
+MAX_AUTHOR = 1000
 
 
 class Author(NamedTuple):
@@ -42,8 +43,11 @@ def parse_address(text: str) -> str | None:
 
 def parse_author(value: str) -> Author | None:
     """Parse a `From` header with exactly one address; `None` for anything else."""
+    stripped = value.strip()
+    if len(stripped) > MAX_AUTHOR:
+        return None
     for form in (NAMED, COMMENTED, BARE):
-        if found := form.fullmatch(value):
+        if found := form.fullmatch(stripped):
             address = parse_address(found["address"])
             name = re.sub(r"\\(.)", r"\1", found["name"].strip().strip('"'))
             return address and Author(address, decoded(name)[:100])  # type: ignore[return-value]

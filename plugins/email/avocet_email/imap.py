@@ -81,6 +81,7 @@ class Imap:
         self._limit = limit + MAX_OTHER
         self._number = 0
         self._next: asyncio.Task[list[bytes]] | None = None
+        self._is_idle = False
         self.capabilities: set[str] = set()
         self.is_news = False
         """`True` after the server has announced mail."""
@@ -111,6 +112,8 @@ class Imap:
     async def __aexit__(self, *_: object) -> None:
         with contextlib.suppress(ImapError, OSError):
             async with asyncio.timeout(1):
+                if self._is_idle:
+                    await self._write(b"DONE\r\n")
                 await self.command("LOGOUT")
         self.close()
 
@@ -289,6 +292,7 @@ class Imap:
             return
         tag = await self._send("IDLE")
         await self._continuation(tag)
+        self._is_idle = True
         end = asyncio.get_running_loop().time() + self._config.idle_seconds
         while not self.is_news:
             left = end - asyncio.get_running_loop().time()
@@ -296,6 +300,7 @@ class Imap:
                 break
             await self._line()
         await self._write(b"DONE\r\n")
+        self._is_idle = False
         while (line := await self._line())[0] != tag:
             pass
         self._check(line)

@@ -213,6 +213,9 @@ class Intake:
                 self._guard.forget_last(address)
                 raise ImapError(f"the daemon cannot take mail: {error}") from error
             log.info("mail %d of %s was not accepted: %s", here.uid, address, shown(error, 400))
+            if error.code == ErrorCode.PARAMS:
+                # Refused before the daemon has stored the position.
+                await self._skip(here._replace(uid=here.uid + 1))
         else:
             if accepted["duplicate"]:
                 self._guard.forget_last(address)

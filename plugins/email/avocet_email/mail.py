@@ -43,7 +43,7 @@ class MailFile:
     def kind(self) -> str:
         """The way in which a chat would show the file."""
         main = self.media_type.partition("/")[0]
-        return {"image": "photo", "audio": "audio", "video": "video"}.get(main, "document")
+        return main if main in ("image", "audio", "video") else "document"
 
 
 @dataclass

@@ -76,7 +76,8 @@ class FakeSmtp:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await Conversation(self, reader, writer).run()
-        except (OSError, EOFError):
+        except (OSError, EOFError, asyncio.CancelledError):
+            # The end of a connection, or of the test.
             pass
         finally:
             writer.close()

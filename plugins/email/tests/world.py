@@ -1,5 +1,6 @@
 """The fakes, the program and the daemon together, and helpers of the tests."""
 
+import asyncio
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 from email.message import EmailMessage
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ ANN = "ann@example.org"
 BOB = "bob@example.org"
 PASSWORD = 'se cret"\\'
 DAEMON = f'[channels.external.email]\nowners = ["{ANN}"]\nallow = ["{BOB}"]\n'
+PEOPLE = [f"p{number}@example.org" for number in range(5)]
+PEOPLE_DAEMON = f'[channels.external.email]\nallow = {json.dumps([ANN, BOB, *PEOPLE])}\n'
 RESULTS = "mx.example.net; dmarc=pass (p=reject) header.from={domain}"
 
 
@@ -81,7 +85,7 @@ def mail(text: str, *, sender: str = ANN, subject: str = "", **headers: str) -> 
     message["To"] = BOT
     if subject:
         message["Subject"] = subject
-    message["Date"] = "Fri, 27 Nov 2026 10:00:00 +0000"
+    message["Date"] = formatdate()
     for name, value in headers.items():
         del message[name.replace("_", "-")]
         message[name.replace("_", "-")] = value
@@ -130,17 +134,24 @@ class Program:
         except TimeoutError:
             raise AssertionError(f"no line {text!r} in:\n" + "".join(self.log)) from None
 
-    def end(self, number: signal.Signals) -> int:
-        """End the program with a signal, and return its status."""
-        if self.process.poll() is None:
+    async def stop(self) -> int:
+        """End the program in order, and return its status."""
+        return await asyncio.to_thread(self._end, signal.SIGTERM)
+
+    async def ended(self) -> int:
+        """Wait for the end, and return the status."""
+        return await asyncio.to_thread(self._end, None)
+
+    def kill(self) -> None:
+        """End the program with SIGKILL."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals | None) -> int:
+        if number is not None and self.process.poll() is None:
             self.process.send_signal(number)
         status = self.process.wait(PATIENCE_SECONDS)
         self._reading.join()
         return status
-
-    def kill(self) -> None:
-        """End the program with SIGKILL."""
-        self.end(signal.SIGKILL)
 
 
 class EmailTest(DaemonTest):

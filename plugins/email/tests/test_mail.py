@@ -1,0 +1,248 @@
+"""Mails of people and of attackers: authors, proofs, threads, texts and files."""
+
+import unittest
+from email.message import EmailMessage, Message
+
+from world import ANN, crlf, mail, settings
+
+from avocet_email.addresses import Author, Chat, chat_id, parse_address, parse_author, parse_chat
+from avocet_email.config import AuthenticationConfig
+from avocet_email.headers import bytes_text, decoded
+from avocet_email.intake import Guard, parse_position
+from avocet_email.mail import Skip, parse, read_envelope, read_files, read_text
+from avocet_email.text import html_text, own_text
+from avocet_email.trust import parse_results, unproven
+
+
+class AuthorTest(unittest.TestCase):
+    def test_author_is_read_only_from_forms_that_all_programs_read_alike(self) -> None:
+        good = {
+            "ann@example.org": "",
+            "Ann@Example.ORG": "",
+            "<ann@example.org>": "",
+            "Ann Lee <ann@example.org>": "Ann Lee",
+            '"Lee, Ann (\\"A\\")" <ann@example.org>': 'Lee, Ann ("A")',
+            "=?utf-8?q?=C3=84nn?= <ann@example.org>": "Änn",
+            "ann@example.org (Ann)": "Ann",
+        }
+        for value, name in good.items():
+            self.assertEqual(parse_author(value), Author(ANN, name), value)
+        bad = [
+            "", "ann", "a@b, c@d", "<a@b> <c@d>", "Group: a@b;", '"a@b" c@d <e@f> x',
+            "ann@example.org <eve@evil.org>", "ann@example.org)eve@evil.org", "a@b@c", "ann@example..org",
+            "änn@example.org", "a:b@c.d", "a/b@c.d", "x" * 200 + "@example.org", "ann@[127.0.0.1]",
+        ]
+        for value in bad:
+            self.assertIsNone(parse_author(value), value)
+
+    def test_chat_of_an_address_is_parsed_back(self) -> None:
+        for chat in (Chat(ANN, ""), Chat("o'neil+x@a-b.example", "0123456789abcdef")):
+            self.assertEqual(parse_chat(chat_id("email", chat)), chat)
+        self.assertIsNone(parse_chat("external:email:skipped"))
+        self.assertIsNone(parse_address("a..b@c.d"))
+
+
+class TrustTest(unittest.TestCase):
+    def reason(self, *values: str, mode: str = "strict", headers: int = 1, domain: str = "example.org") -> str | None:
+        message = Message()
+        for value in values:
+            message["Authentication-Results"] = value
+        config = AuthenticationConfig(mode=mode, authserv_id="mx.example.net", headers=headers)
+        return unproven(message, Author(f"ann@{domain}", ""), config)
+
+    def test_sender_is_proven_by_results_of_the_trusted_server(self) -> None:
+        own = "mx.example.net"
+        good = [
+            f"{own}; dmarc=pass",
+            f"{own} 1; dmarc=pass (p=none; dis=none) header.from=example.org",
+            f'"{own}"; spf=fail smtp.mailfrom=evil.org; DMARC=PASS header.from="Example.org"',
+            f"{own}; dkim=pass header.d=example.org; dmarc=none header.from=example.org",
+            f"{own}; dkim=fail header.d=x.org; dkim=pass header.i=@example.org header.s=a",
+            f"{own}; spf=pass smtp.mailfrom=bounce@example.org",
+        ]
+        for value in good:
+            self.assertIsNone(self.reason(value), value)
+        self.assertIsNone(self.reason(f"{own}; dkim=pass header.d=example.org", domain="mail.example.org"))
+        bad = [
+            "",
+            f"{own}; none",
+            "evil.org; dmarc=pass header.from=example.org",
+            f"{own}.evil.org; dmarc=pass header.from=example.org",
+            f"{own}; dmarc=fail header.from=example.org; dkim=pass header.d=example.org",
+            f"{own}; dmarc=temperror header.from=example.org; dkim=pass header.d=example.org",
+            f"{own}; dmarc=pass header.from=evil.org",
+            f"{own}; dkim=pass header.d=evil.org; spf=pass smtp.mailfrom=evil.org",
+            f"{own}; dkim=pass header.d=org; spf=pass smtp.mailfrom=org",
+            f"{own}; dkim=pass header.d=sub.example.org",
+            f"{own}; dkim=pass header.d=notexample.org",
+            f"{own}; dkim=pass",
+            f"{own}; spf=pass (dmarc=pass; dmarc=pass header.from=example.org)",
+            f'{own}; spf=fail reason="x; dmarc=pass header.from=example.org"',
+            f"{own}; spf=fail (\\); dmarc=pass",
+            f"{own}; spf=pass smtp.helo=example.org",
+        ]
+        for value in bad:
+            self.assertIsNotNone(self.reason(value), value)
+
+    def test_only_the_topmost_headers_count(self) -> None:
+        top, forged = "mx.example.net; spf=none", "mx.example.net; dmarc=pass header.from=example.org"
+        self.assertIsNotNone(self.reason(top, forged))
+        self.assertIsNone(self.reason(top, forged, headers=2))
+        self.assertIsNone(self.reason("other.net; dmarc=fail", forged))
+
+    def test_modes_need_more_or_no_proof(self) -> None:
+        dkim = "mx.example.net; dkim=pass header.d=example.org"
+        self.assertIsNotNone(self.reason(dkim, mode="dmarc"))
+        self.assertIsNone(self.reason(mode="none"))
+        self.assertIn("check `authentication.authserv_id`", str(self.reason()))
+
+    def test_parse_results_ends_on_hostile_values(self) -> None:
+        for value in ("(" * 8000, '"' * 8000, ";" * 8000, "a=b " * 2000, "\\" * 8000, "=;=;("):
+            parse_results(value)
+
+
+class EnvelopeTest(unittest.TestCase):
+    def test_thread_is_that_of_the_first_message(self) -> None:
+        config = settings()
+        root = read_envelope(parse(mail("x", Message_ID="<1@x.org>")), config)
+        table: list[tuple[dict[str, str], bool]] = [
+            ({"References": "<1@x.org> <2@x.org>"}, True),
+            ({"In_Reply_To": "<1@x.org>"}, True),
+            ({"In_Reply_To": f"<avocet.abc.{root.chat.thread}@example.net>", "References": "<z@x.org>"}, True),
+            ({"In_Reply_To": f"<avocet.abc.{root.chat.thread}@evil.net>"}, False),
+            ({"References": "<1@x.org>", "sender": "bob@example.org"}, False),
+            ({}, False),
+        ]
+        for headers, is_same in table:
+            envelope = read_envelope(parse(mail("x", Message_ID="<9@x.org>", **headers)), config)
+            self.assertEqual(envelope.chat.thread == root.chat.thread, is_same, headers)
+        one = read_envelope(parse(mail("x")), settings(chats="correspondent"))
+        self.assertEqual(one.chat, Chat(ANN, ""))
+        general = {"In_Reply_To": "<avocet.abc.none@example.net>"}
+        self.assertEqual(read_envelope(parse(mail("x", **general)), config).chat, Chat(ANN, ""))
+
+    def test_key_is_stable_and_differs_between_mails(self) -> None:
+        raws = [mail("x", Message_ID="<1@x.org>"), mail("x", Message_ID="<2@x.org>"), mail("x", X_A="1")]
+        keys = [[read_envelope(parse(raw), settings()).key for raw in raws] for _ in range(2)]
+        self.assertEqual(keys[0], keys[1])
+        self.assertEqual(len(set(keys[0])), 3)
+
+    def test_second_from_header_is_refused(self) -> None:
+        with self.assertRaisesRegex(Skip, "exactly one address"):
+            read_envelope(parse(b"From: eve@evil.org\r\n" + mail("x")), settings())
+
+
+class TextTest(unittest.TestCase):
+    def test_own_text_cuts_signature_and_history(self) -> None:
+        long = "> " + "old " * 200
+        table = {
+            "Hi\n-- \nAnn\nBoss": "Hi",
+            f"Yes.\n\nOn Fri, Bob <b@x.org> wrote:\n{long}\n> more": "Yes.",
+            f"Yes.\n\nAm 27.11. um 10:00 schrieb Bob\n<b@x.org>:\n\n{long}": "Yes.",
+            "Yes.\n\nOn Fri, Bob wrote:\n> Run it?": "Yes.\n\n> Run it?",
+            f"{long}\nNo, because\n> a\n\n> b\nof c": "> [...]\nNo, because\n> a\n\n> b\nof c",
+            "OK\n-----Original Message-----\nFrom: x": "OK",
+            "OK\n\nVon: Bob <b@x.org>\nGesendet: Freitag\nAn: x\n\nalt": "OK",
+            "FYI\n---------- Forwarded message ----------\nFrom: x\nDate: y\n\nbody": None,
+            f"On Fri, Bob wrote:\n{long}": None,
+            "a -- b\n--- \nc": None,
+        }
+        for text, expected in table.items():
+            found = own_text(text, 100)
+            self.assertEqual(found, text.strip() if expected is None else expected)
+
+    def test_html_becomes_its_visible_text(self) -> None:
+        table = {
+            "<p>Hi <b>you</b>,</p><p>a&nbsp;&lt;b&gt;<br>c</p>": "Hi you,\n\na <b>\nc",
+            "<style>x</style><title>t</title><script>y</script>ok<!-- no -->": "ok",
+            '<div style="DISPLAY: none">ignore me</div><span hidden>x</span>ok': "ok",
+            '<p style="font-size:0">x</p><p style="font-size:0.9em">y</p>': "y",
+            "<ul><li>a</li><li>b</li></ul>": "- a\n- b",
+            '<a href="https://x.org/y">here</a> <a href="https://x.org">x.org</a> <a href="javascript:x">z</a>':
+                "here (https://x.org/y) x.org z",
+            "new<blockquote>old<br>older</blockquote>": "new\n\n> old\n> older",
+            "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>": "a | b\nc",
+            "<pre>a\n  b</pre>": "a\n  b",
+            "</div></blockquote><p>x": "x",
+            "a < b <3 <p title='>'>c</P >": "a < b <3\nc",
+            "<TITLE><p>x</TITLE>y<!-- <p> -->z": "yz",
+            "a<script>b": "a",
+        }
+        for html, text in table.items():
+            self.assertEqual(html_text(html), text, html)
+        # Each of these takes minutes in a parser that searches for the end of each tag again.
+        hostile = ["<div>", "<!", "<a", "&", "<![", "<blockquote>x", '<a b="', "<!--", "<?", "</", "&#9", "<a "]
+        for piece in hostile:
+            html_text(piece * 100_000)
+        html_text("<p>&#" + "9" * 9000 + ";")
+
+    def test_text_is_decoded_whatever_the_charset_says(self) -> None:
+        table = [
+            ("ä".encode(), "utf-8", "ä"),
+            (b"\xe4", "iso-8859-1", "ä"),
+            (b"\x80", "iso-8859-1", "€"),
+            (b"\xe4", "utf-8", "ä"),
+            ("ä".encode(), "no-such", "ä"),
+            ("ä".encode(), "us-ascii", "ä"),
+            (b"x" * 9, "punycode", "x" * 9),
+            (b"ab", "rot13", "ab"),
+            (b"a\x81", "\x00", "a\ufffd"),
+        ]
+        for content, charset, text in table:
+            self.assertEqual(bytes_text(content, charset), text, charset)
+        for value in ("=?x?b?////?= \x1b[1m=?utf-8?q?=00a?=", "=?utf-8?b?AAAA\r\n?=", "=?utf-8?b?a?="):
+            self.assertTrue(decoded(value).isprintable(), value)
+
+    def read(self, message: EmailMessage) -> str:
+        raw = parse(crlf(message))
+        return read_text(raw, read_envelope(raw, settings()), settings())
+
+    def test_text_comes_from_plain_text_else_from_html(self) -> None:
+        def made() -> EmailMessage:
+            message = EmailMessage()
+            message["Authentication-Results"] = "mx.example.net; dmarc=pass"
+            message["From"] = ANN
+            return message
+
+        both = made()
+        both.set_content("plain")
+        both.add_alternative("<p>html</p>", subtype="html")
+        self.assertEqual(self.read(both), "plain")
+        html = made()
+        html.set_content("<p>html</p>", subtype="html")
+        self.assertEqual(self.read(html), "html")
+        empty = made()
+        empty.set_content(" \n")
+        empty.add_alternative("<p>html</p>", subtype="html")
+        empty.add_attachment("notes", filename="../../n\u202eotes.txt")
+        self.assertEqual(self.read(empty), "html")
+        (file,) = read_files(parse(crlf(empty)), 100)
+        self.assertEqual((file.kind, file.content.strip()), ("document", b"notes"))
+        self.assertNotIn("/", file.name)
+        self.assertTrue(file.name.isprintable())
+        self.assertEqual(read_files(parse(crlf(empty)), 2), [])
+
+    def test_command_stands_before_the_subject(self) -> None:
+        for text, expected in [("/stop", "/stop"), ("do it", "Subject: Work\n\ndo it")]:
+            raw = parse(mail(text, subject="Work"))
+            self.assertEqual(read_text(raw, read_envelope(raw, settings()), settings()), expected)
+
+
+class GuardTest(unittest.TestCase):
+    def test_guard_allows_a_number_of_mails_in_an_hour(self) -> None:
+        guard = Guard(2)
+        times = [(0, True), (10, True), (20, False), (3600, True), (3601, False), (3611, True)]
+        for arrived, expected in times:
+            self.assertEqual(guard.allows("a", arrived), expected, arrived)
+        self.assertTrue(guard.allows("b", 20))
+        guard.forget_last("a")
+        self.assertTrue(guard.allows("a", 3612))
+
+    def test_position_that_is_malformed_is_none(self) -> None:
+        self.assertEqual(str(parse_position("7 8 9")), "7 8 9")
+        for text in ("", "7", "7 x 9", "1 2 3 4"):
+            self.assertIsNone(parse_position(text))
+
+
+if __name__ == "__main__":
+    unittest.main()
