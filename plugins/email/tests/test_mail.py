@@ -164,7 +164,7 @@ class TextTest(unittest.TestCase):
             "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>": "a | b\nc",
             "<pre>a\n  b</pre>": "a\n  b",
             "</div></blockquote><p>x": "x",
-            "a < b <3 <p title='>'>c</P >": "a < b <3\nc",
+            "a < b <3 <p title='>'>c</P >": "a < b <3\n\nc",
             "<TITLE><p>x</TITLE>y<!-- <p> -->z": "yz",
             "a<script>b": "a",
         }
