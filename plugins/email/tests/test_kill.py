@@ -38,7 +38,9 @@ class KillTest(EmailTest):
                 answers[str(sent.message["In-Reply-To"])] += 1
         doubled = {name: count for name, count in answers.items() if count > 1}
         self.assertEqual(doubled, {}, f"seed {seed}")
-        self.assertEqual(await self.client.failed_messages(), [], f"seed {seed}")
+        # Two kills may hit the same answer. The daemon then reports it instead of a third copy.
+        reasons = {letter["reason"] for letter in await self.client.failed_messages()}
+        self.assertLessEqual(reasons, {"unconfirmed"}, f"seed {seed}")
 
     async def all_answered(self) -> bool | None:
         found = {str(sent.message["In-Reply-To"]) for sent in self.smtp.mails}
