@@ -10,12 +10,12 @@ from avocet_client import AvocetError, Client
 from . import __version__, log, smtp
 from .config import Config, ConfigError, load
 from .delivery import Deliverer
+from .headers import raw_values
 from .imap import ImapError
 from .intake import Intake
 from .log import log as lines
 from .mail import Skip, parse
 from .mailbox import Mailbox
-from .headers import raw_values
 from .trust import parse_results
 
 # Characters of the longest mail. The daemon accepts no more.
@@ -49,7 +49,7 @@ async def run(config: Config) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     if config.authentication.mode == "none":
-        lines.warning("authentication.mode is \"none\": every sender is believed, also forged ones")
+        lines.warning('authentication.mode is "none": every sender is believed, also forged ones')
     stopping = asyncio.create_task(stop.wait())
     serving = asyncio.create_task(serve(config, stop))
     await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
@@ -97,17 +97,17 @@ async def serve(config: Config, stop: asyncio.Event) -> None:
         lines.info("serving external:%s as %s", config.account, config.address)
         receiving = asyncio.create_task(intake.run())
         delivering = asyncio.create_task(deliverer.run())
-        work = {receiving, delivering}
-        await asyncio.wait({*work, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        for task in work:
-            if task.done():
-                await task
+        waits = {receiving, delivering, stopping}
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for work in (receiving, delivering):
+            if work.done():
+                await work
     finally:
         # First the intake ends, then the deliveries that have begun, then the connection.
-        for task in (opening, stopping, receiving):
-            if task is not None:
-                task.cancel()
+        opening.cancel()
+        stopping.cancel()
         if receiving is not None:
+            receiving.cancel()
             await asyncio.wait({receiving})
         await deliverer.drain(DRAIN_SECONDS)
         await channel.close()

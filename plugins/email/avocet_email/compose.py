@@ -91,13 +91,17 @@ def subject_of(thread: Thread | None, config: Config) -> str:
     """Return the subject with one `Re:`."""
     if thread is None:
         return config.subject
-    subject = re.sub(r"^(?:\s*(?:re|aw|sv|antw)\s*(?:\[\d+\])?:)+\s*", "", thread.subject, flags=re.IGNORECASE)
+    subject = re.sub(
+        r"^(?:\s*(?:re|aw|sv|antw)\s*(?:\[\d+\])?:)+\s*", "", thread.subject, flags=re.IGNORECASE
+    )
     return cleaned(f"Re: {subject}").strip()
 
 
 def media_type(name: str) -> str:
     """Return a media type for a file; mail inside of mail is sent as bytes."""
-    if re.fullmatch(r"[\w.+-]{1,60}/[\w.+-]{1,60}", name) and not name.startswith(("multipart/", "message/")):
+    if re.fullmatch(r"[\w.+-]{1,60}/[\w.+-]{1,60}", name) and not name.startswith(
+        ("multipart/", "message/")
+    ):
         return name
     return "application/octet-stream"
 
@@ -135,14 +139,21 @@ def inside(inner: Any, outer: Any) -> bool:
 def choice_lines(answer: Answer) -> list[str]:
     """Return the buttons as numbered lines. A person answers with the number."""
     numbered = enumerate(answer.choices, 1)
-    return ["Answer with a number:", *(f"{number}. {choice['label']}" for number, choice in numbered)]
+    return [
+        "Answer with a number:",
+        *(f"{number}. {choice['label']}" for number, choice in numbered),
+    ]
 
 
 def html_body(answer: Answer) -> str:
     """Return the text as HTML. Lines are kept as they are."""
     repeated = f"<p><em>{escape(REPEATED)}</em></p>\n" if answer.is_repeat else ""
     styled = html_of(answer.text.encode(), answer.styles)
-    choices = "".join(f"<p>{escape(line)}</p>\n" for line in choice_lines(answer)) if answer.choices else ""
+    choices = (
+        "".join(f"<p>{escape(line)}</p>\n" for line in choice_lines(answer))
+        if answer.choices
+        else ""
+    )
     return (
         "<!DOCTYPE html>\n<html><body>\n"
         f'{repeated}<div style="white-space: pre-wrap">{styled}</div>\n{choices}</body></html>\n'
@@ -153,11 +164,14 @@ def html_of(content: bytes, styles: list[Any]) -> str:
     """Return text with its styles as HTML. Tags are closed and opened again where styles cross."""
     edges = {0, len(content)}
     for style in styles:
-        edges |= {min(max(style["start"], 0), len(content)), min(max(style["end"], 0), len(content))}
+        edges |= {
+            min(max(style["start"], 0), len(content)),
+            min(max(style["end"], 0), len(content)),
+        }
     # The longest style is the outermost one.
     ordered = sorted(styles, key=lambda style: (style["start"], -style["end"]))
     places = sorted(edges)
-    html, open_now = "", []
+    html, open_now = "", list[Any]()
     for begin, end in zip(places, places[1:], strict=False):
         wanted = [style for style in ordered if style["start"] <= begin and end <= style["end"]]
         same = 0

@@ -145,12 +145,14 @@ def read(kind: type[Table], table: dict[str, Any], prefix: str) -> Table:
     for name, value in table.items():
         if name not in known:
             raise ConfigError(f"unknown setting `{prefix}{name}`; known: {', '.join(known)}")
-        default = fields[name].default
+        default: Any = fields[name].default
         expected = type(default)
         if dataclasses.is_dataclass(default) and isinstance(value, dict):
             value = read(expected, value, f"{name}.")
         elif type(value) is not expected:
-            wanted = {str: "a text", int: "a number", bool: "true or false"}.get(expected, "a table")
+            wanted = {str: "a text", int: "a number", bool: "true or false"}.get(
+                expected, "a table"
+            )
             raise ConfigError(f"`{prefix}{name}` must be {wanted}")
         if name in CHOICES and value not in CHOICES[name]:
             raise ConfigError(f"`{prefix}{name}` must be one of: {', '.join(CHOICES[name])}")
@@ -183,8 +185,8 @@ def check_authentication(config: AuthenticationConfig) -> None:
     """Refuse a configuration that would believe every `From`, unless that is asked for."""
     if config.mode != "none" and not config.authserv_id:
         raise ConfigError(
-            "`authentication.authserv_id` is missing. A `From` header can be forged, and the sender "
-            "decides about rights. Set it to the name with which your mail server begins its "
+            "`authentication.authserv_id` is missing. A `From` header can be forged, and the "
+            "sender decides about rights. Set it to the name with which your server begins its "
             "`Authentication-Results` headers; open the source of a received mail to see it"
         )
 
@@ -196,8 +198,8 @@ def check_server(name: str, server: Any, address: str) -> Any:
     is_open = server.security == "plain" and not is_loopback(server.host)
     if is_open and not server.insecure:
         raise ConfigError(
-            f"`{name}.security = \"plain\"` would send the password and the mail unencrypted to "
-            f"{server.host}; use \"tls\" or \"starttls\", or set `{name}.insecure = true`"
+            f'`{name}.security = "plain"` would send the password and the mail unencrypted to '
+            f'{server.host}; use "tls" or "starttls", or set `{name}.insecure = true`'
         )
     if server.ca_file and not os.access(server.ca_file, os.R_OK):
         raise ConfigError(f"`{name}.ca_file`: cannot read {server.ca_file}")
@@ -226,7 +228,9 @@ def secret(name: str, variable: str, path: str) -> str:
     if variable:
         value = os.environ.get(variable, "")
         if not value:
-            raise ConfigError(f"`{name}_env`: the environment variable {variable} is empty or unset")
+            raise ConfigError(
+                f"`{name}_env`: the environment variable {variable} is empty or unset"
+            )
         return value
     if not path:
         return ""

@@ -53,13 +53,17 @@ class Deliverer:
             try:
                 await self._send(delivery, chat)
             except (smtp.NotSent, ImapError, AvocetError) as error:
-                log.warning("cannot send to %s: %s; the daemon repeats it", chat.address, shown(error, 400))
+                log.warning(
+                    "cannot send to %s: %s; the daemon repeats it", chat.address, shown(error, 400)
+                )
                 await delivery.fail(str(error))
             except smtp.Refused as error:
                 log.warning("mail to %s was refused: %s", chat.address, shown(error, 400))
                 await delivery.refuse(str(error))
             except smtp.Unknown as error:
-                log.warning("mail to %s has an unknown outcome: %s", chat.address, shown(error, 400))
+                log.warning(
+                    "mail to %s has an unknown outcome: %s", chat.address, shown(error, 400)
+                )
                 await delivery.unknown(str(error))
             except Exception as error:
                 # Nothing was sent: only `smtp.send` sends, and its errors are known.

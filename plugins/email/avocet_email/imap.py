@@ -1,4 +1,4 @@
-"""A client for IMAP4rev1 (RFC 3501) with IDLE (RFC 2177), MOVE (RFC 6851) and UIDPLUS (RFC 4315)."""
+"""A client for IMAP4rev1 (RFC 3501): IDLE (RFC 2177), MOVE (RFC 6851) and UIDPLUS (RFC 4315)."""
 
 import asyncio
 import contextlib
@@ -72,7 +72,11 @@ class Imap:
     """A connection to the server, after the login."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, config: ImapConfig, limit: int
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        config: ImapConfig,
+        limit: int,
     ) -> None:
         self._reader = reader
         self._writer = writer
@@ -103,7 +107,9 @@ class Imap:
                 where = f"{config.host}:{config.port}"
                 raise ImapError(f"{where} has not answered in {config.timeout_seconds} s") from None
             if isinstance(error, OSError):
-                raise ImapError(f"cannot connect to {config.host}:{config.port}: {error}") from error
+                raise ImapError(
+                    f"cannot connect to {config.host}:{config.port}: {error}"
+                ) from error
             raise
 
     async def __aenter__(self) -> Self:
@@ -250,7 +256,9 @@ class Imap:
             if line[1] == b"OK" and len(line) == 4 and line[3].isdigit():
                 values[line[2]] = int(line[3])
         if b"UIDVALIDITY" not in values or b"UIDNEXT" not in values:
-            raise ImapError(f"the server gives no UIDVALIDITY or UIDNEXT for {folder}; it is needed")
+            raise ImapError(
+                f"the server gives no UIDVALIDITY or UIDNEXT for {folder}; it is needed"
+            )
         return Folder(values[b"UIDVALIDITY"], values[b"UIDNEXT"])
 
     async def search(self, *criteria: str | bytes) -> list[int]:

@@ -124,7 +124,9 @@ class Intake:
         """Find the place in a folder whose UIDs have changed, by the time of arrival."""
         assert self._position is not None
         since = self._position.arrived
-        log.warning("UIDVALIDITY of the folder has changed; reading mail since %s again", day(since))
+        log.warning(
+            "UIDVALIDITY of the folder has changed; reading mail since %s again", day(since)
+        )
         # SEARCH knows days without a time zone.
         for uid in await imap.search("SINCE", day(since - 24 * HOUR)):
             values = await imap.fetch(uid, "UID", "INTERNALDATE")
@@ -155,7 +157,9 @@ class Intake:
         except ImapError:
             raise
         except Exception:
-            log.exception("mail %d is left unread: it cannot be read; please report this fault", uid)
+            log.exception(
+                "mail %d is left unread: it cannot be read; please report this fault", uid
+            )
             await self._skip(here._replace(uid=uid + 1))
             return
         await self._publish(imap, here, envelope, message)
@@ -167,7 +171,9 @@ class Intake:
         size = int(values.get("RFC822.SIZE", b"0"))
         if too_large(size, self._config):
             most = self._config.max_message_megabytes
-            text = f"(A mail of {size // MEGABYTE} MB came. It was not read: the limit is {most} MB.)"
+            text = (
+                f"(A mail of {size // MEGABYTE} MB came. It was not read: the limit is {most} MB.)"
+            )
             return {"text": f"Subject: {envelope.subject}\n\n{text}"}
         whole = await imap.fetch(here.uid, "UID", "BODY.PEEK[]")
         if whole is None:
@@ -229,7 +235,9 @@ class Intake:
             if self._config.imap.move_to:
                 await imap.move(uid, self._config.imap.move_to)
         except ImapRefused as error:
-            log.warning("cannot mark or move mail %d: %s; check the rights on the folder", uid, error)
+            log.warning(
+                "cannot mark or move mail %d: %s; check the rights on the folder", uid, error
+            )
 
     async def _skip(self, position: Position) -> None:
         """Store a position without a message: the daemon counts one that it ignores."""

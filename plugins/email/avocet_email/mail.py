@@ -79,7 +79,9 @@ def read_envelope(message: Message, config: Config) -> Envelope:
     if author is None:
         raise Skip("its From header does not have exactly one address in a usual form")
     ids = message_ids(raw_value(message, "Message-ID"))
-    if author.address == config.address or any(own_thread(name, config) is not None for name in ids):
+    if author.address == config.address or any(
+        own_thread(name, config) is not None for name in ids
+    ):
         raise Skip("the agent has written it")
     if (sign := automatic(message, author)) is not None:
         raise Skip(f"a program has written it: {sign}")
@@ -110,7 +112,7 @@ def read_envelope(message: Message, config: Config) -> Envelope:
 def thread_name(references: list[str], own_id: str, address: str, config: Config) -> str:
     """Return the thread of a mail; empty for the chat without a thread.
 
-    The ids of the agent's own mails contain the thread, so that an answer to any of them stays in it.
+    The ids of the agent's own mails contain the thread, so that an answer to them stays in it.
     """
     for name in reversed(references):
         if (thread := own_thread(name, config)) is not None:
@@ -127,7 +129,7 @@ def own_thread(name: str, config: Config) -> str | None:
     """Return the thread in a message id of the agent; `None` for ids of other programs."""
     pattern = rf"<avocet\.[0-9A-Za-z]{{1,20}}\.([0-9a-f]{{16}}|none)@{re.escape(config.domain)}>"
     found = re.fullmatch(pattern, name)
-    return found and found[1].replace("none", "")  # type: ignore[return-value]
+    return found and found[1].replace("none", "")
 
 
 def read_text(message: Message, envelope: Envelope, config: Config) -> str:
@@ -166,7 +168,7 @@ def parts(message: Message) -> tuple[list[str], list[str], list[Message]]:
             break
         part = waiting.pop()
         kind = part.get_content_type()
-        inner = part.get_payload()
+        inner: Any = part.get_payload()
         if isinstance(inner, list) and kind.startswith("multipart/"):
             waiting.extend(reversed(inner))
         elif is_file(part, kind):
@@ -210,7 +212,7 @@ def payload(part: Message) -> bytes:
     try:
         content: Any = part.get_payload(decode=True)
         if content is None:
-            inner = part.get_payload()
+            inner: Any = part.get_payload()
             content = inner[0].as_bytes() if isinstance(inner, list) and inner else b""
         return bytes(content)
     except Exception:

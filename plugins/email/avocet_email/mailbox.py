@@ -59,7 +59,9 @@ class Mailbox:
         for uid in reversed(found[-MAX_SEARCHED:]):
             values = await imap.fetch(uid, "UID", "BODY.PEEK[HEADER]")
             try:
-                envelope = read_envelope(parse((values or {}).get("BODY[HEADER]", b"")), self._config)
+                envelope = read_envelope(
+                    parse((values or {}).get("BODY[HEADER]", b"")), self._config
+                )
             except Skip:
                 continue
             if envelope.chat == chat:
@@ -123,5 +125,3 @@ def file_reference(validity: int, uid: int, message_id: str, number: int) -> str
     name = message_id if len(message_id) < 600 else ""
     place = {"validity": validity, "uid": uid, "id": name, "file": number}
     return json.dumps(place, separators=(",", ":"))
-
-

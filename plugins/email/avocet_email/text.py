@@ -19,7 +19,9 @@ HIDDEN = {"head", "script", "style", "template", "title", "noscript", "svg", "ob
 VOID = {
     *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"),
 }
-INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])")
+INVISIBLE = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])"
+)
 
 
 # Elements whose content has no tags.
@@ -58,7 +60,9 @@ def feed(html: str, to: "HtmlText") -> None:
             to.handle_endtag(name)
             continue
         found = ATTRIBUTE.findall(tag["attributes"][:MAX_ATTRIBUTES])
-        to.handle_starttag(name, {key.lower(): unescaped(value.strip("\"'")) for key, value in found})
+        to.handle_starttag(
+            name, {key.lower(): unescaped(value.strip("\"'")) for key, value in found}
+        )
         if name in RAW:
             place = lower.find(f"</{name}", place)
             if place < 0:
@@ -170,10 +174,15 @@ def html_text(html: str) -> str:
 
 
 def tidied(text: str) -> str:
-    """Return text with `\\n` as the line end, without control characters and repeated empty lines."""
+    """Return text with `\\n` as the line end and without control characters."""
     lines = re.split(r"\r\n|\r|\n", text[:MAX_TEXT].replace("\x00", ""))
-    kept = ["".join(c for c in line if c == "\t" or c.isprintable() or c in "\u200d\xa0") for line in lines]
-    joined = "\n".join(line.replace("\xa0", " ").rstrip(" \t") if line != "-- " else line for line in kept)
+    kept = [
+        "".join(c for c in line if c == "\t" or c.isprintable() or c in "\u200d\xa0")
+        for line in lines
+    ]
+    joined = "\n".join(
+        line.replace("\xa0", " ").rstrip(" \t") if line != "-- " else line for line in kept
+    )
     return re.sub(r"\n{3,}", "\n\n", joined).strip("\n")
 
 
@@ -184,13 +193,17 @@ HISTORY = re.compile(
 )
 # The block of Outlook: `From:`, then `Sent:` or `Date:` within the next lines.
 FIELD_FROM = re.compile(r"^\*?(?:from|von|de|da)\*?\s?:\*? .*\S", re.IGNORECASE)
-FIELD_DATE = re.compile(r"^\*?(?:sent|date|gesendet|datum|envoyé|enviado|inviato)\*?\s?:", re.IGNORECASE)
+FIELD_DATE = re.compile(
+    r"^\*?(?:sent|date|gesendet|datum|envoyé|enviado|inviato)\*?\s?:", re.IGNORECASE
+)
 ATTRIBUTION = re.compile(
     r"^(?:on|am|le|el|il|op|em)\b.{5,300}"
     r"(?:wrote|writes|schrieb\b.*|a écrit|escribió|ha scritto|schreef\b.*|escreveu) ?:$",
     re.IGNORECASE | re.DOTALL,
 )
-FORWARDED = re.compile(r"^(?:-{3,} ?forwarded message|begin forwarded message|-{3,} ?weitergeleitet)", re.IGNORECASE)
+FORWARDED = re.compile(
+    r"^(?:-{3,} ?forwarded message|begin forwarded message|-{3,} ?weitergeleitet)", re.IGNORECASE
+)
 
 
 def own_text(text: str, most_quoted: int) -> str:

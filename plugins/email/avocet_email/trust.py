@@ -135,7 +135,11 @@ def automatic(message: Message, author: Author) -> str | None:
         return f"Precedence: {precedence}"
     names = [name.lower() for name in message.keys()]
     for name in names:
-        if name.startswith("list-") or name in ("x-auto-response-suppress", "x-autoreply", "x-loop"):
+        if name.startswith("list-") or name in (
+            "x-auto-response-suppress",
+            "x-autoreply",
+            "x-loop",
+        ):
             return f"the header {name}"
     if any(value.replace(" ", "") == "<>" for value in raw_values(message, "Return-Path")):
         return "an empty return path"

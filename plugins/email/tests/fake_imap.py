@@ -68,7 +68,7 @@ class FakeImap:
     def __init__(self, security: str = "plain", context: ssl.SSLContext | None = None) -> None:
         self.security = security
         self.context = context
-        self.password = "se cret\"\\"
+        self.password = 'se cret"\\'
         self.capabilities = ["IDLE", "MOVE", "UIDPLUS"]
         self.folders = {"INBOX": StoredFolder()}
         self.sessions: set[Session] = set()
@@ -85,7 +85,9 @@ class FakeImap:
 
     async def start(self) -> None:
         tls = self.context if self.security == "tls" else None
-        self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=tls, limit=1 << 16)
+        self.server = await asyncio.start_server(
+            self._serve, "127.0.0.1", 0, ssl=tls, limit=1 << 16
+        )
         self.port = self.server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -263,7 +265,9 @@ class Session:
         assert self.folder is not None
         name, _, arguments = rest.decode("ascii", "replace").partition(" ")
         if name == "SEARCH":
-            found = " ".join(str(mail.uid) for mail in self.folder.mails if matches(arguments, mail, self.folder))
+            found = " ".join(
+                str(mail.uid) for mail in self.folder.mails if matches(arguments, mail, self.folder)
+            )
             self.write(f"* SEARCH {found}".rstrip())
             return "OK"
         number, _, what = arguments.partition(" ")

@@ -55,7 +55,7 @@ class FakeSmtp:
     def __init__(self, security: str = "plain", context: ssl.SSLContext | None = None) -> None:
         self.security = security
         self.context = context
-        self.password = "se cret\"\\"
+        self.password = 'se cret"\\'
         self.script: deque[tuple[str, str]] = deque()
         self.mails: list[TakenMail] = []
         self.faults: list[str] = []
@@ -67,7 +67,9 @@ class FakeSmtp:
 
     async def start(self) -> None:
         tls = self.context if self.security == "tls" else None
-        self.server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=tls, limit=1 << 26)
+        self.server = await asyncio.start_server(
+            self._serve, "127.0.0.1", 0, ssl=tls, limit=1 << 26
+        )
         self.port = self.server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:

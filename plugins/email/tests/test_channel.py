@@ -21,8 +21,6 @@ from world import (
     until,
 )
 
-REPEATED = "(This message may have reached you before.)"
-
 
 class AnswerTest(EmailTest):
     async def test_mail_is_answered_in_its_thread_and_marked_as_seen(self) -> None:
@@ -63,7 +61,9 @@ class AnswerTest(EmailTest):
             self.assertRegex(row["session"], f"^external:email:{ANN}:[0-9a-f]{{16}}$")
 
     async def test_first_mail_of_a_thread_shows_its_subject_to_the_model(self) -> None:
-        self.imap.deliver(mail("count to 1", subject="=?utf-8?q?Gr=C3=BC=C3=9Fe?=", Message_ID="<1@x.org>"))
+        self.imap.deliver(
+            mail("count to 1", subject="=?utf-8?q?Gr=C3=BC=C3=9Fe?=", Message_ID="<1@x.org>")
+        )
         await self.mails(1)
         (session,) = await self.client.sessions()
         (turn,) = await self.client.turns(session["session"])
@@ -71,7 +71,10 @@ class AnswerTest(EmailTest):
 
     async def test_stranger_gets_a_code_and_an_unproven_stranger_gets_nothing(self) -> None:
         forged = mail("count to 3", Authentication_Results="mx.example.net; dmarc=fail")
-        mails = [forged, mail("hello", sender="eve@evil.org", Authentication_Results="other.net; dmarc=pass")]
+        mails = [
+            forged,
+            mail("hello", sender="eve@evil.org", Authentication_Results="other.net; dmarc=pass"),
+        ]
         stored = [self.imap.deliver(raw) for raw in mails]
         self.imap.deliver(mail("hello", sender="eve@evil.org"))
         (answer,) = await self.mails(1)
@@ -98,7 +101,8 @@ class AnswerTest(EmailTest):
 
     async def test_hostile_mail_is_skipped_and_the_next_one_is_answered(self) -> None:
         deep = b"".join(
-            b'Content-Type: multipart/mixed; boundary="b%d"\r\n\r\n--b%d\r\n' % (n, n) for n in range(3000)
+            b'Content-Type: multipart/mixed; boundary="b%d"\r\n\r\n--b%d\r\n' % (n, n)
+            for n in range(3000)
         )
         good = mail("count to 2").partition(b"\r\n\r\n")
         hostile = [
@@ -108,8 +112,9 @@ class AnswerTest(EmailTest):
             b"From: " + b"a" * 200_000 + b"@example.org\r\n\r\n",
             mail("x", From="ann@example.org, eve@evil.org"),
             good[0].replace(b"Content-Type", b"X-Old") + b"\r\n" + deep,
-            good[0] + b'\r\nContent-Disposition: attachment; filename*=utf-8\'\'%ff%00"\r\n\r\nx',
-            good[0].replace(b"utf-8", b"no-such") + b"\r\nSubject: =?x?q?=FF?=\r\n\r\n\xff\x00\x1b[31m",
+            good[0] + b"\r\nContent-Disposition: attachment; filename*=utf-8''%ff%00\"\r\n\r\nx",
+            good[0].replace(b"utf-8", b"no-such")
+            + b"\r\nSubject: =?x?q?=FF?=\r\n\r\n\xff\x00\x1b[31m",
         ]
         for raw in hostile:
             self.imap.deliver(raw)
@@ -130,7 +135,9 @@ class AnswerTest(EmailTest):
         own = str(first.message["Message-ID"])
         self.imap.deliver(mail("count to 2", sender=BOB, In_Reply_To=own, Message_ID="<9@x.org>"))
         await self.mails(2)
-        self.assertEqual([row["session"] for row in await self.client.sessions()], [f"external:email:{BOB}"])
+        self.assertEqual(
+            [row["session"] for row in await self.client.sessions()], [f"external:email:{BOB}"]
+        )
 
     async def test_chat_that_is_no_address_is_refused(self) -> None:
         await self.client.send("external:email:nobody", "hello")
@@ -159,7 +166,9 @@ class AnswerTest(EmailTest):
 class StartTest(EmailTest):
     starts = False
 
-    async def test_first_start_leaves_old_mail_and_later_starts_read_what_came_meanwhile(self) -> None:
+    async def test_first_start_leaves_old_mail_and_later_starts_read_what_came_meanwhile(
+        self,
+    ) -> None:
         old = self.imap.deliver(mail("count to 3"))
         program = await self.start_program()
         self.assertEqual(await program.stop(), 0)
@@ -228,7 +237,9 @@ class FolderTest(EmailTest):
         await self.start_program()
         self.imap.deliver(mail("count to 2"))
         await self.mails(1)
-        await true(lambda: len(self.imap.folders["Answered"].mails) == 1 and not self.imap.inbox.mails)
+        await true(
+            lambda: len(self.imap.folders["Answered"].mails) == 1 and not self.imap.inbox.mails
+        )
         self.assertGreater(self.imap.noops, 0)
 
 
@@ -250,18 +261,6 @@ class OutcomeTest(EmailTest):
         answers = await self.mails(len(PEOPLE))
         self.assertEqual({one.text for one in answers}, {"1."})
         self.assertEqual(list(self.smtp.script), [])
-
-    async def test_unknown_outcomes_give_marked_copies_with_the_same_id(self) -> None:
-        # The server takes one of the answers, and loses the other one.
-        self.smtp.script.extend([("taken", ""), ("end", "")])
-        for sender in (ANN, BOB):
-            self.imap.deliver(mail("count to 1", sender=sender, Message_ID=f"<1-{sender}>"))
-        mails = await self.mails(3)
-        marked = [one for one in mails if one.text == f"{REPEATED}\n\n1."]
-        self.assertEqual({one.recipient for one in marked}, {ANN, BOB})
-        (first,) = [one for one in mails if one.text == "1."]
-        ids = {str(one.message["Message-ID"]) for one in mails if one.recipient == first.recipient}
-        self.assertEqual(len(ids), 1)
 
     async def test_refused_answer_becomes_a_failed_message(self) -> None:
         for number, script in enumerate([("RCPT", "550 no such user"), ("end", "554 spam")], 1):
@@ -313,7 +312,9 @@ class FileTest(EmailTest):
         for name, value in headers.items():
             message[name.replace("_", "-")] = value
         message.set_content(text)
-        message.add_attachment(self.content, maintype="image", subtype="png", filename="../pic\u202e.png")
+        message.add_attachment(
+            self.content, maintype="image", subtype="png", filename="../pic\u202e.png"
+        )
         return crlf(message)
 
     async def test_files_pass_in_both_directions(self) -> None:
@@ -336,11 +337,15 @@ class FileTest(EmailTest):
         return await until(look)
 
     async def test_mail_over_the_limit_is_announced_without_its_content(self) -> None:
-        self.imap.deliver(mail("x" * 70 + "\n" + ("y" * 70 + "\n") * 30_000, Message_ID="<1@x.org>"))
+        self.imap.deliver(
+            mail("x" * 70 + "\n" + ("y" * 70 + "\n") * 30_000, Message_ID="<1@x.org>")
+        )
         await self.mails(1)
         (session,) = await self.client.sessions()
         (turn,) = await self.client.turns(session["session"])
-        self.assertIn("A mail of 2 MB came. It was not read: the limit is 2 MB", str(turn["origin"]))
+        self.assertIn(
+            "A mail of 2 MB came. It was not read: the limit is 2 MB", str(turn["origin"])
+        )
 
 
 if __name__ == "__main__":

@@ -61,7 +61,9 @@ class ConfigTest(unittest.TestCase):
         config = self.load(GOOD)
         self.assertEqual((config.address, config.domain), ("bot@example.net", "example.net"))
         for server, port in ((config.imap, 993), (config.smtp, 465)):
-            self.assertEqual((server.port, server.username, server.password), (port, config.address, "s3cret"))
+            self.assertEqual(
+                (server.port, server.username, server.password), (port, config.address, "s3cret")
+            )
         self.assertNotIn("s3cret", repr(config))
         starttls = GOOD.replace('host = "h"', 'host = "h"\nsecurity = "starttls"')
         config = self.load(starttls)
@@ -83,7 +85,10 @@ class ConfigTest(unittest.TestCase):
             (GOOD.replace('authserv_id = "mx"', ""), "A `From` header can be forged"),
             (GOOD.replace('password_env = "PASSWORD"', ""), "set `imap.password_env`"),
             (GOOD.replace("PASSWORD", "EMPTY"), "the environment variable EMPTY is empty or unset"),
-            (GOOD.replace('_env = "PASSWORD"', '_file = "/nonexistent"'), "cannot read /nonexistent"),
+            (
+                GOOD.replace('_env = "PASSWORD"', '_file = "/nonexistent"'),
+                "cannot read /nonexistent",
+            ),
             ('name = "a\\nb"\n' + GOOD, "contains a control character"),
             ("imap = 3\n", "`imap` must be a table"),
         ]

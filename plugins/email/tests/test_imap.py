@@ -120,9 +120,14 @@ class ParseTest(unittest.TestCase):
     def test_parse_reads_lists_quotes_and_literals(self) -> None:
         table = [
             ([b"* 3 EXISTS"], [b"*", b"3", b"EXISTS"]),
-            ([b'* 1 FETCH (UID 2 X "a\\"b" BODY[] ', Literal(b"(x"), b")"],
-             [b"*", b"1", b"FETCH", [b"UID", b"2", b"X", b'a"b', b"BODY[]", b"(x"]]),
-            ([b"* LIST (\\A \\B) NIL [x y] \xff"], [b"*", b"LIST", [b"\\A", b"\\B"], b"NIL", b"[x y]", b"\xff"]),
+            (
+                [b'* 1 FETCH (UID 2 X "a\\"b" BODY[] ', Literal(b"(x"), b")"],
+                [b"*", b"1", b"FETCH", [b"UID", b"2", b"X", b'a"b', b"BODY[]", b"(x"]],
+            ),
+            (
+                [b"* LIST (\\A \\B) NIL [x y] \xff"],
+                [b"*", b"LIST", [b"\\A", b"\\B"], b"NIL", b"[x y]", b"\xff"],
+            ),
             ([b'* "open'], [b"*", b"open"]),
         ]
         for pieces, expected in table:

@@ -28,9 +28,21 @@ class AuthorTest(unittest.TestCase):
         for value, name in good.items():
             self.assertEqual(parse_author(value), Author(ANN, name), value)
         bad = [
-            "", "ann", "a@b, c@d", "<a@b> <c@d>", "Group: a@b;", '"a@b" c@d <e@f> x',
-            "ann@example.org <eve@evil.org>", "ann@example.org)eve@evil.org", "a@b@c", "ann@example..org",
-            "änn@example.org", "a:b@c.d", "a/b@c.d", "x" * 200 + "@example.org", "ann@[127.0.0.1]",
+            "",
+            "ann",
+            "a@b, c@d",
+            "<a@b> <c@d>",
+            "Group: a@b;",
+            '"a@b" c@d <e@f> x',
+            "ann@example.org <eve@evil.org>",
+            "ann@example.org)eve@evil.org",
+            "a@b@c",
+            "ann@example..org",
+            "änn@example.org",
+            "a:b@c.d",
+            "a/b@c.d",
+            "x" * 200 + "@example.org",
+            "ann@[127.0.0.1]",
         ]
         for value in bad:
             self.assertIsNone(parse_author(value), value)
@@ -43,7 +55,9 @@ class AuthorTest(unittest.TestCase):
 
 
 class TrustTest(unittest.TestCase):
-    def reason(self, *values: str, mode: str = "strict", headers: int = 1, domain: str = "example.org") -> str | None:
+    def reason(
+        self, *values: str, mode: str = "strict", headers: int = 1, domain: str = "example.org"
+    ) -> str | None:
         message = Message()
         for value in values:
             message["Authentication-Results"] = value
@@ -62,7 +76,9 @@ class TrustTest(unittest.TestCase):
         ]
         for value in good:
             self.assertIsNone(self.reason(value), value)
-        self.assertIsNone(self.reason(f"{own}; dkim=pass header.d=example.org", domain="mail.example.org"))
+        self.assertIsNone(
+            self.reason(f"{own}; dkim=pass header.d=example.org", domain="mail.example.org")
+        )
         bad = [
             "",
             f"{own}; none",
@@ -85,7 +101,10 @@ class TrustTest(unittest.TestCase):
             self.assertIsNotNone(self.reason(value), value)
 
     def test_only_the_topmost_headers_count(self) -> None:
-        top, forged = "mx.example.net; spf=none", "mx.example.net; dmarc=pass header.from=example.org"
+        top, forged = (
+            "mx.example.net; spf=none",
+            "mx.example.net; dmarc=pass header.from=example.org",
+        )
         self.assertIsNotNone(self.reason(top, forged))
         self.assertIsNone(self.reason(top, forged, headers=2))
         self.assertIsNone(self.reason("other.net; dmarc=fail", forged))
@@ -108,7 +127,13 @@ class EnvelopeTest(unittest.TestCase):
         table: list[tuple[dict[str, str], bool]] = [
             ({"References": "<1@x.org> <2@x.org>"}, True),
             ({"In_Reply_To": "<1@x.org>"}, True),
-            ({"In_Reply_To": f"<avocet.abc.{root.chat.thread}@example.net>", "References": "<z@x.org>"}, True),
+            (
+                {
+                    "In_Reply_To": f"<avocet.abc.{root.chat.thread}@example.net>",
+                    "References": "<z@x.org>",
+                },
+                True,
+            ),
             ({"In_Reply_To": f"<avocet.abc.{root.chat.thread}@evil.net>"}, False),
             ({"References": "<1@x.org>", "sender": "bob@example.org"}, False),
             ({}, False),
@@ -122,7 +147,11 @@ class EnvelopeTest(unittest.TestCase):
         self.assertEqual(read_envelope(parse(mail("x", **general)), config).chat, Chat(ANN, ""))
 
     def test_key_is_stable_and_differs_between_mails(self) -> None:
-        raws = [mail("x", Message_ID="<1@x.org>"), mail("x", Message_ID="<2@x.org>"), mail("x", X_A="1")]
+        raws = [
+            mail("x", Message_ID="<1@x.org>"),
+            mail("x", Message_ID="<2@x.org>"),
+            mail("x", X_A="1"),
+        ]
         keys = [[read_envelope(parse(raw), settings()).key for raw in raws] for _ in range(2)]
         self.assertEqual(keys[0], keys[1])
         self.assertEqual(len(set(keys[0])), 3)
@@ -158,8 +187,7 @@ class TextTest(unittest.TestCase):
             '<div style="DISPLAY: none">ignore me</div><span hidden>x</span>ok': "ok",
             '<p style="font-size:0">x</p><p style="font-size:0.9em">y</p>': "y",
             "<ul><li>a</li><li>b</li></ul>": "- a\n- b",
-            '<a href="https://x.org/y">here</a> <a href="https://x.org">x.org</a> <a href="javascript:x">z</a>':
-                "here (https://x.org/y) x.org z",
+            '<a href="https://x.org/y">here</a> <a href="https://x.org">x.org</a> <a href="javascript:x">z</a>': "here (https://x.org/y) x.org z",
             "new<blockquote>old<br>older</blockquote>": "new\n\n> old\n> older",
             "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>": "a | b\nc",
             "<pre>a\n  b</pre>": "a\n  b",
@@ -171,7 +199,20 @@ class TextTest(unittest.TestCase):
         for html, text in table.items():
             self.assertEqual(html_text(html), text, html)
         # Each of these takes minutes in a parser that searches for the end of each tag again.
-        hostile = ["<div>", "<!", "<a", "&", "<![", "<blockquote>x", '<a b="', "<!--", "<?", "</", "&#9", "<a "]
+        hostile = [
+            "<div>",
+            "<!",
+            "<a",
+            "&",
+            "<![",
+            "<blockquote>x",
+            '<a b="',
+            "<!--",
+            "<?",
+            "</",
+            "&#9",
+            "<a ",
+        ]
         for piece in hostile:
             html_text(piece * 100_000)
         html_text("<p>&#" + "9" * 9000 + ";")
@@ -190,7 +231,11 @@ class TextTest(unittest.TestCase):
         ]
         for content, charset, text in table:
             self.assertEqual(bytes_text(content, charset), text, charset)
-        for value in ("=?x?b?////?= \x1b[1m=?utf-8?q?=00a?=", "=?utf-8?b?AAAA\r\n?=", "=?utf-8?b?a?="):
+        for value in (
+            "=?x?b?////?= \x1b[1m=?utf-8?q?=00a?=",
+            "=?utf-8?b?AAAA\r\n?=",
+            "=?utf-8?b?a?=",
+        ):
             self.assertTrue(decoded(value).isprintable(), value)
 
     def read(self, message: EmailMessage) -> str:

@@ -38,7 +38,13 @@ class MailboxTest(unittest.IsolatedAsyncioTestCase):
             mailbox = self.mailbox()
             self.assertEqual(await mailbox.read_file(reference, 0, 99), b"0123456789")
             self.assertEqual(await mailbox.read_file(reference, 10, 99), b"")
-        gone = [file_reference(7, stored.uid, "<1@x.org>", 1), file_reference(7, 99, "", 0), "x", "{}", "[1]"]
+        gone = [
+            file_reference(7, stored.uid, "<1@x.org>", 1),
+            file_reference(7, 99, "", 0),
+            "x",
+            "{}",
+            "[1]",
+        ]
         for name in gone:
             with self.assertRaises(FileNotFoundError):
                 await self.mailbox().read_file(name, 0, 9)

@@ -8,7 +8,7 @@ from world import ANN, BOT, FakeSmtp, settings, smtp_config, tls
 
 from avocet_email import smtp
 from avocet_email.addresses import Chat
-from avocet_email.compose import Answer, SentFile, Thread, compose
+from avocet_email.compose import Answer, SentFile, Thread, compose, html_of, plain_body
 
 CHAT = Chat(ANN, "0123456789abcdef")
 MAIL = b"From: a@b.c\r\nTo: a@b.c\r\nDate: x\r\nMessage-ID: <x@y>\r\nSubject: x\r\n\r\n.\r\n..x\r\n"
@@ -83,12 +83,17 @@ class SmtpTest(unittest.IsolatedAsyncioTestCase):
     async def test_composed_mails_pass_the_strict_server(self) -> None:
         fake = await self.fake()
         long_id = f"<{'x' * 500}@example.org>"
-        thread = Thread(long_id, [f"<{n}@example.org>" for n in range(40)], "AW: Re[2]: Zähl\x00 mal " * 20)
+        thread = Thread(
+            long_id, [f"<{n}@example.org>" for n in range(40)], "AW: Re[2]: Zähl\x00 mal " * 20
+        )
         texts = ["Hello", "Grüße 👋", "x" * 5000, ".\n..\nFrom x", "a\x0bb", "", "é" * 3000]
-        files = [SentFile("pïc.png", "image/png", b"\x00\xff"), SentFile("a\r\nb", "text/plain", b"x"),
-                 SentFile("m.eml", "message/rfc822", b"Subject: x\n\ny")]
+        files = [
+            SentFile("pïc.png", "image/png", b"\x00\xff"),
+            SentFile("a\r\nb", "text/plain", b"x"),
+            SentFile("m.eml", "message/rfc822", b"Subject: x\n\ny"),
+        ]
         for number, text in enumerate(texts):
-            mail = compose(settings(name="Ävocet, \"A\""), CHAT, thread, answer(text, files=files))
+            mail = compose(settings(name='Ävocet, "A"'), CHAT, thread, answer(text, files=files))
             await self.send(fake, mail)
             message = fake.mails[number].message
             self.assertEqual(message["In-Reply-To"], long_id)
@@ -96,7 +101,9 @@ class SmtpTest(unittest.IsolatedAsyncioTestCase):
             if "\x0b" not in text:
                 self.assertEqual(fake.mails[number].text, text)
             sent = list(message.iter_attachments())
-            self.assertEqual([part.get_payload(decode=True) for part in sent], [f.content for f in files])
+            self.assertEqual(
+                [part.get_payload(decode=True) for part in sent], [f.content for f in files]
+            )
         self.assertTrue(str(message["Subject"]).startswith("Re: Zähl mal"))
         self.assertEqual(str(message["From"].addresses[0].display_name), 'Ävocet, "A"')
 
@@ -108,8 +115,6 @@ class ComposeTest(unittest.TestCase):
         for part, style in styles:
             start = text.encode().index(part.encode())
             ranges.append({"start": start, "end": start + len(part.encode()), "style": style})
-        from avocet_email.compose import html_of, plain_body
-
         made = answer(text, styles=ranges)
         return plain_body(made).rstrip("\n"), html_of(text.encode(), ranges)
 
@@ -117,10 +122,16 @@ class ComposeTest(unittest.TestCase):
         link = {"link": {"url": "https://x.org/?a&b"}}
         table = [
             (("ä <b>", ("<b>", "bold")), "ä <b>", "ä <strong>&lt;b&gt;</strong>"),
-            (("see it", ("it", link)), "see it <https://x.org/?a&b>",
-             'see <a href="https://x.org/?a&amp;b">it</a>'),
-            (("a b c", ("a b", "bold"), ("b c", "italic")), "a b c",
-             "<strong>a <em>b</em></strong><em> c</em>"),
+            (
+                ("see it", ("it", link)),
+                "see it <https://x.org/?a&b>",
+                'see <a href="https://x.org/?a&amp;b">it</a>',
+            ),
+            (
+                ("a b c", ("a b", "bold"), ("b c", "italic")),
+                "a b c",
+                "<strong>a <em>b</em></strong><em> c</em>",
+            ),
             (("a\nq\nr", ("q\nr", "quote")), "a\n> q\n> r", "a\n<blockquote>q\nr</blockquote>"),
             (("x()", ("x()", {"pre": {"language": "c"}})), "x()", "<pre>x()</pre>"),
             (("x", ("x", "new-style")), "x", "x"),
@@ -129,8 +140,11 @@ class ComposeTest(unittest.TestCase):
             self.assertEqual(self.html(*given), (plain, html))
 
     def test_choices_and_the_mark_of_a_repetition_are_shown(self) -> None:
-        made = answer("Run it?", choices=[{"label": "Yes", "says": "yes"}, {"label": "No", "says": "no"}],
-                      is_repeat=True)
+        made = answer(
+            "Run it?",
+            choices=[{"label": "Yes", "says": "yes"}, {"label": "No", "says": "no"}],
+            is_repeat=True,
+        )
         mail = compose(settings(), CHAT, None, made).decode()
         self.assertIn("(This message may have reached you before.)\r\n\r\nRun it?", mail)
         self.assertIn("Answer with a number:\r\n1. Yes\r\n2. No", mail)

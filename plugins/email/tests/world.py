@@ -33,7 +33,7 @@ BOB = "bob@example.org"
 PASSWORD = 'se cret"\\'
 DAEMON = f'[channels.external.email]\nowners = ["{ANN}"]\nallow = ["{BOB}"]\n'
 PEOPLE = [f"p{number}@example.org" for number in range(5)]
-PEOPLE_DAEMON = f'[channels.external.email]\nallow = {json.dumps([ANN, BOB, *PEOPLE])}\n'
+PEOPLE_DAEMON = f"[channels.external.email]\nallow = {json.dumps([ANN, BOB, *PEOPLE])}\n"
 RESULTS = "mx.example.net; dmarc=pass (p=reject) header.from={domain}"
 
 
@@ -225,5 +225,3 @@ async def true(look: Any) -> None:
         return look() or None
 
     await until(check)
-
-
