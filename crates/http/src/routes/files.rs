@@ -65,7 +65,7 @@ pub(crate) struct StoredFile {
 /// Store a file for a message in a chat of the web console. It is removed after a week without use.
 #[utoipa::path(
     post, path = "/v1/files", tag = "web console", params(UploadQuery),
-    request_body(content = String, content_type = "application/octet-stream", description = "The bytes of the file, at most [attachments] max_megabytes"),
+    request_body(content = Option<String>, content_type = "application/octet-stream", description = "The bytes of the file, at most [attachments] max_megabytes. Without a body, the file is empty"),
     responses(
         (status = 201, description = "The file is stored", body = StoredFile),
         (status = 413, description = "The file is too large", body = Problem, content_type = "application/problem+json"),
