@@ -1,0 +1,1 @@
+"""A channel of Avocet for Matrix."""
