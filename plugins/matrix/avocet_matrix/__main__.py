@@ -53,9 +53,10 @@ async def serve(settings: Settings, from_now: bool, stop: asyncio.Event, began: 
 async def check_rights(client: Client) -> None:
     """End with an error if the program may not publish: each message would be refused for good."""
     rights = await client.rights()
-    if "publish" not in rights["methods"]:
+    methods = rights["methods"]
+    if rights["role"] not in ("channel", "operator") or methods is not None and "publish" not in methods:
         raise Ended(
-            f"the daemon gives this program the role {rights['role']!r} without the method publish; "
+            f"the daemon does not let this program publish: its role is {rights['role']!r}; "
             'set role = "channel" in its table [gateway.clients.NAME]'
         )
 

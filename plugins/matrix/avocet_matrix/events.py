@@ -55,6 +55,7 @@ def parse(event: Any) -> Message | None:
         content = mapping(content.get("m.new_content"))
     message.mentions = _mentions(content)
     kind = content.get("msgtype")
+    kind = kind if isinstance(kind, str) else ""
     if event.get("type") == "m.sticker":
         kind = "m.sticker"
     elif event.get("type") != "m.room.message":
@@ -66,7 +67,7 @@ def parse(event: Any) -> Message | None:
         if kind == "m.emote":
             message.text = f"* {message.text}"
     elif kind in _FILES or kind == "m.sticker":
-        _take_file(message, str(kind), content, body)
+        _take_file(message, kind, content, body)
     return message if message.text.strip() or message.files else None
 
 

@@ -97,7 +97,8 @@ class Homeserver:
         data = b""
         if body is not None:
             headers["Content-Type"] = "application/json"
-            data = json.dumps(body).encode()
+            # The size of an event is that of its UTF-8 without escapes.
+            data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         if query:
             target = f"{target}?{urlencode(query)}"
         try:

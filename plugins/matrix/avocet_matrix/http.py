@@ -92,7 +92,7 @@ async def _read(
     status, headers = await _head(reader)
     while 100 <= status < 200:
         status, headers = await _head(reader)
-    body = _Body(limit, sink if status == 200 else None)
+    body = _Body(limit, sink) if status == 200 else _Body(max(limit, MAX_HEAD_BYTES), None)
     if status in (204, 304):
         return Response(status, headers, b"")
     if "chunked" in headers.get("transfer-encoding", "").lower():

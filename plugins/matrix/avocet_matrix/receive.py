@@ -237,11 +237,20 @@ class Receiver:
 
     async def _fill(self, room_id: str, token: Any, events: list[Any]) -> list[Any]:
         """Return the events with those before them, back to the last one that was taken."""
+        filled = await self._page(room_id, token, events, {"to": self._since})
+        if self._first(filled) == 0 and any(self._is_entry(event) for event in filled):
+            # The invitation to this new room is older than the position.
+            return await self._page(room_id, token, events, {})
+        return filled
+
+    async def _page(
+        self, room_id: str, token: Any, events: list[Any], end: dict[str, str]
+    ) -> list[Any]:
         known = self._newest.get(room_id)
         for _ in range(MOST_PAGES):
             if not isinstance(token, str) or self._first(events) > 0:
                 return events
-            query = {"dir": "b", "from": token, "to": self._since, "limit": str(TIMELINE)}
+            query = {"dir": "b", "from": token, "limit": str(TIMELINE), **end}
             page = await self._server.until_answered(
                 lambda: self._server.once("GET", path("rooms", room_id, "messages"), query=query),
                 f"read earlier events of {room_id}",
@@ -273,6 +282,13 @@ class Receiver:
             if before is None and "replaces_state" not in unsigned or before in ("leave", "ban", "knock"):
                 return place + 1
         return 0
+
+    def _is_entry(self, event: dict[str, Any]) -> bool:
+        """Return `True` if the event is the entry of the agent after an invitation."""
+        is_mine = event.get("type") == "m.room.member" and event.get("state_key") == self._user
+        before = mapping(mapping(event.get("unsigned")).get("prev_content")).get("membership")
+        membership = mapping(event.get("content")).get("membership")
+        return is_mine and membership == "join" and before == "invite"
 
     async def _wanted(self, room: Room, event: dict[str, Any]) -> Message | None:
         """Return the message of an event if it is for the agent."""
