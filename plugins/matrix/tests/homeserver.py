@@ -223,6 +223,7 @@ class FakeHomeserver:
         await self._wake()
         if self.before is not None:
             await self.before(request)
+            await self._wake()
         fault = next((one for one in self.faults if re.search(one.pattern, name)), None)
         headers: dict[str, str] = {}
         if fault is not None:
