@@ -113,14 +113,21 @@ class Homeserver:
         """Make a request, and wait for the rate limit for a short time."""
         return await self._in_limit(lambda: self.once(method, target, body, **more))
 
-    async def until_answered(self, work: Callable[[], Awaitable[T]], purpose: str) -> T:
-        """Repeat the work after each transient error, without a limit."""
-        backoff = Backoff()
+    async def until_answered(
+        self, work: Callable[[], Awaitable[T]], purpose: str, most_faults: int | None = None
+    ) -> T:
+        """Repeat the work after each transient error, without a limit.
+
+        With `most_faults`, raise the error once the server has reported a fault of its own (500)
+        this many times: one broken room must not stop all others. An outage has other errors.
+        """
+        backoff, faults = Backoff(), 0
         while True:
             try:
                 return await work()
             except (*TRANSIENT, MatrixError) as error:
-                if not is_transient(error):
+                faults += isinstance(error, MatrixError) and error.status == 500
+                if not is_transient(error) or faults == most_faults:
                     raise
                 least = error.pause if isinstance(error, MatrixError) else 0.0
                 pause = backoff.next(least)

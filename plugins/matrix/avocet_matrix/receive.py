@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 TIMELINE = 100
 # Pages of 100 events that are read to close a gap in a room.
 MOST_PAGES = 20
+# Faults of the homeserver after which the new events of a room are skipped.
+MOST_FAULTS = 8
 # The least time between two positions without a message.
 POSITION_SECONDS = 60.0
 MOST_REMEMBERED = 2000
@@ -215,7 +217,7 @@ class Receiver:
             # A room that is read now has the present state already, and the events are older.
             was_known = self._rooms.known(room_id) is not None
             room = await self._server.until_answered(
-                lambda: self._rooms.get(room_id), f"read the members of {room_id}"
+                lambda: self._rooms.get(room_id), f"read the members of {room_id}", MOST_FAULTS
             )
         except MatrixError as error:
             if error.ends_access:
@@ -254,6 +256,7 @@ class Receiver:
             page = await self._server.until_answered(
                 lambda: self._server.once("GET", path("rooms", room_id, "messages"), query=query),
                 f"read earlier events of {room_id}",
+                MOST_FAULTS,
             )
             older = [mapping(event) for event in sequence(page.get("chunk"))]
             found = [event.get("event_id") for event in older]
@@ -344,6 +347,7 @@ class Receiver:
                 found = await self._server.until_answered(
                     lambda: self._server.once("GET", path("rooms", room, "event", event)),
                     f"read an earlier message of {room}",
+                    MOST_FAULTS,
                 )
             except MatrixError as error:
                 if error.ends_access:

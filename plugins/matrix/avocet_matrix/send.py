@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from avocet_client import AvocetError, Channel, Delivery, ErrorCode
+from avocet_client import AvocetError, Channel, Delivery
 
 from . import ids
 from .backoff import Backoff
@@ -138,11 +138,11 @@ class Sender:
         except Exception as error:
             # An error of the program itself is no promise about the homeserver.
             log.warning("the outcome of delivery %s to %s is unknown: %s", delivery.id, room, error)
-            await report_unknown(delivery, str(error))
+            await delivery.unknown(str(error))
         else:
             await delivery.confirm(ids.encode(event))
             if self._typed.pop(room, None) is not None:
-                await self._set_typing(room, {"typing": False})
+                self._start(self._set_typing(room, {"typing": False}))
 
     async def _post(self, delivery: Delivery, room: str, thread: str | None) -> str:
         await self._check(room)
@@ -238,11 +238,6 @@ class Sender:
             self._max_upload = await self._server.max_upload()
             self._is_limit_known = True
         return self._max_upload
-
-
-async def report_unknown(delivery: Delivery, reason: str) -> None:
-    """Report that the outcome is unknown: any error but those of `fail` and `refuse`."""
-    await delivery._connection.refuse(delivery._request, ErrorCode.CONFLICT, reason)
 
 
 def has_text(delivery: Delivery) -> bool:

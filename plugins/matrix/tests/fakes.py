@@ -35,14 +35,6 @@ class FakeChannel:
         return {"message": "m1", "duplicate": False}
 
 
-class FakeConnection:
-    def __init__(self, delivery: "FakeDelivery") -> None:
-        self._delivery = delivery
-
-    async def refuse(self, _: Any, code: int, reason: str) -> None:
-        self._delivery.outcome = ("unknown", f"{int(code)} {reason}")
-
-
 class FakeDelivery:
     """A delivery that keeps its outcome."""
 
@@ -53,7 +45,6 @@ class FakeDelivery:
         self.content = b""
         self.__dict__.update(more)
         self.outcome: tuple[str, str] | None = None
-        self._connection, self._request = FakeConnection(self), None
 
     async def confirm(self, platform_id: str) -> None:
         self.outcome = ("confirmed", platform_id)
@@ -63,6 +54,9 @@ class FakeDelivery:
 
     async def refuse(self, reason: str) -> None:
         self.outcome = ("refused", reason)
+
+    async def unknown(self, reason: str) -> None:
+        self.outcome = ("unknown", reason)
 
     async def read_file(self, _: int) -> bytes:
         return self.content

@@ -192,17 +192,16 @@ class RestartTest(MatrixTest):
         chance = random.Random(seed)
         rooms = [await self.server.create(ANN, BOT) for _ in range(10)]
         await self.begin()
-        for number, room in enumerate(rooms, 1):
-            await self.kill(chance, room, number)
-            expected = ", ".join(str(count) for count in range(1, number + 1)) + "."
+        for room in rooms:
+            await self.kill(chance, room)
             # A second kill of the same work would be another test: the daemon then drops it.
             texts = [one["body"] for one in await self.server.replies(room)]
-            self.assertTrue(all(text.endswith(expected) for text in texts), texts)
+            self.assertTrue(all(text.endswith("1.") for text in texts), texts)
         for number, room in enumerate(rooms, 1):
             unmarked = [text for text in self.server.texts(room) if "sent again" not in text]
             self.assertLessEqual(len(unmarked), 1, f"{number}: {unmarked}")
 
-    async def kill(self, chance: random.Random, room: str, number: int) -> None:
+    async def kill(self, chance: random.Random, room: str) -> None:
         """Kill the channel, the daemon or both at one of the requests after a message."""
         left, victims = chance.randint(1, 6), chance.choice(["channel", "daemon", "both"])
         killed = ""
@@ -223,7 +222,7 @@ class RestartTest(MatrixTest):
             killed = dying
 
         self.server.before = before
-        await self.server.say(room, ANN, f"count to {number}")
+        await self.server.say(room, ANN, "count to 1")
         await self.server.wait(lambda: killed or self.server.sent(room))
         # A message may need fewer requests. If a kill has begun, wait for its end.
         if left <= 0:

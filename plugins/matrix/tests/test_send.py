@@ -172,6 +172,7 @@ class SendTest(unittest.IsolatedAsyncioTestCase):
         self.parts.sender.typing("external:matrix:unusable")
         await self.server.wait(lambda: self.server.typing)
         await self.deliver()
+        await self.server.wait(lambda: len(self.server.typing) > 1)
         self.assertEqual(self.server.typing, [(self.room, True), (self.room, False)])
         self.assertNotIn(TOKEN, "".join(self.server.requests))
 
