@@ -33,18 +33,24 @@ class Ended(Exception):
     """The program cannot go on."""
 
 
-async def serve(settings: Settings, from_now: bool, stop: asyncio.Event, began: asyncio.Event) -> None:
+async def serve(
+    settings: Settings, from_now: bool, stop: asyncio.Event, began: asyncio.Event
+) -> None:
     """Serve the account until `stop` is set. Set `began` once `stop` has an effect."""
     server = Homeserver(HttpClient(settings.homeserver))
     token = secret(CLIENT_VARIABLE, settings.client_token_file)
-    client = Client(settings.socket, client=settings.client, token=token, retry_seconds=DAEMON_SECONDS)
+    client = Client(
+        settings.socket, client=settings.client, token=token, retry_seconds=DAEMON_SECONDS
+    )
     try:
         user = await log_in(server, settings)
         await check_rights(client)
         await run_channel(settings, server, client, user, from_now, stop, began)
     except MatrixError as error:
         if error.ends_access:
-            raise Ended(f"the homeserver does not accept the access token: {error}; {remedy(settings)}") from error
+            raise Ended(
+                f"the homeserver does not accept the access token: {error}; {remedy(settings)}"
+            ) from error
         raise Ended(f"the homeserver refuses a request that the channel needs: {error}") from error
     finally:
         await client.close()
@@ -54,7 +60,11 @@ async def check_rights(client: Client) -> None:
     """End with an error if the program may not publish: each message would be refused for good."""
     rights = await client.rights()
     methods = rights["methods"]
-    if rights["role"] not in ("channel", "operator") or methods is not None and "publish" not in methods:
+    if (
+        rights["role"] not in ("channel", "operator")
+        or methods is not None
+        and "publish" not in methods
+    ):
         raise Ended(
             f"the daemon does not let this program publish: its role is {rights['role']!r}; "
             'set role = "channel" in its table [gateway.clients.NAME]'
@@ -87,7 +97,9 @@ async def run_channel(
     try:
         await channel.open()
         began.set()
-        log.info("serving external:%s as %s (%s)", settings.account, user, name or "no display name")
+        log.info(
+            "serving external:%s as %s (%s)", settings.account, user, name or "no display name"
+        )
         tasks = [
             asyncio.create_task(sender.run(channel)),
             asyncio.create_task(receiver.run(from_now)),
@@ -113,7 +125,8 @@ async def display_name(server: Homeserver, user: str) -> str | None:
     """Return the agent's name, which people write to mention it."""
     try:
         found = await server.until_answered(
-            lambda: server.once("GET", path("profile", user, "displayname")), "read the display name"
+            lambda: server.once("GET", path("profile", user, "displayname")),
+            "read the display name",
         )
     except MatrixError as error:
         if error.ends_access:
@@ -125,8 +138,12 @@ async def display_name(server: Homeserver, user: str) -> str | None:
 
 async def main() -> int:
     """Run the program and return its exit status."""
-    parser = argparse.ArgumentParser(prog="avocet-matrix", description="Serve a Matrix account as a channel of Avocet.")
-    parser.add_argument("--config", type=Path, required=True, help="read the settings from this file")
+    parser = argparse.ArgumentParser(
+        prog="avocet-matrix", description="Serve a Matrix account as a channel of Avocet."
+    )
+    parser.add_argument(
+        "--config", type=Path, required=True, help="read the settings from this file"
+    )
     parser.add_argument("--from-now", action="store_true", help="skip the messages up to now")
     parser.add_argument("--verbose", action="store_true", help="log details")
     options = parser.parse_args()

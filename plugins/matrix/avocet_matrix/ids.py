@@ -28,10 +28,9 @@ class IdError(ValueError):
 
 def check(kind: str, value: Any) -> str:
     """Return the value if it is an id of this kind. Raise `IdError` otherwise."""
-    is_id = isinstance(value, str) and len(value) < MAX_BYTES and _FORMS[kind].fullmatch(value)
-    if not is_id:
-        raise IdError(f"{value!r:.80} is not a valid id: {kind}")
-    return value
+    if isinstance(value, str) and len(value) < MAX_BYTES and _FORMS[kind].fullmatch(value):
+        return value
+    raise IdError(f"{value!r:.80} is not a valid id: {kind}")
 
 
 def is_id(kind: str, value: Any) -> bool:

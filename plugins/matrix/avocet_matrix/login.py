@@ -36,7 +36,9 @@ async def log_in(server: Homeserver, settings: Settings) -> str:
             lambda: server.once("GET", path("account", "whoami")), "ask for the user of the token"
         )
     except MatrixError as error:
-        raise LoginError(f"the homeserver does not accept {origin}: {error}; {remedy(settings)}") from error
+        raise LoginError(
+            f"the homeserver does not accept {origin}: {error}; {remedy(settings)}"
+        ) from error
     user = found.get("user_id")
     if not ids.is_id("user", user):
         raise LoginError(f"the homeserver reports the user {user!r:.80}, which is not a user id")
@@ -55,14 +57,17 @@ def remedy(settings: Settings) -> str:
 async def _check_versions(server: Homeserver, settings: Settings) -> None:
     try:
         found = await server.until_answered(
-            lambda: server.once("GET", "/_matrix/client/versions"), "ask the homeserver for its versions"
+            lambda: server.once("GET", "/_matrix/client/versions"),
+            "ask the homeserver for its versions",
         )
     except MatrixError as error:
         raise LoginError(f"there is no homeserver at {settings.homeserver}: {error}") from error
     versions = found.get("versions")
     versions = versions if isinstance(versions, list) else []
     if not any(_version(name) >= LEAST_VERSION for name in versions):
-        raise LoginError(f"the homeserver is too old: it has the versions {versions!r:.200}, not v1.1")
+        raise LoginError(
+            f"the homeserver is too old: it has the versions {versions!r:.200}, not v1.1"
+        )
 
 
 def _version(name: Any) -> tuple[int, ...]:
@@ -83,7 +88,9 @@ async def _session(server: Homeserver, settings: Settings) -> str:
     if (token := _stored(file, settings)) is not None:
         return token
     if password is None:
-        raise SettingsError(f"{file} does not exist yet: a login needs {PASSWORD_VARIABLE} or password_file")
+        raise SettingsError(
+            f"{file} does not exist yet: a login needs {PASSWORD_VARIABLE} or password_file"
+        )
     body = {
         "type": "m.login.password",
         "identifier": {"type": "m.id.user", "user": settings.user},
@@ -95,7 +102,9 @@ async def _session(server: Homeserver, settings: Settings) -> str:
             lambda: server.once("POST", path("login"), body), "log in"
         )
     except MatrixError as error:
-        raise LoginError(f"the homeserver refuses the login of {settings.user}: {error}; check the password") from error
+        raise LoginError(
+            f"the homeserver refuses the login of {settings.user}: {error}; check the password"
+        ) from error
     token = found.get("access_token")
     if not isinstance(token, str) or not token or not token.isascii() or not token.isprintable():
         raise LoginError("the homeserver has sent no access token after the login")
@@ -117,7 +126,9 @@ def _stored(file: Path, settings: Settings) -> str | None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SettingsError(f"cannot read {file}: {error}; remove it to log in again") from error
     if owner != (settings.homeserver, settings.user):
-        raise SettingsError(f"{file} belongs to {owner[1]} on {owner[0]}; name another session_file")
+        raise SettingsError(
+            f"{file} belongs to {owner[1]} on {owner[0]}; name another session_file"
+        )
     if not isinstance(token, str) or not token.isascii() or not token.isprintable():
         raise SettingsError(f"{file} has no access token; remove it to log in again")
     return token

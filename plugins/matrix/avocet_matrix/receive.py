@@ -12,7 +12,7 @@ from avocet_client import AvocetError, Channel, ErrorCode
 from . import ids
 from .backoff import Backoff
 from .events import Message, mapping, parse, sequence
-from .homeserver import POLL_SECONDS, TRANSIENT, Homeserver, MatrixError, is_transient, path
+from .homeserver import POLL_SECONDS, TRANSIENT, Homeserver, MatrixError, path
 from .rooms import Room, Rooms
 from .send import NotTaken, Own, Refused, Sender, Unknown
 from .settings import Settings
@@ -124,7 +124,9 @@ class Receiver:
         for task in (*self._joining.values(), *self._receipts):
             task.cancel()
 
-    async def _sync(self, since: str | None, filter_: dict[str, Any], seconds: float) -> dict[str, Any]:
+    async def _sync(
+        self, since: str | None, filter_: dict[str, Any], seconds: float
+    ) -> dict[str, Any]:
         try:
             batch = await self._server.until_answered(
                 lambda: self._server.sync(since, filter_, seconds), "receive events"
@@ -133,14 +135,14 @@ class Receiver:
             if error.ends_access or since is None:
                 raise
             raise PositionError(
-                f"the homeserver does not accept the position {since!r:.120}: {error}; start once with "
-                "--from-now to skip to the present one"
+                f"the homeserver does not accept the position {since!r:.120}: {error}; start once "
+                "with --from-now to skip to the present one"
             ) from error
         _position(batch)
         return mapping(batch)
 
     def _follow_daemon(self) -> None:
-        """Go back to the daemon's position after each new connection: its log may be an older one."""
+        """Go back to the daemon's position after a new connection: its log may be an older one."""
         if self._channel.cursors is not self._cursors:
             self._cursors = self._channel.cursors
             self._since = self._cursors.get("", self._since)
@@ -173,7 +175,8 @@ class Receiver:
         query = {"server_name": via, "via": via} if via else None
         try:
             await self._server.until_answered(
-                lambda: self._server.once("POST", path("join", room), {}, query=query), f"join {room}"
+                lambda: self._server.once("POST", path("join", room), {}, query=query),
+                f"join {room}",
             )
             log.info("joined %s, to which %s had invited", room, inviter)
         except MatrixError as error:
@@ -266,7 +269,11 @@ class Receiver:
             # A page may be empty although others follow. The end has no token.
             token = page.get("end") if page.get("end") != token else None
         if token is not None and self._first(events) == 0:
-            log.warning("%s: more than %d events were missed; the oldest are skipped", room_id, MOST_PAGES * TIMELINE)
+            log.warning(
+                "%s: more than %d events were missed; the oldest are skipped",
+                room_id,
+                MOST_PAGES * TIMELINE,
+            )
         return events
 
     def _first(self, events: list[Any]) -> int:
@@ -282,7 +289,11 @@ class Receiver:
                 return place + 1
             unsigned = mapping(event.get("unsigned"))
             before = mapping(unsigned.get("prev_content")).get("membership")
-            if before is None and "replaces_state" not in unsigned or before in ("leave", "ban", "knock"):
+            if (
+                before is None
+                and "replaces_state" not in unsigned
+                or before in ("leave", "ban", "knock")
+            ):
                 return place + 1
         return 0
 
@@ -311,7 +322,11 @@ class Receiver:
             if origin is None or origin.sender != message.sender:
                 return None
             message.thread = origin.thread
-        if not room.is_private and self._settings.mention and not await self._is_addressed(room, message):
+        if (
+            not room.is_private
+            and self._settings.mention
+            and not await self._is_addressed(room, message)
+        ):
             return None
         message.text = without_address(message.text, self._names(room))
         return message if message.text.strip() or message.files else None
@@ -383,11 +398,15 @@ class Receiver:
                 await self._sender.send(room.id, transaction, content)
                 await self._server.call("PUT", fact, {"encrypted": True})
         except (*TRANSIENT, NotTaken, Refused, Unknown) as error:
-            log.warning("cannot say in %s that encrypted messages cannot be read: %s", room.id, error)
+            log.warning(
+                "cannot say in %s that encrypted messages cannot be read: %s", room.id, error
+            )
         except MatrixError as error:
             if error.ends_access:
                 raise
-            log.warning("cannot say in %s that encrypted messages cannot be read: %s", room.id, error)
+            log.warning(
+                "cannot say in %s that encrypted messages cannot be read: %s", room.id, error
+            )
 
     async def _publish(self, room: Room, message: Message, position: str | None) -> None:
         try:
@@ -410,13 +429,15 @@ class Receiver:
         refusal = await self._commit(chat, sender, message.text, position, more)
         if refusal is None:
             return
-        log.info("%s: the message %s of %s is not accepted: %s", room.id, key, sender, refusal.message)
+        log.info(
+            "%s: the message %s of %s is not accepted: %s", room.id, key, sender, refusal.message
+        )
         if position is not None and refusal.code != ErrorCode.NOT_ALLOWED:
             # A message with unusable parameters has not moved the position.
             await self._move(position)
 
     async def _move(self, position: str) -> None:
-        """Store a position without a message: the daemon refuses this one and takes the position."""
+        """Store a position: the daemon refuses the empty message and takes its position."""
         chat = f"external:{self._settings.account}:position"
         more = {"key": "position", "chat_kind": "group", "is_bot": True}
         await self._commit(chat, ids.sender(self._user), "", position, more)
@@ -435,7 +456,9 @@ class Receiver:
                     self._moved(position)
                     return error
                 pause = backoff.next()
-                log.warning("cannot publish a message of %s: %s; retrying in %.1f s", chat, error, pause)
+                log.warning(
+                    "cannot publish a message of %s: %s; retrying in %.1f s", chat, error, pause
+                )
                 await asyncio.sleep(pause)
             else:
                 self._moved(position)

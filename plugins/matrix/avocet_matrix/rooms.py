@@ -32,7 +32,11 @@ class Room:
     def apply(self, event: Any) -> None:
         """Take a state event."""
         event = mapping(event)
-        kind, key, content = event.get("type"), event.get("state_key"), mapping(event.get("content"))
+        kind, key, content = (
+            event.get("type"),
+            event.get("state_key"),
+            mapping(event.get("content")),
+        )
         if kind == "m.room.member" and ids.is_id("user", key):
             if content.get("membership") in ("join", "invite"):
                 self.members[str(key)] = _name(content.get("displayname"))

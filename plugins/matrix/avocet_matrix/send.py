@@ -63,7 +63,12 @@ class Sender:
     """Sends the deliveries of the daemon, one at a time in each room."""
 
     def __init__(
-        self, server: Homeserver, rooms: Rooms, own: Own, user: str, fatal: Callable[[Exception], None]
+        self,
+        server: Homeserver,
+        rooms: Rooms,
+        own: Own,
+        user: str,
+        fatal: Callable[[Exception], None],
     ) -> None:
         """`fatal` is called with an error after which nothing can be sent."""
         self._server = server
@@ -133,7 +138,12 @@ class Sender:
             log.warning("delivery %s to %s is refused for good: %s", delivery.id, room, error)
             await delivery.refuse(str(error))
         except NotTaken as error:
-            log.warning("cannot send delivery %s to %s: %s; the daemon repeats it later", delivery.id, room, error)
+            log.warning(
+                "cannot send delivery %s to %s: %s; the daemon repeats it later",
+                delivery.id,
+                room,
+                error,
+            )
             await delivery.fail(str(error))
         except Exception as error:
             # An error of the program itself is no promise about the homeserver.
@@ -147,14 +157,19 @@ class Sender:
     async def _post(self, delivery: Delivery, room: str, thread: str | None) -> str:
         await self._check(room)
         relation = relates_to(thread, delivery.reply_to)
-        uploads = [await self._upload(delivery, number) for number in range(len(delivery.attachments))]
+        uploads = [
+            await self._upload(delivery, number) for number in range(len(delivery.attachments))
+        ]
         contents = [text_content(delivery)] if has_text(delivery) else []
-        if delivery.repeat and not contents:
-            contents = [{"msgtype": "m.text", "body": REPEAT_MARK}]
+        if delivery.repeat and not contents and uploads:
+            # The body beside a file name is a caption.
+            uploads[0]["body"] = REPEAT_MARK
         sent = []
         for number, content in enumerate(contents + uploads):
             content |= {"m.mentions": {}} | ({"m.relates_to": relation} if relation else {})
-            transaction = f"avocet-{delivery.nonce}-{'t' if number < len(contents) else number - len(contents)}"
+            # The text has the name `t`, and files have their number.
+            place = "t" if number < len(contents) else str(number - len(contents))
+            transaction = f"avocet-{delivery.nonce}-{place}"
             try:
                 sent.append(await self.send(room, transaction, content))
             except NotTaken as error:
@@ -183,7 +198,9 @@ class Sender:
         end = loop.time() + ATTEMPT_SECONDS
         while True:
             try:
-                sent = (await self._server.call("PUT", target, content, timeout=ATTEMPT_SECONDS)).get("event_id")
+                sent = (
+                    await self._server.call("PUT", target, content, timeout=ATTEMPT_SECONDS)
+                ).get("event_id")
                 if not ids.is_id("event", sent):
                     raise Unknown(f"the homeserver reports {sent!r:.80} as the id of the event")
                 self._own.add(str(sent))
@@ -219,7 +236,9 @@ class Sender:
         try:
             limit = await self._upload_limit()
             if limit is not None and file["bytes"] > limit:
-                raise Refused(f"{name} has {file['bytes']} bytes; the homeserver takes files up to {limit} bytes")
+                raise Refused(
+                    f"{name} has {file['bytes']} bytes; the homeserver takes files up to {limit}"
+                )
             content = await delivery.read_file(number)
             uri = await self._server.upload(name, str(media_type), content)
         except (Unreachable, Interrupted, AvocetError) as error:
@@ -272,5 +291,8 @@ def relates_to(thread: str | None, reply_to: str | None) -> dict[str, Any]:
     if thread is None:
         return {"m.in_reply_to": {"event_id": replied}} if replied else {}
     # Clients without threads show the message as a reply.
-    fallback = {"is_falling_back": replied is None, "m.in_reply_to": {"event_id": replied or thread}}
+    fallback = {
+        "is_falling_back": replied is None,
+        "m.in_reply_to": {"event_id": replied or thread},
+    }
     return {"rel_type": "m.thread", "event_id": thread, **fallback}

@@ -80,7 +80,7 @@ def _settings(table: dict[str, Any], folder: Path) -> Settings:
         if type(value) is not _TYPES[key]:
             raise SettingsError(f"{key} = {value!r} is not {_WORDS[_TYPES[key]]}")
         least, most = _RANGES.get(key, (0, 0))
-        if most and not least <= value <= most:
+        if most and isinstance(value, int) and not least <= value <= most:
             raise SettingsError(f"{key} = {value} is not a number from {least} to {most}")
     if "homeserver" not in table:
         raise SettingsError('the homeserver is missing: homeserver = "https://matrix.example.org"')
@@ -89,8 +89,12 @@ def _settings(table: dict[str, Any], folder: Path) -> Settings:
     settings = Settings(**{**table, **paths, "invite_from": invite_from})
     _check_url(settings)
     if settings.user is not None and not ids.is_id("user", settings.user):
-        raise SettingsError(f"user = {settings.user!r} is not a user id such as @avocet:example.org")
-    if not settings.account or any(char in ":/\\" or not char.isprintable() for char in settings.account):
+        raise SettingsError(
+            f"user = {settings.user!r} is not a user id such as @avocet:example.org"
+        )
+    if not settings.account or any(
+        char in ":/\\" or not char.isprintable() for char in settings.account
+    ):
         raise SettingsError(f"account = {settings.account!r} is not the name of an account")
     return settings
 
@@ -135,5 +139,7 @@ def secret(variable: str, file: Path | None) -> str | None:
         return None
     found = found.strip()
     if not found or not found.isprintable() or not found.isascii() and "TOKEN" in variable:
-        raise SettingsError(f"the secret in {name} is empty or contains characters that no token has")
+        raise SettingsError(
+            f"the secret in {name} is empty or contains characters that no token has"
+        )
     return found

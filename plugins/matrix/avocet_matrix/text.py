@@ -1,4 +1,4 @@
-"""Texts in both directions: styles to HTML, and the parts of a person's text that are not its own."""
+"""Texts in both directions: styles to HTML, and a person's text without quotes and addresses."""
 
 import html
 import re

@@ -72,7 +72,14 @@ class Parts:
         self.fatal: list[Exception] = []
         self.sender = Sender(self.homeserver, self.rooms, self.own, BOT, self.fatal.append)
         self.receiver = Receiver(
-            self.settings, self.homeserver, self.channel, self.rooms, self.own, self.sender, BOT, "Avocet"
+            self.settings,
+            self.homeserver,
+            self.channel,
+            self.rooms,
+            self.own,
+            self.sender,
+            BOT,
+            "Avocet",
         )
 
     async def deliver(self, delivery: FakeDelivery) -> tuple[str, str]:

@@ -36,7 +36,13 @@ class Program:
         """Start the program without waiting."""
         path = os.pathsep.join([str(PLUGIN), str(ROOT / "clients/python/src")])
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-B", "-m", "avocet_matrix", "--config", str(self.config), *self.options,
+            sys.executable,
+            "-B",
+            "-m",
+            "avocet_matrix",
+            "--config",
+            str(self.config),
+            *self.options,
             env={"PYTHONPATH": path, **self.environment},
             stdin=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""A strict homeserver: it refuses what the specification refuses, and keeps all events in memory."""
+"""A strict homeserver in memory: it refuses what the specification refuses."""
 
 import asyncio
 import base64
@@ -22,7 +22,10 @@ class Refusal(Exception):
 
     def __init__(self, status: int, errcode: str, **more: Any) -> None:
         super().__init__(errcode)
-        self.status, self.body = status, {"errcode": errcode, "error": f"refused: {errcode}", **more}
+        self.status, self.body = (
+            status,
+            {"errcode": errcode, "error": f"refused: {errcode}", **more},
+        )
 
 
 @dataclass
@@ -124,7 +127,9 @@ class FakeHomeserver:
         for user in members:
             await self.member(room, user, "join")
         if encrypted:
-            await self.put_state(room, members[0], "m.room.encryption", "", {"algorithm": "m.megolm.v1.aes-sha2"})
+            await self.put_state(
+                room, members[0], "m.room.encryption", "", {"algorithm": "m.megolm.v1.aes-sha2"}
+            )
         return room
 
     async def member(self, room: str, user: str, membership: str, by: str | None = None) -> str:
@@ -133,14 +138,26 @@ class FakeHomeserver:
 
     async def put_state(self, room: str, sender: str, kind: str, key: str, content: Any) -> str:
         before = self.rooms[room].state.get((kind, key))
-        unsigned = {"prev_content": before["content"], "replaces_state": before["event_id"]} if before else {}
-        event = {"type": kind, "state_key": key, "sender": sender, "content": content, "unsigned": unsigned}
+        unsigned = (
+            {"prev_content": before["content"], "replaces_state": before["event_id"]}
+            if before
+            else {}
+        )
+        event = {
+            "type": kind,
+            "state_key": key,
+            "sender": sender,
+            "content": content,
+            "unsigned": unsigned,
+        }
         return await self.add(room, event)
 
     async def say(self, room: str, sender: str, text: str = "", **more: Any) -> str:
         """Send a message of a user."""
         content = {"msgtype": "m.text", "body": text, **more}
-        return await self.add(room, {"type": "m.room.message", "sender": sender, "content": content})
+        return await self.add(
+            room, {"type": "m.room.message", "sender": sender, "content": content}
+        )
 
     async def add(self, room: str, event: Json) -> str:
         """Add an event to a room and wake the waiting requests."""
@@ -244,12 +261,16 @@ class FakeHomeserver:
         if fault is not None and fault.action == "lose":
             return
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        lines = [f"HTTP/1.1 {status} Status"] + [f"{key}: {value}" for key, value in headers.items()]
+        lines = [f"HTTP/1.1 {status} Status"] + [
+            f"{key}: {value}" for key, value in headers.items()
+        ]
         if request.path.endswith("/sync"):
             lines.append("Transfer-Encoding: chunked")
             half = len(content) // 2
             pieces = [piece for piece in (content[:half], content[half:]) if piece]
-            content = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+            content = (
+                b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+            )
         else:
             lines.append(f"Content-Length: {len(content)}")
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode() + content)
@@ -294,7 +315,9 @@ class FakeHomeserver:
         ]
         if self.has_new_media:
             routes.append(("GET", "/_matrix/client/v1/media/config", True, self._config))
-            routes.append(("GET", f"/_matrix/client/v1/media/download/{one}/{one}", True, self._download))
+            routes.append(
+                ("GET", f"/_matrix/client/v1/media/download/{one}/{one}", True, self._download)
+            )
         else:
             routes.append(("GET", "/_matrix/media/v3/config", True, self._config))
             routes.append(("GET", f"/_matrix/media/v3/download/{one}/{one}", False, self._download))
@@ -341,7 +364,9 @@ class FakeHomeserver:
         without = request.query.get("not_membership")
         state = self._room(room).state.values()
         members = [event for event in state if event["type"] == "m.room.member"]
-        return {"chunk": [event for event in members if event["content"].get("membership") != without]}
+        return {
+            "chunk": [event for event in members if event["content"].get("membership") != without]
+        }
 
     async def _state(self, _: Request, room: str, kind: str) -> Any:
         event = self._room(room).state.get((kind, ""))
@@ -401,7 +426,8 @@ class FakeHomeserver:
             if membership == "invite":
                 state = [event for event in room.state.values() if event["type"] == "m.room.member"]
                 stripped = [
-                    {key: event[key] for key in ("type", "state_key", "sender", "content")} for event in state
+                    {key: event[key] for key in ("type", "state_key", "sender", "content")}
+                    for event in state
                 ]
                 found.setdefault("invite", {})[room.id] = {"invite_state": {"events": stripped}}
             elif membership == "join":
@@ -498,7 +524,9 @@ class FakeHomeserver:
 
     def keep(self, content: bytes, media_type: str = "application/octet-stream") -> str:
         """Store a file and return its address."""
-        number = base64.urlsafe_b64encode(f"media{next(self._numbers)}".encode()).decode().rstrip("=")
+        number = (
+            base64.urlsafe_b64encode(f"media{next(self._numbers)}".encode()).decode().rstrip("=")
+        )
         uri = f"mxc://example.org/{number}"
         self.media[uri] = (content, media_type)
         return uri

@@ -83,18 +83,26 @@ class InviteTest(MatrixTest):
         await self.server.member(rooms[friend], BOT, "invite", by=friend)
         await self.server.wait(lambda: self.server.rooms[rooms[friend]].membership(BOT) == "join")
         self.assertEqual(self.server.rooms[rooms[eve]].membership(BOT), "invite")
-        self.assertIn(f"ignoring the invitation to {rooms[eve]} by {eve}", "".join(self.program.log))
+        self.assertIn(
+            f"ignoring the invitation to {rooms[eve]} by {eve}", "".join(self.program.log)
+        )
 
 
 class EncryptedTest(MatrixTest):
     async def test_encrypted_room_gets_one_notice_and_no_text(self) -> None:
         room = await self.server.create(ANN, BOT, encrypted=True)
-        secret = {"type": "m.room.encrypted", "sender": ANN, "content": {"algorithm": "m.megolm.v1.aes-sha2"}}
+        secret = {
+            "type": "m.room.encrypted",
+            "sender": ANN,
+            "content": {"algorithm": "m.megolm.v1.aes-sha2"},
+        }
         for _ in range(2):
             await self.begin()
             await self.server.add(room, dict(secret))
             await self.server.add(room, dict(secret))
-            await self.server.wait(lambda: any("account_data" in one for one in self.server.requests))
+            await self.server.wait(
+                lambda: any("account_data" in one for one in self.server.requests)
+            )
             other = await self.server.create(ANN, BOT)
             await self.server.say(other, ANN, "count to 1")
             await self.server.replies(other)
@@ -120,7 +128,13 @@ class FileTest(MatrixTest):
         content = random.Random(1).randbytes(300_000)
         uri = self.server.keep(content)
         await self.server.say(
-            room, ANN, "count to 1", msgtype="m.file", filename="data.bin", url=uri, info={"size": len(content)}
+            room,
+            ANN,
+            "count to 1",
+            msgtype="m.file",
+            filename="data.bin",
+            url=uri,
+            info={"size": len(content)},
         )
         await self.server.replies(room)
         workspace = self.home.path / ".local/state/avocet/workspace"
@@ -135,7 +149,9 @@ class FileTest(MatrixTest):
         self.assertEqual(sent[0]["info"]["size"], len(content))
         # A file that is gone leaves the message without it.
         gone = "mxc://example.org/gone"
-        await self.server.say(room, ANN, "count to 4", msgtype="m.image", filename="x.png", url=gone)
+        await self.server.say(
+            room, ANN, "count to 4", msgtype="m.image", filename="x.png", url=gone
+        )
         await self.server.replies(room, 3)
 
 
@@ -154,7 +170,9 @@ class RestartTest(MatrixTest):
         for _ in range(7):
             await self.server.say(room, BOB, "", msgtype="m.notice")
         await self.begin()
-        self.assertEqual([one["body"] for one in await self.server.replies(room, 2)], ["1.", "1, 2."])
+        self.assertEqual(
+            [one["body"] for one in await self.server.replies(room, 2)], ["1.", "1, 2."]
+        )
 
     async def test_first_position_is_stored_at_the_start(self) -> None:
         room = await self.server.create(ANN, BOT)
@@ -283,7 +301,10 @@ class LoginTest(MatrixTest):
     async def test_unusable_homeserver_ends_the_program_with_the_reason(self) -> None:
         cases = [
             (Fault("versions", status=404, body=b"<html>"), "there is no homeserver at"),
-            (Fault("whoami", status=200, body={"user_id": "@other:example.org"}), "belongs to @other"),
+            (
+                Fault("whoami", status=200, body={"user_id": "@other:example.org"}),
+                "belongs to @other",
+            ),
             (Fault("whoami", status=200, body={"user_id": 7}), "which is not a user id"),
             (Fault("sync", status=403, body={"errcode": "M_FORBIDDEN"}), "refuses a request"),
             (Fault("versions", status=200, body={"versions": ["r0.6.1"]}), "too old"),
@@ -324,7 +345,8 @@ class LoginTest(MatrixTest):
 
 class RightsTest(MatrixTest):
     config = MatrixTest.config + (
-        '[gateway.clients.matrix]\nrole = "sender"\nchats = ["external:matrix:*"]\ntoken = "0123456789abcdef"\n'
+        '[gateway.clients.matrix]\nrole = "sender"\nchats = ["external:matrix:*"]\n'
+        'token = "0123456789abcdef"\n'
     )
     settings = 'client = "matrix"'
 

@@ -48,10 +48,16 @@ class SettingsTest(unittest.TestCase):
         example = (PLUGIN / "config.example.toml").read_text()
         found = self.load(example)
         self.assertEqual(found.homeserver, "https://matrix.example.org")
-        commented = [line.removeprefix("#") for line in example.splitlines() if line[:1] == "#" and " = " in line]
+        commented = [
+            line.removeprefix("#")
+            for line in example.splitlines()
+            if line[:1] == "#" and " = " in line
+        ]
         names = {line.split(" = ")[0] for line in commented} | {"homeserver"}
         self.assertEqual(names, set(settings._TYPES))
-        self.load(example + "\n".join(line for line in commented if not line.startswith("homeserver")))
+        self.load(
+            example + "\n".join(line for line in commented if not line.startswith("homeserver"))
+        )
 
     def test_invitations_are_admitted_by_user_or_server(self) -> None:
         found = settings.Settings("https://a", invite_from=("@ann:a.org", "b.org"))
@@ -62,15 +68,34 @@ class SettingsTest(unittest.TestCase):
 
 class IdTest(unittest.TestCase):
     def test_ids_come_back_from_addresses(self) -> None:
-        for room in ("!a:example.org", "!a/b:[::1]:8448", "!" + "x" * 43, "!..%2F..:a.org", "!a\\b:a.org"):
+        for room in (
+            "!a:example.org",
+            "!a/b:[::1]:8448",
+            "!" + "x" * 43,
+            "!..%2F..:a.org",
+            "!a\\b:a.org",
+        ):
             for thread in (None, "$abc", "$a/b:c.org", "$.."):
                 address = ids.address("matrix", room, thread)
                 self.assertEqual(ids.parse_address(address), (room, thread))
                 self.assertFalse(any(part in address for part in ("/", "\\", "..")), address)
 
     def test_values_that_are_no_ids_are_refused(self) -> None:
-        cases = [("user", "@a b:c"), ("user", "@a"), ("user", "@a:b/c"), ("room", "!é:a"), ("room", "!"), ("event", 7)]
-        cases += [("event", "$a\n"), ("file", "mxc://a/b/c"), ("file", "mxc://a/b?c"), ("server", "-a"), ("room", "!" + "x" * 300)]
+        cases = [
+            ("user", "@a b:c"),
+            ("user", "@a"),
+            ("user", "@a:b/c"),
+            ("room", "!é:a"),
+            ("room", "!"),
+            ("event", 7),
+        ]
+        cases += [
+            ("event", "$a\n"),
+            ("file", "mxc://a/b/c"),
+            ("file", "mxc://a/b?c"),
+            ("server", "-a"),
+            ("room", "!" + "x" * 300),
+        ]
         for kind, value in cases:
             self.assertFalse(ids.is_id(kind, value), value)
         with self.assertRaises(ids.IdError):
@@ -87,7 +112,11 @@ class TextTest(unittest.TestCase):
             ("a", [(0, 1, {"link": {"url": "javascript:alert(1)"}})], "a"),
             ("a", [(0, 99, "bold")], "<strong>a</strong>"),
             ("a", [(5, 9, "bold"), (1, 0, "bold"), (0, 1, "unknown")], "a"),
-            ("ab", [(0, 1, "quote"), (1, 2, "spoiler")], "<blockquote>a</blockquote><span data-mx-spoiler>b</span>"),
+            (
+                "ab",
+                [(0, 1, "quote"), (1, 2, "spoiler")],
+                "<blockquote>a</blockquote><span data-mx-spoiler>b</span>",
+            ),
         ]
         for text, ranges, expected in cases:
             styles = [{"start": start, "end": end, "style": style} for start, end, style in ranges]
@@ -95,7 +124,13 @@ class TextTest(unittest.TestCase):
 
     def test_names_are_removed_from_the_begin_only(self) -> None:
         names = {"Avocet", "@avocet:a.org", ""}
-        cases = {"avocet: hi": "hi", "@Avocet hi": "hi", "@avocet:a.org, hi": "hi", "hi avocet": "hi avocet", "avocets": "avocets"}
+        cases = {
+            "avocet: hi": "hi",
+            "@Avocet hi": "hi",
+            "@avocet:a.org, hi": "hi",
+            "hi avocet": "hi avocet",
+            "avocets": "avocets",
+        }
         for text, expected in cases.items():
             self.assertEqual(without_address(text, names), expected)
 
@@ -115,12 +150,18 @@ class FilesTest(unittest.IsolatedAsyncioTestCase):
             uri = self.server.keep(b"0123456789")
             pieces = [await files.read(uri, offset, 4) for offset in (0, 4, 8, 10)]
             self.assertEqual(pieces, [b"0123", b"4567", b"89", b""])
-            self.assertEqual(sum("/download/" in one for one in self.server.requests), 1 if has_new_media else 2)
+            self.assertEqual(
+                sum("/download/" in one for one in self.server.requests), 1 if has_new_media else 2
+            )
             files.close()
 
     async def test_file_that_is_gone_or_too_large_is_final(self) -> None:
         files = Files(Parts(self.server).homeserver, 3)
-        cases = [(self.server.keep(b"0123"), "longer than 3"), ("mxc://a/b", "M_NOT_FOUND"), ("/etc/passwd", "not a file")]
+        cases = [
+            (self.server.keep(b"0123"), "longer than 3"),
+            ("mxc://a/b", "M_NOT_FOUND"),
+            ("/etc/passwd", "not a file"),
+        ]
         for reference, reason in cases:
             with self.assertRaisesRegex(FileNotFoundError, reason):
                 await files.read(reference, 0, 4)
@@ -172,7 +213,11 @@ class HttpTest(unittest.IsolatedAsyncioTestCase):
 
     async def test_long_responses_are_refused(self) -> None:
         head = b"HTTP/1.1 200 OK\r\n"
-        for rest in (b"Content-Length: 11\r\n\r\n", b"\r\n" + b"x" * 11, b"Transfer-Encoding: chunked\r\n\r\nfffffffff\r\n"):
+        for rest in (
+            b"Content-Length: 11\r\n\r\n",
+            b"\r\n" + b"x" * 11,
+            b"Transfer-Encoding: chunked\r\n\r\nfffffffff\r\n",
+        ):
             with self.assertRaises(TooLong):
                 await self.answer(head + rest)
 

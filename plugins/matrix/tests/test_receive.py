@@ -94,12 +94,28 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
     async def test_messages_that_are_not_for_the_agent_are_ignored(self) -> None:
         room = await self.server.create(ANN, BOT)
         await self.start()
-        hostile: list[Any] = [None, 7, [], {}, {"body": "x"}, {"msgtype": "m.text"}, {"msgtype": "m.text", "body": 7}]
+        hostile: list[Any] = [
+            None,
+            7,
+            [],
+            {},
+            {"body": "x"},
+            {"msgtype": "m.text"},
+            {"msgtype": "m.text", "body": 7},
+        ]
         hostile += [{"msgtype": "m.text", "body": " \n"}, {"msgtype": ["m.text"], "body": "x"}]
-        hostile += [{"msgtype": "m.notice", "body": "I am a bot"}, {"msgtype": "m.location", "body": "x"}]
-        hostile += [{"msgtype": "m.image", "body": "x", "url": url} for url in (7, "https://a/b", "mxc://a/../b", "mxc://a")]
+        hostile += [
+            {"msgtype": "m.notice", "body": "I am a bot"},
+            {"msgtype": "m.location", "body": "x"},
+        ]
+        hostile += [
+            {"msgtype": "m.image", "body": "x", "url": url}
+            for url in (7, "https://a/b", "mxc://a/../b", "mxc://a")
+        ]
         for content in hostile:
-            await self.server.add(room, {"type": "m.room.message", "sender": ANN, "content": content})
+            await self.server.add(
+                room, {"type": "m.room.message", "sender": ANN, "content": content}
+            )
         events: list[Any] = [
             {"sender": BOT},
             {"sender": "ann"},
@@ -113,7 +129,9 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
         for event in events:
             content = {"msgtype": "m.text", "body": "hello"}
             await self.server.add(room, {"type": "m.room.message", "content": content, **event})
-        await self.server.add(room, {"type": "m.room.redaction", "sender": ANN, "content": {}, "redacts": "$x"})
+        await self.server.add(
+            room, {"type": "m.room.redaction", "sender": ANN, "content": {}, "redacts": "$x"}
+        )
         self.assertEqual(await self.published(), [])
 
     async def test_text_is_what_the_person_wrote(self) -> None:
@@ -148,7 +166,11 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
             (False, "/usr/bin is a path", {"m.mentions": {}}),
             (True, "a reply", {"m.relates_to": {"m.in_reply_to": {"event_id": own}}}),
             (False, "a reply to Bob", {"m.relates_to": {"m.in_reply_to": {"event_id": other}}}),
-            (False, "a reply to an unknown one", {"m.relates_to": {"m.in_reply_to": {"event_id": "$gone"}}}),
+            (
+                False,
+                "a reply to an unknown one",
+                {"m.relates_to": {"m.in_reply_to": {"event_id": "$gone"}}},
+            ),
             (
                 False,
                 "the next one in a thread",
@@ -227,8 +249,16 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
         uri = "mxc://example.org/abc"
         cases: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
             ({"msgtype": "m.image", "body": "a.png"}, "", {"kind": "image", "name": "a.png"}),
-            ({"msgtype": "m.video", "body": "look", "filename": "a.mp4"}, "look", {"kind": "video", "name": "a.mp4"}),
-            ({"msgtype": "m.audio", "body": "a", "m.voice": {}}, "", {"kind": "voice", "name": "a"}),
+            (
+                {"msgtype": "m.video", "body": "look", "filename": "a.mp4"},
+                "look",
+                {"kind": "video", "name": "a.mp4"},
+            ),
+            (
+                {"msgtype": "m.audio", "body": "a", "m.voice": {}},
+                "",
+                {"kind": "voice", "name": "a"},
+            ),
             ({"msgtype": "m.file", "body": "a\x00\nb"}, "", {"kind": "document", "name": "a b"}),
             (
                 {"msgtype": "m.file", "body": "a", "info": {"mimetype": "a/b", "size": 7}},
@@ -279,7 +309,10 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
 
     async def test_join_is_repeated_after_a_transient_error(self) -> None:
         room = await self.server.create(ANN)
-        self.server.faults = [Fault("/join/", status=502, body=b"bad gateway"), Fault("/join/", "drop")]
+        self.server.faults = [
+            Fault("/join/", status=502, body=b"bad gateway"),
+            Fault("/join/", "drop"),
+        ]
         await self.server.member(room, BOT, "invite", by=ANN)
         await self.start(invite_from=(ANN,))
         await self.server.wait(lambda: self.server.rooms[room].membership(BOT) == "join")
@@ -343,7 +376,10 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
         cases = [[refusal], [Fault("/members")] * 8]
         for faults in cases:
             self.server.faults = list(faults)
-            with self.assertLogs("avocet_matrix", "WARNING"), patch.object(backoff, "FIRST_SECONDS", 0.001):
+            with (
+                self.assertLogs("avocet_matrix", "WARNING"),
+                patch.object(backoff, "FIRST_SECONDS", 0.001),
+            ):
                 await self.server.say(room, ANN, "lost")
                 await soon(self.server.wait(lambda: not self.server.faults))
                 self.assertEqual(await self.texts(), [])

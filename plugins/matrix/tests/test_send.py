@@ -25,11 +25,16 @@ class SendTest(unittest.IsolatedAsyncioTestCase):
     async def test_delivery_is_confirmed_with_the_id_of_its_event(self) -> None:
         outcome, platform_id = await self.deliver()
         event = self.server.rooms[self.room].events[-1][1]
-        self.assertEqual((outcome, ids.decode("event", platform_id)), ("confirmed", event["event_id"]))
+        self.assertEqual(
+            (outcome, ids.decode("event", platform_id)), ("confirmed", event["event_id"])
+        )
 
     async def test_styles_become_html(self) -> None:
         text = "é <b> x\ny"
-        styles = [{"start": 3, "end": 6, "style": "bold"}, {"start": 0, "end": 2, "style": {"link": {"url": "https://a/?b&c"}}}]
+        styles = [
+            {"start": 3, "end": 6, "style": "bold"},
+            {"start": 0, "end": 2, "style": {"link": {"url": "https://a/?b&c"}}},
+        ]
         await self.deliver(text, styles=styles)
         [content] = self.server.sent(self.room)
         self.assertEqual(content["body"], text)
@@ -43,7 +48,10 @@ class SendTest(unittest.IsolatedAsyncioTestCase):
     async def test_html_that_is_too_large_is_left_out(self) -> None:
         url = "https://example.org/" + "x" * 3000
         text = "link " * 30
-        styles = [{"start": at * 5, "end": at * 5 + 4, "style": {"link": {"url": url}}} for at in range(30)]
+        styles = [
+            {"start": at * 5, "end": at * 5 + 4, "style": {"link": {"url": url}}}
+            for at in range(30)
+        ]
         self.assertEqual((await self.deliver(text, styles=styles))[0], "confirmed")
         self.assertNotIn("format", self.server.sent(self.room)[0])
 
@@ -94,15 +102,37 @@ class SendTest(unittest.IsolatedAsyncioTestCase):
             ([Fault("/send/", status=403, body=error("M_FORBIDDEN"))], "refused"),
             ([Fault("/send/", status=413, body=b"<html>")], "refused"),
             ([Fault("/send/", status=400, body=error("M_BAD_JSON"))], "refused"),
-            ([Fault("/send/", status=429, body={**error("M_LIMIT_EXCEEDED"), "retry_after_ms": 60_000})], "failed"),
-            ([Fault("/send/", status=429, body=error("M_LIMIT_EXCEEDED"), headers={"Retry-After": "0"})], "confirmed"),
+            (
+                [
+                    Fault(
+                        "/send/",
+                        status=429,
+                        body={**error("M_LIMIT_EXCEEDED"), "retry_after_ms": 60_000},
+                    )
+                ],
+                "failed",
+            ),
+            (
+                [
+                    Fault(
+                        "/send/",
+                        status=429,
+                        body=error("M_LIMIT_EXCEEDED"),
+                        headers={"Retry-After": "0"},
+                    )
+                ],
+                "confirmed",
+            ),
             ([Fault("/send/", status=500, body=error("M_UNKNOWN"))] * 9, "unknown"),
             ([Fault("/send/", "lose")] * 9, "unknown"),
             ([Fault("/send/", status=200, body={"event_id": 7})], "unknown"),
             ([Fault("/send/", status=401, body=error("M_UNKNOWN_TOKEN"))], "failed"),
             ([Fault("/members", status=403, body=error("M_FORBIDDEN"))], "refused"),
         ]
-        with patch.object(send, "ATTEMPT_SECONDS", 0.5), self.assertLogs("avocet_matrix.send", "WARNING"):
+        with (
+            patch.object(send, "ATTEMPT_SECONDS", 0.5),
+            self.assertLogs("avocet_matrix.send", "WARNING"),
+        ):
             for number, (faults, expected) in enumerate(cases):
                 with self.subTest(faults=faults):
                     self.server.faults = list(faults)
@@ -115,13 +145,19 @@ class SendTest(unittest.IsolatedAsyncioTestCase):
 
     async def test_unreachable_homeserver_does_not_have_the_message(self) -> None:
         await self.server.close()
-        with patch.object(send, "ATTEMPT_SECONDS", 0.1), self.assertLogs("avocet_matrix.send", "WARNING"):
+        with (
+            patch.object(send, "ATTEMPT_SECONDS", 0.1),
+            self.assertLogs("avocet_matrix.send", "WARNING"),
+        ):
             self.assertEqual((await self.deliver())[0], "failed")
 
     async def test_hanging_request_is_given_up(self) -> None:
         await self.parts.rooms.get(self.room)
         self.server.faults = [Fault("/send/", "hang")]
-        with patch.object(send, "ATTEMPT_SECONDS", 0.2), self.assertLogs("avocet_matrix.send", "WARNING"):
+        with (
+            patch.object(send, "ATTEMPT_SECONDS", 0.2),
+            self.assertLogs("avocet_matrix.send", "WARNING"),
+        ):
             self.assertEqual((await self.deliver())[0], "unknown")
 
     async def test_encrypted_room_gets_no_text(self) -> None:
@@ -133,7 +169,12 @@ class SendTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.server.sent(room), [])
 
     async def test_foreign_address_is_refused(self) -> None:
-        for chat in ("external:matrix:room", "external:matrix:!a%0Ab", "external", "external:matrix:!r:$%2"):
+        for chat in (
+            "external:matrix:room",
+            "external:matrix:!a%0Ab",
+            "external",
+            "external:matrix:!r:$%2",
+        ):
             self.assertEqual((await self.deliver(chat=chat))[0], "refused", chat)
 
     async def test_files_are_uploaded_before_the_text_is_visible(self) -> None:
@@ -149,6 +190,17 @@ class SendTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((image["msgtype"], image["body"]), ("m.image", "a b.png"))
         self.assertEqual(self.server.media[image["url"]], (b"abc", "image/png"))
 
+    async def test_repeated_file_is_the_same_event_or_has_the_mark(self) -> None:
+        file = {"kind": "document", "name": "a.txt", "bytes": 3}
+        more = {"text": "", "attachments": [file], "content": b"abc"}
+        first = await self.deliver(**more)
+        self.assertEqual(await self.deliver(**more, repeat=True), first)
+        self.server.transactions.clear()
+        await self.deliver(**more, repeat=True)
+        mark = "(sent again; it may have arrived before)"
+        self.assertEqual(self.server.texts(self.room), ["a.txt", mark])
+        self.assertEqual(self.server.sent(self.room)[1]["filename"], "a.txt")
+
     async def test_file_above_the_limit_of_the_homeserver_is_refused(self) -> None:
         for has_new_media in (True, False):
             self.server.has_new_media, self.server.max_upload = has_new_media, 2
@@ -158,11 +210,15 @@ class SendTest(unittest.IsolatedAsyncioTestCase):
                 delivery = FakeDelivery(self.chat, "", attachments=[file], content=b"abc")
                 outcome, reason = await parts.deliver(delivery)
             self.assertEqual(outcome, "refused")
-            self.assertIn("takes files up to 2 bytes", reason)
+            self.assertIn("takes files up to 2", reason)
 
     async def test_deliveries_of_a_room_are_sent_one_after_the_other(self) -> None:
-        self.server.faults = [Fault("/send/", status=429, body={"errcode": "M_LIMIT_EXCEEDED", "retry_after_ms": 10})]
-        deliveries = [FakeDelivery(self.chat, str(number), nonce=f"n{number}") for number in range(5)]
+        self.server.faults = [
+            Fault("/send/", status=429, body={"errcode": "M_LIMIT_EXCEEDED", "retry_after_ms": 10})
+        ]
+        deliveries = [
+            FakeDelivery(self.chat, str(number), nonce=f"n{number}") for number in range(5)
+        ]
         await asyncio.gather(*(self.parts.deliver(delivery) for delivery in deliveries))
         self.assertEqual(self.server.texts(self.room), ["0", "1", "2", "3", "4"])
 
