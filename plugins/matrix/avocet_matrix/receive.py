@@ -197,15 +197,18 @@ class Receiver:
         for room_id, joined in mapping(rooms.get("join")).items():
             if ids.is_id("room", room_id):
                 found += await self._room(room_id, mapping(joined), newest)
+        accepted: dict[str, str] = {}
         for number, (room, message) in enumerate(found, 1):
-            await self._publish(room, message, position if number == len(found) else None)
+            end = position if number == len(found) else None
+            if await self._publish(room, message, end):
+                accepted[room.id] = message.event
         loop = asyncio.get_running_loop()
         if not found and rooms.get("join") and loop.time() - self._moved_at >= POSITION_SECONDS:
             await self._move(position)
         self._since = position
         self._newest |= newest
-        for room_id, message in {room.id: message for room, message in found}.items():
-            self._confirm(room_id, message.event)
+        for room_id, event in accepted.items():
+            self._confirm(room_id, event)
 
     async def _room(
         self, room_id: str, joined: dict[str, Any], newest: dict[str, str]
@@ -408,7 +411,8 @@ class Receiver:
                 "cannot say in %s that encrypted messages cannot be read: %s", room.id, error
             )
 
-    async def _publish(self, room: Room, message: Message, position: str | None) -> None:
+    async def _publish(self, room: Room, message: Message, position: str | None) -> bool:
+        """Publish a message. Return `True` after the commit, and `False` if it was refused."""
         try:
             chat = ids.address(self._settings.account, room.id, message.thread)
             sender, key = ids.sender(message.sender), ids.encode(message.event)
@@ -417,7 +421,7 @@ class Receiver:
             log.warning("skipping a message: %s", error)
             if position is not None:
                 await self._move(position)
-            return
+            return False
         more: dict[str, Any] = {
             "key": key,
             "chat_kind": "private" if room.is_private else "group",
@@ -428,13 +432,14 @@ class Receiver:
         }
         refusal = await self._commit(chat, sender, message.text, position, more)
         if refusal is None:
-            return
+            return True
         log.info(
             "%s: the message %s of %s is not accepted: %s", room.id, key, sender, refusal.message
         )
         if position is not None and refusal.code != ErrorCode.NOT_ALLOWED:
             # A message with unusable parameters has not moved the position.
             await self._move(position)
+        return False
 
     async def _move(self, position: str) -> None:
         """Store a position: the daemon refuses the empty message and takes its position."""

@@ -346,6 +346,9 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
         await self.server.say(room, ANN, "refused")
         self.assertEqual(await self.texts(), [])
         self.assertNotEqual(self.parts.channel.position, before)
+        # Only the message that marks the end was committed, so only its room has a receipt.
+        receipts = await self.server.wait(lambda: self.server.receipts)
+        self.assertNotIn(room, [place for place, _ in receipts])
 
     async def test_daemon_with_an_older_log_gets_the_messages_again(self) -> None:
         room = await self.server.create(ANN, BOT)
