@@ -6,6 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::io::Errno;
 
 /// The id of a running process.
 #[derive(Debug, Clone, Copy)]
@@ -82,8 +83,7 @@ impl Process {
                     let id = thread.file_name().to_string_lossy().into_owned();
                     threads.0.insert(id, switches(&status));
                 }
-                // The thread has ended meanwhile.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if is_ended(&error) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -94,6 +94,13 @@ impl Process {
         let path = format!("/proc/{}/{name}", self.0);
         fs::read_to_string(&path).with_context(|| format!("{path} cannot be read"))
     }
+}
+
+/// Returns `true` if a thread ended before its file was opened (`NotFound`), or between the opening
+/// and the reading (`ESRCH`).
+fn is_ended(error: &io::Error) -> bool {
+    let gone = Errno::SRCH.raw_os_error();
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(gone)
 }
 
 /// CPU time that all processors together have used so far, for all processes.
@@ -181,6 +188,18 @@ mod tests {
         let expected = ContextSwitches { voluntary: 12, involuntary: 1 };
         assert_eq!(after.since(&before), expected);
         assert_eq!(expected.all(), 13);
+    }
+
+    #[test]
+    fn switches_leave_out_threads_that_end_while_they_are_read() {
+        std::thread::scope(|scope| {
+            let ended = scope.spawn(|| fs::File::open("/proc/thread-self/status").unwrap());
+            let mut status = ended.join().unwrap();
+            let error = io::read_to_string(&mut status).unwrap_err();
+            assert!(is_ended(&error), "{error}");
+        });
+        let missing = fs::read_to_string("/proc/self/task/0/status").unwrap_err();
+        assert!(is_ended(&missing) && !is_ended(&io::ErrorKind::PermissionDenied.into()));
     }
 
     #[test]
