@@ -65,7 +65,7 @@ impl ResponsesRequest {
         ("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same message"),
     ),
     responses(
-        (status = 200, description = "The reply; with `stream`, as server-sent events", content((Object = "application/json"), (String = "text/event-stream"))),
+        (status = 200, description = "The reply; with `stream`, as server-sent events", content((Object = "application/json"), (Object = "text/event-stream"))),
         OpenAiError,
     ),
 )]
