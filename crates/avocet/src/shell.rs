@@ -1,5 +1,7 @@
 //! The sandbox around the agent's programs. It is probed at the start, and the same for all agents.
 
+mod child;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,6 +18,8 @@ use crate::memories::MEMORY_FILES;
 use crate::places::Configuration;
 use crate::probed::ProbeMemory;
 use crate::registry::open_hosts;
+
+pub(crate) use child::ChildAccess;
 
 /// Our own program, also after its file was replaced.
 const OURSELVES: &str = "/proc/self/exe";

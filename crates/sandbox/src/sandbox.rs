@@ -9,6 +9,7 @@
 
 mod cgroup;
 mod conceal;
+mod descriptors;
 mod exec;
 mod filter;
 mod init;
@@ -26,6 +27,7 @@ mod request;
 mod root;
 mod run_stage;
 mod stage;
+mod streams;
 mod supervisor;
 
 pub use cgroup::{Cgroups, NoCgroups};
@@ -36,3 +38,4 @@ pub use output::Output;
 pub use plan::{GitPlace, Isolation, Rights, SandboxLimits};
 pub use request::{ProgramEnd, ProgramRequest, ProgramResult, SandboxError};
 pub use run_stage::run_stage;
+pub use streams::ProgramStreams;

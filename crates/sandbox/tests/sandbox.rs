@@ -12,12 +12,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_sandbox::{
-    Isolation, ProgramEnd, ProgramRequest, ProgramResult, ProgramSandbox, Proxy, Reached, Rights,
-    SandboxError, SandboxLayers,
+    Isolation, ProgramEnd, ProgramRequest, ProgramResult, ProgramSandbox, ProgramStreams, Proxy,
+    Reached, Rights, SandboxError, SandboxLayers,
 };
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 const BOTH: [Isolation; 2] = [Isolation::Namespaces, Isolation::Landlock];
@@ -67,6 +68,79 @@ async fn run_reports_the_output_and_the_end_of_a_program() {
                 "{script} {isolation:?}"
             );
         }
+    }
+}
+
+/// Sends these lines to a program, each after its answer to the one before. Returns the end of the
+/// program, its output and its errors.
+async fn talk(
+    request: ProgramRequest,
+    isolation: Isolation,
+    lines: &[&str],
+) -> (Result<ProgramResult, SandboxError>, String, String) {
+    let sandbox = sandbox(&request.directory, isolation);
+    let (sender, streams) = oneshot::channel();
+    let talk = async {
+        let Ok(ProgramStreams { mut stdin, stdout, mut stderr }) = streams.await else {
+            return (String::new(), String::new());
+        };
+        let mut stdout = BufReader::new(stdout);
+        let (mut output, mut errors) = (String::new(), String::new());
+        for line in lines {
+            // The answer comes while the program still waits for input.
+            stdin.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+            stdout.read_line(&mut output).await.unwrap();
+        }
+        drop(stdin);
+        let (more, other) = (&mut output, &mut errors);
+        tokio::try_join!(stdout.read_to_string(more), stderr.read_to_string(other)).unwrap();
+        (output, errors)
+    };
+    let (ended, (output, errors)) = tokio::join!(sandbox.run_with_streams(request, sender), talk);
+    (ended, output, errors)
+}
+
+#[tokio::test]
+async fn run_with_streams_connects_all_three_streams_of_a_program() {
+    let script =
+        "while read -r line; do echo \"got $line\"; done; echo closed; echo bad >&2; exit 3";
+    for isolation in [Isolation::Namespaces, Isolation::Landlock, Isolation::LimitsOnly] {
+        let home = TempDir::new().unwrap();
+        let request = ProgramRequest { limit: Duration::MAX, ..shell(home.path(), script) };
+        let (ended, output, errors) = talk(request, isolation, &["one", "two"]).await;
+        let ended = ended.unwrap();
+        assert_eq!((ended.ended, ended.output.text().as_str()), (ProgramEnd::Code(3), ""));
+        assert_eq!((&*output, &*errors), ("got one\ngot two\nclosed\n", "bad\n"), "{isolation:?}");
+    }
+}
+
+#[tokio::test]
+async fn run_with_streams_ends_with_its_program_and_kills_the_rest() {
+    for isolation in BOTH {
+        let home = TempDir::new().unwrap();
+        let request = shell(home.path(), "setsid sleep 1000 & exit 4");
+        let (ended, output, errors) = talk(request, isolation, &[]).await;
+        assert_eq!(ended.unwrap().ended, ProgramEnd::Code(4), "{isolation:?}");
+        assert_eq!((&*output, &*errors), ("", ""));
+
+        let cancel = CancellationToken::new();
+        let mut request = shell(home.path(), "echo started; exec sleep 1000");
+        request.cancel = cancel.clone();
+        let sandbox = sandbox(home.path(), isolation);
+        let (sender, streams) = oneshot::channel();
+        let cancelled = async {
+            let mut streams: ProgramStreams = streams.await.unwrap();
+            assert_eq!(streams.stdout.read_u8().await.unwrap(), b's');
+            cancel.cancel();
+        };
+        let (ended, ()) = tokio::join!(sandbox.run_with_streams(request, sender), cancelled);
+        assert_eq!(ended.unwrap().ended, ProgramEnd::Cancelled, "{isolation:?}");
+
+        let mut missing = shell(home.path(), "");
+        missing.program = vec!["no-such-program".to_owned()];
+        let (ended, ..) = talk(missing, isolation, &[]).await;
+        let error = ended.unwrap_err();
+        assert_eq!(error.to_string(), "there is no program no-such-program here");
     }
 }
 

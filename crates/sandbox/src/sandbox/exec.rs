@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
@@ -16,7 +16,7 @@ use landlock::{
 use nix::fcntl::AtFlags;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::{Mode, umask};
-use nix::unistd::{AccessFlags, access, dup2_stderr, dup2_stdin, execveat};
+use nix::unistd::{AccessFlags, access, dup2_stderr, dup2_stdin, dup2_stdout, execveat};
 use rustix::fs::{OFlags, open};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
@@ -27,6 +27,7 @@ use super::conceal::concealed;
 use super::filter;
 use super::plan::{DEVICES, HIDDEN, Isolation, OF_THE_KERNEL, Rights, SandboxLimits, SandboxPlan};
 use super::report::{StageContext, StageError, StageReport};
+use super::streams::{ProgramEnds, hand_over_streams};
 
 /// The newest Landlock version that this code knows. An older kernel provides a part of it.
 const LANDLOCK: ABI = ABI::V7;
@@ -52,10 +53,11 @@ pub(super) fn run(plan: &SandboxPlan) -> Result<(), StageError> {
     if plan.isolation.has_layers() {
         restrict_paths(plan)?;
     }
-    // Stages report on standard error. The standard error of the program goes to its standard
-    // output.
+    // Stages report on standard error, which the program must not have.
     let report = std::io::stderr().as_fd().try_clone_to_owned().context("the report")?;
-    let output = std::io::stdout().as_fd().try_clone_to_owned().context("the output")?;
+    // The filter may refuse to send streams.
+    let streams = if plan.streamed { hand_over_streams() } else { ProgramEnds::output_only() };
+    let streams = streams.context("the streams")?;
     let [name, arguments @ ..] = &plan.program[..] else {
         return Err(StageError(StageReport::Program("there is no program to run".to_owned())));
     };
@@ -65,13 +67,14 @@ pub(super) fn run(plan: &SandboxPlan) -> Result<(), StageError> {
         filter::apply(plan).context("the system call filter")?;
     }
     let failed = match alone {
-        Some(program) => become_alone(plan, &program, &output),
+        Some(program) => become_alone(plan, &program, &streams),
         None => Command::new(name)
             .args(arguments)
             .env_clear()
             .envs(plan.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .stderr(Stdio::from(output))
+            .stdin(streams.stdin)
+            .stdout(streams.stdout)
+            .stderr(streams.stderr)
             .exec(),
     };
     let StageError(fault) = program_fault(plan, &failed);
@@ -91,7 +94,7 @@ fn find(plan: &SandboxPlan, name: &str) -> Result<OwnedFd, StageError> {
 }
 
 /// Becomes a program that cannot execute another one. Returns only on failure, with the error.
-fn become_alone(plan: &SandboxPlan, program: &OwnedFd, output: &OwnedFd) -> std::io::Error {
+fn become_alone(plan: &SandboxPlan, program: &OwnedFd, streams: &ProgramEnds) -> std::io::Error {
     let texts = |texts: &mut dyn Iterator<Item = String>| -> Result<Vec<CString>, NulError> {
         texts.map(CString::new).collect()
     };
@@ -99,8 +102,9 @@ fn become_alone(plan: &SandboxPlan, program: &OwnedFd, output: &OwnedFd) -> std:
         let arguments = texts(&mut plan.program.iter().cloned())?;
         let pairs = plan.environment.iter().map(|(name, value)| format!("{name}={value}"));
         let environment = texts(&mut { pairs })?;
-        dup2_stdin(fs::File::open("/dev/null")?)?;
-        dup2_stderr(output)?;
+        dup2_stdin(&streams.stdin)?;
+        dup2_stdout(&streams.stdout)?;
+        dup2_stderr(&streams.stderr)?;
         Ok(execveat(program, c"", &arguments, &environment, AtFlags::AT_EMPTY_PATH)?)
     };
     match become_it() {

@@ -13,7 +13,9 @@ use std::time::Duration;
 use avocet_protocol::Clock;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::oneshot;
 
 use super::cgroup::{Cgroup, Cgroups};
 use super::conceal::sockets_below;
@@ -23,6 +25,7 @@ use super::plan::{Isolation, Root, SandboxLimits, SandboxPlan};
 use super::report::{SharedLimit, StageReport};
 use super::request::{ProgramEnd, ProgramRequest, ProgramResult, SandboxError};
 use super::stage::{ARGUMENT, Stage};
+use super::streams::{ProgramStreams, take_streams};
 use crate::Protection;
 
 /// Time that all processes of a sandbox may take to die.
@@ -104,16 +107,66 @@ impl ProgramSandbox {
         request: ProgramRequest,
         on_output: impl Fn(&[u8]) + Send + Sync,
     ) -> Result<ProgramResult, SandboxError> {
-        let plan = self.plan(&request)?;
+        let (stdout, theirs) = output_pipe().map_err(start_error)?;
+        let mut output = Output::new(request.output);
+        let drained = output.drain(stdout, &on_output);
+        let (ended, exceeded) = self.run_stages(&request, theirs, false, drained).await?;
+        if let Some(limit) = exceeded {
+            let note = self.limit_note(limit);
+            on_output(note.as_bytes());
+            output.push(note.as_bytes());
+        }
+        Ok(ProgramResult { ended, output, reached: request.reached.hosts() })
+    }
+
+    /// Like [`ProgramSandbox::run`], for a program that the daemon talks to: its standard streams
+    /// are sent to `streams` when it starts. The output of the result has at most the reason why
+    /// the program was killed. A `limit` of [`Duration::MAX`] is no limit.
+    ///
+    /// # Errors
+    /// The same as for [`ProgramSandbox::run`]. `streams` is then dropped.
+    pub async fn run_with_streams(
+        &self,
+        request: ProgramRequest,
+        streams: oneshot::Sender<ProgramStreams>,
+    ) -> Result<ProgramResult, SandboxError> {
+        let (mut ours, theirs) = socket_pair().map_err(start_error)?;
+        let handed_over = async {
+            if let Ok(taken) = take_streams(&ours).await {
+                // A receiver that is gone closes the streams, which the program notices.
+                drop(streams.send(taken));
+            }
+            // The stages write nothing else, so this waits for their end.
+            ours.read_u8().await.map(drop).unwrap_or_default();
+        };
+        let (ended, exceeded) = self.run_stages(&request, theirs, true, handed_over).await?;
+        let mut output = Output::new(request.output);
+        if let Some(limit) = exceeded {
+            output.push(self.limit_note(limit).trim().as_bytes());
+        }
+        Ok(ProgramResult { ended, output, reached: request.reached.hosts() })
+    }
+
+    /// Runs the stages, whose standard output is `stdout`, until they end. `drained` reads the
+    /// other end of `stdout` and completes at its end. Returns the end of the program, and the
+    /// limit for which it was killed.
+    async fn run_stages(
+        &self,
+        request: &ProgramRequest,
+        stdout: Stdio,
+        streamed: bool,
+        drained: impl Future<Output = ()>,
+    ) -> Result<(ProgramEnd, Option<SharedLimit>), SandboxError> {
+        let plan = self.plan(request, streamed)?;
         let group = self.cgroups.as_ref().map(|groups| groups.group(self.limits)).transpose();
         let group = group.map_err(cgroup_error)?;
-        let started = self.start(&plan, group.as_ref()).await?;
-        let RunningSandbox { mut supervisor, lifeline, stdout, stderr } = started;
-        let (mut output, mut lines) = (Output::new(request.output), Vec::new());
+        let started = self.start(&plan, group.as_ref(), stdout).await?;
+        let RunningSandbox { mut supervisor, lifeline, stderr } = started;
+        let mut lines = Vec::new();
         let drained = async {
-            tokio::join!(output.drain(stdout, &on_output), read_report(stderr, &mut lines));
+            tokio::join!(drained, read_report(stderr, &mut lines));
         };
-        let interrupted = self.wait(drained, lifeline, &request).await;
+        let interrupted = self.wait(drained, lifeline, request).await;
         end(&mut supervisor).await.map_err(start_error)?;
         let report = first_report(&lines);
         let exceeded = match &report {
@@ -121,18 +174,13 @@ impl ProgramSandbox {
             _ if group.is_some_and(|group| group.is_out_of_memory()) => Some(SharedLimit::Memory),
             _ => None,
         };
-        if let Some(limit) = exceeded {
-            let note = self.limit_note(limit);
-            on_output(note.as_bytes());
-            output.push(note.as_bytes());
-        }
         let ended = match (interrupted, report.and_then(program_end)) {
             (Some(interrupted), _) => interrupted,
             // The reporting stage was killed together with the program.
             (None, Err(SandboxError::Layer(_))) if exceeded.is_some() => ProgramEnd::Signal(KILLED),
             (None, reported) => reported?,
         };
-        Ok(ProgramResult { ended, output, reached: request.reached.hosts() })
+        Ok((ended, exceeded))
     }
 
     /// Returns the way to the opened hosts, if programs can use it.
@@ -152,28 +200,28 @@ impl ProgramSandbox {
         &self,
         plan: &str,
         group: Option<&Cgroup>,
+        stdout: Stdio,
     ) -> Result<RunningSandbox, SandboxError> {
-        let (mut lifeline, theirs) = lifeline().map_err(start_error)?;
+        let (mut lifeline, theirs) = socket_pair().map_err(start_error)?;
         // Dropping `supervisor` leaves it running: after the end of its lifeline it still has to
         // kill the rest.
         let mut supervisor = Command::new(&self.program)
             .args([ARGUMENT, Stage::Supervisor.name()])
             .env_clear()
             .stdin(theirs)
-            .stdout(Stdio::piped())
+            .stdout(stdout)
             .stderr(Stdio::piped())
             .spawn()
             .map_err(start_error)?;
-        let (Some(stdout), Some(stderr)) = (supervisor.stdout.take(), supervisor.stderr.take())
-        else {
-            return Err(SandboxError::Start("it has no pipes".to_owned()));
+        let Some(stderr) = supervisor.stderr.take() else {
+            return Err(SandboxError::Start("it has no pipe for its report".to_owned()));
         };
         if let (Some(group), Some(process)) = (group, supervisor.id()) {
             // The supervisor is waiting for its plan, before it starts children.
             group.take(process).map_err(cgroup_error)?;
         }
         lifeline.write_all(plan.as_bytes()).await.map_err(start_error)?;
-        Ok(RunningSandbox { supervisor, lifeline, stdout, stderr })
+        Ok(RunningSandbox { supervisor, lifeline, stderr })
     }
 
     /// Waits until the streams of the sandbox end. On cancellation or timeout, kills everything in
@@ -233,7 +281,7 @@ impl ProgramSandbox {
         }
     }
 
-    fn plan(&self, request: &ProgramRequest) -> Result<String, SandboxError> {
+    fn plan(&self, request: &ProgramRequest, streamed: bool) -> Result<String, SandboxError> {
         let readable =
             self.readable.iter().map(|path| Root { path: path.clone(), writable: false });
         let writable = self.writable.iter().map(|path| Root { path: path.clone(), writable: true });
@@ -256,6 +304,7 @@ impl ProgramSandbox {
             meters_memory: self.cgroups.is_none(),
             isolation: self.isolation,
             proxied: self.opened().is_some(),
+            streamed,
         };
         let mut line = serde_json::to_string(&plan)
             .map_err(|error| SandboxError::Program(format!("it cannot be encoded: {error}")))?;
@@ -264,22 +313,26 @@ impl ProgramSandbox {
     }
 }
 
-/// Stage 1, and the daemon's ends of its streams.
+/// Stage 1, and the daemon's ends of its lifeline and its reports.
 struct RunningSandbox {
     supervisor: Child,
     /// Dropping this end kills everything in the sandbox.
     lifeline: UnixStream,
-    stdout: ChildStdout,
     stderr: ChildStderr,
 }
 
-/// Returns the daemon's end of the lifeline and the end for stage 1. No other process ever has
-/// either.
-fn lifeline() -> io::Result<(UnixStream, Stdio)> {
+/// Returns the daemon's end of a socket and the end for stage 1. No other process ever has either.
+fn socket_pair() -> io::Result<(UnixStream, Stdio)> {
     let (ours, theirs) = UnixStream::pair()?;
     let theirs = theirs.into_std()?;
     theirs.set_nonblocking(false)?;
     Ok((ours, OwnedFd::from(theirs).into()))
+}
+
+/// Returns the daemon's end of a pipe for output and the end for stage 1.
+fn output_pipe() -> io::Result<(Receiver, Stdio)> {
+    let (ours, theirs) = io::pipe()?;
+    Ok((Receiver::from_owned_fd(ours.into())?, theirs.into()))
 }
 
 async fn end(supervisor: &mut Child) -> io::Result<()> {

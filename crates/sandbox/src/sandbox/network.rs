@@ -4,8 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,12 +14,9 @@ use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
 };
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
-use tokio::io::Interest;
 use tokio::net::UnixStream;
+
+use super::descriptors;
 
 /// The port of the proxy in a sandbox. It is the only listener in a new network.
 const PORT: u16 = 3128;
@@ -98,28 +94,13 @@ pub(super) fn environment(proxy: &dyn Proxy) -> Vec<(String, String)> {
 /// of standard input, which is a socket.
 pub(super) fn hand_over_listener() -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?;
-    let rights = [listener.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(&rights));
-    sendmsg(io::stdin(), &[IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
+    descriptors::send(io::stdin(), [listener.as_fd()])
 }
 
 /// Receives the listener from stage 1. Fails if that stage ends without sending it.
 pub(super) async fn take_listener(from: &UnixStream) -> io::Result<TcpListener> {
-    from.async_io(Interest::READABLE, || {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let mut byte = [0];
-        recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
-        let mut given = control.drain().filter_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut rights) => rights.next(),
-            _ => None,
-        });
-        given.next().map(TcpListener::from).ok_or_else(|| ErrorKind::UnexpectedEof.into())
-    })
-    .await
+    let [listener] = descriptors::receive(from).await?;
+    Ok(listener.into())
 }
 
 /// Activates `lo`, so that a program can connect to itself. It is the first interface of a network

@@ -140,6 +140,10 @@ pub(crate) struct SandboxPlan {
     pub(crate) isolation: Isolation,
     /// `true` if programs find a proxy in their network.
     pub(crate) proxied: bool,
+    /// `true` if the daemon gets the program's three standard streams, through the standard output
+    /// of the stages, which is then a socket. Otherwise the program has no input, and both of its
+    /// outputs are the standard output of the stages.
+    pub(crate) streamed: bool,
 }
 
 /// Visible paths of the system: the programs and libraries that everything needs. Missing ones are

@@ -1,0 +1,90 @@
+//! Sandboxes for long-running programs that the operator has configured, such as channels in other
+//! languages.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use avocet_net::{Hosts, Interfaces, Proxy};
+use avocet_sandbox::{ProgramSandbox, SandboxLimits};
+use avocet_tools::OpenHosts;
+
+use super::{Shells, real};
+
+/// The access of such a program. It also sees the programs and libraries of the system, and has a
+/// private `/tmp`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChildAccess {
+    /// Variables that are added to the environment of all programs, or replace some of it.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Files and directories that it may read. A file here is visible even if its name means that
+    /// it holds a secret.
+    pub(crate) read: Vec<PathBuf>,
+    /// Directories that it may change.
+    pub(crate) write: Vec<PathBuf>,
+    /// Hosts that it may reach; all others are closed.
+    pub(crate) hosts: Hosts,
+}
+
+impl Shells {
+    /// Returns the sandbox for such a program, with the limits of [sandbox] except for processor
+    /// time, which is unlimited.
+    ///
+    /// # Errors
+    /// The reason, as a sentence for the operator, if this system has no sandbox or the access would
+    /// break it.
+    pub(crate) fn child_sandbox(&self, access: ChildAccess) -> Result<ProgramSandbox, String> {
+        let ChildAccess { environment, read, write, hosts } = access;
+        let Some(sandbox) = &self.sandbox else {
+            return Err("this system has no sandbox for programs; `avocet doctor` says why".into());
+        };
+        let (readable, writable) = (real(&read), real(&write));
+        if let Some((path, why)) = self.unsafe_place(&writable, &readable) {
+            return Err(format!("{}: {why}", path.display()));
+        }
+        let has_hosts = !hosts.is_empty();
+        let proxy = || {
+            let proxy = Proxy::new(hosts, Arc::new(Interfaces::default()), sandbox.clock.clone());
+            Arc::new(OpenHosts::through(proxy)) as Arc<dyn avocet_sandbox::Proxy>
+        };
+        let files = readable.iter().filter(|path| path.is_file());
+        let named = files.map(|path| path.display().to_string());
+        let shown = sandbox.secrets_but.iter().flatten().cloned().chain(named).collect();
+        Ok(ProgramSandbox {
+            environment: merged(&sandbox.environment, environment),
+            proxy: has_hosts.then(proxy),
+            secrets_but: Some(shown),
+            limits: SandboxLimits { cpu_seconds: u64::MAX, ..sandbox.limits },
+            readable,
+            writable,
+            ..sandbox.clone()
+        })
+    }
+}
+
+impl ChildAccess {
+    /// Returns the working directory: the first directory that the program may change, else `/tmp`.
+    pub(crate) fn directory(&self) -> PathBuf {
+        self.write.first().cloned().unwrap_or_else(|| Path::new("/tmp").to_owned())
+    }
+}
+
+/// Returns the variables of both; the later ones win.
+fn merged(base: &[(String, String)], added: Vec<(String, String)>) -> Vec<(String, String)> {
+    let kept = base.iter().filter(|(name, _)| !added.iter().any(|(other, _)| other == name));
+    kept.cloned().collect::<Vec<_>>().into_iter().chain(added).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merged_replaces_variables_of_the_base() {
+        let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+        };
+        let base = pairs(&[("PATH", "/bin"), ("HOME", "/tmp")]);
+        let both = merged(&base, pairs(&[("HOME", "/srv"), ("KEY", "1")]));
+        assert_eq!(both, pairs(&[("PATH", "/bin"), ("HOME", "/srv"), ("KEY", "1")]));
+    }
+}
