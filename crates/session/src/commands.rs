@@ -12,6 +12,7 @@ use avocet_protocol::{
 use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
+use crate::status_text::StatusFacts;
 use crate::usage::usage;
 use crate::{approvals, job_command, memory, model, people, retry, tasks, think};
 
@@ -362,37 +363,20 @@ fn mode_help(mode: QueueMode) -> &'static str {
     }
 }
 
-/// Text of `/status` during a compaction.
-const SUMMARISING: &str = "I am summarising the earlier conversation.";
-
 /// Part of the status if untrusted content may influence the next actions.
 const READ_OTHERS: &str = " I have read untrusted content, so I ask before I do more than read. An \
     owner can trust it with /trust, and /new forgets it.";
 
 fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> String {
-    let mut text = match &status.open {
-        None if lanes.parts.running.is_compacting(session) => SUMMARISING.to_owned(),
-        None => "I am not doing anything.".to_owned(),
-        Some(open) => {
-            let for_seconds = open.started_at.until(lanes.parts.clock.now()).as_secs();
-            let what = match open.waits_for {
-                Some(kind) => format!("waiting for {}", kind.word()),
-                None => open.state.word().to_owned(),
-            };
-            format!("{} is {what}, step {}, {for_seconds} s old.", open.turn, open.steps + 1)
-        }
+    let facts = StatusFacts {
+        status,
+        is_compacting: lanes.parts.running.is_compacting(session),
+        now: lanes.parts.clock.now(),
     };
-    let SessionStatus { mode, queued, pending, unconfirmed, .. } = status;
-    // Writing to a `String` cannot fail.
-    write!(
-        text,
-        " Messages waiting: {queued} (queue mode {}). To be delivered: {pending}; unconfirmed: \
-         {unconfirmed}.",
-        mode.word()
-    )
-    .unwrap_or_default();
+    let mut text = facts.sentences();
     let configured = lanes.parts.agents.of_session(session, status).run.effort;
     if status.effort.or(configured).is_some() {
+        // Writing to a `String` cannot fail.
         write!(text, " {}.", think::shown(status.effort, configured)).unwrap_or_default();
     }
     if status.trust == Trust::Low {

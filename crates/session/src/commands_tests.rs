@@ -9,11 +9,7 @@ async fn commands_answer_without_the_lane() {
     harness.asked(1).await;
     harness.clock.advance(5 * SECOND);
     let table = [
-        (
-            "/status",
-            "t1 is running, step 1, 5 s old. Messages waiting: 0 (queue mode queue). To be \
-             delivered: 0; unconfirmed: 0.",
-        ),
+        ("/status", "I have been working on an answer for 5 seconds."),
         ("/id", "This chat is terminal:local:a. Its session is terminal:local:a. You are me."),
         (
             "/queue",

@@ -29,6 +29,7 @@ mod run_turn;
 mod running;
 mod sessions;
 mod settle;
+mod status_text;
 mod tasks;
 mod think;
 mod usage;
