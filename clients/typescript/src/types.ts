@@ -237,6 +237,17 @@ export type CallState =
   | "waiting"
   | CallStateFinished;
 
+/** An ability of a channel. The daemon turns a message into text that needs no other ability. */
+export type Capability =
+  /**
+   * The program shows the buttons of a message. Without it, they are numbered lines of the text.
+   */
+  | "choices"
+  /** The program sends the files of a message. Without it, each is a line of the text. */
+  | "files"
+  /** The program takes the notification `typing`. */
+  | "typing";
+
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Timestamp = number;
 
@@ -1073,6 +1084,17 @@ export interface Grant {
 }
 
 /**
+ * `health`: a notification of a program about its platform, for `avocet status`. It concerns all
+ * accounts that the connection serves, and counts until the next report.
+ */
+export interface HealthReport {
+  /** `true` if the platform can be reached. */
+  up: boolean;
+  /** The reason why it cannot be reached. */
+  reason?: string;
+}
+
+/**
  * `hello`: names the client, and proves it with a token. Later requests have the rights of this
  * client.
  */
@@ -1081,6 +1103,10 @@ export interface Hello {
   client?: string | null;
   /** The token of the client. */
   token?: string | null;
+  /** The version of the protocol that the program speaks, from 1. Default: that of the daemon. */
+  protocol?: number | null;
+  /** The abilities of a channel. Default: all of them. */
+  capabilities?: Capability[] | null;
 }
 
 /** The author of a message. */
@@ -1467,6 +1493,24 @@ export interface MessageStatus {
   reply: string | null;
 }
 
+/** A position in the messages of the platform. */
+export interface PublishedCursor {
+  /** The range that the position belongs to. Default: empty, the whole account. */
+  scope?: string;
+  /** The position, in the program's own format. */
+  position?: string;
+}
+
+/** `cursor.move`: moves the position in the platform's messages without a message. */
+export interface MoveCursor {
+  /** The channel. */
+  channel: ChannelName;
+  /** The account. */
+  account: AccountName;
+  /** The new position. */
+  cursor: PublishedCursor;
+}
+
 /** `job.show`: one job. */
 export interface NamedJob {
   /** The number of the job. */
@@ -1524,14 +1568,6 @@ export interface OriginChild {
 export type Origin =
   | OriginMessages
   | OriginChild;
-
-/** A position in the messages of the platform. */
-export interface PublishedCursor {
-  /** The range that the position belongs to. Default: empty, the whole account. */
-  scope?: string;
-  /** The position, in the program's own format. */
-  position?: string;
-}
 
 /**
  * `publish`: a message of a person on the program's platform. The result comes after the commit.
@@ -2086,6 +2122,8 @@ export interface Welcome {
   chats: ChatPatterns;
   /** The only methods; null for all methods of the role. */
   methods: string[] | null;
+  /** The version of the protocol that the daemon speaks. */
+  protocol: number;
 }
 
 /** The result of `attach`. */
@@ -2126,6 +2164,7 @@ export interface Methods {
   "config.check": { params: CheckConfig; result: ConfigCheck };
   "config.save": { params: SaveConfig; result: SavedConfig };
   "config.show": { params: undefined; result: ShownConfig };
+  "cursor.move": { params: MoveCursor; result: Record<string, unknown> };
   "dead.list": { params: ListDeadLetters; result: DeadLetter[] };
   "events.list": { params: ListEvents; result: EventList };
   "file.get": { params: GetFile; result: FilePiece };

@@ -12,11 +12,13 @@ use avocet_protocol::{
 use avocet_supervise::Group;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::caller::Caller;
+use crate::channel_program::{Capability, HealthReport, as_plain_text, error_outcome};
 use crate::connection::Connection;
 use crate::methods::{self, DeliveryChunk, SentFile};
 use crate::values::read;
@@ -27,6 +29,25 @@ const MOST_ERROR: usize = 500;
 
 /// Bytes of a piece of a file. In base64, a piece fits into a line.
 const PIECE: usize = 512 * 1024;
+
+/// `typing`: the agent works on an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Typing {
+    /// The chat.
+    pub(crate) chat: ChatAddress,
+}
+
+/// `file.read`: the daemon reads a piece of a file that the program keeps. The answer is a
+/// [`FilePiece`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct ReadFile {
+    /// The reference of the attachment.
+    pub(crate) reference: String,
+    /// The number of bytes before the piece.
+    pub(crate) offset: u64,
+    /// The most bytes of the piece.
+    pub(crate) length: usize,
+}
 
 /// A request that the client has not answered yet.
 #[derive(Debug)]
@@ -45,7 +66,7 @@ pub(crate) enum ClientRequest {
 
 /// `file.get`: a piece of a file of a chunk that this connection has to deliver. The result is
 /// [`FilePiece`].
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetFile {
     /// The id of the request `deliver`.
@@ -57,21 +78,31 @@ pub struct GetFile {
 }
 
 /// A piece of a file: the result of [`GetFile`], and the answer to `file.read`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FilePiece {
     /// The bytes in base64 (RFC 4648, section 4). At the end of the file it is empty.
     pub data: String,
 }
 
 /// The parameters of `attach`: a chat, or a channel and an account.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct AttachParams {
+pub(crate) struct AttachParams {
+    /// The chat; left out for all chats of an account.
     chat: Option<ChatAddress>,
+    /// The channel: `external`.
     channel: Option<ChannelName>,
+    /// The account.
     account: Option<AccountName>,
     /// Characters of the longest message of the account's platform.
     max_text: Option<usize>,
+}
+
+/// The result of `attach` to an account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct AttachResult {
+    /// The positions up to which messages are committed, by scope.
+    pub(crate) cursors: BTreeMap<String, String>,
 }
 
 impl Connection {
@@ -151,11 +182,12 @@ impl Connection {
             cursors.into_iter().map(|cursor| (cursor.scope, cursor.position)).collect();
         self.take_attached_place()?;
         let items = platform.attach_all();
+        self.serves(&name, &account);
         let connection = self.clone();
         let kind = ClientKind::Platform;
         group.spawn("attached", async move { connection.follow(kind, items, None).await });
         self.parts.deliveries.wake_account(&name, &account);
-        Ok(json!({ "cursors": cursors }))
+        Ok(json!(AttachResult { cursors }))
     }
 
     fn check_role(&self, caller: &Caller, of: impl std::fmt::Display) -> Result<(), RpcError> {
@@ -207,7 +239,10 @@ impl Connection {
                 item = items.recv_async() => match item {
                     Ok(ForClient::Chunk(handover)) => self.hand_over(kind, *handover).await,
                     Ok(ForClient::Piece(request)) => self.read_piece(request).await,
-                    Ok(ForClient::Typing(chat)) => self.display("typing", &json!({ "chat": chat })),
+                    Ok(ForClient::Typing(chat)) if self.can(Capability::Typing) => {
+                        self.display("typing", &Typing { chat });
+                    }
+                    Ok(ForClient::Typing(_)) => {}
                     Err(_) => return,
                 }
             }
@@ -221,21 +256,24 @@ impl Connection {
 
     async fn hand_over(&self, kind: ClientKind, Handover { delivery, receipt }: Handover) {
         let id = format!("{}-{}", delivery.id, uuid::Uuid::new_v4());
-        let Content { text, styles, reply_to, attachments, choices, .. } = &delivery.content;
-        let (text, attachments) = match kind {
-            ClientKind::Platform => (text.clone(), sent_files(attachments, &delivery.files)),
-            ClientKind::Person => (delivery.content.as_text(), Vec::new()),
+        let content = match kind {
+            ClientKind::Platform => as_plain_text(&delivery.content, |one| self.can(one)),
+            ClientKind::Person => {
+                let text = delivery.content.as_text();
+                Content { text, attachments: Vec::new(), ..delivery.content.clone() }
+            }
         };
+        let Content { text, styles, reply_to, attachments, choices, .. } = content;
         let chunk = DeliveryChunk {
             id: delivery.id,
             nonce: delivery.nonce.clone(),
             turn: delivery.turn,
             chat: delivery.address.clone(),
             text,
-            styles: styles.clone().unwrap_or_default(),
-            reply_to: reply_to.clone(),
-            attachments,
-            choices: choices.clone(),
+            styles: styles.unwrap_or_default(),
+            reply_to,
+            attachments: sent_files(&attachments, &delivery.files),
+            choices,
             repeat: delivery.repeat,
         };
         let open = ClientRequest::Chunk { receipt, files: delivery.files };
@@ -244,8 +282,19 @@ impl Connection {
 
     async fn read_piece(&self, PieceRequest { reference, offset, piece }: PieceRequest) {
         let id = format!("file-{}", uuid::Uuid::new_v4());
-        let params = json!({ "reference": reference, "offset": offset, "length": PIECE });
+        let params = json!(ReadFile { reference, offset, length: PIECE });
         self.request(id, "file.read", params, ClientRequest::Piece(piece)).await;
+    }
+
+    /// Takes a notification. All but `health` are ignored.
+    pub(crate) fn notice(&self, method: &str, params: Value) {
+        let Some(report) = HealthReport::parse(method, params) else { return };
+        for account in self.served.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let platform = self.parts.attach.get(account).and_then(|channel| channel.platform());
+            let (Some(platform), (channel, account)) = (platform, account) else { continue };
+            report.log(channel, account);
+            platform.report(report.health());
+        }
     }
 
     /// Sends the client a request.
@@ -336,7 +385,7 @@ fn piece_of(result: Result<Value, RpcError>) -> Result<Vec<u8>, FetchError> {
                 serde_json::from_value(result).map_err(|error| wrong(plain_json(&error)))?;
             BASE64.decode(piece.data).map_err(|error| wrong(error.to_string()))
         }
-        Err(RpcError { code: RpcError::NOT_FOUND, message }) => {
+        Err(RpcError { code: RpcError::NOT_FOUND, message, .. }) => {
             Err(FetchError::Gone(cut(&message)))
         }
         Err(error) => Err(FetchError::Failed(cut(&error.message))),
@@ -344,7 +393,7 @@ fn piece_of(result: Result<Value, RpcError>) -> Result<Vec<u8>, FetchError> {
 }
 
 /// Cuts an error of a client.
-fn cut(message: &str) -> String {
+pub(crate) fn cut(message: &str) -> String {
     message.chars().take(MOST_ERROR).collect()
 }
 
@@ -369,12 +418,6 @@ fn outcome(result: Result<Value, RpcError>) -> Option<Result<Receipt, SendError>
             let platform_id = platform_id.and_then(|id| PlatformId::parse(id).ok());
             Some(Ok(Receipt { platform_id }))
         }
-        Err(RpcError { code: RpcError::UNAVAILABLE, message }) => {
-            Some(Err(SendError::Failed(cut(&message))))
-        }
-        Err(RpcError { code: RpcError::NOT_ALLOWED, message }) => {
-            Some(Err(SendError::Refused(cut(&message))))
-        }
-        Err(_) => None,
+        Err(error) => error_outcome(error).map(Err),
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use avocet_protocol::{ChatAddress, ClientRole, SenderId, fits};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::table::SocketMethod;
@@ -47,6 +48,13 @@ impl Caller {
     /// Refuses a method for a reason. `key` is the setting that permits the method.
     pub(crate) fn refusal(&self, reason: &str, key: &str) -> RpcError {
         let sender = &self.sender;
+        if let Some(("program", account)) = sender.as_str().split_once(':') {
+            let message = format!(
+                "{sender} may not do this: {reason}; the program of a channel serves the chats of \
+                 {account} only"
+            );
+            return RpcError::new(RpcError::NOT_ALLOWED, message);
+        }
         let table = match sender.as_str().split_once(':') {
             Some(("client", name)) => format!("gateway.clients.{name}"),
             Some(("http", name)) => format!("http.tokens.{name}"),
@@ -60,7 +68,7 @@ impl Caller {
 
 /// Patterns of chats, in which `*` matches any characters. A pattern that matches a chat matches its
 /// topics, too.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChatPatterns(Vec<String>);
 
 impl ChatPatterns {

@@ -2,6 +2,7 @@
 //! with `file.read`.
 
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, ChatAddress, ClientFile};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::wire::RpcError;
@@ -10,7 +11,7 @@ use crate::wire::RpcError;
 const MOST_REFERENCE: usize = 1024;
 
 /// A file of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedFile {
     /// The client's own name of the file, for `file.read`. At most 1,024 bytes.

@@ -1,25 +1,27 @@
 //! Serves one connection: requests in, responses out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use avocet_protocol::{AccountName, ChannelName};
 use avocet_supervise::Group;
 use serde_json::Value;
-use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::MAX_LINE_BYTES;
 use crate::attached::ClientRequest;
 use crate::caller::Caller;
+use crate::channel_program::{Capability, check_protocol};
 use crate::clients::{Clients, Hello, Peer, Welcome};
 use crate::lines::{self, InputLine};
 use crate::methods;
 use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
+use crate::programs::RunningProgram;
 use crate::subscribe::NamedSubscriptions;
 use crate::values::{or_empty, read, to_value};
 use crate::wire::{RpcError, RpcMessage};
@@ -39,10 +41,13 @@ const FAREWELL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub(crate) parts: Arc<GatewayParts>,
-    clients: Arc<Clients>,
-    peer: Peer,
+    origin: Origin,
     /// The rights of later requests; `None` until the client has said `hello`.
     caller: Arc<Mutex<Option<Arc<Caller>>>>,
+    /// The capabilities that the client has named in `hello`; `None` for all.
+    capabilities: Arc<Mutex<Option<BTreeSet<Capability>>>>,
+    /// The accounts that the client serves.
+    pub(crate) served: Arc<Mutex<Vec<(ChannelName, AccountName)>>>,
     pub(crate) lines: flume::Sender<Vec<u8>>,
     /// Requests that the client has received but not answered, by their ids.
     pub(crate) open: Arc<Mutex<HashMap<String, ClientRequest>>>,
@@ -72,28 +77,41 @@ pub(crate) fn refuse(stream: &UnixStream, refusal: RpcError) {
     drop(stream.try_write(&line));
 }
 
+/// The other end of a connection.
+#[derive(Clone)]
+pub(crate) enum Origin {
+    /// A process on the socket, and the clients that it can name in `hello`.
+    Socket(Arc<Clients>, Peer),
+    /// A child of the daemon.
+    Child(Arc<RunningProgram>),
+}
+
 /// A new connection, and the rights that it has without `hello`.
-pub(crate) struct NewConnection {
-    pub(crate) stream: UnixStream,
-    pub(crate) clients: Arc<Clients>,
-    pub(crate) peer: Peer,
+pub(crate) struct NewConnection<R, W> {
+    pub(crate) reader: R,
+    pub(crate) writer: W,
+    pub(crate) origin: Origin,
     pub(crate) caller: Option<Caller>,
     pub(crate) place: Arc<ConnectionPlace>,
     pub(crate) subscriptions: Arc<NamedSubscriptions>,
 }
 
 /// Serves a connection until the client closes it, it has to make room, or the group is cancelled.
-pub(crate) async fn serve(new: NewConnection, parts: &Arc<GatewayParts>, group: &Group) {
-    let NewConnection { stream, clients, peer, caller, place, subscriptions } = new;
-    let (reader, writer) = stream.into_split();
+pub(crate) async fn serve<R, W>(new: NewConnection<R, W>, parts: &Arc<GatewayParts>, group: &Group)
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let NewConnection { reader, writer, origin, caller, place, subscriptions } = new;
     let (lines, to_write) = flume::bounded(BEHIND);
     let ended = group.token().child_token();
     let _end = ended.clone().drop_guard();
     let connection = Connection {
         parts: parts.clone(),
-        clients,
-        peer,
+        origin,
         caller: Arc::new(Mutex::new(caller.map(Arc::new))),
+        capabilities: Arc::default(),
+        served: Arc::default(),
         lines,
         open: Arc::default(),
         subscriptions,
@@ -130,7 +148,7 @@ pub(crate) async fn serve(new: NewConnection, parts: &Arc<GatewayParts>, group: 
                         large texts as files"
                 );
                 let error = RpcError::new(RpcError::REQUEST, message);
-                connection.respond(Value::Null, Err(error)).await;
+                connection.reject(&[], error).await;
             }
             Ok(None) | Err(_) => return,
         }
@@ -138,7 +156,7 @@ pub(crate) async fn serve(new: NewConnection, parts: &Arc<GatewayParts>, group: 
 }
 
 async fn write(
-    mut writer: OwnedWriteHalf,
+    mut writer: impl AsyncWrite + Unpin + Send,
     lines: flume::Receiver<Vec<u8>>,
     ended: CancellationToken,
     cut: CancellationToken,
@@ -161,9 +179,8 @@ async fn write(
 impl Connection {
     async fn take(&self, line: &[u8], group: &Group) {
         match RpcMessage::parse(line) {
-            Err(error) => self.respond(Value::Null, Err(error)).await,
-            // The protocol has no notifications from clients.
-            Ok(RpcMessage::Notification { .. }) => {}
+            Err(error) => self.reject(line, error).await,
+            Ok(RpcMessage::Notification { method, params }) => self.notice(&method, params),
             Ok(RpcMessage::Response { id, result }) => self.receive(&id, result),
             Ok(RpcMessage::Request { id, method, params }) => {
                 // A connection that has to make room refuses the request with a reason.
@@ -171,6 +188,15 @@ impl Connection {
                     self.take_request(id, method, params, under_way, group).await;
                 }
             }
+        }
+    }
+
+    /// Reports a line that is no message. A child may have libraries that print, so its lines are
+    /// logged: an answer without an id would end the connection.
+    async fn reject(&self, line: &[u8], error: RpcError) {
+        match &self.origin {
+            Origin::Socket(..) => self.respond(Value::Null, Err(error)).await,
+            Origin::Child(program) => program.log_garbage(line, &error),
         }
     }
 
@@ -188,7 +214,7 @@ impl Connection {
             return self.respond(id, welcome).await;
         }
         let Some(caller) = self.caller() else {
-            let refusal = self.clients.hello_first(self.peer);
+            let refusal = self.hello_first();
             let answer = if method == "ping" { Ok(Value::Null) } else { Err(refusal) };
             return self.respond(id, answer).await;
         };
@@ -287,17 +313,59 @@ impl Connection {
     /// Gives later requests the rights of the named client.
     fn hello(&self, params: Value) -> Result<Value, RpcError> {
         let hello: Hello = read("hello", or_empty(params))?;
+        check_protocol(hello.protocol)?;
+        let welcome = match &self.origin {
+            Origin::Socket(clients, peer) => self.hello_of_client(clients, *peer, &hello)?,
+            Origin::Child(program) => {
+                let caller = Arc::new(program.hello(&hello)?);
+                *self.caller.lock().unwrap_or_else(PoisonError::into_inner) = Some(caller.clone());
+                Welcome::of(&caller)
+            }
+        };
+        if let Some(named) = hello.capabilities {
+            *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner) = Some(named);
+        }
+        to_value(Ok(welcome))
+    }
+
+    fn hello_of_client(
+        &self,
+        clients: &Clients,
+        peer: Peer,
+        hello: &Hello,
+    ) -> Result<Welcome, RpcError> {
         let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
         if hello.client.is_some() || hello.token.is_some() {
-            let named = self.clients.hello(self.peer, &hello);
-            let named = named.inspect_err(|refusal| {
+            let named = clients.hello(peer, hello).inspect_err(|refusal| {
                 // Repeated refusals can mean that someone tries out tokens.
-                tracing::warn!(user = self.peer.uid, %refusal, "a client was refused");
+                tracing::warn!(user = peer.uid, %refusal, "a client was refused");
             });
             *caller = Some(Arc::new(named?));
         }
-        let caller = caller.as_ref().ok_or_else(|| self.clients.hello_first(self.peer))?;
-        to_value(Ok(Welcome::of(caller)))
+        let caller = caller.as_ref().ok_or_else(|| clients.hello_first(peer))?;
+        Ok(Welcome::of(caller))
+    }
+
+    fn hello_first(&self) -> RpcError {
+        match &self.origin {
+            Origin::Socket(clients, peer) => clients.hello_first(*peer),
+            Origin::Child(program) => program.hello_first(),
+        }
+    }
+
+    /// Returns `true` if the client has the capability.
+    pub(crate) fn can(&self, capability: Capability) -> bool {
+        let named = self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+        named.as_ref().is_none_or(|named| named.contains(&capability))
+    }
+
+    /// Notes that the client serves an account.
+    pub(crate) fn serves(&self, channel: &ChannelName, account: &AccountName) {
+        let account = (channel.clone(), account.clone());
+        self.served.lock().unwrap_or_else(PoisonError::into_inner).push(account);
+        if let Origin::Child(program) = &self.origin {
+            program.attached.cancel();
+        }
     }
 
     fn caller(&self) -> Option<Arc<Caller>> {

@@ -5,6 +5,7 @@ mod approvals;
 mod ask_json;
 mod attached;
 mod caller;
+mod channel_program;
 mod client;
 mod client_files;
 mod clients;
@@ -23,8 +24,11 @@ mod methods;
 mod parts;
 mod people;
 mod places;
+mod programs;
 mod publish;
 mod schedules;
+#[cfg(test)]
+mod schema_tests;
 mod scope;
 mod search;
 mod server;
@@ -42,6 +46,7 @@ pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use ask_json::answer_in_json;
 pub use attached::{FilePiece, GetFile};
 pub use caller::{Caller, ChatPatterns};
+pub use channel_program::{Capability, HealthReport, PROTOCOL};
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
 pub use client_files::PublishedFile;
 pub use clients::{ClientIdentity, Clients, Hello, NamedClient, SystemUsers, Welcome};
@@ -65,7 +70,8 @@ pub use parts::GatewayParts;
 pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
-pub use publish::{PublishParams, PublishedCursor};
+pub use programs::{ChildConnection, Programs, RunningProgram};
+pub use publish::{MoveCursor, PublishParams, PublishedCursor};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
 pub use search::{FoundText, SearchSessions, TextAuthor};
 pub use server::{Gateway, GatewayError};

@@ -7,6 +7,7 @@ use avocet_protocol::{
     MessageId, MessageStatus, Outbound, PublishError, Sender, SenderId, SessionId, StyleRange,
     TurnEvent, TurnId, or_pending,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -42,7 +43,7 @@ pub struct Ask {
 }
 
 /// The result of [`Ask`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AskResult {
     /// The number of the message.
     pub message: MessageId,
@@ -94,7 +95,7 @@ pub struct Attached {
 }
 
 /// `deliver`: a message for the chat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryChunk {
     /// The row of the outbox.
     pub id: DeliveryId,
@@ -125,7 +126,7 @@ pub struct DeliveryChunk {
 }
 
 /// A file of a [`DeliveryChunk`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SentFile {
     /// The way in which a platform would show it.
     pub kind: AttachmentKind,
@@ -207,7 +208,7 @@ pub(crate) async fn run(
         MethodGroup::Basic => Some(basic(caller, name)),
         MethodGroup::Connection => Some(Err(only_on_socket(name))),
         MethodGroup::Messages => Some(about_messages(parts, caller, name, params).await),
-        MethodGroup::Publish => Some(publish::publish(parts, caller, params).await),
+        MethodGroup::Publish => Some(publish::answer(parts, caller, name, params).await),
         MethodGroup::Lists => Some(lists::answer(parts, name, params).await),
         MethodGroup::Search => {
             Some(search::answer(ChatScope { parts, caller }, name, params).await)

@@ -1,9 +1,10 @@
 //! The method by which a program that is a channel brings in the messages of people.
 
 use avocet_protocol::{
-    AcceptedAs, ChatAddress, ChatKind, Content, Cursor, DedupeKey, Inbound, PublishError, Sender,
-    SenderId, Timestamp,
+    AcceptedAs, AccountName, ChannelName, ChatAddress, ChatKind, Content, Cursor, DedupeKey,
+    Inbound, PublishError, Sender, SenderId, Timestamp,
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,11 +17,11 @@ use crate::values::read;
 use crate::wire::RpcError;
 
 /// Beginnings of the ids of processes of this system. A platform cannot speak for them.
-const OF_PROCESSES: [&str; 4] = ["client:", "hook:", "http:", "uid:"];
+const OF_PROCESSES: [&str; 5] = ["client:", "hook:", "http:", "program:", "uid:"];
 
 /// `publish`: a message of a person on the program's platform. The result, an [`AskResult`], comes
 /// after the commit. If the bus refuses the message, the cursor moves, too.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PublishParams {
     /// The chat of the message, which gets the reply.
@@ -56,7 +57,7 @@ pub struct PublishParams {
 }
 
 /// A position in the messages of the platform.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PublishedCursor {
     /// The range that the position belongs to. Default: empty, the whole account.
@@ -65,12 +66,43 @@ pub struct PublishedCursor {
     pub position: String,
 }
 
-/// Answers `publish`.
-pub(crate) async fn publish(
+/// `cursor.move`: moves the position in the platform's messages without a message. The result, which
+/// is empty, comes after the commit.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveCursor {
+    /// The channel.
+    pub channel: ChannelName,
+    /// The account.
+    pub account: AccountName,
+    /// The new position.
+    pub cursor: PublishedCursor,
+}
+
+/// Answers `publish` and `cursor.move`.
+pub(crate) async fn answer(
     parts: &GatewayParts,
     caller: &Caller,
+    method: &str,
     params: Value,
 ) -> Result<Value, RpcError> {
+    match method {
+        "publish" => publish(parts, caller, params).await,
+        _ => move_cursor(parts, read(method, params)?).await,
+    }
+}
+
+async fn move_cursor(parts: &GatewayParts, params: MoveCursor) -> Result<Value, RpcError> {
+    let MoveCursor { channel, account, cursor: PublishedCursor { scope, position } } = params;
+    let served = parts.attach.get(&(channel.clone(), account.clone()));
+    platform(served.map(AsRef::as_ref), &format!("{channel}:{account}"))?;
+    let moved = parts.publish.move_cursor(&channel, &account, Cursor { scope, position }).await;
+    moved.map_err(|error| refusal(&error))?;
+    Ok(json!({}))
+}
+
+/// Answers `publish`.
+async fn publish(parts: &GatewayParts, caller: &Caller, params: Value) -> Result<Value, RpcError> {
     let params: PublishParams = read("publish", params)?;
     check(parts, &params)?;
     check_cursor(caller, &params)?;

@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use crate::caller::Caller;
 use crate::clients::{Clients, Peer};
-use crate::connection::{self, NewConnection};
+use crate::connection::{self, NewConnection, Origin};
 use crate::parts::GatewayParts;
 use crate::places::Places;
 use crate::socket_place::{MAX_PATH_BYTES, SocketPlace};
@@ -180,7 +180,9 @@ async fn accept(
             }
         };
         let (clients, subscriptions) = (clients.clone(), subscriptions.clone());
-        let new = NewConnection { stream, clients, peer, caller, place, subscriptions };
+        let (reader, writer) = stream.into_split();
+        let origin = Origin::Socket(clients, peer);
+        let new = NewConnection { reader, writer, origin, caller, place, subscriptions };
         let (parts, connection_group) = (parts.clone(), group.clone());
         group.spawn(&format!("connection-{number}"), async move {
             connection::serve(new, &parts, &connection_group).await;
@@ -201,4 +203,4 @@ fn admit(stream: &UnixStream, clients: &Clients) -> Result<(Peer, Option<Caller>
 
 #[cfg(test)]
 #[path = "server_tests.rs"]
-mod tests;
+pub(crate) mod tests;

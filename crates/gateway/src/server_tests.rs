@@ -25,7 +25,7 @@ mod rights;
 #[path = "server_tests/web.rs"]
 mod web;
 #[path = "server_tests/world.rs"]
-mod world;
+pub(crate) mod world;
 
 use std::time::Duration;
 

@@ -127,6 +127,7 @@ pub const METHODS: &[SocketMethod] = &[
     method("config.check", Group::Config, Operator, Touches::Everything),
     method("config.save", Group::Config, Operator, Touches::Everything),
     method("config.show", Group::Config, Operator, Touches::Everything),
+    method("cursor.move", Group::Publish, Channel, Touches::ChatOrAccount),
     method("dead.drop", Group::DeadLetters, Operator, Touches::DeadLetter),
     method("dead.list", Group::DeadLetters, Observer, rows(&["/chat"], RowPosition::Id("after"))),
     method("dead.retry", Group::DeadLetters, Sender, Touches::DeadLetter),

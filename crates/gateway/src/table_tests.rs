@@ -41,7 +41,7 @@ fn methods_of_each_role() {
          usage wait\n\
          sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \
          task.cancel\n\
-         channel: publish\n\
+         channel: cursor.move publish\n\
          operator: config.check config.save config.show dead.drop doctor job.submit link.add link.list link.remove memory.add \
          memory.consolidate memory.forget memory.sync memory.undo pair.approve pair.deny \
          pair.list people.list people.remove schedule.add schedule.change sessions.delete \

@@ -23,6 +23,9 @@ pub struct RpcError {
     pub code: i64,
     /// The fault, and its correction.
     pub message: String,
+    /// More about the error. The answer to `deliver` may have `{"retry_after": SECONDS}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
 }
 
 impl RpcError {
@@ -44,7 +47,7 @@ impl RpcError {
     pub const CONFLICT: i64 = -32004;
 
     pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), data: None }
     }
 
     /// Returns `true` if the same request may succeed later.

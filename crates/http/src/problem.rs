@@ -71,7 +71,7 @@ impl Problem {
 
 impl From<RpcError> for Problem {
     /// Translates the code of a method's error into a status.
-    fn from(RpcError { code, message }: RpcError) -> Self {
+    fn from(RpcError { code, message, .. }: RpcError) -> Self {
         match code {
             RpcError::PARSE | RpcError::REQUEST | RpcError::PARAMS => Self::bad_request(message),
             RpcError::NOT_ALLOWED => {
@@ -127,7 +127,7 @@ mod tests {
             (-1, 500),
         ];
         for (code, status) in table {
-            let problem = Problem::from(RpcError { code, message: "why".to_owned() });
+            let problem = Problem::from(RpcError { code, message: "why".to_owned(), data: None });
             assert_eq!(problem.status, status, "{code}");
             assert!(problem.detail.contains("why"));
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tokio::sync::oneshot;
 
-use crate::{ChatAddress, Delivery, FetchError, Receipt, SendError};
+use crate::{ChatAddress, Delivery, FetchError, Health, Receipt, SendError};
 
 /// A channel that clients attach to.
 pub trait Attach: fmt::Debug + Send + Sync {
@@ -18,8 +18,8 @@ pub trait Attach: fmt::Debug + Send + Sync {
     }
 }
 
-/// A channel whose platform is a program on the socket. The program reports the messages of people,
-/// and delivers to them.
+/// A channel whose platform is a program: on the socket, or as a child of the daemon. The program
+/// reports the messages of people, and delivers to them.
 pub trait AttachPlatform: fmt::Debug + Send + Sync {
     /// Delivers the chunks of all chats to a new client, until the client drops its end. A chat with
     /// a client of its own keeps that one.
@@ -30,6 +30,13 @@ pub trait AttachPlatform: fmt::Debug + Send + Sync {
     /// # Errors
     /// The reason why the number is unusable.
     fn set_max_text(&self, chars: usize) -> Result<(), String>;
+
+    /// Sets the state of the platform, as the program reports it. It counts until the next program
+    /// attaches.
+    fn report(&self, health: Health);
+
+    /// Sets the reason why no program is attached. It counts whenever none is.
+    fn explain_absence(&self, why: &str);
 }
 
 /// An item for an attached client.

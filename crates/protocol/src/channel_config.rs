@@ -1,6 +1,7 @@
 //! The trait by which a channel declares itself: its table in the configuration, and the channel that
 //! an account of it becomes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +37,11 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
         None
     }
 
+    /// The program that serves the account as a child of the daemon; `None` if there is none.
+    fn program(&self) -> Option<ProgramConfig> {
+        None
+    }
+
     /// The people with access to the account.
     ///
     /// # Errors
@@ -67,11 +73,29 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
     }
 }
 
+/// A program that serves an account, and its access to the system.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramConfig {
+    /// The program, found in `PATH`, and its arguments.
+    pub command: Vec<String>,
+    /// Variables of its environment.
+    pub env: BTreeMap<String, String>,
+    /// Files and directories that it may read.
+    pub read: Vec<PathBuf>,
+    /// Directories that it may change.
+    pub write: Vec<PathBuf>,
+    /// Hosts that it may reach, as in `[sandbox] hosts`.
+    pub hosts: Vec<String>,
+}
+
 /// The accounts of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelAccounts {
     /// One for the channel's table, or one for each table in it.
     Configured,
+    /// As [`Self::Configured`], and one for each table `[channels.NAME]` with a `command`, whose name
+    /// is that of no channel.
+    Programs,
     /// Only this one. It exists without a table as well.
     Only(&'static str),
 }

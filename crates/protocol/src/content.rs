@@ -137,7 +137,7 @@ impl Quote {
 }
 
 /// A part of a text and its style.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StyleRange {
     /// Offset of the first byte.
     pub start: usize,
@@ -148,7 +148,7 @@ pub struct StyleRange {
 }
 
 /// The style of a part of a text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
     /// Strong emphasis, and headings.
@@ -235,7 +235,8 @@ impl Attachment {
     }
 
     /// Describes kind, duration, name, transcript and fate in one line.
-    fn describe(&self) -> String {
+    #[must_use]
+    pub fn describe(&self) -> String {
         let mut line = format!("[{}", self.kind.word());
         if let Some(seconds) = self.seconds {
             line.push_str(&format!(", {seconds} s"));
@@ -299,7 +300,7 @@ pub enum Transcript {
 }
 
 /// The kind of an attachment on a platform.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AttachmentKind {
     /// A picture.
@@ -342,7 +343,7 @@ pub enum AttachmentSource {
 }
 
 /// A button.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Choice {
     /// The text on the button.
     pub label: String,

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The longest id in bytes.
@@ -97,7 +98,7 @@ pub(crate) fn check_part(kind: &'static str, text: &str) -> Result<(), IdError> 
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $check:path) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(Arc<str>);
 
@@ -220,7 +221,9 @@ impl SubscriberName {
 macro_rules! number_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $prefix:literal) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+        )]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(pub i64);
 

@@ -70,7 +70,9 @@ impl Inbound {
 }
 
 /// The kind of a chat, by its readers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ChatKind {
     /// One person and the agent.

@@ -79,7 +79,7 @@ pub use calendar::Calendar;
 pub use channel::{
     Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
 };
-pub use channel_config::{ChannelAccounts, ChannelConfig};
+pub use channel_config::{ChannelAccounts, ChannelConfig, ProgramConfig};
 pub use client_role::ClientRole;
 pub use clock::{Clock, Elapsed, Timestamp, or_pending, within};
 pub use config_file::{

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    AccountName, Allow, AllowLists, Attach, ChannelConfig, ChannelName, ChatId, Clock, GroupRules,
-    IdError, SenderId,
+    AccountName, Allow, AllowLists, Attach, ChannelAccounts, ChannelConfig, ChannelName, ChatId,
+    Clock, GroupRules, IdError, ProgramConfig, SenderId,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -14,12 +15,28 @@ use serde::Deserialize;
 use crate::External;
 use crate::send::{LEAST_TEXT, MOST_TEXT};
 
-/// A channel that another program serves over the socket: for IRC, e-mail or any other platform.
-/// For several programs, write a table for each: `[channels.external.irc]`. The program needs the
-/// role `channel` in `[gateway.clients]`, unless it runs as the daemon's user.
+/// A channel that another program serves: for IRC, e-mail or any other platform. With `command`, the
+/// daemon starts the program, and the table may also be `[channels.irc]`, with any free name. Without
+/// it, the program connects to the socket. It then needs the role `channel` in `[gateway.clients]`,
+/// unless it runs as the daemon's user. For several programs, write a table for each:
+/// `[channels.external.irc]`. The chats are `external:irc:...` in both cases.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExternalConfig {
+    /// The program that the daemon starts in a sandbox, and its arguments. Default: `[]`, the program
+    /// is started by others.
+    pub command: Vec<String>,
+    /// Variables for the environment of `command`, which has only a few of the daemon's own. Default:
+    /// none.
+    pub env: BTreeMap<String, String>,
+    /// Files and directories that `command` may read, besides the programs and libraries of the
+    /// system. Default: `[]`.
+    pub read: Vec<PathBuf>,
+    /// Directories that `command` may change; the first is its working directory. Default: `[]`.
+    pub write: Vec<PathBuf>,
+    /// Hosts that `command` may reach through the proxy in its environment: `"irc.libera.chat:6697"`.
+    /// Without a port, 80 and 443 are open. Default: `[]`, no network.
+    pub hosts: Vec<String>,
     /// The people who have access, by the ids that the program reports. Owners, and people who were
     /// admitted later by pairing, need not be listed. Default: `[]`.
     pub allow: Vec<String>,
@@ -48,10 +65,12 @@ pub struct ExternalGroup {
 
 impl ChannelConfig for ExternalConfig {
     const NAME: &'static str = "external";
+    const ACCOUNTS: ChannelAccounts = ChannelAccounts::Programs;
     type Channel = External;
     type Error = Infallible;
 
     fn check(&self) -> Result<(), (&'static str, String)> {
+        self.check_program()?;
         match self.max_text {
             LEAST_TEXT..=MOST_TEXT => Ok(()),
             chars => Err((
@@ -85,8 +104,35 @@ impl ChannelConfig for ExternalConfig {
         Ok(External::new(name, account, self.max_text))
     }
 
+    fn program(&self) -> Option<ProgramConfig> {
+        let Self { command, env, read, write, hosts, .. } = self.clone();
+        (!command.is_empty()).then_some(ProgramConfig { command, env, read, write, hosts })
+    }
+
     fn attach(channel: &Arc<External>) -> Option<Arc<dyn Attach>> {
         Some(channel.clone())
+    }
+}
+
+impl ExternalConfig {
+    /// Refuses keys about the program if there is none.
+    fn check_program(&self) -> Result<(), (&'static str, String)> {
+        let Self { command, env, read, write, hosts, .. } = self;
+        if command.first().is_some_and(|program| program.trim().is_empty()) {
+            return Err(("command", "the name of the program is empty".to_owned()));
+        }
+        let given = [
+            ("env", env.is_empty()),
+            ("read", read.is_empty()),
+            ("write", write.is_empty()),
+            ("hosts", hosts.is_empty()),
+        ];
+        match given.into_iter().find(|(_, is_empty)| !is_empty) {
+            Some((key, _)) if command.is_empty() => {
+                Err((key, "it is for the program of `command`, which is missing".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -97,6 +143,11 @@ fn ids(ids: &[String]) -> Result<BTreeSet<SenderId>, IdError> {
 impl Default for ExternalConfig {
     fn default() -> Self {
         Self {
+            command: Vec::new(),
+            env: BTreeMap::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            hosts: Vec::new(),
             allow: Vec::new(),
             owners: Vec::new(),
             pairing: true,
@@ -131,6 +182,19 @@ mod tests {
         assert_eq!(config.allow().unwrap(), Allow::Listed(expected));
         let config = ExternalConfig { allow: names(&[""]), ..ExternalConfig::default() };
         assert!(config.allow().is_err());
+    }
+
+    #[test]
+    fn check_refuses_access_without_a_program() {
+        let hosts = vec!["irc.libera.chat:6697".to_owned()];
+        let config = ExternalConfig { hosts, ..ExternalConfig::default() };
+        assert_eq!(config.check().unwrap_err().0, "hosts");
+        assert_eq!(config.program(), None);
+        let config = ExternalConfig { command: vec!["avocet-irc".to_owned()], ..config };
+        assert_eq!(config.check(), Ok(()));
+        assert_eq!(config.program().unwrap().hosts, config.hosts);
+        let config = ExternalConfig { command: vec![" ".to_owned()], ..config };
+        assert_eq!(config.check().unwrap_err().0, "command");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The channel: hands the chunks of a chat to the program that serves it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_channel_kit::{Limit, plan};
 use avocet_protocol::{
     AccountName, Attach, AttachPlatform, Channel, ChannelContext, ChannelError, ChannelName,
-    ChatAddress, ClientFile, Content, Delivery, FetchError, ForClient, Handover, Health, Receipt,
-    SendError,
+    ChatAddress, Check, ClientFile, Content, Delivery, FetchError, ForClient, Handover, Health,
+    Receipt, SendError,
 };
 use avocet_supervise::Listeners;
 use tokio::sync::oneshot;
@@ -29,6 +30,16 @@ pub struct External {
     chats: Listeners<ChatAddress, ForClient>,
     /// The clients of all chats.
     all: Listeners<(), ForClient>,
+    state: Mutex<ReportedState>,
+}
+
+/// The reports about the program.
+#[derive(Debug, Default)]
+struct ReportedState {
+    /// The reason of the program why its platform is down; `None` if it is up.
+    fault: Option<String>,
+    /// The reason why no program is attached; `None` if programs come by themselves.
+    absence: Option<String>,
 }
 
 impl External {
@@ -36,7 +47,12 @@ impl External {
     #[must_use]
     pub fn new(name: ChannelName, account: AccountName, max_text: usize) -> Self {
         let (chats, all) = (Listeners::default(), Listeners::default());
-        Self { name, account, max_text: max_text.into(), chats, all }
+        let state = Mutex::default();
+        Self { name, account, max_text: max_text.into(), chats, all, state }
+    }
+
+    fn state<T>(&self, change: impl FnOnce(&mut ReportedState) -> T) -> T {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The clients that can serve the chat, the best first: those of the topic, of its chat, of all
@@ -64,6 +80,7 @@ impl Attach for External {
 
 impl AttachPlatform for External {
     fn attach_all(&self) -> flume::Receiver<ForClient> {
+        self.state(|state| state.fault = None);
         self.all.add((), BEHIND)
     }
 
@@ -73,6 +90,18 @@ impl AttachPlatform for External {
         }
         self.max_text.store(chars, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn report(&self, health: Health) {
+        let fault = match health {
+            Health::Up => None,
+            Health::Down(fault) => Some(fault),
+        };
+        self.state(|state| state.fault = fault);
+    }
+
+    fn explain_absence(&self, why: &str) {
+        self.state(|state| state.absence = Some(why.to_owned()));
     }
 }
 
@@ -132,9 +161,24 @@ impl Channel for External {
 
     fn health(&self) -> Health {
         if !self.all.are_present() && !self.chats.are_present() {
-            return Health::Down("no program is attached; start the one that serves it".to_owned());
+            let start_one = || "no program is attached; start the one that serves it".to_owned();
+            let why = self.state(|state| state.absence.clone());
+            return Health::Down(why.unwrap_or_else(start_one));
         }
-        Health::Up
+        self.state(|state| state.fault.clone()).map_or(Health::Up, Health::Down)
+    }
+
+    /// Reports a fault of the program. A program that comes by itself may be absent.
+    async fn probe(&self) -> Vec<Check> {
+        let is_ours = self.state(|state| state.absence.is_some());
+        match self.health() {
+            Health::Down(why) if is_ours || !self.all.is_empty() => {
+                let (account, fix) =
+                    (&self.account, "see the log of the daemon and of the program");
+                vec![Check::fair(format!("{}:{account}", self.name), why, fix)]
+            }
+            Health::Down(_) | Health::Up => Vec::new(),
+        }
     }
 }
 

@@ -55,6 +55,25 @@ async fn deliver_prefers_the_client_of_the_topic_then_of_the_chat_then_the_last_
 }
 
 #[tokio::test]
+async fn health_and_probe_have_the_reports_about_the_program() {
+    let channel = channel();
+    assert_eq!(channel.probe().await, []);
+    let down = |why: &str| Health::Down(why.to_owned());
+    channel.explain_absence("it ended with code 3");
+    assert_eq!(channel.health(), down("it ended with code 3"));
+    let client = channel.attach_all();
+    assert_eq!(channel.health(), Health::Up);
+    assert_eq!(channel.probe().await, []);
+    channel.report(down("the server is away"));
+    assert_eq!(channel.health(), down("the server is away"));
+    assert_eq!(channel.probe().await[0].says, "the server is away");
+    let _next = channel.attach_all();
+    assert_eq!(channel.health(), Health::Up);
+    drop((client, _next));
+    assert_eq!(channel.health(), down("it ended with code 3"));
+}
+
+#[tokio::test]
 async fn deliver_returns_the_outcome_that_the_client_reports() {
     let channel = channel();
     let client = channel.attach_all();

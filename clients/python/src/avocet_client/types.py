@@ -280,6 +280,20 @@ CallState: TypeAlias = (
 """The state of a tool call."""
 
 
+Capability: TypeAlias = (
+    Literal[
+        # The program shows the buttons of a message. Without it, they are numbered lines of the
+        # text.
+        "choices",
+        # The program sends the files of a message. Without it, each is a line of the text.
+        "files",
+        # The program takes the notification `typing`.
+        "typing",
+    ]
+)
+"""An ability of a channel. The daemon turns a message into text that needs no other ability."""
+
+
 Timestamp: TypeAlias = int
 """Milliseconds since 1970-01-01T00:00:00Z."""
 
@@ -1227,6 +1241,17 @@ class Grant(TypedDict):
     scope: str
 
 
+class HealthReport(TypedDict):
+    """`health`: a notification of a program about its platform, for `avocet status`. It concerns
+    all accounts that the connection serves, and counts until the next report.
+    """
+
+    # `true` if the platform can be reached.
+    up: bool
+    # The reason why it cannot be reached.
+    reason: NotRequired[str]
+
+
 class Hello(TypedDict):
     """`hello`: names the client, and proves it with a token. Later requests have the rights of this
     client.
@@ -1236,6 +1261,10 @@ class Hello(TypedDict):
     client: NotRequired[str | None]
     # The token of the client.
     token: NotRequired[str | None]
+    # The version of the protocol that the program speaks, from 1. Default: that of the daemon.
+    protocol: NotRequired[int | None]
+    # The abilities of a channel. Default: all of them.
+    capabilities: NotRequired[list[Capability] | None]
 
 
 class Sender(TypedDict):
@@ -1656,6 +1685,26 @@ class MessageStatus(TypedDict):
     reply: str | None
 
 
+class PublishedCursor(TypedDict):
+    """A position in the messages of the platform."""
+
+    # The range that the position belongs to. Default: empty, the whole account.
+    scope: NotRequired[str]
+    # The position, in the program's own format.
+    position: NotRequired[str]
+
+
+class MoveCursor(TypedDict):
+    """`cursor.move`: moves the position in the platform's messages without a message."""
+
+    # The channel.
+    channel: ChannelName
+    # The account.
+    account: AccountName
+    # The new position.
+    cursor: PublishedCursor
+
+
 class NamedJob(TypedDict):
     """`job.show`: one job."""
 
@@ -1721,15 +1770,6 @@ Origin: TypeAlias = (
     | OriginChild
 )
 """The messages or the task that started a turn."""
-
-
-class PublishedCursor(TypedDict):
-    """A position in the messages of the platform."""
-
-    # The range that the position belongs to. Default: empty, the whole account.
-    scope: NotRequired[str]
-    # The position, in the program's own format.
-    position: NotRequired[str]
 
 
 class PublishParams(TypedDict):
@@ -2341,6 +2381,8 @@ class Welcome(TypedDict):
     chats: ChatPatterns
     # The only methods; null for all methods of the role.
     methods: list[str] | None
+    # The version of the protocol that the daemon speaks.
+    protocol: int
 
 
 class AttachResult(TypedDict):

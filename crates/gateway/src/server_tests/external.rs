@@ -4,8 +4,9 @@ use std::sync::Mutex;
 
 use avocet_protocol::{
     Attach, AttachPlatform, Attachment, AttachmentKind, AttachmentSource, ChatAddress, ChatKind,
-    ClientRole, Content, Cursor, Delivery, DeliveryId, FetchError, ForClient, Handover, LoadedFile,
-    PieceRequest, PublishError, Receipt, SendError, StoreError, Style, StyleRange, Timestamp,
+    ClientRole, Content, Cursor, Delivery, DeliveryId, FetchError, ForClient, Handover, Health,
+    LoadedFile, PieceRequest, PublishError, Receipt, SendError, StoreError, Style, StyleRange,
+    Timestamp,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -20,9 +21,10 @@ use crate::{ChatPatterns, ClientIdentity, Clients, NamedClient, RpcError};
 
 /// The account `external:irc`.
 #[derive(Debug, Default)]
-pub(super) struct FakePlatform {
+pub(crate) struct FakePlatform {
     clients: Mutex<Vec<flume::Sender<ForClient>>>,
     max_text: Mutex<Option<usize>>,
+    pub(crate) reported: Mutex<Vec<Health>>,
 }
 
 impl FakePlatform {
@@ -65,6 +67,12 @@ impl AttachPlatform for FakePlatform {
         *self.max_text.lock().unwrap() = Some(chars);
         Ok(())
     }
+
+    fn report(&self, health: Health) {
+        self.reported.lock().unwrap().push(health);
+    }
+
+    fn explain_absence(&self, _: &str) {}
 }
 
 /// A program in another language, which reads and writes lines.

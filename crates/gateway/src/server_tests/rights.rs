@@ -41,6 +41,9 @@ fn params(method: &str) -> Value {
         "send" => json!({"chat": session(), "text": "hi"}),
         "attach" => json!({"chat": session()}),
         "file.get" => json!({"delivery": "x", "file": 0, "offset": 0}),
+        "cursor.move" => {
+            json!({"channel": "terminal", "account": "local", "cursor": {"position": "1"}})
+        }
         "publish" => json!({"chat": session(), "sender": "ann", "key": "1", "text": "hi"}),
         "sessions.search" => json!({"words": "hi"}),
         "memory.show" => json!({"memory": "m1"}),

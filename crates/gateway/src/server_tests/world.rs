@@ -13,21 +13,22 @@ use tokio::net::UnixStream;
 
 use super::external::FakePlatform;
 use crate::testing::{FakeDaemon, session};
-use crate::{Ask, Client, ClientError, Clients, Gateway, SocketPlace};
+use crate::{Ask, Client, ClientError, Clients, Gateway, GatewayParts, SocketPlace};
 
-pub(super) struct World {
-    pub(super) daemon: Arc<FakeDaemon>,
-    pub(super) platform: Arc<FakePlatform>,
+pub(crate) struct World {
+    pub(crate) daemon: Arc<FakeDaemon>,
+    pub(crate) platform: Arc<FakePlatform>,
     pub(super) places: Arc<FakeDestinations>,
     pub(super) clock: Arc<ManualClock>,
-    pub(super) group: Group,
+    pub(crate) group: Group,
     pub(super) path: PathBuf,
     pub(super) gateway: Gateway,
+    pub(crate) parts: GatewayParts,
     _directory: TempDir,
 }
 
 impl World {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(Clients::default())
     }
 
@@ -45,8 +46,8 @@ impl World {
         let mut parts = daemon.parts(clock.clone(), places.clone());
         parts.attach.insert(account("external", "irc"), platform.clone());
         let place = SocketPlace { path: path.clone(), group: None };
-        let gateway = Gateway::open(&place, clients, parts, &group).unwrap();
-        Self { daemon, platform, places, clock, group, path, gateway, _directory: directory }
+        let gateway = Gateway::open(&place, clients, parts.clone(), &group).unwrap();
+        Self { daemon, platform, places, clock, group, path, gateway, parts, _directory: directory }
     }
 
     pub(super) async fn client(&self) -> Client {
