@@ -22,6 +22,8 @@ pub(crate) struct Connections {
     pub(crate) channels: Arc<Channels>,
     /// The accounts that clients attach to.
     pub(crate) attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
+    /// The programs that serve accounts as children of the daemon.
+    pub(crate) programs: Vec<registry::ChannelProgram>,
     /// The files that people upload in the web console.
     pub(crate) uploads: Arc<UploadStore>,
     /// The endpoints of channels.
@@ -52,6 +54,7 @@ impl Connections {
         operators.extend(http.iter().flat_map(HttpPlan::operators).cloned());
         let admission = admission.with_operators(operators);
         let (attach, webhooks) = (attach(&configured), registry::webhooks(&configured));
+        let programs = configured.iter().filter_map(|one| one.program.clone()).collect();
         let channels = configured.into_iter().map(|one| one.channel).collect();
         let channels = Arc::new(Channels::new(channels));
         let workspaces = Arc::new(AgentWorkspaces::open(
@@ -84,7 +87,10 @@ impl Connections {
                     `avocet pair approve CODE --owner`"
             );
         }
-        Ok((Self { channels, attach, uploads, webhooks, workspaces, deliverer, bus }, wakes))
+        Ok((
+            Self { channels, attach, programs, uploads, webhooks, workspaces, deliverer, bus },
+            wakes,
+        ))
     }
 }
 

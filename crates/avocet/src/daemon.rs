@@ -24,6 +24,7 @@ use crate::agents::AgentParts;
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::checkup::{Examiner, layers};
+use crate::children::Children;
 use crate::clients::{clients, socket_place};
 use crate::config_file::DaemonConfigFile;
 use crate::connections::Connections;
@@ -50,6 +51,7 @@ pub(crate) struct RunningDaemon {
     sessions: Sessions,
     deliverer: Deliverer,
     gateway: Gateway,
+    children: Children,
     audit: Arc<Keeper>,
     /// Cancelled when channels have to stop receiving.
     intake: Group,
@@ -152,8 +154,16 @@ impl RunningDaemon {
             Timers::start(configuration, &connections, &store, &models, &clock, &intake).await?;
         let ask_json =
             Arc::new(JsonAnswers::new(configuration, models.clone(), store.clone(), &clock));
-        let Connections { channels, attach, uploads, webhooks, workspaces, deliverer, bus } =
-            connections;
+        let Connections {
+            channels,
+            attach,
+            programs,
+            uploads,
+            webhooks,
+            workspaces,
+            deliverer,
+            bus,
+        } = connections;
         let exporter = exporter(configuration, &store, &clock, &group)?;
         let examiner = Examiner {
             configuration: configuration.clone(),
@@ -214,9 +224,11 @@ impl RunningDaemon {
             HttpServer::start(listener, parts.clone(), &console, &group, intake.token())?;
         }
         console.serve_on_demand(parts.clone(), &group, intake.token());
-        let gateway = Gateway::open(&socket_place(configuration)?, clients, parts, &group)?;
+        let programs = if options.intake == ChannelIntake::Open { programs } else { Vec::new() };
+        let gateway = Gateway::open(&socket_place(configuration)?, clients, parts.clone(), &group)?;
+        let children = Children::start(programs, &shells, &parts, &group);
         group.spawn("sandbox", async move { shells.confirm().await });
-        Ok(Self { store, bus, sessions, deliverer, gateway, audit, intake, group, clock })
+        Ok(Self { store, bus, sessions, deliverer, gateway, children, audit, intake, group, clock })
     }
 
     /// Sends a ping through the writer and the lanes to check that they make progress.
@@ -237,8 +249,8 @@ impl RunningDaemon {
         self.bus.stop();
     }
 
-    /// Stops the intake, then the running turns, then the deliveries. `hurry` ends the
-    /// waiting. Unfinished work continues at the next start.
+    /// Stops the intake, then the running turns, then the deliveries, then the programs of channels.
+    /// `hurry` ends the waiting. Unfinished work continues at the next start.
     pub(crate) async fn stop(self, drain: Duration, hurry: &CancellationToken) {
         self.end_intake();
         let orderly = async {
@@ -254,6 +266,10 @@ impl RunningDaemon {
                 tracing::info!("stopping at once; unfinished work continues at the next start");
                 self.sessions.stop(Duration::ZERO).await;
             }
+        }
+        tokio::select! {
+            () = self.children.stop() => {}
+            () = hurry.cancelled() => self.children.kill(),
         }
         self.gateway.close();
         self.group.cancel();

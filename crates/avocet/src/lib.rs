@@ -5,6 +5,7 @@ mod audit;
 mod budgets;
 mod catalogue;
 mod checkup;
+mod children;
 mod cli;
 mod clients;
 mod commands;

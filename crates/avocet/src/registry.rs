@@ -28,7 +28,8 @@ use crate::exit::{Exit, Failure};
 use crate::models;
 
 pub(crate) use channels::{
-    ChannelDirectory, Channels, ConfiguredChannel, channels, directories, web, webhooks,
+    ChannelDirectory, ChannelProgram, Channels, ConfiguredChannel, channels, directories, web,
+    webhooks,
 };
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{

@@ -1,20 +1,23 @@
 //! The kinds of channels, and the configured accounts of each.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use avocet_bus::Admission;
 use avocet_config::{ConfigError, Document, Settings};
+use avocet_net::{BadHost, Hosts};
 use avocet_protocol::{
     AccountName, Allow, Attach, Channel, ChannelAccounts, ChannelConfig, ChannelName,
-    ChannelWebhook, Clock, IdError, Webhook,
+    ChannelWebhook, Clock, IdError, ProgramConfig, WEB_CHANNEL, Webhook,
 };
 use avocet_web::{UploadStore, Web};
+use serde_json::Value;
 
 use super::services::{HTTP, has_http};
 use super::{CHANNELS, key_error};
 use crate::environment;
 use crate::exit::Failure;
+use crate::shell::ChildAccess;
 
 /// Makes one account of a channel.
 type MakeChannel =
@@ -59,7 +62,19 @@ pub(crate) struct ConfiguredChannel {
     pub(crate) attach: Option<Arc<dyn Attach>>,
     /// Set for accounts whose platform posts updates.
     pub(crate) webhook: Option<Arc<dyn Webhook>>,
+    /// Set for accounts that a child of the daemon serves.
+    pub(crate) program: Option<ChannelProgram>,
     pub(crate) allow: Allow,
+}
+
+/// The program of an account, and its access to the system.
+#[derive(Debug, Clone)]
+pub(crate) struct ChannelProgram {
+    pub(crate) channel: ChannelName,
+    pub(crate) account: AccountName,
+    /// The program and its arguments.
+    pub(crate) command: Vec<String>,
+    pub(crate) access: ChildAccess,
 }
 
 /// The channels of a configuration, and their admission lists.
@@ -71,7 +86,13 @@ pub(crate) struct Channels {
 /// Returns the channel of the web console. Everyone who is signed in to the console is an owner.
 pub(crate) fn web(uploads: Option<Arc<UploadStore>>) -> Result<ConfiguredChannel, IdError> {
     let channel = Arc::new(Web::new(uploads)?);
-    Ok(ConfiguredChannel { channel, attach: None, webhook: None, allow: Allow::Local })
+    Ok(ConfiguredChannel {
+        channel,
+        attach: None,
+        webhook: None,
+        program: None,
+        allow: Allow::Local,
+    })
 }
 
 /// Returns the endpoints of these channels.
@@ -91,7 +112,9 @@ pub(crate) fn channels(
 ) -> Result<Channels, ConfigError> {
     crate::policy::check(document, settings)?;
     let known: Vec<_> = CHANNELS.iter().map(|kind| kind.name).collect();
-    if let Some(name) = settings.channels.keys().find(|name| !known.contains(&name.as_str())) {
+    let is_unknown =
+        |name: &&String| !known.contains(&name.as_str()) && !is_program(document, name);
+    if let Some(name) = settings.channels.keys().find(is_unknown) {
         return Err(document.unknown_key(&format!("channels.{name}"), &known));
     }
     let mut channels = Vec::new();
@@ -122,13 +145,80 @@ fn accounts(document: &Document, kind: &ChannelKind) -> Result<Vec<AccountTable>
     if let ChannelAccounts::Only(name) = kind.accounts {
         return Ok(vec![account(name, channel.clone())?]);
     }
-    let Some(table) = document.get(&channel) else { return Ok(Vec::new()) };
-    match table.as_object() {
-        Some(table) if !table.is_empty() && table.values().all(serde_json::Value::is_object) => {
-            table.keys().map(|key| account(key, format!("{channel}.{key}"))).collect()
+    let mut found: Vec<AccountTable> = match document.get(&channel).map(|table| table.as_object()) {
+        None => Vec::new(),
+        Some(Some(table)) if !table.is_empty() && table.values().all(Value::is_object) => {
+            let tables = table.keys().map(|key| account(key, format!("{channel}.{key}")));
+            tables.collect::<Result<_, _>>()?
         }
-        _ => Ok(vec![account("main", channel.clone())?]),
+        Some(_) => vec![account("main", channel.clone())?],
+    };
+    if kind.accounts == ChannelAccounts::Programs {
+        let tables = document.get("channels").and_then(Value::as_object);
+        for name in tables.into_iter().flat_map(serde_json::Map::keys) {
+            if !is_program(document, name) {
+                continue;
+            }
+            let program = account(name, format!("channels.{name}"))?;
+            if let Some(other) = found.iter().find(|other| other.account == program.account) {
+                let AccountTable { path, .. } = program;
+                let message = format!(
+                    "`{path}` and `{}` are the same account; remove or rename one of them",
+                    other.path
+                );
+                return Err(document.error_at(&path, message));
+            }
+            found.push(program);
+        }
     }
+    Ok(found)
+}
+
+/// Returns `true` if the table `[channels.NAME]` is that of a program, whose name is that of no
+/// channel.
+fn is_program(document: &Document, name: &str) -> bool {
+    let is_channel = CHANNELS.iter().any(|kind| kind.name == name) || name == WEB_CHANNEL;
+    // Placeholders and names with dots are keys of the table, too.
+    let table = document.get("channels").and_then(|channels| channels.get(name));
+    !is_channel && table.is_some_and(|table| table.get("command").is_some())
+}
+
+/// Resolves the paths of a program, and reads its hosts.
+fn program(
+    document: &Document,
+    AccountTable { account, path }: &AccountTable,
+    channel: &ChannelName,
+    config: ProgramConfig,
+) -> Result<ChannelProgram, ConfigError> {
+    let ProgramConfig { command, env, read, write, hosts } = config;
+    let resolve = |key: &str, paths: &[PathBuf]| {
+        let resolve = |(number, path): (usize, &PathBuf)| resolved(document, key, number, path);
+        paths.iter().enumerate().map(resolve).collect::<Result<Vec<_>, _>>()
+    };
+    let hosts = Hosts::parse(&hosts).map_err(|BadHost { number, entry, why }| {
+        let key = format!("{path}.hosts[{number}]");
+        let entry = document.shown(&key, &entry);
+        document.error_at(&key, format!("`{key}`: {entry:?} is not valid: {why}"))
+    })?;
+    let access = ChildAccess {
+        environment: env.into_iter().collect(),
+        read: resolve(&format!("{path}.read"), &read)?,
+        write: resolve(&format!("{path}.write"), &write)?,
+        hosts,
+    };
+    Ok(ChannelProgram { channel: channel.clone(), account: account.clone(), command, access })
+}
+
+fn resolved(
+    document: &Document,
+    list: &str,
+    number: usize,
+    path: &Path,
+) -> Result<PathBuf, ConfigError> {
+    let key = format!("{list}[{number}]");
+    let unusable =
+        |failure: Failure| document.error_at(&key, format!("`{key}`: {}", failure.error));
+    environment::from_configuration(document, path).map_err(unusable)
 }
 
 /// A directory through which an operator speaks to the agent.
@@ -191,7 +281,8 @@ fn make<C: ChannelConfig>(
     table: AccountTable,
     clock: Arc<dyn Clock>,
 ) -> Result<ConfiguredChannel, ConfigError> {
-    let AccountTable { account, path } = table;
+    let AccountTable { account, path } = &table;
+    let (path, account) = (path.clone(), account.clone());
     let mut config: C = document.table(&path)?;
     resolve_directory(document, &path, &mut config)?;
     match config.check() {
@@ -203,6 +294,8 @@ fn make<C: ChannelConfig>(
     }
     let unusable = |error: String| document.error_at(&path, format!("[{path}]: {error}"));
     let name = ChannelName::parse(C::NAME).map_err(|error| unusable(error.to_string()))?;
+    let program = config.program().map(|config| program(document, &table, &name, config));
+    let program = program.transpose()?;
     let channel = config.channel(name, account, clock);
     let channel = Arc::new(channel.map_err(|error| unusable(error.to_string()))?);
     let allow = config.allow().map_err(|error| unusable(error.to_string()))?;
@@ -211,5 +304,5 @@ fn make<C: ChannelConfig>(
         let error = "it needs the HTTP interface: set `listen` in [http]";
         return Err(key_error(document, &path, "webhook", error));
     }
-    Ok(ConfiguredChannel { attach, webhook, channel, allow })
+    Ok(ConfiguredChannel { attach, webhook, program, channel, allow })
 }
