@@ -21,6 +21,8 @@ from avocet_client import Client  # noqa: E402
 
 T = TypeVar("T")
 
+# Children of the daemon see the programs of the system only.
+PYTHON = "/usr/bin/python3"
 PROGRAM = os.environ.get("AVOCET", str(ROOT / "target/debug/avocet"))
 ME = "terminal:local:me"
 # The time after which a wait fails its test.

@@ -65,7 +65,7 @@ class ParameterTest(DaemonTest):
             keys.discard("unknown_key")
             self.assertEqual(keys, set(defined(name)["properties"]), method)
             closed += 1
-        self.assertEqual(closed, 25)
+        self.assertEqual(closed, 26)
 
     async def test_required_parameters_are_those_of_the_daemon(self) -> None:
         limits = {"max_inference_runs": 1, "max_seconds": 1}
@@ -73,7 +73,8 @@ class ParameterTest(DaemonTest):
             "session": ME, "text": "hi", "schema": {}, "chat": ME, "message": "m1", "id": "w1",
             "name": "x", "task": "hi", "agent": "default", "limits": limits, "decision": "once",
             "sender": "ann", "key": "k", "delivery": "x", "file": 0, "offset": 0, "words": "hi",
-            "memory": "m1", "digest": "x",
+            "memory": "m1", "digest": "x", "channel": "external", "account": "irc",
+            "cursor": {"position": "1"},
         }  # fmt: skip
         for method, sides in SCHEMA["x-methods"].items():
             schema = (
@@ -177,6 +178,8 @@ class ResultTest(DaemonTest):
             "is_bot": False, "text": "count to 1", "attachments": [], "written_at": 1,
             "corrects": None, "cursor": {"scope": "", "position": "7"},
         })  # fmt: skip
+        moved = {"channel": "external", "account": "irc", "cursor": {"position": "8"}}
+        await self.check("cursor.move", moved)
         await self.check("attach", {"channel": "external", "account": "irc", "max_text": 400})
         async with self.client.channel("irc") as channel:
             await self.client.send(chat, "**hello**")

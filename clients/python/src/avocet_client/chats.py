@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, cast
 
 from .connection import Connection, Endpoint, Request
+from .errors import ConnectionLost
 from .following import Following
 from .types import (
     AskResult,
@@ -16,6 +17,8 @@ from .types import (
     DeliveryChunk,
     ErrorCode,
     FileReadParams,
+    HealthReport,
+    Hello,
     PublishedCursor,
     PublishedFile,
     SentFile,
@@ -67,9 +70,13 @@ class Delivery:
         result = {} if platform_id is None else {"platform_id": platform_id}
         await self._connection.answer(self._request, result)
 
-    async def fail(self, reason: str) -> None:
-        """Report that the message has not arrived. The daemon delivers it again later."""
-        await self._connection.refuse(self._request, ErrorCode.UNAVAILABLE, reason)
+    async def fail(self, reason: str, retry_after: float | None = None) -> None:
+        """Report that the message has not arrived. The daemon delivers it again later.
+
+        `retry_after` is the number of seconds for which the platform asks to wait.
+        """
+        data = None if retry_after is None else {"retry_after": retry_after}
+        await self._connection.refuse(self._request, ErrorCode.UNAVAILABLE, reason, data)
 
     async def refuse(self, reason: str) -> None:
         """Report that the platform has refused the message for good."""
@@ -130,17 +137,22 @@ class Channel(Deliveries):
     def __init__(
         self,
         endpoint: Endpoint,
+        hello: Hello,
         params: AttachParams,
         publish: Callable[[dict[str, Any]], Awaitable[AskResult]],
         on_typing: Callable[[str], None] | None,
         read_file: ReadFile | None,
     ) -> None:
         super().__init__(endpoint, params)
+        self._hello: Hello = {**endpoint.hello, **hello}
         self._publish = publish
         self._on_typing = on_typing
         self._read_file = read_file
         # The event loop keeps no reference to a task.
         self._reading: set[asyncio.Task[None]] = set()
+        self._health: HealthReport | None = None
+        self.account: str = params.get("account") or ""
+        """The account."""
         self.cursors: dict[str, str] = {}
         """The positions that were published up to the last connection, by scope."""
 
@@ -180,6 +192,23 @@ class Channel(Deliveries):
         }
         return await self._publish(params)
 
+    async def move_cursor(self, position: str, scope: str = "") -> None:
+        """Store a position without a message. It is stored when this returns."""
+        connection = await self._connected()
+        if connection is None:
+            raise ConnectionLost("the channel is closed")
+        account = {"channel": self._params["channel"], "account": self.account}
+        cursor: PublishedCursor = {"scope": scope, "position": position}
+        await connection.call("cursor.move", {**account, "cursor": cursor})
+
+    async def report_health(self, up: bool, reason: str | None = None) -> None:
+        """Report the state of the platform, for `avocet status`. It is sent when it changes."""
+        report: HealthReport = {"up": up} if up or reason is None else {"up": up, "reason": reason}
+        if report != self._health:
+            self._health = report
+            if self._connection is not None:
+                await self._connection.notify("health", report)
+
     def notify(self, method: str, params: Any) -> None:
         """Pass on that the agent works on an answer."""
         if method == "typing" and self._on_typing is not None:
@@ -208,6 +237,14 @@ class Channel(Deliveries):
             await connection.refuse(request, ErrorCode.UNAVAILABLE, str(error))
         else:
             await connection.answer(request, {"data": base64.b64encode(piece).decode()})
+
+    async def _begin(self) -> Connection:
+        connection = await self._endpoint.open(self)
+        await connection.first_call("hello", self._hello)
+        self._attached(await connection.first_call("attach", self._params))
+        if self._health is not None:
+            await connection.notify("health", self._health)
+        return connection
 
     def _attached(self, result: AttachResult) -> None:
         self.cursors = result.get("cursors", {})

@@ -10,14 +10,17 @@ from typing import Any, Literal, Self, Unpack, overload
 
 from .backoff import Backoff
 from .chats import Attachment, Channel, ReadFile
-from .connection import Connection, Endpoint
+from .connection import PROTOCOL, Connection, Endpoint
 from .errors import AvocetError, ConnectionLost
 from .following import Subscription
+from .stdio import StdioEndpoint, served_account
 from .types import (
     AskResult,
     AttachParams,
+    Capability,
     DaemonStatus,
     DeadLetter,
+    ErrorCode,
     EventList,
     Hello,
     JobLimits,
@@ -64,6 +67,9 @@ class Client:
     ) -> None:
         """`path` is the socket. Default: `default_path()`.
 
+        A program that the daemon has started uses its standard input and output. The daemon then
+        knows its rights, so that `path`, `client` and `token` have no effect.
+
         `client` is the name of a table `[gateway.clients.NAME]` whose rights the program takes,
         and `token` its secret. The daemon's own user needs neither.
         """
@@ -72,7 +78,11 @@ class Client:
             hello["client"] = client
         if token is not None:
             hello["token"] = token
-        self._endpoint = Endpoint(os.fspath(path or default_path()), retry_seconds, hello)
+        self._endpoint = (
+            Endpoint(os.fspath(path or default_path()), retry_seconds, hello)
+            if served_account() is None
+            else StdioEndpoint(retry_seconds)
+        )
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
         self._is_closed = False
@@ -278,20 +288,38 @@ class Client:
 
     def channel(
         self,
-        account: str,
+        account: str | None = None,
         *,
         channel: str = "external",
         max_text: int | None = None,
+        capabilities: Iterable[Capability] | None = None,
         on_typing: Callable[[str], None] | None = None,
         read_file: ReadFile | None = None,
     ) -> Channel:
         """Serve all chats of an account, `[channels.external.ACCOUNT]` in the configuration.
 
+        The default is the account for which the daemon has started the program. `capabilities` are
+        the abilities of the program: without `choices` buttons are lines of the text, and without
+        `files` the files are. Default: all abilities.
+
         `max_text` is the number of characters of the platform's longest message. `on_typing` is
         called with a chat while the agent works on an answer for it. `read_file` returns a piece
         of a published file, or raises `FileNotFoundError`.
         """
+        own = served_account()
+        if own is not None and account not in (None, own):
+            message = (
+                f"the daemon has started this program for the account {own!r}, and its settings "
+                f"name {account!r}; change one of them"
+            )
+            raise AvocetError(ErrorCode.NOT_ALLOWED, message)
+        account = account or own
+        if account is None:
+            raise AvocetError(ErrorCode.PARAMS, "channel: name the account to serve")
         params: AttachParams = {"channel": channel, "account": account}
+        hello: Hello = {"protocol": PROTOCOL}
+        if capabilities is not None:
+            hello["capabilities"] = list(capabilities)
         if max_text is not None:
             params["max_text"] = max_text
 
@@ -299,7 +327,7 @@ class Client:
             result: AskResult = await self.call("publish", message, repeat=True)
             return result
 
-        return Channel(self._endpoint, params, publish, on_typing, read_file)
+        return Channel(self._endpoint, hello, params, publish, on_typing, read_file)
 
     async def status(self) -> DaemonStatus:
         """Return the state of the daemon, its providers, channels and queues."""

@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import json
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from .errors import AvocetError, ConnectionLost
 from .types import ErrorCode, Hello
@@ -14,6 +14,8 @@ from .types import ErrorCode, Hello
 MAX_LINE_BYTES = 1024 * 1024
 # The longest line that is read. Lines of the daemon are shorter; a longer one ends the connection.
 MAX_READ_BYTES = 16 * MAX_LINE_BYTES
+# The version of the protocol that this library speaks.
+PROTOCOL = 1
 
 
 class Request(NamedTuple):
@@ -35,9 +37,12 @@ class Handler:
         return False
 
 
-@dataclass(frozen=True)
+@dataclass
 class Endpoint:
     """The socket, the time for attempts to reach it, and the identity of the program."""
+
+    # `True` if the daemon cannot be reached again after the end of a connection.
+    ends_with_connection: ClassVar[bool] = False
 
     path: str
     retry_seconds: float
@@ -71,7 +76,7 @@ class Connection:
     ) -> None:
         self._reader = reader
         self._writer = writer
-        self._handler = handler
+        self.handler = handler
         self._numbers = itertools.count(1)
         self._open: dict[int, asyncio.Future[Any]] = {}
         # Requests of the daemon. `None` marks the end of the connection.
@@ -138,10 +143,19 @@ class Connection:
         """Answer a request of the daemon. If the connection has ended, the daemon repeats it."""
         await self._respond({"jsonrpc": "2.0", "id": request.id, "result": result})
 
-    async def refuse(self, request: Request, code: int, message: str) -> None:
+    async def refuse(
+        self, request: Request, code: int, message: str, data: dict[str, Any] | None = None
+    ) -> None:
         """Answer a request of the daemon with an error."""
-        error = {"code": int(code), "message": message}
+        error: dict[str, Any] = {"code": int(code), "message": message}
+        if data is not None:
+            error["data"] = data
         await self._respond({"jsonrpc": "2.0", "id": request.id, "error": error})
+
+    async def notify(self, method: str, params: Any) -> None:
+        """Send a notification."""
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        await self._respond(message)
 
     async def _respond(self, response: dict[str, Any]) -> None:
         if self.is_open:
@@ -175,12 +189,12 @@ class Connection:
         method, number = message.get("method"), message.get("id")
         if method is not None and number is not None:
             request = Request(number, method, message.get("params"))
-            if not self._handler.take(self, request):
+            if not self.handler.take(self, request):
                 self._requests.put_nowait(request)
         elif method is not None:
             # An error of the program's own function must not end the connection.
             loop = asyncio.get_running_loop()
-            loop.call_soon(self._handler.notify, method, message.get("params"))
+            loop.call_soon(self.handler.notify, method, message.get("params"))
         elif number is None:
             # A refusal of the connection itself answers all requests.
             error = error_of(message)

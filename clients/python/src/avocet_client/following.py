@@ -82,6 +82,8 @@ class Following(Handler):
                     return self._connection
                 if self._connection.refusal is not None:
                     raise self._connection.refusal
+                if self._endpoint.ends_with_connection:
+                    break
             try:
                 self._connection = await self._begin()
             except AvocetError as error:
