@@ -3,6 +3,8 @@ inbox is a message of a person, and each line of the outbox is a message of the 
 are beside the inbox, and files of the agent are put beside the outbox.
 
 Usage: channel.py SOCKET ACCOUNT INBOX OUTBOX
+
+The daemon may also start it as a child. It then uses standard input and output instead of the socket.
 """
 
 import base64
@@ -14,6 +16,8 @@ import sys
 import time
 
 RETRY = -32003
+# The daemon sets this variable for its children.
+IS_CHILD = "AVOCET_CHANNEL" in os.environ
 
 
 class Daemon:
@@ -23,17 +27,24 @@ class Daemon:
         self.buffer = b""
         # Lines that arrived while a call waited for its answer.
         self.waiting = []
+        if IS_CHILD:
+            self.input, self.output = sys.stdin.fileno(), sys.stdout.fileno()
+            return
         while True:
             self.connection = socket.socket(socket.AF_UNIX)
             try:
-                return self.connection.connect(path)
+                self.connection.connect(path)
             except OSError:
                 self.connection.close()
                 time.sleep(0.05)
+            else:
+                self.input = self.output = self.connection.fileno()
+                return
 
     def write(self, **message):
-        line = json.dumps({"jsonrpc": "2.0", **message}) + "\n"
-        self.connection.sendall(line.encode())
+        line = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+        while line:
+            line = line[os.write(self.output, line):]
 
     def call(self, method, params):
         """Makes a request, and waits for its answer."""
@@ -52,9 +63,9 @@ class Daemon:
         if self.waiting:
             lines, self.waiting = self.waiting, []
             return lines
-        if not select.select([self.connection], [], [], 0.05)[0]:
+        if not select.select([self.input], [], [], 0.05)[0]:
             return []
-        received = self.connection.recv(65536)
+        received = os.read(self.input, 65536)
         if not received:
             raise ConnectionError("the daemon has ended")
         *lines, self.buffer = (self.buffer + received).split(b"\n")
@@ -101,6 +112,7 @@ def unread(path, position):
 
 def serve(socket_path, account, inbox, outbox):
     daemon = Daemon(socket_path)
+    daemon.write(id="hello", method="hello", params={"protocol": 1})
     daemon.write(id="attach", method="attach", params={"channel": "external", "account": account})
     # The daemon knows which messages it has committed, so the program keeps no state.
     position, published = None, None
@@ -140,6 +152,8 @@ def main():
         try:
             serve(*sys.argv[1:])
         except (ConnectionError, BrokenPipeError):
+            if IS_CHILD:
+                return
             time.sleep(0.05)
 
 

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Child, Command};
 
-use avocet_tests::{Home, program};
+use avocet_tests::{Home, child, program};
 use serde_json::{Value, json};
 
 use crate::support::{printed, status, stop, until};
@@ -21,9 +21,22 @@ struct Platform {
 }
 
 impl Platform {
-    fn new(config: &str) -> Self {
-        let home = Home::new(program!()).with_config(config);
-        for file in ["inbox", "outbox"] {
+    fn new() -> Self {
+        Self::with(|_| String::new())
+    }
+
+    /// A platform whose program is a child of the daemon.
+    fn with_child() -> Self {
+        Self::with(child::keys_of_channel_py)
+    }
+
+    /// A platform with more keys in the table of its channel.
+    fn with(keys: impl FnOnce(&Home) -> String) -> Self {
+        let home = Home::new(program!());
+        let keys = keys(&home);
+        let home = home.with_config(&format!("{CONFIG}{keys}"));
+        fs::create_dir(home.path(child::PLATFORM)).unwrap();
+        for file in child::FILES {
             File::create(home.path(file)).unwrap();
         }
         Self { home, asked: 0 }
@@ -32,14 +45,14 @@ impl Platform {
     /// Starts the program.
     fn program(&self) -> Program {
         let mut command = Command::new("python3");
-        let files = [self.home.path("inbox"), self.home.path("outbox")];
+        let files = child::FILES.map(|file| self.home.path(file));
         command.arg(PROGRAM).arg(self.home.socket()).arg("files").args(files);
         Program(command.spawn().unwrap())
     }
 
     /// A person writes a message.
     fn write(&self, chat: &str, sender: &str, key: &str, text: &str) {
-        let mut inbox = File::options().append(true).open(self.home.path("inbox")).unwrap();
+        let mut inbox = File::options().append(true).open(self.home.path(child::FILES[0])).unwrap();
         let message = json!({"chat": chat, "sender": sender, "key": key, "text": text});
         inbox.write_all(format!("{message}\n").as_bytes()).unwrap();
     }
@@ -62,7 +75,7 @@ impl Platform {
     fn answers(&self) -> BTreeMap<String, Vec<String>> {
         let mut answers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         // A kill may have cut the last line.
-        let read = fs::read_to_string(self.home.path("outbox")).unwrap();
+        let read = fs::read_to_string(self.home.path(child::FILES[1])).unwrap();
         for line in read.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
             let chat = line["chat"].as_str().unwrap().to_owned();
             answers.entry(chat).or_default().push(line["text"].as_str().unwrap().to_owned());
@@ -87,15 +100,8 @@ fn answer(number: usize) -> String {
     format!("{}.", numbers.join(", "))
 }
 
-#[test]
-fn external_program_serves_ten_chats_in_order() {
-    let mut platform = Platform::new(CONFIG);
-    let daemon = platform.home.daemon();
-    assert!(status(&platform.home).to_string().contains("no program is attached"));
-    for _ in 0..3 {
-        platform.ask_in_each_chat();
-    }
-    let program = platform.program();
+/// Waits until three questions in each chat are answered in order.
+fn assert_answered(platform: &Platform) {
     let answers = until("the answers", || {
         let answers = platform.answers();
         (answers.values().map(Vec::len).sum::<usize>() == 3 * CHATS).then_some(answers)
@@ -104,6 +110,18 @@ fn external_program_serves_ten_chats_in_order() {
     for (chat, texts) in answers {
         assert_eq!(texts, [answer(1), answer(2), answer(3)], "{chat}");
     }
+}
+
+#[test]
+fn external_program_serves_ten_chats_in_order() {
+    let mut platform = Platform::new();
+    let daemon = platform.home.daemon();
+    assert!(status(&platform.home).to_string().contains("no program is attached"));
+    for _ in 0..3 {
+        platform.ask_in_each_chat();
+    }
+    let program = platform.program();
+    assert_answered(&platform);
     assert!(!status(&platform.home).to_string().contains("no program is attached"));
 
     let shown = printed(&platform.home, &["sessions", "show", "external:files:c0"]);
@@ -118,6 +136,26 @@ fn external_program_serves_ten_chats_in_order() {
     });
     printed(&platform.home, &["send", "external:files:c3", "are you there?"]);
     let _program = platform.program();
+    until("the message", || {
+        let texts = platform.answers().remove("external:files:c3")?;
+        (texts.last()? == "are you there?").then_some(())
+    });
+    stop(daemon);
+}
+
+/// A killed program is started again, and its messages wait meanwhile.
+#[test]
+fn external_program_as_a_child_serves_ten_chats_and_is_started_again() {
+    let mut platform = Platform::with_child();
+    for _ in 0..3 {
+        platform.ask_in_each_chat();
+    }
+    let mut daemon = platform.home.daemon();
+    assert_answered(&platform);
+    assert_eq!(child::kill_python_below(daemon.pid()), 1);
+    let line = daemon.wait_for("signal 9 ended the program");
+    assert!(line.contains("external:files"), "{line}");
+    printed(&platform.home, &["send", "external:files:c3", "are you there?"]);
     until("the message", || {
         let texts = platform.answers().remove("external:files:c3")?;
         (texts.last()? == "are you there?").then_some(())

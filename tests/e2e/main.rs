@@ -11,6 +11,7 @@ mod bad_input;
 mod book;
 mod certificates;
 mod chat;
+mod children;
 mod cli;
 mod client_libraries;
 mod clients;

@@ -9,7 +9,7 @@ use avocet_tests::program;
 use crate::client_libraries::assert_passes;
 
 /// The folders in `plugins` whose tests are in Python.
-const FOLDERS: [&str; 3] = ["email", "irc", "matrix"];
+const FOLDERS: [&str; 4] = ["email", "irc", "matrix", "template-python"];
 
 fn tests_of(folder: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -1,5 +1,5 @@
-//! A program in Python is a channel for ten chats. The daemon, the program, or both are killed at
-//! random. No message is lost without a report, and no answer is doubled without a mark.
+//! A program in Python is a channel for ten chats, over the socket or as a child of the daemon. The
+//! daemon, the program, or both are killed at random. No message is lost without a report, and no answer is doubled without a mark.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
-use avocet_tests::{DaemonProcess, Home, program};
+use avocet_tests::{DaemonProcess, Home, child, program};
 use serde_json::{Value, json};
 
 use crate::person::pause;
@@ -18,8 +18,9 @@ use crate::{show, variable};
 
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/e2e/channel.py");
 const CHATS: usize = 10;
-/// The default number of kills.
+/// The default numbers of kills.
 const KILLS: u64 = 50;
+const KILLS_OF_A_CHILD: u64 = 8;
 /// The longest time between two kills.
 const LONGEST_LIFE: Duration = Duration::from_millis(1500);
 /// The time between two looks at the answers after the last kill, and the number of looks.
@@ -30,10 +31,18 @@ const MARK: &str = "(again) ";
 
 /// A daemon and its program, with the files that are the program's platform.
 struct TenChats {
+    way: ProgramWay,
     home: Home,
     asked: usize,
     daemon: Option<DaemonProcess>,
     program: Option<RunningProgram>,
+}
+
+/// The way in which the program reaches the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProgramWay {
+    Socket,
+    Child,
 }
 
 /// The running program. Dropping it kills the program.
@@ -59,7 +68,7 @@ fn question(chat: usize, number: usize) -> String {
 }
 
 impl TenChats {
-    fn start(model: &OpenAiFake) -> Self {
+    fn start(model: &OpenAiFake, way: ProgramWay) -> Self {
         let config = format!(
             "[models.\"fake/*\"]\ncontext = 65_536\n\
              [providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\n\
@@ -67,11 +76,17 @@ impl TenChats {
              [channels.external.files]\nallow = [\"ann\"]\n",
             model.base_url()
         );
-        let home = Home::new(program!()).with_config(&config);
-        for file in ["inbox", "outbox"] {
+        let home = Home::new(program!());
+        let program = match way {
+            ProgramWay::Socket => String::new(),
+            ProgramWay::Child => child::keys_of_channel_py(&home),
+        };
+        let home = home.with_config(&format!("{config}{program}"));
+        fs::create_dir(home.path(child::PLATFORM)).unwrap();
+        for file in child::FILES {
             File::create(home.path(file)).unwrap();
         }
-        let mut chats = Self { home, asked: 0, daemon: None, program: None };
+        let mut chats = Self { way, home, asked: 0, daemon: None, program: None };
         chats.start_the_dead();
         chats
     }
@@ -80,9 +95,9 @@ impl TenChats {
         if self.daemon.is_none() {
             self.daemon = Some(self.home.spawn(&["run"]));
         }
-        if self.program.is_none() {
+        if self.program.is_none() && self.way == ProgramWay::Socket {
             let mut command = Command::new("python3");
-            let files = [self.home.path("inbox"), self.home.path("outbox")];
+            let files = child::FILES.map(|file| self.home.path(file));
             command.arg(PROGRAM).arg(self.home.socket()).arg("files").args(files);
             self.program = Some(RunningProgram(command.spawn().unwrap()));
         }
@@ -91,7 +106,7 @@ impl TenChats {
     /// The person of each chat asks the next question.
     fn ask_in_each_chat(&mut self) {
         self.asked += 1;
-        let mut inbox = File::options().append(true).open(self.home.path("inbox")).unwrap();
+        let mut inbox = File::options().append(true).open(self.home.path(child::FILES[0])).unwrap();
         for chat in 0..CHATS {
             let question = question(chat, self.asked);
             let message = json!({
@@ -106,6 +121,9 @@ impl TenChats {
         let victim = random.below(3);
         if victim != 0 {
             self.program = None;
+            if let (ProgramWay::Child, Some(daemon)) = (self.way, &self.daemon) {
+                child::kill_python_below(daemon.pid());
+            }
         }
         if victim != 1 {
             self.daemon.take().map(DaemonProcess::kill);
@@ -115,7 +133,7 @@ impl TenChats {
     /// The numbers of plain and of marked answers, by text without the mark.
     fn answers(&self) -> BTreeMap<String, (usize, usize)> {
         let mut answers = BTreeMap::<String, (usize, usize)>::new();
-        for line in fs::read_to_string(self.home.path("outbox")).unwrap().lines() {
+        for line in fs::read_to_string(self.home.path(child::FILES[1])).unwrap().lines() {
             // A kill may have cut a line.
             let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
             let text = line["text"].as_str().unwrap();
@@ -187,12 +205,21 @@ impl fmt::Display for ChannelVerdict {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kill_of_a_channel_program_and_the_daemon_loses_nothing_and_marks_repetitions() {
+    kill_program_and_daemon(ProgramWay::Socket, KILLS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kill_of_a_child_channel_and_the_daemon_loses_nothing_and_marks_repetitions() {
+    kill_program_and_daemon(ProgramWay::Child, KILLS_OF_A_CHILD).await;
+}
+
+async fn kill_program_and_daemon(way: ProgramWay, kills: u64) {
     let seed = variable("AVOCET_SEED", seed());
-    let kills = variable("AVOCET_KILLS", KILLS);
+    let kills = variable("AVOCET_KILLS", kills);
     show(&format!("{kills} kills of a program or the daemon with AVOCET_SEED={seed}"));
     let mut random = Random::new(seed);
     let model = OpenAiFake::start(names_the_question).await;
-    let mut chats = TenChats::start(&model);
+    let mut chats = TenChats::start(&model, way);
     for _ in 0..kills {
         chats.ask_in_each_chat();
         pause(random.part_of(LONGEST_LIFE)).await;

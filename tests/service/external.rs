@@ -5,7 +5,7 @@ use std::process::{Child, Command};
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
 use avocet_testkit::socket::SocketClient;
-use avocet_tests::{Home, program};
+use avocet_tests::{Home, child, program};
 use serde_json::{Value, json};
 
 use crate::model::config;
@@ -39,12 +39,25 @@ fn bytes() -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_larger_than_a_line_pass_from_and_to_a_program() {
+    files_pass(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_larger_than_a_line_pass_from_and_to_a_child() {
+    files_pass(true).await;
+}
+
+/// A person and the agent send each other a file, on a channel over the socket or as a child.
+async fn files_pass(is_child: bool) {
     let model = OpenAiFake::start(sends_files).await;
-    let channel = "[channels.external.files]\nowners = [\"bob\"]\n";
-    let home = Home::new(program!()).with_config(&config(&model, channel));
-    let (inbox, outbox) = (home.path("inbox"), home.path("outbox"));
+    let home = Home::new(program!());
+    let keys = if is_child { child::keys_of_channel_py(&home) } else { String::new() };
+    let channel = format!("[channels.external.files]\nowners = [\"bob\"]\n{keys}");
+    let home = home.with_config(&config(&model, &channel));
+    let [inbox, outbox] = child::FILES.map(|file| home.path(file));
+    fs::create_dir(home.path(child::PLATFORM)).unwrap();
     File::create(&outbox).unwrap();
-    fs::write(home.path("photo.raw"), bytes()).unwrap();
+    fs::write(inbox.with_file_name("photo.raw"), bytes()).unwrap();
     let attachment = json!({"reference": "photo.raw", "name": "photo.raw", "bytes": 1_500_000});
     let messages = [
         json!({"chat": "bob", "sender": "bob", "key": "1", "attachments": [attachment]}),
@@ -56,13 +69,13 @@ async fn files_larger_than_a_line_pass_from_and_to_a_program() {
     fs::write(home.workspace().join("report.bin"), bytes()).unwrap();
     let mut python = Command::new("python3");
     python.arg(PROGRAM).arg(home.socket()).arg("files").arg(&inbox).arg(&outbox);
-    let channel = RunningChannel(python.spawn().unwrap());
+    let channel = (!is_child).then(|| RunningChannel(python.spawn().unwrap()));
 
     let answers = async || fs::read_to_string(&outbox).unwrap().matches("I see.").count();
     until("both answers", async || answers().await == 2).await;
     let received = home.workspace().join("inbox/m1-0.raw");
     assert!(fs::read(&received).is_ok_and(|read| read == bytes()), "{received:?}");
-    assert!(fs::read(home.path("sent-report.bin")).unwrap() == bytes());
+    assert!(fs::read(outbox.with_file_name("sent-report.bin")).unwrap() == bytes());
     let sent = fs::read_to_string(&outbox).unwrap();
     assert_eq!(sent.matches(r#""files": ["report.bin"]"#).count(), 1, "{sent}");
     drop(channel);

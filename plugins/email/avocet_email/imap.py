@@ -7,6 +7,8 @@ import socket
 from dataclasses import dataclass
 from typing import Any, Self
 
+from avocet_client import network
+
 from .config import ImapConfig, Server
 from .log import shown
 
@@ -340,11 +342,11 @@ async def streams(config: Server) -> tuple[asyncio.StreamReader, asyncio.StreamW
     where = (config.host, config.port)
     if config.security != "starttls":
         context = config.tls() if config.security == "tls" else None
-        reader, writer = await asyncio.open_connection(*where, ssl=context, limit=MAX_LINE)
+        reader, writer = await network.open_connection(*where, ssl=context, limit=MAX_LINE)
         keep_alive(writer.get_extra_info("socket"))
         return reader, writer, False
     loop = asyncio.get_running_loop()
-    plain = await asyncio.to_thread(socket.create_connection, where, config.timeout_seconds)
+    plain = await asyncio.to_thread(network.create_connection, where, config.timeout_seconds)
     try:
         plain.setblocking(False)
         keep_alive(plain)

@@ -2,8 +2,11 @@
 
 import re
 import smtplib
+import socket
 import ssl
 from collections.abc import Callable
+
+from avocet_client import network
 
 from .config import SmtpConfig
 from .log import shown
@@ -22,6 +25,21 @@ class Refused(Exception):
 
 class Unknown(Exception):
     """The server may have the mail: the connection ended before its answer."""
+
+
+class Smtp(smtplib.SMTP):
+    """Connects through the proxy of a sandbox, if there is one."""
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        return network.create_connection((host, port), timeout)
+
+
+class SmtpTls(smtplib.SMTP_SSL):
+    """Works as `Smtp`, with encryption from the begin."""
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        plain = network.create_connection((host, port), timeout)
+        return self.context.wrap_socket(plain, server_hostname=host)
 
 
 def send(config: SmtpConfig, sender: str, recipient: str, mail: bytes) -> str:
@@ -47,11 +65,11 @@ def connect(config: SmtpConfig) -> smtplib.SMTP:
     seconds = float(config.timeout_seconds)
     server: smtplib.SMTP
     if config.security == "tls":
-        server = smtplib.SMTP_SSL(
+        server = SmtpTls(
             config.host, config.port, HELO, timeout=seconds, context=config.tls()
         )
     else:
-        server = smtplib.SMTP(config.host, config.port, HELO, timeout=seconds)
+        server = Smtp(config.host, config.port, HELO, timeout=seconds)
     try:
         server.ehlo_or_helo_if_needed()
         if config.security == "starttls":

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from avocet_client import network
+
 from . import wire
 from .bucket import Bucket
 from .errors import Lost, Refused
@@ -138,7 +140,7 @@ class Connection:
             raise Refused(f"cannot read `ca_file` {settings.ca_file}: {error}") from error
         try:
             async with asyncio.timeout(settings.timeout_seconds):
-                self._reader, self._writer = await asyncio.open_connection(
+                self._reader, self._writer = await network.open_connection(
                     settings.server, port, ssl=context, limit=wire.MAX_READ_BYTES
                 )
         except TimeoutError as error:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
+from avocet_client import network
+
 from .settings import Settings, is_local
 
 MAX_URL_CHARS = 300
@@ -43,9 +45,12 @@ def upload(host: str, file: Mapping[str, Any], content: bytes, settings: Setting
         connection: http.client.HTTPConnection
         if is_secure:
             context = ssl.create_default_context(cafile=settings.ca_file or None)
+            proxy = network.proxy_for(url.hostname)
             connection = http.client.HTTPSConnection(
-                url.hostname, url.port, timeout=timeout, context=context
+                *(proxy or (url.hostname, url.port)), timeout=timeout, context=context
             )
+            if proxy is not None:
+                connection.set_tunnel(url.hostname, url.port or 443)
         else:
             connection = http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
         try:

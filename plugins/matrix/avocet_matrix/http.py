@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from avocet_client import network
+
 # A lost packet of a handshake is repeated within this time.
 CONNECT_SECONDS = 15.0
 MAX_HEAD_BYTES = 64 * 1024
@@ -67,7 +69,7 @@ class HttpClient:
         head = ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                reader, writer = await asyncio.open_connection(
+                reader, writer = await network.open_connection(
                     self._host, self._port, ssl=self._tls, limit=MAX_HEAD_BYTES
                 )
         except (OSError, TimeoutError) as error:

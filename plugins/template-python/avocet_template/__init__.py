@@ -1,0 +1,1 @@
+"""A channel of Avocet, to be copied."""
