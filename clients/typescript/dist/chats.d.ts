@@ -32,8 +32,13 @@ export declare class Delivery {
     constructor(received: Received);
     /** Confirms that the message has arrived. `platformId` is its name on the platform. */
     confirm(platformId?: string): void;
-    /** Reports that the message has not arrived. The daemon delivers it again later. */
-    fail(reason: string): void;
+    /**
+     * Reports that the message has not arrived. The daemon delivers it again later, after
+     * `retryAfterSeconds` if the platform asks for a pause.
+     */
+    fail(reason: string, retryAfterSeconds?: number): void;
+    /** Reports that the message may have arrived. The daemon delivers it once more, with `repeat`. */
+    unknown(reason: string): void;
     /** Reports that the platform has refused the message for good. */
     refuse(reason: string): void;
     /** Reads one of the attachments. Call this before the message is confirmed. */

@@ -1,6 +1,8 @@
 /** Iterators over the messages for a chat, or for all chats of an account that a program serves. */
 import { Following } from "./following.js";
 import { ErrorCode, } from "./types.js";
+/** Any code other than those of `fail` and `refuse` says that the outcome is unknown. */
+const UNKNOWN = -32000;
 /**
  * A message for a chat. Call `confirm` when it is shown or stored. If the connection was lost
  * meanwhile, the answer has no effect, and the daemon delivers the message again, with `repeat`.
@@ -47,9 +49,18 @@ export class Delivery {
         const { connection, request } = this.#received;
         connection.answer(request, platformId === undefined ? {} : { platform_id: platformId });
     }
-    /** Reports that the message has not arrived. The daemon delivers it again later. */
-    fail(reason) {
-        this.#received.connection.refuse(this.#received.request, ErrorCode.UNAVAILABLE, reason);
+    /**
+     * Reports that the message has not arrived. The daemon delivers it again later, after
+     * `retryAfterSeconds` if the platform asks for a pause.
+     */
+    fail(reason, retryAfterSeconds) {
+        const { connection, request } = this.#received;
+        const data = retryAfterSeconds === undefined ? undefined : { retry_after: retryAfterSeconds };
+        connection.refuse(request, ErrorCode.UNAVAILABLE, reason, data);
+    }
+    /** Reports that the message may have arrived. The daemon delivers it once more, with `repeat`. */
+    unknown(reason) {
+        this.#received.connection.refuse(this.#received.request, UNKNOWN, reason);
     }
     /** Reports that the platform has refused the message for good. */
     refuse(reason) {

@@ -43,7 +43,7 @@ export declare class Connection {
     /** Answers a request of the daemon. If the connection has ended, the daemon repeats it. */
     answer(request: DaemonRequest, result: unknown): void;
     /** Answers a request of the daemon with an error. */
-    refuse(request: DaemonRequest, code: number, message: string): void;
+    refuse(request: DaemonRequest, code: number, message: string, data?: unknown): void;
     /** Ends the connection after all written lines. */
     close(): void;
 }

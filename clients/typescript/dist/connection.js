@@ -95,8 +95,9 @@ export class Connection {
         this.#respond({ jsonrpc: "2.0", id: request.id, result });
     }
     /** Answers a request of the daemon with an error. */
-    refuse(request, code, message) {
-        this.#respond({ jsonrpc: "2.0", id: request.id, error: { code, message } });
+    refuse(request, code, message, data) {
+        const error = { code, message, ...(data !== undefined && { data }) };
+        this.#respond({ jsonrpc: "2.0", id: request.id, error });
     }
     #respond(response) {
         if (this.isOpen) {

@@ -195,6 +195,16 @@ export type CallState =
  | "started" | CallStateInterrupted
 /** The turn waits for an event before this call can continue. */
  | "waiting" | CallStateFinished;
+/** An ability of a channel. The daemon turns a message into text that needs no other ability. */
+export type Capability = 
+/**
+ * The program shows the buttons of a message. Without it, they are numbered lines of the text.
+ */
+"choices"
+/** The program sends the files of a message. Without it, each is a line of the text. */
+ | "files"
+/** The program takes the notification `typing`. */
+ | "typing";
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Timestamp = number;
 /** The last failed exchange. */
@@ -951,6 +961,16 @@ export interface Grant {
     scope: string;
 }
 /**
+ * `health`: a notification of a program about its platform, for `avocet status`. It concerns all
+ * accounts that the connection serves, and counts until the next report.
+ */
+export interface HealthReport {
+    /** `true` if the platform can be reached. */
+    up: boolean;
+    /** The reason why it cannot be reached. */
+    reason?: string;
+}
+/**
  * `hello`: names the client, and proves it with a token. Later requests have the rights of this
  * client.
  */
@@ -959,6 +979,10 @@ export interface Hello {
     client?: string | null;
     /** The token of the client. */
     token?: string | null;
+    /** The version of the protocol that the program speaks, from 1. Default: that of the daemon. */
+    protocol?: number | null;
+    /** The abilities of a channel. Default: all of them. */
+    capabilities?: Capability[] | null;
 }
 /** The author of a message. */
 export interface Sender {
@@ -1314,6 +1338,22 @@ export interface MessageStatus {
     /** The text of the reply, the error or the notice. */
     reply: string | null;
 }
+/** A position in the messages of the platform. */
+export interface PublishedCursor {
+    /** The range that the position belongs to. Default: empty, the whole account. */
+    scope?: string;
+    /** The position, in the program's own format. */
+    position?: string;
+}
+/** `cursor.move`: moves the position in the platform's messages without a message. */
+export interface MoveCursor {
+    /** The channel. */
+    channel: ChannelName;
+    /** The account. */
+    account: AccountName;
+    /** The new position. */
+    cursor: PublishedCursor;
+}
 /** `job.show`: one job. */
 export interface NamedJob {
     /** The number of the job. */
@@ -1363,13 +1403,6 @@ export interface OriginChild {
 }
 /** The messages or the task that started a turn. */
 export type Origin = OriginMessages | OriginChild;
-/** A position in the messages of the platform. */
-export interface PublishedCursor {
-    /** The range that the position belongs to. Default: empty, the whole account. */
-    scope?: string;
-    /** The position, in the program's own format. */
-    position?: string;
-}
 /**
  * `publish`: a message of a person on the program's platform. The result comes after the commit.
  */
@@ -1856,6 +1889,8 @@ export interface Welcome {
     chats: ChatPatterns;
     /** The only methods; null for all methods of the role. */
     methods: string[] | null;
+    /** The version of the protocol that the daemon speaks. */
+    protocol: number;
 }
 /** The result of `attach`. */
 export interface AttachResult {
@@ -1914,6 +1949,10 @@ export interface Methods {
     "config.show": {
         params: undefined;
         result: ShownConfig;
+    };
+    "cursor.move": {
+        params: MoveCursor;
+        result: Record<string, unknown>;
     };
     "dead.list": {
         params: ListDeadLetters;

@@ -145,8 +145,9 @@ export class Connection {
   }
 
   /** Answers a request of the daemon with an error. */
-  refuse(request: DaemonRequest, code: number, message: string): void {
-    this.#respond({ jsonrpc: "2.0", id: request.id, error: { code, message } });
+  refuse(request: DaemonRequest, code: number, message: string, data?: unknown): void {
+    const error = { code, message, ...(data !== undefined && { data }) };
+    this.#respond({ jsonrpc: "2.0", id: request.id, error });
   }
 
   #respond(response: object): void {

@@ -98,13 +98,19 @@ test("channel reports the outcome of a delivery", async (t) => {
   await channel.open();
   await client.send(CHAT, "hello");
   const first = await following(channel);
-  first.fail("the platform is full");
+  first.fail("the platform asks for a pause", 0.1);
   const second = await following(channel);
   assert.deepEqual([second.id, second.repeat], [first.id, false]);
   second.refuse("the chat is gone");
   const letter = await until(async () => (await client.failedMessages())[0]);
   assert.deepEqual([letter.id, letter.reason], [first.id, "refused"]);
   assert.match(letter.error, /the chat is gone/);
+  const events = client.subscribe({ kinds: ["delivery.unknown"] });
+  await events.open();
+  await client.send(CHAT, "hello again");
+  (await following(channel)).unknown("the platform did not answer");
+  assert.equal((await following(events)).kind, "delivery.unknown");
+  events.close();
   channel.close();
 });
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from avocet_client import AvocetError, Channel, ErrorCode
 
-from .addresses import Chat, chat_id
+from .addresses import chat_id
 from .config import MEGABYTE, Config
 from .imap import Folder, Imap, ImapError, ImapRefused, string
 from .log import log, shown
@@ -240,15 +240,9 @@ class Intake:
             )
 
     async def _skip(self, position: Position) -> None:
-        """Store a position without a message: the daemon counts one that it ignores."""
+        """Store a position without a message."""
         try:
-            await self._channel.publish(
-                chat_id(self._config.account, Chat("skipped", "")),
-                "skipped",
-                key=f"skipped-{position.validity}-{position.uid}",
-                is_bot=True,
-                cursor={"scope": self._config.imap.folder, "position": str(position)},
-            )
+            await self._channel.move_cursor(str(position), self._config.imap.folder)
         except AvocetError as error:
             if error.is_transient:
                 raise ImapError(f"the daemon cannot store a position: {error}") from error

@@ -15,7 +15,7 @@ from .backoff import Backoff
 from .connection import Connection
 from .errors import Lost
 from .inbound import Converter, Inbound, written
-from .names import decode, digest, encode
+from .names import decode
 from .outbound import Outbound
 from .people import nick_of
 from .settings import Settings
@@ -241,21 +241,11 @@ class Bridge:
         self._release([(message, True) for message in old])
 
     async def _set_first_position(self, connection: Connection) -> None:
-        """Store the present time in the daemon, so that a crash before the first commit loses none.
-
-        An empty message is ignored by the daemon, and its position is stored.
-        """
+        """Store the present time in the daemon, so that a crash before the first commit loses none."""
         now = connection.server_time or written(time.time())
         assert self._channel is not None
         with contextlib.suppress(AvocetError):
-            await self._channel.publish(
-                f"external:{self.settings.account}:{encode(connection.fold(connection.nick))}",
-                "~start",
-                key=f"start-{digest(now)}",
-                chat_kind="group",
-                is_bot=True,
-                cursor={"position": now},
-            )
+            await self._channel.move_cursor(now)
         self._position = now
 
     def _release(self, old: list[tuple[Message, bool]]) -> None:

@@ -442,10 +442,20 @@ class Receiver:
         return False
 
     async def _move(self, position: str) -> None:
-        """Store a position: the daemon refuses the empty message and takes its position."""
-        chat = f"external:{self._settings.account}:position"
-        more = {"key": "position", "chat_kind": "group", "is_bot": True}
-        await self._commit(chat, ids.sender(self._user), "", position, more)
+        """Store a position without a message."""
+        backoff = Backoff(5.0)
+        while True:
+            try:
+                await self._channel.move_cursor(position)
+            except AvocetError as error:
+                if not error.is_transient:
+                    raise
+                pause = backoff.next()
+                log.warning("cannot store the position: %s; retrying in %.1f s", error, pause)
+                await asyncio.sleep(pause)
+            else:
+                self._moved(position)
+                return
 
     async def _commit(
         self, chat: str, sender: str, text: str, position: str | None, more: dict[str, Any]

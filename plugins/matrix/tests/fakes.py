@@ -4,7 +4,7 @@ from typing import Any
 
 from harness import BOT, TOKEN, FakeHomeserver
 
-from avocet_client import AvocetError, ErrorCode
+from avocet_client import AvocetError
 from avocet_matrix.homeserver import Homeserver
 from avocet_matrix.http import HttpClient
 from avocet_matrix.receive import Receiver
@@ -29,10 +29,13 @@ class FakeChannel:
             raise self.refusals.pop(0)
         if cursor is not None:
             self.position = cursor["position"]
-        if chat.endswith(":position"):
-            raise AvocetError(ErrorCode.NOT_ALLOWED, "no access")
         self.published.append({"chat": chat, "sender": sender, "text": text, **more})
         return {"message": "m1", "duplicate": False}
+
+    async def move_cursor(self, position: str, scope: str = "") -> None:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.position = position
 
 
 class FakeDelivery:
