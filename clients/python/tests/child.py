@@ -8,7 +8,7 @@ from avocet_client import Client, served_account
 
 
 async def main() -> None:
-    print("the library has not begun: the daemon ignores this line")
+    print("the library has not begun: the daemon ignores this line", flush=True)
     client = Client()
     # From now on, prints and the output of other programs go to standard error.
     print("a print of a library")

@@ -39,10 +39,12 @@ class FakeDaemon:
         await asyncio.Event().wait()
 
     async def publish(self, chat: str, sender: str, text: str = "", **more: Any) -> None:
-        if text:
-            await self.takes.wait()
-            self.published.append({"chat": chat, "text": text, **more})
-            self.changed.set()
+        await self.takes.wait()
+        self.published.append({"chat": chat, "text": text, **more})
+        self.changed.set()
+
+    async def move_cursor(self, position: str) -> None:
+        pass
 
     async def texts(self, count: int) -> list[str]:
         """Wait until this many messages were published, and return their texts."""

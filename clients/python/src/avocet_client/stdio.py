@@ -1,7 +1,9 @@
 """The connection of a program that the daemon has started: its standard input and output."""
 
 import asyncio
+import io
 import os
+import sys
 from typing import BinaryIO
 
 from .connection import MAX_READ_BYTES, PROTOCOL, Connection, Endpoint, Handler
@@ -35,6 +37,9 @@ def take_streams() -> tuple[BinaryIO, BinaryIO]:
         os.dup2(nothing, 0)
         os.close(nothing)
         os.dup2(2, 1)
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # Prints are logged when they happen, and not when a buffer is full.
+            sys.stdout.reconfigure(line_buffering=True)
     return _taken
 
 
