@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import unittest
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,6 +74,12 @@ class Home:
                     ready.set()
         ready.set()
 
+    def restart_with(self, config: str) -> None:
+        """Stop the daemon, and start it with another configuration."""
+        self.stop()
+        self.configure(config)
+        self.start()
+
     def kill(self) -> None:
         """End the daemon with SIGKILL."""
         self._end(signal.SIGKILL)
@@ -96,6 +102,25 @@ class Home:
         if self.daemon is not None:
             self.kill()
         self.directory.cleanup()
+
+
+def child_table(
+    name: str,
+    command: list[str],
+    *,
+    plugin: Path,
+    ports: Iterable[int] = (),
+    read: Iterable[Path] = (),
+    **env: str,
+) -> str:
+    """Return the table of a channel whose program the daemon starts with Python."""
+    variables = {"PYTHONPATH": f"{plugin}:{SOURCES}", **env}
+    pairs = ", ".join(f"{name} = {json.dumps(value)}" for name, value in variables.items())
+    return (
+        f"[channels.{name}]\ncommand = {json.dumps([PYTHON, '-B', *command])}\n"
+        f"env = {{ {pairs} }}\nread = {json.dumps([str(path) for path in (plugin, SOURCES, *read)])}\n"
+        f"hosts = {json.dumps([f'127.0.0.1:{port}' for port in ports])}\n"
+    )
 
 
 class DaemonTest(unittest.IsolatedAsyncioTestCase):

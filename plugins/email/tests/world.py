@@ -21,7 +21,7 @@ for path in (PLUGIN, CLIENT / "src", CLIENT / "tests"):
 
 from fake_imap import FakeImap  # noqa: E402
 from fake_smtp import FakeSmtp, TakenMail  # noqa: E402
-from support import PATIENCE_SECONDS, DaemonTest, until  # noqa: E402
+from support import PATIENCE_SECONDS, DaemonTest, child_table, until  # noqa: E402
 
 from avocet_email.config import AuthenticationConfig, Config, ImapConfig, SmtpConfig  # noqa: E402
 
