@@ -1,7 +1,7 @@
 /** Iterators over the messages for a chat, or for all chats of an account that a program serves. */
-import type { Connection, DaemonRequest, Endpoint, Handler } from "./connection.js";
+import { type Connection, type DaemonRequest, type Endpoint, type Handler } from "./connection.js";
 import { Following, type Received } from "./following.js";
-import { type AskResult, type AttachParams, type AttachResult, type Choice, type PublishParams, type SentFile, type StyleRange, type TurnEvent } from "./types.js";
+import { type AskResult, type AttachParams, type AttachResult, type Capability, type Choice, type MoveCursor, type PublishParams, type SentFile, type StyleRange, type TurnEvent } from "./types.js";
 /**
  * A message for a chat. Call `confirm` when it is shown or stored. If the connection was lost
  * meanwhile, the answer has no effect, and the daemon delivers the message again, with `repeat`.
@@ -67,6 +67,11 @@ export interface ChannelOptions {
     channel?: string;
     /** Characters of the longest message of the platform. */
     maxText?: number;
+    /**
+     * The abilities of the program: without `choices` buttons are lines of the text, and without
+     * `files` the files are. Default: all abilities.
+     */
+    capabilities?: Capability[];
     /** Called with a chat while the agent works on an answer for it. */
     onTyping?: (chat: string) => void;
     /**
@@ -75,11 +80,18 @@ export interface ChannelOptions {
      */
     readFile?: (reference: string, offset: number, length: number) => Promise<Uint8Array>;
 }
+/** The requests of a channel. */
+interface ChannelRequests {
+    publish: (message: PublishParams) => Promise<AskResult>;
+    moveCursor: (cursor: MoveCursor) => Promise<void>;
+}
 /** The messages for all chats of an account that this program serves. */
 export declare class Channel extends Deliveries {
     #private;
+    /** The account. */
+    readonly account: string;
     /** Use `Client.channel`. */
-    constructor(endpoint: Endpoint, account: string, options: ChannelOptions, publish: (message: PublishParams) => Promise<AskResult>);
+    constructor(endpoint: Endpoint, account: string, options: ChannelOptions, requests: ChannelRequests);
     /** The positions that were published up to the last connection, by scope. */
     get cursors(): Record<string, string>;
     /**
@@ -88,6 +100,11 @@ export declare class Channel extends Deliveries {
      * final: the message is refused, and the cursor has moved.
      */
     publish(message: PublishParams): Promise<AskResult>;
+    /** Stores a position without a message. It is stored when the promise is fulfilled. */
+    moveCursor(position: string, scope?: string): Promise<void>;
+    /** Reports the state of the platform, for `avocet status`. It is sent when it changes. */
+    reportHealth(up: boolean, reason?: string): void;
+    protected begin(): Promise<Connection>;
     notify(method: string, params: unknown): void;
     /** Answers a request for a piece of a file while the program does other work. */
     take(connection: Connection, request: DaemonRequest): boolean;

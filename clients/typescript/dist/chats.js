@@ -1,4 +1,5 @@
 /** Iterators over the messages for a chat, or for all chats of an account that a program serves. */
+import { PROTOCOL } from "./connection.js";
 import { Following } from "./following.js";
 import { ErrorCode, } from "./types.js";
 /** Any code other than those of `fail` and `refuse` says that the outcome is unknown. */
@@ -118,15 +119,20 @@ export class Attachment extends Deliveries {
 }
 /** The messages for all chats of an account that this program serves. */
 export class Channel extends Deliveries {
+    /** The account. */
+    account;
     #options;
-    #publish;
+    #requests;
+    #health;
     #cursors = {};
     /** Use `Client.channel`. */
-    constructor(endpoint, account, options, publish) {
-        const { channel = "external", maxText } = options;
-        super(endpoint, { channel, account, ...(maxText !== undefined && { max_text: maxText }) });
+    constructor(endpoint, account, options, requests) {
+        const { channel = "external", maxText, capabilities } = options;
+        const hello = { ...endpoint.hello, protocol: PROTOCOL, ...(capabilities && { capabilities }) };
+        super({ ...endpoint, hello }, { channel, account, ...(maxText !== undefined && { max_text: maxText }) });
+        this.account = account;
         this.#options = options;
-        this.#publish = publish;
+        this.#requests = requests;
     }
     /** The positions that were published up to the last connection, by scope. */
     get cursors() {
@@ -138,7 +144,28 @@ export class Channel extends Deliveries {
      * final: the message is refused, and the cursor has moved.
      */
     async publish(message) {
-        return await this.#publish(message);
+        return await this.#requests.publish(message);
+    }
+    /** Stores a position without a message. It is stored when the promise is fulfilled. */
+    async moveCursor(position, scope = "") {
+        const { channel = "external" } = this.#options;
+        const cursor = { scope, position };
+        await this.#requests.moveCursor({ channel, account: this.account, cursor });
+    }
+    /** Reports the state of the platform, for `avocet status`. It is sent when it changes. */
+    reportHealth(up, reason) {
+        const report = { up, ...(!up && reason !== undefined && { reason }) };
+        if (JSON.stringify(report) !== JSON.stringify(this.#health)) {
+            this.#health = report;
+            this.current?.notify("health", report);
+        }
+    }
+    async begin() {
+        const connection = await super.begin();
+        if (this.#health !== undefined) {
+            connection.notify("health", this.#health);
+        }
+        return connection;
     }
     notify(method, params) {
         if (method === "typing") {

@@ -1,12 +1,15 @@
 /** The client. */
 import { Attachment, Channel, type ChannelOptions } from "./chats.js";
 import { Subscription } from "./following.js";
-import type * as types from "./types.js";
+import * as types from "./types.js";
 /** Returns the socket of a daemon that runs as this user with the default configuration. */
 export declare function defaultPath(): string;
 /** The options of a client. */
 export interface ClientOptions {
-    /** The socket. Default: `defaultPath()`. */
+    /**
+     * The socket. Default: `defaultPath()`. A program that the daemon has started uses its standard
+     * input and output. The daemon then knows its rights, and `client` and `token` have no effect.
+     */
     path?: string;
     /**
      * The name of a table `[gateway.clients.NAME]` whose rights the program takes. The daemon's own
@@ -116,8 +119,11 @@ export declare class Client {
     attach(chat: string, options?: {
         onEvent?: (event: types.TurnEvent) => void;
     }): Attachment;
-    /** Serves all chats of an account, `[channels.external.ACCOUNT]` in the configuration. */
-    channel(account: string, options?: ChannelOptions): Channel;
+    /**
+     * Serves all chats of an account, `[channels.external.ACCOUNT]` in the configuration. Default: the
+     * account for which the daemon has started the program.
+     */
+    channel(account?: string | undefined, options?: ChannelOptions): Channel;
     /** Returns the sender, the role and the chats of this program. */
     rights(): Promise<types.Welcome>;
     /** Returns the state of the daemon, its providers, channels and queues. */

@@ -4,9 +4,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { Backoff, Deadline } from "./backoff.js";
 import { Attachment, Channel } from "./chats.js";
-import { Connection, greet } from "./connection.js";
+import { Connection, greet, PROTOCOL } from "./connection.js";
 import { AvocetError, ConnectionLost } from "./errors.js";
 import { Subscription } from "./following.js";
+import { servedAccount, standardConnection } from "./stdio.js";
+import * as types from "./types.js";
 const RETRY_SECONDS = 10;
 /** Returns the socket of a daemon that runs as this user with the default configuration. */
 export function defaultPath() {
@@ -28,7 +30,10 @@ export class Client {
         const options = typeof first === "string" ? { ...more, path: first } : first;
         const { path = defaultPath(), retrySeconds = RETRY_SECONDS, client, token } = options;
         const hello = { ...(client !== undefined && { client }), ...(token !== undefined && { token }) };
-        this.#endpoint = { path, retrySeconds, hello };
+        this.#endpoint =
+            servedAccount() === undefined
+                ? { open: (handler) => Connection.open(path, handler), isParent: false, retrySeconds, hello }
+                : { open: standardConnection, isParent: true, retrySeconds, hello: { protocol: PROTOCOL } };
     }
     /**
      * Connects to the daemon. Without this call, the first request connects. Throws `ConnectionLost`
@@ -86,7 +91,7 @@ export class Client {
         return await this.#connected();
     }
     async #open() {
-        const connection = await Connection.open(this.#endpoint.path, {});
+        const connection = await this.#endpoint.open({});
         // Stored before `hello`, so that `close` ends a wait for its answer.
         this.#opened = connection;
         if (this.#isClosed) {
@@ -175,10 +180,22 @@ export class Client {
     attach(chat, options = {}) {
         return new Attachment(this.#endpoint, chat, options.onEvent);
     }
-    /** Serves all chats of an account, `[channels.external.ACCOUNT]` in the configuration. */
-    channel(account, options = {}) {
-        const publish = (message) => this.call("publish", message, { repeat: true });
-        return new Channel(this.#endpoint, account, options, publish);
+    /**
+     * Serves all chats of an account, `[channels.external.ACCOUNT]` in the configuration. Default: the
+     * account for which the daemon has started the program.
+     */
+    channel(account = servedAccount(), options = {}) {
+        const own = servedAccount() ?? account;
+        if (account === undefined || account !== own) {
+            const message = account === undefined
+                ? "channel: name the account to serve"
+                : `the daemon has started this program for the account ${own}, not for ${account}`;
+            throw new AvocetError(types.ErrorCode.PARAMS, message);
+        }
+        return new Channel(this.#endpoint, account, options, {
+            publish: (message) => this.call("publish", message, { repeat: true }),
+            moveCursor: async (cursor) => void (await this.call("cursor.move", cursor, { repeat: true })),
+        });
     }
     /** Returns the sender, the role and the chats of this program. */
     async rights() {

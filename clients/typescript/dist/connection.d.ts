@@ -1,4 +1,5 @@
 /** One connection to the daemon: many requests at a time, with answers matched by their ids. */
+import type { Duplex } from "node:stream";
 import { AvocetError } from "./errors.js";
 import { type Hello } from "./types.js";
 /** A request from the daemon, which waits for `Connection.confirm`. */
@@ -14,12 +15,17 @@ export interface Handler {
     /** Takes a request at once. Returns `false` to leave it to `Connection.nextRequest`. */
     take?(connection: Connection, request: DaemonRequest): boolean;
 }
-/** The socket, the time for attempts to reach it, and the identity of the program. */
+/** The way to the daemon, the time for attempts to reach it, and the identity of the program. */
 export interface Endpoint {
-    path: string;
+    /** Opens a connection. */
+    open: (handler: Handler) => Promise<Connection>;
+    /** `true` if the daemon has started the program. It cannot be reached again after its end. */
+    isParent: boolean;
     retrySeconds: number;
     hello: Hello;
 }
+/** The version of the protocol that this library speaks. */
+export declare const PROTOCOL = 1;
 /** Opens a connection and says hello. */
 export declare function connectTo(endpoint: Endpoint, handler?: Handler): Promise<Connection>;
 /** Sends `hello` if there is a client. A failure ends the connection. */
@@ -27,9 +33,12 @@ export declare function greet(connection: Connection, { hello }: Endpoint): Prom
 /** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
 export declare class Connection {
     #private;
-    private constructor();
+    /** Speaks over an open stream. */
+    constructor(stream: Duplex, handler: Handler);
     /** Connects to the daemon that listens on `path`. */
     static open(path: string, handler: Handler): Promise<Connection>;
+    /** Replaces the handler. */
+    handleWith(handler: Handler): void;
     /** `false` once the connection has ended. */
     get isOpen(): boolean;
     /** The daemon's reason to close the connection for good; `undefined` if there is none. */
@@ -44,6 +53,8 @@ export declare class Connection {
     answer(request: DaemonRequest, result: unknown): void;
     /** Answers a request of the daemon with an error. */
     refuse(request: DaemonRequest, code: number, message: string, data?: unknown): void;
+    /** Sends a notification. */
+    notify(method: string, params: unknown): void;
     /** Ends the connection after all written lines. */
     close(): void;
 }

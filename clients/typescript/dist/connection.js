@@ -6,9 +6,11 @@ import { ErrorCode } from "./types.js";
 const MAX_LINE_BYTES = 1024 * 1024;
 /** A surrogate without its partner, as JSON.stringify writes it. The daemon accepts Unicode only. */
 const LONE_SURROGATE = /(^|[^\\])(\\\\)*\\ud[89a-f][0-9a-f]{2}/;
+/** The version of the protocol that this library speaks. */
+export const PROTOCOL = 1;
 /** Opens a connection and says hello. */
 export async function connectTo(endpoint, handler = {}) {
-    const connection = await Connection.open(endpoint.path, handler);
+    const connection = await endpoint.open(handler);
     await greet(connection, endpoint);
     return connection;
 }
@@ -20,7 +22,7 @@ export async function greet(connection, { hello }) {
 }
 /** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
 export class Connection {
-    #socket;
+    #stream;
     #handler;
     #open = new Map();
     #requests = [];
@@ -28,14 +30,16 @@ export class Connection {
     #number = 0;
     #rest = "";
     #ended;
-    constructor(socket, handler) {
-        this.#socket = socket;
+    /** Speaks over an open stream. */
+    constructor(stream, handler) {
+        this.#stream = stream;
         this.#handler = handler;
         const lost = (reason) => this.#end(new ConnectionLost(`the connection to the daemon was lost: ${reason}`));
-        socket.setEncoding("utf8");
-        socket.on("data", (text) => this.#read(text));
-        socket.on("error", (error) => lost(error.message));
-        socket.on("close", () => lost("the daemon has closed it"));
+        stream.setEncoding("utf8");
+        stream.on("data", (text) => this.#read(text));
+        stream.on("error", (error) => lost(error.message));
+        stream.on("end", () => lost("the daemon has closed it"));
+        stream.on("close", () => lost("the daemon has closed it"));
     }
     /** Connects to the daemon that listens on `path`. */
     static open(path, handler) {
@@ -48,6 +52,10 @@ export class Connection {
                 resolve(new Connection(socket, handler));
             });
         });
+    }
+    /** Replaces the handler. */
+    handleWith(handler) {
+        this.#handler = handler;
     }
     /** `false` once the connection has ended. */
     get isOpen() {
@@ -66,7 +74,7 @@ export class Connection {
         }
         return await new Promise((resolve, reject) => {
             this.#open.set(number, { resolve, reject });
-            this.#socket.write(line);
+            this.#stream.write(line);
         });
     }
     /** Makes a request without which the connection is useless. An error ends it. */
@@ -99,9 +107,13 @@ export class Connection {
         const error = { code, message, ...(data !== undefined && { data }) };
         this.#respond({ jsonrpc: "2.0", id: request.id, error });
     }
+    /** Sends a notification. */
+    notify(method, params) {
+        this.#respond({ jsonrpc: "2.0", method, params });
+    }
     #respond(response) {
         if (this.isOpen) {
-            this.#socket.write(`${JSON.stringify(response)}\n`);
+            this.#stream.write(`${JSON.stringify(response)}\n`);
         }
     }
     /** Ends the connection after all written lines. */
@@ -169,7 +181,7 @@ export class Connection {
         }
         this.#open.clear();
         this.#takers.length = 0;
-        this.#socket.destroySoon();
+        this.#stream.end(() => this.#stream.destroy());
     }
 }
 function openError(path, error) {

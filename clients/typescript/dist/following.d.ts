@@ -24,6 +24,8 @@ export declare abstract class Following<T> implements AsyncIterableIterator<T> {
     open(): Promise<void>;
     /** Ends the connection. A running iteration ends. */
     close(): void;
+    /** The open connection; `undefined` if there is none at present. */
+    protected get current(): Connection | undefined;
     /** Opens a connection and makes the first request. */
     protected connect(method: string, params: unknown, handler?: Handler): Promise<[Connection, unknown]>;
     /**

@@ -37,6 +37,10 @@ export class Following {
         this.#isClosed = true;
         this.#connection?.close();
     }
+    /** The open connection; `undefined` if there is none at present. */
+    get current() {
+        return this.#connection?.isOpen ? this.#connection : undefined;
+    }
     /** Opens a connection and makes the first request. */
     async connect(method, params, handler) {
         const connection = await connectTo(this.endpoint, handler);
@@ -79,6 +83,10 @@ export class Following {
             }
             if (this.#connection?.refusal !== undefined) {
                 throw this.#connection.refusal;
+            }
+            if (this.#connection !== undefined && this.endpoint.isParent) {
+                this.#isClosed = true;
+                break;
             }
             try {
                 this.#connection = await this.begin();

@@ -3,4 +3,5 @@ export { Attachment, Channel, Delivery, type ChannelOptions } from "./chats.js";
 export { Client, defaultPath, type AskOptions, type CallOptions, type ClientOptions, type SubscribeOptions, } from "./client.js";
 export { AvocetError, ConnectionLost, TimeoutError } from "./errors.js";
 export { Subscription } from "./following.js";
+export { servedAccount } from "./stdio.js";
 export * from "./types.js";

@@ -1,16 +1,19 @@
 /** Iterators over the messages for a chat, or for all chats of an account that a program serves. */
 
-import type { Connection, DaemonRequest, Endpoint, Handler } from "./connection.js";
+import { type Connection, type DaemonRequest, type Endpoint, type Handler, PROTOCOL } from "./connection.js";
 import { Following, type Received } from "./following.js";
 import {
   ErrorCode,
   type AskResult,
   type AttachParams,
   type AttachResult,
+  type Capability,
   type Choice,
   type DeliveryChunk,
   type FilePiece,
   type FileReadParams,
+  type HealthReport,
+  type MoveCursor,
   type PublishParams,
   type SentFile,
   type StyleRange,
@@ -157,6 +160,11 @@ export interface ChannelOptions {
   channel?: string;
   /** Characters of the longest message of the platform. */
   maxText?: number;
+  /**
+   * The abilities of the program: without `choices` buttons are lines of the text, and without
+   * `files` the files are. Default: all abilities.
+   */
+  capabilities?: Capability[];
   /** Called with a chat while the agent works on an answer for it. */
   onTyping?: (chat: string) => void;
   /**
@@ -166,10 +174,19 @@ export interface ChannelOptions {
   readFile?: (reference: string, offset: number, length: number) => Promise<Uint8Array>;
 }
 
+/** The requests of a channel. */
+interface ChannelRequests {
+  publish: (message: PublishParams) => Promise<AskResult>;
+  moveCursor: (cursor: MoveCursor) => Promise<void>;
+}
+
 /** The messages for all chats of an account that this program serves. */
 export class Channel extends Deliveries {
+  /** The account. */
+  readonly account: string;
   readonly #options: ChannelOptions;
-  readonly #publish: (message: PublishParams) => Promise<AskResult>;
+  readonly #requests: ChannelRequests;
+  #health: HealthReport | undefined;
   #cursors: Record<string, string> = {};
 
   /** Use `Client.channel`. */
@@ -177,12 +194,14 @@ export class Channel extends Deliveries {
     endpoint: Endpoint,
     account: string,
     options: ChannelOptions,
-    publish: (message: PublishParams) => Promise<AskResult>,
+    requests: ChannelRequests,
   ) {
-    const { channel = "external", maxText } = options;
-    super(endpoint, { channel, account, ...(maxText !== undefined && { max_text: maxText }) });
+    const { channel = "external", maxText, capabilities } = options;
+    const hello = { ...endpoint.hello, protocol: PROTOCOL, ...(capabilities && { capabilities }) };
+    super({ ...endpoint, hello }, { channel, account, ...(maxText !== undefined && { max_text: maxText }) });
+    this.account = account;
     this.#options = options;
-    this.#publish = publish;
+    this.#requests = requests;
   }
 
   /** The positions that were published up to the last connection, by scope. */
@@ -196,7 +215,31 @@ export class Channel extends Deliveries {
    * final: the message is refused, and the cursor has moved.
    */
   async publish(message: PublishParams): Promise<AskResult> {
-    return await this.#publish(message);
+    return await this.#requests.publish(message);
+  }
+
+  /** Stores a position without a message. It is stored when the promise is fulfilled. */
+  async moveCursor(position: string, scope = ""): Promise<void> {
+    const { channel = "external" } = this.#options;
+    const cursor = { scope, position };
+    await this.#requests.moveCursor({ channel, account: this.account, cursor });
+  }
+
+  /** Reports the state of the platform, for `avocet status`. It is sent when it changes. */
+  reportHealth(up: boolean, reason?: string): void {
+    const report = { up, ...(!up && reason !== undefined && { reason }) };
+    if (JSON.stringify(report) !== JSON.stringify(this.#health)) {
+      this.#health = report;
+      this.current?.notify("health", report);
+    }
+  }
+
+  protected override async begin(): Promise<Connection> {
+    const connection = await super.begin();
+    if (this.#health !== undefined) {
+      connection.notify("health", this.#health);
+    }
+    return connection;
   }
 
   override notify(method: string, params: unknown): void {

@@ -6,10 +6,11 @@ import { join } from "node:path";
 
 import { Backoff, Deadline } from "./backoff.js";
 import { Attachment, Channel, type ChannelOptions } from "./chats.js";
-import { Connection, type Endpoint, greet } from "./connection.js";
+import { Connection, type Endpoint, greet, PROTOCOL } from "./connection.js";
 import { AvocetError, ConnectionLost } from "./errors.js";
 import { Subscription } from "./following.js";
-import type * as types from "./types.js";
+import { servedAccount, standardConnection } from "./stdio.js";
+import * as types from "./types.js";
 
 const RETRY_SECONDS = 10;
 
@@ -21,7 +22,10 @@ export function defaultPath(): string {
 
 /** The options of a client. */
 export interface ClientOptions {
-  /** The socket. Default: `defaultPath()`. */
+  /**
+   * The socket. Default: `defaultPath()`. A program that the daemon has started uses its standard
+   * input and output. The daemon then knows its rights, and `client` and `token` have no effect.
+   */
   path?: string;
   /**
    * The name of a table `[gateway.clients.NAME]` whose rights the program takes. The daemon's own
@@ -86,7 +90,10 @@ export class Client {
     const options: ClientOptions = typeof first === "string" ? { ...more, path: first } : first;
     const { path = defaultPath(), retrySeconds = RETRY_SECONDS, client, token } = options;
     const hello = { ...(client !== undefined && { client }), ...(token !== undefined && { token }) };
-    this.#endpoint = { path, retrySeconds, hello };
+    this.#endpoint =
+      servedAccount() === undefined
+        ? { open: (handler) => Connection.open(path, handler), isParent: false, retrySeconds, hello }
+        : { open: standardConnection, isParent: true, retrySeconds, hello: { protocol: PROTOCOL } };
   }
 
   /**
@@ -157,7 +164,7 @@ export class Client {
   }
 
   async #open(): Promise<Connection> {
-    const connection = await Connection.open(this.#endpoint.path, {});
+    const connection = await this.#endpoint.open({});
     // Stored before `hello`, so that `close` ends a wait for its answer.
     this.#opened = connection;
     if (this.#isClosed) {
@@ -266,11 +273,23 @@ export class Client {
     return new Attachment(this.#endpoint, chat, options.onEvent);
   }
 
-  /** Serves all chats of an account, `[channels.external.ACCOUNT]` in the configuration. */
-  channel(account: string, options: ChannelOptions = {}): Channel {
-    const publish = (message: types.PublishParams) =>
-      this.call("publish", message, { repeat: true });
-    return new Channel(this.#endpoint, account, options, publish);
+  /**
+   * Serves all chats of an account, `[channels.external.ACCOUNT]` in the configuration. Default: the
+   * account for which the daemon has started the program.
+   */
+  channel(account = servedAccount(), options: ChannelOptions = {}): Channel {
+    const own = servedAccount() ?? account;
+    if (account === undefined || account !== own) {
+      const message =
+        account === undefined
+          ? "channel: name the account to serve"
+          : `the daemon has started this program for the account ${own}, not for ${account}`;
+      throw new AvocetError(types.ErrorCode.PARAMS, message);
+    }
+    return new Channel(this.#endpoint, account, options, {
+      publish: (message) => this.call("publish", message, { repeat: true }),
+      moveCursor: async (cursor) => void (await this.call("cursor.move", cursor, { repeat: true })),
+    });
   }
 
   /** Returns the sender, the role and the chats of this program. */

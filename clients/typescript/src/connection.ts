@@ -1,6 +1,7 @@
 /** One connection to the daemon: many requests at a time, with answers matched by their ids. */
 
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
+import type { Duplex } from "node:stream";
 
 import { AvocetError, ConnectionLost } from "./errors.js";
 import { ErrorCode, type Hello } from "./types.js";
@@ -25,16 +26,22 @@ export interface Handler {
   take?(connection: Connection, request: DaemonRequest): boolean;
 }
 
-/** The socket, the time for attempts to reach it, and the identity of the program. */
+/** The way to the daemon, the time for attempts to reach it, and the identity of the program. */
 export interface Endpoint {
-  path: string;
+  /** Opens a connection. */
+  open: (handler: Handler) => Promise<Connection>;
+  /** `true` if the daemon has started the program. It cannot be reached again after its end. */
+  isParent: boolean;
   retrySeconds: number;
   hello: Hello;
 }
 
+/** The version of the protocol that this library speaks. */
+export const PROTOCOL = 1;
+
 /** Opens a connection and says hello. */
 export async function connectTo(endpoint: Endpoint, handler: Handler = {}): Promise<Connection> {
-  const connection = await Connection.open(endpoint.path, handler);
+  const connection = await endpoint.open(handler);
   await greet(connection, endpoint);
   return connection;
 }
@@ -61,8 +68,8 @@ interface RpcMessage {
 
 /** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
 export class Connection {
-  readonly #socket: Socket;
-  readonly #handler: Handler;
+  readonly #stream: Duplex;
+  #handler: Handler;
   readonly #open = new Map<unknown, Waiting<unknown>>();
   readonly #requests: DaemonRequest[] = [];
   readonly #takers: Waiting<DaemonRequest>[] = [];
@@ -70,15 +77,17 @@ export class Connection {
   #rest = "";
   #ended: AvocetError | undefined;
 
-  private constructor(socket: Socket, handler: Handler) {
-    this.#socket = socket;
+  /** Speaks over an open stream. */
+  constructor(stream: Duplex, handler: Handler) {
+    this.#stream = stream;
     this.#handler = handler;
     const lost = (reason: string) =>
       this.#end(new ConnectionLost(`the connection to the daemon was lost: ${reason}`));
-    socket.setEncoding("utf8");
-    socket.on("data", (text: string) => this.#read(text));
-    socket.on("error", (error) => lost(error.message));
-    socket.on("close", () => lost("the daemon has closed it"));
+    stream.setEncoding("utf8");
+    stream.on("data", (text: string) => this.#read(text));
+    stream.on("error", (error) => lost(error.message));
+    stream.on("end", () => lost("the daemon has closed it"));
+    stream.on("close", () => lost("the daemon has closed it"));
   }
 
   /** Connects to the daemon that listens on `path`. */
@@ -92,6 +101,11 @@ export class Connection {
         resolve(new Connection(socket, handler));
       });
     });
+  }
+
+  /** Replaces the handler. */
+  handleWith(handler: Handler): void {
+    this.#handler = handler;
   }
 
   /** `false` once the connection has ended. */
@@ -113,7 +127,7 @@ export class Connection {
     }
     return await new Promise((resolve, reject) => {
       this.#open.set(number, { resolve, reject });
-      this.#socket.write(line);
+      this.#stream.write(line);
     });
   }
 
@@ -150,9 +164,14 @@ export class Connection {
     this.#respond({ jsonrpc: "2.0", id: request.id, error });
   }
 
+  /** Sends a notification. */
+  notify(method: string, params: unknown): void {
+    this.#respond({ jsonrpc: "2.0", method, params });
+  }
+
   #respond(response: object): void {
     if (this.isOpen) {
-      this.#socket.write(`${JSON.stringify(response)}\n`);
+      this.#stream.write(`${JSON.stringify(response)}\n`);
     }
   }
 
@@ -219,7 +238,7 @@ export class Connection {
     }
     this.#open.clear();
     this.#takers.length = 0;
-    this.#socket.destroySoon();
+    this.#stream.end(() => this.#stream.destroy());
   }
 }
 

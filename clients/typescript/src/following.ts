@@ -68,6 +68,11 @@ export abstract class Following<T> implements AsyncIterableIterator<T> {
     this.#connection?.close();
   }
 
+  /** The open connection; `undefined` if there is none at present. */
+  protected get current(): Connection | undefined {
+    return this.#connection?.isOpen ? this.#connection : undefined;
+  }
+
   /** Opens a connection and makes the first request. */
   protected async connect(
     method: string,
@@ -115,6 +120,10 @@ export abstract class Following<T> implements AsyncIterableIterator<T> {
       }
       if (this.#connection?.refusal !== undefined) {
         throw this.#connection.refusal;
+      }
+      if (this.#connection !== undefined && this.endpoint.isParent) {
+        this.#isClosed = true;
+        break;
       }
       try {
         this.#connection = await this.begin();

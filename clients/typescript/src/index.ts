@@ -11,4 +11,5 @@ export {
 } from "./client.js";
 export { AvocetError, ConnectionLost, TimeoutError } from "./errors.js";
 export { Subscription } from "./following.js";
+export { servedAccount } from "./stdio.js";
 export * from "./types.js";

@@ -57,7 +57,7 @@ async function assertRefused(work, code, message) {
 
 test("hello with the right token gives the rights of the client", async (t) => {
   const { home, operator } = await begin(t);
-  const rights = { sender: "client:web", role: "sender", chats: [WEB], methods: null };
+  const rights = { sender: "client:web", role: "sender", chats: [WEB], methods: null, protocol: 1 };
   const table = [{ client: "web", token: TOKEN }, { token: TOKEN }, { client: "web" }];
   for (const named of table) {
     const web = new Client({ path: home.socket, ...named });

@@ -18,7 +18,8 @@ const PATIENCE_MILLISECONDS = 60_000;
 /** A home directory, and the daemon in it. Both end with the test. */
 export class Home {
   #daemon;
-  #log = [];
+  /** The lines of the log. */
+  log = [];
 
   constructor(t, config = "") {
     this.path = mkdtempSync(join(tmpdir(), "avocet-"));
@@ -48,9 +49,9 @@ export class Home {
     const stdio = ["ignore", "ignore", "pipe"];
     this.#daemon = spawn(PROGRAM, ["run"], { env: environment, cwd: this.path, stdio });
     const ready = new Promise((resolve, reject) => {
-      this.#daemon.once("exit", () => reject(new Error(`it has ended:\n${this.#log.join("\n")}`)));
+      this.#daemon.once("exit", () => reject(new Error(`it has ended:\n${this.log.join("\n")}`)));
       createInterface(this.#daemon.stderr).on("line", (line) => {
-        this.#log.push(line);
+        this.log.push(line);
         if (line.includes(" ready ")) {
           resolve();
         }
@@ -61,10 +62,19 @@ export class Home {
 
   /** Ends the daemon with SIGKILL. */
   async kill() {
+    await this.#end("SIGKILL");
+  }
+
+  /** Ends the daemon in order. */
+  async stop() {
+    await this.#end("SIGTERM");
+  }
+
+  async #end(signal) {
     const daemon = this.#daemon;
     this.#daemon = undefined;
     const ended = once(daemon, "close");
-    daemon.kill("SIGKILL");
+    daemon.kill(signal);
     await ended;
   }
 

@@ -65,7 +65,8 @@ fn admit_refuses_a_user_whom_no_client_can_be_and_names_the_setting() {
 fn admit_and_hello_give_the_rights_of_the_proved_client() {
     let clients = clients();
     let hello = |peer, client: Option<&str>, token: Option<&str>| {
-        let hello = Hello { client: client.map(str::to_owned), token: token.map(secret) };
+        let (client, token) = (client.map(str::to_owned), token.map(secret));
+        let hello = Hello { client, token, ..Hello::default() };
         clients.hello(peer, &hello)
     };
     let admitted = |uid, gid| clients.admit(peer(uid, gid)).unwrap().map(|one| one.sender);

@@ -21,7 +21,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn generator(settings: SchemaSettings) -> SchemaGenerator {
-    SchemaSettings { meta_schema: None, ..settings }.into_generator()
+    settings.with(|settings| settings.meta_schema = None).into_generator()
 }
 
 /// The types of what programs send and of what they receive. Of a type in both directions, optional

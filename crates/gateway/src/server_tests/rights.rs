@@ -220,7 +220,7 @@ async fn hello_of_an_unknown_client_leaves_the_rights_unchanged() {
     let welcome: Value = connection.call("hello", &json!(null)).await.unwrap();
     let uid = rustix::process::geteuid().as_raw();
     let expected = json!({
-        "sender": format!("uid:{uid}"), "role": "operator", "chats": ["*"], "methods": null,
+        "sender": format!("uid:{uid}"), "role": "operator", "chats": ["*"], "methods": null, "protocol": 1,
     });
     assert_eq!(welcome, expected);
     let missing = refused(connection.call::<Value>("job.show", &json!({"id": JobId(9)})).await);
