@@ -40,7 +40,7 @@ pub(crate) struct Typing {
 /// `file.read`: the daemon reads a piece of a file that the program keeps. The answer is a
 /// [`FilePiece`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct ReadFile {
+pub(crate) struct ReadFilePiece {
     /// The reference of the attachment.
     pub(crate) reference: String,
     /// The number of bytes before the piece.
@@ -282,7 +282,7 @@ impl Connection {
 
     async fn read_piece(&self, PieceRequest { reference, offset, piece }: PieceRequest) {
         let id = format!("file-{}", uuid::Uuid::new_v4());
-        let params = json!(ReadFile { reference, offset, length: PIECE });
+        let params = json!(ReadFilePiece { reference, offset, length: PIECE });
         self.request(id, "file.read", params, ClientRequest::Piece(piece)).await;
     }
 

@@ -41,7 +41,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub(crate) parts: Arc<GatewayParts>,
-    origin: Origin,
+    origin: ConnectionOrigin,
     /// The rights of later requests; `None` until the client has said `hello`.
     caller: Arc<Mutex<Option<Arc<Caller>>>>,
     /// The capabilities that the client has named in `hello`; `None` for all.
@@ -79,7 +79,7 @@ pub(crate) fn refuse(stream: &UnixStream, refusal: RpcError) {
 
 /// The other end of a connection.
 #[derive(Clone)]
-pub(crate) enum Origin {
+pub(crate) enum ConnectionOrigin {
     /// A process on the socket, and the clients that it can name in `hello`.
     Socket(Arc<Clients>, Peer),
     /// A child of the daemon.
@@ -90,7 +90,7 @@ pub(crate) enum Origin {
 pub(crate) struct NewConnection<R, W> {
     pub(crate) reader: R,
     pub(crate) writer: W,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ConnectionOrigin,
     pub(crate) caller: Option<Caller>,
     pub(crate) place: Arc<ConnectionPlace>,
     pub(crate) subscriptions: Arc<NamedSubscriptions>,
@@ -195,8 +195,8 @@ impl Connection {
     /// logged: an answer without an id would end the connection.
     async fn reject(&self, line: &[u8], error: RpcError) {
         match &self.origin {
-            Origin::Socket(..) => self.respond(Value::Null, Err(error)).await,
-            Origin::Child(program) => program.log_garbage(line, &error),
+            ConnectionOrigin::Socket(..) => self.respond(Value::Null, Err(error)).await,
+            ConnectionOrigin::Child(program) => program.log_garbage(line, &error),
         }
     }
 
@@ -315,8 +315,10 @@ impl Connection {
         let hello: Hello = read("hello", or_empty(params))?;
         check_protocol(hello.protocol)?;
         let welcome = match &self.origin {
-            Origin::Socket(clients, peer) => self.hello_of_client(clients, *peer, &hello)?,
-            Origin::Child(program) => {
+            ConnectionOrigin::Socket(clients, peer) => {
+                self.hello_of_client(clients, *peer, &hello)?
+            }
+            ConnectionOrigin::Child(program) => {
                 let caller = Arc::new(program.hello(&hello)?);
                 *self.caller.lock().unwrap_or_else(PoisonError::into_inner) = Some(caller.clone());
                 Welcome::of(&caller)
@@ -348,8 +350,8 @@ impl Connection {
 
     fn hello_first(&self) -> RpcError {
         match &self.origin {
-            Origin::Socket(clients, peer) => clients.hello_first(*peer),
-            Origin::Child(program) => program.hello_first(),
+            ConnectionOrigin::Socket(clients, peer) => clients.hello_first(*peer),
+            ConnectionOrigin::Child(program) => program.hello_first(),
         }
     }
 
@@ -363,7 +365,7 @@ impl Connection {
     pub(crate) fn serves(&self, channel: &ChannelName, account: &AccountName) {
         let account = (channel.clone(), account.clone());
         self.served.lock().unwrap_or_else(PoisonError::into_inner).push(account);
-        if let Origin::Child(program) = &self.origin {
+        if let ConnectionOrigin::Child(program) = &self.origin {
             program.attached.cancel();
         }
     }

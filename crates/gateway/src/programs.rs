@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::caller::{Caller, ChatPatterns};
 use crate::clients::Hello;
-use crate::connection::{self, NewConnection, Origin};
+use crate::connection::{self, ConnectionOrigin, NewConnection};
 use crate::parts::GatewayParts;
 use crate::places::Places;
 use crate::subscribe::NamedSubscriptions;
@@ -141,7 +141,7 @@ impl Programs {
         let new = NewConnection {
             reader: stdout,
             writer: stdin,
-            origin: Origin::Child(program),
+            origin: ConnectionOrigin::Child(program),
             caller: None,
             place,
             subscriptions: self.subscriptions.clone(),

@@ -9,7 +9,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::attached::{AttachParams, AttachResult, ReadFile, Typing};
+use crate::attached::{AttachParams, AttachResult, ReadFilePiece, Typing};
 use crate::wire::RpcError;
 use crate::{
     AskResult, DeliveryChunk, FilePiece, GetFile, HealthReport, Hello, MoveCursor, PROTOCOL,
@@ -76,7 +76,7 @@ fn schema() -> Value {
                 }
             },
         },
-        "file.read": { "params": types.received::<ReadFile>(), "result": types.sent::<FilePiece>() },
+        "file.read": { "params": types.received::<ReadFilePiece>(), "result": types.sent::<FilePiece>() },
     });
     let notifications = json!({
         "health": { "from": "program", "params": types.sent::<HealthReport>() },

@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use crate::caller::Caller;
 use crate::clients::{Clients, Peer};
-use crate::connection::{self, NewConnection, Origin};
+use crate::connection::{self, ConnectionOrigin, NewConnection};
 use crate::parts::GatewayParts;
 use crate::places::Places;
 use crate::socket_place::{MAX_PATH_BYTES, SocketPlace};
@@ -181,7 +181,7 @@ async fn accept(
         };
         let (clients, subscriptions) = (clients.clone(), subscriptions.clone());
         let (reader, writer) = stream.into_split();
-        let origin = Origin::Socket(clients, peer);
+        let origin = ConnectionOrigin::Socket(clients, peer);
         let new = NewConnection { reader, writer, origin, caller, place, subscriptions };
         let (parts, connection_group) = (parts.clone(), group.clone());
         group.spawn(&format!("connection-{number}"), async move {

@@ -67,9 +67,9 @@ async fn health_and_probe_have_the_reports_about_the_program() {
     channel.report(down("the server is away"));
     assert_eq!(channel.health(), down("the server is away"));
     assert_eq!(channel.probe().await[0].says, "the server is away");
-    let _next = channel.attach_all();
+    let next = channel.attach_all();
     assert_eq!(channel.health(), Health::Up);
-    drop((client, _next));
+    drop((client, next));
     assert_eq!(channel.health(), down("it ended with code 3"));
 }
 
