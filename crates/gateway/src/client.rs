@@ -17,6 +17,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::oneshot;
 
 use crate::RpcError;
+use crate::kept_files::KeptFiles;
 use crate::lines::{self, InputLine};
 use crate::methods::DeliveryChunk;
 use crate::subscribe::EventBatch;
@@ -124,6 +125,7 @@ pub struct Client {
     open: SharedRequests,
     next: AtomicU64,
     incoming: flume::Receiver<Incoming>,
+    files: KeptFiles,
 }
 
 impl Client {
@@ -135,10 +137,27 @@ impl Client {
         let (reader, writer) = UnixStream::connect(path).await?.into_split();
         let (lines, to_write) = flume::bounded(BEHIND);
         let (arrived, incoming) = flume::bounded(BEHIND);
-        let open = SharedRequests::default();
+        let (open, files) = (SharedRequests::default(), KeptFiles::default());
         group.spawn("client-writer", write(writer, to_write));
-        group.spawn("client-reader", read(reader, open.clone(), arrived, lines.clone()));
-        Ok(Self { lines, open, next: AtomicU64::new(0), incoming })
+        let reading = ClientReader {
+            open: open.clone(),
+            arrived,
+            lines: lines.clone(),
+            files: files.clone(),
+        };
+        group.spawn("client-reader", reading.read(reader));
+        Ok(Self { lines, open, next: AtomicU64::new(0), incoming, files })
+    }
+
+    /// Keeps a file, so that the daemon can read it as an attachment of a message. The client must
+    /// be attached to the chat of the message.
+    pub fn keep_file(&self, reference: String, bytes: Vec<u8>) {
+        self.files.keep(reference, bytes);
+    }
+
+    /// Forgets a file of [`Self::keep_file`].
+    pub fn forget_file(&self, reference: &str) {
+        self.files.forget(reference);
     }
 
     /// Makes a request and waits for its answer.
@@ -182,50 +201,70 @@ async fn write(mut writer: OwnedWriteHalf, lines: flume::Receiver<Vec<u8>>) {
     }
 }
 
-async fn read(
-    reader: OwnedReadHalf,
+/// Takes the lines of the daemon.
+struct ClientReader {
     open: SharedRequests,
     arrived: flume::Sender<Incoming>,
     lines: flume::Sender<Vec<u8>>,
-) {
-    let mut reader = BufReader::new(reader);
-    while let Ok(Some(line)) = lines::next(&mut reader).await {
-        let line = match line {
-            InputLine::Whole(line) => line,
-            // It answers one of the requests, but its id is unreadable.
-            InputLine::TooLong(length) => {
-                let message = format!("the daemon's answer is too long ({length} bytes)");
-                lock(&open).answer_all(&Err(RpcError::new(RpcError::REQUEST, message)));
-                continue;
-            }
-        };
-        match RpcMessage::parse(&line) {
-            Ok(RpcMessage::Response { id, result }) => lock(&open).answer(&id, result),
-            Ok(RpcMessage::Request { id, method, params }) if method == "deliver" => {
-                let shown = ChunkConfirmation { id, lines: lines.clone() };
-                if let Ok(chunk) = serde_json::from_value(params) {
-                    drop(arrived.send_async(Incoming::Deliver { chunk, shown }).await);
+    files: KeptFiles,
+}
+
+impl ClientReader {
+    async fn read(self, reader: OwnedReadHalf) {
+        let mut reader = BufReader::new(reader);
+        while let Ok(Some(line)) = lines::next(&mut reader).await {
+            match line {
+                InputLine::Whole(line) => self.take(&line).await,
+                // It answers one of the requests, but its id is unreadable.
+                InputLine::TooLong(length) => {
+                    let message = format!("the daemon's answer is too long ({length} bytes)");
+                    let refusal = RpcError::new(RpcError::REQUEST, message);
+                    lock(&self.open).answer_all(&Err(refusal));
                 }
             }
-            Ok(RpcMessage::Request { id, method, params }) if method == "events" => {
-                let confirmation = ChunkConfirmation { id, lines: lines.clone() };
-                if let Ok(batch) = serde_json::from_value(params) {
-                    drop(arrived.send_async(Incoming::Events { batch, confirmation }).await);
-                }
+        }
+        lock(&self.open).end();
+    }
+
+    async fn take(&self, line: &[u8]) {
+        match RpcMessage::parse(line) {
+            Ok(RpcMessage::Response { id, result }) => lock(&self.open).answer(&id, result),
+            Ok(RpcMessage::Request { id, method, params }) => {
+                self.take_request(id, &method, params).await;
             }
             Ok(RpcMessage::Notification { params, .. }) => {
                 if let Ok(event) = serde_json::from_value(params) {
-                    drop(arrived.send_async(Incoming::Event(event)).await);
+                    drop(self.arrived.send_async(Incoming::Event(event)).await);
                 }
-            }
-            Ok(RpcMessage::Request { id, method, .. }) => {
-                let message = format!("this client has no method {method:?}");
-                let result = Err(RpcError::new(RpcError::METHOD, message));
-                // If the connection is lost, nothing waits for the answer.
-                drop(lines.send_async(RpcMessage::Response { id, result }.to_line()).await);
             }
             Err(_) => {}
         }
     }
-    lock(&open).end();
+
+    async fn take_request(&self, id: Value, method: &str, params: Value) {
+        let confirmation = |id| ChunkConfirmation { id, lines: self.lines.clone() };
+        let result = match method {
+            "deliver" => {
+                let shown = confirmation(id);
+                if let Ok(chunk) = serde_json::from_value(params) {
+                    drop(self.arrived.send_async(Incoming::Deliver { chunk, shown }).await);
+                }
+                return;
+            }
+            "events" => {
+                let confirmation = confirmation(id);
+                if let Ok(batch) = serde_json::from_value(params) {
+                    drop(self.arrived.send_async(Incoming::Events { batch, confirmation }).await);
+                }
+                return;
+            }
+            "file.read" => self.files.piece(params),
+            _ => {
+                let message = format!("this client has no method {method:?}");
+                Err(RpcError::new(RpcError::METHOD, message))
+            }
+        };
+        // If the connection is lost, nothing waits for the answer.
+        drop(self.lines.send_async(RpcMessage::Response { id, result }.to_line()).await);
+    }
 }

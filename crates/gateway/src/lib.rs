@@ -17,6 +17,7 @@ mod deletion;
 mod event_feed;
 mod events;
 mod jobs;
+mod kept_files;
 mod lines;
 mod lists;
 mod memories;
