@@ -10,6 +10,7 @@ use crate::support::{assert_fails, end, run, start};
 /// Every command; the empty name is the program itself.
 const COMMANDS: &[&str] = &[
     "",
+    "acp",
     "agents",
     "agents list",
     "agents show",

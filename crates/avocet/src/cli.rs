@@ -46,6 +46,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve an editor with the Agent Client Protocol on stdin and stdout; connects to a running
+    /// daemon, or runs one until the editor leaves.
+    Acp,
     /// List or show the profiles of agents.
     #[command(subcommand)]
     Agents(AgentsCommand),

@@ -148,6 +148,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit, Failure> {
     match command.unwrap_or_default() {
+        Command::Acp => commands::acp::run(context).await,
         Command::Agents(agents) => commands::agents::run(context, &agents),
         Command::Approvals(approvals) => commands::approvals::run(context, approvals).await,
         Command::Ask(ask) => commands::ask::run(context, ask).await,

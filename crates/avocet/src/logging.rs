@@ -33,8 +33,9 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("warning", "warn"),
 ];
 /// The targets of the program that can have a level. A test compares them with the crates.
-const PARTS: [&str; 26] = [
+const PARTS: [&str; 27] = [
     "avocet",
+    "avocet_acp",
     "avocet_agent",
     "avocet_bus",
     "avocet_channel_kit",

@@ -174,9 +174,11 @@ pub(crate) fn named_in_chat(
     path.into_os_string().into_string().map_err(|_| refuse("its name is not UTF-8"))
 }
 
-/// Returns the sessions that have a profile.
+/// Returns the sessions that have a profile. `avocet acp` names the profile in the id of a session.
 pub(crate) fn binding(profile: &Profile) -> SessionBinding {
-    SessionBinding { sessions: profile.sessions.clone(), people: profile.people.clone() }
+    let of_editors = avocet_acp::session_pattern(&profile.name);
+    let sessions = profile.sessions.iter().cloned().chain([of_editors]).collect();
+    SessionBinding { sessions, people: profile.people.clone() }
 }
 
 /// Reads the skills of the system and of the program.

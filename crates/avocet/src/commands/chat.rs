@@ -5,7 +5,6 @@ use std::io::{self, BufReader, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_gateway::Client;
 use avocet_protocol::{DaemonStatus, IdError, SenderId};
 use avocet_terminal::{
     ChatStyle, Dimming, Input, Left, LineEditor, Lines, Screen, TerminalChat, TerminalChatParts,
@@ -15,9 +14,8 @@ use serde_json::json;
 use tokio::signal::unix::SignalKind;
 use tokio_util::sync::CancellationToken;
 
-use crate::commands::{LOOK_AGAIN, STARTING, connect};
+use crate::commands::join_or_start;
 use crate::context::CommandContext;
-use crate::daemon::{RunningDaemon, StartOptions};
 use crate::environment::wants_colour;
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
@@ -65,40 +63,6 @@ pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit
         Left::Content => Exit::Done,
         Left::Disappointed => Exit::Failed,
     })
-}
-
-/// Connects to the running daemon, or starts one here. If a daemon is just starting elsewhere,
-/// waits for it.
-async fn join_or_start(
-    context: &CommandContext,
-    configuration: &Configuration,
-    start_empty: bool,
-) -> Result<(Client, Option<RunningDaemon>), Failure> {
-    let began = context.clock.elapsed();
-    loop {
-        if let Some(client) = connect(context, configuration).await? {
-            return Ok((client, None));
-        }
-        let started = match Configuration::load(context, Uses::Everything) {
-            Ok(whole) => {
-                RunningDaemon::start(context, &whole, StartOptions::serving(start_empty)).await
-            }
-            Err(failure) => Err(failure),
-        };
-        match started {
-            Ok(daemon) => {
-                let client = Client::connect(&configuration.socket, &context.root).await?;
-                return Ok((client, Some(daemon)));
-            }
-            Err(failure) if failure.exit == Exit::TryLater => {
-                if context.clock.elapsed().saturating_sub(began) > STARTING {
-                    return Err(failure);
-                }
-                context.clock.sleep(LOOK_AGAIN).await;
-            }
-            Err(failure) => return Err(failure),
-        }
-    }
 }
 
 fn greeting(status: &DaemonStatus, embedded: bool) -> String {

@@ -1,5 +1,6 @@
 //! The commands, one file each, and their access to a daemon or its log.
 
+pub(crate) mod acp;
 pub(crate) mod agents;
 pub(crate) mod approvals;
 pub(crate) mod ask;
@@ -47,7 +48,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::context::CommandContext;
-use crate::daemon::open_options;
+use crate::daemon::{RunningDaemon, StartOptions, open_options};
 use crate::exit::{Exit, Failure};
 use crate::output;
 use crate::places::{Configuration, Uses};
@@ -114,6 +115,40 @@ async fn connect(
         }
         waiting.say(&why);
         clock.sleep(LOOK_AGAIN * 4).await;
+    }
+}
+
+/// Connects to the running daemon, or starts one here. If a daemon is just starting elsewhere,
+/// waits for it.
+async fn join_or_start(
+    context: &CommandContext,
+    configuration: &Configuration,
+    start_empty: bool,
+) -> Result<(Client, Option<RunningDaemon>), Failure> {
+    let began = context.clock.elapsed();
+    loop {
+        if let Some(client) = connect(context, configuration).await? {
+            return Ok((client, None));
+        }
+        let started = match Configuration::load(context, Uses::Everything) {
+            Ok(whole) => {
+                RunningDaemon::start(context, &whole, StartOptions::serving(start_empty)).await
+            }
+            Err(failure) => Err(failure),
+        };
+        match started {
+            Ok(daemon) => {
+                let client = Client::connect(&configuration.socket, &context.root).await?;
+                return Ok((client, Some(daemon)));
+            }
+            Err(failure) if failure.exit == Exit::TryLater => {
+                if context.clock.elapsed().saturating_sub(began) > STARTING {
+                    return Err(failure);
+                }
+                context.clock.sleep(LOOK_AGAIN).await;
+            }
+            Err(failure) => return Err(failure),
+        }
     }
 }
 

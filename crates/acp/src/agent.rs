@@ -1,0 +1,317 @@
+//! The agent's end of the connection to an editor: its requests, and the sessions that they are for.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::schema::{
+    AgentCapabilities, AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate,
+    CancelNotification, ClientCapabilities, CloseSessionRequest, CloseSessionResponse,
+    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
+    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
+    NewSessionResponse, PromptCapabilities, PromptRequest, PromptResponse, ResumeSessionRequest,
+    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionId,
+    SessionListCapabilities, SessionResumeCapabilities, SessionUpdate, UnstructuredCommandInput,
+};
+use agent_client_protocol::v1::{ConnectionTo, Responder};
+use agent_client_protocol::{
+    Agent, Client as EditorRole, Error, JsonRpcResponse, on_receive_notification,
+    on_receive_request,
+};
+use avocet_protocol::CommandHelp;
+use avocet_supervise::Group;
+
+use crate::daemon::ConnectDaemon;
+use crate::editor::{Editor, failed, invalid};
+use crate::history::{replay, turns};
+use crate::list::list;
+use crate::place::{EditorPlaces, EditorProfile, SessionPlace};
+use crate::session::{EditorSession, SessionInput, SessionParts, attach};
+use crate::stdio::StdioLines;
+use crate::tool_calls::ShownCalls;
+
+/// Requests of an editor that wait for one session.
+const QUEUE: usize = 64;
+/// Characters of the part of an id that makes it unique.
+const KEY: usize = 12;
+/// Commands of the chat that an editor has other means for.
+const OWN_MEANS: [&str; 4] = ["approve", "deny", "link", "stop"];
+
+/// The parts of [`serve`].
+#[derive(Debug)]
+pub struct AcpParts {
+    /// Connects each session to the daemon.
+    pub connector: Arc<dyn ConnectDaemon>,
+    /// The profiles of the configuration, the default profile first.
+    pub profiles: Vec<EditorProfile>,
+    /// Directories that file tools may change beside the workspaces.
+    pub beside: Vec<PathBuf>,
+    /// The commands of the chat.
+    pub commands: Vec<CommandHelp>,
+    /// The version of the program.
+    pub version: &'static str,
+    /// Runs the sessions.
+    pub group: Group,
+}
+
+/// Serves an editor until it closes the input.
+///
+/// # Errors
+/// If the lines of the editor cannot be read or written: the reason.
+pub async fn serve(parts: AcpParts, lines: StdioLines) -> Result<(), String> {
+    let AcpParts { connector, profiles, beside, commands, version, group } = parts;
+    let places = EditorPlaces::new(profiles, beside);
+    let (sessions, capabilities) = (Mutex::default(), OnceLock::new());
+    let agent = Arc::new(EditorAgent {
+        connector,
+        places,
+        commands,
+        version,
+        group,
+        sessions,
+        capabilities,
+    });
+    agent.serve(lines).await.map_err(|error| error.to_string())
+}
+
+#[derive(Debug)]
+struct EditorAgent {
+    connector: Arc<dyn ConnectDaemon>,
+    places: EditorPlaces,
+    commands: Vec<CommandHelp>,
+    version: &'static str,
+    group: Group,
+    sessions: Mutex<HashMap<SessionId, flume::Sender<SessionInput>>>,
+    /// The capabilities of the editor, from `initialize`.
+    capabilities: OnceLock<ClientCapabilities>,
+}
+
+/// The beginning of a session.
+#[derive(Debug)]
+enum Opening {
+    New(NewSessionRequest),
+    /// With the earlier conversation.
+    Load(SessionId),
+    /// Without it.
+    Resume(SessionId),
+}
+
+impl EditorAgent {
+    async fn serve(self: Arc<Self>, lines: StdioLines) -> Result<(), Error> {
+        let [init, new, load, resume, listed, prompts, cancels, closes] =
+            std::array::from_fn(|_| self.clone());
+        let agent = Agent
+            .v1()
+            .on_receive_request(
+                async move |request: InitializeRequest, responder, _| {
+                    responder.respond(init.initialize(request))
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: NewSessionRequest, responder, connection| {
+                    new.begin(Opening::New(request), responder, connection, NewSessionResponse::new)
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: LoadSessionRequest, responder, connection| {
+                    let opening = Opening::Load(request.session_id);
+                    load.begin(opening, responder, connection, |_| LoadSessionResponse::new())
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: ResumeSessionRequest, responder, connection| {
+                    let opening = Opening::Resume(request.session_id);
+                    resume.begin(opening, responder, connection, |_| ResumeSessionResponse::new())
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: ListSessionsRequest, responder, _| {
+                    let agent = listed.clone();
+                    listed.group.spawn("acp-list", async move {
+                        drop(responder.respond_with_result(agent.list(request).await));
+                    });
+                    Ok(())
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: PromptRequest, responder, _| {
+                    prompts.prompt(request, responder)
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: CloseSessionRequest, responder, _| {
+                    if let Some(session) = closes.forget(&request.session_id) {
+                        drop(session.try_send(SessionInput::Close));
+                    }
+                    responder.respond(CloseSessionResponse::new())
+                },
+                on_receive_request!(),
+            )
+            .on_receive_notification(
+                async move |request: CancelNotification, _| {
+                    if let Some(session) = cancels.session(&request.session_id) {
+                        // A full queue holds prompts, of which only the first is answered.
+                        drop(session.try_send(SessionInput::Cancel));
+                    }
+                    Ok(())
+                },
+                on_receive_notification!(),
+            );
+        lines.serve(agent).await
+    }
+
+    fn initialize(&self, request: InitializeRequest) -> InitializeResponse {
+        // A second `initialize` does not change the capabilities.
+        drop(self.capabilities.set(request.client_capabilities));
+        let prompts = PromptCapabilities::new().image(true).audio(true).embedded_context(true);
+        let sessions = SessionCapabilities::new()
+            .list(SessionListCapabilities::new())
+            .resume(SessionResumeCapabilities::new())
+            .close(SessionCloseCapabilities::new());
+        let capabilities = AgentCapabilities::new()
+            .load_session(true)
+            .prompt_capabilities(prompts)
+            .session_capabilities(sessions);
+        let program = Implementation::new("avocet", self.version).title("Avocet".to_owned());
+        InitializeResponse::new(ProtocolVersion::V1)
+            .agent_capabilities(capabilities)
+            .agent_info(program)
+    }
+
+    /// Opens a session beside the dispatch of requests, answers the editor, and runs the session.
+    fn begin<R: JsonRpcResponse>(
+        self: &Arc<Self>,
+        opening: Opening,
+        responder: Responder<R>,
+        connection: ConnectionTo<EditorRole>,
+        answer: fn(SessionId) -> R,
+    ) -> Result<(), Error> {
+        let agent = self.clone();
+        self.group.spawn("acp-opening", async move {
+            match agent.open(opening, connection).await {
+                Ok((id, session)) => {
+                    drop(responder.respond(answer(id)));
+                    session.offer_commands(agent.commands());
+                    agent.group.spawn("acp-session", session.run());
+                }
+                Err(error) => drop(responder.respond_with_error(error)),
+            }
+        });
+        Ok(())
+    }
+
+    async fn open(
+        &self,
+        opening: Opening,
+        connection: ConnectionTo<EditorRole>,
+    ) -> Result<(SessionId, EditorSession), Error> {
+        let (place, notice) = self.place_of(&opening)?;
+        let id = SessionId::new(place.session.as_str());
+        let capabilities = self.capabilities.get().cloned().unwrap_or_default();
+        let editor = Editor { connection, id: id.clone(), capabilities };
+        // An older connection of this session must not take its texts.
+        drop(self.forget(&id));
+        let client = attach(self.connector.as_ref(), &place.session).await.map_err(failed)?;
+        let mut calls = ShownCalls::default();
+        if matches!(opening, Opening::Load(_)) {
+            let turns = turns(&client, &place.session).await;
+            let turns =
+                turns.map_err(|error| failed(format!("cannot load the session: {error}")))?;
+            turns.iter().for_each(|turn| replay(turn, &editor, &mut calls, &place));
+        }
+        let (sender, inputs) = flume::bounded(QUEUE);
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), sender);
+        let connector = self.connector.clone();
+        let parts = SessionParts { connector, editor, place, inputs, client, notice, calls };
+        Ok((id, EditorSession::new(parts)))
+    }
+
+    /// Returns the place of a session, and a remark about it for the person.
+    fn place_of(&self, opening: &Opening) -> Result<(SessionPlace, Option<String>), Error> {
+        match opening {
+            Opening::New(request) => {
+                let key = uuid::Uuid::new_v4().simple().to_string();
+                let place = self.places.new_session(&request.cwd, &key[..KEY]).map_err(invalid)?;
+                let notice = notice(&place, !request.mcp_servers.is_empty());
+                Ok((place, notice))
+            }
+            Opening::Load(id) | Opening::Resume(id) => {
+                Ok((self.places.of(&id.0).ok_or_else(|| unknown(id))?, None))
+            }
+        }
+    }
+
+    async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
+        let client = self.connector.connect().await.map_err(failed)?;
+        list(&client, &self.places, request).await
+    }
+
+    /// Passes on a prompt to its session.
+    fn prompt(
+        &self,
+        request: PromptRequest,
+        responder: Responder<PromptResponse>,
+    ) -> Result<(), Error> {
+        let Some(session) = self.session(&request.session_id) else {
+            return responder.respond_with_error(unknown(&request.session_id));
+        };
+        let prompt = SessionInput::Prompt { content: request.prompt, responder };
+        match session.try_send(prompt).map_err(flume::TrySendError::into_inner) {
+            Err(SessionInput::Prompt { responder, .. }) => {
+                responder.respond_with_error(failed("the session has too many requests"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn commands(&self) -> SessionUpdate {
+        let offered = self.commands.iter().filter(|one| !OWN_MEANS.contains(&one.name));
+        let commands = offered.map(|CommandHelp { name, argument, help }| {
+            let input = UnstructuredCommandInput::new(*argument);
+            let input = (!argument.is_empty()).then(|| AvailableCommandInput::Unstructured(input));
+            AvailableCommand::new(*name, *help).input(input)
+        });
+        let update = AvailableCommandsUpdate::new(commands.collect());
+        SessionUpdate::AvailableCommandsUpdate(update)
+    }
+
+    fn session(&self, id: &SessionId) -> Option<flume::Sender<SessionInput>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// Ends the session with this id, if it is open.
+    fn forget(&self, id: &SessionId) -> Option<flume::Sender<SessionInput>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
+    }
+}
+
+fn unknown(id: &SessionId) -> Error {
+    invalid(format!("there is no session {id}; make one with session/new"))
+}
+
+/// A remark for the person about the place of a new session.
+fn notice(place: &SessionPlace, has_servers: bool) -> Option<String> {
+    let mut notice = String::new();
+    if let Some(cwd) = place.cwd.as_ref().filter(|_| !place.is_covered) {
+        let (cwd, workspace) = (cwd.display(), place.workspace.display());
+        notice.push_str(&format!(
+            "I work with the files in `{workspace}`, not with those in `{cwd}`. To change this, add \
+             a profile to the configuration of Avocet and restart it:\n\n```toml\n\
+             [agents.project]\nworkspace = \"{cwd}\"\n```\n\n"
+        ));
+    }
+    if has_servers {
+        notice.push_str(
+            "I do not use the MCP servers of the editor. Add them to `[tools.mcp_servers]` in the \
+             configuration of Avocet.\n\n",
+        );
+    }
+    (!notice.is_empty()).then_some(notice)
+}

@@ -1,0 +1,22 @@
+//! Speaks the Agent Client Protocol (version 1) to an editor, and to the daemon through its socket.
+//! A session of the editor is a chat of the terminal.
+
+mod agent;
+mod approval;
+mod daemon;
+mod editor;
+mod history;
+mod list;
+mod patch;
+mod place;
+mod prompt;
+mod question;
+mod said;
+mod session;
+mod stdio;
+mod tool_calls;
+
+pub use agent::{AcpParts, serve};
+pub use daemon::ConnectDaemon;
+pub use place::{EditorProfile, session_pattern};
+pub use stdio::StdioLines;

@@ -1,0 +1,205 @@
+//! One session of the editor: its prompts go to the chat, and the events, texts and questions of the
+//! chat go to the editor.
+
+mod daemon_side;
+mod editor_side;
+mod finish;
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use agent_client_protocol::v1;
+use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, SessionUpdate};
+use avocet_gateway::{Client, ClientError, DeliveryChunk, Incoming};
+use avocet_protocol::{Choice, DeliveryId, MessageId, MessageStatus, TurnId, WaitId, WaitKind};
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+
+use crate::approval::PermissionAnswer;
+use crate::daemon::ConnectDaemon;
+use crate::editor::Editor;
+use crate::place::SessionPlace;
+use crate::said::SaidText;
+use crate::tool_calls::ShownCalls;
+
+pub(crate) use editor_side::attach;
+
+/// A request of the editor for one session.
+#[derive(Debug)]
+pub(crate) enum SessionInput {
+    /// `session/prompt`.
+    Prompt { content: Vec<ContentBlock>, responder: v1::Responder<PromptResponse> },
+    /// `session/cancel`.
+    Cancel,
+    /// `session/close`.
+    Close,
+}
+
+/// A prompt without an answer to the editor.
+#[derive(Debug)]
+struct OpenPrompt {
+    /// Its message. If an answer to a question ended, this is the message of the turn.
+    message: MessageId,
+    responder: v1::Responder<PromptResponse>,
+    /// References of its files.
+    files: Vec<String>,
+    is_cancelled: bool,
+}
+
+/// Work beside the session that has ended.
+#[derive(Debug)]
+enum Done {
+    /// `wait` for the message of a prompt.
+    Outcome {
+        message: MessageId,
+        status: Result<MessageStatus, ClientError>,
+    },
+    /// `wait` for a command of this program, whose reply is not for the person.
+    Silent(Result<MessageStatus, ClientError>),
+    Approval {
+        wait: WaitId,
+        answer: PermissionAnswer,
+        question: Option<DeliveryChunk>,
+    },
+    Choice {
+        choices: Vec<Choice>,
+        answer: PermissionAnswer,
+    },
+    Form(Result<Option<String>, agent_client_protocol::Error>),
+}
+
+/// A session.
+pub(crate) struct EditorSession {
+    connector: Arc<dyn ConnectDaemon>,
+    editor: Editor,
+    place: SessionPlace,
+    inputs: flume::Receiver<SessionInput>,
+    /// The connection to the daemon; `None` after it was lost.
+    client: Option<Arc<Client>>,
+    /// A text before the first answer.
+    notice: Option<String>,
+    said: SaidText,
+    calls: ShownCalls,
+    prompt: Option<OpenPrompt>,
+    /// The message whose turn has asked a question, if its prompt ended with the question.
+    asked: Option<MessageId>,
+    turn: Option<TurnId>,
+    wait: Option<WaitKind>,
+    /// The last text of the chat since the turn resumed: the question, if it waits.
+    question: Option<DeliveryChunk>,
+    /// Approvals that the editor was asked for.
+    requested: HashSet<WaitId>,
+    /// Messages and deliveries that the editor has.
+    own: VecDeque<MessageId>,
+    shown: VecDeque<DeliveryId>,
+    work: FuturesUnordered<BoxFuture<'static, Done>>,
+}
+
+/// The parts of a session.
+pub(crate) struct SessionParts {
+    pub(crate) connector: Arc<dyn ConnectDaemon>,
+    pub(crate) editor: Editor,
+    pub(crate) place: SessionPlace,
+    pub(crate) inputs: flume::Receiver<SessionInput>,
+    /// A connection that is attached to the chat.
+    pub(crate) client: Client,
+    pub(crate) notice: Option<String>,
+    /// The calls of the replayed history.
+    pub(crate) calls: ShownCalls,
+}
+
+/// Messages and deliveries that are remembered.
+const REMEMBERED: usize = 256;
+
+impl EditorSession {
+    pub(crate) fn new(parts: SessionParts) -> Self {
+        let SessionParts { connector, editor, place, inputs, client, notice, calls } = parts;
+        Self {
+            connector,
+            editor,
+            place,
+            inputs,
+            client: Some(Arc::new(client)),
+            notice,
+            said: SaidText::default(),
+            calls,
+            prompt: None,
+            asked: None,
+            turn: None,
+            wait: None,
+            question: None,
+            requested: HashSet::new(),
+            own: VecDeque::new(),
+            shown: VecDeque::new(),
+            work: FuturesUnordered::new(),
+        }
+    }
+
+    /// Tells the editor the commands of the chat.
+    pub(crate) fn offer_commands(&self, commands: SessionUpdate) {
+        self.editor.update(commands);
+    }
+
+    /// Runs until the editor closes the session or leaves.
+    pub(crate) async fn run(mut self) {
+        loop {
+            let incoming = self.client.as_ref().map(|client| client.incoming().recv_async());
+            let incoming = avocet_protocol::or_pending(incoming);
+            tokio::select! {
+                biased;
+                input = self.inputs.recv_async() => match input {
+                    Ok(SessionInput::Prompt { content, responder }) => {
+                        self.take_prompt(content, responder).await;
+                    }
+                    Ok(SessionInput::Cancel) => self.cancel().await,
+                    Ok(SessionInput::Close) => return self.close().await,
+                    // The editor is gone, or has opened the session again. The turn goes on.
+                    Err(_) => return self.leave(),
+                },
+                arrived = incoming => match arrived {
+                    Ok(incoming) => self.take_incoming(incoming).await,
+                    Err(_) => self.lose_daemon(),
+                },
+                Some(done) = self.work.next() => self.take_done(done).await,
+            }
+        }
+    }
+
+    async fn take_incoming(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::Event(event) => self.take_event(event).await,
+            Incoming::Deliver { chunk, shown } => {
+                self.take_chunk(*chunk).await;
+                shown.confirm().await;
+            }
+            // The session subscribes to nothing.
+            Incoming::Events { .. } => {}
+        }
+    }
+
+    /// Ends the open prompt with an error. The next prompt connects again.
+    fn lose_daemon(&mut self) {
+        self.client = None;
+        self.work = FuturesUnordered::new();
+        self.requested.clear();
+        self.forget_turn();
+        self.asked = None;
+        let Some(prompt) = self.prompt.take() else { return };
+        let message = "the connection to the daemon was lost. Your message is in its log: the \
+            answer comes into this session after the next prompt, or load the session again";
+        self.end_prompt(prompt, Err(crate::editor::failed(message)));
+    }
+
+    fn forget_turn(&mut self) {
+        (self.turn, self.wait, self.question) = (None, None, None);
+        self.said.end_turn();
+    }
+}
+
+fn remember<T>(known: &mut VecDeque<T>, one: T) {
+    known.push_back(one);
+    if known.len() > REMEMBERED {
+        known.pop_front();
+    }
+}

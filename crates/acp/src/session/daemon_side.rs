@@ -1,0 +1,179 @@
+//! Events and texts of the chat.
+
+use avocet_gateway::{Client, ClientError, DeliveryChunk, ListApprovals, MOST_ROWS};
+use avocet_protocol::{OpenApproval, StartedMessage, TurnEvent, TurnRecord, WaitKind};
+use futures_util::FutureExt;
+
+use super::{Done, EditorSession, remember};
+use crate::approval::{ask_approval, ask_choice, call_of};
+use crate::history::last_turn;
+use crate::question;
+
+impl EditorSession {
+    pub(super) async fn take_event(&mut self, event: TurnEvent) {
+        match event {
+            TurnEvent::Started { turn, messages } => {
+                self.forget_turn();
+                self.turn = Some(turn);
+                self.said.begin_step();
+                self.show_messages(&messages).await;
+            }
+            TurnEvent::Compacting => self.editor.think("Summarising the earlier conversation."),
+            TurnEvent::Thinking { .. } => {
+                self.resume();
+                self.said.begin_step();
+            }
+            TurnEvent::Text { delta } => {
+                if self.said.add(&delta) {
+                    self.editor.say(&delta);
+                }
+            }
+            TurnEvent::Restarted => {
+                if !self.said.is_empty() {
+                    self.editor.say("\n\n(The model starts over.)\n\n");
+                }
+                self.said.begin_step();
+            }
+            TurnEvent::ToolStarted { .. } | TurnEvent::ToolFinished { .. } => {
+                self.resume();
+                self.show_calls().await;
+            }
+            TurnEvent::Waiting { kind } => {
+                self.wait = Some(kind);
+                self.ask_person().await;
+            }
+            TurnEvent::Resumed => self.resume(),
+            TurnEvent::Ended { turn: Some(_), .. } => {
+                self.show_calls().await;
+                self.forget_turn();
+            }
+            TurnEvent::Ended { turn: None, .. } => {}
+        }
+    }
+
+    fn resume(&mut self) {
+        (self.wait, self.question) = (None, None);
+    }
+
+    /// Shows messages from elsewhere. A cancelled prompt may have waited for its turn.
+    async fn show_messages(&mut self, messages: &[StartedMessage]) {
+        for message in messages.iter().filter(|message| !self.own.contains(&message.id)) {
+            self.editor.quote(&message.text);
+        }
+        messages.iter().for_each(|message| remember(&mut self.own, message.id));
+        let cancelled = self.prompt.as_ref().filter(|prompt| prompt.is_cancelled);
+        if cancelled.is_some_and(|prompt| messages.iter().any(|one| one.id == prompt.message)) {
+            self.stop_turn().await;
+        }
+    }
+
+    /// Shows new calls and new states of calls. Returns the turn.
+    pub(super) async fn show_calls(&mut self) -> Option<TurnRecord> {
+        let client = self.client.clone()?;
+        match last_turn(&client, &self.place.session).await {
+            Ok(turn) => {
+                let turn = turn?;
+                for update in self.calls.updates(&turn, &self.place) {
+                    self.editor.update(update);
+                }
+                Some(turn)
+            }
+            // The loss of the connection ends the prompt.
+            Err(ClientError::Lost) => None,
+            Err(error) => {
+                tracing::warn!(%error, session = %self.place.session, "cannot read the turn");
+                None
+            }
+        }
+    }
+
+    pub(super) async fn take_chunk(&mut self, chunk: DeliveryChunk) {
+        if self.shown.contains(&chunk.id) {
+            return;
+        }
+        remember(&mut self.shown, chunk.id);
+        let is_cancelled = self.prompt.as_ref().is_some_and(|prompt| prompt.is_cancelled);
+        let says = |start: &str| chunk.choices.iter().any(|one| one.says.starts_with(start));
+        let is_request = says("/approve") || says("/retry") || says("/skip");
+        if !is_request
+            && !is_cancelled
+            && let Some(text) = self.said.take_delivery(chunk.turn, &chunk.text)
+        {
+            self.editor.say(&text);
+        }
+        if says("/approve") {
+            self.wait.get_or_insert(WaitKind::Approval);
+        }
+        if chunk.turn.is_some() {
+            self.question = Some(chunk);
+            self.ask_person().await;
+        }
+    }
+
+    /// Asks the person, if the turn waits and its question has arrived.
+    async fn ask_person(&mut self) {
+        let Some(client) = self.client.clone() else { return };
+        match (self.wait, self.question.clone()) {
+            (Some(WaitKind::Approval), question) => {
+                if let Err(error) = self.ask_approvals(&client, question).await {
+                    tracing::warn!(%error, "cannot read the waiting approvals");
+                }
+            }
+            (Some(WaitKind::Choice), Some(question)) if !question.choices.is_empty() => {
+                self.question = None;
+                let (editor, choices) = (self.editor.clone(), question.choices.clone());
+                let asking = async move {
+                    Done::Choice { choices, answer: ask_choice(editor, question).await }
+                };
+                self.work.push(asking.boxed());
+            }
+            (Some(WaitKind::Answer), Some(question)) => {
+                self.question = None;
+                self.ask_question(question);
+            }
+            _ => {}
+        }
+    }
+
+    /// Asks the editor for each new approval of the session.
+    async fn ask_approvals(
+        &mut self,
+        client: &Client,
+        question: Option<DeliveryChunk>,
+    ) -> Result<(), ClientError> {
+        let list = ListApprovals { limit: MOST_ROWS, after: None };
+        let open: Vec<OpenApproval> = client.call("approval.list", &list).await?;
+        let (session, chat) = (&self.place.session, self.place.session.address());
+        let ours = |one: &OpenApproval| one.session == *session || one.chat.as_ref() == Some(&chat);
+        let mut open: Vec<OpenApproval> = open.into_iter().filter(ours).collect();
+        open.retain(|one| self.requested.insert(one.id));
+        if open.is_empty() {
+            return Ok(());
+        }
+        let turn = self.show_calls().await;
+        for approval in open {
+            let call = call_of(&approval, turn.as_ref(), &self.place);
+            let (editor, question) = (self.editor.clone(), question.clone());
+            let asking = async move {
+                let (wait, has_grant) = (approval.id, approval.grant.is_some());
+                let answer = ask_approval(editor, call, has_grant).await;
+                Done::Approval { wait, answer, question }
+            };
+            self.work.push(asking.boxed());
+        }
+        Ok(())
+    }
+
+    /// Asks with a form. Without forms, the prompt ends, and the next prompt is the answer.
+    fn ask_question(&mut self, question: DeliveryChunk) {
+        if self.editor.has_forms() {
+            let editor = self.editor.clone();
+            let asking = async move { Done::Form(question::ask(editor, question).await) };
+            self.work.push(asking.boxed());
+            return;
+        }
+        let options = question.choices.iter().map(|choice| format!("\n- {}", choice.label));
+        self.editor.say(&options.collect::<String>());
+        self.end_with_question();
+    }
+}

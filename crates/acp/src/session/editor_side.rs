@@ -1,0 +1,162 @@
+//! Prompts and cancellations of the editor.
+
+use std::sync::Arc;
+
+use agent_client_protocol::Error;
+use agent_client_protocol::v1;
+use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
+use avocet_gateway::{Ask, AskResult, Attached, Client, ClientError, PublishedFile, Wait};
+use avocet_protocol::{DedupeKey, MessageId, SessionId};
+use futures_util::FutureExt;
+use serde_json::Value;
+
+use super::{Done, EditorSession, OpenPrompt, remember};
+use crate::editor::{failed, invalid};
+use crate::prompt::PromptContent;
+
+impl EditorSession {
+    pub(super) async fn take_prompt(
+        &mut self,
+        content: Vec<ContentBlock>,
+        responder: v1::Responder<PromptResponse>,
+    ) {
+        if self.prompt.is_some() {
+            let message = "the session still answers another prompt; cancel it first";
+            return respond(responder, Err(invalid(message)));
+        }
+        match self.publish(content).await {
+            Ok((message, files)) => {
+                self.prompt = Some(OpenPrompt { message, responder, files, is_cancelled: false });
+                self.wait_for(message);
+            }
+            Err(error) => respond(responder, Err(error)),
+        }
+    }
+
+    /// Sends a prompt to the chat. Returns its message and the references of its files.
+    async fn publish(
+        &mut self,
+        content: Vec<ContentBlock>,
+    ) -> Result<(MessageId, Vec<String>), Error> {
+        let content = PromptContent::read(content, &self.place).map_err(invalid)?;
+        let client = self.connected().await.map_err(failed)?;
+        if let Some(notice) = self.notice.take() {
+            self.editor.say(&notice);
+        }
+        let mut attachments = Vec::new();
+        for file in content.files {
+            client.keep_file(file.published.reference.clone(), file.bytes);
+            attachments.push(file.published);
+        }
+        let files = attachments.iter().map(|file| file.reference.clone()).collect();
+        let message = self.send(&client, content.text, attachments).await;
+        message.map(|message| (message, files)).map_err(|error| failed(error.to_string()))
+    }
+
+    /// Returns the connection to the daemon; makes a new one if it was lost.
+    async fn connected(&mut self) -> Result<Arc<Client>, String> {
+        if let Some(client) = &self.client {
+            if !client.incoming().is_disconnected() {
+                return Ok(client.clone());
+            }
+            self.lose_daemon();
+        }
+        let client = Arc::new(attach(self.connector.as_ref(), &self.place.session).await?);
+        self.client = Some(client.clone());
+        Ok(client)
+    }
+
+    /// Publishes a message of the person.
+    pub(super) async fn send(
+        &mut self,
+        client: &Client,
+        text: String,
+        attachments: Vec<PublishedFile>,
+    ) -> Result<MessageId, ClientError> {
+        let key = DedupeKey::parse(&uuid::Uuid::new_v4().to_string()).ok();
+        let session = self.place.session.clone();
+        let ask = Ask { session, text, key, attachments };
+        let asked: AskResult = client.call("ask", &ask).await?;
+        remember(&mut self.own, asked.message);
+        Ok(asked.message)
+    }
+
+    /// Waits for the outcome of a prompt beside the session.
+    pub(super) fn wait_for(&mut self, message: MessageId) {
+        if let Some(client) = self.client.clone() {
+            let waiting = async move {
+                let status = client.call("wait", &Wait { message, seconds: None }).await;
+                Done::Outcome { message, status }
+            };
+            self.work.push(waiting.boxed());
+        }
+    }
+
+    pub(super) async fn cancel(&mut self) {
+        match &mut self.prompt {
+            Some(prompt) => prompt.is_cancelled = true,
+            // A turn that waits for an answer goes on between two prompts.
+            None if self.wait.is_none() => return,
+            None => {}
+        }
+        self.stop_turn().await;
+    }
+
+    /// Stops the turn with the command of the chat.
+    pub(super) async fn stop_turn(&mut self) {
+        let Some(client) = self.client.clone() else { return };
+        match self.send(&client, "/stop".to_owned(), Vec::new()).await {
+            Ok(message) => {
+                let waiting = async move {
+                    Done::Silent(client.call("wait", &Wait { message, seconds: None }).await)
+                };
+                self.work.push(waiting.boxed());
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot stop the turn");
+                if let Some(prompt) = self.prompt.take() {
+                    self.end_prompt(prompt, Err(failed(format!("cannot stop the turn: {error}"))));
+                }
+            }
+        }
+    }
+
+    /// Stops the turn of an open prompt, because the editor has closed the session.
+    pub(super) async fn close(mut self) {
+        if let Some(prompt) = self.prompt.take() {
+            self.stop_turn().await;
+            self.end_prompt(prompt, Ok(StopReason::Cancelled));
+        }
+    }
+
+    /// Ends the session without an effect on its turn.
+    pub(super) fn leave(mut self) {
+        if let Some(prompt) = self.prompt.take() {
+            self.end_prompt(prompt, Err(failed("the session was opened again")));
+        }
+    }
+
+    /// Answers the editor.
+    pub(super) fn end_prompt(&mut self, prompt: OpenPrompt, end: Result<StopReason, Error>) {
+        if let Some(client) = &self.client {
+            prompt.files.iter().for_each(|file| client.forget_file(file));
+        }
+        respond(prompt.responder, end);
+    }
+}
+
+fn respond(responder: v1::Responder<PromptResponse>, end: Result<StopReason, Error>) {
+    if let Err(error) = responder.respond_with_result(end.map(PromptResponse::new)) {
+        tracing::debug!(%error, "cannot answer the editor");
+    }
+}
+
+/// Connects to the daemon, and attaches to the chat of a session.
+pub(crate) async fn attach(
+    connector: &dyn crate::daemon::ConnectDaemon,
+    session: &SessionId,
+) -> Result<Client, String> {
+    let client = connector.connect().await?;
+    let attached = client.call::<Value>("attach", &Attached { chat: session.address() }).await;
+    attached.map(|_| client).map_err(|error| format!("cannot open the chat {session}: {error}"))
+}

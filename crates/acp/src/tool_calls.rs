@@ -1,0 +1,233 @@
+//! Tool calls of the log, as the editor shows them.
+
+use std::collections::HashMap;
+
+use agent_client_protocol::v1::schema::{
+    Diff, SessionUpdate, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+};
+use avocet_protocol::{CallId, CallState, LoggedCall, OpenApproval, TurnRecord};
+use serde_json::{Map, Value};
+
+use crate::patch::parts;
+use crate::place::SessionPlace;
+
+/// Bytes of a result that the editor gets.
+const MAX_RESULT: usize = 16 * 1024;
+/// Characters of a title.
+const MAX_TITLE: usize = 100;
+
+/// The calls that the editor has, with the state in which it saw them.
+#[derive(Debug, Default)]
+pub(crate) struct ShownCalls(HashMap<CallId, ToolCallStatus>);
+
+impl ShownCalls {
+    /// Returns the updates that bring the editor to the state of the turn.
+    pub(crate) fn updates(
+        &mut self,
+        turn: &TurnRecord,
+        place: &SessionPlace,
+    ) -> Vec<SessionUpdate> {
+        let calls = turn.steps.iter().flat_map(|step| &step.calls);
+        calls.filter_map(|call| self.update(call, place)).collect()
+    }
+
+    /// Returns the update of one call; `None` if the editor has its state.
+    pub(crate) fn update(
+        &mut self,
+        logged: &LoggedCall,
+        place: &SessionPlace,
+    ) -> Option<SessionUpdate> {
+        let status = status(logged);
+        match self.0.insert(logged.id, status) {
+            None => Some(SessionUpdate::ToolCall(described(logged, place))),
+            Some(last) if last == status => None,
+            Some(_) => {
+                let mut fields = ToolCallUpdateFields::new().status(status);
+                if let Some(result) = logged.result() {
+                    let (_, content) = changes(logged, place);
+                    let content = with_result(content, logged);
+                    fields = fields.content(content).raw_output(result.value.clone());
+                }
+                let update = ToolCallUpdate::new(logged.id.to_string(), fields);
+                Some(SessionUpdate::ToolCallUpdate(update))
+            }
+        }
+    }
+}
+
+/// Describes the call that an approval is about. A call of another turn is described by the approval.
+pub(crate) fn approved_call(
+    approval: &OpenApproval,
+    turn: Option<&TurnRecord>,
+    place: &SessionPlace,
+) -> ToolCallUpdate {
+    let calls = turn.into_iter().flat_map(|turn| &turn.steps).flat_map(|step| &step.calls);
+    let fits = |call: &&LoggedCall| {
+        call.result().is_none()
+            && call.call.name == approval.tool
+            && call.call.arguments.to_object() == approval.arguments
+    };
+    if let Some(call) = calls.filter(fits).last() {
+        return described(call, place).status(ToolCallStatus::Pending).into();
+    }
+    let Call { title, kind, locations, content } =
+        Call::of(&approval.tool, &approval.arguments, place);
+    let call = ToolCall::new(approval.id.to_string(), title).kind(kind).locations(locations);
+    call.content(content).raw_input(Value::Object(approval.arguments.clone())).into()
+}
+
+fn described(logged: &LoggedCall, place: &SessionPlace) -> ToolCall {
+    let arguments = logged.call.arguments.to_object();
+    let Call { title, kind, locations, content } = Call::of(&logged.call.name, &arguments, place);
+    let mut call = ToolCall::new(logged.id.to_string(), title)
+        .name(logged.call.name.clone())
+        .kind(kind)
+        .status(status(logged))
+        .locations(locations)
+        .raw_input(Value::Object(arguments));
+    if let Some(result) = logged.result() {
+        call = call.raw_output(result.value.clone());
+    }
+    call.content(with_result(content, logged))
+}
+
+fn status(logged: &LoggedCall) -> ToolCallStatus {
+    match &logged.state {
+        CallState::Planned | CallState::Waiting => ToolCallStatus::Pending,
+        CallState::Started | CallState::Interrupted { .. } => ToolCallStatus::InProgress,
+        CallState::Finished(result) if result.ok => ToolCallStatus::Completed,
+        CallState::Finished(_) => ToolCallStatus::Failed,
+    }
+}
+
+/// A call for people.
+struct Call {
+    title: String,
+    kind: ToolKind,
+    locations: Vec<ToolCallLocation>,
+    content: Vec<ToolCallContent>,
+}
+
+impl Call {
+    fn of(name: &str, arguments: &Map<String, Value>, place: &SessionPlace) -> Self {
+        let (locations, content) = changes_of(name, arguments, place);
+        Self { title: title(name, arguments), kind: kind(name), locations, content }
+    }
+}
+
+/// Returns the kind that decides about the symbol of a call.
+fn kind(name: &str) -> ToolKind {
+    match name {
+        "read_file" | "read_result" | "outline" | "list_directory" | "memory_read"
+        | "git_status" | "git_log" | "git_diff" | "git_branches" => ToolKind::Read,
+        "write_file" | "edit_file" | "apply_patch" | "create_directory" | "backup_file" => {
+            ToolKind::Edit
+        }
+        "delete_file" => ToolKind::Delete,
+        "search_files" | "search_history" | "memory_search" | "web_search" => ToolKind::Search,
+        "exec_shell" | "run_tests" | "process_poll" | "process_kill" | "git_add" | "git_commit"
+        | "git_push" | "git_switch" => ToolKind::Execute,
+        "web_fetch" => ToolKind::Fetch,
+        _ => ToolKind::Other,
+    }
+}
+
+/// Names the tool with its most telling argument.
+fn title(name: &str, arguments: &Map<String, Value>) -> String {
+    let keys = ["command", "path", "f", "pattern", "query", "url", "question", "message", "task"];
+    let Some(text) = text(arguments, &keys) else { return name.to_owned() };
+    let line = text.lines().next().unwrap_or_default();
+    let mut shown: String = line.chars().take(MAX_TITLE).collect();
+    if shown.len() < text.trim_end().len() {
+        shown.push('…');
+    }
+    if name == "exec_shell" { format!("`{shown}`") } else { format!("{name} {shown}") }
+}
+
+/// The first of these arguments that is a text.
+fn text<'a>(arguments: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a str> {
+    keys.iter().find_map(|key| arguments.get(*key)?.as_str())
+}
+
+fn changes(
+    logged: &LoggedCall,
+    place: &SessionPlace,
+) -> (Vec<ToolCallLocation>, Vec<ToolCallContent>) {
+    changes_of(&logged.call.name, &logged.call.arguments.to_object(), place)
+}
+
+/// The files that a call touches, and its changes.
+fn changes_of(
+    name: &str,
+    arguments: &Map<String, Value>,
+    place: &SessionPlace,
+) -> (Vec<ToolCallLocation>, Vec<ToolCallContent>) {
+    if name == "apply_patch" {
+        return patched(text(arguments, &["patch", "diff", "input"]).unwrap_or_default(), place);
+    }
+    let Some(path) = text(arguments, &["path", "f", "working_dir"]) else {
+        return (Vec::new(), Vec::new());
+    };
+    let path = place.absolute(path);
+    let line = ["start_line", "l", "insert_line"].iter().find_map(|key| arguments.get(*key));
+    let line = line.and_then(Value::as_u64).and_then(|line| u32::try_from(line).ok());
+    let location = ToolCallLocation::new(path.clone()).line(line);
+    let content: Option<ToolCallContent> = match name {
+        "write_file" => {
+            text(arguments, &["content"]).map(|content| Diff::new(path, content).into())
+        }
+        "edit_file" => {
+            let new = text(arguments, &["replace", "r"]).unwrap_or_default();
+            match text(arguments, &["find", "expect"]) {
+                Some(old) => Some(Diff::new(path, new).old_text(old.to_owned()).into()),
+                // The text before the change is unknown.
+                None => Some(fenced(new).into()),
+            }
+        }
+        _ => None,
+    };
+    (vec![location], content.into_iter().collect())
+}
+
+fn patched(patch: &str, place: &SessionPlace) -> (Vec<ToolCallLocation>, Vec<ToolCallContent>) {
+    let parts = parts(patch).into_iter().map(|part| {
+        let path = place.absolute(&part.path);
+        let line = (part.line > 0).then_some(part.line);
+        let location = ToolCallLocation::new(path.clone()).line(line);
+        (location, Diff::new(path, part.new).old_text(part.old).into())
+    });
+    parts.unzip()
+}
+
+/// Adds the result of a call. The changes of a successful edit say enough.
+fn with_result(mut content: Vec<ToolCallContent>, logged: &LoggedCall) -> Vec<ToolCallContent> {
+    let Some(result) = logged.result() else { return content };
+    if result.ok && !content.is_empty() {
+        return content;
+    }
+    let text = match &result.value {
+        Value::String(text) => text.clone(),
+        value => match value["error"].as_str() {
+            Some(error) => error.to_owned(),
+            None => format!("{value:#}"),
+        },
+    };
+    if !text.trim().is_empty() {
+        let text = if result.ok { fenced(&text) } else { text };
+        content.push(text.into());
+    }
+    content
+}
+
+/// A text as a block of code, cut to [`MAX_RESULT`].
+fn fenced(text: &str) -> String {
+    let end = text.floor_char_boundary(MAX_RESULT);
+    let (shown, cut) = (&text[..end], if end < text.len() { "\n…" } else { "" });
+    let fence = crate::prompt::fence_for(shown);
+    format!("{fence}\n{}{cut}\n{fence}", shown.trim_end_matches('\n'))
+}
+
+#[cfg(test)]
+#[path = "tool_calls_tests.rs"]
+mod tests;

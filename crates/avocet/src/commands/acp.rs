@@ -1,0 +1,116 @@
+//! `avocet acp`: an editor talks to the agent through the Agent Client Protocol.
+
+use std::fmt;
+use std::io::{self, BufReader};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_acp::{AcpParts, ConnectDaemon, EditorProfile, StdioLines, serve};
+use avocet_gateway::Client;
+use avocet_sandbox::Access;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::commands::run::Signals;
+use crate::commands::{LOOK_AGAIN, STARTING, connect, join_or_start};
+use crate::context::CommandContext;
+use crate::daemon::RunningDaemon;
+use crate::exit::{Exit, Failure};
+use crate::logging;
+use crate::places::{Configuration, Uses};
+
+/// The time for running answers to finish after the editor leaves.
+const DRAIN: Duration = Duration::from_secs(5);
+
+pub(crate) async fn run(context: &CommandContext) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let (log, level) = (&configuration.settings.log, context.cli.log.as_deref());
+    // Standard output carries the protocol alone.
+    logging::to_stderr(log, level, &context.clock, &context.root)?;
+    let mut signals = Signals::new()?;
+    let profiles = configuration.agents.iter().map(|agent| EditorProfile {
+        name: agent.profile.name.clone(),
+        workspace: agent.workspace.clone(),
+    });
+    let changeable = configuration.roots.iter().filter(|root| root.access == Access::Change);
+    let daemon = Arc::new(EditorDaemon {
+        context: context.clone(),
+        configuration: configuration.clone(),
+        state: Mutex::default(),
+    });
+    let parts = AcpParts {
+        connector: daemon.clone(),
+        profiles: profiles.collect(),
+        beside: changeable.map(|root| root.path.clone()).collect(),
+        commands: avocet_session::commands().collect(),
+        version: env!("CARGO_PKG_VERSION"),
+        group: context.root.clone(),
+    };
+    let lines = StdioLines::start(BufReader::new(io::stdin()), io::stdout(), &context.root)?;
+    let served = tokio::select! {
+        served = serve(parts, lines) => served,
+        _ = signals.next() => Ok(()),
+    };
+    if let Some(started) = daemon.state.lock().await.started.take() {
+        started.stop(DRAIN, &CancellationToken::new()).await;
+    }
+    served.map(|()| Exit::Done).map_err(|error| {
+        Failure::new(Exit::Failed, format!("the connection to the editor failed: {error}"))
+    })
+}
+
+/// Connects sessions to the running daemon, or to one that runs as long as the editor.
+#[derive(Debug)]
+struct EditorDaemon {
+    context: CommandContext,
+    configuration: Configuration,
+    /// Locked while a session connects, so that two sessions do not start two daemons.
+    state: Mutex<DaemonState>,
+}
+
+#[derive(Default)]
+struct DaemonState {
+    started: Option<RunningDaemon>,
+    /// `true` after the first connection. A lost daemon has time to come back.
+    has_connected: bool,
+}
+
+impl fmt::Debug for DaemonState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DaemonState").field("has_started", &self.started.is_some()).finish()
+    }
+}
+
+#[async_trait]
+impl ConnectDaemon for EditorDaemon {
+    async fn connect(&self) -> Result<Client, String> {
+        let mut state = self.state.lock().await;
+        let connected = self.connected(&mut state).await;
+        state.has_connected |= connected.is_ok();
+        connected.map_err(|failure| {
+            format!("cannot connect to the daemon of Avocet: {:#}", failure.error)
+        })
+    }
+}
+
+impl EditorDaemon {
+    async fn connected(&self, state: &mut DaemonState) -> Result<Client, Failure> {
+        let (context, clock) = (&self.context, self.context.clock.as_ref());
+        let began = clock.elapsed();
+        while state.has_connected {
+            if let Some(client) = connect(context, &self.configuration).await? {
+                return Ok(client);
+            }
+            if clock.elapsed().saturating_sub(began) > STARTING {
+                break;
+            }
+            clock.sleep(LOOK_AGAIN).await;
+        }
+        let (client, started) = join_or_start(context, &self.configuration, false).await?;
+        if started.is_some() {
+            state.started = started;
+        }
+        Ok(client)
+    }
+}
