@@ -82,12 +82,20 @@ class Editor {
         return { outcome: await answers.permission(params, this) };
       })
       .onRequest(client.elicitation.create, ({ params }) => answers.form(params))
-      .onNotification(client.session.update, ({ params }) => {
-        this.updates.push(params);
-        this.notify();
-      })
-      .connect(stream);
+      .onNotification(client.session.update, () => {})
+      .connect({ writable: stream.writable, readable: stream.readable.pipeThrough(this.recorder()) });
     this.agent = this.connection.agent;
+  }
+
+  /** Records the updates in the order of the lines. The client calls its handlers later. */
+  recorder() {
+    const transform = (message, controller) => {
+      controller.enqueue(message);
+      if (message.method !== acp.methods.client.session.update) return;
+      this.updates.push(message.params);
+      this.notify();
+    };
+    return new TransformStream({ transform });
   }
 
   notify() {

@@ -221,7 +221,9 @@ impl EditorAgent {
         let client = attach(self.connector.as_ref(), &place.session).await.map_err(failed)?;
         let mut calls = ShownCalls::default();
         if matches!(opening, Opening::Load(_)) {
-            let turns = turns(&client, &place.session).await;
+            // The events of a running turn must not stand before the answers.
+            let reader = self.connector.connect().await.map_err(failed)?;
+            let turns = turns(&reader, &place.session).await;
             let turns =
                 turns.map_err(|error| failed(format!("cannot load the session: {error}")))?;
             turns.iter().for_each(|turn| replay(turn, &editor, &mut calls, &place));

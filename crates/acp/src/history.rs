@@ -24,16 +24,6 @@ pub(crate) async fn turns(
     }
 }
 
-/// Reads the last turn of a session.
-pub(crate) async fn last_turn(
-    client: &Client,
-    session: &SessionId,
-) -> Result<Option<TurnRecord>, ClientError> {
-    let show = ShowSession { session: session.clone(), turns: 1, before: None };
-    let mut page: Vec<TurnRecord> = client.call("sessions.show", &show).await?;
-    Ok(page.pop())
-}
-
 /// Shows a turn. The text of a running step is left out, since its events follow.
 pub(crate) fn replay(
     turn: &TurnRecord,

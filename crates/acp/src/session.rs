@@ -15,6 +15,8 @@ use avocet_protocol::{Choice, DeliveryId, MessageId, MessageStatus, TurnId, Wait
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::approval::PermissionAnswer;
 use crate::daemon::ConnectDaemon;
@@ -55,8 +57,6 @@ enum Done {
         message: MessageId,
         status: Result<MessageStatus, ClientError>,
     },
-    /// `wait` for a command of this program, whose reply is not for the person.
-    Silent(Result<MessageStatus, ClientError>),
     Approval {
         wait: WaitId,
         answer: PermissionAnswer,
@@ -77,6 +77,8 @@ pub(crate) struct EditorSession {
     inputs: flume::Receiver<SessionInput>,
     /// The connection to the daemon; `None` after it was lost.
     client: Option<Arc<Client>>,
+    /// Events and texts that arrived during a request to the daemon.
+    backlog: VecDeque<Incoming>,
     /// A text before the first answer.
     notice: Option<String>,
     said: SaidText,
@@ -121,6 +123,7 @@ impl EditorSession {
             place,
             inputs,
             client: Some(Arc::new(client)),
+            backlog: VecDeque::new(),
             notice,
             said: SaidText::default(),
             calls,
@@ -144,6 +147,10 @@ impl EditorSession {
     /// Runs until the editor closes the session or leaves.
     pub(crate) async fn run(mut self) {
         loop {
+            if let Some(incoming) = self.backlog.pop_front() {
+                self.take_incoming(incoming).await;
+                continue;
+            }
             let incoming = self.client.as_ref().map(|client| client.incoming().recv_async());
             let incoming = avocet_protocol::or_pending(incoming);
             tokio::select! {
@@ -166,6 +173,38 @@ impl EditorSession {
         }
     }
 
+    /// Makes a request to the daemon. Meanwhile it takes events off the connection, because the answer
+    /// stands behind them.
+    async fn call<A: DeserializeOwned>(
+        &mut self,
+        client: &Client,
+        method: &str,
+        params: &(impl Serialize + Sync),
+    ) -> Result<A, ClientError> {
+        let calling = client.call(method, params);
+        tokio::pin!(calling);
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut calling => return answer,
+                Ok(incoming) = client.incoming().recv_async() => self.backlog.push_back(incoming),
+            }
+        }
+    }
+
+    /// Takes the events and texts that have arrived.
+    async fn take_arrived(&mut self) {
+        loop {
+            let mut next = self.backlog.pop_front();
+            if next.is_none() {
+                let client = self.client.as_ref();
+                next = client.and_then(|client| client.incoming().try_recv().ok());
+            }
+            let Some(incoming) = next else { return };
+            self.take_incoming(incoming).await;
+        }
+    }
+
     async fn take_incoming(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::Event(event) => self.take_event(event).await,
@@ -181,6 +220,7 @@ impl EditorSession {
     /// Ends the open prompt with an error. The next prompt connects again.
     fn lose_daemon(&mut self) {
         self.client = None;
+        self.backlog.clear();
         self.work = FuturesUnordered::new();
         self.requested.clear();
         self.forget_turn();

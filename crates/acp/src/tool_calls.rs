@@ -22,6 +22,12 @@ const MAX_TITLE: usize = 100;
 pub(crate) struct ShownCalls(HashMap<CallId, ToolCallStatus>);
 
 impl ShownCalls {
+    /// Returns `true` if the editor shows a call without its result.
+    pub(crate) fn has_open(&self) -> bool {
+        let open = [ToolCallStatus::Pending, ToolCallStatus::InProgress];
+        self.0.values().any(|status| open.contains(status))
+    }
+
     /// Returns the updates that bring the editor to the state of the turn.
     pub(crate) fn updates(
         &mut self,

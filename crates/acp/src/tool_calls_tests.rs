@@ -97,6 +97,7 @@ fn update_comes_once_for_each_state() {
     let states = [CallState::Planned, CallState::Waiting, CallState::Started];
     let updates =
         states.map(|state| shown.update(&call("write_file", &arguments, state), &place()));
+    assert!(shown.has_open());
     assert!(matches!(
         updates,
         [Some(SessionUpdate::ToolCall(_)), None, Some(SessionUpdate::ToolCallUpdate(_))]

@@ -1,12 +1,11 @@
 //! Events and texts of the chat.
 
-use avocet_gateway::{Client, ClientError, DeliveryChunk, ListApprovals, MOST_ROWS};
+use avocet_gateway::{Client, ClientError, DeliveryChunk, ListApprovals, MOST_ROWS, ShowSession};
 use avocet_protocol::{OpenApproval, StartedMessage, TurnEvent, TurnRecord, WaitKind};
 use futures_util::FutureExt;
 
 use super::{Done, EditorSession, remember};
 use crate::approval::{ask_approval, ask_choice, call_of};
-use crate::history::last_turn;
 use crate::question;
 
 impl EditorSession {
@@ -21,6 +20,10 @@ impl EditorSession {
             TurnEvent::Compacting => self.editor.think("Summarising the earlier conversation."),
             TurnEvent::Thinking { .. } => {
                 self.resume();
+                // A call that a person answered ends without an event of its own.
+                if self.calls.has_open() {
+                    self.show_calls().await;
+                }
                 self.said.begin_step();
             }
             TurnEvent::Text { delta } => {
@@ -70,9 +73,10 @@ impl EditorSession {
     /// Shows new calls and new states of calls. Returns the turn.
     pub(super) async fn show_calls(&mut self) -> Option<TurnRecord> {
         let client = self.client.clone()?;
-        match last_turn(&client, &self.place.session).await {
-            Ok(turn) => {
-                let turn = turn?;
+        let show = ShowSession { session: self.place.session.clone(), turns: 1, before: None };
+        match self.call::<Vec<TurnRecord>>(&client, "sessions.show", &show).await {
+            Ok(mut turns) => {
+                let turn = turns.pop()?;
                 for update in self.calls.updates(&turn, &self.place) {
                     self.editor.update(update);
                 }
@@ -142,7 +146,7 @@ impl EditorSession {
         question: Option<DeliveryChunk>,
     ) -> Result<(), ClientError> {
         let list = ListApprovals { limit: MOST_ROWS, after: None };
-        let open: Vec<OpenApproval> = client.call("approval.list", &list).await?;
+        let open: Vec<OpenApproval> = self.call(client, "approval.list", &list).await?;
         let (session, chat) = (&self.place.session, self.place.session.address());
         let ours = |one: &OpenApproval| one.session == *session || one.chat.as_ref() == Some(&chat);
         let mut open: Vec<OpenApproval> = open.into_iter().filter(ours).collect();

@@ -6,7 +6,7 @@ use agent_client_protocol::Error;
 use agent_client_protocol::v1;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
 use avocet_gateway::{Ask, AskResult, Attached, Client, ClientError, PublishedFile, Wait};
-use avocet_protocol::{DedupeKey, MessageId, SessionId};
+use avocet_protocol::{DedupeKey, MessageId, MessageStatus, SessionId};
 use futures_util::FutureExt;
 use serde_json::Value;
 
@@ -76,7 +76,7 @@ impl EditorSession {
         let key = DedupeKey::parse(&uuid::Uuid::new_v4().to_string()).ok();
         let session = self.place.session.clone();
         let ask = Ask { session, text, key, attachments };
-        let asked: AskResult = client.call("ask", &ask).await?;
+        let asked: AskResult = self.call(client, "ask", &ask).await?;
         remember(&mut self.own, asked.message);
         Ok(asked.message)
     }
@@ -102,15 +102,12 @@ impl EditorSession {
         self.stop_turn().await;
     }
 
-    /// Stops the turn with the command of the chat.
+    /// Stops the turn with the command of the chat. Its reply is not for the person.
     pub(super) async fn stop_turn(&mut self) {
         let Some(client) = self.client.clone() else { return };
-        match self.send(&client, "/stop".to_owned(), Vec::new()).await {
-            Ok(message) => {
-                let waiting = async move {
-                    Done::Silent(client.call("wait", &Wait { message, seconds: None }).await)
-                };
-                self.work.push(waiting.boxed());
+        match self.send_stop(&client).await {
+            Ok(MessageStatus { turn, reply, .. }) => {
+                self.said.remember(turn, reply.as_deref().unwrap_or_default());
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot stop the turn");
@@ -119,6 +116,11 @@ impl EditorSession {
                 }
             }
         }
+    }
+
+    async fn send_stop(&mut self, client: &Client) -> Result<MessageStatus, ClientError> {
+        let message = self.send(client, "/stop".to_owned(), Vec::new()).await?;
+        self.call(client, "wait", &Wait { message, seconds: None }).await
     }
 
     /// Stops the turn of an open prompt, because the editor has closed the session.

@@ -13,11 +13,6 @@ impl EditorSession {
     pub(super) async fn take_done(&mut self, done: Done) {
         match done {
             Done::Outcome { message, status } => self.take_outcome(message, status).await,
-            Done::Silent(status) => {
-                if let Ok(MessageStatus { turn, reply: Some(reply), .. }) = status {
-                    self.said.remember(turn, &reply);
-                }
-            }
             Done::Approval { wait, answer, question } => {
                 self.decide(wait, answer, question).await;
             }
@@ -48,11 +43,7 @@ impl EditorSession {
             return;
         }
         // Events before the outcome may be on their way.
-        while let Some(Ok(incoming)) =
-            self.client.as_ref().map(|client| client.incoming().try_recv())
-        {
-            self.take_incoming(incoming).await;
-        }
+        self.take_arrived().await;
         let status = match status {
             Ok(status) => status,
             Err(ClientError::Lost) => return self.lose_daemon(),
@@ -110,7 +101,7 @@ impl EditorSession {
         }
         let Some(client) = self.client.clone() else { return };
         let decide = Decide { id: wait, decision: decision(&outcome) };
-        match client.call::<Value>("approval.decide", &decide).await {
+        match self.call::<Value>(&client, "approval.decide", &decide).await {
             // The call was decided elsewhere, or has expired.
             Ok(_) | Err(ClientError::Refused(RpcError { code: RpcError::NOT_FOUND, .. })) => {}
             Err(error) => self.editor.say(&format!("\n\nCannot decide about {wait}: {error}\n\n")),
