@@ -224,6 +224,25 @@ test("a killed daemon fails the prompt, and the next one works after its restart
     assert.match(editor.text(id), /30\.[^]*1, 2\.$/, "the interrupted answer comes, too");
   }));
 
+test("an interrupted call is repeated only if the person allows it", () =>
+  withHome('[tools.policy]\nexec_shell = "allow"\n', async (home) => {
+    const daemon = await home.daemon();
+    const editor = await home.editor({ permission: choose("reject_once") });
+    const id = await editor.newSession();
+    const marker = join(home.workspace, "runs");
+    const answer = editor.prompt(id, 'exec_shell {"command": "echo run >> runs; sleep 600"}');
+    await editor.until(() => editor.calls(id)[0]?.status === "in_progress");
+    daemon.kill("SIGKILL");
+    await assert.rejects(answer, /connection to the daemon was lost/);
+    await home.daemon();
+    assert.equal((await editor.prompt(id, "count to 2")).stopReason, "end_turn");
+    const [{ toolCall, options }] = editor.permissions;
+    assert.match(toolCall.title, /exec_shell|interrupted|stopped/);
+    assert.ok(options.some(({ kind }) => kind === "allow_once"));
+    assert.match(editor.text(id), /1, 2\.$/);
+    assert.ok(!existsSync(marker) || readFileSync(marker, "utf8") === "run\n");
+  }));
+
 test("the profile of the workspace around the editor's directory answers", () =>
   withHome("", async (home) => {
     const project = join(home.path, "project");

@@ -61,7 +61,7 @@ pub struct AcpParts {
 /// If the lines of the editor cannot be read or written: the reason.
 pub async fn serve(parts: AcpParts, lines: StdioLines) -> Result<(), String> {
     let AcpParts { connector, profiles, beside, commands, version, group } = parts;
-    let places = EditorPlaces::new(profiles, beside);
+    let places = EditorPlaces::new(profiles, &beside);
     let (sessions, capabilities) = (Mutex::default(), OnceLock::new());
     let agent = Arc::new(EditorAgent {
         connector,
@@ -90,7 +90,11 @@ struct EditorAgent {
 /// The beginning of a session.
 #[derive(Debug)]
 enum Opening {
-    New(NewSessionRequest),
+    New {
+        cwd: PathBuf,
+        /// `true` if the editor has MCP servers for the session.
+        has_servers: bool,
+    },
     /// With the earlier conversation.
     Load(SessionId),
     /// Without it.
@@ -111,21 +115,26 @@ impl EditorAgent {
             )
             .on_receive_request(
                 async move |request: NewSessionRequest, responder, connection| {
-                    new.begin(Opening::New(request), responder, connection, NewSessionResponse::new)
+                    let has_servers = !request.mcp_servers.is_empty();
+                    let opening = Opening::New { cwd: request.cwd, has_servers };
+                    new.begin(opening, responder, connection, NewSessionResponse::new);
+                    Ok(())
                 },
                 on_receive_request!(),
             )
             .on_receive_request(
                 async move |request: LoadSessionRequest, responder, connection| {
                     let opening = Opening::Load(request.session_id);
-                    load.begin(opening, responder, connection, |_| LoadSessionResponse::new())
+                    load.begin(opening, responder, connection, |_| LoadSessionResponse::new());
+                    Ok(())
                 },
                 on_receive_request!(),
             )
             .on_receive_request(
                 async move |request: ResumeSessionRequest, responder, connection| {
                     let opening = Opening::Resume(request.session_id);
-                    resume.begin(opening, responder, connection, |_| ResumeSessionResponse::new())
+                    resume.begin(opening, responder, connection, |_| ResumeSessionResponse::new());
+                    Ok(())
                 },
                 on_receive_request!(),
             )
@@ -192,7 +201,7 @@ impl EditorAgent {
         responder: Responder<R>,
         connection: ConnectionTo<EditorRole>,
         answer: fn(SessionId) -> R,
-    ) -> Result<(), Error> {
+    ) {
         let agent = self.clone();
         self.group.spawn("acp-opening", async move {
             match agent.open(opening, connection).await {
@@ -204,7 +213,6 @@ impl EditorAgent {
                 Err(error) => drop(responder.respond_with_error(error)),
             }
         });
-        Ok(())
     }
 
     async fn open(
@@ -238,10 +246,10 @@ impl EditorAgent {
     /// Returns the place of a session, and a remark about it for the person.
     fn place_of(&self, opening: &Opening) -> Result<(SessionPlace, Option<String>), Error> {
         match opening {
-            Opening::New(request) => {
+            Opening::New { cwd, has_servers } => {
                 let key = uuid::Uuid::new_v4().simple().to_string();
-                let place = self.places.new_session(&request.cwd, &key[..KEY]).map_err(invalid)?;
-                let notice = notice(&place, !request.mcp_servers.is_empty());
+                let place = self.places.new_session(cwd, &key[..KEY]).map_err(invalid)?;
+                let notice = notice(&place, *has_servers);
                 Ok((place, notice))
             }
             Opening::Load(id) | Opening::Resume(id) => {
@@ -264,6 +272,7 @@ impl EditorAgent {
         let Some(session) = self.session(&request.session_id) else {
             return responder.respond_with_error(unknown(&request.session_id));
         };
+        let responder = Box::new(responder);
         let prompt = SessionInput::Prompt { content: request.prompt, responder };
         match session.try_send(prompt).map_err(flume::TrySendError::into_inner) {
             Err(SessionInput::Prompt { responder, .. }) => {

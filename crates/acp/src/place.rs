@@ -46,7 +46,7 @@ pub(crate) struct SessionPlace {
 }
 
 impl EditorPlaces {
-    pub(crate) fn new(profiles: Vec<EditorProfile>, beside: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(profiles: Vec<EditorProfile>, beside: &[PathBuf]) -> Self {
         let profiles = profiles.into_iter().map(|EditorProfile { name, workspace }| {
             EditorProfile { name, workspace: real(&workspace) }
         });
@@ -176,7 +176,7 @@ mod tests {
             profile("shop", "/code/my shop"),
             profile("twin", "/code/my shop"),
         ];
-        EditorPlaces::new(profiles, vec!["/also".into()])
+        EditorPlaces::new(profiles, &["/also".into()])
     }
 
     #[track_caller]

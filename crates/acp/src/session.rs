@@ -31,7 +31,7 @@ pub(crate) use editor_side::attach;
 #[derive(Debug)]
 pub(crate) enum SessionInput {
     /// `session/prompt`.
-    Prompt { content: Vec<ContentBlock>, responder: v1::Responder<PromptResponse> },
+    Prompt { content: Vec<ContentBlock>, responder: Box<v1::Responder<PromptResponse>> },
     /// `session/cancel`.
     Cancel,
     /// `session/close`.
@@ -60,7 +60,7 @@ enum Done {
     Approval {
         wait: WaitId,
         answer: PermissionAnswer,
-        question: Option<DeliveryChunk>,
+        question: Option<Box<DeliveryChunk>>,
     },
     Choice {
         choices: Vec<Choice>,
@@ -157,7 +157,7 @@ impl EditorSession {
                 biased;
                 input = self.inputs.recv_async() => match input {
                     Ok(SessionInput::Prompt { content, responder }) => {
-                        self.take_prompt(content, responder).await;
+                        self.take_prompt(content, *responder).await;
                     }
                     Ok(SessionInput::Cancel) => self.cancel().await,
                     Ok(SessionInput::Close) => return self.close().await,

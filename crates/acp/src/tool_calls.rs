@@ -68,13 +68,13 @@ pub(crate) fn approved_call(
     turn: Option<&TurnRecord>,
     place: &SessionPlace,
 ) -> ToolCallUpdate {
-    let calls = turn.into_iter().flat_map(|turn| &turn.steps).flat_map(|step| &step.calls);
+    let mut calls = turn.into_iter().flat_map(|turn| &turn.steps).flat_map(|step| &step.calls);
     let fits = |call: &&LoggedCall| {
         call.result().is_none()
             && call.call.name == approval.tool
             && call.call.arguments.to_object() == approval.arguments
     };
-    if let Some(call) = calls.filter(fits).last() {
+    if let Some(call) = calls.rfind(fits) {
         return described(call, place).status(ToolCallStatus::Pending).into();
     }
     let Call { title, kind, locations, content } =

@@ -18,7 +18,7 @@ pub(crate) struct KeptFiles(Arc<Mutex<HashMap<String, Arc<[u8]>>>>);
 
 /// The parameters of `file.read`.
 #[derive(Debug, Deserialize)]
-struct ReadFile {
+struct PieceParams {
     reference: String,
     offset: usize,
     /// The most bytes of the piece.
@@ -38,7 +38,7 @@ impl KeptFiles {
 
     /// Answers `file.read`.
     pub(crate) fn piece(&self, params: Value) -> Result<Value, RpcError> {
-        let ReadFile { reference, offset, length } = read("file.read", params)?;
+        let PieceParams { reference, offset, length } = read("file.read", params)?;
         let found = {
             let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             files.get(&reference).cloned()

@@ -98,16 +98,19 @@ impl EditorSession {
         remember(&mut self.shown, chunk.id);
         let is_cancelled = self.prompt.as_ref().is_some_and(|prompt| prompt.is_cancelled);
         let says = |start: &str| chunk.choices.iter().any(|one| one.says.starts_with(start));
-        let is_request = says("/approve") || says("/retry") || says("/skip");
-        if !is_request
+        // The event of the wait may have come before this connection.
+        let request = if says("/approve") {
+            Some(WaitKind::Approval)
+        } else {
+            (says("/retry") || says("/skip")).then_some(WaitKind::Choice)
+        };
+        if request.is_none()
             && !is_cancelled
             && let Some(text) = self.said.take_delivery(chunk.turn, &chunk.text)
         {
             self.editor.say(&text);
         }
-        if says("/approve") {
-            self.wait.get_or_insert(WaitKind::Approval);
-        }
+        self.wait = self.wait.or(request);
         if chunk.turn.is_some() {
             self.question = Some(chunk);
             self.ask_person().await;
@@ -157,7 +160,7 @@ impl EditorSession {
         let turn = self.show_calls().await;
         for approval in open {
             let call = call_of(&approval, turn.as_ref(), &self.place);
-            let (editor, question) = (self.editor.clone(), question.clone());
+            let (editor, question) = (self.editor.clone(), question.clone().map(Box::new));
             let asking = async move {
                 let (wait, has_grant) = (approval.id, approval.grant.is_some());
                 let answer = ask_approval(editor, call, has_grant).await;

@@ -14,7 +14,7 @@ impl EditorSession {
         match done {
             Done::Outcome { message, status } => self.take_outcome(message, status).await,
             Done::Approval { wait, answer, question } => {
-                self.decide(wait, answer, question).await;
+                self.decide(wait, answer, question.map(|question| *question)).await;
             }
             Done::Choice { choices, answer } => match answer {
                 Ok(outcome) => {
