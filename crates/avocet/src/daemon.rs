@@ -33,6 +33,7 @@ use crate::copies::{BackupPlan, Copies};
 use crate::exit::Failure;
 use crate::intake::run_channels;
 use crate::json_answers::JsonAnswers;
+use crate::mcp::NoMcpServers;
 use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::Configuration;
@@ -196,6 +197,7 @@ impl RunningDaemon {
             publish: bus.clone(),
             access: bus.clone(),
             mirror: memories.mirror(),
+            mcp: Arc::new(NoMcpServers),
             memories: memories.memories,
             ask_json,
             consolidate: consolidator,

@@ -23,6 +23,7 @@ mod intake;
 mod json_answers;
 mod link;
 mod logging;
+mod mcp;
 mod memories;
 mod models;
 mod output;

@@ -20,6 +20,7 @@ mod jobs;
 mod kept_files;
 mod lines;
 mod lists;
+mod mcp;
 mod memories;
 mod methods;
 mod parts;
@@ -59,6 +60,7 @@ pub use event_feed::{EventFeed, FeedPage};
 pub use events::{EventList, ListEvents, RemoveSubscriber, Trace, answer_about_events};
 pub use jobs::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
 pub use lists::{ListSent, ListSessions, ListUsage, ShowSession};
+pub use mcp::{ApproveMcpTools, ListMcpTools};
 pub use memories::{
     AddMemory, ForgetMemory, ListMemories, ListMemoryChanges, MemoryDetails, ShowMemory,
     UndoMemoryChange, answer_about_memories,

@@ -21,7 +21,7 @@ use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
     approvals, ask_json, config_file, consolidate, dead_letters, deletion, events, jobs, lists,
-    memories, people, publish, schedules, search, table, tasks, web,
+    mcp, memories, people, publish, schedules, search, table, tasks, web,
 };
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
@@ -218,6 +218,7 @@ pub(crate) async fn run(
             approvals::answer_about_approvals(approvals, redactor, name, params).await
         }
         MethodGroup::Config => Some(config_file::answer(parts.config.as_ref(), name, params).await),
+        MethodGroup::Mcp => Some(mcp::answer_about_mcp(parts.mcp.as_ref(), name, params).await),
         MethodGroup::Memories => {
             let (memories, mirror) = (parts.memories.as_ref(), parts.mirror.as_deref());
             memories::answer_about_memories(memories, mirror, redactor, name, params).await

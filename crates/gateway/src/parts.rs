@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
-    Consolidate, DeadLetters, Deliveries, EventLog, History, JobControl, Memories, MemoryMirror,
-    Publish, Query, Redactor, Report, ScheduleControl, SessionDeletion, Tasks, TurnEvents, Uploads,
-    WebConsole, Workspaces,
+    Consolidate, DeadLetters, Deliveries, EventLog, History, JobControl, McpServers, Memories,
+    MemoryMirror, Publish, Query, Redactor, Report, ScheduleControl, SessionDeletion, Tasks,
+    TurnEvents, Uploads, WebConsole, Workspaces,
 };
 
 /// The ports that the gateway opens to other processes.
@@ -16,6 +16,7 @@ use avocet_protocol::{
 pub struct GatewayParts {
     pub publish: Arc<dyn Publish>,
     pub access: Arc<dyn AccessControl>,
+    pub mcp: Arc<dyn McpServers>,
     pub memories: Arc<dyn Memories>,
     /// `None` if the memory has no files.
     pub mirror: Option<Arc<dyn MemoryMirror>>,

@@ -16,6 +16,8 @@ mod external;
 mod jobs;
 #[path = "server_tests/lists.rs"]
 mod lists;
+#[path = "server_tests/mcp.rs"]
+mod mcp;
 #[path = "server_tests/messages.rs"]
 mod messages;
 #[path = "server_tests/places.rs"]
@@ -73,7 +75,7 @@ async fn server_errors_name_the_reason() {
             "there is no method \"dance\"; there are approval.decide, approval.list, ask, ask.json, attach, \
              config.check, config.save, config.show, cursor.move, dead.drop, dead.list, dead.retry, dead.show, doctor, events.list, file.get, hello, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
-             link.remove, memory.add, memory.consolidate, memory.forget, memory.list, memory.log, \
+             link.remove, mcp.approve, mcp.list, mcp.tools, memory.add, memory.consolidate, memory.forget, memory.list, memory.log, \
              memory.show, memory.sync, memory.undo, \
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, publish, schedule.add, schedule.change, schedule.list, schedule.show, send, \
              sessions.delete, sessions.list, sessions.search, sessions.sent, \

@@ -36,13 +36,14 @@ fn methods_of_each_role() {
     assert_eq!(
         all,
         "observer: approval.list dead.list dead.show events.list hello job.list job.show \
-         memory.list memory.log memory.show ping schedule.list schedule.show sessions.list \
+         mcp.list mcp.tools memory.list memory.log memory.show ping schedule.list schedule.show sessions.list \
          sessions.search sessions.sent sessions.show status subscribe task.list task.show trace \
          usage wait\n\
          sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \
          task.cancel\n\
          channel: cursor.move publish\n\
-         operator: config.check config.save config.show dead.drop doctor job.submit link.add link.list link.remove memory.add \
+         operator: config.check config.save config.show dead.drop doctor job.submit link.add \
+         link.list link.remove mcp.approve memory.add \
          memory.consolidate memory.forget memory.sync memory.undo pair.approve pair.deny \
          pair.list people.list people.remove schedule.add schedule.change sessions.delete \
          subscriber.list subscriber.remove web.open web.sign_out\n"

@@ -4,6 +4,7 @@
 
 mod config_file;
 mod events;
+mod mcp;
 mod memories;
 mod schedules;
 mod web;
@@ -88,6 +89,7 @@ impl FakeDaemon {
         GatewayParts {
             publish: self.clone(),
             access: self.clone(),
+            mcp: self.clone(),
             memories: self.clone(),
             mirror: None,
             ask_json: self.clone(),

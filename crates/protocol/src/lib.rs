@@ -27,6 +27,7 @@ mod inbound;
 mod job_calls;
 mod job_control;
 mod key_shapes;
+mod mcp;
 mod message;
 mod messages;
 mod mirror;
@@ -113,6 +114,9 @@ pub use job_calls::{
     JobCommits,
 };
 pub use job_control::{JobControl, JobRequest};
+pub use mcp::{
+    McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView, McpTransport,
+};
 pub use message::{
     Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
 };

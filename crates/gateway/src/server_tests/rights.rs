@@ -46,6 +46,7 @@ fn params(method: &str) -> Value {
         }
         "publish" => json!({"chat": session(), "sender": "ann", "key": "1", "text": "hi"}),
         "sessions.search" => json!({"words": "hi"}),
+        "mcp.approve" | "mcp.tools" => json!({"server": "files"}),
         "memory.show" => json!({"memory": "m1"}),
         "sessions.show" | "sessions.sent" | "sessions.delete" => json!({"session": session()}),
         "wait" | "trace" => json!({"message": "m1"}),

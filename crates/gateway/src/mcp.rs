@@ -1,0 +1,70 @@
+//! The methods about MCP servers.
+
+use avocet_protocol::{McpError, McpServers};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::values::{fitting, or_empty, read, unavailable};
+use crate::wire::RpcError;
+
+/// `mcp.tools`: lists the tools of an MCP server. The result is a list of
+/// [`McpToolView`](avocet_protocol::McpToolView).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListMcpTools {
+    /// The name of the server in the configuration.
+    pub server: String,
+    /// `true` to start the server if necessary, and to read its list again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refresh: bool,
+}
+
+/// `mcp.approve`: approves the present form of tools. The result is the list of the tools whose
+/// state has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApproveMcpTools {
+    /// The name of the server in the configuration.
+    pub server: String,
+    /// The tool, by its name in the registry or its server's name for it. Default: all tools of the
+    /// server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoParameters {}
+
+/// Answers `mcp.list`, `mcp.tools` and `mcp.approve`.
+pub(crate) async fn answer_about_mcp(
+    mcp: &dyn McpServers,
+    method: &str,
+    params: Value,
+) -> Result<Value, RpcError> {
+    match method {
+        "mcp.tools" => {
+            let ListMcpTools { server, refresh } = read(method, params)?;
+            mcp.tools(&server, refresh).await.map(|tools| fitting(json!(tools))).map_err(refusal)
+        }
+        "mcp.approve" => {
+            let ApproveMcpTools { server, tool } = read(method, params)?;
+            let approved = mcp.approve(&server, tool.as_deref()).await;
+            approved.map(|tools| json!(tools)).map_err(refusal)
+        }
+        _ => {
+            let NoParameters {} = read(method, or_empty(params))?;
+            Ok(fitting(json!(mcp.servers())))
+        }
+    }
+}
+
+fn refusal(error: McpError) -> RpcError {
+    let message = error.to_string();
+    match error {
+        McpError::UnknownServer { .. } | McpError::UnknownTool { .. } => {
+            RpcError::new(RpcError::NOT_FOUND, message)
+        }
+        McpError::Failed { .. } | McpError::Log(_) => unavailable(message),
+    }
+}
