@@ -186,7 +186,7 @@ impl AgentLoop {
             if let Some(waiting) = self.run_open_step(&mut turn, turn_context, &context).await? {
                 return Ok(waiting);
             }
-            let trust = context.trust(&turn);
+            let trust = self.request_trust(&context, &turn, turn_context).await;
             if let Some(text) = withheld::released(&turn) {
                 let (step, usage) = (next_step(&turn), Usage::default());
                 let remark = self.remark(&turn, &context.past).await;
@@ -210,7 +210,7 @@ impl AgentLoop {
                 }
             };
             // The request also contains the text that was compacted for it.
-            let trust = trust.min(context.trust(&turn));
+            let trust = trust.min(self.request_trust(&context, &turn, turn_context).await);
             if let Some(calls) = goes_on {
                 self.record_step(&mut turn, ModelReply { calls, ..reply }, trust, usage.meter)
                     .await?;
@@ -265,7 +265,8 @@ impl AgentLoop {
         if turn.steps.last().is_none_or(|step| step.closed) {
             return Ok(None);
         }
-        let step_context = step_context(turn, turn_context, context, context.trust(turn));
+        let trust = self.request_trust(context, turn, turn_context).await;
+        let step_context = step_context(turn, turn_context, context, trust);
         if let Some(waiting) = self.run_calls(turn, &step_context).await? {
             return Ok(Some(waiting));
         }

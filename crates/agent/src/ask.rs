@@ -65,11 +65,8 @@ impl AgentLoop {
         let role = turn_context.role(turn);
         let facts = self.models.main.facts().await;
         // An answer that may be withheld is hidden while it is written.
-        let streaming = if context.trust(turn).suffices_for(role) {
-            Streaming::Shown
-        } else {
-            Streaming::Hidden
-        };
+        let trust = self.request_trust(context, turn, turn_context).await;
+        let streaming = if trust.suffices_for(role) { Streaming::Shown } else { Streaming::Hidden };
         let mut attempts = 0;
         loop {
             let offer = self.offered_tools(context, turn, turn_context, facts);

@@ -60,7 +60,7 @@ impl RequestContext {
         HistoryView { zone: &self.zone, marks: self.marks, rendered: &self.rendered }
     }
 
-    /// Returns the lowest trust of the next request's content.
+    /// Returns the lowest trust of the next request's messages.
     pub(crate) fn trust(&self, turn: &TurnRecord) -> Trust {
         self.past.of_request(turn, self.roles.as_ref())
     }
@@ -143,6 +143,22 @@ impl AgentLoop {
         let core = self.core_tools.of(facts, self.limits.turn.context_tokens);
         let loaded = offer::loaded(self.toolbox.as_ref(), &specs, core, &context.past, turn);
         self.core_tools.offer(&specs, core, loaded, context.instructions.have_skills())
+    }
+
+    /// Returns the lowest trust of the next request: of its messages, and of the descriptions of its
+    /// tools, which other programs may have written.
+    pub(crate) async fn request_trust(
+        &self,
+        context: &RequestContext,
+        turn: &TurnRecord,
+        turn_context: &TurnContext,
+    ) -> Trust {
+        let trust = context.trust(turn);
+        if self.specs(turn, turn_context).iter().all(|spec| spec.trust() == Trust::Full) {
+            return trust;
+        }
+        let facts = self.models.main.facts().await;
+        trust.min(self.offered_tools(context, turn, turn_context, facts).trust)
     }
 
     /// Returns every tool that may be called.

@@ -8,8 +8,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_protocol::{
-    CallResult, LoggedCall, ModelFacts, Past, SkillLimit, ToolCall, ToolSpec, Toolbox, TurnRecord,
-    USE_SKILL, USE_TOOLS, fits, groups_to_load,
+    CallResult, LoggedCall, ModelFacts, Past, SkillLimit, ToolCall, ToolSpec, Toolbox, Trust,
+    TurnRecord, USE_SKILL, USE_TOOLS, fits, groups_to_load,
 };
 use serde_json::{Value, json};
 
@@ -129,6 +129,8 @@ pub(crate) struct Offer {
     pub(crate) deferred: Arc<[ToolSpec]>,
     /// The tokens of `tools` in a request, estimated.
     pub(crate) tokens: u64,
+    /// The least trust of the descriptions of `tools`.
+    pub(crate) trust: Trust,
 }
 
 impl Offer {
@@ -151,7 +153,8 @@ impl Offer {
 
     fn of(tools: Arc<[ToolSpec]>, deferred: Arc<[ToolSpec]>) -> Self {
         let tokens = tools.iter().map(ToolSpec::estimated_tokens).sum();
-        Self { tools, deferred, tokens }
+        let trust = tools.iter().map(ToolSpec::trust).fold(Trust::Full, Trust::min);
+        Self { tools, deferred, tokens, trust }
     }
 
     fn without(&self, name: &str) -> Self {
@@ -277,6 +280,10 @@ fn use_tools(others: &[&ToolSpec]) -> ToolSpec {
     groups.dedup();
     let listed = |group: &str| {
         let of = others.iter().filter(|spec| spec.group == group);
+        // Names by others are not shown before the group is loaded, which lowers the trust.
+        if of.clone().all(|spec| spec.trust() < Trust::Full) {
+            return format!("{group}({} tools)", of.count());
+        }
         let names: Vec<&str> = of.map(|spec| short_name(group, &spec.name)).collect();
         match &names[..] {
             [name] if *name == group => group.to_owned(),

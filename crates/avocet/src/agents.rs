@@ -14,6 +14,7 @@ use avocet_agent::{
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, AgentTools, DEFAULT, Profile};
 use avocet_jobs::ZoneCalendar;
+use avocet_mcp::McpClient;
 use avocet_outbox::Channels;
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, PromptFile, Toolbox};
 use avocet_session::{
@@ -50,6 +51,7 @@ pub(crate) struct AgentParts {
     pub(crate) models: Arc<Models>,
     pub(crate) workspaces: Arc<AgentWorkspaces>,
     pub(crate) shells: Arc<Shells>,
+    pub(crate) mcp: Arc<McpClient>,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) memories: SearchedMemories,
     pub(crate) channels: Arc<Channels>,
@@ -149,11 +151,13 @@ impl AgentFactory {
         place: &AgentPlace,
         workspace: &OpenWorkspace,
     ) -> Result<Registry, Failure> {
-        let AgentParts { clock, otherwise, configuration, .. } = &self.parts;
+        let AgentParts { clock, otherwise, configuration, mcp, .. } = &self.parts;
         let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &self.builtin(place, workspace))
             .and_then(|()| (otherwise.add_tools)(&mut registry))
             .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        let users = configuration.settings.tools.users.clone();
+        let mut registry = registry.with_source(mcp.clone(), users);
         policy::open(&mut registry, &configuration.settings);
         Ok(registry)
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_mcp::McpClient;
 use avocet_outbox::Channels;
 use avocet_protocol::{
     ChannelWebhook, Check, Checkup, Clock, Health, LastExchanges, MemoryMirror, MirrorReport,
@@ -24,7 +25,7 @@ use crate::exit::Failure;
 use crate::models::Models;
 use crate::output::{ago, last_failure};
 use crate::places::Configuration;
-use crate::{registry, roots};
+use crate::{mcp, registry, roots};
 
 /// The timeout for checking the disk, or one server.
 const LIMIT: Duration = Duration::from_secs(8);
@@ -44,6 +45,8 @@ pub(crate) struct Examiner {
     pub(crate) walls: Vec<Check>,
     /// `None` without a daemon, or without files.
     pub(crate) mirror: Option<Arc<dyn MemoryMirror>>,
+    /// `None` without a daemon.
+    pub(crate) mcp: Option<Arc<McpClient>>,
     /// `true` if this process is the daemon, which knows the results of its exchanges.
     pub(crate) is_daemon: bool,
     /// `None` without a daemon, or if no traces are exported.
@@ -61,6 +64,7 @@ impl Examiner {
         avocet.extend(linger());
         avocet.extend(self.memory_files().await);
         avocet.extend(self.telemetry());
+        avocet.extend(mcp::checks(&self.configuration, self.mcp.as_deref()));
         Checkup { avocet, providers, channels, walls: self.walls.clone() }
     }
 

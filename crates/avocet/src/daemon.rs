@@ -9,6 +9,7 @@ use avocet_bus::Bus;
 use avocet_config::Durability;
 use avocet_gateway::{Gateway, GatewayParts};
 use avocet_http::{Console, ConsoleParts, HttpListener, HttpServer};
+use avocet_mcp::McpClient;
 use avocet_outbox::Deliverer;
 use avocet_protocol::{Clock, StoreError};
 use avocet_session::{
@@ -33,14 +34,13 @@ use crate::copies::{BackupPlan, Copies};
 use crate::exit::Failure;
 use crate::intake::run_channels;
 use crate::json_answers::JsonAnswers;
-use crate::mcp::NoMcpServers;
 use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::Configuration;
 use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
 use crate::timers::Timers;
-use crate::{redaction, registry, retention, roots};
+use crate::{mcp, redaction, registry, retention, roots};
 
 /// The time for the last answers to be delivered when the daemon stops.
 const DELIVERING: Duration = Duration::from_secs(5);
@@ -124,6 +124,7 @@ impl RunningDaemon {
             ProbedShells::probe(configuration, &store, &clock, &group).await?;
         let models = Arc::new(Models::of(configuration, clock.clone())?);
         let memories = SearchedMemories::configured(configuration, &store, &clock)?;
+        let mcp = mcp::client(configuration, &shells, &clock, &group)?;
         let parts = session_parts(
             context,
             configuration,
@@ -131,6 +132,7 @@ impl RunningDaemon {
             &memories,
             &connections,
             &shells,
+            &mcp,
             &models,
         )?;
         let model = parts.agents.agents.default().run.models.main.name().to_owned();
@@ -146,6 +148,7 @@ impl RunningDaemon {
             max_running: settings.sessions.max_running,
             burst: Duration::from_millis(settings.sessions.burst_milliseconds),
         };
+        mcp.start();
         let sessions = Sessions::start(parts, lanes, wakes, &group).await?;
         let intake = group.child("channels");
         if options.intake == ChannelIntake::Open {
@@ -173,6 +176,7 @@ impl RunningDaemon {
             models,
             walls: layers::checks(configuration, &shells, cgroup),
             mirror: memories.mirror(),
+            mcp: Some(mcp.clone()),
             is_daemon: true,
             exporter: exporter.clone(),
             clock: clock.clone(),
@@ -197,7 +201,7 @@ impl RunningDaemon {
             publish: bus.clone(),
             access: bus.clone(),
             mirror: memories.mirror(),
-            mcp: Arc::new(NoMcpServers),
+            mcp: mcp.clone(),
             memories: memories.memories,
             ask_json,
             consolidate: consolidator,
@@ -341,6 +345,7 @@ fn session_parts(
     memories: &SearchedMemories,
     connections: &Connections,
     shells: &Arc<Shells>,
+    mcp: &Arc<McpClient>,
     models: &Arc<Models>,
 ) -> Result<SessionParts, Failure> {
     let Configuration { document, settings, .. } = configuration;
@@ -358,6 +363,7 @@ fn session_parts(
         models: models.clone(),
         workspaces: workspaces.clone(),
         shells: shells.clone(),
+        mcp: mcp.clone(),
         store: store.clone(),
         memories: memories.clone(),
         channels: channels.clone(),

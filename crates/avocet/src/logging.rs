@@ -47,6 +47,7 @@ const PARTS: [&str; 27] = [
     "avocet_http",
     "avocet_jobs",
     "avocet_llm",
+    "avocet_mcp",
     "avocet_memory",
     "avocet_net",
     "avocet_outbox",
@@ -62,6 +63,10 @@ const PARTS: [&str; 27] = [
     "avocet_tools",
     "avocet_web",
 ];
+
+/// Levels of other programs' targets, unless the operator sets another. The library for MCP logs what
+/// we log ourselves, and each message of a server.
+const QUIET: &str = "rmcp=off";
 
 /// Checks `[log]`.
 pub(crate) fn check(document: &Document, log: &Log) -> Result<(), ConfigError> {
@@ -187,7 +192,7 @@ pub(crate) fn to_remarks(level: Option<&str>) -> Result<flume::Receiver<String>,
 }
 
 fn filter(level: &str) -> Result<EnvFilter, Failure> {
-    EnvFilter::try_new(level).map_err(|_| {
+    EnvFilter::try_new(format!("{QUIET},{level}")).map_err(|_| {
         let message =
             format!("{level:?} is not a log level; give error, warn, info, debug or trace");
         Failure::new(Exit::Configuration, message)

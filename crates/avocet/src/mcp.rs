@@ -1,23 +1,191 @@
-//! The MCP servers of the configuration.
+//! The MCP servers of the configuration, and the sandboxes of those that are programs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{McpError, McpServerStatus, McpServers, McpToolView};
+use avocet_mcp::{
+    ChildProgram, ChildStreams, McpClient, McpClientParts, McpServerConfig, McpServerParts,
+};
+use avocet_net::{BadHost, Hosts};
+use avocet_protocol::{Check, Clock, McpServerStatus, McpServers, McpState};
+use avocet_sandbox::{ProgramEnd, ProgramRequest, ProgramSandbox, ProgramStreams, Reached, Rights};
+use avocet_supervise::Group;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
-/// No servers.
+use crate::environment::from_configuration;
+use crate::exit::Failure;
+use crate::places::Configuration;
+use crate::registry;
+use crate::shell::{ChildAccess, Shells};
+
+/// The file in the data directory with the tools of the servers and their approvals.
+const FILE: &str = "mcp.json";
+/// Bytes of the reason for which a program was killed.
+const REASON: usize = 4096;
+
+/// Makes the client of all servers of the configuration, and starts none.
+pub(crate) fn client(
+    configuration: &Configuration,
+    shells: &Shells,
+    clock: &Arc<dyn Clock>,
+    group: &Group,
+) -> Result<Arc<McpClient>, Failure> {
+    let Configuration { document, settings, .. } = configuration;
+    let servers = registry::mcp_servers(document, settings)?.into_iter();
+    let servers = servers.map(|(name, config)| server(configuration, shells, name, config));
+    let servers = servers.collect::<Result<Vec<_>, Failure>>()?;
+    let parts = McpClientParts {
+        file: configuration.data_dir.join(FILE),
+        clock: clock.clone(),
+        group: group.child("mcp"),
+    };
+    Ok(Arc::new(McpClient::new(parts, servers)))
+}
+
+fn server(
+    configuration: &Configuration,
+    shells: &Shells,
+    name: String,
+    config: McpServerConfig,
+) -> Result<McpServerParts, Failure> {
+    let document = &configuration.document;
+    let all = |paths: &[PathBuf]| {
+        let paths = paths.iter().map(|path| from_configuration(document, path));
+        paths.collect::<Result<Vec<_>, Failure>>()
+    };
+    let (read, write) = (all(&config.read)?, all(&config.write)?);
+    let roots = write.iter().chain(&read).filter(|path| path.is_dir()).cloned().collect();
+    let program = match &config.command {
+        None => None,
+        Some(command) => {
+            let environment = config.env.iter();
+            let environment =
+                environment.map(|(name, value)| (name.clone(), value.expose().to_owned()));
+            let access = ChildAccess {
+                environment: environment.collect(),
+                read,
+                write,
+                hosts: hosts(configuration, &name, &config)?,
+            };
+            let program = SandboxedProgram {
+                directory: access.directory(),
+                program: [command.clone()].into_iter().chain(config.args.clone()).collect(),
+                // Without a sandbox, each start fails with the reason.
+                sandbox: shells.child_sandbox(access),
+            };
+            Some(Arc::new(program) as Arc<dyn ChildProgram>)
+        }
+    };
+    Ok(McpServerParts { name, config, program, roots })
+}
+
+fn hosts(
+    configuration: &Configuration,
+    name: &str,
+    config: &McpServerConfig,
+) -> Result<Hosts, Failure> {
+    let hosts = Hosts::parse(&config.hosts).map_err(|BadHost { number, entry, why }| {
+        let path = format!("{}.{name}.hosts[{number}]", registry::MCP_SERVERS);
+        let document = &configuration.document;
+        let entry = document.shown(&path, &entry);
+        document.error_at(&path, format!("`{path}`: {entry:?} is not valid: {why}"))
+    });
+    Ok(hosts?)
+}
+
+/// Describes a server that needs the operator; `None` if all is well.
+pub(crate) fn problem(server: &McpServerStatus) -> Option<String> {
+    let McpServerStatus { name, state, why, changed, .. } = server;
+    if *state == McpState::Failed {
+        let why = why.as_deref().unwrap_or("unknown reason");
+        return Some(format!("the MCP server {name} does not run: {why}"));
+    }
+    (!changed.is_empty()).then(|| {
+        format!(
+            "the MCP server {name} has changed tools since their approval, and they are disabled: \
+             {}; see `avocet mcp tools {name}`",
+            changed.join(", ")
+        )
+    })
+}
+
+/// Checks the servers; without a daemon, their tables.
+pub(crate) fn checks(configuration: &Configuration, client: Option<&McpClient>) -> Vec<Check> {
+    const FIX: &str = "see its table in [tools.mcp_servers], and the log of the daemon";
+    let Some(client) = client else {
+        let Configuration { document, settings, .. } = configuration;
+        let servers = registry::mcp_servers(document, settings).unwrap_or_default();
+        let incomplete = |(name, config): (String, McpServerConfig)| {
+            let why = "its table has neither a command nor a URL, so it is left out";
+            let is_incomplete = config.command.is_none() && config.url.is_none();
+            is_incomplete.then(|| Check::fair(format!("mcp {name}"), why, FIX))
+        };
+        return servers.into_iter().filter_map(incomplete).collect();
+    };
+    let check = |server: McpServerStatus| {
+        let name = format!("mcp {}", server.name);
+        match problem(&server) {
+            Some(problem) => Check::fair(name, problem, FIX),
+            None => Check::good(name, format!("{}; {} tools", server.state.word(), server.tools)),
+        }
+    };
+    client.servers().into_iter().map(check).collect()
+}
+
+/// A program in its sandbox.
 #[derive(Debug)]
-pub(crate) struct NoMcpServers;
+struct SandboxedProgram {
+    sandbox: Result<ProgramSandbox, String>,
+    program: Vec<String>,
+    directory: PathBuf,
+}
 
 #[async_trait]
-impl McpServers for NoMcpServers {
-    fn servers(&self) -> Vec<McpServerStatus> {
-        Vec::new()
-    }
-
-    async fn tools(&self, server: &str, _: bool) -> Result<Vec<McpToolView>, McpError> {
-        Err(McpError::UnknownServer { server: server.to_owned() })
-    }
-
-    async fn approve(&self, server: &str, _: Option<&str>) -> Result<Vec<String>, McpError> {
-        Err(McpError::UnknownServer { server: server.to_owned() })
+impl ChildProgram for SandboxedProgram {
+    async fn run(
+        &self,
+        streams: oneshot::Sender<ChildStreams>,
+        cancel: CancellationToken,
+    ) -> String {
+        let sandbox = match &self.sandbox {
+            Ok(sandbox) => sandbox,
+            Err(why) => return why.clone(),
+        };
+        let request = ProgramRequest {
+            program: self.program.clone(),
+            directory: self.directory.clone(),
+            limit: Duration::MAX,
+            output: REASON,
+            cancel,
+            reached: Reached::default(),
+            rights: Rights::default(),
+        };
+        let (sender, started) = oneshot::channel();
+        let hand_over = async {
+            let Ok(ProgramStreams { stdin, stdout, stderr }) = started.await else { return };
+            let ours = ChildStreams {
+                stdin: Box::new(stdin),
+                stdout: Box::new(stdout),
+                stderr: Box::new(stderr),
+            };
+            // A client that is gone has cancelled the program.
+            drop(streams.send(ours));
+        };
+        let (ended, ()) = tokio::join!(sandbox.run_with_streams(request, sender), hand_over);
+        match ended {
+            Err(error) => error.to_string(),
+            Ok(result) => {
+                let end = match result.ended {
+                    ProgramEnd::Code(code) => format!("it ended with exit code {code}"),
+                    ProgramEnd::Signal(signal) => format!("signal {signal} ended it"),
+                    ProgramEnd::TimedOut | ProgramEnd::Cancelled => "it was stopped".to_owned(),
+                };
+                let note = result.output.text();
+                if note.is_empty() { end } else { format!("{end} ({note})") }
+            }
+        }
     }
 }

@@ -96,7 +96,12 @@ pub(crate) fn check_names(
         named.extend(in_list(&format!("{path}.deny"), deny));
         named.extend(in_list(&format!("{path}.core"), core.as_deref().unwrap_or_default()));
     }
-    let unknown = |name: &str| !name.contains('*') && !tools.iter().any(|tool| tool == name);
+    let servers = &settings.tools.mcp_servers;
+    let is_of_server =
+        |name: &str| name.split_once("__").is_some_and(|(server, _)| servers.contains_key(server));
+    let unknown = |name: &str| {
+        !name.contains('*') && !is_of_server(name) && !tools.iter().any(|tool| tool == name)
+    };
     match named.iter().find(|(_, name)| unknown(name)) {
         None => Ok(()),
         Some((path, name)) => {
@@ -115,7 +120,7 @@ pub(crate) fn check_names(
 /// Gives tools to users. Warns of names without a tool here.
 pub(crate) fn open(registry: &mut Registry, settings: &Settings) {
     for pattern in &settings.tools.users {
-        if registry.open_to_users(pattern) == 0 {
+        if registry.open_to_users(pattern) == 0 && !registry.has(pattern) {
             tracing::warn!(pattern, "a name in [tools] users matches no tool; check the spelling");
         }
     }

@@ -8,6 +8,7 @@ use std::fs;
 use avocet_config::{GatewayClient, ProfileKeys, ScheduleTable, Settings, schema};
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, TranscriptionConfig};
+use avocet_mcp::McpServerConfig;
 use avocet_telemetry::TelemetryConfig;
 use avocet_tools::SearchConfig;
 use serde_json::Value;
@@ -74,6 +75,11 @@ fn tables() -> Vec<ConfigTable> {
         ConfigTable::new("http.tokens.NAME", "http.tokens.phone", schema::<HttpToken>()),
         ConfigTable::new("hooks.NAME", "hooks.github", schema::<HookConfig>()),
         ConfigTable::new("telemetry", "telemetry", schema::<TelemetryConfig>()),
+        ConfigTable::new(
+            "tools.mcp_servers.NAME",
+            "tools.mcp_servers.files",
+            schema::<McpServerConfig>(),
+        ),
         ConfigTable::new("tools.web_search", "tools.web_search", schema::<SearchConfig>()),
     ];
     for kind in PROVIDERS {

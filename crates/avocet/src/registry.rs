@@ -33,8 +33,8 @@ pub(crate) use channels::{
 };
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{
-    ConfiguredEmbedder, WEB_SEARCH, embedder, http, open_hosts, telemetry, transcribe,
-    transcription, web_search,
+    ConfiguredEmbedder, MCP_SERVERS, WEB_SEARCH, embedder, http, mcp_servers, open_hosts,
+    telemetry, transcribe, transcription, web_search,
 };
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use avocet_config::{Document, ProfileKeys, Settings, keys, schema};
 use avocet_external::ExternalGroup;
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, TranscriptionConfig};
+use avocet_mcp::McpServerConfig;
 use avocet_protocol::{Clock, Secret};
 use avocet_supervise::SystemClock;
 use avocet_telemetry::TelemetryConfig;
@@ -57,6 +58,7 @@ fn shown_tables() -> Vec<(String, DeclaredTable)> {
         ("http.tokens.phone".to_owned(), DeclaredTable::of::<HttpToken>()),
         ("hooks.github".to_owned(), DeclaredTable::of::<HookConfig>()),
         ("telemetry".to_owned(), DeclaredTable::of::<TelemetryConfig>()),
+        ("tools.mcp_servers.files".to_owned(), DeclaredTable::of::<McpServerConfig>()),
         ("tools.web_search".to_owned(), DeclaredTable::of::<SearchConfig>()),
         ("models.local/qwen3*".to_owned(), DeclaredTable::of::<ModelConfig>()),
     ];

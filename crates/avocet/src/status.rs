@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Channel, ChannelStatus, Check, Checkup, Clock, DaemonStatus, Health, LastExchanges,
+    Channel, ChannelStatus, Check, Checkup, Clock, DaemonStatus, Health, LastExchanges, McpServers,
     ProviderStatus, Query, Redactor, Report, StoreError, TelemetryStatus,
 };
 use avocet_store::SqliteStore;
@@ -16,7 +16,7 @@ use crate::audit::Keeper;
 use crate::checkup::Examiner;
 use crate::copies::Copies;
 use crate::shell::Shells;
-use crate::{disk, redaction};
+use crate::{disk, mcp, redaction};
 
 /// The sources of a report.
 #[derive(Debug)]
@@ -37,7 +37,9 @@ pub(crate) struct Reporter {
 #[async_trait]
 impl Report for Reporter {
     async fn report(&self) -> Result<DaemonStatus, StoreError> {
-        let Examiner { configuration, channels, models, .. } = &self.examiner;
+        let Examiner { configuration, channels, models, mcp, .. } = &self.examiner;
+        let servers = mcp.as_ref().map(|mcp| mcp.servers()).unwrap_or_default();
+        let of_servers = servers.iter().filter_map(mcp::problem);
         let data_dir: &Path = &configuration.data_dir;
         if self.store.writes().failures_in_a_row() > 0 && !disk::is_full(data_dir) {
             // Without pending writes, only this attempt finds out that there is room again.
@@ -67,6 +69,7 @@ impl Report for Reporter {
                 .into_iter()
                 .chain(shells_changed)
                 .chain(copies_fail)
+                .chain(of_servers)
                 .collect(),
         })
     }

@@ -205,6 +205,8 @@ pub struct Tools {
     /// The search engine of the tool `web_search`. Without this table, the agent cannot search the
     /// web.
     pub web_search: Option<Map<String, Value>>,
+    /// MCP servers, whose tools the agent uses, by names of your choice.
+    pub mcp_servers: Map<String, Value>,
 }
 
 impl Default for Tools {
@@ -219,6 +221,7 @@ impl Default for Tools {
             read: Vec::new(),
             write: Vec::new(),
             web_search: None,
+            mcp_servers: Map::new(),
         }
     }
 }

@@ -194,6 +194,20 @@ impl HttpClient {
         send(with_headers(self.client.get(url), headers)?).await
     }
 
+    /// Sends a `DELETE` with these headers and returns when the answer begins. Errors and logs omit
+    /// the headers.
+    ///
+    /// # Errors
+    /// [`NetError`] if the request fails before an answer begins.
+    pub async fn delete(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<HttpResponse, NetError> {
+        self.check(url)?;
+        send(with_headers(self.client.delete(url), headers)?).await
+    }
+
     /// Posts a form with a file (RFC 7578) and returns when the answer begins.
     ///
     /// # Errors
@@ -291,7 +305,9 @@ impl HttpResponse {
         found.is_some_and(|found| found.trim().eq_ignore_ascii_case(media_type))
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    /// Returns the value of a header; `None` if it is missing or no visible ASCII.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
         let headers: &HeaderMap = self.response.headers();
         headers.get(name)?.to_str().ok()
     }

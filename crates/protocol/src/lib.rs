@@ -36,6 +36,7 @@ mod models;
 mod money;
 mod nearest;
 mod outbound;
+mod outside_tool;
 mod pattern;
 mod people;
 mod plain;
@@ -132,6 +133,7 @@ pub use nearest::nearest;
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
 };
+pub use outside_tool::{OutsideTool, ToolSource};
 pub use pattern::{fits, specificity};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
 pub use plain::{plain_error, plain_io, plain_json};
@@ -191,7 +193,7 @@ pub use tool_groups::{USE_TOOLS, groups_to_load};
 pub use tool_outcome::{
     ChildMode, LogWrite, NewChild, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest,
 };
-pub use toolbox::{PreparedCall, ToolSpec, Toolbox, is_rare};
+pub use toolbox::{PreparedCall, ToolSpec, Toolbox, UNTRUSTED_TOOL, is_rare};
 pub use trace::{TraceSpan, TraceWork, trace};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use trust::{LeastTrust, Trust};

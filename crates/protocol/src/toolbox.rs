@@ -11,6 +11,9 @@ use crate::{
     Trust, Verdict, WaitRequest, fits,
 };
 
+/// The key in the parameters of a tool whose description is untrusted text.
+pub const UNTRUSTED_TOOL: &str = "x-untrusted";
+
 /// A tool as it is offered to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
@@ -25,7 +28,7 @@ pub struct ToolSpec {
     /// JSON Schema of an object. Keys that begin with `x-` are for internal use and are sent to no
     /// provider: of a property, `x-aliases` are other names, `x-range` is the property that ends a
     /// range, `x-rare` keeps it out of requests, and `x-loads` is the group of tools that a call
-    /// with it needs next.
+    /// with it needs next. Of the object, [`UNTRUSTED_TOOL`] marks a description by others.
     pub parameters: Value,
 }
 
@@ -34,6 +37,12 @@ impl ToolSpec {
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.iter().any(|alias| alias == name)
+    }
+
+    /// The trust level of the description.
+    #[must_use]
+    pub fn trust(&self) -> Trust {
+        if self.parameters[UNTRUSTED_TOOL] == true { Trust::Low } else { Trust::Full }
     }
 
     /// The bytes of the tool in a request, without the provider's own marks around it.
@@ -69,8 +78,8 @@ pub struct PreparedCall {
 /// The layer between calls and tools.
 #[async_trait]
 pub trait Toolbox: fmt::Debug + Send + Sync {
-    /// The tools that are offered to this role in this place, sorted by name. The list never
-    /// changes.
+    /// The tools that are offered to this role in this place, sorted by name. While the list
+    /// stays the same, the same object is returned.
     fn specs(&self, role: Role, place: &Place) -> Arc<[ToolSpec]>;
 
     /// Returns `true` if a name in the `allowed-tools` of a skill stands for the tool `name`.

@@ -11,6 +11,7 @@ pub mod fuzzing;
 mod hosts;
 mod leaks;
 mod only_git;
+mod outside;
 mod patch;
 mod paths;
 mod policy;

@@ -12,10 +12,11 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, ChatKind, Clock, Content, Description, Evidence, Leaving, Place, PreparedCall,
     Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome,
-    ToolOutput, ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits,
+    ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits,
 };
 use dashmap::DashMap;
 
+use crate::outside::{Outside, OutsideTools};
 use crate::paths::Paths;
 use crate::policy::{Case, Policy};
 use crate::registered::Registered;
@@ -44,8 +45,11 @@ pub struct Registry {
     /// The hosts that the configuration names.
     hosts: Arc<[String]>,
     paths: Arc<Paths>,
-    /// Cached tool lists per role and place, so that a model always gets the identical list.
-    offered: DashMap<(Role, Place), Arc<[ToolSpec]>>,
+    /// The tools of other programs.
+    outside: Option<Arc<Outside>>,
+    /// Cached tool lists per role and place, so that a model gets the identical list until the
+    /// version of the outside tools changes.
+    offered: DashMap<(Role, Place), (u64, Arc<[ToolSpec]>)>,
     clock: Arc<dyn Clock>,
 }
 
@@ -61,6 +65,7 @@ impl Registry {
             redactor: Arc::default(),
             hosts: Arc::default(),
             paths: Arc::default(),
+            outside: None,
             offered: DashMap::new(),
             clock,
         }
@@ -71,7 +76,8 @@ impl Registry {
     #[must_use]
     pub fn with_same_tools(&self) -> Self {
         let (tools, internal) = (self.tools.clone(), self.internal.clone());
-        Self { tools, internal, ..Self::new(self.clock.clone()) }
+        let outside = self.outside.clone();
+        Self { tools, internal, outside, ..Self::new(self.clock.clone()) }
     }
 
     /// Sets the rules. An approval that is unanswered after `approvals` counts as denied.
@@ -99,15 +105,28 @@ impl Registry {
         Self { paths, ..self }
     }
 
-    /// The names of all tools, in order.
+    /// Adds the tools of a source, which come and go. Those whose name matches one of the patterns
+    /// `users` are open to users. A tool with the name of a tool of ours is left out. Must come after
+    /// the other tools and before [`Self::with_same_tools`].
+    #[must_use]
+    pub fn with_source(self, source: Arc<dyn ToolSource>, users: Vec<String>) -> Self {
+        let own = self.tools.keys().chain(self.internal.keys());
+        let taken = own.map(|name| name.as_str().to_owned()).collect();
+        let groups = self.tools.values().map(|one| one.description.group.to_string()).collect();
+        Self { outside: Some(Arc::new(Outside::new(source, taken, groups, users))), ..self }
+    }
+
+    /// The names of all tools of ours, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.values().map(|one| one.name())
     }
 
-    /// Returns `true` if a pattern matches a tool.
+    /// Returns `true` if a pattern matches a tool, or can match one of a source.
     #[must_use]
     pub fn has(&self, pattern: &str) -> bool {
+        let outside = self.outside.as_ref();
         self.tools.values().any(|one| fits(pattern, one.name()))
+            || outside.is_some_and(|outside| outside.may_have(pattern))
     }
 
     /// Adds a tool.
@@ -180,10 +199,19 @@ impl Registry {
         }
     }
 
-    /// The tools that may be called there, some only after approval.
-    fn available<'a>(&'a self, case: Case<'a>) -> impl Iterator<Item = &'a Registered> {
-        let tools = self.tools.values().map(Arc::as_ref);
-        tools.filter(move |one| self.refusal(one, case).is_none())
+    /// The tools of sources that are present now.
+    fn outside(&self) -> OutsideTools {
+        self.outside.as_ref().map(|outside| outside.tools()).unwrap_or_default()
+    }
+
+    /// The tools that may be called there, some only after approval. Sorted by name.
+    fn available(&self, case: Case<'_>) -> Vec<Arc<Registered>> {
+        let outside = self.outside();
+        let all = self.tools.values().chain(outside.values());
+        let mut tools: Vec<Arc<Registered>> =
+            all.filter(|one| self.refusal(one, case).is_none()).cloned().collect();
+        tools.sort_by(|one, other| one.name().cmp(other.name()));
+        tools
     }
 
     /// The reason why a tool is always refused there, even with approval; `None` if it may be
@@ -203,12 +231,16 @@ impl Registry {
     }
 
     /// The tool of a call, if it may be called there, and under the skill in use.
-    fn permitted(&self, call: &ToolCall, context: &ToolContext) -> Result<&Registered, ToolError> {
+    fn permitted(
+        &self,
+        call: &ToolCall,
+        context: &ToolContext,
+    ) -> Result<Arc<Registered>, ToolError> {
         let case = case(context);
         let registered = self.find(call, case)?;
-        let refusal = self.refusal(registered, case);
+        let refusal = self.refusal(&registered, case);
         let is_internal = self.internal.contains_key(&registered.description.name);
-        let by_skill = || self.skill_refusal(registered, context).filter(|_| !is_internal);
+        let by_skill = || self.skill_refusal(&registered, context).filter(|_| !is_internal);
         match refusal.or_else(by_skill) {
             None => Ok(registered),
             Some(why) => {
@@ -219,18 +251,20 @@ impl Registry {
     }
 
     /// Finds the tool of a call by its name or by an alias.
-    fn find(&self, call: &ToolCall, case: Case<'_>) -> Result<&Registered, ToolError> {
+    fn find(&self, call: &ToolCall, case: Case<'_>) -> Result<Arc<Registered>, ToolError> {
         let name = call.name.as_str();
-        let internal = self.internal.get(name).map(Arc::as_ref);
-        self.named(name).or(internal).ok_or_else(|| {
-            let names: Vec<&str> = self.available(case).map(Registered::name).collect();
+        self.named(name).or_else(|| self.internal.get(name).cloned()).ok_or_else(|| {
+            let available = self.available(case);
+            let names: Vec<&str> = available.iter().map(|one| one.name()).collect();
             let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > schema::ALIKE;
             let meant = names.iter().find(similar);
             let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-            let listed = if names.is_empty() {
+            let own = available.iter().filter(|one| self.tools.contains_key(&one.description.name));
+            let own: Vec<&str> = own.map(|one| one.name()).collect();
+            let listed = if own.is_empty() {
                 "There are no tools: answer without calls".to_owned()
             } else {
-                format!("The tools are: {}", names.join(", "))
+                format!("The tools are: {}", own.join(", "))
             };
             ToolError::NotFound(format!("{name}; {meant}{listed}"))
         })
@@ -253,8 +287,16 @@ impl Toolbox for Registry {
     fn specs(&self, role: Role, place: &Place) -> Arc<[ToolSpec]> {
         let key = (role, place.clone());
         let case = Case { role, place, trust: Trust::Full };
-        let list = || self.available(case).map(|one| self.spec(one)).collect();
-        self.offered.entry(key).or_insert_with(list).clone()
+        let version = self.outside.as_ref().map_or(0, |outside| outside.version());
+        let list = || {
+            let available = self.available(case);
+            (version, available.iter().map(|one| self.spec(one)).collect())
+        };
+        let mut offered = self.offered.entry(key).or_insert_with(list);
+        if offered.0 != version {
+            *offered = list();
+        }
+        offered.1.clone()
     }
 
     fn skill_allows(&self, pattern: &str, name: &str) -> bool {
@@ -270,7 +312,7 @@ impl Toolbox for Registry {
         let registered = self.permitted(call, context)?;
         let named = |error| registered.named(call, error);
         let review = registered.review(call, context).await.map_err(named)?;
-        let decision = self.decide(registered, &review, context);
+        let decision = self.decide(&registered, &review, context);
         if decision.rule == Rule::Deny {
             let why = format!("{} is not allowed here: {}", registered.called(call), decision.why);
             return Err(ToolError::PermissionDenied(why));
@@ -278,7 +320,7 @@ impl Toolbox for Registry {
         let evidence = registered.prepare(call, context).await.map_err(named)?;
         let approval = match decision.rule {
             Rule::Ask => {
-                let asked = self.approval(registered, call, &decision, context);
+                let asked = self.approval(&registered, call, &decision, context);
                 let asked = asked.await.map_err(named)?;
                 asked.filter(|request| !request.is_allowed(allowed))
             }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use avocet_protocol::{Trust, UNTRUSTED_TOOL};
 use jsonschema::Validator;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -30,6 +31,42 @@ pub(crate) fn of<A: JsonSchema>() -> Value {
         object.insert("additionalProperties".to_owned(), false.into());
     }
     schema
+}
+
+/// Prepares the schema of a tool of another program: an object, without our own `x-` keys. With low
+/// trust, it carries the mark of an untrusted description.
+pub(crate) fn of_server(mut schema: Value, trust: Trust) -> Value {
+    without_own_keys(&mut schema);
+    let mut object = match schema {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    };
+    object.remove("$schema");
+    object.insert("type".to_owned(), "object".into());
+    object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    if trust < Trust::Full {
+        object.insert(UNTRUSTED_TOOL.to_owned(), true.into());
+    }
+    Value::Object(object)
+}
+
+/// Removes the keys that have a meaning for this program. Properties may have any name.
+fn without_own_keys(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.retain(|key, _| !key.starts_with("x-"));
+            for (key, value) in object.iter_mut() {
+                match (key.as_str(), value) {
+                    ("properties", Value::Object(properties)) => {
+                        properties.values_mut().for_each(without_own_keys);
+                    }
+                    (_, value) => without_own_keys(value),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_own_keys),
+        _ => {}
+    }
 }
 
 fn simplify(schema: &mut Value) {

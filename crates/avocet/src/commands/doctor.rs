@@ -139,6 +139,7 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
         models: Arc::new(Models::of(&configuration, context.clock.clone())?),
         walls: layers::checks(&configuration, &shells, cgroup),
         mirror: None,
+        mcp: None,
         is_daemon: false,
         exporter: None,
         clock: context.clock.clone(),

@@ -18,9 +18,9 @@ use crate::exit::{Exit, Failure};
 use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::Configuration;
-use crate::registry;
 use crate::shell::Shells;
 use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
+use crate::{mcp, registry};
 
 /// The agent that a daemon would choose for a turn.
 pub(crate) struct OfflineAgent {
@@ -101,6 +101,8 @@ async fn agent_parts(
     let logs = WorkspaceLogs { turns: store.clone(), jobs: store.clone() };
     // The shell stays unused, so its start number is arbitrary.
     let shells = Shells::probe(configuration, &context.clock, &context.root).await?;
+    // No server is started: the agent has the tools that are known.
+    let mcp = mcp::client(configuration, &shells, &context.clock, &context.root)?;
     Ok(AgentParts {
         clock: context.clock.clone(),
         otherwise: context.otherwise,
@@ -108,6 +110,7 @@ async fn agent_parts(
         models: models.clone(),
         workspaces: Arc::new(AgentWorkspaces::open(configuration, logs)?),
         shells: Arc::new(shells),
+        mcp,
         store: store.clone(),
         // Without a request for vectors, the agent recalls by words alone.
         memories: SearchedMemories::by_words(store),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_http::{HookConfig, HookPlan, HttpConfig, HttpPlan, hook_plans};
 use avocet_llm::{EmbeddingsConfig, ServedEmbedder, Transcription, TranscriptionConfig};
+use avocet_mcp::McpServerConfig;
 use avocet_net::{BadHost, Hosts};
 use avocet_protocol::{Clock, Secret, Transcribe};
 use avocet_telemetry::TelemetryConfig;
@@ -20,6 +21,7 @@ pub(super) const HTTP: &str = "http";
 const HOOKS: &str = "hooks";
 const TELEMETRY: &str = "telemetry";
 pub(crate) const WEB_SEARCH: &str = "tools.web_search";
+pub(crate) const MCP_SERVERS: &str = "tools.mcp_servers";
 
 /// Checks the tables, as far as they were read.
 pub(super) fn check(
@@ -33,6 +35,7 @@ pub(super) fn check(
     open_hosts(document, settings)?;
     http(document, settings)?;
     telemetry(document, settings)?;
+    mcp_servers(document, settings)?;
     Ok(())
 }
 
@@ -118,6 +121,26 @@ pub(crate) fn web_search(
         document.error_at(place, format!("`{path}`: {error}"))
     })?;
     Ok(Some(config))
+}
+
+/// Returns the MCP servers whose tables were read, by name.
+pub(crate) fn mcp_servers(
+    document: &Document,
+    settings: &Settings,
+) -> Result<BTreeMap<String, McpServerConfig>, ConfigError> {
+    let mut servers = BTreeMap::new();
+    for name in settings.tools.mcp_servers.keys() {
+        let path = format!("{MCP_SERVERS}.{name}");
+        McpServerConfig::check_name(name)
+            .map_err(|error| document.error_at(&path, format!("`{path}`: {error}")))?;
+        if !document.is_whole(&path) {
+            continue;
+        }
+        let config: McpServerConfig = document.table(&path)?;
+        config.check().map_err(|(key, error)| key_error(document, &path, key, &error))?;
+        servers.insert(name.clone(), config);
+    }
+    Ok(servers)
 }
 
 /// Returns the hosts that programs may reach.

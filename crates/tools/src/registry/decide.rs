@@ -137,9 +137,14 @@ impl Registry {
     }
 
     /// Finds a tool by its name, in any case, or by an alias.
-    pub(super) fn named(&self, name: &str) -> Option<&Registered> {
-        let alike = || self.tools.values().find(|one| one.name().eq_ignore_ascii_case(name));
+    pub(super) fn named(&self, name: &str) -> Option<Arc<Registered>> {
+        let is_alike = |one: &&Arc<Registered>| one.name().eq_ignore_ascii_case(name);
+        let alike = || self.tools.values().find(is_alike);
         let other = || self.tools.get(aliases::tool(name)?);
-        self.tools.get(name).or_else(alike).or_else(other).map(Arc::as_ref)
+        let own = self.tools.get(name).or_else(alike).or_else(other);
+        own.cloned().or_else(|| {
+            let outside = self.outside();
+            outside.get(name).or_else(|| outside.values().find(is_alike)).cloned()
+        })
     }
 }

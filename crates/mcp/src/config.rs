@@ -1,0 +1,153 @@
+//! A table `[tools.mcp_servers.NAME]`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use avocet_net::{check_header, check_url};
+use avocet_protocol::Secret;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The longest name of a server. With it, a tool has 30 characters for its own name.
+const LONGEST_NAME: usize = 32;
+/// The longest time for a call, in seconds: a day.
+const LONGEST_CALL: u64 = 86_400;
+
+/// An MCP server, whose tools the agent uses as `NAME__tool`. NAME has at most 32 lower-case
+/// letters, digits, `_` and `-`. A server is either a program, which runs in the sandbox, or the URL
+/// of a server elsewhere.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpServerConfig {
+    /// The program, which speaks MCP on its standard streams. If it is set, `url` is ignored.
+    pub command: Option<String>,
+    /// The arguments of the program. Default: `[]`.
+    pub args: Vec<String>,
+    /// Environment variables of the program. It gets no other variables than these and a few such
+    /// as `PATH`. The values may be secrets. Default: none.
+    pub env: BTreeMap<String, Secret>,
+    /// Files and directories that the program may read, in addition to the programs and libraries of
+    /// the system. Default: `[]`.
+    pub read: Vec<PathBuf>,
+    /// Directories that the program may change. The first is its working directory. Default: `[]`.
+    pub write: Vec<PathBuf>,
+    /// Hosts that the program may reach, as in `[sandbox] hosts`. Default: `[]`.
+    pub hosts: Vec<String>,
+    /// The URL of a server that speaks streamable HTTP.
+    pub url: Option<String>,
+    /// HTTP headers of every request to the URL, such as an API key. The values may be secrets.
+    /// Default: none.
+    pub headers: BTreeMap<String, Secret>,
+    /// `true` if the URL is not of a server of your own: requests then go to public addresses only.
+    /// Default: `false`.
+    pub untrusted: bool,
+    /// `true` to start the server with its first use, `false` to start it with the daemon. A server
+    /// whose tools are unknown is started once in any case. Default: `true`.
+    pub lazy: bool,
+    /// `true` to believe the server's own statements about its tools: those that only read run
+    /// without approval, and results that come from no open world are trusted. Otherwise each call
+    /// asks, unless a rule in `[tools.policy]` allows it. Default: `false`.
+    pub trusted: bool,
+    /// The tools of the server that are used, by the server's names; `*` matches any characters. At
+    /// most 200 tools of a server are used. Default: `["*"]`.
+    pub tools: Vec<String>,
+    /// Seconds that a call may take, from 1 to 86400. Default: 60.
+    pub timeout_seconds: u64,
+}
+
+impl Default for McpServerConfig {
+    fn default() -> Self {
+        Self {
+            command: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            hosts: Vec::new(),
+            url: None,
+            headers: BTreeMap::new(),
+            untrusted: false,
+            lazy: true,
+            trusted: false,
+            tools: vec!["*".to_owned()],
+            timeout_seconds: 60,
+        }
+    }
+}
+
+impl McpServerConfig {
+    /// Checks the name of a server.
+    ///
+    /// # Errors
+    /// The rule for names.
+    pub fn check_name(name: &str) -> Result<(), String> {
+        let is_allowed =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_allowed) {
+            return Err(format!(
+                "the name of a server has 1 to {LONGEST_NAME} lower-case letters, digits, `_` and \
+                 `-`; rename it"
+            ));
+        }
+        if name.contains("__") || name.starts_with('_') || name.ends_with('_') {
+            return Err("`__` separates server and tool, so the name of a server has a `_` only \
+                        between other characters; rename it"
+                .to_owned());
+        }
+        Ok(())
+    }
+
+    /// Checks the values of single keys.
+    ///
+    /// # Errors
+    /// The key with an unusable value, and the requirement.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let Self { url, headers, timeout_seconds, .. } = self;
+        if let Some(url) = url {
+            check_url(url).map_err(|error| ("url", error.to_string()))?;
+        }
+        for (name, value) in headers {
+            check_header(name, value).map_err(|error| ("headers", error.to_string()))?;
+        }
+        if !(1..=LONGEST_CALL).contains(timeout_seconds) {
+            let message = format!("{timeout_seconds} is not a number from 1 to {LONGEST_CALL}");
+            return Err(("timeout_seconds", message));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn time_limit(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_name_refuses_names_that_could_collide() {
+        for name in ["files", "a-b_c9", "x"] {
+            assert_eq!(McpServerConfig::check_name(name), Ok(()), "{name}");
+        }
+        let long = "a".repeat(33);
+        for name in ["", "A", "a b", "a__b", "_a", "a_", "ä", &long] {
+            assert!(McpServerConfig::check_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn check_names_the_key_with_an_unusable_value() {
+        let of = |change: &dyn Fn(&mut McpServerConfig)| {
+            let mut config = McpServerConfig::default();
+            change(&mut config);
+            config.check().map_err(|(key, _)| key)
+        };
+        assert_eq!(of(&|_| ()), Ok(()));
+        assert_eq!(of(&|config| config.url = Some("ftp://x".to_owned())), Err("url"));
+        assert_eq!(of(&|config| config.timeout_seconds = 0), Err("timeout_seconds"));
+        let header = ("a\n".to_owned(), Secret::new("x".to_owned()));
+        assert_eq!(of(&|config| config.headers = [header.clone()].into()), Err("headers"));
+    }
+}

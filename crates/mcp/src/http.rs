@@ -1,0 +1,151 @@
+//! The transport over streamable HTTP (MCP, "Streamable HTTP") with our own client, which keeps to
+//! the rules for addresses.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use avocet_net::{HttpClient, HttpResponse, NetError};
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, StreamExt, try_unfold};
+use http::{HeaderName, HeaderValue};
+use rmcp::model::ClientJsonRpcMessage;
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+use crate::lines::LONGEST_LINE;
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
+/// Bytes of an error's body that are shown.
+const ERROR_BYTES: usize = 500;
+
+/// Our client of one server.
+#[derive(Debug, Clone)]
+pub(crate) struct StreamableHttp(pub(crate) HttpClient);
+
+type HttpError = StreamableHttpError<NetError>;
+type Headers = HashMap<HeaderName, HeaderValue>;
+
+impl StreamableHttp {
+    async fn posted(
+        &self,
+        response: HttpResponse,
+        message: &ClientJsonRpcMessage,
+        in_session: bool,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let status = response.status();
+        match status {
+            202 | 204 => return Ok(StreamableHttpPostResponse::Accepted),
+            404 if in_session => return Err(StreamableHttpError::SessionExpired),
+            200..=299 => {}
+            _ => return Err(self.refused(response).await),
+        }
+        let session = response.header(SESSION).map(str::to_owned);
+        if response.is(EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(events(response), session));
+        }
+        if !matches!(message, ClientJsonRpcMessage::Request(_)) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !response.is(JSON) {
+            let kind = response.header("content-type").map(str::to_owned);
+            return Err(StreamableHttpError::UnexpectedContentType(kind));
+        }
+        let read = response.beginning(LONGEST_LINE).await.map_err(StreamableHttpError::Client)?;
+        match read {
+            (_, true) => Err(StreamableHttpError::Client(NetError::TooLong(LONGEST_LINE))),
+            (text, false) => {
+                Ok(StreamableHttpPostResponse::Json(serde_json::from_str(&text)?, session))
+            }
+        }
+    }
+
+    /// Describes a refusal, without secrets that the server may repeat.
+    async fn refused(&self, response: HttpResponse) -> HttpError {
+        let status = response.status();
+        let text = response.text(ERROR_BYTES).await.unwrap_or_default();
+        let text = self.0.redacted(text.trim());
+        StreamableHttpError::UnexpectedServerResponse(format!("HTTP status {status} {text}").into())
+    }
+}
+
+/// Calls `with` with the headers of a request as texts.
+fn texts<'h>(
+    custom: &'h Headers,
+    session: Option<&'h str>,
+    accept: &'h str,
+) -> Vec<(&'h str, &'h str)> {
+    let custom =
+        custom.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    let session = session.map(|session| (SESSION, session));
+    custom.chain(session).chain([("accept", accept)]).collect()
+}
+
+/// Reads the events of a body. An event that is too large ends the stream.
+fn events(response: HttpResponse) -> BoxStream<'static, Result<Sse, SseError>> {
+    let chunks = try_unfold((response, 0_usize), async |(mut response, size)| {
+        let Some(chunk) = response.chunk().await? else { return Ok(None) };
+        // Events end with an empty line, which is mostly in one chunk.
+        let rest = chunk.windows(2).rposition(|pair| pair == b"\n\n");
+        let size = rest.map_or(size + chunk.len(), |end| chunk.len() - end);
+        if size > LONGEST_LINE {
+            return Err(NetError::TooLong(LONGEST_LINE));
+        }
+        Ok::<Option<(Bytes, (HttpResponse, usize))>, NetError>(Some((chunk, (response, size))))
+    });
+    SseStream::from_bytes_stream(Box::pin(chunks)).boxed()
+}
+
+impl StreamableHttpClient for StreamableHttp {
+    type Error = NetError;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let body = serde_json::to_vec(&message)?;
+        let accept = format!("{JSON}, {EVENTS}");
+        let headers = texts(&custom_headers, session_id.as_deref(), &accept);
+        let response = self.0.post_json(&uri, &headers, body).await;
+        let response = response.map_err(StreamableHttpError::Client)?;
+        self.posted(response, &message, session_id.is_some()).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<(), HttpError> {
+        let headers = texts(&custom_headers, Some(&session_id), JSON);
+        // A server may refuse to end a session early.
+        self.0.delete(&uri, &headers).await.map(drop).map_err(StreamableHttpError::Client)
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
+        let mut headers = texts(&custom_headers, session_id.as_deref(), EVENTS);
+        headers.extend(last_event_id.as_deref().map(|id| (LAST_EVENT, id)));
+        let response = self.0.get(&uri, &headers).await.map_err(StreamableHttpError::Client)?;
+        match response.status() {
+            405 => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            200..=299 if response.is(EVENTS) => Ok(events(response)),
+            _ => Err(self.refused(response).await),
+        }
+    }
+}

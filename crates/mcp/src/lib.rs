@@ -1,0 +1,25 @@
+//! The client of MCP servers (Model Context Protocol, modelcontextprotocol.io). Their tools appear
+//! in the registry beside the built-in ones, and pass the same checks.
+//!
+//! `config` is a table of the configuration, `servers` all servers together, `server` the life of
+//! one, `link` its connection, `lines` its standard streams, `tool` a tool of it, `outcome` the
+//! results, and `memory` what is known of it between two starts.
+
+mod config;
+mod handler;
+mod http;
+mod lines;
+mod link;
+mod list;
+mod memory;
+mod names;
+mod outcome;
+mod server;
+mod servers;
+#[cfg(test)]
+mod testing;
+mod tool;
+
+pub use config::McpServerConfig;
+pub use link::{ChildProgram, ChildStreams};
+pub use servers::{McpClient, McpClientParts, McpServerParts};

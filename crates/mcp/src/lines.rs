@@ -1,0 +1,159 @@
+//! The transport over the standard streams of a program: one JSON message per line (MCP, "stdio").
+//! Lines are bounded, and lines that are no message are reported once.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::RoleClient;
+use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+
+/// The longest line of a server, in bytes.
+pub(crate) const LONGEST_LINE: usize = 16 * 1024 * 1024;
+/// Bytes of a line that is too long in which the number of its request is searched.
+const BEGINNING: usize = 256;
+/// Characters of a line that a log line shows.
+const SHOWN: usize = 80;
+
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// The messages of one server.
+pub(crate) struct LineTransport {
+    server: String,
+    input: BufReader<Input>,
+    /// The bytes of the present line so far, without those beyond the limit.
+    line: Vec<u8>,
+    /// `true` if the present line is too long.
+    is_too_long: bool,
+    /// `true` once a line without a message was logged.
+    has_noise: bool,
+    output: Arc<Mutex<Option<Output>>>,
+}
+
+impl LineTransport {
+    pub(crate) fn new(server: &str, input: Input, output: Output) -> Self {
+        Self {
+            server: server.to_owned(),
+            input: BufReader::new(input),
+            line: Vec::new(),
+            is_too_long: false,
+            has_noise: false,
+            output: Arc::new(Mutex::new(Some(output))),
+        }
+    }
+
+    /// Reads the rest of the present line. `None` at the end of the stream. May be cancelled at any
+    /// time: the bytes so far stay in `line`.
+    async fn next_line(&mut self) -> Option<()> {
+        loop {
+            let bytes = self.input.fill_buf().await.ok()?;
+            if bytes.is_empty() {
+                return None;
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let piece = &bytes[..end.unwrap_or(bytes.len())];
+            if self.line.len() + piece.len() > LONGEST_LINE {
+                self.is_too_long = true;
+                self.line.truncate(BEGINNING);
+            }
+            if !self.is_too_long {
+                self.line.extend_from_slice(piece);
+            } else if self.line.len() < BEGINNING {
+                let room = piece.len().min(BEGINNING - self.line.len());
+                self.line.extend_from_slice(&piece[..room]);
+            }
+            let taken = piece.len() + usize::from(end.is_some());
+            self.input.consume(taken);
+            if end.is_some() {
+                return Some(());
+            }
+        }
+    }
+
+    /// Returns the message of the present line; `None` if it has none.
+    fn message(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let line = std::mem::take(&mut self.line);
+        if std::mem::take(&mut self.is_too_long) {
+            let limit = LONGEST_LINE / (1024 * 1024);
+            let why = format!("the server sent a line of more than {limit} MB");
+            tracing::warn!(server = self.server, "an MCP server sent a line of over {limit} MB");
+            let id = request_id(&line)?;
+            let error = ErrorData::internal_error(why, None);
+            return Some(JsonRpcMessage::error(error, Some(RequestId::Number(id))));
+        }
+        let text = line.trim_ascii();
+        if text.is_empty() {
+            return None;
+        }
+        match serde_json::from_slice(text) {
+            Ok(message) => Some(message),
+            Err(error) => {
+                self.note_noise(text, &error);
+                None
+            }
+        }
+    }
+
+    fn note_noise(&mut self, text: &[u8], error: &serde_json::Error) {
+        if std::mem::replace(&mut self.has_noise, true) {
+            return;
+        }
+        let shown: String = String::from_utf8_lossy(text).chars().take(SHOWN).collect();
+        tracing::warn!(
+            server = self.server, line = ?shown, %error,
+            "an MCP server wrote a line that is no message; such lines are ignored"
+        );
+    }
+}
+
+/// Returns the number of the request that the beginning of a response answers.
+fn request_id(beginning: &[u8]) -> Option<i64> {
+    let text = String::from_utf8_lossy(beginning);
+    let (_, rest) = text.split_once("\"id\"")?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok().filter(|_| !text.contains("\"method\""))
+}
+
+impl Transport<RoleClient> for LineTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let output = self.output.clone();
+        async move {
+            let mut line = serde_json::to_vec(&item)?;
+            line.push(b'\n');
+            let mut output = output.lock().await;
+            let Some(output) = output.as_mut() else {
+                return Err(io::ErrorKind::NotConnected.into());
+            };
+            output.write_all(&line).await?;
+            output.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            self.next_line().await?;
+            if let Some(message) = self.message() {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        drop(self.output.lock().await.take());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "lines_tests.rs"]
+mod tests;

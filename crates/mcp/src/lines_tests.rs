@@ -1,0 +1,53 @@
+use tokio::io::AsyncWriteExt;
+
+use super::*;
+
+async fn received(sent: Vec<u8>) -> Vec<RxJsonRpcMessage<RoleClient>> {
+    let (mut server, client) = tokio::io::duplex(1024 * 1024);
+    let mut transport = LineTransport::new("x", Box::new(client), Box::new(tokio::io::sink()));
+    let send = async move {
+        server.write_all(&sent).await.unwrap();
+        drop(server);
+    };
+    let receive = async {
+        let mut all = Vec::new();
+        while let Some(message) = transport.receive().await {
+            all.push(message);
+        }
+        all
+    };
+    tokio::join!(send, receive).1
+}
+
+#[tokio::test]
+async fn receive_ignores_lines_without_a_message() {
+    let sent = "hello\n\n{\"a\": 1}\n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\r\n{\"json";
+    let messages = received(sent.as_bytes().to_vec()).await;
+    assert!(matches!(&messages[..], [JsonRpcMessage::Response(_)]), "{messages:?}");
+}
+
+#[tokio::test]
+async fn receive_answers_the_request_of_a_line_that_is_too_long() {
+    let mut sent = b"{\"jsonrpc\": \"2.0\", \"id\": 3, \"result\": \"".to_vec();
+    sent.extend(std::iter::repeat_n(b'x', LONGEST_LINE));
+    sent.extend(b"\"}\n{\"jsonrpc\":\"2.0\",\"id\":4,\"result\":{}}\n");
+    let messages = received(sent).await;
+    let [JsonRpcMessage::Error(error), JsonRpcMessage::Response(_)] = &messages[..] else {
+        panic!("{messages:?}");
+    };
+    assert_eq!(error.id, Some(RequestId::Number(3)));
+    assert!(error.error.message.contains("more than 16 MB"));
+}
+
+#[test]
+fn request_id_is_that_of_a_response() {
+    for (text, id) in [
+        (r#"{"jsonrpc":"2.0","id":12,"result":"#, Some(12)),
+        (r#"{"id" : 5, "result": "#, Some(5)),
+        (r#"{"id":1,"method":"x","#, None),
+        (r#"{"id":"a","#, None),
+        (r#"{"result": "#, None),
+    ] {
+        assert_eq!(request_id(text.as_bytes()), id, "{text}");
+    }
+}

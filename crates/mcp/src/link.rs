@@ -1,0 +1,247 @@
+//! The connection with a server: a program on its standard streams, or a URL.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_net::HttpClient;
+use avocet_protocol::{Clock, McpTransport, within};
+use avocet_supervise::Group;
+use rmcp::service::{Peer, RoleClient, RunningService, ServiceExt};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::handler::Handler;
+use crate::http::StreamableHttp;
+use crate::lines::LineTransport;
+
+/// The time in which a server has to answer the first requests.
+pub(crate) const START_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+/// The time in which the reason for the end of a program is known after its streams ended.
+const END_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
+/// Characters of a server's name and version.
+const MOST_CHARS: usize = 100;
+/// Bytes of a line of a program's errors that are kept.
+const ERROR_LINE: u64 = 1000;
+
+/// The daemon's ends of a program's standard streams.
+pub struct ChildStreams {
+    /// The program's input.
+    pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    /// The program's output.
+    pub stdout: Box<dyn AsyncRead + Send + Unpin>,
+    /// The program's errors.
+    pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+}
+
+impl std::fmt::Debug for ChildStreams {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ChildStreams").finish_non_exhaustive()
+    }
+}
+
+/// A program that speaks MCP, in its sandbox.
+#[async_trait]
+pub trait ChildProgram: std::fmt::Debug + Send + Sync {
+    /// Runs the program until it ends or `cancel` fires, and returns the reason of its end. The
+    /// streams are sent once it has started.
+    async fn run(
+        &self,
+        streams: oneshot::Sender<ChildStreams>,
+        cancel: CancellationToken,
+    ) -> String;
+}
+
+/// The way to reach a server.
+#[derive(Debug, Clone)]
+pub(crate) enum Endpoint {
+    Program(Arc<dyn ChildProgram>),
+    Http { client: HttpClient, url: Arc<str> },
+}
+
+impl Endpoint {
+    pub(crate) fn transport(&self) -> McpTransport {
+        match self {
+            Self::Program(_) => McpTransport::Stdio,
+            Self::Http { .. } => McpTransport::Http,
+        }
+    }
+}
+
+/// A connection whose first requests were answered.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) service: RunningService<RoleClient, Handler>,
+    end: watch::Receiver<Option<String>>,
+    /// Ends the program when the connection is dropped.
+    _cancel: tokio_util::sync::DropGuard,
+    /// Of a URL: keeps `end` open.
+    _no_end: Option<watch::Sender<Option<String>>>,
+}
+
+impl Link {
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub(crate) async fn open(
+        endpoint: &Endpoint,
+        handler: Handler,
+        clock: &Arc<dyn Clock>,
+        group: &Group,
+    ) -> Result<Self, String> {
+        let cancel = group.token().child_token();
+        let guard = cancel.clone().drop_guard();
+        let program = match endpoint {
+            Endpoint::Program(program) => program,
+            Endpoint::Http { client, url } => {
+                let service = Self::open_url(client.clone(), url.clone(), handler, clock).await?;
+                let (no_end, end) = watch::channel(None);
+                return Ok(Self { service, end, _cancel: guard, _no_end: Some(no_end) });
+            }
+        };
+        let server = handler.server.clone();
+        let (streams, started) = oneshot::channel();
+        let (ended, end) = watch::channel(None);
+        let (program, running) = (program.clone(), cancel.clone());
+        group.spawn(&format!("MCP server {server}"), async move {
+            let why = program.run(streams, running).await;
+            ended.send_replace(Some(why));
+        });
+        let Ok(ChildStreams { stdin, stdout, stderr }) = started.await else {
+            return Err(reason(end, clock).await);
+        };
+        let last = Arc::new(std::sync::Mutex::new(String::new()));
+        group.spawn(&format!("errors of MCP server {server}"), {
+            read_errors(server.clone(), stderr, last.clone())
+        });
+        let transport = LineTransport::new(&server, stdout, stdin);
+        let begun = within(clock.as_ref(), START_LIMIT, handler.serve(transport)).await;
+        match begun {
+            Ok(Ok(service)) => Ok(Self { service, end, _cancel: guard, _no_end: None }),
+            Ok(Err(error)) => {
+                let closed = matches!(
+                    error,
+                    rmcp::service::ClientInitializeError::ConnectionClosed(_)
+                        | rmcp::service::ClientInitializeError::TransportError { .. }
+                );
+                let why = if closed { reason(end, clock).await } else { error.to_string() };
+                Err(with_errors(why, &last))
+            }
+            Err(_) => {
+                let limit = START_LIMIT.as_secs();
+                Err(with_errors(format!("it did not answer within {limit} s"), &last))
+            }
+        }
+    }
+
+    async fn open_url(
+        client: HttpClient,
+        url: Arc<str>,
+        handler: Handler,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<RunningService<RoleClient, Handler>, String> {
+        let config = StreamableHttpClientTransportConfig::with_uri(url);
+        let transport =
+            StreamableHttpClientTransport::with_client(StreamableHttp(client.clone()), config);
+        let begun = within(clock.as_ref(), START_LIMIT, handler.serve(transport)).await;
+        match begun {
+            Ok(Ok(service)) => Ok(service),
+            Ok(Err(error)) => Err(client.redacted(&full(&error))),
+            Err(_) => Err(format!("it did not answer within {} s", START_LIMIT.as_secs())),
+        }
+    }
+
+    /// Returns `true` if the connection is with a program of ours.
+    pub(crate) fn is_program(&self) -> bool {
+        self._no_end.is_none()
+    }
+
+    pub(crate) fn peer(&self) -> &Peer<RoleClient> {
+        self.service.peer()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.end.borrow().is_some()
+    }
+
+    /// Returns name and version, as the server states them.
+    pub(crate) fn software(&self) -> String {
+        let info = self.peer().peer_info();
+        let software = info.as_ref().and_then(|info| info.server_info.as_ref());
+        let text = software.map(|one| format!("{} {}", one.name, one.version)).unwrap_or_default();
+        text.chars().filter(|c| !c.is_control()).take(MOST_CHARS).collect()
+    }
+
+    /// Waits for the end of the program, and returns its reason.
+    pub(crate) fn ended(&self) -> Pin<Box<dyn Future<Output = String> + Send>> {
+        let mut end = self.end.clone();
+        Box::pin(async move {
+            match end.wait_for(Option::is_some).await {
+                Ok(why) => why.clone().unwrap_or_default(),
+                Err(_) => "it ended".to_owned(),
+            }
+        })
+    }
+
+    /// Returns the reason for the end of the connection: that of the program, or `otherwise`.
+    pub(crate) async fn reason(&self, clock: &Arc<dyn Clock>, otherwise: &str) -> String {
+        if !self.is_program() {
+            return otherwise.to_owned();
+        }
+        reason(self.end.clone(), clock).await
+    }
+}
+
+/// Returns the texts of an error and of its causes.
+pub(crate) fn full(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// Waits for the end of the program, and returns its reason.
+async fn reason(mut end: watch::Receiver<Option<String>>, clock: &Arc<dyn Clock>) -> String {
+    let known = within(clock.as_ref(), END_LIMIT, end.wait_for(Option::is_some)).await;
+    match known {
+        Ok(Ok(why)) => why.clone().unwrap_or_default(),
+        _ => "it closed its output".to_owned(),
+    }
+}
+
+fn with_errors(why: String, last: &std::sync::Mutex<String>) -> String {
+    let last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if last.is_empty() { why } else { format!("{why}; its last line of errors: {last:?}") }
+}
+
+/// Logs the lines that a program writes as errors, for the operator, and keeps the last one.
+async fn read_errors(
+    server: Arc<str>,
+    stderr: Box<dyn AsyncRead + Send + Unpin>,
+    last: Arc<std::sync::Mutex<String>>,
+) {
+    use tokio::io::AsyncReadExt;
+    let mut stderr = BufReader::new(stderr);
+    loop {
+        let mut line = Vec::new();
+        match (&mut stderr).take(ERROR_LINE).read_until(b'\n', &mut line).await {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return,
+        }
+        let line = String::from_utf8_lossy(&line).trim().to_owned();
+        if !line.is_empty() {
+            tracing::debug!(server = &*server, ?line, "an MCP server reports");
+            *last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = line;
+        }
+    }
+}

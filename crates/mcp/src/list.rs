@@ -1,0 +1,169 @@
+//! The list of a server's tools: read page by page, limited, and completed by tools for its
+//! resources and prompts.
+
+use avocet_protocol::fits;
+use rmcp::model::{PaginatedRequestParams, ServerPeerInfo, Tool};
+use rmcp::service::{Peer, RoleClient, ServiceError};
+use serde_json::{Value, json};
+
+use crate::memory::{Hints, ListedTool, ToolKind};
+
+/// The most tools of a server that are used.
+const MOST_TOOLS: usize = 200;
+/// The most tools that are read.
+const MOST_READ: usize = 10_000;
+/// The most pages of a list.
+const MOST_PAGES: usize = 200;
+/// The largest schema of a tool, in bytes.
+const LARGEST_SCHEMA: usize = 64 * 1024;
+
+/// A list of tools, and the reasons for those that are left out.
+#[derive(Debug, Default)]
+pub(crate) struct ToolList {
+    pub(crate) tools: Vec<ListedTool>,
+    pub(crate) left_out: Vec<String>,
+}
+
+impl ToolList {
+    /// Asks a server for its tools. Only those that match one of `patterns` are used.
+    pub(crate) async fn read(
+        peer: &Peer<RoleClient>,
+        patterns: &[String],
+    ) -> Result<Self, ServiceError> {
+        let info = peer.peer_info();
+        let has = |of: &dyn Fn(&ServerPeerInfo) -> bool| info.as_deref().is_some_and(of);
+        let mut all = Vec::new();
+        if has(&|info| info.capabilities.tools.is_some()) {
+            all = read_pages(peer).await?;
+        }
+        let mut list = Self::of(all, patterns);
+        let resources = has(&|info| info.capabilities.resources.is_some());
+        let prompts = has(&|info| info.capabilities.prompts.is_some());
+        let own = resources.then(of_resources).into_iter().flatten();
+        for tool in own.chain(prompts.then(of_prompts).into_iter().flatten()) {
+            let is_wanted = patterns.iter().any(|pattern| fits(pattern, &tool.name));
+            if is_wanted && !list.tools.iter().any(|known| known.name == tool.name) {
+                list.tools.push(tool);
+            }
+        }
+        Ok(list)
+    }
+
+    fn of(all: Vec<Tool>, patterns: &[String]) -> Self {
+        let mut list = Self::default();
+        let wanted =
+            all.into_iter().filter(|tool| patterns.iter().any(|pattern| fits(pattern, &tool.name)));
+        let wanted: Vec<Tool> = wanted.collect();
+        if wanted.len() > MOST_TOOLS {
+            list.left_out.push(format!(
+                "it has {} tools, and the first {MOST_TOOLS} are used; choose others with `tools`",
+                wanted.len()
+            ));
+        }
+        for tool in wanted.into_iter().take(MOST_TOOLS) {
+            let tool = listed(tool);
+            if tool.schema.to_string().len() > LARGEST_SCHEMA {
+                let limit = LARGEST_SCHEMA / 1024;
+                list.left_out.push(format!(
+                    "the schema of the tool {:?} is larger than {limit} KB",
+                    tool.name
+                ));
+            } else if list.tools.iter().any(|known| known.name == tool.name) {
+                list.left_out.push(format!("it has two tools named {:?}", tool.name));
+            } else {
+                list.tools.push(tool);
+            }
+        }
+        list
+    }
+}
+
+async fn read_pages(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, ServiceError> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    for _ in 0..MOST_PAGES {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let page = peer.list_tools(Some(params)).await?;
+        all.extend(page.tools);
+        cursor = page.next_cursor;
+        if cursor.is_none() || all.len() >= MOST_READ {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+fn listed(tool: Tool) -> ListedTool {
+    let Tool { name, title, description, input_schema, annotations, .. } = tool;
+    let annotations = annotations.unwrap_or_default();
+    let hints = Hints {
+        read_only: annotations.read_only_hint,
+        destructive: annotations.destructive_hint,
+        idempotent: annotations.idempotent_hint,
+        open_world: annotations.open_world_hint,
+    };
+    let description = description.map(|text| text.into_owned()).or(title).unwrap_or_default();
+    let schema = Value::Object(input_schema.as_ref().clone());
+    ListedTool { kind: ToolKind::Tool, name: name.into_owned(), description, schema, hints }
+}
+
+fn of_resources() -> [ListedTool; 2] {
+    let read = json!({
+        "type": "object",
+        "properties": {"uri": {"type": "string"}},
+        "required": ["uri"],
+    });
+    [
+        own(ToolKind::ListResources, "resources", "List the server's resources.", page()),
+        own(ToolKind::ReadResource, "read_resource", "Read a resource of the server.", read),
+    ]
+}
+
+fn of_prompts() -> [ListedTool; 2] {
+    let get = json!({
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "arguments": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+        "required": ["name"],
+    });
+    [
+        own(ToolKind::ListPrompts, "prompts", "List the server's prompts.", page()),
+        own(ToolKind::GetPrompt, "get_prompt", "Read a prompt of the server.", get),
+    ]
+}
+
+fn page() -> Value {
+    json!({"type": "object", "properties": {"cursor": {"type": "string"}}})
+}
+
+fn own(kind: ToolKind, name: &str, description: &str, schema: Value) -> ListedTool {
+    let hints = Hints { read_only: Some(true), ..Hints::default() };
+    ListedTool { kind, name: name.to_owned(), description: description.to_owned(), schema, hints }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(names: impl Iterator<Item = String>) -> Vec<Tool> {
+        let tool = |name: String| json!({"name": name, "inputSchema": {"type": "object"}});
+        names.map(|name| serde_json::from_value(tool(name)).unwrap()).collect()
+    }
+
+    #[test]
+    fn tool_list_uses_200_tools_that_match_a_pattern() {
+        let all = || tools((0..5000).map(|number| format!("t{number}")));
+        let list = ToolList::of(all(), &["*".to_owned()]);
+        assert_eq!((list.tools.len(), list.left_out.len()), (200, 1));
+        let few = ToolList::of(all(), &["t49*".to_owned()]);
+        assert_eq!((few.tools.len(), few.left_out.len()), (111, 0));
+    }
+
+    #[test]
+    fn tool_list_leaves_out_repeated_names() {
+        let list =
+            ToolList::of(tools(["a", "a"].map(str::to_owned).into_iter()), &["*".to_owned()]);
+        assert_eq!((list.tools.len(), list.left_out.len()), (1, 1));
+    }
+}

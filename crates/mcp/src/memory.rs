@@ -1,0 +1,199 @@
+//! The tools of each server as its last start listed them, and the digests of the approved ones. A
+//! file in the data directory keeps them.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use avocet_protocol::McpToolState;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The statements of a server about its effects (MCP, "Tool Annotations").
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Hints {
+    pub(crate) read_only: Option<bool>,
+    pub(crate) destructive: Option<bool>,
+    pub(crate) idempotent: Option<bool>,
+    pub(crate) open_world: Option<bool>,
+}
+
+/// The request of a server that a tool stands for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToolKind {
+    /// A tool of the server.
+    #[default]
+    Tool,
+    ListResources,
+    ReadResource,
+    ListPrompts,
+    GetPrompt,
+}
+
+/// A tool as its server lists it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ListedTool {
+    #[serde(default)]
+    pub(crate) kind: ToolKind,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) schema: Value,
+    pub(crate) hints: Hints,
+}
+
+impl ListedTool {
+    /// Returns the digest of everything that an approval covers.
+    pub(crate) fn digest(&self) -> String {
+        digest(&serde_json::to_vec(self).unwrap_or_default())
+    }
+}
+
+/// Returns the SHA-256 of these bytes in hexadecimal.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Everything that is known of a server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct KnownServer {
+    /// Name and version, as the server states them.
+    pub(crate) software: Option<String>,
+    /// Its tools, and those that stand for its resources and prompts.
+    pub(crate) tools: Vec<ListedTool>,
+    /// The reasons for the tools that are left out.
+    pub(crate) left_out: Vec<String>,
+    /// The digests of the approved tools, by the server's names.
+    pub(crate) approved: BTreeMap<String, String>,
+}
+
+impl KnownServer {
+    /// Returns the state of a tool's pin.
+    pub(crate) fn state(&self, tool: &ListedTool) -> McpToolState {
+        match self.approved.get(&tool.name) {
+            None => McpToolState::New,
+            Some(approved) if *approved == tool.digest() => McpToolState::Approved,
+            Some(_) => McpToolState::Changed,
+        }
+    }
+}
+
+/// The file, and its content.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    file: PathBuf,
+    servers: Mutex<BTreeMap<String, KnownServer>>,
+}
+
+impl Memory {
+    /// Reads the file. An unreadable file counts as empty, so that each tool is new.
+    pub(crate) fn open(file: PathBuf) -> Self {
+        let read = fs::read(&file).map(|bytes| serde_json::from_slice(&bytes));
+        let servers = match read {
+            Ok(Ok(servers)) => servers,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            Ok(Err(error)) => lost(&file, &error.to_string()),
+            Err(error) => lost(&file, &error.to_string()),
+        };
+        Self { file, servers: Mutex::new(servers) }
+    }
+
+    fn servers(&self) -> MutexGuard<'_, BTreeMap<String, KnownServer>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns everything that is known of a server; empty for a new one.
+    pub(crate) fn get(&self, server: &str) -> KnownServer {
+        self.servers().get(server).cloned().unwrap_or_default()
+    }
+
+    /// Changes the entry of a server, and writes the file if that makes a difference.
+    ///
+    /// # Errors
+    /// If the file cannot be written. The change is in effect until the next start.
+    pub(crate) fn change<T>(
+        &self,
+        server: &str,
+        change: impl FnOnce(&mut KnownServer) -> T,
+    ) -> io::Result<T> {
+        let mut servers = self.servers();
+        let known = servers.entry(server.to_owned()).or_default();
+        let before = known.clone();
+        let result = change(known);
+        if *known != before {
+            self.write(&servers)?;
+        }
+        Ok(result)
+    }
+
+    fn write(&self, servers: &BTreeMap<String, KnownServer>) -> io::Result<()> {
+        let new = self.file.with_extension("new");
+        let mut options = File::options();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        file.write_all(&serde_json::to_vec(servers)?)?;
+        file.sync_all()?;
+        fs::rename(&new, &self.file)
+    }
+}
+
+fn lost(file: &std::path::Path, error: &str) -> BTreeMap<String, KnownServer> {
+    tracing::warn!(
+        file = %file.display(), error,
+        "the approvals of MCP tools cannot be read: all tools count as new"
+    );
+    BTreeMap::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn tool(description: &str) -> ListedTool {
+        let (name, description) = ("read".to_owned(), description.to_owned());
+        let kind = ToolKind::Tool;
+        ListedTool {
+            kind,
+            name,
+            description,
+            schema: json!({"type": "object"}),
+            hints: Hints::default(),
+        }
+    }
+
+    #[test]
+    fn state_follows_each_part_of_an_approved_tool() {
+        let mut known = KnownServer::default();
+        assert_eq!(known.state(&tool("a")), McpToolState::New);
+        known.approved.insert("read".to_owned(), tool("a").digest());
+        assert_eq!(known.state(&tool("a")), McpToolState::Approved);
+        let hints = Hints { read_only: Some(true), ..Hints::default() };
+        for changed in [
+            tool("b"),
+            ListedTool { schema: json!({}), ..tool("a") },
+            ListedTool { hints, ..tool("a") },
+        ] {
+            assert_eq!(known.state(&changed), McpToolState::Changed, "{changed:?}");
+        }
+    }
+
+    #[test]
+    fn memory_survives_a_restart_and_a_damaged_file() {
+        let home = TempDir::new().unwrap();
+        let file = home.path().join("mcp.json");
+        let memory = Memory::open(file.clone());
+        memory.change("files", |known| known.tools.push(tool("a"))).unwrap();
+        assert_eq!(Memory::open(file.clone()).get("files").tools, [tool("a")]);
+        assert_eq!(Memory::open(file.clone()).get("other"), KnownServer::default());
+        fs::write(&file, "{").unwrap();
+        assert_eq!(Memory::open(file).get("files"), KnownServer::default());
+    }
+}

@@ -1,0 +1,36 @@
+//! The names of a server's tools in the registry.
+
+use crate::memory::digest;
+
+/// The longest name of a tool that all providers accept.
+const LONGEST: usize = 64;
+/// The separator between server and tool.
+pub(crate) const SEPARATOR: &str = "__";
+/// Characters of the digest that makes a shortened name unique.
+const DIGEST: usize = 6;
+
+/// Returns the name of a tool in the registry: `SERVER__TOOL` in the characters that all providers
+/// accept. A name that is too long ends in a digest.
+pub(crate) fn registry_name(server: &str, tool: &str) -> String {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let plain: String = tool.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect();
+    let name = format!("{server}{SEPARATOR}{plain}");
+    if name.len() <= LONGEST {
+        return name;
+    }
+    format!("{}_{}", &name[..LONGEST - DIGEST - 1], &digest(tool.as_bytes())[..DIGEST])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registry_name_has_at_most_64_plain_characters() {
+        assert_eq!(registry_name("files", "read.file/ä"), "files__read_file__");
+        let (one, other) = ("a".repeat(70), format!("{}b", "a".repeat(69)));
+        let names = [registry_name("files", &one), registry_name("files", &other)];
+        assert_eq!(names.each_ref().map(String::len), [64, 64]);
+        assert_ne!(names[0], names[1]);
+    }
+}

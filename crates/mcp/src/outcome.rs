@@ -1,0 +1,155 @@
+//! The result of a call as the model reads it.
+
+use avocet_protocol::ToolError;
+use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
+use rmcp::service::ServiceError;
+
+use serde_json::{Value, json};
+
+use crate::link::full;
+
+/// Returns the value of a result, or its error.
+pub(crate) fn of_call(result: CallToolResult) -> Result<Value, ToolError> {
+    let CallToolResult { content, structured_content, is_error, .. } = result;
+    let text = text_of(&content);
+    let parts: Vec<Value> = content.iter().map(of_block).collect();
+    let value = match (structured_content, parts) {
+        (Some(structured), _) if is_same(&structured, text.as_deref()) => structured,
+        (Some(structured), parts) if parts.is_empty() => structured,
+        (Some(structured), parts) => json!({"structured": structured, "content": parts}),
+        (None, mut parts) if parts.len() == 1 => parts.remove(0),
+        (None, parts) => Value::Array(parts),
+    };
+    if is_error == Some(true) {
+        let text = match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        return Err(ToolError::ExecutionFailed(text));
+    }
+    Ok(value)
+}
+
+/// Returns the text if that is all of the content.
+fn text_of(content: &[ContentBlock]) -> Option<String> {
+    match content {
+        [ContentBlock::Text(text)] => Some(text.text.clone()),
+        _ => None,
+    }
+}
+
+/// Returns `true` if a text repeats the structured content, as MCP asks of servers.
+fn is_same(structured: &Value, text: Option<&str>) -> bool {
+    text.is_some_and(|text| serde_json::from_str::<Value>(text).is_ok_and(|it| it == *structured))
+}
+
+/// Returns a part of a result. The bytes of pictures and recordings are left out: a model cannot
+/// read them as text.
+pub(crate) fn of_block(block: &ContentBlock) -> Value {
+    match block {
+        ContentBlock::Text(text) => json!(text.text),
+        ContentBlock::Image(image) => media("image", &image.mime_type, &image.data),
+        ContentBlock::Audio(audio) => media("audio", &audio.mime_type, &audio.data),
+        ContentBlock::Resource(embedded) => of_resource(&embedded.resource),
+        ContentBlock::ResourceLink(link) => json!({
+            "resource_link": link.uri,
+            "name": link.name,
+            "description": link.description,
+            "media_type": link.mime_type,
+        }),
+        other => json!(other),
+    }
+}
+
+fn media(kind: &str, media_type: &str, base64: &str) -> Value {
+    json!({kind: media_type, "bytes": bytes_of(base64), "note": "the data is not shown"})
+}
+
+/// Returns the number of bytes that a text in Base64 (RFC 4648) stands for.
+fn bytes_of(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
+}
+
+/// Returns the content of a resource.
+pub(crate) fn of_resource(resource: &ResourceContents) -> Value {
+    match resource {
+        ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+            json!({"resource": uri, "media_type": mime_type, "text": text})
+        }
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            let media_type = mime_type.as_deref().unwrap_or("application/octet-stream");
+            let mut value = media("data", media_type, blob);
+            value["resource"] = json!(uri);
+            value
+        }
+        other => json!(other),
+    }
+}
+
+/// Returns the messages of a prompt.
+pub(crate) fn of_prompt(prompt: &GetPromptResult) -> Value {
+    let messages = prompt
+        .messages
+        .iter()
+        .map(|message| json!({"role": message.role, "content": of_block(&message.content)}));
+    json!({"description": prompt.description, "messages": messages.collect::<Vec<_>>()})
+}
+
+/// Describes an error of a request.
+pub(crate) fn of_error(error: &ServiceError) -> String {
+    match error {
+        ServiceError::McpError(error) => {
+            format!("the server reports: {} (code {})", error.message, error.code.0)
+        }
+        ServiceError::TransportClosed => "the connection ended".to_owned(),
+        ServiceError::UnexpectedResponse => "the server's answer is of another kind".to_owned(),
+        other => full(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(result: Value) -> Result<Value, ToolError> {
+        of_call(serde_json::from_value(result).unwrap())
+    }
+
+    #[test]
+    fn of_call_keeps_every_kind_of_content() {
+        let text = json!({"type": "text", "text": "hi"});
+        for (result, value) in [
+            (json!({"content": [text]}), json!("hi")),
+            (json!({"content": []}), json!([])),
+            (json!({"content": [text, text]}), json!(["hi", "hi"])),
+            (
+                json!({"content": [{"type": "text", "text": "{\"a\": 1}"}], "structuredContent": {"a": 1}}),
+                json!({"a": 1}),
+            ),
+            (
+                json!({"content": [text], "structuredContent": {"a": 1}}),
+                json!({"structured": {"a": 1}, "content": ["hi"]}),
+            ),
+            (
+                json!({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}),
+                json!({"image": "image/png", "bytes": 3, "note": "the data is not shown"}),
+            ),
+            (
+                json!({"content": [{"type": "resource", "resource": {"uri": "a://b", "text": "c"}}]}),
+                json!({"resource": "a://b", "media_type": null, "text": "c"}),
+            ),
+            (
+                json!({"content": [{"type": "resource_link", "uri": "a://b", "name": "n"}]}),
+                json!({"resource_link": "a://b", "name": "n", "description": null, "media_type": null}),
+            ),
+        ] {
+            assert_eq!(outcome(result.clone()), Ok(value), "{result}");
+        }
+    }
+
+    #[test]
+    fn of_call_returns_the_text_of_an_error() {
+        let failed = json!({"content": [{"type": "text", "text": "no"}], "isError": true});
+        assert_eq!(outcome(failed), Err(ToolError::ExecutionFailed("no".to_owned())));
+    }
+}

@@ -1,0 +1,444 @@
+//! One server: its connection, its state, and the calls of its tools.
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use avocet_protocol::{Clock, McpState, McpToolState, ToolError, within};
+use avocet_supervise::{Backoff, Group, Repeats};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, GetPromptRequestParams, PaginatedRequestParams,
+    ReadResourceRequestParams,
+};
+use rmcp::service::{Peer, RoleClient, ServiceError};
+use serde_json::{Map, Value, json};
+use tokio::sync::{Notify, oneshot};
+
+use crate::McpServerConfig;
+use crate::handler::Handler;
+use crate::link::{Endpoint, Link, START_LIMIT};
+use crate::list::ToolList;
+use crate::memory::{KnownServer, ListedTool, Memory, ToolKind};
+use crate::names::registry_name;
+use crate::outcome;
+use crate::servers::Version;
+
+/// The pauses between the starts of a server that fails.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+/// A server that lived so long starts again after the first pause.
+const HEALTHY: Duration = Duration::from_mins(1);
+
+/// A server of the configuration.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) name: Arc<str>,
+    pub(crate) config: McpServerConfig,
+    /// `None` if its table has neither a command nor a URL.
+    pub(crate) endpoint: Option<Endpoint>,
+    pub(crate) roots: Arc<[PathBuf]>,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) version: Version,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) group: Group,
+    pub(crate) repeats: Arc<Repeats>,
+    pub(crate) life: tokio::sync::Mutex<Life>,
+    pub(crate) state: Mutex<(McpState, Option<String>)>,
+}
+
+/// The connection, and the times of its starts.
+#[derive(Debug)]
+pub(crate) struct Life {
+    link: Option<Arc<Link>>,
+    backoff: Backoff,
+    /// The earliest time of the next start.
+    retry_at: Duration,
+    started_at: Duration,
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        let backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        Self { link: None, backoff, retry_at: Duration::ZERO, started_at: Duration::ZERO }
+    }
+}
+
+impl Server {
+    /// Returns the state, and the reason of a failure.
+    pub(crate) fn state(&self) -> (McpState, Option<String>) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_state(&self, state: McpState, why: Option<String>) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = (state, why);
+    }
+
+    pub(crate) fn known(&self) -> KnownServer {
+        self.memory.get(&self.name)
+    }
+
+    /// Starts the server with the daemon: to stay, or once to learn its tools.
+    pub(crate) fn begin(self: &Arc<Self>) {
+        if self.endpoint.is_none() || (self.config.lazy && self.known().software.is_some()) {
+            return;
+        }
+        let this = self.clone();
+        self.group.spawn(&format!("first start of MCP server {}", self.name), async move {
+            if this.link().await.is_ok() && this.config.lazy {
+                this.stop().await;
+            }
+        });
+    }
+
+    /// Reads the tools again, and starts the server for that if necessary.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub(crate) async fn refresh(self: &Arc<Self>) -> Result<(), String> {
+        // A person asks, so there is no pause.
+        self.life.lock().await.retry_at = Duration::ZERO;
+        let link = self.link().await?;
+        self.learn(&link).await
+    }
+
+    async fn stop(&self) {
+        let mut life = self.life.lock().await;
+        life.link = None;
+        self.set_state(McpState::Stopped, None);
+    }
+
+    /// Returns the connection, and opens it if necessary.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub(crate) async fn link(self: &Arc<Self>) -> Result<Arc<Link>, String> {
+        let (this, (sender, opened)) = (self.clone(), oneshot::channel());
+        // A caller that stops waiting does not interrupt the start.
+        self.group.spawn(&format!("start of MCP server {}", self.name), async move {
+            drop(sender.send(this.connect().await));
+        });
+        opened.await.unwrap_or_else(|_| Err("the daemon is stopping".to_owned()))
+    }
+
+    async fn connect(self: Arc<Self>) -> Result<Arc<Link>, String> {
+        let mut life = self.life.lock().await;
+        if let Some(link) = &life.link
+            && !link.is_closed()
+        {
+            return Ok(link.clone());
+        }
+        let Some(endpoint) = &self.endpoint else {
+            return Err("its table has neither a command nor a URL".to_owned());
+        };
+        let now = self.clock.elapsed();
+        if now < life.retry_at {
+            let pause = (life.retry_at - now).as_secs() + 1;
+            let why = self.state().1.unwrap_or_default();
+            return Err(format!("{why}; it can be started again in {pause} s"));
+        }
+        self.set_state(McpState::Starting, None);
+        let list_changed = Arc::new(Notify::new());
+        let opened = self.open(endpoint, list_changed.clone()).await;
+        match opened {
+            Ok(link) => {
+                let link = Arc::new(link);
+                (life.link, life.started_at) = (Some(link.clone()), self.clock.elapsed());
+                self.set_state(McpState::Ready, None);
+                drop(life);
+                self.watch(&link, list_changed);
+                Ok(link)
+            }
+            Err(why) => {
+                self.fail(&mut life, &why);
+                Err(why)
+            }
+        }
+    }
+
+    async fn open(&self, endpoint: &Endpoint, list_changed: Arc<Notify>) -> Result<Link, String> {
+        let handler = Handler {
+            server: self.name.clone(),
+            list_changed,
+            progress: Arc::new(Notify::new()),
+            roots: self.roots.clone(),
+            has_sampled: Arc::default(),
+        };
+        let link = Link::open(endpoint, handler, &self.clock, &self.group).await?;
+        self.learn(&link).await?;
+        Ok(link)
+    }
+
+    /// Reads the list of tools.
+    async fn learn(&self, link: &Link) -> Result<(), String> {
+        let read = ToolList::read(link.peer(), &self.config.tools);
+        let list = match within(self.clock.as_ref(), START_LIMIT, read).await {
+            Ok(Ok(list)) => list,
+            Ok(Err(error @ ServiceError::TransportClosed)) => {
+                return Err(link.reason(&self.clock, &outcome::of_error(&error)).await);
+            }
+            Ok(Err(error)) => return Err(outcome::of_error(&error)),
+            Err(_) => {
+                return Err(format!("it did not list its tools in {} s", START_LIMIT.as_secs()));
+            }
+        };
+        let software = link.software();
+        self.change(|known| {
+            known.software = Some(software);
+            known.tools = list.tools;
+            known.left_out = list.left_out;
+        });
+        self.warn_of_changes();
+        Ok(())
+    }
+
+    /// Changes what is known of the server. The registry reads its tools again.
+    fn change<T: Default>(&self, change: impl FnOnce(&mut KnownServer) -> T) -> T {
+        let changed = self.memory.change(&self.name, change);
+        self.version.increase();
+        changed.unwrap_or_else(|error| {
+            tracing::warn!(
+                server = &*self.name, %error,
+                "cannot store the tools and approvals of an MCP server; they last until the restart"
+            );
+            T::default()
+        })
+    }
+
+    fn warn_of_changes(&self) {
+        let known = self.known();
+        let changed = known.tools.iter().filter(|tool| known.state(tool) == McpToolState::Changed);
+        let names: Vec<String> =
+            changed.map(|tool| registry_name(&self.name, &tool.name)).collect();
+        if !names.is_empty() {
+            self.warn(
+                "changed",
+                &format!(
+                    "tools have changed since their approval, and are disabled: {}; see \
+                 `avocet mcp tools {}` and approve them with `avocet mcp approve {}`",
+                    names.join(", "),
+                    self.name,
+                    self.name
+                ),
+            );
+        }
+        for why in &known.left_out {
+            self.warn(&format!("left out: {why}"), why);
+        }
+    }
+
+    fn warn(&self, subject: &str, text: &str) {
+        let subject = format!("{} {subject}", self.name);
+        if let Some(repeated) = self.repeats.note(&subject, text, self.clock.elapsed()) {
+            tracing::warn!(server = &*self.name, repeated, "MCP server: {text}");
+        }
+    }
+
+    /// Follows a connection: reads the tools again when the server says so, and notes its end.
+    fn watch(self: &Arc<Self>, link: &Arc<Link>, list_changed: Arc<Notify>) {
+        let (this, stopping, mut ended) = (self.clone(), self.group.token(), link.ended());
+        // The connection closes when nobody else uses it.
+        let link = Arc::downgrade(link);
+        self.group.spawn(&format!("watch of MCP server {}", self.name), async move {
+            loop {
+                tokio::select! {
+                    () = stopping.cancelled() => return,
+                    why = &mut ended => return this.note_end(&link, &why).await,
+                    () = list_changed.notified() => {
+                        let Some(link) = link.upgrade() else { return };
+                        if let Err(why) = this.learn(&link).await {
+                            let text = format!("cannot read its list of tools again: {why}");
+                            this.warn("list", &text);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    async fn note_end(self: &Arc<Self>, link: &Weak<Link>, why: &str) {
+        let mut life = self.life.lock().await;
+        if life.link.as_ref().is_some_and(|now| Weak::ptr_eq(&Arc::downgrade(now), link)) {
+            self.fail(&mut life, why);
+        }
+    }
+
+    /// Notes that the server failed. One that has to run, or whose tools are unknown, starts again.
+    fn fail(self: &Arc<Self>, life: &mut Life, why: &str) {
+        let now = self.clock.elapsed();
+        if life.link.take().is_some() && now.saturating_sub(life.started_at) >= HEALTHY {
+            life.backoff.reset();
+        }
+        let pause = life.backoff.next_wait();
+        life.retry_at = now + pause;
+        self.set_state(McpState::Failed, Some(why.to_owned()));
+        if self.group.token().is_cancelled() {
+            return;
+        }
+        self.warn("failed", &format!("it failed: {why}"));
+        if self.config.lazy && self.known().software.is_some() {
+            return;
+        }
+        let (this, stopping) = (self.clone(), self.group.token());
+        self.group.spawn(&format!("restart of MCP server {}", self.name), async move {
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                () = this.clock.sleep(pause) => {}
+            }
+            let started = this.link().await;
+            if started.is_ok() && this.config.lazy {
+                this.stop().await;
+            }
+        });
+    }
+
+    /// Calls a tool.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        listed: &ListedTool,
+        arguments: &Map<String, Value>,
+    ) -> Result<Value, ToolError> {
+        let name = &self.name;
+        let failed =
+            |why: &str| ToolError::ExecutionFailed(format!("the MCP server {name} failed: {why}"));
+        let link = self.link().await.map_err(|why| failed(&why))?;
+        self.pin(listed)?;
+        let limit = self.config.time_limit();
+        let progress = link.service.service().progress.clone();
+        let mut asked = pin!(ask(link.peer(), listed, arguments));
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = &mut asked => break Some(answer),
+                // A server that reports progress has more time.
+                () = progress.notified() => {}
+                () = self.clock.sleep(limit) => break None,
+            }
+        };
+        match answer {
+            // Dropping the request sends its cancellation.
+            None => Err(ToolError::Timeout(limit.as_secs())),
+            Some(Err(AskError::Service(
+                error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_)),
+            ))) => {
+                let why = link.reason(&self.clock, &outcome::of_error(&error)).await;
+                self.note_end(&Arc::downgrade(&link), &why).await;
+                Err(failed(&format!("{why}, during the call; its effect is unknown")))
+            }
+            Some(Err(AskError::Service(error))) => {
+                Err(ToolError::ExecutionFailed(outcome::of_error(&error)))
+            }
+            Some(Err(AskError::Tool(error))) => Err(error),
+            Some(Ok(value)) => Ok(value),
+        }
+    }
+
+    /// Pins a new tool with its first call, which a person or a rule has approved. Refuses a tool
+    /// that has changed.
+    fn pin(&self, listed: &ListedTool) -> Result<(), ToolError> {
+        let digest = listed.digest();
+        let known = self.known();
+        let is_present = known.tools.iter().any(|tool| tool.digest() == digest);
+        match known.state(listed) {
+            McpToolState::Changed => {}
+            _ if !is_present => {}
+            McpToolState::Approved => return Ok(()),
+            McpToolState::New => {
+                self.change(|known| known.approved.insert(listed.name.clone(), digest));
+                return Ok(());
+            }
+        }
+        Err(ToolError::PermissionDenied(format!(
+            "the server {} has changed the tool {} since its approval; the operator has to approve \
+             it again",
+            self.name, listed.name
+        )))
+    }
+
+    /// Approves the present form of a tool, or of all. Returns the names of those that were not
+    /// approved before; `None` if there is no such tool.
+    pub(crate) fn approve(&self, tool: Option<&str>) -> Option<Vec<String>> {
+        let known = self.known();
+        let is_meant = |one: &&ListedTool| {
+            tool.is_none_or(|tool| one.name == tool || registry_name(&self.name, &one.name) == tool)
+        };
+        let meant: Vec<ListedTool> = known.tools.iter().filter(is_meant).cloned().collect();
+        if meant.is_empty() && tool.is_some() {
+            return None;
+        }
+        let new = meant.iter().filter(|one| known.state(one) != McpToolState::Approved);
+        let new: Vec<String> = new.map(|one| registry_name(&self.name, &one.name)).collect();
+        self.change(|known| {
+            let pins = meant.iter().map(|one| (one.name.clone(), one.digest()));
+            known.approved.extend(pins);
+        });
+        Some(new)
+    }
+}
+
+/// The reason why a request fails.
+enum AskError {
+    Service(ServiceError),
+    Tool(ToolError),
+}
+
+impl From<ServiceError> for AskError {
+    fn from(error: ServiceError) -> Self {
+        Self::Service(error)
+    }
+}
+
+/// Sends the request that a tool stands for.
+async fn ask(
+    peer: &Peer<RoleClient>,
+    listed: &ListedTool,
+    arguments: &Map<String, Value>,
+) -> Result<Value, AskError> {
+    let text = |key: &str| arguments.get(key).and_then(Value::as_str).map(str::to_owned);
+    let page = || Some(PaginatedRequestParams::default().with_cursor(text("cursor")));
+    match listed.kind {
+        ToolKind::Tool => {
+            let params = CallToolRequestParams::new(listed.name.clone());
+            let answer = peer.call_tool_once(params.with_arguments(arguments.clone())).await?;
+            match answer {
+                CallToolResponse::Complete(result) => {
+                    outcome::of_call(result).map_err(AskError::Tool)
+                }
+                _ => Err(AskError::Tool(ToolError::ExecutionFailed(
+                    "the server wants to go on in a way that is not supported here".to_owned(),
+                ))),
+            }
+        }
+        ToolKind::ListResources => {
+            let list = peer.list_resources(page()).await?;
+            let one = |one: &rmcp::model::Resource| {
+                json!({
+                    "uri": one.uri, "name": one.name, "description": one.description,
+                    "media_type": one.mime_type,
+                })
+            };
+            let resources: Vec<Value> = list.resources.iter().map(one).collect();
+            Ok(json!({"resources": resources, "next": list.next_cursor}))
+        }
+        ToolKind::ReadResource => {
+            let uri = text("uri").unwrap_or_default();
+            let read = peer.read_resource(ReadResourceRequestParams::new(uri)).await?;
+            Ok(read.contents.iter().map(outcome::of_resource).collect())
+        }
+        ToolKind::ListPrompts => {
+            let list = peer.list_prompts(page()).await?;
+            Ok(json!({"prompts": list.prompts, "next": list.next_cursor}))
+        }
+        ToolKind::GetPrompt => {
+            let mut params = GetPromptRequestParams::new(text("name").unwrap_or_default());
+            if let Some(given) = arguments.get("arguments").and_then(Value::as_object) {
+                params = params.with_arguments(given.clone());
+            }
+            Ok(outcome::of_prompt(&peer.get_prompt(params).await?))
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "server_tests.rs"]
+mod tests;

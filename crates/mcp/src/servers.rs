@@ -1,0 +1,232 @@
+//! All servers of the configuration: the source of their tools, and the port of their states.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use avocet_net::HttpClient;
+use avocet_protocol::{
+    Clock, McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView,
+    McpTransport, OutsideTool, ToolSource,
+};
+use avocet_supervise::{Group, Repeats};
+
+use crate::McpServerConfig;
+use crate::link::{ChildProgram, Endpoint};
+use crate::memory::{ListedTool, Memory};
+use crate::names::{SEPARATOR, registry_name};
+use crate::server::{Life, Server};
+use crate::tool::ServerTool;
+
+/// The reason for a server without an endpoint.
+const NOTHING: &str = "its table has neither a command nor a URL";
+
+/// The number of changes of the tools.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Version(Arc<AtomicU64>);
+
+impl Version {
+    pub(crate) fn increase(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// A server of the configuration.
+#[derive(Debug)]
+pub struct McpServerParts {
+    /// The name of its table.
+    pub name: String,
+    /// Its table.
+    pub config: McpServerConfig,
+    /// Its program; `None` without a command.
+    pub program: Option<Arc<dyn ChildProgram>>,
+    /// The directories that it may use, which it is told if it asks.
+    pub roots: Vec<PathBuf>,
+}
+
+/// The parts that all servers share.
+#[derive(Debug)]
+pub struct McpClientParts {
+    /// The file for the tools and their approvals.
+    pub file: PathBuf,
+    /// The source of time.
+    pub clock: Arc<dyn Clock>,
+    /// The group of all tasks.
+    pub group: Group,
+}
+
+/// The client of all servers.
+#[derive(Debug)]
+pub struct McpClient {
+    servers: BTreeMap<String, Arc<Server>>,
+    version: Version,
+}
+
+impl McpClient {
+    /// Knows the servers, and starts none.
+    #[must_use]
+    pub fn new(parts: McpClientParts, servers: Vec<McpServerParts>) -> Self {
+        let McpClientParts { file, clock, group } = parts;
+        let (memory, version) = (Arc::new(Memory::open(file)), Version::default());
+        let repeats = Arc::new(Repeats::new());
+        let server = |parts: McpServerParts| {
+            let McpServerParts { name, config, program, roots } = parts;
+            let (endpoint, state) = match endpoint(&config, program) {
+                Ok(endpoint) => (Some(endpoint), (McpState::Stopped, None)),
+                Err(why) => {
+                    tracing::warn!(server = name, "an MCP server is left out: {why}");
+                    (None, (McpState::Failed, Some(why)))
+                }
+            };
+            let server = Server {
+                name: name.as_str().into(),
+                config,
+                endpoint,
+                roots: roots.into(),
+                memory: memory.clone(),
+                version: version.clone(),
+                clock: clock.clone(),
+                group: group.clone(),
+                repeats: repeats.clone(),
+                life: tokio::sync::Mutex::new(Life::default()),
+                state: Mutex::new(state),
+            };
+            (name, Arc::new(server))
+        };
+        let servers = servers.into_iter().map(server).collect();
+        Self { servers, version }
+    }
+
+    /// Starts the servers that run with the daemon, and those whose tools are unknown.
+    pub fn start(&self) {
+        self.servers.values().for_each(Server::begin);
+    }
+
+    fn find(&self, server: &str) -> Result<&Arc<Server>, McpError> {
+        let unknown = || McpError::UnknownServer { server: server.to_owned() };
+        self.servers.get(server).ok_or_else(unknown)
+    }
+}
+
+/// Returns the way to reach a server, or the reason why there is none.
+fn endpoint(
+    config: &McpServerConfig,
+    program: Option<Arc<dyn ChildProgram>>,
+) -> Result<Endpoint, String> {
+    if let Some(program) = program {
+        return Ok(Endpoint::Program(program));
+    }
+    let Some(url) = &config.url else { return Err(NOTHING.to_owned()) };
+    let client = if config.untrusted {
+        HttpClient::untrusted(&config.headers)
+    } else {
+        HttpClient::with_headers(&config.headers)
+    };
+    let client = client.map_err(|error| error.to_string())?;
+    Ok(Endpoint::Http { client, url: url.as_str().into() })
+}
+
+/// Returns the tools that models are offered.
+fn offered(server: &Server) -> Vec<ListedTool> {
+    if server.endpoint.is_none() {
+        return Vec::new();
+    }
+    let known = server.known();
+    let offered = known.tools.iter().filter(|tool| known.state(tool) != McpToolState::Changed);
+    offered.cloned().collect()
+}
+
+impl ToolSource for McpClient {
+    fn version(&self) -> u64 {
+        self.version.get()
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn OutsideTool>> {
+        let of = |server: &Arc<Server>| {
+            let tools = offered(server).into_iter();
+            let server = server.clone();
+            tools.map(move |listed| {
+                Arc::new(ServerTool { server: server.clone(), listed }) as Arc<dyn OutsideTool>
+            })
+        };
+        self.servers.values().flat_map(of).collect()
+    }
+
+    fn may_have(&self, pattern: &str) -> bool {
+        self.servers.keys().any(|server| {
+            let start = format!("{server}{SEPARATOR}");
+            let (fixed, has_star) = match pattern.split_once('*') {
+                Some((fixed, _)) => (fixed, true),
+                None => (pattern, false),
+            };
+            fixed.starts_with(&start) || (has_star && start.starts_with(fixed))
+        })
+    }
+}
+
+#[async_trait]
+impl McpServers for McpClient {
+    fn servers(&self) -> Vec<McpServerStatus> {
+        let status = |server: &Arc<Server>| {
+            let (state, why) = server.state();
+            let known = server.known();
+            let changed =
+                known.tools.iter().filter(|tool| known.state(tool) == McpToolState::Changed);
+            let changed: Vec<String> =
+                changed.map(|tool| registry_name(&server.name, &tool.name)).collect();
+            McpServerStatus {
+                name: server.name.to_string(),
+                transport: match &server.endpoint {
+                    Some(endpoint) => endpoint.transport(),
+                    None => McpTransport::Missing,
+                },
+                state,
+                why,
+                trusted: server.config.trusted,
+                lazy: server.config.lazy,
+                tools: u32::try_from(offered(server).len()).unwrap_or(u32::MAX),
+                software: known.software,
+                changed,
+                left_out: known.left_out,
+            }
+        };
+        self.servers.values().map(status).collect()
+    }
+
+    async fn tools(&self, server: &str, refresh: bool) -> Result<Vec<McpToolView>, McpError> {
+        let server = self.find(server)?;
+        if refresh {
+            server
+                .refresh()
+                .await
+                .map_err(|why| McpError::Failed { server: server.name.to_string(), why })?;
+        }
+        let known = server.known();
+        let view = |tool: &ListedTool| McpToolView {
+            name: registry_name(&server.name, &tool.name),
+            tool: tool.name.clone(),
+            description: tool.description.clone(),
+            class: ServerTool::class(server.config.trusted, tool),
+            state: known.state(tool),
+            parameters: tool.schema.clone(),
+        };
+        let mut views: Vec<McpToolView> = known.tools.iter().map(view).collect();
+        views.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(views)
+    }
+
+    async fn approve(&self, server: &str, tool: Option<&str>) -> Result<Vec<String>, McpError> {
+        let server = self.find(server)?;
+        server.approve(tool).ok_or_else(|| McpError::UnknownTool {
+            server: server.name.to_string(),
+            tool: tool.unwrap_or_default().to_owned(),
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! A strict MCP server in memory, which misbehaves on demand.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use avocet_protocol::Clock;
+use avocet_supervise::Group;
+use avocet_testkit::ManualClock;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::lines::LONGEST_LINE;
+use crate::{
+    ChildProgram, ChildStreams, McpClient, McpClientParts, McpServerConfig, McpServerParts,
+};
+
+/// The server. A call of the tool `die` ends it, and one of `hang` is never answered.
+#[derive(Debug, Default)]
+pub(crate) struct FakeServer {
+    pub(crate) tools: Mutex<Vec<Value>>,
+    pub(crate) starts: AtomicUsize,
+    /// The methods that it received, in order.
+    pub(crate) received: Mutex<Vec<String>>,
+    /// If set, the program ends before its first answer.
+    pub(crate) is_broken: Mutex<bool>,
+}
+
+/// Returns a tool as a server lists it.
+pub(crate) fn tool(name: &str, description: &str) -> Value {
+    json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
+}
+
+impl FakeServer {
+    pub(crate) fn with(names: &[&str]) -> Arc<Self> {
+        let tools = names.iter().map(|name| tool(name, "Does something.")).collect();
+        Arc::new(Self { tools: Mutex::new(tools), ..Self::default() })
+    }
+
+    /// Lists two tools on each page.
+    fn page(&self, params: &Value) -> Value {
+        let tools = self.tools.lock().unwrap();
+        let from = params["cursor"].as_str().map_or(0, |cursor| cursor.parse().unwrap());
+        let page: Vec<Value> = tools.iter().skip(from).take(2).cloned().collect();
+        let next = (from + 2 < tools.len()).then(|| (from + 2).to_string());
+        let mut result = json!({"tools": page});
+        if let Some(next) = next {
+            result["nextCursor"] = json!(next);
+        }
+        result
+    }
+
+    /// Answers a line; `None` ends the program.
+    async fn answer(&self, message: &Value, out: &mut DuplexStream) -> Option<()> {
+        let method = message["method"].as_str().unwrap_or("answer");
+        self.received.lock().unwrap().push(method.to_owned());
+        assert_eq!(message["jsonrpc"], "2.0");
+        let params = &message["params"];
+        let result = match method {
+            "initialize" => json!({
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": {"tools": {"listChanged": true}, "resources": {}},
+                "serverInfo": {"name": "fake", "version": "1.0"},
+            }),
+            "tools/list" => self.page(params),
+            "resources/list" => json!({"resources": [{"uri": "a://b", "name": "b"}]}),
+            "resources/read" => json!({"contents": [{"uri": params["uri"], "text": "content"}]}),
+            "tools/call" => match params["name"].as_str().unwrap() {
+                "die" => return None,
+                "hang" => return Some(()),
+                "huge" => json!({"content": [{"type": "text", "text": "x".repeat(LONGEST_LINE)}]}),
+                "noise" => {
+                    out.write_all(b"starting...\nnot json {\n").await.unwrap();
+                    json!({"content": [{"type": "text", "text": "after noise"}]})
+                }
+                "sample" => {
+                    for id in 0..3 {
+                        let asks = json!({
+                            "jsonrpc": "2.0", "id": format!("s{id}"),
+                            "method": "sampling/createMessage",
+                            "params": {"messages": [], "maxTokens": 10},
+                        });
+                        out.write_all(format!("{asks}\n").as_bytes()).await.unwrap();
+                    }
+                    json!({"content": [{"type": "text", "text": "sampled"}]})
+                }
+                "change" => {
+                    self.tools.lock().unwrap().push(tool("added", "New."));
+                    let changed = "notifications/tools/list_changed";
+                    let changed = json!({"jsonrpc": "2.0", "method": changed});
+                    out.write_all(format!("{changed}\n").as_bytes()).await.unwrap();
+                    json!({"content": []})
+                }
+                name => json!({"content": [{"type": "text", "text": format!("{name} ran")}]}),
+            },
+            _ => return Some(()),
+        };
+        let line = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        out.write_all(format!("{line}\n").as_bytes()).await.ok()
+    }
+
+    async fn serve(&self, stdin: DuplexStream, mut out: DuplexStream) -> String {
+        let mut lines = BufReader::new(stdin).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if self.answer(&message, &mut out).await.is_none() {
+                return "it ended with exit code 1".to_owned();
+            }
+        }
+        "its input ended".to_owned()
+    }
+}
+
+#[async_trait]
+impl ChildProgram for FakeServer {
+    async fn run(
+        &self,
+        streams: oneshot::Sender<ChildStreams>,
+        cancel: CancellationToken,
+    ) -> String {
+        self.starts.fetch_add(1, Ordering::SeqCst);
+        if *self.is_broken.lock().unwrap() {
+            return "there is no program x here".to_owned();
+        }
+        let (stdin, input) = tokio::io::duplex(1024 * 1024);
+        let (output, stdout) = tokio::io::duplex(1024 * 1024);
+        let stderr = Box::new(tokio::io::empty());
+        let ours = ChildStreams { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr };
+        streams.send(ours).unwrap();
+        tokio::select! {
+            why = self.serve(input, output) => why,
+            () = cancel.cancelled() => "it was stopped".to_owned(),
+        }
+    }
+}
+
+/// Returns a client of these servers, whose memory is in `home`.
+pub(crate) fn client(
+    home: &Path,
+    clock: &Arc<ManualClock>,
+    servers: Vec<(&str, McpServerConfig, Option<Arc<FakeServer>>)>,
+) -> McpClient {
+    let parts = McpClientParts {
+        file: home.join("mcp.json"),
+        clock: clock.clone() as Arc<dyn Clock>,
+        group: Group::new("test"),
+    };
+    let servers = servers.into_iter().map(|(name, config, program)| McpServerParts {
+        name: name.to_owned(),
+        config,
+        program: program.map(|one| one as Arc<dyn ChildProgram>),
+        roots: Vec::new(),
+    });
+    McpClient::new(parts, servers.collect())
+}
