@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::HttpClient;
@@ -19,7 +20,7 @@ use crate::http::StreamableHttp;
 use crate::lines::LineTransport;
 
 /// The time in which a server has to answer the first requests.
-pub(crate) const START_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
 /// The time in which the reason for the end of a program is known after its streams ended.
 const END_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 /// Characters of a server's name and version.
@@ -90,6 +91,7 @@ impl Link {
     pub(crate) async fn open(
         endpoint: &Endpoint,
         handler: Handler,
+        limit: Duration,
         clock: &Arc<dyn Clock>,
         group: &Group,
     ) -> Result<Self, String> {
@@ -98,7 +100,8 @@ impl Link {
         let program = match endpoint {
             Endpoint::Program(program) => program,
             Endpoint::Http { client, url } => {
-                let service = Self::open_url(client.clone(), url.clone(), handler, clock).await?;
+                let service =
+                    Self::open_url(client.clone(), url.clone(), handler, limit, clock).await?;
                 let (no_end, end) = watch::channel(None);
                 return Ok(Self { service, end, _cancel: guard, _no_end: Some(no_end) });
             }
@@ -119,7 +122,7 @@ impl Link {
             read_errors(server.clone(), stderr, last.clone())
         });
         let transport = LineTransport::new(&server, stdout, stdin);
-        let begun = within(clock.as_ref(), START_LIMIT, handler.serve(transport)).await;
+        let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {
             Ok(Ok(service)) => Ok(Self { service, end, _cancel: guard, _no_end: None }),
             Ok(Err(error)) => {
@@ -132,7 +135,7 @@ impl Link {
                 Err(with_errors(why, &last))
             }
             Err(_) => {
-                let limit = START_LIMIT.as_secs();
+                let limit = limit.as_secs();
                 Err(with_errors(format!("it did not answer within {limit} s"), &last))
             }
         }
@@ -142,16 +145,17 @@ impl Link {
         client: HttpClient,
         url: Arc<str>,
         handler: Handler,
+        limit: Duration,
         clock: &Arc<dyn Clock>,
     ) -> Result<RunningService<RoleClient, Handler>, String> {
         let config = StreamableHttpClientTransportConfig::with_uri(url);
         let transport =
             StreamableHttpClientTransport::with_client(StreamableHttp(client.clone()), config);
-        let begun = within(clock.as_ref(), START_LIMIT, handler.serve(transport)).await;
+        let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {
             Ok(Ok(service)) => Ok(service),
             Ok(Err(error)) => Err(client.redacted(&full(&error))),
-            Err(_) => Err(format!("it did not answer within {} s", START_LIMIT.as_secs())),
+            Err(_) => Err(format!("it did not answer within {} s", limit.as_secs())),
         }
     }
 

@@ -164,22 +164,31 @@ impl Server {
             roots: self.roots.clone(),
             has_sampled: Arc::default(),
         };
-        let link = Link::open(endpoint, handler, &self.clock, &self.group).await?;
+        let link =
+            Link::open(endpoint, handler, self.start_limit(), &self.clock, &self.group).await?;
         self.learn(&link).await?;
         Ok(link)
+    }
+
+    /// The time for the first answers of the server: that of a call, up to a limit.
+    fn start_limit(&self) -> Duration {
+        self.config.time_limit().min(START_LIMIT)
     }
 
     /// Reads the list of tools.
     async fn learn(&self, link: &Link) -> Result<(), String> {
         let read = ToolList::read(link.peer(), &self.config.tools);
-        let list = match within(self.clock.as_ref(), START_LIMIT, read).await {
+        let list = match within(self.clock.as_ref(), self.start_limit(), read).await {
             Ok(Ok(list)) => list,
             Ok(Err(error @ ServiceError::TransportClosed)) => {
                 return Err(link.reason(&self.clock, &outcome::of_error(&error)).await);
             }
             Ok(Err(error)) => return Err(outcome::of_error(&error)),
             Err(_) => {
-                return Err(format!("it did not list its tools in {} s", START_LIMIT.as_secs()));
+                return Err(format!(
+                    "it did not list its tools within {} s",
+                    self.start_limit().as_secs()
+                ));
             }
         };
         let software = link.software();
