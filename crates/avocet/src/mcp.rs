@@ -33,15 +33,22 @@ pub(crate) fn client(
     clock: &Arc<dyn Clock>,
     group: &Group,
 ) -> Result<Arc<McpClient>, Failure> {
+    client_with(Some(configuration.data_dir.join(FILE)), configuration, shells, clock, group)
+}
+
+/// Makes a client like that of the daemon, with another file for tools and approvals, or none.
+pub(crate) fn client_with(
+    file: Option<PathBuf>,
+    configuration: &Configuration,
+    shells: &Shells,
+    clock: &Arc<dyn Clock>,
+    group: &Group,
+) -> Result<Arc<McpClient>, Failure> {
     let Configuration { document, settings, .. } = configuration;
     let servers = registry::mcp_servers(document, settings)?.into_iter();
     let servers = servers.map(|(name, config)| server(configuration, shells, name, config));
     let servers = servers.collect::<Result<Vec<_>, Failure>>()?;
-    let parts = McpClientParts {
-        file: configuration.data_dir.join(FILE),
-        clock: clock.clone(),
-        group: group.child("mcp"),
-    };
+    let parts = McpClientParts { file, clock: clock.clone(), group: group.child("mcp") };
     Ok(Arc::new(McpClient::new(parts, servers)))
 }
 

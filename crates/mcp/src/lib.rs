@@ -3,7 +3,7 @@
 //!
 //! `config` is a table of the configuration, `servers` all servers together, `server` the life of
 //! one, `link` its connection, `lines` its standard streams, `tool` a tool of it, `outcome` the
-//! results, and `memory` what is known of it between two starts.
+//! results, `offers` its resources and prompts, and `memory` what is known of it between two starts.
 
 mod config;
 mod handler;
@@ -13,6 +13,7 @@ mod link;
 mod list;
 mod memory;
 mod names;
+mod offers;
 mod outcome;
 mod server;
 mod servers;
@@ -22,4 +23,5 @@ mod tool;
 
 pub use config::McpServerConfig;
 pub use link::{ChildProgram, ChildStreams};
+pub use offers::McpOffers;
 pub use servers::{McpClient, McpClientParts, McpServerParts};

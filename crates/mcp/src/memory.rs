@@ -87,20 +87,15 @@ impl KnownServer {
 /// The file, and its content.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    file: PathBuf,
+    /// `None` if nothing is kept.
+    file: Option<PathBuf>,
     servers: Mutex<BTreeMap<String, KnownServer>>,
 }
 
 impl Memory {
     /// Reads the file. An unreadable file counts as empty, so that each tool is new.
-    pub(crate) fn open(file: PathBuf) -> Self {
-        let read = fs::read(&file).map(|bytes| serde_json::from_slice(&bytes));
-        let servers = match read {
-            Ok(Ok(servers)) => servers,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
-            Ok(Err(error)) => lost(&file, &error.to_string()),
-            Err(error) => lost(&file, &error.to_string()),
-        };
+    pub(crate) fn open(file: Option<PathBuf>) -> Self {
+        let servers = file.as_deref().map(read).unwrap_or_default();
         Self { file, servers: Mutex::new(servers) }
     }
 
@@ -133,12 +128,22 @@ impl Memory {
     }
 
     fn write(&self, servers: &BTreeMap<String, KnownServer>) -> io::Result<()> {
-        let new = self.file.with_extension("new");
+        let Some(file) = &self.file else { return Ok(()) };
+        let new = file.with_extension("new");
         let mut options = File::options();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&serde_json::to_vec(servers)?)?;
-        file.sync_all()?;
-        fs::rename(&new, &self.file)
+        let mut written = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        written.write_all(&serde_json::to_vec(servers)?)?;
+        written.sync_all()?;
+        fs::rename(&new, file)
+    }
+}
+
+fn read(file: &std::path::Path) -> BTreeMap<String, KnownServer> {
+    match fs::read(file).map(|bytes| serde_json::from_slice(&bytes)) {
+        Ok(Ok(servers)) => servers,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+        Ok(Err(error)) => lost(file, &error.to_string()),
+        Err(error) => lost(file, &error.to_string()),
     }
 }
 
@@ -189,11 +194,11 @@ mod tests {
     fn memory_survives_a_restart_and_a_damaged_file() {
         let home = TempDir::new().unwrap();
         let file = home.path().join("mcp.json");
-        let memory = Memory::open(file.clone());
+        let memory = Memory::open(Some(file.clone()));
         memory.change("files", |known| known.tools.push(tool("a"))).unwrap();
-        assert_eq!(Memory::open(file.clone()).get("files").tools, [tool("a")]);
-        assert_eq!(Memory::open(file.clone()).get("other"), KnownServer::default());
+        assert_eq!(Memory::open(Some(file.clone())).get("files").tools, [tool("a")]);
+        assert_eq!(Memory::open(Some(file.clone())).get("other"), KnownServer::default());
         fs::write(&file, "{").unwrap();
-        assert_eq!(Memory::open(file).get("files"), KnownServer::default());
+        assert_eq!(Memory::open(Some(file)).get("files"), KnownServer::default());
     }
 }

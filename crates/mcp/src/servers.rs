@@ -54,8 +54,8 @@ pub struct McpServerParts {
 /// The parts that all servers share.
 #[derive(Debug)]
 pub struct McpClientParts {
-    /// The file for the tools and their approvals.
-    pub file: PathBuf,
+    /// The file for the tools and their approvals; `None` to keep none.
+    pub file: Option<PathBuf>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// The group of all tasks.
@@ -109,7 +109,7 @@ impl McpClient {
         self.servers.values().for_each(Server::begin);
     }
 
-    fn find(&self, server: &str) -> Result<&Arc<Server>, McpError> {
+    pub(crate) fn find(&self, server: &str) -> Result<&Arc<Server>, McpError> {
         let unknown = || McpError::UnknownServer { server: server.to_owned() };
         self.servers.get(server).ok_or_else(unknown)
     }

@@ -144,7 +144,7 @@ pub(crate) fn client(
     servers: Vec<(&str, McpServerConfig, Option<Arc<FakeServer>>)>,
 ) -> McpClient {
     let parts = McpClientParts {
-        file: home.join("mcp.json"),
+        file: Some(home.join("mcp.json")),
         clock: clock.clone() as Arc<dyn Clock>,
         group: Group::new("test"),
     };
