@@ -15,6 +15,7 @@ use crate::commands::dead::DeadCommand;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::events::{EventsArgs, SubscribersCommand};
 use crate::commands::jobs::JobCommand;
+use crate::commands::mcp::McpCommand;
 use crate::commands::memory::MemoryCommand;
 use crate::commands::models::ModelsArgs;
 use crate::commands::people::{LinkArgs, PairCommand, PeopleCommand};
@@ -87,6 +88,9 @@ pub(crate) enum Command {
     Job(JobCommand),
     /// Let a private chat share the session of another chat. Without chats: list the links.
     Link(LinkArgs),
+    /// List, add, test, approve or remove MCP servers: programs that give tools to the agent.
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Show, search, export or correct what the agent remembers.
     #[command(subcommand)]
     Memory(MemoryCommand),

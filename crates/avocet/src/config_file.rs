@@ -187,6 +187,31 @@ fn unwritable(path: &Path, why: &str) -> ConfigFileError {
     ))
 }
 
+/// The configuration file as a command reads and replaces it.
+#[derive(Debug)]
+pub(crate) struct FileText {
+    pub(crate) path: PathBuf,
+    /// The text; empty if there is no file.
+    pub(crate) text: String,
+    digest: String,
+}
+
+impl FileText {
+    pub(crate) fn read(path: PathBuf) -> Result<Self, ConfigFileError> {
+        let ShownConfig { text: ConfigText(text), digest, .. } = show(&path)?;
+        Ok(Self { path, text, digest })
+    }
+
+    /// Checks a new text and writes it, if the file is still the one that was read.
+    pub(crate) fn replace(
+        &self,
+        context: &CommandContext,
+        text: &str,
+    ) -> Result<(), ConfigFileError> {
+        save(context, &self.path, text, &self.digest).map(drop)
+    }
+}
+
 /// The last version of a file, which saving keeps beside it.
 pub(crate) fn last_version(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();

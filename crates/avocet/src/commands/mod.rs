@@ -15,6 +15,7 @@ pub(crate) mod dead;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod jobs;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod models;
 mod offline_agent;

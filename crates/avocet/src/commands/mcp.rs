@@ -1,0 +1,54 @@
+//! `avocet mcp`: the MCP servers whose tools the agent uses. Their tables in the configuration are
+//! changed here; a running daemon reports their state.
+
+mod add;
+mod edit;
+mod import;
+mod servers;
+mod test;
+
+use clap::Subcommand;
+
+use crate::context::CommandContext;
+use crate::exit::{Exit, Failure};
+use crate::output::show;
+
+use add::{AddArgs, RemoveArgs};
+use servers::{ApproveArgs, ListArgs, ToolsArgs};
+use test::TestArgs;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Add MCP servers to the configuration file: a command, a URL, or the JSON file of another
+    /// program.
+    Add(Box<AddArgs>),
+    /// Approve the present form of a server's tools; needs a running daemon. A tool whose description
+    /// has changed is disabled until then.
+    Approve(ApproveArgs),
+    /// List MCP servers, with their states if a daemon runs.
+    List(ListArgs),
+    /// Remove an MCP server from the configuration file.
+    Remove(RemoveArgs),
+    /// Start an MCP server as the daemon would, beside it, and list what it offers.
+    Test(TestArgs),
+    /// List the tools of MCP servers; needs a running daemon.
+    Tools(ToolsArgs),
+}
+
+pub(crate) async fn run(context: &CommandContext, command: McpCommand) -> Result<Exit, Failure> {
+    match command {
+        McpCommand::Add(args) => {
+            let json = args.json;
+            let changed = add::add(context, *args)?;
+            show(json, &changed, || changed.text())
+        }
+        McpCommand::Approve(args) => servers::approve(context, args).await,
+        McpCommand::List(args) => servers::list(context, &args).await,
+        McpCommand::Remove(args) => {
+            let changed = add::remove(context, &args)?;
+            show(args.json, &changed, || changed.text())
+        }
+        McpCommand::Test(args) => test::test(context, args).await,
+        McpCommand::Tools(args) => servers::tools(context, args).await,
+    }
+}
