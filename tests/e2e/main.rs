@@ -33,6 +33,7 @@ mod hostile_text;
 mod http;
 mod jobs;
 mod looking;
+mod mcp;
 mod mcp_client;
 mod memory;
 mod memory_files;

@@ -1,0 +1,6 @@
+"""Never answers `initialize`."""
+
+import sys
+
+for _ in sys.stdin:
+    pass
