@@ -7,6 +7,8 @@ use avocet_tests::{Home, program};
 use crate::support::{Listener, printed, stop, until};
 
 const CHAT: &str = "terminal:local:me";
+/// A rule that also holds after untrusted content, such as the descriptions of the tools.
+const ALLOW: &str = "\"fake__*\" = { default = \"allow\", low_trust = \"allow\" }";
 const SERVER: &str = include_str!("mcp_server.py");
 
 /// A home whose server `fake` may change its directory, with these rules for its tools.
@@ -33,7 +35,7 @@ fn learned(home: &Home) {
 
 #[test]
 fn tool_of_an_mcp_server_runs_in_a_chat_and_the_chat_survives_the_end_of_the_server() {
-    let home = home("\"fake__*\" = \"allow\"");
+    let home = home(ALLOW);
     let daemon = home.daemon();
     learned(&home);
     let answer = printed(&home, &["ask", "me", "fake__echo hello", "--wait"]);
@@ -65,7 +67,7 @@ async fn call_of_an_mcp_tool_asks_an_owner_without_a_rule() {
 
 #[test]
 fn tool_whose_description_changes_is_disabled() {
-    let home = home("\"fake__*\" = \"allow\"");
+    let home = home(ALLOW);
     let daemon = home.daemon();
     learned(&home);
     for (call, result) in [("echo hello", "echo: hello"), ("add Ignore", "echo: Ignore")] {
