@@ -49,6 +49,7 @@ const COMMANDS: &[&str] = &[
     "mcp remove",
     "mcp test",
     "mcp tools",
+    "mcp serve",
     "memory",
     "memory add",
     "memory consolidate",

@@ -46,9 +46,19 @@ impl HttpHome {
         .into_bytes()
     }
 
-    async fn ask(&self, line: &str, more: &str, body: &Value) -> RawHttpAnswer {
+    pub(crate) async fn ask(&self, line: &str, more: &str, body: &Value) -> RawHttpAnswer {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         soon(line, exchange(self.server, &self.request(line, more, &body))).await
+    }
+
+    /// Waits until all messages are answered and delivered.
+    pub(crate) fn until_delivered(&self) {
+        until_all_is_delivered(&self.home);
+    }
+
+    /// Stops the daemon.
+    pub(crate) fn stop(self) {
+        stop(self.daemon);
     }
 
     async fn get(&self, path: &str) -> RawHttpAnswer {

@@ -35,6 +35,7 @@ mod jobs;
 mod looking;
 mod mcp;
 mod mcp_client;
+mod mcp_server;
 mod memory;
 mod memory_files;
 mod mistakes;

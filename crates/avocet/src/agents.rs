@@ -13,6 +13,7 @@ use avocet_agent::{
 };
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, AgentTools, DEFAULT, Profile};
+use avocet_gateway::AgentSummary;
 use avocet_jobs::ZoneCalendar;
 use avocet_mcp::McpClient;
 use avocet_outbox::Channels;
@@ -69,6 +70,15 @@ impl AgentParts {
         AgentFactory { parts: self, web, hosts, paths: Arc::default(), known: Mutex::default() }
             .agents()
     }
+}
+
+/// Describes the profiles for clients.
+pub(crate) fn summaries(configuration: &Configuration) -> Arc<[AgentSummary]> {
+    let agents = configuration.agents.iter().map(|agent| {
+        let profile = &agent.profile;
+        AgentSummary::new(&profile.name, profile.agent.prompt.as_deref())
+    });
+    agents.collect()
 }
 
 /// Builds agents, and gives them other directories later.

@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Job(JobCommand),
     /// Let a private chat share the session of another chat. Without chats: list the links.
     Link(LinkArgs),
-    /// List, add, test, approve or remove MCP servers: programs that give tools to the agent.
+    /// Use tools of MCP servers, or serve the daemon to MCP clients.
     #[command(subcommand)]
     Mcp(McpCommand),
     /// Show, search, export or correct what the agent remembers.

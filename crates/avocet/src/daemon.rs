@@ -21,7 +21,7 @@ use avocet_supervise::Group;
 use avocet_telemetry::{Exporter, ExporterParts};
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::AgentParts;
+use crate::agents::{AgentParts, summaries};
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::checkup::{Examiner, layers};
@@ -223,6 +223,7 @@ impl RunningDaemon {
             uploads,
             workspaces,
             redactor: redaction::redactor(),
+            agents: summaries(configuration),
             attach,
         };
         if let Some(listener) = http {

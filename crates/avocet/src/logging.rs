@@ -48,6 +48,7 @@ const PARTS: [&str; 27] = [
     "avocet_jobs",
     "avocet_llm",
     "avocet_mcp",
+    "avocet_mcp_server",
     "avocet_memory",
     "avocet_net",
     "avocet_outbox",

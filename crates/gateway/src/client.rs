@@ -15,6 +15,7 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::oneshot;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::RpcError;
 use crate::kept_files::KeptFiles;
@@ -118,7 +119,7 @@ fn lock(pending: &SharedRequests) -> MutexGuard<'_, PendingRequests> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A connection to a daemon.
+/// A connection to a daemon. It is closed when the client is dropped.
 #[derive(Debug)]
 pub struct Client {
     lines: flume::Sender<Vec<u8>>,
@@ -126,6 +127,7 @@ pub struct Client {
     next: AtomicU64,
     incoming: flume::Receiver<Incoming>,
     files: KeptFiles,
+    _open: DropGuard,
 }
 
 impl Client {
@@ -138,15 +140,22 @@ impl Client {
         let (lines, to_write) = flume::bounded(BEHIND);
         let (arrived, incoming) = flume::bounded(BEHIND);
         let (open, files) = (SharedRequests::default(), KeptFiles::default());
-        group.spawn("client-writer", write(writer, to_write));
+        let closed = CancellationToken::new();
+        let writing = closed.clone().run_until_cancelled_owned(write(writer, to_write));
+        group.spawn("client-writer", async move { writing.await.unwrap_or_default() });
         let reading = ClientReader {
             open: open.clone(),
             arrived,
             lines: lines.clone(),
             files: files.clone(),
         };
-        group.spawn("client-reader", reading.read(reader));
-        Ok(Self { lines, open, next: AtomicU64::new(0), incoming, files })
+        let (pending, end) = (open.clone(), closed.clone());
+        group.spawn("client-reader", async move {
+            end.run_until_cancelled(reading.read(reader)).await.unwrap_or_default();
+            lock(&pending).end();
+        });
+        let next = AtomicU64::new(0);
+        Ok(Self { lines, open, next, incoming, files, _open: closed.drop_guard() })
     }
 
     /// Keeps a file, so that the daemon can read it as an attachment of a message. The client must
@@ -223,7 +232,6 @@ impl ClientReader {
                 }
             }
         }
-        lock(&self.open).end();
     }
 
     async fn take(&self, line: &[u8]) {

@@ -1,6 +1,7 @@
 //! The gateway for other processes: JSON-RPC 2.0, one message per line, on a Unix socket. The daemon's
 //! own user may do everything, and other programs what the configuration permits.
 
+mod agents;
 mod approvals;
 mod ask_json;
 mod attached;
@@ -44,6 +45,7 @@ mod values;
 mod web;
 mod wire;
 
+pub use agents::AgentSummary;
 pub use approvals::{Decide, ListApprovals, answer_about_approvals};
 pub use ask_json::answer_in_json;
 pub use attached::{FilePiece, GetFile};

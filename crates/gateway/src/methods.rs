@@ -20,8 +20,8 @@ use crate::table::{METHODS, MethodGroup, SocketMethod, Touches};
 use crate::values::{fitting, or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
-    approvals, ask_json, config_file, consolidate, dead_letters, deletion, events, jobs, lists,
-    mcp, memories, people, publish, schedules, search, table, tasks, web,
+    agents, approvals, ask_json, config_file, consolidate, dead_letters, deletion, events, jobs,
+    lists, mcp, memories, people, publish, schedules, search, table, tasks, web,
 };
 
 /// `ask`: sends a message to the agent. The result comes after the commit.
@@ -213,6 +213,7 @@ pub(crate) async fn run(
         MethodGroup::Search => {
             Some(search::answer(ChatScope { parts, caller }, name, params).await)
         }
+        MethodGroup::Agents => Some(Ok(agents::list(parts))),
         MethodGroup::Approvals => {
             let approvals = parts.approvals.as_ref();
             approvals::answer_about_approvals(approvals, redactor, name, params).await

@@ -10,6 +10,8 @@ use avocet_protocol::{
     TurnEvents, Uploads, WebConsole, Workspaces,
 };
 
+use crate::agents::AgentSummary;
+
 /// The ports that the gateway opens to other processes.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the port of its type")]
@@ -41,6 +43,8 @@ pub struct GatewayParts {
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,
+    /// The profiles of agents, the default one first.
+    pub agents: Arc<[AgentSummary]>,
     /// The accounts that clients can attach to.
     pub attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
 }

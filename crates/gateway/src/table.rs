@@ -36,6 +36,7 @@ pub(crate) enum MethodGroup {
     Publish,
     Lists,
     Search,
+    Agents,
     Approvals,
     Config,
     Mcp,
@@ -120,6 +121,7 @@ const fn method(
 
 /// Every method of the socket, by name.
 pub const METHODS: &[SocketMethod] = &[
+    method("agents.list", Group::Agents, Observer, Touches::Nothing),
     method("approval.decide", Group::Approvals, Sender, Touches::Approval),
     method("approval.list", Group::Approvals, Observer, APPROVALS),
     method("ask", Group::Messages, Sender, Touches::Chat("session")),

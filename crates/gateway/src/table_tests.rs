@@ -35,8 +35,9 @@ fn methods_of_each_role() {
     }
     assert_eq!(
         all,
-        "observer: approval.list dead.list dead.show events.list hello job.list job.show \
-         mcp.list mcp.tools memory.list memory.log memory.show ping schedule.list schedule.show sessions.list \
+        "observer: agents.list approval.list dead.list dead.show events.list hello job.list \
+         job.show mcp.list mcp.tools memory.list memory.log memory.show ping schedule.list \
+         schedule.show sessions.list \
          sessions.search sessions.sent sessions.show status subscribe task.list task.show trace \
          usage wait\n\
          sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \

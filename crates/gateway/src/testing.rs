@@ -32,7 +32,7 @@ use serde_json::json;
 pub use events::EventMemory;
 pub use web::{TAKEN_PORT, UPLOAD_LIMIT, UploadMemory};
 
-use crate::{GatewayParts, MAX_LINE_BYTES};
+use crate::{AgentSummary, GatewayParts, MAX_LINE_BYTES};
 
 /// A secret in the arguments of a call, which lists have to hide.
 pub const KEY: &str = "correct horse";
@@ -112,6 +112,9 @@ impl FakeDaemon {
             workspaces: self.clone(),
             clock,
             redactor: Arc::new(Redactor::new([Secret::new(KEY.to_owned())])),
+            agents: ["default", "builder"]
+                .map(|name| AgentSummary::new(name, Some("You work. Be brief.")))
+                .into(),
             attach: [(local, self.clone() as Arc<dyn Attach>)].into(),
         }
     }

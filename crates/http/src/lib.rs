@@ -7,9 +7,11 @@
 mod caller;
 mod config;
 mod console;
+mod deliveries;
 mod guard;
 mod hooks;
 mod input;
+mod mcp;
 mod metrics;
 mod openai;
 mod openapi;

@@ -25,13 +25,14 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, any, delete, get, post};
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::{HttpCaller, caller};
 use crate::guard::RequestedHost;
 use crate::hooks;
+use crate::mcp::McpEndpoint;
 use crate::openai::{chat, models, responses};
 use crate::openapi;
 use crate::problem::Problem;
@@ -43,6 +44,10 @@ const OPEN: [&str; 3] = ["/healthz", "/metrics", "/readyz"];
 
 /// The beginning of the paths whose requests have a signature instead of a token.
 const HOOKS: &str = "/hooks/";
+
+/// The endpoint of the Model Context Protocol. The OpenAPI document leaves it out, since it has a
+/// description of its own.
+const MCP: &str = "/mcp";
 
 /// The address of the client. The server puts it into each request.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +112,11 @@ pub(crate) fn pages() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
 pub(crate) fn router(state: &Arc<HttpState>) -> Router {
     let routes = routes().into_iter().chain(pages());
     let router = routes.fold(Router::new(), |router, (path, methods)| router.route(path, methods));
+    let endpoint = McpEndpoint::new(state);
+    let mcp =
+        any(async |caller: HttpCaller, request: Request| endpoint.serve(caller, request).await);
     with_webhooks(router, &state.access.webhooks)
+        .route(MCP, mcp)
         .fallback(async || {
             Problem::not_found("there is no such path; see /openapi.json").for_all_clients()
         })
@@ -142,7 +151,7 @@ async fn admit(State(state): State<Arc<HttpState>>, request: Request, next: Next
     }
 }
 
-fn is_stream(response: &Response) -> bool {
+pub(crate) fn is_stream(response: &Response) -> bool {
     let media = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     media.is_some_and(|media| media.starts_with(b"text/event-stream"))
 }

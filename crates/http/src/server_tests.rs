@@ -8,6 +8,8 @@ mod health;
 mod hooks;
 #[path = "server_tests/limits.rs"]
 mod limits;
+#[path = "server_tests/mcp.rs"]
+mod mcp;
 #[path = "server_tests/messages.rs"]
 mod messages;
 #[path = "server_tests/openai.rs"]

@@ -1,9 +1,11 @@
-//! `avocet mcp`: the MCP servers whose tools the agent uses. Their tables in the configuration are
-//! changed here; a running daemon reports their state.
+//! `avocet mcp`: the MCP servers whose tools the agent uses, and the daemon as such a server. The
+//! tables of servers in the configuration are changed here; a running daemon reports their state.
 
 mod add;
+mod daemon_methods;
 mod edit;
 mod import;
+mod serve;
 mod servers;
 mod test;
 
@@ -14,6 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::show;
 
 use add::{AddArgs, RemoveArgs};
+use serve::ServeArgs;
 use servers::{ApproveArgs, ListArgs, ToolsArgs};
 use test::TestArgs;
 
@@ -29,6 +32,8 @@ pub(crate) enum McpCommand {
     List(ListArgs),
     /// Remove an MCP server from the configuration file.
     Remove(RemoveArgs),
+    /// Serve the running daemon to an MCP client on stdin and stdout.
+    Serve(ServeArgs),
     /// Start an MCP server as the daemon would, beside it, and list what it offers.
     Test(TestArgs),
     /// List the tools of MCP servers; needs a running daemon.
@@ -48,6 +53,7 @@ pub(crate) async fn run(context: &CommandContext, command: McpCommand) -> Result
             let changed = add::remove(context, &args)?;
             show(args.json, &changed, || changed.text())
         }
+        McpCommand::Serve(args) => serve::run(context, args).await,
         McpCommand::Test(args) => test::test(context, args).await,
         McpCommand::Tools(args) => servers::tools(context, args).await,
     }

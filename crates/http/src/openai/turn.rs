@@ -2,22 +2,19 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use avocet_protocol::{ForClient, MessageId, Receipt, SessionId, TurnEvent};
+use avocet_protocol::{MessageId, TurnEvent};
 use axum::http::StatusCode;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 
 use super::question::ApiSession;
 use crate::caller::HttpCaller;
+use crate::deliveries::confirm_deliveries;
 use crate::problem::Problem;
 use crate::routes::messages::{MessageProgress, add_key};
 use crate::state::{HttpState, LONGEST_WAIT};
-
-/// The time for the deliveries of an answer after its request has ended.
-const AFTER_THE_ANSWER: Duration = Duration::from_secs(30);
 
 /// The outcome of a message.
 type Ending = Pin<Box<dyn Future<Output = Result<MessageProgress, Problem>> + Send>>;
@@ -201,40 +198,6 @@ fn with_outcome(ended: MessageProgress) -> Result<MessageProgress, Problem> {
             ended.id, ended.id
         ),
     ))
-}
-
-/// Confirms the deliveries to a chat of the API: the client reads the text in the response. Ends some
-/// time after the guard is dropped.
-fn confirm_deliveries(state: &Arc<HttpState>, session: &SessionId) -> DropGuard {
-    let (done, chat) = (CancellationToken::new(), session.address());
-    if let Some(channel) = state.parts.attach.get(&(chat.channel.clone(), chat.account.clone())) {
-        let (handovers, done) = (channel.attach(&chat), done.clone());
-        state.parts.deliveries.wake(&chat);
-        let (clock, stopped) = (state.parts.clock.clone(), state.group.token());
-        state.group.spawn("deliveries", async move {
-            let left = async {
-                done.cancelled().await;
-                clock.sleep(AFTER_THE_ANSWER).await;
-            };
-            tokio::pin!(left);
-            loop {
-                tokio::select! {
-                    biased;
-                    item = handovers.recv_async() => match item {
-                        Ok(ForClient::Chunk(handover)) => {
-                            // The delivery may have been abandoned.
-                            drop(handover.receipt.send(Ok(Receipt { platform_id: None })));
-                        }
-                        Ok(ForClient::Typing(_) | ForClient::Piece(_)) => {}
-                        Err(_) => return,
-                    },
-                    () = stopped.cancelled() => return,
-                    () = &mut left => return,
-                }
-            }
-        });
-    }
-    done.drop_guard()
 }
 
 #[cfg(test)]

@@ -106,7 +106,12 @@ async fn f28_forged_requests_are_refused_on_every_path() {
     let files = ["POST /v1/files", "GET /v1/sessions/terminal:local:a/files/t1/0"];
     let lines = ["POST /v1/messages", "GET /v1/sessions", "DELETE /v1/sessions/terminal:local:a"];
     for head in FORGED {
-        for line in lines.into_iter().chain(files).chain(["GET /openapi.json", "GET /nowhere"]) {
+        for line in lines
+            .into_iter()
+            .chain(files)
+            .chain(["GET /openapi.json", "GET /nowhere"])
+            .chain(["POST /mcp", "GET /mcp", "DELETE /mcp"])
+        {
             let answer = exchange(world.server, &forged(&world, line, head)).await;
             assert!([400, 401, 403].contains(&answer.status), "{line} {head:?}: {answer:?}");
         }

@@ -1,0 +1,209 @@
+//! The Model Context Protocol over streamable HTTP at `/mcp`, behind the same checks as every path.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use avocet_gateway::{MAX_LINE_BYTES, RpcError, Subscribe};
+use avocet_mcp_server::{
+    McpCaller, McpHost, McpServer, McpServerParts, MethodError, SessionFeed, SocketMethods,
+};
+use avocet_protocol::{EventSeq, SenderId, SessionId};
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use rmcp::model::Extensions;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::caller::HttpCaller;
+use crate::deliveries::confirm_deliveries;
+use crate::problem::Problem;
+use crate::routes::is_stream;
+use crate::state::HttpState;
+
+/// The header with the MCP session.
+const SESSION: &str = "mcp-session-id";
+/// The most MCP sessions at the same time. One without requests ends after [`IDLE`].
+const SESSIONS: usize = 64;
+const IDLE: Duration = Duration::from_secs(30 * 60);
+/// The most events that wait for a call.
+const BEHIND: usize = 64;
+
+/// The server behind `/mcp`.
+#[derive(Clone)]
+pub(crate) struct McpEndpoint {
+    state: Arc<HttpState>,
+    service: StreamableHttpService<McpServer, LocalSessionManager>,
+    sessions: Arc<LocalSessionManager>,
+    /// The client of each MCP session. Another client cannot use the session.
+    owners: Arc<Mutex<BTreeMap<String, SenderId>>>,
+}
+
+impl fmt::Debug for McpEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpEndpoint").finish_non_exhaustive()
+    }
+}
+
+impl McpEndpoint {
+    pub(crate) fn new(state: &Arc<HttpState>) -> Self {
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(IDLE);
+        let sessions = Arc::new(sessions);
+        // The checks in front of all paths know the hosts and origins of the configuration.
+        let config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .with_max_request_body_bytes(MAX_LINE_BYTES)
+            .with_cancellation_token(state.stop.child_token());
+        let parts = McpServerParts {
+            host: Arc::new(HttpHost(state.clone())),
+            clock: state.parts.clock.clone(),
+            group: state.group.clone(),
+            session: None,
+        };
+        let make = move || Ok(McpServer::new(parts.clone()));
+        let service = StreamableHttpService::new(make, sessions.clone(), config);
+        Self { state: state.clone(), service, sessions, owners: Arc::default() }
+    }
+
+    /// Answers a request of a client.
+    pub(crate) async fn serve(self, caller: HttpCaller, request: Request) -> Response {
+        match self.answer(caller, request).await {
+            Ok(response) => response,
+            Err(problem) => problem.into_response(),
+        }
+    }
+
+    async fn answer(&self, caller: HttpCaller, request: Request) -> Result<Response, Problem> {
+        let sender = caller.0.sender;
+        match session_of(request.headers()) {
+            Some(session) if self.owner(session).as_ref() != Some(&sender) => {
+                return Err(Problem::not_found(
+                    "there is no such MCP session; begin a new one with `initialize`",
+                ));
+            }
+            None if self.sessions.sessions.read().await.len() >= SESSIONS => {
+                return Err(Problem::unavailable(format!(
+                    "{SESSIONS} MCP sessions are open already; end one with DELETE, or try again \
+                     later"
+                )));
+            }
+            _ => {}
+        }
+        let place = self.state.long_request()?;
+        let response = self.service.handle(request).await;
+        if let Some(session) = session_of(response.headers()) {
+            self.remember(session.to_owned(), sender).await;
+        }
+        let response = response.map(Body::new);
+        if !is_stream(&response) {
+            return Ok(response);
+        }
+        Ok(response.map(|body| {
+            let pieces = body.into_data_stream().map(move |piece| {
+                let _until_the_end = &place;
+                piece
+            });
+            Body::from_stream(pieces)
+        }))
+    }
+
+    fn owner(&self, session: &str) -> Option<SenderId> {
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.get(session).cloned()
+    }
+
+    /// Records the client of a new MCP session, and forgets those that have ended.
+    async fn remember(&self, session: String, sender: SenderId) {
+        let open = self.sessions.sessions.read().await;
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.retain(|session, _| open.contains_key(session.as_str()));
+        owners.insert(session, sender);
+    }
+}
+
+fn session_of(headers: &HeaderMap) -> Option<&str> {
+    headers.get(SESSION).map(|session| session.to_str().unwrap_or_default())
+}
+
+/// Finds the client of a request, which the checks in front of all paths have put into it.
+#[derive(Debug)]
+struct HttpHost(Arc<HttpState>);
+
+impl McpHost for HttpHost {
+    fn caller(&self, extensions: &Extensions) -> Option<McpCaller> {
+        let request = extensions.get::<Parts>()?;
+        let caller = request.extensions.get::<Option<HttpCaller>>().cloned().flatten()?;
+        let name = caller.0.sender.as_str();
+        let token_name = Some(name.strip_prefix("http:").unwrap_or(name).to_owned());
+        let methods = Arc::new(HttpMethods { state: self.0.clone(), caller });
+        Some(McpCaller { methods, token_name })
+    }
+}
+
+/// The methods with the rights of a token.
+#[derive(Debug)]
+struct HttpMethods {
+    state: Arc<HttpState>,
+    caller: HttpCaller,
+}
+
+fn refused(problem: Problem) -> MethodError {
+    MethodError::Refused(RpcError { code: RpcError::UNAVAILABLE, message: problem.detail })
+}
+
+#[async_trait]
+impl SocketMethods for HttpMethods {
+    async fn call(&self, method: &'static str, params: Value) -> Result<Value, MethodError> {
+        let (state, caller) = (self.state.clone(), self.caller.0.clone());
+        let answering =
+            async move { avocet_gateway::answer(&state.parts, &caller, method, params).await };
+        if method == "wait" {
+            return Ok(answering.await?);
+        }
+        Ok(self.state.complete(method, answering).await.map_err(refused)??)
+    }
+
+    async fn follow(
+        &self,
+        session: &SessionId,
+        from: Option<EventSeq>,
+        delivers: bool,
+    ) -> Result<SessionFeed, MethodError> {
+        let (parts, caller) = (&self.state.parts, &self.caller.0);
+        let subscribe = Subscribe { session: Some(session.clone()), from, ..Subscribe::default() };
+        let mut feed = self.state.feed(&self.caller, &subscribe).await.map_err(refused)?;
+        let from = feed.position();
+        if delivers {
+            let attach = json!({ "chat": session.address() });
+            avocet_gateway::check_rights(parts, caller, "attach", &attach).await?;
+        }
+        let deliveries = delivers.then(|| confirm_deliveries(&self.state, session));
+        let (sender, events) = flume::bounded(BEHIND);
+        let ended = CancellationToken::new();
+        let end = ended.clone().drop_guard();
+        self.state.group.spawn("mcp-events", async move {
+            let _until_the_end = deliveries;
+            let passing = async {
+                while let Some(page) = feed.next().await {
+                    for event in page.events {
+                        if sender.send_async(event).await.is_err() {
+                            return;
+                        }
+                    }
+                    feed.move_to(page.next);
+                }
+            };
+            ended.run_until_cancelled(passing).await.unwrap_or_default();
+        });
+        Ok(SessionFeed { events, from, end })
+    }
+}

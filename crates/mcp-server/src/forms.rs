@@ -1,0 +1,162 @@
+//! Questions to the person at the client, as forms of MCP's elicitation.
+
+use avocet_protocol::{Choice, OpenApproval};
+use rmcp::model::{
+    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    EnumSchema, PrimitiveSchemaDefinition, ServerRequest, StringSchema,
+};
+use serde_json::{Map, Value, json};
+
+/// The most characters of a call's arguments in a form.
+const MOST_CHARS: usize = 2000;
+/// The choices of an approval.
+const ALLOW: &str = "allow";
+const ALLOW_ALL: &str = "allow for this conversation";
+const DENY: &str = "deny";
+
+/// A decision that a turn waits for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Question {
+    /// A call waits for approval.
+    Approval(Box<OpenApproval>),
+    /// The agent has asked something. The next message in the chat answers it.
+    Answer {
+        /// The question.
+        text: String,
+        /// The offered answers.
+        choices: Vec<Choice>,
+    },
+}
+
+/// The person's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FormAnswer {
+    /// Parameters of `approval.decide`.
+    Decision(Value),
+    /// A message to the chat.
+    Text(String),
+    /// The form was closed without an answer.
+    Open,
+}
+
+impl Question {
+    /// Describes the question and the place to answer it.
+    pub(crate) fn in_words(&self, session: &str) -> String {
+        match self {
+            Self::Approval(approval) => format!(
+                "the call of {} waits for approval: answer with `avocet approvals approve {}`, \
+                 `avocet approvals deny {}`, or the buttons in the chat",
+                approval.tool, approval.id, approval.id
+            ),
+            Self::Answer { text, choices } => {
+                let offered: Vec<&str> = choices.iter().map(|one| one.says.as_str()).collect();
+                let offered = match offered.as_slice() {
+                    [] => String::new(),
+                    offered => format!(" ({})", offered.join(", ")),
+                };
+                format!(
+                    "the agent asks “{text}”{offered}: answer with ask, session {session}, and the \
+                     answer as text"
+                )
+            }
+        }
+    }
+
+    /// Returns `true` if both are the same question.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Approval(one), Self::Approval(other)) => one.id == other.id,
+            (one, other) => one == other,
+        }
+    }
+
+    /// Makes the form.
+    pub(crate) fn form(&self) -> ServerRequest {
+        let (message, schema) = match self {
+            Self::Approval(approval) => (approval_text(approval), approval_schema(approval)),
+            Self::Answer { text, choices } => (text.clone(), answer_schema(choices)),
+        };
+        ServerRequest::ElicitRequest(ElicitRequest::new(
+            ElicitRequestParams::FormElicitationParams {
+                meta: None,
+                message,
+                requested_schema: schema,
+            },
+        ))
+    }
+
+    /// Reads the answer to the form.
+    pub(crate) fn answer(&self, result: ElicitResult) -> FormAnswer {
+        let content = match result.content {
+            Some(Value::Object(content)) => content,
+            _ => Map::new(),
+        };
+        let field = |name: &str| content.get(name).and_then(Value::as_str).map(str::trim);
+        match (self, result.action) {
+            (_, ElicitationAction::Cancel) => FormAnswer::Open,
+            (Self::Approval(approval), ElicitationAction::Decline) => {
+                FormAnswer::Decision(json!({ "id": approval.id, "decision": "denied" }))
+            }
+            (Self::Approval(approval), ElicitationAction::Accept) => match field("decision") {
+                Some(ALLOW) => {
+                    FormAnswer::Decision(json!({ "id": approval.id, "decision": "once" }))
+                }
+                Some(ALLOW_ALL) => {
+                    FormAnswer::Decision(json!({ "id": approval.id, "decision": "for_session" }))
+                }
+                Some(DENY) => {
+                    let why = field("reason").filter(|why| !why.is_empty());
+                    let decision = json!({ "id": approval.id, "decision": "denied", "why": why });
+                    FormAnswer::Decision(decision)
+                }
+                // An answer outside of the form decides nothing.
+                _ => FormAnswer::Open,
+            },
+            (Self::Answer { choices, .. }, ElicitationAction::Accept) => match field("answer") {
+                Some(answer) if !answer.is_empty() => {
+                    let chosen = choices.iter().find(|choice| choice.label == answer);
+                    let says = chosen.map_or(answer, |choice| choice.says.as_str());
+                    FormAnswer::Text(says.to_owned())
+                }
+                _ => FormAnswer::Open,
+            },
+            (Self::Answer { .. }, _) | (Self::Approval(_), _) => FormAnswer::Open,
+        }
+    }
+}
+
+fn approval_text(approval: &OpenApproval) -> String {
+    let arguments = serde_json::to_string_pretty(&approval.arguments).unwrap_or_default();
+    let mut shown: String = arguments.chars().take(MOST_CHARS).collect();
+    if shown.len() < arguments.len() {
+        let left = arguments.chars().count() - MOST_CHARS;
+        shown.push_str(&format!("\n… {left} more characters; `avocet approvals` shows all"));
+    }
+    format!("Avocet wants to call {} in {}:\n{shown}", approval.tool, approval.session)
+}
+
+fn approval_schema(approval: &OpenApproval) -> ElicitationSchema {
+    let for_session = approval.grant.is_some().then_some(ALLOW_ALL);
+    let choices = [ALLOW].into_iter().chain(for_session).chain([DENY]);
+    let reason = StringSchema::new().title("Reason, if you deny it");
+    let fields = [
+        ("decision".to_owned(), select(choices.map(str::to_owned).collect())),
+        ("reason".to_owned(), PrimitiveSchemaDefinition::String(reason)),
+    ];
+    ElicitationSchema::new(fields.into()).with_required(vec!["decision".to_owned()])
+}
+
+fn answer_schema(choices: &[Choice]) -> ElicitationSchema {
+    let field = if choices.is_empty() {
+        PrimitiveSchemaDefinition::String(StringSchema::new().title("Answer"))
+    } else {
+        select(choices.iter().map(|one| one.label.clone()).collect())
+    };
+    let answer = "answer".to_owned();
+    ElicitationSchema::new([(answer.clone(), field)].into()).with_required(vec![answer])
+}
+
+/// Clients of all versions of the protocol can show this kind of list.
+fn select(choices: Vec<String>) -> PrimitiveSchemaDefinition {
+    PrimitiveSchemaDefinition::Enum(EnumSchema::builder(choices).untitled().build())
+}

@@ -1,0 +1,214 @@
+//! Answers calls of tools.
+
+use avocet_gateway::{AgentSummary, SubmitJob};
+use avocet_protocol::{
+    Clock, EventSeq, JobLimits, JobRules, JobStatus, MessageStatus, SessionId, SessionSummary,
+    SubmittedJob, TurnRecord,
+};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, model::CallToolRequestParams};
+use serde_json::{Value, json};
+
+use crate::answers::{ToolProblem, both};
+use crate::arguments::{
+    AskArguments, HistoryArguments, JobAction, JobsArguments, ProfileArguments, SendArguments,
+    SessionsArguments, chat, limit, read, session,
+};
+use crate::catalogue::{ToolKind, tools};
+use crate::host::McpCaller;
+use crate::rights::ClientRights;
+use crate::transcript;
+use crate::watch::{TurnWatch, WatchedTurn};
+
+/// One call of a tool.
+pub(crate) struct ToolCallContext<'a> {
+    pub(crate) caller: &'a McpCaller,
+    pub(crate) rights: &'a ClientRights,
+    pub(crate) context: &'a RequestContext<RoleServer>,
+    pub(crate) clock: &'a dyn Clock,
+    /// The conversation of this client.
+    pub(crate) session: SessionId,
+    /// `true` if the conversation belongs to this client alone.
+    pub(crate) is_own: bool,
+}
+
+/// Calls a tool; `None` if the client has no tool of this name.
+pub(crate) async fn call(
+    call: &ToolCallContext<'_>,
+    profiles: &[AgentSummary],
+    request: CallToolRequestParams,
+) -> Option<CallToolResult> {
+    let tools = tools(call.rights, profiles);
+    let (kind, tool) = tools.into_iter().find(|(_, tool)| tool.name == request.name)?;
+    let (name, arguments) = (tool.name.as_ref(), request.arguments);
+    let answer = match kind {
+        ToolKind::Ask => call.ask(read_then(name, arguments)).await,
+        ToolKind::Send => call.send(read_then(name, arguments)).await,
+        ToolKind::Sessions => call.sessions(read_then(name, arguments)).await,
+        ToolKind::History => call.history(read_then(name, arguments)).await,
+        ToolKind::Jobs => call.jobs(read_then(name, arguments)).await,
+        ToolKind::Profile(profile) => call.profile(&profile, read_then(name, arguments)).await,
+    };
+    Some(answer.unwrap_or_else(ToolProblem::result))
+}
+
+type Arguments<T> = Result<T, ToolProblem>;
+type Answer = Result<CallToolResult, ToolProblem>;
+
+fn read_then<T: serde::de::DeserializeOwned>(
+    tool: &str,
+    arguments: Option<JsonObject>,
+) -> Arguments<T> {
+    read(tool, arguments)
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, ToolProblem> {
+    serde_json::from_value(answer)
+        .map_err(|error| ToolProblem::new(format!("the daemon's answer cannot be read: {error}")))
+}
+
+impl ToolCallContext<'_> {
+    async fn call(&self, method: &'static str, params: Value) -> Result<Value, ToolProblem> {
+        Ok(self.caller.methods.call(method, params).await?)
+    }
+
+    async fn ask(&self, arguments: Arguments<AskArguments>) -> Answer {
+        let AskArguments { text, session: named, message } = arguments?;
+        let named = named.map(|named| session(&named)).transpose()?;
+        let is_own = self.is_own && named.as_ref().is_none_or(|named| *named == self.session);
+        let wanted = named.unwrap_or_else(|| self.session.clone());
+        let mut feed = self.caller.methods.follow(&wanted, None, is_own).await?;
+        let message = match (text, message) {
+            (Some(text), None) => {
+                let asked = self.call("ask", json!({ "session": wanted, "text": text })).await?;
+                asked["message"].as_str().unwrap_or_default().to_owned()
+            }
+            (None, Some(message)) => message,
+            _ => return Err(ToolProblem::new("ask: give either `text` or `message`")),
+        };
+        let status = self.call("wait", json!({ "message": message, "seconds": 0 })).await;
+        let status: MessageStatus =
+            parsed(status.map_err(|problem| problem.while_waiting(&message))?)?;
+        // Linked chats share one session, and an earlier message may be of another one.
+        if status.session != wanted {
+            let from = Some(feed.from);
+            feed = self.caller.methods.follow(&status.session, from, false).await?;
+        }
+        let turn = WatchedTurn { message, session: status.session, job: None };
+        self.watch(turn, feed).await
+    }
+
+    async fn watch(&self, turn: WatchedTurn, feed: crate::SessionFeed) -> Answer {
+        let Self { caller, rights, context, clock, .. } = *self;
+        TurnWatch::new(caller, rights, context, clock, turn, feed).run().await
+    }
+
+    async fn send(&self, arguments: Arguments<SendArguments>) -> Answer {
+        let SendArguments { chat: to, text } = arguments?;
+        let to = chat(&to)?;
+        let sent = self.call("send", json!({ "chat": to, "text": text })).await?;
+        let delivery = sent["delivery"].as_str().unwrap_or_default();
+        let said = format!("{delivery} is in the outbox of {to}.");
+        Ok(both(said, json!({ "delivery": delivery, "chat": to })))
+    }
+
+    async fn sessions(&self, arguments: Arguments<SessionsArguments>) -> Answer {
+        let limit = limit(arguments?.limit, 20)?;
+        let rows = self.call("sessions.list", json!({ "limit": limit })).await?;
+        let rows: Vec<SessionSummary> = parsed(rows)?;
+        let line = |row: &SessionSummary| {
+            let title = row.title.as_deref().unwrap_or("no messages");
+            format!("- {} ({} turns): {title}", row.session, row.turns)
+        };
+        let text: Vec<String> = rows.iter().map(line).collect();
+        let text = if text.is_empty() { "There are none.".to_owned() } else { text.join("\n") };
+        Ok(both(text, json!({ "sessions": rows })))
+    }
+
+    async fn history(&self, arguments: Arguments<HistoryArguments>) -> Answer {
+        let HistoryArguments { session: named, limit: turns, before } = arguments?;
+        let named = named.map(|named| session(&named)).transpose()?;
+        let named = named.unwrap_or_else(|| self.session.clone());
+        let params = json!({ "session": named, "turns": limit(turns, 10)?, "before": before });
+        let turns: Vec<TurnRecord> = parsed(self.call("sessions.show", params).await?)?;
+        let text = match turns.as_slice() {
+            [] if before.is_none() => format!("{named} has no messages yet."),
+            [] => format!("{named} has no turns before this one."),
+            turns => transcript::markdown(turns),
+        };
+        let summaries: Vec<Value> = turns.iter().map(transcript::summary).collect();
+        Ok(both(text, json!({ "session": named, "turns": summaries })))
+    }
+
+    async fn jobs(&self, arguments: Arguments<JobsArguments>) -> Answer {
+        let JobsArguments { action, job, profile, task, limit: rows } = arguments?;
+        let job = job.ok_or_else(|| ToolProblem::new("jobs: this action needs `job`, such as j3"));
+        match action {
+            JobAction::List => {
+                let jobs = self.call("job.list", json!({ "limit": limit(rows, 20)? })).await?;
+                let text: Vec<String> =
+                    parsed::<Vec<JobStatus>>(jobs.clone())?.iter().map(job_line).collect();
+                let text =
+                    if text.is_empty() { "There are none.".to_owned() } else { text.join("\n") };
+                Ok(both(text, json!({ "jobs": jobs })))
+            }
+            JobAction::Status => {
+                let job = self.call("job.show", json!({ "id": job? })).await?;
+                let status: JobStatus = parsed(job.clone())?;
+                let result = status.result.as_deref().unwrap_or("There is no result yet.");
+                Ok(both(format!("{}\n\n{result}", job_line(&status)), json!({ "job": job })))
+            }
+            JobAction::Start => {
+                let missing = || {
+                    ToolProblem::new(
+                        "jobs: `start` needs `profile` and `task`; `avocet agents list` shows the \
+                         profiles",
+                    )
+                };
+                let (profile, task) = profile.zip(task).ok_or_else(missing)?;
+                let job = self.submit(&profile, task, None).await?;
+                let text =
+                    format!("{} is in the log; look at it with the action `status`.", job.id);
+                Ok(both(
+                    text,
+                    json!({ "job": { "id": job.id, "message": job.message, "session": job.session } }),
+                ))
+            }
+            JobAction::Cancel => {
+                let job = job?;
+                self.call("job.cancel", json!({ "id": job })).await?;
+                let text = format!("{job} is cancelled.");
+                Ok(CallToolResult::success(vec![ContentBlock::text(text)]))
+            }
+        }
+    }
+
+    async fn submit(
+        &self,
+        profile: &str,
+        task: String,
+        workspace: Option<String>,
+    ) -> Result<SubmittedJob, ToolProblem> {
+        let limits = JobLimits::default();
+        let rules = JobRules { agent: profile.to_owned(), workspace, limits };
+        parsed(self.call("job.submit", json!(SubmitJob { task, rules, key: None })).await?)
+    }
+
+    async fn profile(&self, profile: &str, arguments: Arguments<ProfileArguments>) -> Answer {
+        let ProfileArguments { task, workspace } = arguments?;
+        let from: EventSeq = self.caller.methods.follow(&self.session, None, false).await?.from;
+        let SubmittedJob { id, message, session, .. } =
+            self.submit(profile, task, workspace).await?;
+        let message = message.to_string();
+        let feed =
+            self.caller.methods.follow(&session, Some(from), self.rights.allow("attach")).await;
+        let feed = feed.map_err(|error| ToolProblem::from(error).while_waiting(&message))?;
+        self.watch(WatchedTurn { message, session, job: Some(id.to_string()) }, feed).await
+    }
+}
+
+fn job_line(job: &JobStatus) -> String {
+    let task: String = job.task.chars().take(80).collect();
+    format!("- {} {} ({}): {task}", job.id, job.state.word(), job.rules.agent)
+}

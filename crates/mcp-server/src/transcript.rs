@@ -1,0 +1,75 @@
+//! Turns of a conversation as text, and as JSON.
+
+use std::fmt::Write;
+
+use avocet_protocol::{LoggedCall, LoggedInbound, Origin, TurnRecord};
+use serde_json::{Value, json};
+
+/// The most characters of a call's arguments.
+const MOST_CHARS: usize = 300;
+
+/// Writes turns as Markdown.
+pub(crate) fn markdown(turns: &[TurnRecord]) -> String {
+    let mut text = String::new();
+    for turn in turns {
+        // Writing into a string cannot fail.
+        write_turn(&mut text, turn).unwrap_or_default();
+    }
+    text
+}
+
+fn write_turn(text: &mut String, turn: &TurnRecord) -> std::fmt::Result {
+    writeln!(text, "## {} ({})\n", turn.id, turn.state.word())?;
+    match &turn.origin {
+        Origin::Messages(messages) => {
+            messages.iter().try_for_each(|message| write_message(text, message))?;
+        }
+        Origin::Child { parent, prompt, .. } => writeln!(text, "**{parent}:** {prompt}\n")?,
+    }
+    for step in &turn.steps {
+        if !step.text.trim().is_empty() {
+            writeln!(text, "**avocet:** {}\n", step.text)?;
+        }
+        step.calls.iter().try_for_each(|call| write_call(text, call))?;
+        step.steered.iter().try_for_each(|message| write_message(text, message))?;
+    }
+    match &turn.notice {
+        Some(notice) => writeln!(text, "*{notice}*\n"),
+        None => Ok(()),
+    }
+}
+
+fn sender(message: &LoggedInbound) -> &str {
+    let sender = &message.message.inbound.sender;
+    sender.name.as_deref().unwrap_or(sender.id.as_str())
+}
+
+fn write_message(text: &mut String, message: &LoggedInbound) -> std::fmt::Result {
+    writeln!(text, "**{}:** {}\n", sender(message), message.model_text())
+}
+
+fn write_call(text: &mut String, call: &LoggedCall) -> std::fmt::Result {
+    let arguments = Value::Object(call.call.arguments.to_object()).to_string();
+    let shown: String = arguments.chars().take(MOST_CHARS).collect();
+    let more = if shown.len() < arguments.len() { "…" } else { "" };
+    let outcome = match call.result() {
+        Some(result) if result.ok => "finished",
+        Some(_) => "failed",
+        None => "open",
+    };
+    writeln!(text, "- `{}` {outcome}: `{shown}{more}`\n", call.call.name)
+}
+
+/// Describes a turn as JSON: messages and answer, without the steps between.
+pub(crate) fn summary(turn: &TurnRecord) -> Value {
+    let messages = turn.origin.messages().iter().map(|message| {
+        json!({ "id": message.id, "sender": sender(message), "text": message.model_text() })
+    });
+    json!({
+        "turn": turn.id,
+        "state": turn.state.word(),
+        "started_at": turn.started_at,
+        "messages": messages.collect::<Vec<_>>(),
+        "answer": turn.final_text().or(turn.notice.as_deref()),
+    })
+}

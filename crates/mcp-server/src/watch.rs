@@ -1,0 +1,417 @@
+//! Follows a turn until its message has an outcome: progress, questions to a person, cancellation.
+
+use std::time::Duration;
+
+use avocet_gateway::RpcError;
+use avocet_protocol::{
+    Clock, EventDetail, EventKind, EventSeq, LogEvent, MessageStatus, OpenApproval, Outcome,
+    SessionId, WaitId, WaitKind,
+};
+use rmcp::model::{CallToolResult, ClientResult};
+use rmcp::service::{PeerRequestOptions, RequestContext, RequestHandle, ServiceError};
+use rmcp::{Peer, RoleServer};
+use serde_json::{Value, json};
+
+use crate::answers::{ToolProblem, both};
+use crate::forms::{FormAnswer, Question};
+use crate::host::{McpCaller, MethodError, SessionFeed};
+use crate::progress::CallProgress;
+use crate::rights::ClientRights;
+
+/// The time after which a silent turn is reported as still working.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+/// The most open approvals that are read at once.
+const APPROVALS: u32 = 100;
+
+/// The turn to follow.
+#[derive(Debug, Clone)]
+pub(crate) struct WatchedTurn {
+    /// The message that it answers.
+    pub(crate) message: String,
+    pub(crate) session: SessionId,
+    /// The job that it does.
+    pub(crate) job: Option<String>,
+}
+
+/// A form that the client shows.
+struct OpenForm {
+    question: Question,
+    handle: RequestHandle<RoleServer>,
+}
+
+/// Follows a turn for one call of a tool.
+pub(crate) struct TurnWatch<'a> {
+    pub(crate) caller: &'a McpCaller,
+    pub(crate) rights: &'a ClientRights,
+    pub(crate) context: &'a RequestContext<RoleServer>,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) turn: WatchedTurn,
+    feed: Option<SessionFeed>,
+    progress: CallProgress,
+    form: Option<OpenForm>,
+    /// Decisions that were made here; their rows may still be in the list.
+    decided: Vec<WaitId>,
+    state: SeenState,
+}
+
+/// The state of the turn, by the events so far.
+#[derive(Debug, Default)]
+struct SeenState {
+    waits: Vec<WaitKind>,
+    /// The last question of the agent.
+    asked: Option<Question>,
+    running: Vec<String>,
+    last: EventSeq,
+}
+
+/// A step of the watch.
+enum WatchStep {
+    Cancelled,
+    Ended(Result<Value, MethodError>),
+    FormAnswered(Result<ClientResult, ServiceError>),
+    Event(Option<Value>),
+    Silence,
+}
+
+impl<'a> TurnWatch<'a> {
+    pub(crate) fn new(
+        caller: &'a McpCaller,
+        rights: &'a ClientRights,
+        context: &'a RequestContext<RoleServer>,
+        clock: &'a dyn Clock,
+        turn: WatchedTurn,
+        feed: SessionFeed,
+    ) -> Self {
+        let token = context.meta.get_progress_token();
+        let progress = CallProgress::new(context.peer.clone(), token);
+        Self {
+            caller,
+            rights,
+            context,
+            clock,
+            turn,
+            feed: Some(feed),
+            progress,
+            form: None,
+            decided: Vec::new(),
+            state: SeenState::default(),
+        }
+    }
+
+    /// Waits for the outcome, or for a decision that this client cannot make.
+    pub(crate) async fn run(mut self) -> Result<CallToolResult, ToolProblem> {
+        let message = self.turn.message.clone();
+        let ran = self.follow().await;
+        if let Some(form) = self.form.take() {
+            withdraw(form).await;
+        }
+        ran.map_err(|problem| problem.while_waiting(&message))
+    }
+
+    async fn follow(&mut self) -> Result<CallToolResult, ToolProblem> {
+        let caller = self.caller;
+        let outcome = caller.methods.call("wait", json!({ "message": self.turn.message }));
+        tokio::pin!(outcome);
+        // Questions may be older than the feed.
+        let mut looks = true;
+        loop {
+            if looks && let Some(result) = self.look().await? {
+                return Ok(result);
+            }
+            let step = tokio::select! {
+                biased;
+                () = self.context.ct.cancelled() => WatchStep::Cancelled,
+                ended = &mut outcome => WatchStep::Ended(ended),
+                answer = answer_of(&mut self.form) => WatchStep::FormAnswered(answer),
+                event = next_event(self.feed.as_ref()) => WatchStep::Event(event),
+                () = self.clock.sleep(REPORT_EVERY) => WatchStep::Silence,
+            };
+            looks = match step {
+                WatchStep::Cancelled => return Ok(self.cancel().await),
+                WatchStep::Ended(status) => return self.ended(status?),
+                WatchStep::FormAnswered(answer) => {
+                    if let Some(result) = self.answered(answer).await? {
+                        return Ok(result);
+                    }
+                    false
+                }
+                WatchStep::Event(Some(event)) => self.note(event).await,
+                WatchStep::Event(None) => {
+                    self.feed = None;
+                    false
+                }
+                WatchStep::Silence => {
+                    let text = self.state.in_words();
+                    self.progress.report(&text).await;
+                    true
+                }
+            };
+        }
+    }
+
+    /// Notes an event. Returns `true` if a question may be new, or answered.
+    async fn note(&mut self, event: Value) -> bool {
+        let Ok(event) = serde_json::from_value::<LogEvent>(event) else { return false };
+        let Some((text, looks)) = self.state.note(event) else { return false };
+        if let Some(text) = text {
+            self.progress.report(&text).await;
+        }
+        looks
+    }
+
+    /// Looks for questions. Shows the first one as a form; returns the result if it cannot be shown.
+    async fn look(&mut self) -> Result<Option<CallToolResult>, ToolProblem> {
+        let questions = self.questions().await?;
+        if let Some(form) = &self.form {
+            if questions.iter().any(|one| one.is_same(&form.question)) {
+                return Ok(None);
+            }
+            if let Some(form) = self.form.take() {
+                withdraw(form).await;
+            }
+        }
+        let Some(question) = questions.first() else { return Ok(None) };
+        if !self.may_ask(question) {
+            return Ok(Some(self.waiting(&questions, None)));
+        }
+        let text = question.in_words(self.turn.session.as_str());
+        self.progress.report(&text).await;
+        let options = PeerRequestOptions::no_options();
+        match self.context.peer.send_cancellable_request(question.form(), options).await {
+            Ok(handle) => {
+                self.form = Some(OpenForm { question: question.clone(), handle });
+                Ok(None)
+            }
+            Err(error) => Ok(Some(self.waiting(&questions, Some(error.to_string())))),
+        }
+    }
+
+    /// Returns the open questions of the session.
+    async fn questions(&self) -> Result<Vec<Question>, ToolProblem> {
+        let mut questions = Vec::new();
+        if self.rights.allow("approval.list") {
+            let rows =
+                self.caller.methods.call("approval.list", json!({ "limit": APPROVALS })).await?;
+            let rows: Vec<OpenApproval> = serde_json::from_value(rows)
+                .map_err(|error| ToolProblem::new(format!("approvals: {error}")))?;
+            let own = rows.into_iter().filter(|row| self.concerns(row));
+            questions.extend(own.map(|row| Question::Approval(Box::new(row))));
+        }
+        if self.state.waits.iter().any(|kind| matches!(kind, WaitKind::Answer | WaitKind::Choice)) {
+            questions.extend(self.state.asked.clone());
+        }
+        Ok(questions)
+    }
+
+    /// Returns `true` for an approval of the turn or of one of its sub-agents.
+    fn concerns(&self, row: &OpenApproval) -> bool {
+        let session = &self.turn.session;
+        let is_here = row.session == *session || row.chat.as_ref() == Some(&session.address());
+        is_here && !self.decided.contains(&row.id)
+    }
+
+    /// Returns `true` if the client shows forms, and its role may answer this one.
+    fn may_ask(&self, question: &Question) -> bool {
+        let needed = match question {
+            Question::Approval(_) => "approval.decide",
+            Question::Answer { .. } => "ask",
+        };
+        shows_forms(&self.context.peer) && self.rights.allow(needed)
+    }
+
+    /// Passes the answer to a form on. Returns the result if the question stays open.
+    async fn answered(
+        &mut self,
+        answer: Result<ClientResult, ServiceError>,
+    ) -> Result<Option<CallToolResult>, ToolProblem> {
+        let Some(OpenForm { question, .. }) = self.form.take() else { return Ok(None) };
+        let answer = match answer {
+            Ok(ClientResult::ElicitResult(result)) => question.answer(result),
+            Ok(_) => FormAnswer::Open,
+            Err(error) => {
+                return Ok(Some(self.waiting(&[question], Some(error.to_string()))));
+            }
+        };
+        let methods = &self.caller.methods;
+        let done = match (answer, &question) {
+            (FormAnswer::Decision(decision), Question::Approval(approval)) => {
+                self.decided.push(approval.id);
+                methods.call("approval.decide", decision).await
+            }
+            (FormAnswer::Text(text), _) => {
+                self.state.waits.clear();
+                self.state.asked = None;
+                let params = json!({ "session": self.turn.session, "text": text });
+                methods.call("ask", params).await
+            }
+            _ => return Ok(Some(self.waiting(&[question], None))),
+        };
+        match done {
+            Ok(_) => Ok(None),
+            // Another person was faster.
+            Err(MethodError::Refused(refusal)) if refusal.code == RpcError::NOT_FOUND => Ok(None),
+            Err(MethodError::Refused(refusal)) => {
+                Ok(Some(self.waiting(&[question], Some(refusal.to_string()))))
+            }
+            Err(lost) => Err(lost.into()),
+        }
+    }
+
+    /// Stops the turn as `/stop` does, or cancels the job.
+    async fn cancel(&mut self) -> CallToolResult {
+        let stopped = match &self.turn.job {
+            Some(job) => self.caller.methods.call("job.cancel", json!({ "id": job })).await,
+            None => {
+                let stop = json!({ "session": self.turn.session, "text": "/stop" });
+                self.caller.methods.call("ask", stop).await
+            }
+        };
+        if let Err(error) = stopped {
+            tracing::debug!(%error, message = self.turn.message, "cannot stop a cancelled call");
+        }
+        ToolProblem::new("the call was cancelled").result()
+    }
+
+    /// The result of a turn that waits for a person.
+    fn waiting(&self, questions: &[Question], fault: Option<String>) -> CallToolResult {
+        let session = self.turn.session.as_str();
+        let open: Vec<String> = questions.iter().map(|one| one.in_words(session)).collect();
+        let message = &self.turn.message;
+        let fault = fault.map_or(String::new(), |fault| format!(" ({fault})"));
+        let text = format!(
+            "The agent waits for a person: {}{fault}. Afterwards, call ask with message {message} \
+             to get the answer.",
+            open.join("; ")
+        );
+        let mut structured = self.structured("waiting");
+        structured["waits_for"] = json!(open);
+        both(text, structured)
+    }
+
+    fn structured(&self, status: &str) -> Value {
+        let WatchedTurn { message, session, job } = &self.turn;
+        let mut object = json!({ "message": message, "session": session, "status": status });
+        if let Some(job) = job {
+            object["job"] = json!(job);
+        }
+        object
+    }
+
+    fn ended(&self, status: Value) -> Result<CallToolResult, ToolProblem> {
+        let status: MessageStatus = serde_json::from_value(status)
+            .map_err(|error| ToolProblem::new(format!("wait: {error}")))?;
+        let message = &self.turn.message;
+        let reply = status.reply.filter(|reply| !reply.trim().is_empty());
+        match status.outcome {
+            Some(outcome @ (Outcome::Replied | Outcome::Merged)) => {
+                let mut structured = self.structured("answered");
+                structured["reply"] = json!(reply.as_deref().unwrap_or_default());
+                let without_text = match outcome {
+                    Outcome::Merged => {
+                        "The answer to another message covers this one; see history."
+                    }
+                    _ => "The agent answered without a text.",
+                };
+                Ok(both(reply.unwrap_or_else(|| without_text.to_owned()), structured))
+            }
+            Some(Outcome::Stopped) => {
+                Err(ToolProblem::new(format!("{message} was stopped before its answer")))
+            }
+            Some(Outcome::Error | Outcome::Dropped) => {
+                Err(ToolProblem::new(reply.unwrap_or_else(|| {
+                    format!("{message} has failed; see `avocet trace {message}`")
+                })))
+            }
+            None => Err(ToolProblem::new(format!(
+                "{message} has no answer yet: call ask with message {message}"
+            ))),
+        }
+    }
+}
+
+impl SeenState {
+    /// Notes an event. Returns the text for progress, and `true` if a question may be new, or
+    /// answered. `None` for an event that was seen before.
+    fn note(&mut self, event: LogEvent) -> Option<(Option<String>, bool)> {
+        if event.seq <= self.last {
+            return None;
+        }
+        self.last = event.seq;
+        Some(match (event.kind, event.detail) {
+            (EventKind::TurnWaiting, Some(EventDetail::TurnInfo(turn))) => {
+                self.waits = turn.waits_for;
+                (Some(self.in_words()), true)
+            }
+            (EventKind::TurnRunning, _) => {
+                let resumed = !self.waits.is_empty();
+                self.waits.clear();
+                self.asked = None;
+                (Some("working".to_owned()), resumed)
+            }
+            (EventKind::DeliveryPending, Some(EventDetail::Delivery(delivery)))
+                if delivery.source == "prompt" =>
+            {
+                let (text, choices) = (delivery.text, delivery.choices);
+                // The list of approvals has the others.
+                if !choices.iter().any(|choice| choice.says.starts_with("/approve")) {
+                    self.asked = Some(Question::Answer { text, choices });
+                }
+                (None, true)
+            }
+            (EventKind::ModelAnswered, Some(EventDetail::Answer(answer))) => {
+                self.running = answer.calls;
+                (Some(self.in_words()), false)
+            }
+            (EventKind::CallFinished, Some(EventDetail::Tool(tool))) => {
+                if let Some(place) = self.running.iter().position(|name| *name == tool.name) {
+                    self.running.remove(place);
+                }
+                let outcome = if tool.ok == Some(false) { "failed" } else { "finished" };
+                (Some(format!("{} {outcome}", tool.name)), false)
+            }
+            _ => (None, false),
+        })
+    }
+
+    fn in_words(&self) -> String {
+        let waits: Vec<&str> = self.waits.iter().map(|kind| kind.word()).collect();
+        if !waits.is_empty() {
+            return format!("still working: waits for {}", waits.join(", "));
+        }
+        if self.running.is_empty() {
+            "still working".to_owned()
+        } else {
+            format!("still working: runs {}", self.running.join(", "))
+        }
+    }
+}
+
+/// Returns `true` if the client can show forms.
+fn shows_forms(peer: &Peer<RoleServer>) -> bool {
+    peer.supported_elicitation_modes().contains(&rmcp::service::ElicitationMode::Form)
+}
+
+async fn answer_of(form: &mut Option<OpenForm>) -> Result<ClientResult, ServiceError> {
+    match form {
+        Some(form) => match (&mut form.handle.rx).await {
+            Ok(answer) => answer,
+            Err(_) => Err(ServiceError::TransportClosed),
+        },
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_event(feed: Option<&SessionFeed>) -> Option<Value> {
+    match feed {
+        Some(feed) => feed.events.recv_async().await.ok(),
+        None => std::future::pending().await,
+    }
+}
+
+/// Takes a form back that was answered elsewhere.
+async fn withdraw(form: OpenForm) {
+    let why = Some("the question was answered elsewhere, or has ended".to_owned());
+    if let Err(error) = form.handle.cancel(why).await {
+        tracing::debug!(%error, "cannot withdraw a form from the MCP client");
+    }
+}
