@@ -92,7 +92,7 @@ fn socket_refuses_invalid_requests_and_keeps_the_connection() {
         (
             b"{\"id\": 1, \"method\": \"aks\"}",
             -32601,
-            &["\"aks\"", "there are approval.decide, approval.list, ask"],
+            &["\"aks\"", "there are agents.list, approval.decide, approval.list, ask"],
         ),
         (b"{\"id\": 1, \"method\": \"ask\"}", -32602, &["ask: "]),
         (

@@ -154,8 +154,9 @@ fn turn_schema() -> Arc<JsonObject> {
 fn schema<T: JsonSchema>() -> Arc<JsonObject> {
     let mut schema = schemars::schema_for!(T).to_value();
     if let Some(schema) = schema.as_object_mut() {
-        schema.remove("title");
-        schema.remove("description");
+        for key in ["$schema", "description", "title"] {
+            schema.remove(key);
+        }
     }
     object(schema)
 }
