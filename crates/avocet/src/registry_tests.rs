@@ -142,6 +142,12 @@ fn channel_has_one_account_or_a_table_for_each() {
         ),
         ("[channels.discord]\ntoken = \"a.b.c\"\n", &["discord:main"][..]),
         ("[channels.discord.work]\ntoken = \"a.b.c\"\n", &["discord:work"][..]),
+        ("[channels.irc]\ncommand = [\"irc\"]\n", &["external:irc"]),
+        ("[channels.external.irc]\ncommand = [\"irc\"]\n", &["external:irc"]),
+        (
+            "[channels.external]\npairing = false\n[channels.mail]\ncommand = [\"mail\"]\n",
+            &["external:main", "external:mail"],
+        ),
     ];
     for (text, expected) in cases {
         let document = parse(text);
@@ -152,6 +158,28 @@ fn channel_has_one_account_or_a_table_for_each() {
         let always = ["terminal:local", "web:console"];
         let made: Vec<String> = names.filter(|name| !always.contains(&name.as_str())).collect();
         assert_eq!(made, expected, "{text}");
+    }
+}
+
+#[test]
+fn check_refuses_programs_with_the_name_of_a_channel_or_of_another_program() {
+    let table = [
+        ("[channels.web]\ncommand = [\"x\"]\n", "unknown key `web` in [channels]"),
+        ("[channels.irc]\nallow = []\n", "unknown key `irc` in [channels]"),
+        (
+            "[channels.irc]\ncommand = [\"a\"]\n[channels.external.irc]\n",
+            "`channels.irc` and `channels.external.irc` are the same account",
+        ),
+        ("[channels.irc]\ncommand = []\nread = [\"/a\"]\n", "`command`, which is missing"),
+        (
+            "[channels.irc]\ncommand = [\"a\"]\nhosts = [\"a b\"]\n",
+            "`channels.irc.hosts[0]`: \"a b\" is not valid",
+        ),
+    ];
+    for (text, expected) in table {
+        let document = parse(text);
+        let error = check(&document, &document.table("").unwrap()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
     }
 }
 
