@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,6 +18,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use rmcp::model::Extensions;
+use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::{Value, json};
@@ -31,9 +32,10 @@ use crate::state::HttpState;
 
 /// The header with the MCP session.
 const SESSION: &str = "mcp-session-id";
-/// The most MCP sessions at the same time. One without requests ends after [`IDLE`].
+/// The most MCP sessions at the same time. A further one ends the session that has been idle longest.
 const SESSIONS: usize = 64;
-const IDLE: Duration = Duration::from_secs(30 * 60);
+/// The time after which a session without requests ends: longer than a job normally takes.
+const IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 /// The most events that wait for a call.
 const BEHIND: usize = 64;
 
@@ -43,8 +45,7 @@ pub(crate) struct McpEndpoint {
     state: Arc<HttpState>,
     service: StreamableHttpService<McpServer, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
-    /// The client of each MCP session. Another client cannot use the session.
-    owners: Arc<Mutex<BTreeMap<String, SenderId>>>,
+    known: Arc<KnownSessions>,
 }
 
 impl fmt::Debug for McpEndpoint {
@@ -71,7 +72,7 @@ impl McpEndpoint {
         };
         let make = move || Ok(McpServer::new(parts.clone()));
         let service = StreamableHttpService::new(make, sessions.clone(), config);
-        Self { state: state.clone(), service, sessions, owners: Arc::default() }
+        Self { state: state.clone(), service, sessions, known: Arc::default() }
     }
 
     /// Answers a request of a client.
@@ -84,24 +85,22 @@ impl McpEndpoint {
 
     async fn answer(&self, caller: HttpCaller, request: Request) -> Result<Response, Problem> {
         let sender = caller.0.sender;
-        match session_of(request.headers()) {
-            Some(session) if self.owner(session).as_ref() != Some(&sender) => {
-                return Err(Problem::not_found(
+        let now = self.state.parts.clock.elapsed();
+        let in_use = match session_of(request.headers()) {
+            Some(session) => Some(self.known.begin(session, &sender, now).ok_or_else(|| {
+                Problem::not_found(
                     "there is no such MCP session; begin a new one with `initialize`",
-                ));
+                )
+            })?),
+            None => {
+                self.make_room().await?;
+                None
             }
-            None if self.sessions.sessions.read().await.len() >= SESSIONS => {
-                return Err(Problem::unavailable(format!(
-                    "{SESSIONS} MCP sessions are open already; end one with DELETE, or try again \
-                     later"
-                )));
-            }
-            _ => {}
-        }
-        let place = self.state.long_request()?;
+        };
+        let place = (self.state.long_request()?, in_use);
         let response = self.service.handle(request).await;
-        if let Some(session) = session_of(response.headers()) {
-            self.remember(session.to_owned(), sender).await;
+        if let Some(session) = session_of(response.headers()).filter(|_| place.1.is_none()) {
+            self.known.add(session.to_owned(), sender, now);
         }
         let response = response.map(Body::new);
         if !is_stream(&response) {
@@ -116,17 +115,84 @@ impl McpEndpoint {
         }))
     }
 
-    fn owner(&self, session: &str) -> Option<SenderId> {
-        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.get(session).cloned()
+    /// Ends the session that has been idle longest if there is no room for another one.
+    async fn make_room(&self) -> Result<(), Problem> {
+        let open: Vec<String> =
+            self.sessions.sessions.read().await.keys().map(ToString::to_string).collect();
+        let idle = self.known.retain(&open);
+        if open.len() < SESSIONS {
+            return Ok(());
+        }
+        let idle = idle.ok_or_else(|| {
+            Problem::unavailable(format!(
+                "{SESSIONS} MCP sessions have calls or streams already; end one with DELETE, or try \
+                 again later"
+            ))
+        })?;
+        if let Err(error) = self.sessions.close_session(&idle.into()).await {
+            tracing::debug!(%error, "an idle MCP session had ended already");
+        }
+        Ok(())
+    }
+}
+
+/// The open MCP sessions. A session belongs to the client that began it.
+#[derive(Debug, Default)]
+struct KnownSessions(Mutex<BTreeMap<String, KnownSession>>);
+
+#[derive(Debug)]
+struct KnownSession {
+    owner: SenderId,
+    /// The start of its last request, on the monotonic clock.
+    used: Duration,
+    /// The number of its open requests and streams.
+    open: usize,
+}
+
+/// An open request or stream of a session.
+struct SessionInUse {
+    known: Arc<KnownSessions>,
+    session: String,
+}
+
+impl Drop for SessionInUse {
+    fn drop(&mut self) {
+        if let Some(known) = self.known.lock().get_mut(&self.session) {
+            known.open -= 1;
+        }
+    }
+}
+
+impl KnownSessions {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, KnownSession>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the client of a new MCP session, and forgets those that have ended.
-    async fn remember(&self, session: String, sender: SenderId) {
-        let open = self.sessions.sessions.read().await;
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.retain(|session, _| open.contains_key(session.as_str()));
-        owners.insert(session, sender);
+    fn add(&self, session: String, owner: SenderId, used: Duration) {
+        self.lock().insert(session, KnownSession { owner, used, open: 0 });
+    }
+
+    /// Begins a request of a session; `None` if the session is not the client's.
+    fn begin(
+        self: &Arc<Self>,
+        session: &str,
+        of: &SenderId,
+        now: Duration,
+    ) -> Option<SessionInUse> {
+        let mut sessions = self.lock();
+        let known = sessions.get_mut(session).filter(|known| known.owner == *of)?;
+        known.used = now;
+        known.open += 1;
+        Some(SessionInUse { known: self.clone(), session: session.to_owned() })
+    }
+
+    /// Forgets sessions that have ended. Returns the one that has been idle longest; `None` if all
+    /// are in use.
+    fn retain(&self, open: &[String]) -> Option<String> {
+        let mut sessions = self.lock();
+        sessions.retain(|session, _| open.contains(session));
+        let idle = sessions.iter().filter(|(_, known)| known.open == 0);
+        idle.min_by_key(|(_, known)| known.used).map(|(session, _)| session.clone())
     }
 }
 

@@ -16,7 +16,7 @@ const DENY: &str = "deny";
 
 /// A decision that a turn waits for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Question {
+pub(crate) enum TurnQuestion {
     /// A call waits for approval.
     Approval(Box<OpenApproval>),
     /// The agent has asked something. The next message in the chat answers it.
@@ -39,7 +39,7 @@ pub(crate) enum FormAnswer {
     Open,
 }
 
-impl Question {
+impl TurnQuestion {
     /// Describes the question and the place to answer it.
     pub(crate) fn in_words(&self, session: &str) -> String {
         match self {
@@ -101,7 +101,7 @@ impl Question {
                 Some(ALLOW) => {
                     FormAnswer::Decision(json!({ "id": approval.id, "decision": "once" }))
                 }
-                Some(ALLOW_ALL) => {
+                Some(ALLOW_ALL) if approval.grant.is_some() => {
                     FormAnswer::Decision(json!({ "id": approval.id, "decision": "for_session" }))
                 }
                 Some(DENY) => {
@@ -159,4 +159,66 @@ fn answer_schema(choices: &[Choice]) -> ElicitationSchema {
 /// Clients of all versions of the protocol can show this kind of list.
 fn select(choices: Vec<String>) -> PrimitiveSchemaDefinition {
     PrimitiveSchemaDefinition::Enum(EnumSchema::builder(choices).untitled().build())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approval() -> TurnQuestion {
+        let arguments = Map::from_iter([("command".to_owned(), json!("x".repeat(5000)))]);
+        let approval = json!({
+            "id": "w7", "session": "terminal:local:a", "chat": null, "tool": "exec_shell",
+            "arguments": arguments, "grant": null, "expires_at": 5,
+        });
+        TurnQuestion::Approval(Box::new(serde_json::from_value(approval).unwrap()))
+    }
+
+    fn answer(question: &TurnQuestion, action: &str, content: &Value) -> FormAnswer {
+        let result = json!({"action": action, "content": content});
+        question.answer(serde_json::from_value(result).unwrap())
+    }
+
+    #[test]
+    fn form_answer_decides_only_what_the_form_offers() {
+        let decided = |decision: Value| FormAnswer::Decision(decision);
+        let denied = json!({"id": "w7", "decision": "denied", "why": "no"});
+        let table = [
+            (
+                "accept",
+                json!({"decision": "allow"}),
+                decided(json!({"id": "w7", "decision": "once"})),
+            ),
+            ("accept", json!({"decision": "deny", "reason": " no "}), decided(denied)),
+            ("decline", json!({}), decided(json!({"id": "w7", "decision": "denied"}))),
+            ("accept", json!({"decision": "allow for this conversation"}), FormAnswer::Open),
+            ("accept", json!({"decision": "ALLOW"}), FormAnswer::Open),
+            ("accept", json!({"decision": true}), FormAnswer::Open),
+            ("accept", json!({}), FormAnswer::Open),
+            ("cancel", json!({"decision": "allow"}), FormAnswer::Open),
+        ];
+        for (action, content, expected) in table {
+            assert_eq!(answer(&approval(), action, &content), expected, "{action} {content}");
+        }
+    }
+
+    #[test]
+    fn form_answer_of_a_choice_is_the_text_of_its_button() {
+        let choices = vec![Choice::new("Try again", "/retry w3")];
+        let question = TurnQuestion::Answer { text: "?".to_owned(), choices };
+        let chosen = answer(&question, "accept", &json!({"answer": "Try again"}));
+        assert_eq!(chosen, FormAnswer::Text("/retry w3".to_owned()));
+        for action in ["decline", "cancel"] {
+            assert_eq!(answer(&question, action, &json!({"answer": "x"})), FormAnswer::Open);
+        }
+    }
+
+    #[test]
+    fn form_of_an_approval_cuts_long_arguments() {
+        let form = json!(approval().form());
+        let message = form["params"]["message"].as_str().unwrap();
+        assert!(message.len() < 2300 && message.contains("more characters"), "{message}");
+        let offered = &form["params"]["requestedSchema"]["properties"]["decision"]["enum"];
+        assert_eq!(*offered, json!(["allow", "deny"]));
+    }
 }

@@ -9,6 +9,7 @@ mod host;
 mod progress;
 mod resources;
 mod rights;
+mod seen;
 mod server;
 mod sessions;
 mod subscriptions;

@@ -21,6 +21,9 @@ use crate::rights::ClientRights;
 use crate::transcript;
 use crate::watch::{TurnWatch, WatchedTurn};
 
+/// The events of the whole log in which an open question is looked for.
+const RECENT_EVENTS: i64 = 2000;
+
 /// One call of a tool.
 pub(crate) struct ToolCallContext<'a> {
     pub(crate) caller: &'a McpCaller,
@@ -53,13 +56,13 @@ pub(crate) async fn call(
     Some(answer.unwrap_or_else(ToolProblem::result))
 }
 
-type Arguments<T> = Result<T, ToolProblem>;
-type Answer = Result<CallToolResult, ToolProblem>;
+type ReadArguments<T> = Result<T, ToolProblem>;
+type ToolAnswer = Result<CallToolResult, ToolProblem>;
 
 fn read_then<T: serde::de::DeserializeOwned>(
     tool: &str,
     arguments: Option<JsonObject>,
-) -> Arguments<T> {
+) -> ReadArguments<T> {
     read(tool, arguments)
 }
 
@@ -73,7 +76,7 @@ impl ToolCallContext<'_> {
         Ok(self.caller.methods.call(method, params).await?)
     }
 
-    async fn ask(&self, arguments: Arguments<AskArguments>) -> Answer {
+    async fn ask(&self, arguments: ReadArguments<AskArguments>) -> ToolAnswer {
         let AskArguments { text, session: named, message } = arguments?;
         let named = named.map(|named| session(&named)).transpose()?;
         let is_own = self.is_own && named.as_ref().is_none_or(|named| *named == self.session);
@@ -84,7 +87,12 @@ impl ToolCallContext<'_> {
                 let asked = self.call("ask", json!({ "session": wanted, "text": text })).await?;
                 asked["message"].as_str().unwrap_or_default().to_owned()
             }
-            (None, Some(message)) => message,
+            (None, Some(message)) => {
+                // A question may be older than this call.
+                let from = EventSeq((feed.from.0 - RECENT_EVENTS).max(0));
+                feed = self.caller.methods.follow(&wanted, Some(from), is_own).await?;
+                message
+            }
             _ => return Err(ToolProblem::new("ask: give either `text` or `message`")),
         };
         let status = self.call("wait", json!({ "message": message, "seconds": 0 })).await;
@@ -99,12 +107,12 @@ impl ToolCallContext<'_> {
         self.watch(turn, feed).await
     }
 
-    async fn watch(&self, turn: WatchedTurn, feed: crate::SessionFeed) -> Answer {
+    async fn watch(&self, turn: WatchedTurn, feed: crate::SessionFeed) -> ToolAnswer {
         let Self { caller, rights, context, clock, .. } = *self;
         TurnWatch::new(caller, rights, context, clock, turn, feed).run().await
     }
 
-    async fn send(&self, arguments: Arguments<SendArguments>) -> Answer {
+    async fn send(&self, arguments: ReadArguments<SendArguments>) -> ToolAnswer {
         let SendArguments { chat: to, text } = arguments?;
         let to = chat(&to)?;
         let sent = self.call("send", json!({ "chat": to, "text": text })).await?;
@@ -113,7 +121,7 @@ impl ToolCallContext<'_> {
         Ok(both(said, json!({ "delivery": delivery, "chat": to })))
     }
 
-    async fn sessions(&self, arguments: Arguments<SessionsArguments>) -> Answer {
+    async fn sessions(&self, arguments: ReadArguments<SessionsArguments>) -> ToolAnswer {
         let limit = limit(arguments?.limit, 20)?;
         let rows = self.call("sessions.list", json!({ "limit": limit })).await?;
         let rows: Vec<SessionSummary> = parsed(rows)?;
@@ -126,7 +134,7 @@ impl ToolCallContext<'_> {
         Ok(both(text, json!({ "sessions": rows })))
     }
 
-    async fn history(&self, arguments: Arguments<HistoryArguments>) -> Answer {
+    async fn history(&self, arguments: ReadArguments<HistoryArguments>) -> ToolAnswer {
         let HistoryArguments { session: named, limit: turns, before } = arguments?;
         let named = named.map(|named| session(&named)).transpose()?;
         let named = named.unwrap_or_else(|| self.session.clone());
@@ -141,7 +149,7 @@ impl ToolCallContext<'_> {
         Ok(both(text, json!({ "session": named, "turns": summaries })))
     }
 
-    async fn jobs(&self, arguments: Arguments<JobsArguments>) -> Answer {
+    async fn jobs(&self, arguments: ReadArguments<JobsArguments>) -> ToolAnswer {
         let JobsArguments { action, job, profile, task, limit: rows } = arguments?;
         let job = job.ok_or_else(|| ToolProblem::new("jobs: this action needs `job`, such as j3"));
         match action {
@@ -195,7 +203,11 @@ impl ToolCallContext<'_> {
         parsed(self.call("job.submit", json!(SubmitJob { task, rules, key: None })).await?)
     }
 
-    async fn profile(&self, profile: &str, arguments: Arguments<ProfileArguments>) -> Answer {
+    async fn profile(
+        &self,
+        profile: &str,
+        arguments: ReadArguments<ProfileArguments>,
+    ) -> ToolAnswer {
         let ProfileArguments { task, workspace } = arguments?;
         let from: EventSeq = self.caller.methods.follow(&self.session, None, false).await?.from;
         let SubmittedJob { id, message, session, .. } =

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use avocet_gateway::RpcError;
 use avocet_protocol::{
-    Clock, EventDetail, EventKind, EventSeq, LogEvent, MessageStatus, OpenApproval, Outcome,
-    SessionId, WaitId, WaitKind,
+    Clock, LogEvent, MessageStatus, OpenApproval, Outcome, SessionId, WaitId, WaitKind,
 };
 use rmcp::model::{CallToolResult, ClientResult};
 use rmcp::service::{PeerRequestOptions, RequestContext, RequestHandle, ServiceError};
@@ -13,10 +12,11 @@ use rmcp::{Peer, RoleServer};
 use serde_json::{Value, json};
 
 use crate::answers::{ToolProblem, both};
-use crate::forms::{FormAnswer, Question};
+use crate::forms::{FormAnswer, TurnQuestion};
 use crate::host::{McpCaller, MethodError, SessionFeed};
 use crate::progress::CallProgress;
 use crate::rights::ClientRights;
+use crate::seen::SeenState;
 
 /// The time after which a silent turn is reported as still working.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ pub(crate) struct WatchedTurn {
 
 /// A form that the client shows.
 struct OpenForm {
-    question: Question,
+    question: TurnQuestion,
     handle: RequestHandle<RoleServer>,
 }
 
@@ -52,16 +52,6 @@ pub(crate) struct TurnWatch<'a> {
     /// Decisions that were made here; their rows may still be in the list.
     decided: Vec<WaitId>,
     state: SeenState,
-}
-
-/// The state of the turn, by the events so far.
-#[derive(Debug, Default)]
-struct SeenState {
-    waits: Vec<WaitKind>,
-    /// The last question of the agent.
-    asked: Option<Question>,
-    running: Vec<String>,
-    last: EventSeq,
 }
 
 /// A step of the watch.
@@ -187,7 +177,7 @@ impl<'a> TurnWatch<'a> {
     }
 
     /// Returns the open questions of the session.
-    async fn questions(&self) -> Result<Vec<Question>, ToolProblem> {
+    async fn questions(&self) -> Result<Vec<TurnQuestion>, ToolProblem> {
         let mut questions = Vec::new();
         if self.rights.allow("approval.list") {
             let rows =
@@ -195,7 +185,7 @@ impl<'a> TurnWatch<'a> {
             let rows: Vec<OpenApproval> = serde_json::from_value(rows)
                 .map_err(|error| ToolProblem::new(format!("approvals: {error}")))?;
             let own = rows.into_iter().filter(|row| self.concerns(row));
-            questions.extend(own.map(|row| Question::Approval(Box::new(row))));
+            questions.extend(own.map(|row| TurnQuestion::Approval(Box::new(row))));
         }
         if self.state.waits.iter().any(|kind| matches!(kind, WaitKind::Answer | WaitKind::Choice)) {
             questions.extend(self.state.asked.clone());
@@ -211,10 +201,10 @@ impl<'a> TurnWatch<'a> {
     }
 
     /// Returns `true` if the client shows forms, and its role may answer this one.
-    fn may_ask(&self, question: &Question) -> bool {
+    fn may_ask(&self, question: &TurnQuestion) -> bool {
         let needed = match question {
-            Question::Approval(_) => "approval.decide",
-            Question::Answer { .. } => "ask",
+            TurnQuestion::Approval(_) => "approval.decide",
+            TurnQuestion::Answer { .. } => "ask",
         };
         shows_forms(&self.context.peer) && self.rights.allow(needed)
     }
@@ -234,7 +224,7 @@ impl<'a> TurnWatch<'a> {
         };
         let methods = &self.caller.methods;
         let done = match (answer, &question) {
-            (FormAnswer::Decision(decision), Question::Approval(approval)) => {
+            (FormAnswer::Decision(decision), TurnQuestion::Approval(approval)) => {
                 self.decided.push(approval.id);
                 methods.call("approval.decide", decision).await
             }
@@ -273,7 +263,7 @@ impl<'a> TurnWatch<'a> {
     }
 
     /// The result of a turn that waits for a person.
-    fn waiting(&self, questions: &[Question], fault: Option<String>) -> CallToolResult {
+    fn waiting(&self, questions: &[TurnQuestion], fault: Option<String>) -> CallToolResult {
         let session = self.turn.session.as_str();
         let open: Vec<String> = questions.iter().map(|one| one.in_words(session)).collect();
         let message = &self.turn.message;
@@ -325,63 +315,6 @@ impl<'a> TurnWatch<'a> {
             None => Err(ToolProblem::new(format!(
                 "{message} has no answer yet: call ask with message {message}"
             ))),
-        }
-    }
-}
-
-impl SeenState {
-    /// Notes an event. Returns the text for progress, and `true` if a question may be new, or
-    /// answered. `None` for an event that was seen before.
-    fn note(&mut self, event: LogEvent) -> Option<(Option<String>, bool)> {
-        if event.seq <= self.last {
-            return None;
-        }
-        self.last = event.seq;
-        Some(match (event.kind, event.detail) {
-            (EventKind::TurnWaiting, Some(EventDetail::TurnInfo(turn))) => {
-                self.waits = turn.waits_for;
-                (Some(self.in_words()), true)
-            }
-            (EventKind::TurnRunning, _) => {
-                let resumed = !self.waits.is_empty();
-                self.waits.clear();
-                self.asked = None;
-                (Some("working".to_owned()), resumed)
-            }
-            (EventKind::DeliveryPending, Some(EventDetail::Delivery(delivery)))
-                if delivery.source == "prompt" =>
-            {
-                let (text, choices) = (delivery.text, delivery.choices);
-                // The list of approvals has the others.
-                if !choices.iter().any(|choice| choice.says.starts_with("/approve")) {
-                    self.asked = Some(Question::Answer { text, choices });
-                }
-                (None, true)
-            }
-            (EventKind::ModelAnswered, Some(EventDetail::Answer(answer))) => {
-                self.running = answer.calls;
-                (Some(self.in_words()), false)
-            }
-            (EventKind::CallFinished, Some(EventDetail::Tool(tool))) => {
-                if let Some(place) = self.running.iter().position(|name| *name == tool.name) {
-                    self.running.remove(place);
-                }
-                let outcome = if tool.ok == Some(false) { "failed" } else { "finished" };
-                (Some(format!("{} {outcome}", tool.name)), false)
-            }
-            _ => (None, false),
-        })
-    }
-
-    fn in_words(&self) -> String {
-        let waits: Vec<&str> = self.waits.iter().map(|kind| kind.word()).collect();
-        if !waits.is_empty() {
-            return format!("still working: waits for {}", waits.join(", "));
-        }
-        if self.running.is_empty() {
-            "still working".to_owned()
-        } else {
-            format!("still working: runs {}", self.running.join(", "))
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Requests to `/mcp`: sessions, the tools of a token, forms.
 
+use std::time::Duration;
+
 use avocet_gateway::testing::session;
 use avocet_protocol::{Outcome, TurnEvent, TurnEvents};
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
@@ -114,18 +116,23 @@ async fn mcp_session_of_another_token_is_not_found() {
 }
 
 #[tokio::test]
-async fn mcp_sessions_are_limited_and_free_again_after_delete() {
+async fn mcp_session_beyond_the_limit_ends_the_one_that_is_idle_longest() {
     let world = World::new();
     let mut clients = Vec::new();
     for _ in 0..64 {
+        world.clock.advance(Duration::from_secs(1));
         let mut client = McpClient::new(&world, TOKEN);
         assert_eq!(client.initialize(json!({})).await.status, 200);
         clients.push(client);
     }
-    let mut next = McpClient::new(&world, TOKEN);
-    assert_eq!(next.initialize(json!({})).await.status, 503);
-    clients[0].send("DELETE /mcp", &Value::Null).await;
+    clients[0].call("tools/list", json!({})).await;
+    let mut next = McpClient::new(&world, TABLET);
     assert_eq!(next.initialize(json!({})).await.status, 200);
+    let list = rpc(2, "tools/list", json!({}));
+    assert_eq!(clients[1].send("POST /mcp", &list).await.status, 404);
+    for client in [&clients[0], &clients[2], &next] {
+        assert!(client.call("tools/list", json!({})).await["tools"].is_array());
+    }
 }
 
 #[tokio::test]
