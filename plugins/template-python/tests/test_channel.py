@@ -70,11 +70,6 @@ class ChannelTest(unittest.IsolatedAsyncioTestCase):
         once = [text for text in texts if not text.startswith("(sent again) 1.")]
         self.assertEqual(once, ["1.", "1, 2.", "1, 2, 3."])
 
-    async def test_an_answer_without_confirmation_is_repeated_with_a_mark(self) -> None:
-        self.platform.unconfirmed = 1
-        self.platform.write("ann", "count to 1")
-        self.assertEqual(await self.answers(2), ["1.", "(sent again) 1."])
-
 
 class ChildTest(ChannelTest):
     def keys(self) -> str:
@@ -86,6 +81,11 @@ class ChildTest(ChannelTest):
             read = ["{PACKAGE}", "{SOURCES}"]
             hosts = ["127.0.0.1:{self.port}"]
         """
+
+    async def test_an_answer_without_confirmation_is_repeated_with_a_mark(self) -> None:
+        self.platform.unconfirmed = 1
+        self.platform.write("ann", "count to 1")
+        self.assertEqual(await self.answers(2), ["1.", "(sent again) 1."])
 
     async def test_the_end_of_the_daemon_ends_the_program(self) -> None:
         self.platform.write("ann", "count to 1")

@@ -145,7 +145,7 @@ fn accounts(document: &Document, kind: &ChannelKind) -> Result<Vec<AccountTable>
     if let ChannelAccounts::Only(name) = kind.accounts {
         return Ok(vec![account(name, channel.clone())?]);
     }
-    let mut found: Vec<AccountTable> = match document.get(&channel).map(|table| table.as_object()) {
+    let mut found: Vec<AccountTable> = match document.get(&channel).map(Value::as_object) {
         None => Vec::new(),
         Some(Some(table)) if !table.is_empty() && table.values().all(Value::is_object) => {
             let tables = table.keys().map(|key| account(key, format!("{channel}.{key}")));
