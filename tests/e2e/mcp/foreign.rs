@@ -14,7 +14,7 @@ use crate::support::{Listener, printed, printed_json, stop, until};
 const EVERYTHING: &str = "server-everything";
 
 /// Calls of tools of "everything", and parts of their results.
-const CALLS: [(&str, &str, &[&str]); 12] = [
+const CALLS: [(&str, &str, &[&str]); 16] = [
     ("echo", r#"{"message": "hello"}"#, &["Echo: hello"]),
     ("get-sum", r#"{"a": 2, "b": 40}"#, &["42"]),
     ("get-sum", r#"{"a": "two"}"#, &["invalid arguments"]),
@@ -34,6 +34,14 @@ const CALLS: [(&str, &str, &[&str]); 12] = [
     ),
     ("toggle-simulated-logging", "{}", &["simulated"]),
     ("toggle-subscriber-updates", "{}", &["simulated"]),
+    ("resources", "{}", &["demo://resource/static/document/architecture.md"]),
+    (
+        "read_resource",
+        r#"{"uri": "demo://resource/static/document/architecture.md"}"#,
+        &["Architecture"],
+    ),
+    ("prompts", "{}", &["simple-prompt"]),
+    ("get_prompt", r#"{"name": "simple-prompt"}"#, &["prompt"]),
     ("trigger-long-running-operation", r#"{"duration": 0.1, "steps": 5}"#, &["Steps: 5"]),
 ];
 

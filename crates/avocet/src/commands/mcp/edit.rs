@@ -70,7 +70,7 @@ pub(crate) fn put(text: &str, servers: &[ServerTable], replace: bool) -> Result<
     for server in servers {
         put_one(tables, server)?;
     }
-    Ok(document.to_string())
+    Ok(document.to_string().trim_start_matches('\n').to_owned())
 }
 
 /// Removes the table of a server; `None` if there is no such table.
