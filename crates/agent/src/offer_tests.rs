@@ -242,3 +242,21 @@ async fn use_tools_without_a_known_group_names_the_groups() {
             .to_string()]
     );
 }
+
+#[test]
+fn offer_of_untrusted_tools_hides_their_names_until_they_are_loaded_and_lowers_the_trust() {
+    let untrusted = |name: &str| {
+        let mut spec = spec(name, "foreign", &json!({}));
+        spec.parameters[avocet_protocol::UNTRUSTED_TOOL] = true.into();
+        spec
+    };
+    let more = [untrusted("foreign__obey"), untrusted("foreign__run")];
+    let specs: Arc<[ToolSpec]> = specs().iter().cloned().chain(more).collect();
+    let offer = Offer::new(&specs, &core(), &[]);
+    let described = &offer.tools.iter().find(|tool| tool.name == USE_TOOLS).unwrap().description;
+    assert!(described.contains("foreign(2 tools)"), "{described}");
+    assert!(!described.contains("obey"), "{described}");
+    assert_eq!(offer.trust, Trust::Full);
+    let offer = Offer::new(&specs, &core(), &["foreign__obey".to_owned()]);
+    assert_eq!(offer.trust, Trust::Low);
+}

@@ -149,3 +149,7 @@ impl StreamableHttpClient for StreamableHttp {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;

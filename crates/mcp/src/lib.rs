@@ -5,6 +5,7 @@
 //! one, `link` its connection, `lines` its standard streams, `tool` a tool of it, `outcome` the
 //! results, `offers` its resources and prompts, and `memory` what is known of it between two starts.
 
+mod ask;
 mod config;
 mod handler;
 mod http;

@@ -58,12 +58,12 @@ pub trait ChildProgram: std::fmt::Debug + Send + Sync {
 
 /// The way to reach a server.
 #[derive(Debug, Clone)]
-pub(crate) enum Endpoint {
+pub(crate) enum ServerEndpoint {
     Program(Arc<dyn ChildProgram>),
     Http { client: HttpClient, url: Arc<str> },
 }
 
-impl Endpoint {
+impl ServerEndpoint {
     pub(crate) fn transport(&self) -> McpTransport {
         match self {
             Self::Program(_) => McpTransport::Stdio,
@@ -80,7 +80,7 @@ pub(crate) struct Link {
     /// Ends the program when the connection is dropped.
     _cancel: tokio_util::sync::DropGuard,
     /// Of a URL: keeps `end` open.
-    _no_end: Option<watch::Sender<Option<String>>>,
+    no_end: Option<watch::Sender<Option<String>>>,
 }
 
 impl Link {
@@ -89,7 +89,7 @@ impl Link {
     /// # Errors
     /// The reason, as a sentence.
     pub(crate) async fn open(
-        endpoint: &Endpoint,
+        endpoint: &ServerEndpoint,
         handler: Handler,
         limit: Duration,
         clock: &Arc<dyn Clock>,
@@ -98,12 +98,12 @@ impl Link {
         let cancel = group.token().child_token();
         let guard = cancel.clone().drop_guard();
         let program = match endpoint {
-            Endpoint::Program(program) => program,
-            Endpoint::Http { client, url } => {
+            ServerEndpoint::Program(program) => program,
+            ServerEndpoint::Http { client, url } => {
                 let service =
                     Self::open_url(client.clone(), url.clone(), handler, limit, clock).await?;
                 let (no_end, end) = watch::channel(None);
-                return Ok(Self { service, end, _cancel: guard, _no_end: Some(no_end) });
+                return Ok(Self { service, end, _cancel: guard, no_end: Some(no_end) });
             }
         };
         let server = handler.server.clone();
@@ -124,7 +124,7 @@ impl Link {
         let transport = LineTransport::new(&server, stdout, stdin);
         let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {
-            Ok(Ok(service)) => Ok(Self { service, end, _cancel: guard, _no_end: None }),
+            Ok(Ok(service)) => Ok(Self { service, end, _cancel: guard, no_end: None }),
             Ok(Err(error)) => {
                 let closed = matches!(
                     error,
@@ -161,7 +161,7 @@ impl Link {
 
     /// Returns `true` if the connection is with a program of ours.
     pub(crate) fn is_program(&self) -> bool {
-        self._no_end.is_none()
+        self.no_end.is_none()
     }
 
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {

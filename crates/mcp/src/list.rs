@@ -1,6 +1,8 @@
 //! The list of a server's tools: read page by page, limited, and completed by tools for its
 //! resources and prompts.
 
+use std::borrow::Cow;
+
 use avocet_protocol::fits;
 use rmcp::model::{PaginatedRequestParams, ServerPeerInfo, Tool};
 use rmcp::service::{Peer, RoleClient, ServiceError};
@@ -101,7 +103,7 @@ fn listed(tool: Tool) -> ListedTool {
         idempotent: annotations.idempotent_hint,
         open_world: annotations.open_world_hint,
     };
-    let description = description.map(|text| text.into_owned()).or(title).unwrap_or_default();
+    let description = description.map(Cow::into_owned).or(title).unwrap_or_default();
     let schema = Value::Object(input_schema.as_ref().clone());
     ListedTool { kind: ToolKind::Tool, name: name.into_owned(), description, schema, hints }
 }

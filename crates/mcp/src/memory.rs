@@ -86,13 +86,13 @@ impl KnownServer {
 
 /// The file, and its content.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct ServerMemory {
     /// `None` if nothing is kept.
     file: Option<PathBuf>,
     servers: Mutex<BTreeMap<String, KnownServer>>,
 }
 
-impl Memory {
+impl ServerMemory {
     /// Reads the file. An unreadable file counts as empty, so that each tool is new.
     pub(crate) fn open(file: Option<PathBuf>) -> Self {
         let servers = file.as_deref().map(read).unwrap_or_default();
@@ -194,11 +194,11 @@ mod tests {
     fn memory_survives_a_restart_and_a_damaged_file() {
         let home = TempDir::new().unwrap();
         let file = home.path().join("mcp.json");
-        let memory = Memory::open(Some(file.clone()));
+        let memory = ServerMemory::open(Some(file.clone()));
         memory.change("files", |known| known.tools.push(tool("a"))).unwrap();
-        assert_eq!(Memory::open(Some(file.clone())).get("files").tools, [tool("a")]);
-        assert_eq!(Memory::open(Some(file.clone())).get("other"), KnownServer::default());
+        assert_eq!(ServerMemory::open(Some(file.clone())).get("files").tools, [tool("a")]);
+        assert_eq!(ServerMemory::open(Some(file.clone())).get("other"), KnownServer::default());
         fs::write(&file, "{").unwrap();
-        assert_eq!(Memory::open(Some(file)).get("files"), KnownServer::default());
+        assert_eq!(ServerMemory::open(Some(file)).get("files"), KnownServer::default());
     }
 }

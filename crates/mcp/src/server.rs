@@ -7,19 +7,16 @@ use std::time::Duration;
 
 use avocet_protocol::{Clock, McpState, McpToolState, ToolError, within};
 use avocet_supervise::{Backoff, Group, Repeats};
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, GetPromptRequestParams, PaginatedRequestParams,
-    ReadResourceRequestParams,
-};
-use rmcp::service::{Peer, RoleClient, ServiceError};
-use serde_json::{Map, Value, json};
+use rmcp::service::ServiceError;
+use serde_json::{Map, Value};
 use tokio::sync::{Notify, oneshot};
 
 use crate::McpServerConfig;
+use crate::ask::{AskError, ask};
 use crate::handler::Handler;
-use crate::link::{Endpoint, Link, START_LIMIT};
+use crate::link::{Link, START_LIMIT, ServerEndpoint};
 use crate::list::ToolList;
-use crate::memory::{KnownServer, ListedTool, Memory, ToolKind};
+use crate::memory::{KnownServer, ListedTool, ServerMemory};
 use crate::names::registry_name;
 use crate::outcome;
 use crate::servers::Version;
@@ -36,9 +33,9 @@ pub(crate) struct Server {
     pub(crate) name: Arc<str>,
     pub(crate) config: McpServerConfig,
     /// `None` if its table has neither a command nor a URL.
-    pub(crate) endpoint: Option<Endpoint>,
+    pub(crate) endpoint: Option<ServerEndpoint>,
     pub(crate) roots: Arc<[PathBuf]>,
-    pub(crate) memory: Arc<Memory>,
+    pub(crate) memory: Arc<ServerMemory>,
     pub(crate) version: Version,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) group: Group,
@@ -156,7 +153,11 @@ impl Server {
         }
     }
 
-    async fn open(&self, endpoint: &Endpoint, list_changed: Arc<Notify>) -> Result<Link, String> {
+    async fn open(
+        &self,
+        endpoint: &ServerEndpoint,
+        list_changed: Arc<Notify>,
+    ) -> Result<Link, String> {
         let handler = Handler {
             server: self.name.clone(),
             list_changed,
@@ -382,69 +383,6 @@ impl Server {
             known.approved.extend(pins);
         });
         Some(new)
-    }
-}
-
-/// The reason why a request fails.
-enum AskError {
-    Service(ServiceError),
-    Tool(ToolError),
-}
-
-impl From<ServiceError> for AskError {
-    fn from(error: ServiceError) -> Self {
-        Self::Service(error)
-    }
-}
-
-/// Sends the request that a tool stands for.
-async fn ask(
-    peer: &Peer<RoleClient>,
-    listed: &ListedTool,
-    arguments: &Map<String, Value>,
-) -> Result<Value, AskError> {
-    let text = |key: &str| arguments.get(key).and_then(Value::as_str).map(str::to_owned);
-    let page = || Some(PaginatedRequestParams::default().with_cursor(text("cursor")));
-    match listed.kind {
-        ToolKind::Tool => {
-            let params = CallToolRequestParams::new(listed.name.clone());
-            let answer = peer.call_tool_once(params.with_arguments(arguments.clone())).await?;
-            match answer {
-                CallToolResponse::Complete(result) => {
-                    outcome::of_call(result).map_err(AskError::Tool)
-                }
-                _ => Err(AskError::Tool(ToolError::ExecutionFailed(
-                    "the server wants to go on in a way that is not supported here".to_owned(),
-                ))),
-            }
-        }
-        ToolKind::ListResources => {
-            let list = peer.list_resources(page()).await?;
-            let one = |one: &rmcp::model::Resource| {
-                json!({
-                    "uri": one.uri, "name": one.name, "description": one.description,
-                    "media_type": one.mime_type,
-                })
-            };
-            let resources: Vec<Value> = list.resources.iter().map(one).collect();
-            Ok(json!({"resources": resources, "next": list.next_cursor}))
-        }
-        ToolKind::ReadResource => {
-            let uri = text("uri").unwrap_or_default();
-            let read = peer.read_resource(ReadResourceRequestParams::new(uri)).await?;
-            Ok(read.contents.iter().map(outcome::of_resource).collect())
-        }
-        ToolKind::ListPrompts => {
-            let list = peer.list_prompts(page()).await?;
-            Ok(json!({"prompts": list.prompts, "next": list.next_cursor}))
-        }
-        ToolKind::GetPrompt => {
-            let mut params = GetPromptRequestParams::new(text("name").unwrap_or_default());
-            if let Some(given) = arguments.get("arguments").and_then(Value::as_object) {
-                params = params.with_arguments(given.clone());
-            }
-            Ok(outcome::of_prompt(&peer.get_prompt(params).await?))
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use avocet_protocol::{
     McpServerStatus, McpServers, OutsideTool, ToolClass, ToolOutcome, ToolSource, Trust,
 };
 use avocet_testkit::{ManualClock, tool_context};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;

@@ -15,8 +15,8 @@ use avocet_protocol::{
 use avocet_supervise::{Group, Repeats};
 
 use crate::McpServerConfig;
-use crate::link::{ChildProgram, Endpoint};
-use crate::memory::{ListedTool, Memory};
+use crate::link::{ChildProgram, ServerEndpoint};
+use crate::memory::{ListedTool, ServerMemory};
 use crate::names::{SEPARATOR, registry_name};
 use crate::server::{Life, Server};
 use crate::tool::ServerTool;
@@ -74,7 +74,7 @@ impl McpClient {
     #[must_use]
     pub fn new(parts: McpClientParts, servers: Vec<McpServerParts>) -> Self {
         let McpClientParts { file, clock, group } = parts;
-        let (memory, version) = (Arc::new(Memory::open(file)), Version::default());
+        let (memory, version) = (Arc::new(ServerMemory::open(file)), Version::default());
         let repeats = Arc::new(Repeats::new());
         let server = |parts: McpServerParts| {
             let McpServerParts { name, config, program, roots } = parts;
@@ -119,9 +119,9 @@ impl McpClient {
 fn endpoint(
     config: &McpServerConfig,
     program: Option<Arc<dyn ChildProgram>>,
-) -> Result<Endpoint, String> {
+) -> Result<ServerEndpoint, String> {
     if let Some(program) = program {
-        return Ok(Endpoint::Program(program));
+        return Ok(ServerEndpoint::Program(program));
     }
     let Some(url) = &config.url else { return Err(NOTHING.to_owned()) };
     let client = if config.untrusted {
@@ -130,7 +130,7 @@ fn endpoint(
         HttpClient::with_headers(&config.headers)
     };
     let client = client.map_err(|error| error.to_string())?;
-    Ok(Endpoint::Http { client, url: url.as_str().into() })
+    Ok(ServerEndpoint::Http { client, url: url.as_str().into() })
 }
 
 /// Returns the tools that models are offered.
