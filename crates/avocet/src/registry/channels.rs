@@ -21,7 +21,7 @@ use crate::shell::ChildAccess;
 
 /// Makes one account of a channel.
 type MakeChannel =
-    fn(&Document, AccountTable, Arc<dyn Clock>) -> Result<ConfiguredChannel, ConfigError>;
+    fn(&Document, &AccountTable, Arc<dyn Clock>) -> Result<ConfiguredChannel, ConfigError>;
 
 /// Finds the directory of an account through which an operator speaks.
 type FindDirectory = fn(&Document, &AccountTable) -> Result<Option<ChannelDirectory>, ConfigError>;
@@ -121,7 +121,7 @@ pub(crate) fn channels(
     let mut admission = Admission::default();
     for kind in CHANNELS {
         for table in accounts(document, kind)? {
-            let configured = (kind.make)(document, table, clock.clone())?;
+            let configured = (kind.make)(document, &table, clock.clone())?;
             let channel = &configured.channel;
             admission = admission.with(channel.name(), channel.account(), configured.allow.clone());
             channels.push(configured);
@@ -278,31 +278,30 @@ fn resolve_directory<C: ChannelConfig>(
 /// Makes one account.
 fn make<C: ChannelConfig>(
     document: &Document,
-    table: AccountTable,
+    table: &AccountTable,
     clock: Arc<dyn Clock>,
 ) -> Result<ConfiguredChannel, ConfigError> {
-    let AccountTable { account, path } = &table;
-    let (path, account) = (path.clone(), account.clone());
-    let mut config: C = document.table(&path)?;
-    resolve_directory(document, &path, &mut config)?;
+    let AccountTable { account, path } = table;
+    let mut config: C = document.table(path)?;
+    resolve_directory(document, path, &mut config)?;
     match config.check() {
         // A left-out secret has only a placeholder, which cannot be checked.
         Err((key, error)) if !document.is_unresolved(&format!("{path}.{key}")) => {
-            return Err(key_error(document, &path, key, &error));
+            return Err(key_error(document, path, key, &error));
         }
         Ok(()) | Err(_) => {}
     }
-    let unusable = |error: String| document.error_at(&path, format!("[{path}]: {error}"));
+    let unusable = |error: String| document.error_at(path, format!("[{path}]: {error}"));
     let name = ChannelName::parse(C::NAME).map_err(|error| unusable(error.to_string()))?;
-    let program = config.program().map(|config| program(document, &table, &name, config));
+    let program = config.program().map(|config| program(document, table, &name, config));
     let program = program.transpose()?;
-    let channel = config.channel(name, account, clock);
+    let channel = config.channel(name, account.clone(), clock);
     let channel = Arc::new(channel.map_err(|error| unusable(error.to_string()))?);
     let allow = config.allow().map_err(|error| unusable(error.to_string()))?;
     let (attach, webhook) = (C::attach(&channel), C::webhook(&channel));
     if webhook.is_some() && document.is_whole(HTTP) && !has_http(document) {
         let error = "it needs the HTTP interface: set `listen` in [http]";
-        return Err(key_error(document, &path, "webhook", error));
+        return Err(key_error(document, path, "webhook", error));
     }
     Ok(ConfiguredChannel { attach, webhook, program, channel, allow })
 }
