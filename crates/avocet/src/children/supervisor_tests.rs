@@ -90,7 +90,7 @@ impl Supervised {
             group: group.clone(),
             clock: clock.clone(),
         };
-        let (sender, programs) = flume::unbounded();
+        let (sender, programs) = flume::bounded(8);
         root.spawn("supervisor", async move { supervisor.run(&FakeProgram(sender)).await });
         Self { programs, channel: external, clock, group }
     }
