@@ -23,7 +23,10 @@ fn check_and_clients_name_the_key_with_an_unusable_value() {
         ("uid = 7\nmethods = [\"ask\"]", None),
         ("", Some("`gateway.clients.ci.uid`: the client has neither a user nor a token")),
         ("token = \"x\"", Some("`gateway.clients.ci.token`: the token is too short")),
-        ("uid = 7\nmethods = [\"dance\"]", Some("there is no method `dance`; there are agents.list")),
+        (
+            "uid = 7\nmethods = [\"dance\"]",
+            Some("there is no method `dance`; there are agents.list"),
+        ),
         ("user = \"no-such-user\"", Some("`gateway.clients.ci.user`: this system has no user")),
         ("group = \"no-such-group\"", Some("`gateway.clients.ci.group`: this system has no group")),
     ] {

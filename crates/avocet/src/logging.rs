@@ -33,7 +33,7 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("warning", "warn"),
 ];
 /// The targets of the program that can have a level. A test compares them with the crates.
-const PARTS: [&str; 27] = [
+const PARTS: [&str; 29] = [
     "avocet",
     "avocet_acp",
     "avocet_agent",

@@ -46,7 +46,9 @@ impl RpcError {
     /// Ours: the key was used for another message.
     pub const CONFLICT: i64 = -32004;
 
-    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+    /// Creates an error without data.
+    #[must_use]
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 

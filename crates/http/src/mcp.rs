@@ -223,7 +223,7 @@ struct HttpMethods {
 }
 
 fn refused(problem: Problem) -> MethodError {
-    MethodError::Refused(RpcError { code: RpcError::UNAVAILABLE, message: problem.detail })
+    MethodError::Refused(RpcError::new(RpcError::UNAVAILABLE, problem.detail))
 }
 
 #[async_trait]

@@ -183,7 +183,7 @@ async fn called<T: serde::de::DeserializeOwned>(
 /// Returns the error of a request that is not a tool.
 pub(crate) fn protocol_error(error: &MethodError) -> ErrorData {
     match error {
-        MethodError::Refused(RpcError { code, message }) => match *code {
+        MethodError::Refused(RpcError { code, message, .. }) => match *code {
             RpcError::NOT_FOUND => ErrorData::resource_not_found(message.clone(), None),
             RpcError::PARAMS | RpcError::NOT_ALLOWED => {
                 ErrorData::invalid_params(message.clone(), None)

@@ -51,7 +51,7 @@ impl DaemonMethods {
     async fn connect(&self) -> Result<Client, ClientError> {
         let connected = Client::connect(&self.socket, &self.group).await;
         let client = connected.map_err(|_| ClientError::Lost)?;
-        let Hello { client: name, token } = &self.hello;
+        let Hello { client: name, token, .. } = &self.hello;
         if name.is_some() {
             let token = token.as_ref().map(|token| token.expose());
             client.call::<Value>("hello", &json!({ "client": name, "token": token })).await?;

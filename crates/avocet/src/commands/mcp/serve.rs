@@ -46,7 +46,7 @@ pub(crate) async fn run(context: &CommandContext, serve: ServeArgs) -> Result<Ex
         );
         return Err(Failure::new(Exit::NoDaemon, message));
     }
-    let hello = Hello { client, token };
+    let hello = Hello { client, token, ..Hello::default() };
     let group = context.root.child("mcp");
     let socket = configuration.socket.clone();
     let methods = DaemonMethods::new(socket, hello, context.clock.clone(), group.clone());
