@@ -33,9 +33,9 @@ fn audit_lists_and_searches_calls() {
     let rows: Vec<&str> = all.lines().skip(1).collect();
     assert_eq!(rows.len(), 3, "{all}");
     for (row, words) in rows.iter().zip([
-        ["started", "terminal:local:me", "t1s0c0", "write_file {\"content\""],
-        ["finished: ok", "terminal:local:me", "t1s0c0", "write_file {\"content\""],
-        ["refused", "terminal:local:other", "t3s0c0", "write_file {\"content\""],
+        ["started", "terminal:local:me", "t1s0c0", "write_file {\"path\""],
+        ["finished: ok", "terminal:local:me", "t1s0c0", "write_file {\"path\""],
+        ["refused", "terminal:local:other", "t3s0c0", "write_file {\"path\""],
     ]) {
         assert!(words.iter().all(|word| row.contains(word)), "{words:?}: {row}");
     }

@@ -258,7 +258,7 @@ fn check_error_of_a_search_engine_explains_the_correction() {
         ),
         ("provider = \"searxng\"\nbase_url = \"here\"", 3, "base_url`: it is not the URL"),
         ("provider = \"tavily\"\napi_key = \"a\\nb\"", 3, "api_key`: it cannot be sent"),
-        ("provider = \"brave\"\nkey = \"a\"", 3, "the keys are api_key, base_url, provider"),
+        ("provider = \"brave\"\nkey = \"a\"", 3, "the keys are provider, base_url, api_key"),
         ("base_url = \"http://a.dev\"", 1, "`provider` is missing"),
     ];
     for (text, line, says) in table {
@@ -372,7 +372,7 @@ fn secret_keys_are_all_secrets_of_a_document() {
         assert!(!keys.is_empty(), "{path}");
         for key in keys {
             let value = match key.as_str() {
-                "headers" => "{ \"X.1\" = \"a-literal-secret\" }",
+                "env" | "headers" => "{ \"X.1\" = \"a-literal-secret\" }",
                 _ => "\"a-literal-secret\"",
             };
             let document = parse(&format!("[some.table]\n{key} = {value}\n"));

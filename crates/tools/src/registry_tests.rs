@@ -143,8 +143,8 @@ async fn prepare_explains_how_to_correct_an_invalid_call() {
         (
             call("read", r#"{"pathh": "a", "tmes": 2, "colour": 1}"#),
             format!(
-                "invalid arguments: Additional properties are not allowed ('colour', 'pathh', \
-                 'tmes' were unexpected); \"path\" is a required property. By pathh, did you mean \
+                "invalid arguments: Additional properties are not allowed ('pathh', 'tmes', \
+                 'colour' were unexpected); \"path\" is a required property. By pathh, did you mean \
                  path? By tmes, did you mean times? {expected}"
             ),
         ),

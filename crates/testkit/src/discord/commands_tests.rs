@@ -37,8 +37,8 @@ async fn commands_refuse_invalid_definitions() {
         (
             json!([{}]),
             &[
-                "0.description BASE_TYPE_REQUIRED: This field is required",
                 "0.name BASE_TYPE_REQUIRED: This field is required",
+                "0.description BASE_TYPE_REQUIRED: This field is required",
             ],
         ),
         (

@@ -14,7 +14,7 @@ pub struct ApiError {
     /// The text, for example `Unknown Channel`.
     pub message: String,
     /// The errors of a form, by the path of the field.
-    pub errors: Option<Value>,
+    pub errors: Option<Box<Value>>,
     /// 429: the time to wait.
     pub retry_after: Option<Duration>,
     /// 429: the limit is that of the whole bot.
@@ -90,7 +90,7 @@ impl ApiError {
     /// 400: `errors` has the reasons.
     #[must_use]
     pub fn invalid_form(errors: Value) -> Self {
-        Self { errors: Some(errors), ..Self::new(400, 50035, "Invalid Form Body") }
+        Self { errors: Some(Box::new(errors)), ..Self::new(400, 50035, "Invalid Form Body") }
     }
 
     /// 429 of a channel, with the time to wait.
