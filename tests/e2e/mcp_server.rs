@@ -74,6 +74,7 @@ impl StdioClient {
     }
 
     /// Sends a request, and returns its id.
+    #[expect(clippy::needless_pass_by_value, reason = "made for `json!`")]
     fn begin(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -106,6 +107,7 @@ impl StdioClient {
         self.result_of(id)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "made for `json!`")]
     fn tool(&mut self, name: &str, arguments: Value) -> Value {
         self.call("tools/call", json!({"name": name, "arguments": arguments}))
     }

@@ -131,8 +131,7 @@ impl RunningDaemon {
             &store,
             &memories,
             &connections,
-            &shells,
-            &mcp,
+            ProgramsOfTools { shells: &shells, mcp: &mcp },
             &models,
         )?;
         let model = parts.agents.agents.default().run.models.main.name().to_owned();
@@ -337,6 +336,13 @@ impl ProbedShells {
     }
 }
 
+/// The programs that tools start.
+#[derive(Clone, Copy)]
+struct ProgramsOfTools<'a> {
+    shells: &'a Arc<Shells>,
+    mcp: &'a Arc<McpClient>,
+}
+
 /// Builds the agents and the other parts of sessions. Turns write through retries, so that a full
 /// disk delays them instead of ending them.
 fn session_parts(
@@ -345,8 +351,7 @@ fn session_parts(
     store: &Arc<SqliteStore>,
     memories: &SearchedMemories,
     connections: &Connections,
-    shells: &Arc<Shells>,
-    mcp: &Arc<McpClient>,
+    programs: ProgramsOfTools<'_>,
     models: &Arc<Models>,
 ) -> Result<SessionParts, Failure> {
     let Configuration { document, settings, .. } = configuration;
@@ -363,8 +368,8 @@ fn session_parts(
         configuration: configuration.clone(),
         models: models.clone(),
         workspaces: workspaces.clone(),
-        shells: shells.clone(),
-        mcp: mcp.clone(),
+        shells: programs.shells.clone(),
+        mcp: programs.mcp.clone(),
         store: store.clone(),
         memories: memories.clone(),
         channels: channels.clone(),

@@ -59,6 +59,7 @@ pub(crate) async fn answer_about_mcp(
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
 fn refusal(error: McpError) -> RpcError {
     let message = error.to_string();
     match error {

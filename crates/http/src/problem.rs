@@ -25,7 +25,7 @@ pub(crate) struct Problem {
     /// The same error for clients of OpenAI's APIs, in answers of the checks in front of all paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>, nullable = false)]
-    pub(crate) error: Option<Value>,
+    pub(crate) error: Option<Box<Value>>,
 }
 
 impl Problem {
@@ -36,7 +36,7 @@ impl Problem {
 
     /// Adds the form that OpenAI's clients read: they ignore the other members (RFC 9457 allows more).
     pub(crate) fn for_all_clients(self) -> Self {
-        Self { error: Some(error_object(&self)), ..self }
+        Self { error: Some(Box::new(error_object(&self))), ..self }
     }
 
     /// The request has an invalid part.

@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    fn event(seq: i64, kind: &str, name: &str, detail: serde_json::Value) -> LogEvent {
+    fn event(seq: i64, kind: &str, name: &str, detail: &serde_json::Value) -> LogEvent {
         serde_json::from_value(json!({"seq": seq, "at": 1, "kind": kind, name: detail})).unwrap()
     }
 
@@ -89,18 +89,18 @@ mod tests {
         let mut state = SeenState::default();
         let answer =
             json!({"text": "", "input_tokens": 1, "output_tokens": 1, "calls": ["a", "b"]});
-        let answered = event(1, "model.answered", "answer", answer);
+        let answered = event(1, "model.answered", "answer", &answer);
         let text = "still working: runs a, b".to_owned();
         assert_eq!(state.note(answered.clone()), Some((Some(text), false)));
         assert_eq!(state.note(answered), None, "an event that comes again");
         let done = json!({"name": "a", "arguments": {}, "ok": true});
-        let finished = state.note(event(2, "call.finished", "tool", done));
+        let finished = state.note(event(2, "call.finished", "tool", &done));
         assert_eq!(finished, Some((Some("a finished".to_owned()), false)));
         assert_eq!(state.in_words(), "still working: runs b");
-        let waits = event(3, "turn.waiting", "turn_info", json!({"waits_for": ["answer"]}));
+        let waits = event(3, "turn.waiting", "turn_info", &json!({"waits_for": ["answer"]}));
         let text = "still working: waits for answer".to_owned();
         assert_eq!(state.note(waits), Some((Some(text), true)));
-        let resumed = event(4, "turn.running", "turn_info", json!({}));
+        let resumed = event(4, "turn.running", "turn_info", &json!({}));
         assert_eq!(state.note(resumed), Some((Some("working".to_owned()), true)));
         assert_eq!(state.waits, []);
     }
@@ -114,9 +114,9 @@ mod tests {
                 "choices": [{"label": "Yes", "says": says}], "attempts": 0, "repeat": false,
             })
         };
-        state.note(event(1, "delivery.pending", "delivery", prompt("/approve w1")));
+        state.note(event(1, "delivery.pending", "delivery", &prompt("/approve w1")));
         assert_eq!(state.asked, None);
-        state.note(event(2, "delivery.pending", "delivery", prompt("red")));
+        state.note(event(2, "delivery.pending", "delivery", &prompt("red")));
         assert!(matches!(state.asked, Some(TurnQuestion::Answer { text, .. }) if text == "?"));
     }
 }

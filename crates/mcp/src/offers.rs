@@ -34,12 +34,12 @@ impl McpClient {
             let mut offers = McpOffers::default();
             if capabilities.resources.is_some() {
                 let list = peer.list_resources(page()).await?;
-                let uris = list.resources.into_iter().map(|resource| resource.uri.to_string());
+                let uris = list.resources.into_iter().map(|resource| resource.uri);
                 offers.resources = uris.collect();
             }
             if capabilities.prompts.is_some() {
                 let list = peer.list_prompts(page()).await?;
-                let names = list.prompts.into_iter().map(|prompt| prompt.name.to_string());
+                let names = list.prompts.into_iter().map(|prompt| prompt.name);
                 offers.prompts = names.collect();
             }
             Ok::<_, ServiceError>(offers)

@@ -32,6 +32,13 @@ const APPROVALS: Duration = Duration::from_hours(1);
 #[error("a tool named {0} is registered already")]
 pub struct AlreadyRegistered(pub ToolName);
 
+/// A list of tools, and the version of the outside tools in it.
+#[derive(Debug)]
+struct OfferedTools {
+    version: u64,
+    specs: Arc<[ToolSpec]>,
+}
+
 /// The tools of this daemon.
 #[derive(Debug)]
 pub struct Registry {
@@ -49,7 +56,7 @@ pub struct Registry {
     outside: Option<Arc<Outside>>,
     /// Cached tool lists per role and place, so that a model gets the identical list until the
     /// version of the outside tools changes.
-    offered: DashMap<(Role, Place), (u64, Arc<[ToolSpec]>)>,
+    offered: DashMap<(Role, Place), OfferedTools>,
     clock: Arc<dyn Clock>,
 }
 
@@ -290,13 +297,13 @@ impl Toolbox for Registry {
         let version = self.outside.as_ref().map_or(0, |outside| outside.version());
         let list = || {
             let available = self.available(case);
-            (version, available.iter().map(|one| self.spec(one)).collect())
+            OfferedTools { version, specs: available.iter().map(|one| self.spec(one)).collect() }
         };
         let mut offered = self.offered.entry(key).or_insert_with(list);
-        if offered.0 != version {
+        if offered.version != version {
             *offered = list();
         }
-        offered.1.clone()
+        offered.specs.clone()
     }
 
     fn skill_allows(&self, pattern: &str, name: &str) -> bool {

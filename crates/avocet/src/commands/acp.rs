@@ -96,21 +96,28 @@ impl ConnectDaemon for EditorDaemon {
 
 impl EditorDaemon {
     async fn connected(&self, state: &mut DaemonState) -> Result<Client, Failure> {
-        let (context, clock) = (&self.context, self.context.clock.as_ref());
-        let began = clock.elapsed();
-        while state.has_connected {
-            if let Some(client) = connect(context, &self.configuration).await? {
-                return Ok(client);
-            }
-            if clock.elapsed().saturating_sub(began) > STARTING {
-                break;
-            }
-            clock.sleep(LOOK_AGAIN).await;
+        if state.has_connected
+            && let Some(client) = self.reconnected().await?
+        {
+            return Ok(client);
         }
-        let (client, started) = join_or_start(context, &self.configuration, false).await?;
+        let (client, started) = join_or_start(&self.context, &self.configuration, false).await?;
         if started.is_some() {
             state.started = started;
         }
         Ok(client)
+    }
+
+    /// Waits until a lost daemon runs again; `None` if it stays away.
+    async fn reconnected(&self) -> Result<Option<Client>, Failure> {
+        let clock = self.context.clock.as_ref();
+        let began = clock.elapsed();
+        loop {
+            let client = connect(&self.context, &self.configuration).await?;
+            if client.is_some() || clock.elapsed().saturating_sub(began) > STARTING {
+                return Ok(client);
+            }
+            clock.sleep(LOOK_AGAIN).await;
+        }
     }
 }

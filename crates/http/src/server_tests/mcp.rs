@@ -49,7 +49,7 @@ impl<'w> McpClient<'w> {
         let params = json!({
             "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client,
         });
-        let answer = self.send("POST /mcp", &rpc(1, "initialize", params)).await;
+        let answer = self.send("POST /mcp", &rpc(1, "initialize", &params)).await;
         self.session = answer.header("mcp-session-id").map(str::to_owned);
         if self.session.is_some() {
             let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
@@ -59,7 +59,7 @@ impl<'w> McpClient<'w> {
     }
 
     async fn call(&self, method: &str, params: Value) -> Value {
-        let answer = self.send("POST /mcp", &rpc(2, method, params)).await;
+        let answer = self.send("POST /mcp", &rpc(2, method, &params)).await;
         assert_eq!(answer.status, 200, "{answer:?}");
         let data = answer.body.lines().filter_map(|line| line.strip_prefix("data: "));
         let mut messages = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
@@ -68,7 +68,7 @@ impl<'w> McpClient<'w> {
     }
 }
 
-fn rpc(id: u64, method: &str, params: Value) -> Value {
+fn rpc(id: u64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
@@ -101,7 +101,7 @@ async fn mcp_session_of_another_token_is_not_found() {
     phone.initialize(json!({})).await;
     let mut thief = McpClient::new(&world, TABLET);
     thief.session.clone_from(&phone.session);
-    let list = rpc(2, "tools/list", json!({}));
+    let list = rpc(2, "tools/list", &json!({}));
     for (line, body) in
         [("POST /mcp", &list), ("GET /mcp", &Value::Null), ("DELETE /mcp", &Value::Null)]
     {
@@ -128,7 +128,7 @@ async fn mcp_session_beyond_the_limit_ends_the_one_that_is_idle_longest() {
     clients[0].call("tools/list", json!({})).await;
     let mut next = McpClient::new(&world, TABLET);
     assert_eq!(next.initialize(json!({})).await.status, 200);
-    let list = rpc(2, "tools/list", json!({}));
+    let list = rpc(2, "tools/list", &json!({}));
     assert_eq!(clients[1].send("POST /mcp", &list).await.status, 404);
     for client in [&clients[0], &clients[2], &next] {
         assert!(client.call("tools/list", json!({})).await["tools"].is_array());
@@ -139,7 +139,7 @@ async fn mcp_session_beyond_the_limit_ends_the_one_that_is_idle_longest() {
 async fn mcp_request_of_an_unknown_version_or_form_is_refused() {
     let world = World::new();
     let mut phone = McpClient::new(&world, TOKEN);
-    let list = rpc(2, "tools/list", json!({}));
+    let list = rpc(2, "tools/list", &json!({}));
     assert!([400, 404, 422].contains(&phone.send("POST /mcp", &list).await.status));
     phone.initialize(json!({})).await;
     let request = String::from_utf8(phone.request("POST /mcp", &list.to_string())).unwrap();
@@ -170,7 +170,7 @@ async fn mcp_form_is_sent_on_the_stream_of_its_call() {
     let mut phone = McpClient::new(&world, TOKEN);
     phone.initialize(json!({"elicitation": {}})).await;
     let params = json!({"name": "ask", "arguments": {"text": "hi"}});
-    let call = rpc(2, "tools/call", params).to_string();
+    let call = rpc(2, "tools/call", &params).to_string();
     let mut stream = HttpConnection::open(world.server).await;
     stream.write(&phone.request("POST /mcp", &call)).await;
     assert_eq!(stream.head().await.status, 200);

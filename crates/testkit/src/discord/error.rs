@@ -134,7 +134,7 @@ impl ApiError {
             body["code"] = json!(code);
         }
         if let Some(errors) = &self.errors {
-            body["errors"] = errors.clone();
+            body["errors"] = Value::clone(errors);
         }
         if let Some(after) = self.retry_after {
             body["retry_after"] = json!(after.as_secs_f64());

@@ -10,7 +10,7 @@ use avocet_gateway::{
     Attached, Client, ClientError, EventBatch, Hello, Incoming, Subscribe, Subscribed,
 };
 use avocet_mcp_server::{Extensions, McpCaller, McpHost, MethodError, SessionFeed, SocketMethods};
-use avocet_protocol::{Clock, EventSeq, SessionId};
+use avocet_protocol::{Clock, EventSeq, Secret, SessionId};
 use avocet_supervise::Group;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
@@ -53,7 +53,7 @@ impl DaemonMethods {
         let client = connected.map_err(|_| ClientError::Lost)?;
         let Hello { client: name, token, .. } = &self.hello;
         if name.is_some() {
-            let token = token.as_ref().map(|token| token.expose());
+            let token = token.as_ref().map(Secret::expose);
             client.call::<Value>("hello", &json!({ "client": name, "token": token })).await?;
         }
         Ok(client)

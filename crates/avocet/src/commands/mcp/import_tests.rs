@@ -21,7 +21,7 @@ fn servers_reads_the_forms_of_known_programs() {
         format!(r#"{{"editor.fontSize": 12, "mcp": {{"servers": {entry}}}}}"#),
     ] {
         let imported = one(&form);
-        assert_eq!(imported.servers, [expected.clone()], "{form}");
+        assert_eq!(imported.servers, std::slice::from_ref(&expected), "{form}");
         assert_eq!(imported.warnings, [r#"server "Git Hub": its name here is git-hub"#]);
     }
 }
