@@ -372,7 +372,8 @@ fn secret_keys_are_all_secrets_of_a_document() {
         assert!(!keys.is_empty(), "{path}");
         for key in keys {
             let value = match key.as_str() {
-                "env" | "headers" => "{ \"X.1\" = \"a-literal-secret\" }",
+                "env" => "{ API_KEY = \"a-literal-secret\" }",
+                "headers" => "{ \"X.1\" = \"a-literal-secret\" }",
                 _ => "\"a-literal-secret\"",
             };
             let document = parse(&format!("[some.table]\n{key} = {value}\n"));

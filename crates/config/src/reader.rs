@@ -151,5 +151,14 @@ pub(crate) fn is_for_secrets(path: &str) -> bool {
     let key = path.rsplit('.').next().unwrap_or(path);
     // An element of a list belongs to its key.
     let key = key.split('[').next().unwrap_or(key);
-    ["api_key", "secret", "token"].contains(&key) || path.contains(".headers.")
+    ["api_key", "secret", "token"].contains(&key)
+        || path.contains(".headers.")
+        || path.contains(".env.") && is_variable_for_secrets(key)
+}
+
+/// Returns `true` if the name of an environment variable says that it holds a secret. Other variables
+/// have values such as `production`, which may be in any text.
+fn is_variable_for_secrets(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN"].iter().any(|part| name.contains(part))
 }

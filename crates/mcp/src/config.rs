@@ -25,7 +25,8 @@ pub struct McpServerConfig {
     /// The arguments of the program. Default: `[]`.
     pub args: Vec<String>,
     /// Environment variables of the program. It gets no other variables than these and a few such
-    /// as `PATH`. The values may be secrets. Default: none.
+    /// as `PATH`. A value counts as a secret if it is a reference, or if the name of the variable says
+    /// so: `API_KEY`, `TOKEN`, `PASSWORD`. Default: none.
     pub env: BTreeMap<String, Secret>,
     /// Files and directories that the program may read, in addition to the programs and libraries of
     /// the system. Default: `[]`.

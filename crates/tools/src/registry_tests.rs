@@ -150,7 +150,7 @@ async fn prepare_explains_how_to_correct_an_invalid_call() {
         ),
         (
             call("read", r#"{"path": "a", "file": "b"}"#),
-            "invalid arguments: file and path are the same argument: give only path".to_owned(),
+            "invalid arguments: path and file are the same argument: give only path".to_owned(),
         ),
         (
             call("read", r#"{"path": "a"#),
