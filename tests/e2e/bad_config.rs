@@ -25,6 +25,8 @@ pub(crate) const CASES: &[Case] = &[
     ("[providers.a]\nkind = \"openai\"\nbase_ulr = \"http://127.0.0.1:1\"\n", ":3:1",
         &["unknown key `base_ulr` in [providers.a]", "did you mean `base_url`?"]),
     ("[zzz]\n", ":1:2", &["unknown key `zzz`", "the keys are data_dir, durability, log, agents, budgets"]),
+    ("[tools.mcp_servers.a]\ncommand = \"a\"\nhosts = [\"a b\"]\n", ":3:",
+        &["`tools.mcp_servers.a.hosts[0]`", "\"a b\" is not valid"]),
     ("[schedules.a]\nchat = \"fax:main:1\"\nevery = \"1h\"\ntext = \"x\"\n", ":1:",
         &["`schedules.a`", "chat: fax:main:1 is on no configured channel; there are: terminal:local"]),
     ("[schedules.a]\nchat = \"terminal:local:me\"\nevery = \"30s\"\ntext = \"x\"\n", ":1:",

@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use avocet_mcp::{
     ChildProgram, ChildStreams, McpClient, McpClientParts, McpServerConfig, McpServerParts,
 };
-use avocet_net::{BadHost, Hosts};
 use avocet_protocol::{Check, Clock, McpServerStatus, McpServers, McpState};
 use avocet_sandbox::{ProgramEnd, ProgramRequest, ProgramSandbox, ProgramStreams, Reached, Rights};
 use avocet_supervise::Group;
@@ -68,6 +67,7 @@ fn server(
     let program = match &config.command {
         None => None,
         Some(command) => {
+            let hosts = format!("{}.{name}.hosts", registry::MCP_SERVERS);
             let environment = config.env.iter();
             let environment =
                 environment.map(|(name, value)| (name.clone(), value.expose().to_owned()));
@@ -75,7 +75,7 @@ fn server(
                 environment: environment.collect(),
                 read,
                 write,
-                hosts: hosts(configuration, &name, &config)?,
+                hosts: registry::hosts(document, &hosts, &config.hosts)?,
             };
             let program = SandboxedProgram {
                 directory: access.directory(),
@@ -87,20 +87,6 @@ fn server(
         }
     };
     Ok(McpServerParts { name, config, program, roots })
-}
-
-fn hosts(
-    configuration: &Configuration,
-    name: &str,
-    config: &McpServerConfig,
-) -> Result<Hosts, Failure> {
-    let hosts = Hosts::parse(&config.hosts).map_err(|BadHost { number, entry, why }| {
-        let path = format!("{}.{name}.hosts[{number}]", registry::MCP_SERVERS);
-        let document = &configuration.document;
-        let entry = document.shown(&path, &entry);
-        document.error_at(&path, format!("`{path}`: {entry:?} is not valid: {why}"))
-    });
-    Ok(hosts?)
 }
 
 /// Describes a server that needs the operator; `None` if all is well.

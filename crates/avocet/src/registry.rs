@@ -33,7 +33,7 @@ pub(crate) use channels::{
 };
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{
-    ConfiguredEmbedder, MCP_SERVERS, WEB_SEARCH, embedder, http, mcp_servers, open_hosts,
+    ConfiguredEmbedder, MCP_SERVERS, WEB_SEARCH, embedder, hosts, http, mcp_servers, open_hosts,
     telemetry, transcribe, transcription, web_search,
 };
 

@@ -14,7 +14,7 @@ use crate::wire::RpcError;
 
 /// The version of the protocol. It grows if programs for the last version would fail.
 pub const PROTOCOL: u32 = 1;
-/// The longest pause of a platform, in seconds, that is believed.
+/// The longest pause that a platform may ask for, in seconds.
 const LONGEST_PAUSE: f64 = 86_400.0;
 
 /// An ability of a channel. The daemon turns a message into text that needs no other ability.

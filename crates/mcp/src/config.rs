@@ -40,20 +40,21 @@ pub struct McpServerConfig {
     /// HTTP headers of every request to the URL, such as an API key. The values may be secrets.
     /// Default: none.
     pub headers: BTreeMap<String, Secret>,
-    /// `true` if the URL is not of a server of your own: requests then go to public addresses only.
+    /// `true` to limit requests to public addresses, for a server that is not yours.
     /// Default: `false`.
     pub untrusted: bool,
     /// `true` to start the server with its first use, `false` to start it with the daemon. A server
     /// whose tools are unknown is started once in any case. Default: `true`.
     pub lazy: bool,
-    /// `true` to believe the server's own statements about its tools: those that only read run
-    /// without approval, and results that come from no open world are trusted. Otherwise each call
+    /// `true` to accept the server's own statements about its tools: those that only read run
+    /// without approval, and results are trusted if they come from the server alone. Otherwise each call
     /// asks, unless a rule in `[tools.policy]` allows it. Default: `false`.
     pub trusted: bool,
     /// The tools of the server that are used, by the server's names; `*` matches any characters. At
     /// most 200 tools of a server are used. Default: `["*"]`.
     pub tools: Vec<String>,
-    /// Seconds that a call may take, from 1 to 86400. Default: 60.
+    /// Seconds that a call may take, from 1 to 86400; also the limit of a start, which has 60 s at most.
+    /// Default: 60.
     pub timeout_seconds: u64,
 }
 

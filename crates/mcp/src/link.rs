@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use avocet_net::HttpClient;
 use avocet_protocol::{Clock, McpTransport, within};
 use avocet_supervise::Group;
+use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RoleClient, RunningService, ServiceExt};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -124,7 +125,10 @@ impl Link {
         let transport = LineTransport::new(&server, stdout, stdin);
         let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {
-            Ok(Ok(service)) => Ok(Self { service, end, _cancel: guard, no_end: None }),
+            Ok(Ok(service)) => {
+                check_version(service.peer())?;
+                Ok(Self { service, end, _cancel: guard, no_end: None })
+            }
             Ok(Err(error)) => {
                 let closed = matches!(
                     error,
@@ -153,7 +157,7 @@ impl Link {
             StreamableHttpClientTransport::with_client(StreamableHttp(client.clone()), config);
         let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {
-            Ok(Ok(service)) => Ok(service),
+            Ok(Ok(service)) => check_version(service.peer()).map(|()| service),
             Ok(Err(error)) => Err(client.redacted(&full(&error))),
             Err(_) => Err(format!("it did not answer within {} s", limit.as_secs())),
         }
@@ -198,6 +202,22 @@ impl Link {
         }
         reason(self.end.clone(), clock).await
     }
+}
+
+/// Refuses a server whose version of the protocol is unknown (MCP specification, "Version
+/// negotiation": the client should disconnect).
+fn check_version(peer: &Peer<RoleClient>) -> Result<(), String> {
+    let Some(info) = peer.peer_info() else { return Ok(()) };
+    let (version, known) = (&info.protocol_version, ProtocolVersion::KNOWN_VERSIONS);
+    if known.contains(version) {
+        return Ok(());
+    }
+    let known: Vec<&str> = known.iter().map(ProtocolVersion::as_str).collect();
+    let version: String = version.as_str().chars().take(MOST_CHARS).collect();
+    Err(format!(
+        "it speaks version {version:?} of MCP, which is unknown; the known versions are {}",
+        known.join(", ")
+    ))
 }
 
 /// Returns the texts of an error and of its causes.

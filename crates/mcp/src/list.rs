@@ -9,6 +9,7 @@ use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::{Value, json};
 
 use crate::memory::{Hints, ListedTool, ToolKind};
+use crate::names::registry_name;
 
 /// The most tools of a server that are used.
 const MOST_TOOLS: usize = 200;
@@ -70,14 +71,27 @@ impl ToolList {
                     "the schema of the tool {:?} is larger than {limit} KB",
                     tool.name
                 ));
-            } else if list.tools.iter().any(|known| known.name == tool.name) {
-                list.left_out.push(format!("it has two tools named {:?}", tool.name));
+            } else if let Some(known) = list.tools.iter().find(|known| are_same(known, &tool)) {
+                let why = if known.name == tool.name {
+                    format!("it has two tools named {:?}", tool.name)
+                } else {
+                    format!(
+                        "its tools {:?} and {:?} would have the same name; the first is used",
+                        known.name, tool.name
+                    )
+                };
+                list.left_out.push(why);
             } else {
                 list.tools.push(tool);
             }
         }
         list
     }
+}
+
+/// Returns `true` if two tools would have the same name in the registry.
+fn are_same(one: &ListedTool, other: &ListedTool) -> bool {
+    registry_name("", &one.name) == registry_name("", &other.name)
 }
 
 async fn read_pages(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, ServiceError> {
@@ -164,8 +178,10 @@ mod tests {
 
     #[test]
     fn tool_list_leaves_out_repeated_names() {
-        let list =
-            ToolList::of(tools(["a", "a"].map(str::to_owned).into_iter()), &["*".to_owned()]);
-        assert_eq!((list.tools.len(), list.left_out.len()), (1, 1));
+        let names = ["a b", "a b", "a.b", "a"].map(str::to_owned);
+        let list = ToolList::of(tools(names.into_iter()), &["*".to_owned()]);
+        assert_eq!(list.tools.len(), 2);
+        let same = "its tools \"a b\" and \"a.b\" would have the same name; the first is used";
+        assert_eq!(list.left_out, ["it has two tools named \"a b\"", same]);
     }
 }

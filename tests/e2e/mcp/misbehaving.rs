@@ -22,7 +22,7 @@ use Line::{Answer, List};
 /// line in the daemon's log about it, if there has to be one.
 const SERVERS: [(&str, &str, Line, &str, &str); 12] = [
     ("absent", "", List, "cannot find my database; set DATABASE", ""),
-    ("ancient", "", Answer, "work is done", ""),
+    ("ancient", "", List, "it speaks version \\\"1999-01-01\\\" of MCP, which is unknown", ""),
     ("changes", "", Answer, "work is done", "changes__work; see `avocet mcp tools changes`"),
     ("dies", "", Answer, "exit code 7, during the call", ""),
     ("hangs", "timeout_seconds = 1", List, "it did not answer within 1 s", ""),

@@ -25,8 +25,8 @@ pub(crate) enum McpCommand {
     /// Add MCP servers to the configuration file: a command, a URL, or the JSON file of another
     /// program.
     Add(Box<AddArgs>),
-    /// Approve the present form of a server's tools; needs a running daemon. A tool whose description
-    /// has changed is disabled until then.
+    /// Approve the present form of a server's tools; needs a running daemon. A changed tool is disabled
+    /// until then.
     Approve(ApproveArgs),
     /// List MCP servers, with their states if a daemon runs.
     List(ListArgs),
@@ -34,7 +34,8 @@ pub(crate) enum McpCommand {
     Remove(RemoveArgs),
     /// Serve the running daemon to an MCP client on stdin and stdout.
     Serve(ServeArgs),
-    /// Start an MCP server as the daemon would, beside it, and list what it offers.
+    /// Start an MCP server in its sandbox, apart from the daemon, and list its tools, resources and
+    /// prompts.
     Test(TestArgs),
     /// List the tools of MCP servers; needs a running daemon.
     Tools(ToolsArgs),

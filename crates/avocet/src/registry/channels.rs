@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use avocet_bus::Admission;
 use avocet_config::{ConfigError, Document, Settings};
-use avocet_net::{BadHost, Hosts};
 use avocet_protocol::{
     AccountName, Allow, Attach, Channel, ChannelAccounts, ChannelConfig, ChannelName,
     ChannelWebhook, Clock, IdError, ProgramConfig, WEB_CHANNEL, Webhook,
@@ -13,7 +12,7 @@ use avocet_protocol::{
 use avocet_web::{UploadStore, Web};
 use serde_json::Value;
 
-use super::services::{HTTP, has_http};
+use super::services::{HTTP, has_http, hosts};
 use super::{CHANNELS, key_error};
 use crate::environment;
 use crate::exit::Failure;
@@ -190,16 +189,12 @@ fn program(
     channel: &ChannelName,
     config: ProgramConfig,
 ) -> Result<ChannelProgram, ConfigError> {
-    let ProgramConfig { command, env, read, write, hosts } = config;
+    let ProgramConfig { command, env, read, write, hosts: open } = config;
     let resolve = |key: &str, paths: &[PathBuf]| {
         let resolve = |(number, path): (usize, &PathBuf)| resolved(document, key, number, path);
         paths.iter().enumerate().map(resolve).collect::<Result<Vec<_>, _>>()
     };
-    let hosts = Hosts::parse(&hosts).map_err(|BadHost { number, entry, why }| {
-        let key = format!("{path}.hosts[{number}]");
-        let entry = document.shown(&key, &entry);
-        document.error_at(&key, format!("`{key}`: {entry:?} is not valid: {why}"))
-    })?;
+    let hosts = hosts(document, &format!("{path}.hosts"), &open)?;
     let access = ChildAccess {
         environment: env.into_iter().collect(),
         read: resolve(&format!("{path}.read"), &read)?,

@@ -138,6 +138,7 @@ pub(crate) fn mcp_servers(
         }
         let config: McpServerConfig = document.table(&path)?;
         config.check().map_err(|(key, error)| key_error(document, &path, key, &error))?;
+        hosts(document, &format!("{path}.hosts"), &config.hosts)?;
         servers.insert(name.clone(), config);
     }
     Ok(servers)
@@ -145,8 +146,17 @@ pub(crate) fn mcp_servers(
 
 /// Returns the hosts that programs may reach.
 pub(crate) fn open_hosts(document: &Document, settings: &Settings) -> Result<Hosts, ConfigError> {
-    Hosts::parse(&settings.sandbox.hosts).map_err(|BadHost { number, entry, why }| {
-        let path = format!("sandbox.hosts[{number}]");
+    hosts(document, "sandbox.hosts", &settings.sandbox.hosts)
+}
+
+/// Reads the list of hosts at a path.
+pub(crate) fn hosts(
+    document: &Document,
+    path: &str,
+    entries: &[String],
+) -> Result<Hosts, ConfigError> {
+    Hosts::parse(entries).map_err(|BadHost { number, entry, why }| {
+        let path = format!("{path}[{number}]");
         let entry = document.shown(&path, &entry);
         document.error_at(&path, format!("`{path}`: {entry:?} is not valid: {why}"))
     })
