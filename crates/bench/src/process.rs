@@ -152,6 +152,8 @@ pub(crate) fn field(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     #[test]
@@ -192,12 +194,19 @@ mod tests {
 
     #[test]
     fn switches_leave_out_threads_that_end_while_they_are_read() {
-        std::thread::scope(|scope| {
-            let ended = scope.spawn(|| fs::File::open("/proc/thread-self/status").unwrap());
-            let mut status = ended.join().unwrap();
-            let error = io::read_to_string(&mut status).unwrap_err();
-            assert!(is_ended(&error), "{error}");
+        let status = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| fs::File::open("/proc/thread-self/status").unwrap());
+            thread.join().unwrap()
         });
+        // The kernel removes an ended thread a moment after it can be joined.
+        let mut byte = [0];
+        let error = loop {
+            if let Err(error) = status.read_at(&mut byte, 0) {
+                break error;
+            }
+            std::thread::yield_now();
+        };
+        assert!(is_ended(&error), "{error}");
         let missing = fs::read_to_string("/proc/self/task/0/status").unwrap_err();
         assert!(is_ended(&missing) && !is_ended(&io::ErrorKind::PermissionDenied.into()));
     }
