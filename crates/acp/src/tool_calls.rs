@@ -74,13 +74,22 @@ pub(crate) fn approved_call(
             && call.call.name == approval.tool
             && call.call.arguments.to_object() == approval.arguments
     };
-    if let Some(call) = calls.rfind(fits) {
-        return described(call, place).status(ToolCallStatus::Pending).into();
+    let mut call = match calls.rfind(fits) {
+        Some(call) => described(call, place).status(ToolCallStatus::Pending),
+        None => {
+            let Call { title, kind, locations, content } =
+                Call::of(&approval.tool, &approval.arguments, place);
+            let call = ToolCall::new(approval.id.to_string(), title).kind(kind);
+            let arguments = Value::Object(approval.arguments.clone());
+            call.locations(locations).content(content).raw_input(arguments)
+        }
+    };
+    if call.content.is_empty() {
+        // The title has only the beginning of a command, and an editor need not show `raw_input`.
+        let arguments = Value::Object(approval.arguments.clone());
+        call.content.push(fenced(&format!("{arguments:#}")).into());
     }
-    let Call { title, kind, locations, content } =
-        Call::of(&approval.tool, &approval.arguments, place);
-    let call = ToolCall::new(approval.id.to_string(), title).kind(kind).locations(locations);
-    call.content(content).raw_input(Value::Object(approval.arguments.clone())).into()
+    call.into()
 }
 
 fn described(logged: &LoggedCall, place: &SessionPlace) -> ToolCall {

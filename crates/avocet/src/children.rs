@@ -89,9 +89,7 @@ fn sandboxed(
     let ChannelProgram { command, mut access, .. } = program;
     access.environment.push((ACCOUNT.to_owned(), name.to_owned()));
     let wants_hosts = !access.hosts.is_empty();
-    // The sandbox shows directories under their real paths only.
     let directory = access.directory();
-    let directory = directory.canonicalize().unwrap_or(directory);
     let sandbox = shells.child_sandbox(access)?;
     if wants_hosts && sandbox.isolation != Isolation::Namespaces {
         let now = network(&sandbox);

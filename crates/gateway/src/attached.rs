@@ -180,6 +180,9 @@ impl Connection {
         let cursors = cursors.map_err(|error| methods::refusal(&error))?;
         let cursors: BTreeMap<String, String> =
             cursors.into_iter().map(|cursor| (cursor.scope, cursor.position)).collect();
+        if self.is_serving(&name, &account) {
+            return Ok(json!(AttachResult { cursors }));
+        }
         self.take_attached_place()?;
         let items = platform.attach_all();
         self.serves(&name, &account);

@@ -361,6 +361,12 @@ impl Connection {
         named.as_ref().is_none_or(|named| named.contains(&capability))
     }
 
+    /// Returns `true` if the client serves all chats of an account.
+    pub(crate) fn is_serving(&self, channel: &ChannelName, account: &AccountName) -> bool {
+        let served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        served.iter().any(|(one, other)| one == channel && other == account)
+    }
+
     /// Notes that the client serves an account.
     pub(crate) fn serves(&self, channel: &ChannelName, account: &AccountName) {
         let account = (channel.clone(), account.clone());

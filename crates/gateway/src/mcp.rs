@@ -1,10 +1,11 @@
 //! The methods about MCP servers.
 
-use avocet_protocol::{McpError, McpServers};
+use avocet_protocol::{ClientRole, McpError, McpServers, Redactor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::values::{fitting, or_empty, read, unavailable};
+use crate::caller::Caller;
+use crate::values::{or_empty, presentable, read, unavailable};
 use crate::wire::RpcError;
 
 /// `mcp.tools`: lists the tools of an MCP server. The result is a list of
@@ -39,29 +40,37 @@ struct NoParameters {}
 /// Answers `mcp.list`, `mcp.tools` and `mcp.approve`.
 pub(crate) async fn answer_about_mcp(
     mcp: &dyn McpServers,
+    caller: &Caller,
+    redactor: &Redactor,
     method: &str,
     params: Value,
 ) -> Result<Value, RpcError> {
+    let refused = |error: McpError| refusal(&error, redactor);
     match method {
         "mcp.tools" => {
             let ListMcpTools { server, refresh } = read(method, params)?;
-            mcp.tools(&server, refresh).await.map(|tools| fitting(json!(tools))).map_err(refusal)
+            if refresh && caller.role < ClientRole::Operator {
+                let reason =
+                    "mcp.tools with `refresh` starts a program, which needs the role operator";
+                return Err(caller.refusal(reason, "role"));
+            }
+            let tools = mcp.tools(&server, refresh).await;
+            tools.map(|tools| presentable(json!(tools), redactor)).map_err(refused)
         }
         "mcp.approve" => {
             let ApproveMcpTools { server, tool } = read(method, params)?;
             let approved = mcp.approve(&server, tool.as_deref()).await;
-            approved.map(|tools| json!(tools)).map_err(refusal)
+            approved.map(|tools| json!(tools)).map_err(refused)
         }
         _ => {
             let NoParameters {} = read(method, or_empty(params))?;
-            Ok(fitting(json!(mcp.servers())))
+            Ok(presentable(json!(mcp.servers()), redactor))
         }
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "made for `map_err`")]
-fn refusal(error: McpError) -> RpcError {
-    let message = error.to_string();
+fn refusal(error: &McpError, redactor: &Redactor) -> RpcError {
+    let message = redactor.redact(&error.to_string()).into_owned();
     match error {
         McpError::UnknownServer { .. } | McpError::UnknownTool { .. } => {
             RpcError::new(RpcError::NOT_FOUND, message)

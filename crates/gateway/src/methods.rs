@@ -219,7 +219,10 @@ pub(crate) async fn run(
             approvals::answer_about_approvals(approvals, redactor, name, params).await
         }
         MethodGroup::Config => Some(config_file::answer(parts.config.as_ref(), name, params).await),
-        MethodGroup::Mcp => Some(mcp::answer_about_mcp(parts.mcp.as_ref(), name, params).await),
+        MethodGroup::Mcp => {
+            let mcp = parts.mcp.as_ref();
+            Some(mcp::answer_about_mcp(mcp, caller, redactor, name, params).await)
+        }
         MethodGroup::Memories => {
             let (memories, mirror) = (parts.memories.as_ref(), parts.mirror.as_deref());
             memories::answer_about_memories(memories, mirror, redactor, name, params).await

@@ -89,8 +89,10 @@ fn texts<'h>(
 fn events(response: HttpResponse) -> BoxStream<'static, Result<Sse, SseError>> {
     let chunks = try_unfold((response, 0_usize), async |(mut response, size)| {
         let Some(chunk) = response.chunk().await? else { return Ok(None) };
-        // Events end with an empty line, which is mostly in one chunk.
-        let rest = chunk.windows(2).rposition(|pair| pair == b"\n\n");
+        // Events end with an empty line, which is mostly in one chunk. Lines end with LF or CRLF.
+        let is_empty_line =
+            |at: &usize| matches!(&chunk[*at..], [b'\n', b'\n', ..] | [b'\n', b'\r', b'\n', ..]);
+        let rest = (0..chunk.len()).rfind(is_empty_line);
         let size = rest.map_or(size + chunk.len(), |end| chunk.len() - end);
         if size > LONGEST_LINE {
             return Err(NetError::TooLong(LONGEST_LINE));

@@ -9,12 +9,14 @@ use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 /// The longest line of a server, in bytes.
 pub(crate) const LONGEST_LINE: usize = 16 * 1024 * 1024;
 /// Bytes of a line that is too long in which the number of its request is searched.
 const BEGINNING: usize = 256;
+/// The most messages that wait until the server reads them.
+const MOST_UNSENT: usize = 256;
 /// Characters of a line that a log line shows.
 const SHOWN: usize = 80;
 
@@ -32,6 +34,8 @@ pub(crate) struct LineTransport {
     /// `true` once a line without a message was logged.
     has_noise: bool,
     output: Arc<Mutex<Option<Output>>>,
+    /// Places for messages that wait until the server reads them.
+    unsent: Arc<Semaphore>,
 }
 
 impl LineTransport {
@@ -43,6 +47,7 @@ impl LineTransport {
             is_too_long: false,
             has_noise: false,
             output: Arc::new(Mutex::new(Some(output))),
+            unsent: Arc::new(Semaphore::new(MOST_UNSENT)),
         }
     }
 
@@ -126,8 +131,10 @@ impl Transport<RoleClient> for LineTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let output = self.output.clone();
+        let (output, place) = (self.output.clone(), self.unsent.clone().try_acquire_owned());
         async move {
+            let _place =
+                place.map_err(|_| io::Error::other("the server does not read its input"))?;
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
             let mut output = output.lock().await;
@@ -141,6 +148,13 @@ impl Transport<RoleClient> for LineTransport {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
+            if self.unsent.available_permits() == 0 {
+                tracing::warn!(
+                    server = self.server,
+                    "an MCP server asks for more than it reads; its connection is closed"
+                );
+                return None;
+            }
             self.next_line().await?;
             if let Some(message) = self.message() {
                 return Some(message);
@@ -149,7 +163,10 @@ impl Transport<RoleClient> for LineTransport {
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        drop(self.output.lock().await.take());
+        // A message that the server does not read holds the lock until it is cancelled.
+        if let Ok(mut output) = self.output.try_lock() {
+            drop(output.take());
+        }
         Ok(())
     }
 }

@@ -17,7 +17,9 @@ const MOST_TOOLS: usize = 200;
 const MOST_READ: usize = 10_000;
 /// The most pages of a list.
 const MOST_PAGES: usize = 200;
-/// The largest schema of a tool, in bytes.
+/// The longest name of a tool that is used, in bytes.
+const LONGEST_NAME: usize = 256;
+/// The largest schema or description of a tool, in bytes.
 const LARGEST_SCHEMA: usize = 64 * 1024;
 
 /// A list of tools, and the reasons for those that are left out.
@@ -65,7 +67,12 @@ impl ToolList {
         }
         for tool in wanted.into_iter().take(MOST_TOOLS) {
             let tool = listed(tool);
-            if tool.schema.to_string().len() > LARGEST_SCHEMA {
+            if tool.name.len() > LONGEST_NAME || tool.description.len() > LARGEST_SCHEMA {
+                list.left_out.push(format!(
+                    "the name of a tool is longer than {LONGEST_NAME} bytes, or its description than {} KB",
+                    LARGEST_SCHEMA / 1024
+                ));
+            } else if tool.schema.to_string().len() > LARGEST_SCHEMA {
                 let limit = LARGEST_SCHEMA / 1024;
                 list.left_out.push(format!(
                     "the schema of the tool {:?} is larger than {limit} KB",

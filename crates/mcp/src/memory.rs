@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::names::registry_name;
+
 /// The statements of a server about its effects (MCP, "Tool Annotations").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -48,9 +50,18 @@ pub(crate) struct ListedTool {
 }
 
 impl ListedTool {
-    /// Returns the digest of everything that an approval covers.
+    /// Returns the digest of everything that an approval covers. The order of keys is left out: a
+    /// server may write them in another order after a restart.
     pub(crate) fn digest(&self) -> String {
-        digest(&serde_json::to_vec(self).unwrap_or_default())
+        let mut covered = serde_json::to_value(self).unwrap_or_default();
+        covered.sort_all_objects();
+        digest(covered.to_string().as_bytes())
+    }
+
+    /// Returns the key of the tool's pin. It is made from the name in the registry, so that another
+    /// spelling of the server's name gets the same pin.
+    pub(crate) fn pin_key(&self) -> String {
+        registry_name("", &self.name)
     }
 }
 
@@ -69,14 +80,14 @@ pub(crate) struct KnownServer {
     pub(crate) tools: Vec<ListedTool>,
     /// The reasons for the tools that are left out.
     pub(crate) left_out: Vec<String>,
-    /// The digests of the approved tools, by the server's names.
+    /// The digests of the approved tools, by [`ListedTool::pin_key`].
     pub(crate) approved: BTreeMap<String, String>,
 }
 
 impl KnownServer {
     /// Returns the state of a tool's pin.
     pub(crate) fn state(&self, tool: &ListedTool) -> McpToolState {
-        match self.approved.get(&tool.name) {
+        match self.approved.get(&tool.pin_key()) {
             None => McpToolState::New,
             Some(approved) if *approved == tool.digest() => McpToolState::Approved,
             Some(_) => McpToolState::Changed,

@@ -354,7 +354,7 @@ impl Server {
             _ if !is_present => {}
             McpToolState::Approved => return Ok(()),
             McpToolState::New => {
-                self.change(|known| known.approved.insert(listed.name.clone(), digest));
+                self.change(|known| known.approved.insert(listed.pin_key(), digest));
                 return Ok(());
             }
         }
@@ -379,7 +379,7 @@ impl Server {
         let new = meant.iter().filter(|one| known.state(one) != McpToolState::Approved);
         let new: Vec<String> = new.map(|one| registry_name(&self.name, &one.name)).collect();
         self.change(|known| {
-            let pins = meant.iter().map(|one| (one.name.clone(), one.digest()));
+            let pins = meant.iter().map(|one| (one.pin_key(), one.digest()));
             known.approved.extend(pins);
         });
         Some(new)

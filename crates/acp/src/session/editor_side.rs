@@ -48,9 +48,14 @@ impl EditorSession {
             client.keep_file(file.published.reference.clone(), file.bytes);
             attachments.push(file.published);
         }
-        let files = attachments.iter().map(|file| file.reference.clone()).collect();
-        let message = self.send(&client, content.text, attachments).await;
-        message.map(|message| (message, files)).map_err(|error| failed(error.to_string()))
+        let files: Vec<String> = attachments.iter().map(|file| file.reference.clone()).collect();
+        match self.send(&client, content.text, attachments).await {
+            Ok(message) => Ok((message, files)),
+            Err(error) => {
+                files.iter().for_each(|file| client.forget_file(file));
+                Err(failed(error.to_string()))
+            }
+        }
     }
 
     /// Returns the connection to the daemon; makes a new one if it was lost.

@@ -41,6 +41,17 @@ impl Shells {
         if let Some((path, why)) = self.unsafe_place(&writable, &readable) {
             return Err(format!("{}: {why}", path.display()));
         }
+        // It could replace that directory by a link, which the next sandbox would mount.
+        let is_above = |root: &&PathBuf| {
+            self.writable.iter().any(|path| path != *root && path.starts_with(root))
+        };
+        if let Some(root) = writable.iter().find(is_above) {
+            return Err(format!(
+                "{}: a workspace or another directory that programs may change is below it; choose \
+                 a directory beside it",
+                root.display()
+            ));
+        }
         let has_hosts = !hosts.is_empty();
         let proxy = || {
             let proxy = Proxy::new(hosts, Arc::new(Interfaces::default()), sandbox.clock.clone());
@@ -63,8 +74,10 @@ impl Shells {
 
 impl ChildAccess {
     /// Returns the working directory: the first directory that the program may change, else `/tmp`.
+    /// The sandbox shows directories under their real paths only.
     pub(crate) fn directory(&self) -> PathBuf {
-        self.write.first().cloned().unwrap_or_else(|| Path::new("/tmp").to_owned())
+        let first = self.write.first().map_or(Path::new("/tmp"), PathBuf::as_path);
+        first.canonicalize().unwrap_or_else(|_| first.to_owned())
     }
 }
 
