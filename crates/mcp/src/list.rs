@@ -9,7 +9,7 @@ use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::{Value, json};
 
 use crate::memory::{Hints, ListedTool, ToolKind};
-use crate::names::registry_name;
+use crate::names::plain_name;
 
 /// The most tools of a server that are used.
 const MOST_TOOLS: usize = 200;
@@ -98,7 +98,7 @@ impl ToolList {
 
 /// Returns `true` if two tools would have the same name in the registry.
 fn are_same(one: &ListedTool, other: &ListedTool) -> bool {
-    registry_name("", &one.name) == registry_name("", &other.name)
+    plain_name(&one.name) == plain_name(&other.name)
 }
 
 async fn read_pages(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, ServiceError> {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::names::registry_name;
+use crate::names::plain_name;
 
 /// The statements of a server about its effects (MCP, "Tool Annotations").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ impl ListedTool {
     /// Returns the key of the tool's pin. It is made from the name in the registry, so that another
     /// spelling of the server's name gets the same pin.
     pub(crate) fn pin_key(&self) -> String {
-        registry_name("", &self.name)
+        plain_name(&self.name)
     }
 }
 
@@ -189,16 +189,32 @@ mod tests {
     fn state_follows_each_part_of_an_approved_tool() {
         let mut known = KnownServer::default();
         assert_eq!(known.state(&tool("a")), McpToolState::New);
-        known.approved.insert("read".to_owned(), tool("a").digest());
+        known.approved.insert(tool("a").pin_key(), tool("a").digest());
         assert_eq!(known.state(&tool("a")), McpToolState::Approved);
+        let named = |name: &str| ListedTool { name: name.to_owned(), ..tool("a") };
+        known.approved.insert("read_file".to_owned(), named("read_file").digest());
         let hints = Hints { read_only: Some(true), ..Hints::default() };
         for changed in [
             tool("b"),
+            // It would have the name and the grants of the approved tool.
+            named("read.file"),
             ListedTool { schema: json!({}), ..tool("a") },
             ListedTool { hints, ..tool("a") },
         ] {
             assert_eq!(known.state(&changed), McpToolState::Changed, "{changed:?}");
         }
+    }
+
+    #[test]
+    fn digest_ignores_the_order_of_keys() {
+        let ordered = |text: &str| {
+            ListedTool { schema: serde_json::from_str(text).unwrap(), ..tool("a") }.digest()
+        };
+        let (one, other) = (
+            r#"{"type": "object", "x": {"a": 1, "b": 2}}"#,
+            r#"{"x": {"b": 2, "a": 1}, "type": "object"}"#,
+        );
+        assert_eq!(ordered(one), ordered(other));
     }
 
     #[test]

@@ -12,13 +12,17 @@ const DIGEST: usize = 6;
 /// Returns the name of a tool in the registry: `SERVER__TOOL` in the characters that all providers
 /// accept. A name that is too long ends in a digest.
 pub(crate) fn registry_name(server: &str, tool: &str) -> String {
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let plain: String = tool.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect();
-    let name = format!("{server}{SEPARATOR}{plain}");
+    let name = format!("{server}{SEPARATOR}{}", plain_name(tool));
     if name.len() <= LONGEST {
         return name;
     }
     format!("{}_{}", &name[..LONGEST - DIGEST - 1], &digest(tool.as_bytes())[..DIGEST])
+}
+
+/// Returns the name of a tool in the characters that all providers accept.
+pub(crate) fn plain_name(tool: &str) -> String {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    tool.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect()
 }
 
 #[cfg(test)]
