@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::place::SessionPlace;
 
-/// Bytes of a longest text inside of a message; a longer text becomes a file.
+/// Size in bytes of the longest text inside a message; a longer text becomes a file.
 const MAX_INLINE: usize = 64 * 1024;
 /// Bytes of the text of a message. As JSON it fits into a line of the socket.
 const MAX_TEXT: usize = 384 * 1024;

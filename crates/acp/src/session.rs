@@ -41,7 +41,7 @@ pub(crate) enum SessionInput {
 /// A prompt without an answer to the editor.
 #[derive(Debug)]
 struct OpenPrompt {
-    /// Its message. If an answer to a question ended, this is the message of the turn.
+    /// Its message. After an answer was merged into a turn, the message that began the turn.
     message: MessageId,
     responder: v1::Responder<PromptResponse>,
     /// References of its files.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::attached::cut;
 use crate::wire::RpcError;
 
-/// The version of the protocol. It grows if programs for the last version would fail.
+/// The version of the protocol. Increased when programs written for the previous version would fail.
 pub const PROTOCOL: u32 = 1;
 /// The longest pause that a platform may ask for, in seconds.
 const LONGEST_PAUSE: f64 = 86_400.0;

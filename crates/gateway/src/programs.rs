@@ -110,14 +110,14 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Opens the ports to programs.
+    /// Makes the server for programs.
     #[must_use]
     pub fn new(parts: GatewayParts) -> Self {
         let places = Places::new(parts.clock.clone());
         Self { parts: Arc::new(parts), places, subscriptions: Arc::default() }
     }
 
-    /// Returns the ports.
+    /// Returns the parts of the gateway.
     #[must_use]
     pub fn parts(&self) -> &Arc<GatewayParts> {
         &self.parts

@@ -41,7 +41,7 @@ where
 {
     let running = match serve_server_with_ct(server, (reader, writer), stop).await {
         Ok(running) => running,
-        // A client that only looks if the program starts.
+        // A client that only checks that the program starts closes the stream at once.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             return Ok(());
         }

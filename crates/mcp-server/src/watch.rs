@@ -251,6 +251,12 @@ impl<'a> TurnWatch<'a> {
     async fn cancel(&mut self) -> CallToolResult {
         let stopped = match &self.turn.job {
             Some(job) => self.caller.methods.call("job.cancel", json!({ "id": job })).await,
+            // `/stop` would end the turn of another message.
+            None if self.is_queued().await => {
+                let why = "the call was cancelled; its message waits behind another one, and is \
+                           answered in the session";
+                return ToolProblem::new(why).result();
+            }
             None => {
                 let stop = json!({ "session": self.turn.session, "text": "/stop" });
                 self.caller.methods.call("ask", stop).await
@@ -260,6 +266,13 @@ impl<'a> TurnWatch<'a> {
             tracing::debug!(%error, message = self.turn.message, "cannot stop a cancelled call");
         }
         ToolProblem::new("the call was cancelled").result()
+    }
+
+    /// Returns `true` if no turn answers the message yet.
+    async fn is_queued(&self) -> bool {
+        let params = json!({ "message": self.turn.message, "seconds": 0 });
+        let status = self.caller.methods.call("wait", params).await;
+        status.is_ok_and(|status| status["turn"].is_null() && status["outcome"].is_null())
     }
 
     /// The result of a turn that waits for a person.
@@ -341,7 +354,7 @@ async fn next_event(feed: Option<&SessionFeed>) -> Option<Value> {
     }
 }
 
-/// Takes a form back that was answered elsewhere.
+/// Cancels a form whose question was answered elsewhere or has ended.
 async fn withdraw(form: OpenForm) {
     let why = Some("the question was answered elsewhere, or has ended".to_owned());
     if let Err(error) = form.handle.cancel(why).await {

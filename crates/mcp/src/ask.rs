@@ -1,4 +1,4 @@
-//! The request of a server that a call of a tool stands for.
+//! Sends the MCP request for a tool call.
 
 use avocet_protocol::ToolError;
 use rmcp::model::{
@@ -23,7 +23,7 @@ impl From<ServiceError> for AskError {
     }
 }
 
-/// Sends the request that a tool stands for.
+/// Sends the MCP request for a tool call.
 pub(crate) async fn ask(
     peer: &Peer<RoleClient>,
     listed: &ListedTool,
@@ -40,7 +40,7 @@ pub(crate) async fn ask(
                     outcome::of_call(result).map_err(AskError::Tool)
                 }
                 _ => Err(AskError::Tool(ToolError::ExecutionFailed(
-                    "the server wants to go on in a way that is not supported here".to_owned(),
+                    "the server asks for more input or starts a task, which this client does not support".to_owned(),
                 ))),
             }
         }

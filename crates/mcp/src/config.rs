@@ -24,9 +24,9 @@ pub struct McpServerConfig {
     pub command: Option<String>,
     /// The arguments of the program. Default: `[]`.
     pub args: Vec<String>,
-    /// Environment variables of the program. It gets no other variables than these and a few such
-    /// as `PATH`. A value counts as a secret if it is a reference, or if the name of the variable says
-    /// so: `API_KEY`, `TOKEN`, `PASSWORD`. Default: none.
+    /// Environment variables of the program. It gets only these and a few standard ones such as
+    /// `PATH`. A value counts as a secret if it is a reference, or if the name of the variable has a
+    /// word such as `KEY`, `TOKEN` or `PASSWORD`. Default: none.
     pub env: BTreeMap<String, Secret>,
     /// Files and directories that the program may read, in addition to the programs and libraries of
     /// the system. Default: `[]`.

@@ -24,7 +24,7 @@ pub(crate) struct Handler {
     pub(crate) progress: Arc<Notify>,
     /// The directories that the server may use.
     pub(crate) roots: Arc<[PathBuf]>,
-    /// Fires once the server has asked for a model, so that only the first request is logged.
+    /// `true` once the server has asked for a model, so that only the first request is logged.
     pub(crate) has_sampled: Arc<std::sync::atomic::AtomicBool>,
 }
 
@@ -35,7 +35,7 @@ impl ClientHandler for Handler {
             capabilities.roots = Some(RootsCapabilities::default());
         }
         let software = Implementation::new("avocet", env!("CARGO_PKG_VERSION"));
-        // The handshake of the versions before 2026-07-28, which all servers know.
+        // All servers support the handshake of versions before 2026-07-28.
         InitializeRequestParams::new(capabilities, software)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }

@@ -22,7 +22,7 @@ use crate::lines::LineTransport;
 
 /// The time in which a server has to answer the first requests.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
-/// The time in which the reason for the end of a program is known after its streams ended.
+/// The wait for a program's exit status after its streams ended.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Characters of a server's name and version.
 const MOST_CHARS: usize = 100;

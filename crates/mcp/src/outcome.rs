@@ -102,7 +102,9 @@ pub(crate) fn of_error(error: &ServiceError) -> String {
             format!("the server reports: {} (code {})", error.message, error.code.0)
         }
         ServiceError::TransportClosed => "the connection ended".to_owned(),
-        ServiceError::UnexpectedResponse => "the server's answer is of another kind".to_owned(),
+        ServiceError::UnexpectedResponse => {
+            "the server sent a response of the wrong type".to_owned()
+        }
         other => full(other),
     }
 }

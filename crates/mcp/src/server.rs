@@ -19,7 +19,7 @@ use crate::list::ToolList;
 use crate::memory::{KnownServer, ListedTool, ServerMemory};
 use crate::names::registry_name;
 use crate::outcome;
-use crate::servers::Version;
+use crate::servers::{NO_ENDPOINT, Version};
 
 /// The pauses between the starts of a server that fails.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -126,7 +126,7 @@ impl Server {
             return Ok(link.clone());
         }
         let Some(endpoint) = &self.endpoint else {
-            return Err("its table has neither a command nor a URL".to_owned());
+            return Err(NO_ENDPOINT.to_owned());
         };
         let now = self.clock.elapsed();
         if now < life.retry_at {
@@ -273,7 +273,7 @@ impl Server {
         }
     }
 
-    /// Notes that the server failed. One that has to run, or whose tools are unknown, starts again.
+    /// Notes a failure, and schedules a restart unless the server is lazy and its tools are known.
     fn fail(self: &Arc<Self>, life: &mut Life, why: &str) {
         let now = self.clock.elapsed();
         if life.link.take().is_some() && now.saturating_sub(life.started_at) >= HEALTHY {

@@ -22,7 +22,7 @@ use crate::server::{Life, Server};
 use crate::tool::ServerTool;
 
 /// The reason for a server without an endpoint.
-const NOTHING: &str = "its table has neither a command nor a URL";
+pub(crate) const NO_ENDPOINT: &str = "its table has neither a command nor a URL";
 
 /// The number of changes of the tools.
 #[derive(Debug, Clone, Default)]
@@ -47,7 +47,7 @@ pub struct McpServerParts {
     pub config: McpServerConfig,
     /// Its program; `None` without a command.
     pub program: Option<Arc<dyn ChildProgram>>,
-    /// The directories that it may use, which it is told if it asks.
+    /// The directories that it may use, sent in answer to `roots/list`.
     pub roots: Vec<PathBuf>,
 }
 
@@ -70,7 +70,7 @@ pub struct McpClient {
 }
 
 impl McpClient {
-    /// Knows the servers, and starts none.
+    /// Makes the client without starting a server.
     #[must_use]
     pub fn new(parts: McpClientParts, servers: Vec<McpServerParts>) -> Self {
         let McpClientParts { file, clock, group } = parts;
@@ -123,7 +123,7 @@ fn endpoint(
     if let Some(program) = program {
         return Ok(ServerEndpoint::Program(program));
     }
-    let Some(url) = &config.url else { return Err(NOTHING.to_owned()) };
+    let Some(url) = &config.url else { return Err(NO_ENDPOINT.to_owned()) };
     let client = if config.untrusted {
         HttpClient::untrusted(&config.headers)
     } else {
