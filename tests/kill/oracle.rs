@@ -192,10 +192,11 @@ impl Oracle {
     }
 
     /// Returns the people whose replies are out of order.
-    pub(crate) fn reordered(&self) -> Vec<String> {
+    pub(crate) fn reordered(&self) -> Vec<(usize, String)> {
         let seen = self.seen.lock().unwrap();
         let disordered = seen.iter().filter(|(_, numbers)| !numbers.is_sorted());
-        disordered.map(|(person, numbers)| format!("person {person}: {numbers:?}")).collect()
+        let described = |(person, numbers)| (*person, format!("person {person}: {numbers:?}"));
+        disordered.map(described).collect()
     }
 }
 

@@ -8,6 +8,7 @@ use rusqlite::Connection;
 
 use crate::model::{content, file};
 use crate::oracle::{AskedMessage, key, parse};
+use crate::show;
 use crate::world::World;
 
 /// The verdict about a run.
@@ -67,6 +68,10 @@ impl RunVerdict {
             let most = asked.replies + asked.marked;
             most.max(asked.notes + asked.marked_notes) > 1 && world.never_doubles(key)
         });
+        let reordered = world.oracle.reordered();
+        for (person, seen) in &reordered {
+            show(&format!("{seen}\n{}", conversation(&log, *person)));
+        }
         Self {
             asked: messages.len(),
             failed: of(&|asked| asked.failed.is_some() && asked.replies + asked.marked == 0),
@@ -79,7 +84,7 @@ impl RunVerdict {
             twice_where_never: twice.map(|(key, asked)| format!("{key} {asked:?}")).collect(),
             too_often: of(&|asked| asked.replies + asked.marked > 2),
             marked: of(&|asked| asked.marked > 0 || asked.marked_notes > 0),
-            reordered: world.oracle.reordered(),
+            reordered: reordered.into_iter().map(|(_, seen)| seen).collect(),
             run_twice: of(&|asked| asked.posts > 1),
             posted: messages.values().map(|asked| asked.posts).sum(),
             badly_written: written.cloned().collect(),
@@ -159,6 +164,22 @@ enum MessageEnd {
     /// The chat shows another end than the log.
     Contradicted,
     Lost,
+}
+
+/// Returns the messages and deliveries of a person in the log, by time, to explain an answer in the
+/// wrong place.
+fn conversation(log: &Connection, person: usize) -> String {
+    let sql = "WITH chats AS (SELECT DISTINCT chat FROM inbound \
+               WHERE json_extract(content, '$.text') LIKE 'p' || ?1 || 'm%') \
+               SELECT received_at AS at, format('%s message %s of turn %s, %s %s, corrects %s: %.60s', \
+               received_at, id, turn, state, outcome, corrects, json_extract(content, '$.text')) \
+               FROM inbound WHERE chat IN chats \
+               UNION ALL SELECT created_at, format('%s %s %s of turn %s, %s, first sent %s, attempts %s: %.60s', \
+               created_at, source, id, turn, state, first_sent_at, attempts, json_extract(content, '$.text')) \
+               FROM outbox WHERE chat IN chats ORDER BY at";
+    let mut statement = log.prepare(sql).unwrap();
+    let lines = statement.query_map((person.to_string(),), |row| row.get::<_, String>(1)).unwrap();
+    lines.map(Result::unwrap).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the outcomes of the messages in the log, by their keys.
