@@ -195,8 +195,9 @@ impl Oracle {
     pub(crate) fn reordered(&self) -> Vec<(usize, String)> {
         let seen = self.seen.lock().unwrap();
         let disordered = seen.iter().filter(|(_, numbers)| !numbers.is_sorted());
-        let described = |(person, numbers)| (*person, format!("person {person}: {numbers:?}"));
-        disordered.map(described).collect()
+        disordered
+            .map(|(person, numbers)| (*person, format!("person {person}: {numbers:?}")))
+            .collect()
     }
 }
 

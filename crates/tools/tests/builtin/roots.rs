@@ -68,7 +68,7 @@ async fn file_tools_work_beside_the_workspace() {
     let table = [
         ("read_file", json!({"path": "$/docs/a.txt"}), "1\\tof docs"),
         ("read_file", json!({"path": "$/notes/a.txt"}), "1\\tof notes"),
-        ("list_directory", json!({"path": "$/docs"}), r#"{"name":"a.txt","size":8,"type":"file"}"#),
+        ("list_directory", json!({"path": "$/docs"}), r#"{"name":"a.txt","type":"file","size":8}"#),
         ("list_directory", json!({"path": "$/docs/"}), r#"{"name":".env","type":"secret"}"#),
         ("outline", json!({"path": "$/docs/a.txt"}), "$/docs/a.txt has 1 lines"),
         ("search_files", json!({"pattern": "of", "path": "$/docs"}), "$/docs/a.txt:1: of docs"),
