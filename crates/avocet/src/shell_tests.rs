@@ -43,6 +43,34 @@ fn unsafe_place_is_a_path_that_exposes_the_daemons_files() {
 }
 
 #[test]
+fn child_sandbox_refuses_a_directory_above_those_of_other_programs() {
+    let shells = |writable: &[&str]| Shells {
+        sandbox: Some(ProgramSandbox::new(
+            "/bin/true",
+            Isolation::Namespaces,
+            Arc::new(SystemClock::new()),
+        )),
+        layers: SandboxLayers { namespaces: Ok(()), landlock: Ok(()) },
+        longest: Duration::ZERO,
+        commands: Vec::new(),
+        background: background(),
+        own: Vec::new(),
+        program: None,
+        writable: writable.iter().map(PathBuf::from).collect(),
+        wants_hosts: false,
+        unconfirmed: None,
+        outdated: OnceLock::new(),
+    };
+    let shells = shells(&["/srv/agent/workspace"]);
+    for (write, is_safe) in
+        [("/srv/agent", false), ("/srv/agent/workspace/x", false), ("/srv/other", true)]
+    {
+        let access = ChildAccess { write: vec![write.into()], ..ChildAccess::default() };
+        assert_eq!(shells.child_sandbox(access).is_ok(), is_safe, "{write}");
+    }
+}
+
+#[test]
 fn shell_without_sandbox_layers_needs_consent_and_warns() {
     let no = |why: &str| Err(why.to_owned());
     let table = [

@@ -1,3 +1,5 @@
+use std::pin::Pin;
+
 use tokio::io::AsyncWriteExt;
 
 use super::*;
@@ -50,4 +52,21 @@ fn request_id_is_that_of_a_response() {
     ] {
         assert_eq!(request_id(text.as_bytes()), id, "{text}");
     }
+}
+
+#[tokio::test]
+async fn transport_closes_if_the_server_does_not_read_its_input() {
+    let (_server, output) = tokio::io::duplex(1);
+    let mut transport = LineTransport::new("x", Box::new(tokio::io::empty()), Box::new(output));
+    let response = || serde_json::from_str(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap();
+    let mut unsent: Vec<Pin<Box<dyn Future<Output = io::Result<()>>>>> = Vec::new();
+    for _ in 0..MOST_UNSENT {
+        unsent.push(Box::pin(transport.send(response())));
+    }
+    // The first one holds the output, and waits for the server.
+    assert!(futures_util::poll!(&mut unsent[0]).is_pending());
+    let error = transport.send(response()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the server does not read its input");
+    assert!(transport.receive().await.is_none());
+    transport.close().await.unwrap();
 }

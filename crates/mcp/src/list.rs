@@ -184,6 +184,15 @@ mod tests {
     }
 
     #[test]
+    fn tool_list_leaves_out_tools_with_long_names_or_descriptions() {
+        let mut all = tools(["a".repeat(257), "b".to_owned(), "c".to_owned()].into_iter());
+        all[1].description = Some("x".repeat(LARGEST_SCHEMA + 1).into());
+        let list = ToolList::of(all, &["*".to_owned()]);
+        assert_eq!((list.tools.len(), list.left_out.len()), (1, 2));
+        assert!(list.left_out.iter().all(|why| why.len() < 200), "{:?}", list.left_out);
+    }
+
+    #[test]
     fn tool_list_leaves_out_repeated_names() {
         let names = ["a b", "a b", "a.b", "a"].map(str::to_owned);
         let list = ToolList::of(tools(names.into_iter()), &["*".to_owned()]);

@@ -205,6 +205,22 @@ async fn each_role_and_list_of_methods_refuses_the_other_methods() {
 }
 
 #[tokio::test]
+async fn mcp_tools_with_refresh_needs_the_role_operator() {
+    let world = world();
+    let connection = world.client().await;
+    let _: Value = connection.call("hello", &json!({"client": "observer"})).await.unwrap();
+    for (refresh, is_allowed) in [(false, true), (true, false)] {
+        let params = json!({"server": "files", "refresh": refresh});
+        let answer = connection.call::<Value>("mcp.tools", &params).await;
+        if is_allowed {
+            answer.unwrap();
+        } else {
+            assert_eq!(refused(answer).0, RpcError::NOT_ALLOWED);
+        }
+    }
+}
+
+#[tokio::test]
 async fn ask_of_a_named_client_is_logged_with_its_name() {
     let world = world();
     let connection = world.client().await;
