@@ -247,7 +247,7 @@ impl Server {
     /// Follows a connection: reads the tools again when the server says so, and notes its end.
     fn watch(self: &Arc<Self>, link: &Arc<Link>, list_changed: Arc<Notify>) {
         let (this, stopping, mut ended) = (self.clone(), self.group.token(), link.ended());
-        // The connection closes when nobody else uses it.
+        // The connection closes when its last user drops it.
         let link = Arc::downgrade(link);
         self.group.spawn(&format!("watch of MCP server {}", self.name), async move {
             loop {
