@@ -93,8 +93,8 @@ pub struct ProgramConfig {
 pub enum ChannelAccounts {
     /// One for the channel's table, or one for each table in it.
     Configured,
-    /// Those of [`Self::Configured`], and one for each table `[channels.NAME]` with a `command`, whose name
-    /// is that of no channel.
+    /// Those of [`Self::Configured`], and one for each table `[channels.NAME]` with a `command`,
+    /// whose name is that of no channel.
     Programs,
     /// Only this one. It exists without a table as well.
     Only(&'static str),
