@@ -241,6 +241,7 @@ impl Receiver<'_> {
         Ok(())
     }
 
+    /// Processes a page of missed messages, and the live events that came before one of them.
     async fn read_missed(
         &mut self,
         bot: BotIds,
@@ -249,10 +250,14 @@ impl Receiver<'_> {
         page: &[Value],
     ) -> Result<(), Stopped> {
         for message in page {
+            let gap = self.gaps.get_mut(channel);
+            let before = gap.map(|gap| gap.take_until(message_id(message))).unwrap_or_default();
+            for LiveEvent { name, data } in before {
+                self.dispatch(bot, &name, data).await?;
+            }
             self.handle_raw_message(bot, message).await?;
         }
         let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
-        gap.remove_read(page);
         gap.after = page.last().map_or(after, message_id);
         // Messages that were dropped meanwhile came after this request.
         let has_more = page.len() >= MAX_PAGE && gap.after > after;

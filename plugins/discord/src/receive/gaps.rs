@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde_json::Value;
 use serenity::model::id::{ChannelId, MessageId};
 
 use crate::gateway::{LiveEvent, MESSAGE_CREATE};
@@ -92,12 +91,15 @@ impl Gap {
         !self.held.is_empty()
     }
 
-    /// Removes live messages that were read from the history.
-    pub(super) fn remove_read(&mut self, page: &[Value]) {
-        let was_read = |live: &LiveEvent| {
-            page.iter().any(|message| message_id(message) == message_id(&live.data))
-        };
-        self.held.retain(|live| live.name != MESSAGE_CREATE || !was_read(live));
+    /// Removes the live copy of a message of the history. Returns the live events before it, such as
+    /// edits: they come first.
+    pub(super) fn take_until(&mut self, message: MessageId) -> Vec<LiveEvent> {
+        let is_it =
+            |live: &LiveEvent| live.name == MESSAGE_CREATE && message_id(&live.data) == message;
+        let Some(place) = self.held.iter().position(is_it) else { return Vec::new() };
+        let mut before: Vec<LiveEvent> = self.held.drain(..=place).collect();
+        before.pop();
+        before
     }
 }
 

@@ -12,19 +12,23 @@ fn ids(lives: &[LiveEvent]) -> Vec<u64> {
 }
 
 #[test]
-fn gaps_close_returns_live_events_in_order_without_those_of_the_history() {
+fn gap_take_until_returns_the_events_before_a_message_of_the_history() {
     let (channel, mut gaps) = (ChannelId::new(1), Gaps::default());
     gaps.note(channel, MessageId::new(1), CatchUpStep::Channel);
     let gap = gaps.get_mut(channel).unwrap();
     for (name, id) in
-        [(MESSAGE_CREATE, 2), (MESSAGE_CREATE, 3), (MESSAGE_UPDATE, 2), (MESSAGE_CREATE, 4)]
+        [(MESSAGE_CREATE, 2), (MESSAGE_UPDATE, 2), (MESSAGE_CREATE, 3), (MESSAGE_CREATE, 4)]
     {
         gap.hold(live(name, id));
     }
-    gap.remove_read(&[live(MESSAGE_CREATE, 2).data, live(MESSAGE_CREATE, 3).data]);
+    let cases = [(2, vec![]), (9, vec![]), (3, vec![(MESSAGE_UPDATE, 2)]), (3, vec![])];
+    for (message, expected) in cases {
+        let before = gap.take_until(MessageId::new(message));
+        let names = before.iter().map(|live| live.name.as_str());
+        assert_eq!(names.zip(ids(&before)).collect::<Vec<_>>(), expected, "{message}");
+    }
     gaps.note(channel, MessageId::new(3), CatchUpStep::Missed);
-    let held = gaps.close(channel);
-    assert_eq!((ids(&held), held[0].name.as_str()), (vec![2, 4], MESSAGE_UPDATE));
+    assert_eq!(ids(&gaps.close(channel)), [4]);
     assert!(gaps.get(channel).is_none());
 }
 

@@ -293,6 +293,30 @@ async fn catch_up_publishes_edits_made_meanwhile_as_corrections() {
     assert_eq!(taken[5].content.text, "live", "nothing twice");
 }
 
+#[tokio::test]
+async fn f32_catch_up_publishes_an_edit_before_the_message_that_followed_it() {
+    let world = World::new().await;
+    world.stop_after(&[world.channel]).await;
+    let world = world.restarted();
+    let first = number(&world.bus.taken(1).await[0]);
+    let answer = Arc::new(Semaphore::new(0));
+    let on = On::route(Route::History).channel(world.channel);
+    world.platform.inject(on, 1, InjectedFault::HoldAnswer(answer.clone()));
+    let before = world.platform.requests_in(Route::History, world.channel).len();
+    world.mention(world.channel, "missed");
+    let _running = world.run();
+    // The search for edits is over when the edit and the next message come.
+    world.platform.wait_for_calls_in(Route::History, world.channel, before + 1).await;
+    world.platform.edit(first, &format!("<@{}> edited", world.platform.bot()));
+    world.mention(world.channel, "live");
+    world.platform.say(world.dm, ANN, "in private");
+    world.bus.taken(2).await;
+    answer.add_permits(1);
+    let texts: Vec<String> =
+        world.bus.taken(5).await.into_iter().skip(2).map(|one| one.content.text).collect();
+    assert_eq!(texts, ["missed", "edited", "live"]);
+}
+
 /// Returns the id of the message, or of the one that it corrects.
 fn number(inbound: &Inbound) -> u64 {
     let key = inbound.corrects.as_ref().unwrap_or(&inbound.key).as_str();
