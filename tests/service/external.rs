@@ -14,7 +14,20 @@ use crate::patience::{stop, until, with_timeout};
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/e2e/channel.py");
 
 /// A running channel, which is killed when this is dropped.
-struct RunningChannel(Child);
+pub(crate) struct RunningChannel(Child);
+
+impl RunningChannel {
+    /// Starts the program beside the daemon in this home.
+    pub(crate) fn start(home: &Home) -> Self {
+        let mut python = Command::new("python3");
+        python
+            .arg(PROGRAM)
+            .arg(home.socket())
+            .arg("files")
+            .args(child::FILES.map(|file| home.path(file)));
+        Self(python.spawn().unwrap())
+    }
+}
 
 impl Drop for RunningChannel {
     fn drop(&mut self) {
@@ -67,9 +80,7 @@ async fn files_pass(is_child: bool) {
     fs::write(&inbox, lines.concat()).unwrap();
     let daemon = home.daemon();
     fs::write(home.workspace().join("report.bin"), bytes()).unwrap();
-    let mut python = Command::new("python3");
-    python.arg(PROGRAM).arg(home.socket()).arg("files").arg(&inbox).arg(&outbox);
-    let channel = (!is_child).then(|| RunningChannel(python.spawn().unwrap()));
+    let channel = (!is_child).then(|| RunningChannel::start(&home));
 
     let answers = async || fs::read_to_string(&outbox).unwrap().matches("I see.").count();
     until("both answers", async || answers().await == 2).await;

@@ -8,6 +8,7 @@ mod approvals;
 mod budgets;
 mod chat;
 mod consolidation;
+mod contract;
 mod crash;
 mod delegation;
 mod delivery;

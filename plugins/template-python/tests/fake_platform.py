@@ -32,6 +32,10 @@ class FakePlatform:
         for writer in self._writers:
             writer.close()
 
+    def is_connected(self) -> bool:
+        """Return whether a program follows the messages."""
+        return bool(self._writers)
+
     def write(self, sender: str, text: str, chat: str = "lobby") -> None:
         """Write a message as a person."""
         number = str(len(self.messages) + 1)

@@ -1,0 +1,50 @@
+"""The fake servers for the contract of all channels. Ann writes one mail after the other."""
+
+import asyncio
+import itertools
+import sys
+from pathlib import Path
+
+from world import ANN, BOT, PASSWORD, PLUGIN, FakeImap, FakeSmtp, child_table, mail, true
+
+from contract_server import serve
+
+
+async def main() -> None:
+    """Serve the platform."""
+    imap, smtp = FakeImap(), FakeSmtp()
+    for fake in (imap, smtp):
+        await fake.start()
+    settings = Path(sys.argv[1]) / "email.toml"
+    server = 'host = "127.0.0.1"\nsecurity = "plain"\npassword_env = "PASSWORD"\n'
+    settings.write_text(
+        f'address = "{BOT}"\nname = "Avocet"\n'
+        '[authentication]\nauthserv_id = "mx.example.net"\n'
+        f"[imap]\n{server}port = {imap.port}\n[smtp]\n{server}port = {smtp.port}\n"
+    )
+    table = child_table(
+        "email",
+        ["-m", "avocet_email", str(settings)],
+        plugin=PLUGIN,
+        ports=[imap.port, smtp.port],
+        read=[settings],
+        PASSWORD=PASSWORD,
+    )
+
+    numbers = itertools.count(1)
+
+    async def say(text: str) -> None:
+        imap.deliver(mail(text, Message_ID=f"<{next(numbers)}@example.org>"))
+
+    async def ready() -> None:
+        await true(lambda: imap.idles)
+
+    await serve(
+        f'{table}owners = ["{ANN}"]\n',
+        say=say,
+        told=lambda: [sent.text for sent in smtp.mails],
+        ready=ready,
+    )
+
+
+asyncio.run(main())

@@ -1,0 +1,255 @@
+//! One contract for all channels, for those in Rust and for programs of their own. The same clauses
+//! run against the strict fake of each platform, with the real daemon between it and the model.
+
+mod directory;
+mod files;
+mod platforms;
+mod python;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
+use avocet_tests::{DaemonProcess, Home, program};
+use tokio::sync::Semaphore;
+
+use crate::model::{asked, config, held, held_back};
+use crate::patience::{stop, until};
+use crate::rows::{is_settled, status, trouble};
+use directory::DirectorySide;
+use files::{FilesSide, WayToRun};
+use platforms::{DiscordSide, TelegramSide};
+use python::PythonSide;
+
+/// The words that people say in a message of their own.
+const WORDS: [&str; 6] = ["apple", "bread", "cheese", "dates", "eggs", "figs"];
+/// Asks for [`long_answer`].
+const LONG: &str = "Tell me everything.";
+/// Is answered after a permit.
+const HELD: &str = "Think first.";
+const AFTER_HELD: &str = "Now I know.";
+
+/// The platform of a channel, as its people see it. One person, the owner, writes in private.
+#[async_trait(?Send)]
+trait PeopleSide {
+    /// Returns the account of the channel, such as `telegram:main`.
+    fn account(&self) -> String;
+
+    /// Returns the table of the channel for a daemon in this home.
+    fn table(&mut self, home: &Home) -> String;
+
+    /// Prepares what the channel needs beside a running daemon.
+    async fn begin(&mut self, _home: &Home) {}
+
+    /// Waits until the platform has seen that the daemon is gone.
+    async fn sees_it_gone(&mut self) {}
+
+    /// Writes a message to the agent.
+    async fn say(&mut self, text: &str);
+
+    /// Returns the texts of the agent's messages, the oldest first.
+    async fn told(&mut self) -> Vec<String>;
+
+    /// Returns the violations of the platform's rules.
+    fn refusals(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Returns an answer that is longer than a message of most platforms.
+fn long_answer() -> String {
+    (1..=900).map(|number| format!("word{number}")).collect::<Vec<_>>().join(" ")
+}
+
+fn answer_to(word: &str) -> String {
+    format!("You said {word}.")
+}
+
+async fn model(permits: &Arc<Semaphore>) -> OpenAiFake {
+    let permits = permits.clone();
+    OpenAiFake::start(move |request| {
+        let text = last_user_text(request);
+        let word = WORDS.iter().find(|word| text.contains(*word));
+        match word {
+            Some(word) => ModelAnswer::says(answer_to(word)),
+            None if text.contains(HELD) => held_back(&permits, AFTER_HELD),
+            None if text.contains(LONG) => ModelAnswer::says(long_answer()),
+            None => panic!("the channel changed a text: {text:?}"),
+        }
+    })
+    .await
+}
+
+/// A channel between its platform and a daemon.
+struct Contract<S> {
+    side: S,
+    model: OpenAiFake,
+    home: Home,
+    daemon: DaemonProcess,
+    permits: Arc<Semaphore>,
+    /// The messages of the agent that a clause has checked.
+    checked: usize,
+}
+
+/// Runs all clauses against a channel.
+async fn check(mut side: impl PeopleSide) {
+    let permits = held();
+    let model = model(&permits).await;
+    let home = Home::new(program!());
+    let table = side.table(&home);
+    let home = home.with_config(&config(&model, &table));
+    let daemon = home.daemon();
+    side.begin(&home).await;
+    let mut contract = Contract { side, model, home, daemon, permits, checked: 0 };
+    contract.is_up().await;
+    contract.answers_in_order().await;
+    contract.delivers_long_texts_whole().await;
+    contract.runs_commands().await;
+    contract = contract.answers_what_was_written_meanwhile().await;
+    contract = contract.answers_once_after_a_kill().await;
+    contract.ends().await;
+}
+
+impl<S: PeopleSide> Contract<S> {
+    async fn is_up(&self) {
+        until("the channel without a fault", async || {
+            let status = status(&self.home);
+            let channels = status["channels"].as_array().unwrap();
+            let account = self.side.account();
+            let channel = channels.iter().find(|channel| channel["account"] == account.as_str());
+            channel.is_some_and(|channel| channel["fault"].is_null())
+        })
+        .await;
+    }
+
+    /// Waits until the agent has said something new, all of which is `expected`.
+    async fn tells(&mut self, expected: &[String]) {
+        let mut told = Vec::new();
+        let words = |texts: &[String]| -> Vec<String> {
+            texts.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect()
+        };
+        let wanted = words(expected);
+        let name = self.side.account();
+        until(&format!("{name}: {expected:.80?}"), async || {
+            told = self.side.told().await.split_off(self.checked);
+            words(&told).len() >= wanted.len()
+        })
+        .await;
+        is_settled(&self.home).await;
+        told = self.side.told().await.split_off(self.checked);
+        assert_eq!(words(&told), wanted, "{name}");
+        self.checked += told.len();
+    }
+
+    async fn answers_in_order(&mut self) {
+        let words = &WORDS[..3];
+        for word in words {
+            self.side.say(word).await;
+        }
+        let expected: Vec<String> = words.iter().map(|word| answer_to(word)).collect();
+        self.tells(&expected).await;
+    }
+
+    async fn delivers_long_texts_whole(&mut self) {
+        self.side.say(LONG).await;
+        self.tells(&[long_answer()]).await;
+    }
+
+    /// A command is no message for the model.
+    async fn runs_commands(&mut self) {
+        let requests = self.model.requests().len();
+        self.side.say("/id").await;
+        let checked = self.checked;
+        until("the reply to the command", async || self.side.told().await.len() > checked).await;
+        is_settled(&self.home).await;
+        let told = self.side.told().await.split_off(checked);
+        let reply = told.join(" ");
+        let (platform, _) = self.side.account().split_once(':').map(own).unwrap();
+        assert!(reply.starts_with(&format!("This chat is {platform}:")), "{reply}");
+        assert_eq!(self.model.requests().len(), requests);
+        self.checked += told.len();
+    }
+
+    /// Messages that came without a daemon are answered once, before later ones.
+    async fn answers_what_was_written_meanwhile(mut self) -> Self {
+        let (status, log) = stop(self.daemon).await;
+        assert!(status.success(), "{log}");
+        self.side.sees_it_gone().await;
+        self.side.say(WORDS[3]).await;
+        self.daemon = self.home.daemon();
+        self.is_up().await;
+        self.tells(&[answer_to(WORDS[3])]).await;
+        self.side.say(WORDS[4]).await;
+        self.tells(&[answer_to(WORDS[4])]).await;
+        self
+    }
+
+    /// An accepted message is answered once, although the daemon died before the answer.
+    async fn answers_once_after_a_kill(mut self) -> Self {
+        let requests = self.model.requests().len();
+        self.side.say(HELD).await;
+        asked(&self.model, requests + 1).await;
+        self.daemon.kill();
+        self.side.sees_it_gone().await;
+        self.permits.add_permits(2);
+        self.daemon = self.home.daemon();
+        self.tells(&[AFTER_HELD.to_owned()]).await;
+        self.is_up().await;
+        self
+    }
+
+    async fn ends(self) {
+        let (status, log) = stop(self.daemon).await;
+        assert!(status.success() && trouble(&log).is_empty(), "{log}");
+        assert_eq!(self.side.refusals(), [""; 0]);
+    }
+}
+
+fn own((first, second): (&str, &str)) -> (String, String) {
+    (first.to_owned(), second.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn telegram_keeps_the_contract_of_channels() {
+    check(TelegramSide::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn discord_keeps_the_contract_of_channels() {
+    check(DiscordSide::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn directory_keeps_the_contract_of_channels() {
+    check(DirectorySide::default()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn program_on_the_socket_keeps_the_contract_of_channels() {
+    check(FilesSide::new(WayToRun::OnSocket)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn program_as_a_child_keeps_the_contract_of_channels() {
+    check(FilesSide::new(WayToRun::AsChild)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn template_in_python_keeps_the_contract_of_channels() {
+    check(PythonSide::new("template-python", "chat")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn irc_keeps_the_contract_of_channels() {
+    check(PythonSide::new("irc", "irc")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn email_keeps_the_contract_of_channels() {
+    check(PythonSide::new("email", "email")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn matrix_keeps_the_contract_of_channels() {
+    check(PythonSide::new("matrix", "matrix")).await;
+}

@@ -1,0 +1,93 @@
+//! Telegram and Discord, as their people see them.
+
+use std::fmt::Display;
+
+use async_trait::async_trait;
+use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::telegram::TelegramFake;
+use avocet_tests::Home;
+
+use super::PeopleSide;
+use crate::patience::with_timeout;
+
+const TOKEN: &str = "4711:AA-secret";
+/// The person on Telegram.
+const ANN: i64 = 7;
+
+pub(super) struct TelegramSide(TelegramFake);
+
+impl TelegramSide {
+    pub(super) async fn start() -> Self {
+        Self(TelegramFake::start(TOKEN).await)
+    }
+}
+
+#[async_trait(?Send)]
+impl PeopleSide for TelegramSide {
+    fn account(&self) -> String {
+        "telegram:main".to_owned()
+    }
+
+    fn table(&mut self, _home: &Home) -> String {
+        self.0.set_now(avocet_tests::now());
+        table("telegram", &self.0.base_url(), ANN)
+    }
+
+    async fn sees_it_gone(&mut self) {
+        with_timeout("the end of the poll", self.0.wait_for_no_poll()).await;
+    }
+
+    async fn say(&mut self, text: &str) {
+        self.0.private_text(ANN, text);
+    }
+
+    async fn told(&mut self) -> Vec<String> {
+        self.0.sent().into_iter().map(|message| message.text).collect()
+    }
+
+    fn refusals(&self) -> Vec<String> {
+        self.0.refusals().iter().map(|refusal| format!("{refusal:?}")).collect()
+    }
+}
+
+pub(super) struct DiscordSide {
+    fake: DiscordFake,
+    ann: u64,
+}
+
+impl DiscordSide {
+    pub(super) async fn start() -> Self {
+        let fake = DiscordFake::start(TOKEN).await;
+        fake.limit_rates(false);
+        let ann = fake.user("ann");
+        Self { fake, ann }
+    }
+}
+
+#[async_trait(?Send)]
+impl PeopleSide for DiscordSide {
+    fn account(&self) -> String {
+        "discord:main".to_owned()
+    }
+
+    fn table(&mut self, _home: &Home) -> String {
+        self.fake.set_now(avocet_tests::now());
+        table("discord", &self.fake.base_url(), self.ann)
+    }
+
+    async fn say(&mut self, text: &str) {
+        self.fake.say(self.fake.dm(self.ann), self.ann, text);
+    }
+
+    async fn told(&mut self) -> Vec<String> {
+        self.fake.sent().into_iter().map(|message| message.text).collect()
+    }
+
+    fn refusals(&self) -> Vec<String> {
+        self.fake.refusals().iter().map(|refusal| format!("{refusal:?}")).collect()
+    }
+}
+
+fn table(platform: &str, url: &str, owner: impl Display) -> String {
+    format!("[channels.{platform}]\ntoken = \"{TOKEN}\"\napi_url = \"{url}\"\nowners = [{owner}]\n")
+}
