@@ -23,17 +23,27 @@ fn start(tests: &Path, name: &str) -> Child {
     python.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
+/// Runs the files of a folder side by side.
+fn assert_all_pass(tests: &Path) {
+    let files = fs::read_dir(tests).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let names: Vec<_> = names.filter(|name| name.starts_with("test_")).collect();
+    assert!(!names.is_empty(), "{} has no tests", tests.display());
+    let runs: Vec<_> = names.iter().map(|name| (name, start(tests, name))).collect();
+    for (name, run) in runs {
+        assert_passes(&format!("{}/{name}", tests.display()), run);
+    }
+}
+
 #[test]
 fn python_channels_pass_their_tests() {
     for folder in FOLDERS {
-        let tests = tests_of(folder);
-        let files = fs::read_dir(&tests).unwrap();
-        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        let names: Vec<_> = names.filter(|name| name.starts_with("test_")).collect();
-        assert!(!names.is_empty(), "{} has no tests", tests.display());
-        let runs: Vec<_> = names.iter().map(|name| (name, start(&tests, name))).collect();
-        for (name, run) in runs {
-            assert_passes(&format!("{folder}/{name}"), run);
-        }
+        assert_all_pass(&tests_of(folder));
     }
+}
+
+/// `tests/foreign/install` installs the servers.
+#[test]
+fn python_channels_hold_against_real_servers() {
+    assert_all_pass(&Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign"));
 }

@@ -1,0 +1,236 @@
+"""The programs of others as processes, and the judge of the kill tests.
+
+`tests/foreign/install` puts the programs below `target/foreign`.
+"""
+
+import asyncio
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+FOREIGN = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "foreign"
+DEBIAN = FOREIGN / "debian"
+# The time after which a wait fails its test. A delivery of unknown outcome waits for 15 s.
+PATIENCE_SECONDS = 120
+KILLS = int(os.environ.get("AVOCET_FOREIGN_KILLS", "50"))
+
+
+def use(plugin: str) -> Path:
+    """Make the program and the test helpers of a plugin importable, and return its folder."""
+    folder = ROOT / "plugins" / plugin
+    clients = ROOT / "clients/python"
+    sys.path[:0] = [str(folder / "tests"), str(folder), *map(str, (clients / "tests", clients / "src"))]
+    return folder
+
+
+def free_port() -> int:
+    """Return a port of the loopback interface that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a folder for the data of a server, on the file system of the programs."""
+    if not DEBIAN.exists():
+        raise FileNotFoundError(f"{DEBIAN} does not exist; run tests/foreign/install")
+    return tempfile.TemporaryDirectory(dir=FOREIGN, prefix="run-", ignore_cleanup_errors=True)
+
+
+class Server:
+    """A server as a group of processes. Its output is in `log`."""
+
+    def __init__(self, *command: str | Path, **environment: str) -> None:
+        self.command = [str(word) for word in command]
+        self.environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **environment}
+        self.log: list[str] = []
+        self.process: asyncio.subprocess.Process | None = None
+
+    async def start(self, port: int) -> None:
+        """Start the server, and wait until it listens on the port."""
+        self.process = await asyncio.create_subprocess_exec(
+            *self.command,
+            env=self.environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            # The group has all its processes, and is killed as a whole.
+            start_new_session=True,
+        )
+        self._reading = asyncio.create_task(self._read(self.process))
+        await self.listens(port)
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        async for line in process.stdout:
+            self.log.append(line.decode("utf-8", "replace"))
+
+    async def listens(self, port: int) -> None:
+        """Wait until the server accepts connections."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                assert self.process is not None
+                if self.process.returncode is not None:
+                    raise AssertionError(f"{self.command[0]} has ended:\n" + "".join(self.log))
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                except OSError:
+                    await asyncio.sleep(0.05)
+                else:
+                    writer.close()
+                    return
+
+    async def end(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """End all processes of the server."""
+        if self.process is None:
+            return
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+        await self.process.wait()
+        self._reading.cancel()
+        self.process = None
+
+
+def seeded() -> random.Random:
+    """Return the source of chance. `AVOCET_FOREIGN_SEED` repeats a run."""
+    seed = int(os.environ.get("AVOCET_FOREIGN_SEED", random.randrange(10**6)))
+    print(f"seed of the kills: AVOCET_FOREIGN_SEED={seed}", flush=True)
+    return random.Random(seed)
+
+
+async def true(look: Callable[[], Any], what: str, seconds: float = PATIENCE_SECONDS) -> Any:
+    """Look again until there is a value."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not (found := look()):
+                await asyncio.sleep(0.01)
+            return found
+    except TimeoutError:
+        raise AssertionError(f"not in {seconds} s: {what}") from None
+
+
+ANSWER = re.compile(r"remembered [^\n]*: the number (\d+)\b")
+# A notice about a lost answer has the question or the answer in quotes.
+QUOTED = re.compile(r"the number (\d+)\b")
+
+
+def question(number: int) -> str:
+    """Return the text of a question. The model answers it at once."""
+    return f"remember the number {number}"
+
+
+@dataclass
+class Seen:
+    """A text that a person has got."""
+
+    text: str
+    is_marked: bool = False
+
+    @property
+    def answered(self) -> int | None:
+        """The number of the question that this text answers."""
+        found = ANSWER.match(self.text)
+        return int(found[1]) if found else None
+
+
+@dataclass
+class Chat:
+    """The questions of a chat and the texts that came back."""
+
+    name: str
+    # The questions that the server passed to the channel, in order.
+    asked: list[int] = field(default_factory=list)
+    # Questions that died with the channel before the daemon had them.
+    excused: set[int] = field(default_factory=set)
+    seen: list[Seen] = field(default_factory=list)
+
+    @property
+    def open(self) -> list[int]:
+        """The questions that have no answer and no notice yet."""
+        known = {seen.answered for seen in self.seen} | {
+            int(number)
+            for seen in self.seen
+            if seen.answered is None
+            for number in QUOTED.findall(seen.text)
+        }
+        return [number for number in self.asked if number not in known | self.excused]
+
+
+class Judge:
+    """Counts lost, doubled and reordered answers."""
+
+    def __init__(self) -> None:
+        self.chats: dict[str, Chat] = {}
+        self._numbers = 0
+
+    def chat(self, name: str) -> Chat:
+        """Return a chat, which is made at its first use."""
+        return self.chats.setdefault(name, Chat(name))
+
+    def next(self) -> int:
+        """Return the number of a new question."""
+        self._numbers += 1
+        return self._numbers
+
+    @property
+    def open(self) -> dict[str, list[int]]:
+        """The open questions by their chats."""
+        return {name: chat.open for name, chat in self.chats.items() if chat.open}
+
+    def faults(self) -> list[str]:
+        """Return a line for each broken promise."""
+        found = [f"{name}: lost {chat.open}" for name, chat in self.chats.items() if chat.open]
+        for name, chat in self.chats.items():
+            answers = [seen for seen in chat.seen if seen.answered is not None]
+            plain = [seen.answered for seen in answers if not seen.is_marked]
+            doubled = sorted({number for number in plain if plain.count(number) > 1})
+            if doubled:
+                found.append(f"{name}: doubled without a mark {doubled}")
+            first = list(dict.fromkeys(seen.answered for seen in answers))
+            if first != sorted(first, key=chat.asked.index):
+                found.append(f"{name}: out of order {first}")
+        return found
+
+    def summary(self) -> str:
+        """Return the figures of the run."""
+        chats = self.chats.values()
+        answers = [seen for chat in chats for seen in chat.seen if seen.answered is not None]
+        notices = [seen for chat in chats for seen in chat.seen if seen.answered is None]
+        return (
+            f"{sum(len(chat.asked) for chat in chats)} questions, {len(answers)} answers, "
+            f"{sum(seen.is_marked for seen in answers)} of them marked, {len(notices)} other texts, "
+            f"{sum(len(chat.excused) for chat in chats)} questions died with the channel"
+        )
+
+
+async def committed(client: Any) -> set[int]:
+    """Return the numbers of the questions that the daemon has committed."""
+    numbers: set[int] = set()
+    after = 0
+    while True:
+        page = await client.events(after, limit=500, kinds=["message.queued"])
+        for event in page["events"]:
+            numbers |= {int(each) for each in QUOTED.findall(event["message"]["text"])}
+        after = page["next"]
+        if after >= page["newest"]:
+            return numbers
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder by hard links."""
+    shutil.copytree(source, target, copy_function=os.link, symlinks=True)
+
+
+Work = Callable[[], Awaitable[None]]
