@@ -127,7 +127,7 @@ class Person:
                 nicks.discard(nick)
         elif command == "401":
             self.refused += 1
-        elif command in ("PRIVMSG", "NOTICE") and nick.startswith("avocet"):
+        elif command in ("PRIVMSG", "NOTICE") and "avo" in nick:
             self.got.append((params[0], last))
             if self.on_message:
                 self.on_message(params[0], last)

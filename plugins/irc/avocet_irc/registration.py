@@ -41,6 +41,7 @@ class Registration:
         self._offered: dict[str, str] = {}
         self._open_requests = 0
         self._nick_attempts = 0
+        self._is_short = False
 
     def begin(self) -> None:
         """Send the first lines."""
@@ -138,20 +139,29 @@ class Registration:
         self._error = f"the server bans this program: {message.last}"
 
     def on_432(self, message: Message) -> None:
-        if not self.is_registered:
+        if self.is_registered:
+            return
+        if self.nick == self._settings.nick or self._is_short:
             raise Refused(
                 f"the server refuses the nickname {self.nick}: {message.last}; change `nick`"
             )
+        # The nickname of the settings fits, and is too long with a tail.
+        self._is_short = True
+        self.next_nick(message)
 
     def next_nick(self, message: Message) -> None:
         self._nick_attempts += 1
         if self._nick_attempts > 8:
             raise Lost(f"all nicknames like {self._settings.nick} are in use: {message.last}")
-        # NICKLEN is not known yet; 9 is the least (RFC 1459, 1.2).
+        self._is_short = self._is_short or self._nick_attempts >= 4
         tail = "_" if self._nick_attempts == 1 else str(random.randrange(100, 1000))
-        base = (
-            self._settings.nick if self._nick_attempts < 4 else self._settings.nick[: 9 - len(tail)]
-        )
+        # NICKLEN is not known yet; 9 is the least (RFC 1459, 1.2).
+        base = self._settings.nick[: 9 - len(tail)] if self._is_short else self._settings.nick
         self.nick = base + tail
-        log.warning("the nickname %s is in use; trying %s", message.param(1), self.nick)
+        log.warning(
+            "the nickname %s cannot be used: %s; trying %s",
+            message.param(1),
+            message.last,
+            self.nick,
+        )
         self._write(wire.line("NICK", self.nick))

@@ -55,6 +55,7 @@ class Options:
     accounts: dict[str, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     host: str = "agent.example"
+    longest_nick: int = 20
     support: str = "CASEMAPPING=rfc1459 CHANTYPES=# NICKLEN=20 BOT=B CHATHISTORY=50"
     page: int = 50
     is_silent: bool = False
@@ -321,7 +322,7 @@ class Session:
 
     def on_nick(self, params: list[str]) -> None:
         nick = params[0]
-        if not NICK.fullmatch(nick):
+        if not NICK.fullmatch(nick) or len(nick) > self.server.options.longest_nick:
             self.number("432", f"{nick} :Erroneous nickname")
             return
         others = {fold(client.nick) for client in self.server.clients if client is not self}

@@ -77,6 +77,14 @@ class ReconnectTest(IrcTest):
         await self.server.start()
         await self.in_room()
 
+    async def test_nickname_in_use_is_shortened_for_a_server_with_short_nicknames(self) -> None:
+        self.server.options.longest_nick = 9
+        self.server.options.taken = {"my-avocet"}
+        program = await self.started(nick="my-avocet")
+        await program.logs("registered on 127.0.0.1 as my-avo")
+        self.server.say("ann", self.server.clients[0].nick, "count to 1")
+        await self.says("ann", "1.")
+
     async def test_nickname_in_use_is_replaced_and_taken_back(self) -> None:
         self.server.options.taken = {"Avocet"}
         program = await self.started(ping_seconds=0.2)
