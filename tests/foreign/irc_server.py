@@ -105,7 +105,9 @@ class Person:
 
     def _take(self, line: str) -> None:
         self.lines.append(line)
-        source, _, rest = line.removeprefix(":").partition(" ") if line[:1] == ":" else ("", "", line)
+        source, _, rest = (
+            line.removeprefix(":").partition(" ") if line[:1] == ":" else ("", "", line)
+        )
         nick = source.partition("!")[0]
         head, _, last = rest.partition(" :")
         command, *params = head.split(" ")
@@ -149,9 +151,7 @@ class Person:
 
     async def says(self, target: str, *texts: str) -> None:
         """Wait until these are the texts of the agent in a chat."""
-        await true(
-            lambda: self.texts(target) == list(texts), f"{target}: {texts}, not {self.got}"
-        )
+        await true(lambda: self.texts(target) == list(texts), f"{target}: {texts}, not {self.got}")
 
     async def end(self) -> None:
         """Close the connection."""

@@ -23,9 +23,9 @@ USERS = {
     "dovenull": 904,
     "nobody": 65534,
 }
-# Any address has a mailbox. OpenSMTPD checks no DMARC by itself, and the test writes the header of a
-# filter. It allows a login over TLS only, and the TLS of Debian 12 fails at the handshake with the
-# OpenSSL of Debian 12 (`EVP lib`), so that the channel uses it as a relay without a login.
+# Each address has a mailbox. OpenSMTPD needs a filter to check DMARC, so the test writes the header of
+# such a filter. OpenSMTPD allows a login over TLS only. Its build in Debian 12 fails at the handshake
+# ("EVP lib"), so the channel uses it as a relay without a login.
 SMTPD = """
 table everyone {{ "@" = "mail" }}
 listen on 127.0.0.1 port {smtp} hostname {domain}
@@ -94,7 +94,9 @@ class MailServers:
         copy_tree(DEBIAN, self.root)
         self._fill()
         self.smtpd = Server("chroot", self.root, "/usr/sbin/smtpd", "-d", "-f", "/etc/smtpd.conf")
-        self.dovecot = Server("chroot", self.root, "/usr/sbin/dovecot", "-F", "-c", "/etc/dovecot.conf")
+        self.dovecot = Server(
+            "chroot", self.root, "/usr/sbin/dovecot", "-F", "-c", "/etc/dovecot.conf"
+        )
 
     def _fill(self) -> None:
         for name in ("tmp", "dev", "run", "mail", "var/spool", "var/lib/opensmtpd/empty"):
@@ -104,7 +106,10 @@ class MailServers:
         (self.root / "var/run").symlink_to("/run")
         # An empty file does for it, and needs no right to make devices.
         self._write("dev/null", "", 0o666)
-        self._write("etc/passwd", "".join(f"{name}:x:{id}:{id}::/mail:/bin/sh\n" for name, id in USERS.items()))
+        self._write(
+            "etc/passwd",
+            "".join(f"{name}:x:{id}:{id}::/mail:/bin/sh\n" for name, id in USERS.items()),
+        )
         self._write("etc/group", "".join(f"{name}:x:{id}:\n" for name, id in USERS.items()))
         self._write("etc/hosts", "127.0.0.1 localhost\n")
         self._write("etc/mailname", "localhost\n")

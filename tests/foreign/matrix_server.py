@@ -138,7 +138,9 @@ class Person:
     def _call(self, method: str, path: str, body: Any, kind: str) -> Any:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        data = (
+            body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        )
         if data is not None:
             headers["Content-Type"] = kind or "application/json"
         try:
@@ -187,7 +189,11 @@ class Person:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while True:
-                    found = [each["content"] for each in await self.read(room) if each["sender"] == author]
+                    found = [
+                        each["content"]
+                        for each in await self.read(room)
+                        if each["sender"] == author
+                    ]
                     if len(found) >= count:
                         return found
                     await asyncio.sleep(0.05)

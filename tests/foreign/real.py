@@ -30,7 +30,11 @@ def use(plugin: str) -> Path:
     """Make the program and the test helpers of a plugin importable, and return its folder."""
     folder = ROOT / "plugins" / plugin
     clients = ROOT / "clients/python"
-    sys.path[:0] = [str(folder / "tests"), str(folder), *map(str, (clients / "tests", clients / "src"))]
+    sys.path[:0] = [
+        str(folder / "tests"),
+        str(folder),
+        *map(str, (clients / "tests", clients / "src")),
+    ]
     return folder
 
 
@@ -157,7 +161,7 @@ class Chat:
     asked: list[int] = field(default_factory=list)
     # Questions that died with the channel before the daemon had them.
     excused: set[int] = field(default_factory=set)
-    # Questions whose answer and whose notice are failed messages: kills have hit each of their sends.
+    # Questions whose answer and notice are failed messages: kills have hit each send of both.
     reported: set[int] = field(default_factory=set)
     seen: list[Seen] = field(default_factory=list)
 
@@ -208,7 +212,11 @@ class Judge:
             doubled = sorted({number for number in plain if plain.count(number) > 1})
             if doubled:
                 found.append(f"{name}: doubled without a mark {doubled}")
-            first = list(dict.fromkeys(seen.answered for seen in answers))
+            unasked = sorted({seen.answered or 0 for seen in answers} - set(chat.asked))
+            if unasked:
+                found.append(f"{name}: answers to questions of others {unasked}")
+            known = (seen.answered for seen in answers if seen.answered in chat.asked)
+            first = list(dict.fromkeys(known))
             if first != sorted(first, key=chat.asked.index):
                 found.append(f"{name}: out of order {first}")
         return found
@@ -220,7 +228,8 @@ class Judge:
         notices = [seen for chat in chats for seen in chat.seen if QUOTED.search(seen.text)]
         return (
             f"{sum(len(chat.asked) for chat in chats)} questions, {len(answers)} answers, "
-            f"{sum(seen.is_marked for seen in answers)} of them marked, {len(notices) - len(answers)} notices, "
+            f"{sum(seen.is_marked for seen in answers)} of them marked, "
+            f"{len(notices) - len(answers)} notices, "
             f"{sum(len(chat.excused) for chat in chats)} questions died with the channel, "
             f"{sum(len(chat.reported) for chat in chats)} only in the list of failed messages"
         )
@@ -242,8 +251,8 @@ async def committed(client: Any) -> set[int]:
 async def note_reports(client: Any, judge: Judge) -> None:
     """Note the open questions whose notice is a failed message, too.
 
-    The daemon sends a text of unknown outcome twice, then a notice about it twice. Kills may hit all
-    four. The operator still sees both as unconfirmed.
+    The daemon sends a text of unknown outcome twice, then a notice about it twice. Kills may hit
+    all four. The operator still sees both texts as unconfirmed.
     """
     letters = await client.failed_messages(limit=200)
     for chat in judge.chats.values():
@@ -270,7 +279,7 @@ async def all_answered(
 
 
 async def after(lines: Callable[[], int], chance: random.Random, most: int) -> None:
-    """Wait for a random moment: for up to `most` lines of the server, or for a second of silence."""
+    """Wait for a random number of lines of the server, below `most`, or for a second."""
     end = lines() + chance.randrange(1, most)
     with contextlib.suppress(AssertionError):
         await true(lambda: lines() >= end, "lines", seconds=1)
@@ -279,4 +288,3 @@ async def after(lines: Callable[[], int], chance: random.Random, most: int) -> N
 def copy_tree(source: Path, target: Path) -> None:
     """Copy a folder by hard links."""
     shutil.copytree(source, target, copy_function=os.link, symlinks=True)
-

@@ -7,15 +7,15 @@ import signal
 import unittest
 from typing import Any
 
-from real import KILLS, Judge, Seen, after, all_answered, question, seeded, true, use
+from real import true, use
 
 PLUGIN = use("matrix")
 
 from harness import READY, Program  # noqa: E402
-from matrix_server import NAME, Synapse  # noqa: E402
 from support import DaemonTest, child_table  # noqa: E402
 
-MARK = "(sent again; it may have arrived before)"
+from matrix_server import NAME, Synapse  # noqa: E402
+
 PEOPLE = ("ann", "bob", "cat")
 ALLOWED = f'owners = ["@ann:{NAME}"]\nallow = ["@bob:{NAME}", "@cat:{NAME}"]\n'
 
@@ -58,7 +58,9 @@ class MatrixTest(DaemonTest):
         """Wait until the agent is in a room."""
 
         async def rooms() -> list[str]:
-            return list((await self.bot.call("GET", "/_matrix/client/v3/joined_rooms"))["joined_rooms"])
+            return list(
+                (await self.bot.call("GET", "/_matrix/client/v3/joined_rooms"))["joined_rooms"]
+            )
 
         async with asyncio.timeout(60):
             while room not in await rooms():
@@ -100,7 +102,10 @@ class ConversationTest(MatrixTest):
         # The edit of an answered message is not answered again.
         edit = {"m.new_content": {"msgtype": "m.text", "body": "count to 5"}}
         await self.ann.say(
-            room, "* count to 5", **edit, **{"m.relates_to": {"rel_type": "m.replace", "event_id": root}}
+            room,
+            "* count to 5",
+            **edit,
+            **{"m.relates_to": {"rel_type": "m.replace", "event_id": root}},
         )
         await self.ann.say(room, "count to 4")
         self.assertEqual((await self.bodies(room, 4))[-1], "1, 2, 3, 4.")
@@ -155,7 +160,9 @@ class ConversationTest(MatrixTest):
 
 class LoginTest(MatrixTest):
     async def test_synapse_accepts_a_login_and_an_answer_after_its_restart(self) -> None:
-        settings = self.program.config.read_text() + f'user = "{self.bot.id}"\nsession_file = "s.json"\n'
+        settings = (
+            self.program.config.read_text() + f'user = "{self.bot.id}"\nsession_file = "s.json"\n'
+        )
         self.program = Program(self.home.path, settings, AVOCET_MATRIX_PASSWORD="correct horse")
         del self.program.environment["AVOCET_MATRIX_TOKEN"]
         self.addAsyncCleanup(self.program.remove)
@@ -186,73 +193,6 @@ class ChildTest(MatrixTest):
         room = await self.room("ann")
         await self.ann.say(room, "count to 3")
         self.assertEqual(await self.bodies(room, 1), ["1, 2, 3."])
-
-
-class KillTest(MatrixTest):
-    async def test_fifty_kills_lose_nothing_and_double_nothing_unmarked(self) -> None:
-        chance = seeded()
-        self.judge = Judge()
-        await self.begin()
-        self.rooms = {name: await self.room(name) for name in PEOPLE}
-        self.rooms["group"] = await self.room("ann", "bob")
-        asking = [asyncio.create_task(self.ask_all(name)) for name in self.rooms]
-        kills = {"program": 22, "daemon": 22, "both": 3, "synapse": 3}
-        order = [kind for kind, count in kills.items() for _ in range(count)]
-        chance.shuffle(order)
-        for number in range(KILLS):
-            await after(lambda: len(self.server.server.log), chance, 60)
-            await self.kill(order[number % len(order)])
-        self.is_asking = False
-        await asyncio.gather(*asking)
-        await all_answered(self.client, self.judge, self.look_at_all)
-        # A last question for each room: nothing of before is still on its way.
-        for name in self.rooms:
-            await self.ask(name)
-        await all_answered(self.client, self.judge, self.look_at_all)
-        print(f"Synapse: {KILLS} kills, {self.judge.summary()}", flush=True)
-        self.assertEqual(self.judge.faults(), [])
-
-    is_asking = True
-
-    async def ask_all(self, name: str) -> None:
-        """Ask as long as the kills go on, with a few open questions."""
-        while self.is_asking:
-            await self.look(name)
-            if len(self.judge.chat(name).open) < 4:
-                await self.ask(name)
-            await asyncio.sleep(0.2)
-
-    async def ask(self, name: str) -> None:
-        person = self.people.get(name, self.bob)
-        text = question(self.judge.next())
-        more = {"m.mentions": {"user_ids": [self.bot.id]}} if name == "group" else {}
-        await person.say(self.rooms[name], text, **more)
-
-    async def look(self, name: str) -> None:
-        """Read a room. The homeserver has the order of the questions."""
-        person, chat = self.people.get(name, self.bob), self.judge.chat(name)
-        events = await person.read(self.rooms[name])
-        chat.asked = [int(each["content"]["body"].split()[-1]) for each in events if each["sender"] == person.id]
-        texts = [each["content"]["body"] for each in events if each["sender"] == self.bot.id]
-        chat.seen = [Seen(text.removeprefix(MARK).strip(), text.startswith(MARK)) for text in texts]
-
-    async def look_at_all(self) -> None:
-        for name in self.rooms:
-            await self.look(name)
-
-    async def kill(self, part: str) -> None:
-        """Kill a part, and start it again."""
-        if part == "synapse":
-            await self.server.server.end()
-            await self.server.start()
-        if part in ("daemon", "both"):
-            await asyncio.to_thread(self.home.kill)
-        if part in ("program", "both"):
-            await self.program.end(signal.SIGKILL)
-        if part in ("daemon", "both"):
-            await asyncio.to_thread(self.home.start)
-        if part in ("program", "both"):
-            await self.program.start()
 
 
 if __name__ == "__main__":

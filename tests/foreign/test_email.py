@@ -8,11 +8,10 @@ import random
 import unittest
 from email.message import EmailMessage
 
-from real import KILLS, Judge, Seen, after, all_answered, question, seeded, true, use
+from real import true, use
 
 PLUGIN = use("email")
 
-from mail_server import MailServers  # noqa: E402
 from support import DaemonTest, child_table  # noqa: E402
 from world import (  # noqa: E402
     ANN,
@@ -20,13 +19,12 @@ from world import (  # noqa: E402
     BOT,
     PASSWORD,
     PEOPLE,
-    PEOPLE_DAEMON,
     Program,
     mail,
     sends,
 )
 
-REPEATED = "(This message may have reached you before.)"
+from mail_server import MailServers  # noqa: E402
 
 
 class MailTest(DaemonTest):
@@ -47,7 +45,8 @@ class MailTest(DaemonTest):
             '[authentication]\nauthserv_id = "mx.example.net"\n'
             f'[imap]\nhost = "localhost"\nport = {self.servers.imaps}\nca_file = "{AUTHORITY}"\n'
             f'password_env = "PASSWORD"\n{self.imap_settings}\n'
-            f'[smtp]\nhost = "localhost"\nport = {self.servers.smtp}\nsecurity = "plain"\nlogin = false\n'
+            f'[smtp]\nhost = "localhost"\nport = {self.servers.smtp}\n'
+            'security = "plain"\nlogin = false\n'
         )
         self.program: Program | None = None
         self.addCleanup(self.end_program)
@@ -106,7 +105,9 @@ class ConversationTest(MailTest):
         raw = mail("count to 1", Message_ID="<1@x.org>")
         message = email.message_from_bytes(raw, policy=email.policy.SMTP)
         assert isinstance(message, EmailMessage)
-        message.add_attachment(content, maintype="application", subtype="x-data", filename="data.bin")
+        message.add_attachment(
+            content, maintype="application", subtype="x-data", filename="data.bin"
+        )
         await self.servers.send(ANN, message.as_bytes())
         await self.answers(1)
         workspace = self.home.path / ".local/state/avocet/workspace"
@@ -173,77 +174,6 @@ class ChildTest(MailTest):
             await true(lambda: any("reading INBOX" in line for line in self.home.log), "reading")
         except AssertionError:
             raise AssertionError("the child does not read:\n" + "".join(self.home.log)) from None
-
-
-class KillTest(MailTest):
-    config = PEOPLE_DAEMON
-    settings = 'max_answers_per_hour = 10000\nchats = "correspondent"\n'
-
-    async def test_fifty_kills_lose_nothing_and_double_nothing_unmarked(self) -> None:
-        chance = seeded()
-        self.judge = Judge()
-        await self.begin()
-        asking = [asyncio.create_task(self.ask_all(person)) for person in PEOPLE]
-        kills = {"program": 20, "daemon": 20, "dovecot": 5, "smtpd": 5}
-        order = [kind for kind, count in kills.items() for _ in range(count)]
-        chance.shuffle(order)
-        for number in range(KILLS):
-            await after(lambda: len(self.servers.smtpd.log), chance, 60)
-            await self.kill(order[number % len(order)])
-        self.is_asking = False
-        await asyncio.gather(*asking)
-        await all_answered(self.client, self.judge, self.look)
-        # A last question for each person: nothing of before is still on its way.
-        for person in PEOPLE:
-            await self.ask(person)
-        await all_answered(self.client, self.judge, self.look)
-        # The order is that of the mailbox, because OpenSMTPD delivers side by side.
-        inbox = [text for text, _ in await asyncio.to_thread(self.servers.inbox)]
-        order_of = {text: place for place, text in reversed([*enumerate(inbox)])}
-        for chat in self.judge.chats.values():
-            chat.asked.sort(key=lambda number: order_of[question(number)])
-        print(f"Dovecot and OpenSMTPD: {KILLS} kills, {self.judge.summary()}", flush=True)
-        self.assertEqual(self.judge.faults(), [])
-
-    is_asking = True
-
-    async def ask_all(self, person: str) -> None:
-        """Ask as long as the kills go on, with a few open questions."""
-        while self.is_asking:
-            await self.look()
-            if len(self.judge.chat(person).open) < 4:
-                await self.ask(person)
-            await asyncio.sleep(0.2)
-
-    async def ask(self, person: str) -> None:
-        number = self.judge.next()
-        raw = mail(question(number), sender=person, Message_ID=f"<{number}@x.org>")
-        await self.servers.send(person, raw)
-        self.judge.chat(person).asked.append(number)
-
-    async def look(self) -> None:
-        """Read the mailboxes of the people. A copy that OpenSMTPD made itself counts once."""
-        for person in PEOPLE:
-            mails = {mail.queue_id: mail.text for mail in self.servers.mails(person)}
-            self.judge.chat(person).seen = [
-                Seen(text.removeprefix(REPEATED).strip(), text.startswith(REPEATED))
-                for text in mails.values()
-            ]
-
-    async def kill(self, part: str) -> None:
-        """Kill a part, and start it again."""
-        assert self.program is not None
-        if part == "program":
-            await asyncio.to_thread(self.program.kill)
-            self.program = Program(self.place)
-        elif part == "daemon":
-            await self.restart()
-        elif part == "dovecot":
-            await self.servers.dovecot.end()
-            await self.servers.dovecot.start(self.servers.imaps)
-        else:
-            await self.servers.smtpd.end()
-            await self.servers.smtpd.start(self.servers.smtp)
 
 
 if __name__ == "__main__":
