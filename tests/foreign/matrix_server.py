@@ -80,7 +80,7 @@ class Synapse:
         (place / "log.yaml").write_text(LOG)
         python = FOREIGN / "synapse/bin/python"
         self.server = Server(python, "-m", "synapse.app.homeserver", "--config-path", config)
-        # Synapse makes its signing key at the first start with this option, and then ends.
+        # Synapse makes its signing key with another option, and then ends.
         self._keys = [str(python), "-m", "synapse.app.homeserver", "--config-path", str(config)]
 
     async def start(self) -> None:
@@ -91,6 +91,8 @@ class Synapse:
                 "--generate-keys",
                 env={"PATH": os.environ["PATH"]},
                 stdin=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
             )
             assert await making.wait() == 0
         await self.server.start(self.port)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-FOREIGN = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "foreign"
+FOREIGN = (ROOT / os.environ.get("CARGO_TARGET_DIR", "target")).resolve() / "foreign"
 DEBIAN = FOREIGN / "debian"
 # The time after which a wait fails its test. A delivery of unknown outcome waits for 15 s.
 PATIENCE_SECONDS = int(os.environ.get("AVOCET_FOREIGN_PATIENCE", "120"))
@@ -39,10 +39,16 @@ def use(plugin: str) -> Path:
 
 
 def free_port() -> int:
-    """Return a port of the loopback interface that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a free port below those that the system gives to clients.
+
+    A server gets its port back after a restart: no client can have it meanwhile.
+    """
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.SystemRandom().randrange(lowest // 2, lowest)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:
