@@ -5,13 +5,27 @@ mod writer;
 
 use writer::{Written, write};
 
-use crate::render::render;
+use crate::render::render_with_headings;
 use crate::split::Limit;
 use crate::styled::Styled;
-use avocet_protocol::{Style, StyleRange};
+use avocet_protocol::{Content, Style, StyleRange};
 
 /// The longest content of a message, in characters (Discord API, "Create Message").
 pub const MAX_CONTENT: usize = 2000;
+
+/// Renders the text of a message, with Discord's headings and small print. A planned message is
+/// rendered already.
+#[must_use]
+pub fn styled(content: &Content) -> Styled {
+    match &content.styles {
+        Some(_) => Styled::of(content),
+        // The files are sent along, so the text leaves them out.
+        None => {
+            let text = Content { attachments: Vec::new(), ..content.clone() }.as_text();
+            render_with_headings(&text)
+        }
+    }
+}
 
 /// The size limit of one message.
 #[must_use]
@@ -29,7 +43,7 @@ pub fn size(styled: &Styled) -> usize {
 /// a meaning are escaped, so that the text mentions no user. Links stand in angle brackets, so that
 /// Discord shows no preview.
 ///
-/// [`render`] reads the same text from the result, with no-break spaces for the indentation of
+/// [`styled`] reads the same text from the result, with no-break spaces for the indentation of
 /// lines. Discord cannot show two things as they are:
 ///
 /// - A link stands in brackets behind its text if its scheme is not `http` or `https`, or if the
@@ -56,11 +70,11 @@ pub fn markdown(styled: &Styled) -> String {
 /// next to each other.
 fn reads(markdown: &str, shown: &str) -> bool {
     let space = |c: char| if c == '\u{a0}' { ' ' } else { c };
-    render(markdown).text.chars().map(space).eq(shown.trim_end().chars().map(space))
+    render_with_headings(markdown).text.chars().map(space).eq(shown.trim_end().chars().map(space))
 }
 
 fn is_block(range: &StyleRange) -> bool {
-    matches!(range.style, Style::Pre { .. } | Style::Quote)
+    matches!(range.style, Style::Pre { .. } | Style::Quote | Style::Heading { .. } | Style::Small)
 }
 
 /// Returns `true` if CommonMark's flanking rules reject a delimiter of this range: it stands

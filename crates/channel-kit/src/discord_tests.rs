@@ -6,13 +6,13 @@ use crate::testing::{corpus, soup};
 
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    assert_eq!(markdown(&render(text)), expected);
+    assert_eq!(markdown(&render_with_headings(text)), expected);
 }
 
 #[test]
 fn markdown_has_the_markup_of_each_style() {
     check("**a** *b* ~~c~~ `d` ||e||", "**a** _b_ ~~c~~ `d` ||e||");
-    check("# a\nb", "**a**\n\nb");
+    check("#### a\nb", "**a**\n\nb");
     check("> a\n> b\n>\n> c\n\nd", "> a\n> b\n> \n> c\n\nd");
     check("- a\n  - b", "• a\n\u{a0}\u{a0}• b");
     check("a*b*c **d**e", "a*b*c **d**e");
@@ -37,10 +37,29 @@ fn markdown_escapes_markup_in_the_text() {
     check(r"\> a", r"\> a");
     check("a\n\\- b\n\\+ c\n1\\. d\n2\\) e", "a\n\\- b\n\\+ c\n1\\. d\n2\\) e");
     check(r"\[a](b)", r"\[a\](b)");
-    check("-# a", r"\-# a");
+    check(r"\-# a", r"\-# a");
     check(r"a\\b", r"a\\b");
     check("a # b - c > d 1. e", "a # b - c > d 1. e");
     check("&amp;amp; AT&T", r"\&amp; AT\&T");
+}
+
+#[test]
+fn markdown_keeps_headings_and_small_print_at_the_beginning_of_lines() {
+    check("# a\nb", "# a\n\nb");
+    check("## a **b** `c`", "## a **b** `c`");
+    check("### a", "### a");
+    check("a\nb\n===", "# a b");
+    check("# #a", r"# \#a");
+    check("-# a *b*\nc\n-# d", "-# a _b_\nc\n-# d");
+    check("a -# b", "a -# b");
+    check("- # a\n- -# b", "• **a**\n• -# b");
+    check("> # a", "> **a**");
+    assert_eq!(styled(&Content::text("# a")).styles[0].style, Style::Heading { level: 1 });
+}
+
+#[test]
+fn markdown_of_a_block_inside_of_a_block_has_a_longer_outer_fence() {
+    check("```md\n```js\na\n```\n```\nb", "````md\n```js\na\n```\n````\n\nb");
 }
 
 #[test]
@@ -51,9 +70,9 @@ fn markdown_mentions_no_user_or_role() {
         r"\<@1> \<@\&1> \<#1> \<:a:1> \<t:1> \</a:1>".replace(r"\&1", "&1").as_str(),
     );
     for mention in ["@everyone", "@here", "<@1>", "<@!1>", "<@&1>", "<#1>"] {
-        let written = markdown(&render(mention));
+        let written = markdown(&render_with_headings(mention));
         assert!(written.starts_with('\\'), "{written}");
-        assert_eq!(render(&written).text, mention);
+        assert_eq!(render_with_headings(&written).text, mention);
     }
 }
 
@@ -83,7 +102,7 @@ fn markdown_omits_emphasis_that_discord_would_not_read() {
 
 #[test]
 fn size_counts_the_markup() {
-    assert_eq!(size(&render("**👍**")), 5);
+    assert_eq!(size(&render_with_headings("**👍**")), 5);
 }
 
 /// Replaces no-break spaces by spaces.
@@ -110,7 +129,7 @@ fn assert_reads_the_same(styled: &Styled) {
     let written = markdown(styled);
     if !has_odd_link(styled) {
         let text = spaces(&styled.text).replace('\t', "    ");
-        let read = spaces(&render(&written).text).replace('\t', "    ");
+        let read = spaces(&render_with_headings(&written).text).replace('\t', "    ");
         assert_eq!(read, text, "{written:?}");
     }
 }
@@ -118,7 +137,7 @@ fn assert_reads_the_same(styled: &Styled) {
 #[test]
 fn markdown_of_the_corpus_reads_as_the_same_text() {
     for markdown in corpus() {
-        assert_reads_the_same(&render(markdown));
+        assert_reads_the_same(&render_with_headings(markdown));
     }
 }
 
@@ -137,12 +156,12 @@ fn assert_inert(written: &str) {
 proptest! {
     #[test]
     fn markdown_of_any_text_reads_as_the_same_text(markdown in soup()) {
-        assert_reads_the_same(&render(&markdown));
+        assert_reads_the_same(&render_with_headings(&markdown));
     }
 
     #[test]
     fn markdown_of_each_chunk_reads_as_the_same_text(markdown in soup(), most in 20usize..80) {
-        for chunk in split(&render(&markdown), Limit::new(most, size)) {
+        for chunk in split(&render_with_headings(&markdown), Limit::new(most, size)) {
             assert_reads_the_same(&chunk);
         }
     }
@@ -156,13 +175,13 @@ proptest! {
             let (before, after) = marks[*style];
             format!("{before}{word}{after}")
         });
-        let styled = render(&words.collect::<Vec<_>>().join(" "));
-        prop_assert_eq!(render(&markdown(&styled)), styled);
+        let styled = render_with_headings(&words.collect::<Vec<_>>().join(" "));
+        prop_assert_eq!(render_with_headings(&markdown(&styled)), styled);
     }
 
     #[test]
     fn markdown_of_any_text_mentions_nothing(markdown in soup()) {
-        let mut styled = render(&markdown);
+        let mut styled = render_with_headings(&markdown);
         // In code, Discord reads no mentions.
         styled.styles.clear();
         assert_inert(&super::markdown(&styled));
@@ -172,7 +191,8 @@ proptest! {
 #[test]
 fn split_drops_a_link_before_it_breaks_a_character() {
     let family = "👨\u{200d}👩\u{200d}👧";
-    let chunks = split(&render(&format!("**[{family}](http://x.org)")), Limit::new(20, size));
+    let chunks =
+        split(&render_with_headings(&format!("**[{family}](http://x.org)")), Limit::new(20, size));
     let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
     assert_eq!(texts, ["**", family]);
     chunks.iter().for_each(assert_reads_the_same);

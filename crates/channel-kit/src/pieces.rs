@@ -28,6 +28,13 @@ pub(crate) fn pieces(markdown: &str) -> Vec<MarkdownPiece<'_>> {
         match &event {
             Event::Start(Tag::CodeBlock(_)) => in_code = true,
             Event::End(TagEnd::CodeBlock) => in_code = false,
+            // An escaped mark begins no line of small print.
+            Event::Text(text) if text.starts_with("-# ") && is_escaped(markdown, &range) => {
+                pieces.push(MarkdownPiece::Event(Event::Text(CowStr::Borrowed(""))));
+            }
+            _ => {}
+        }
+        match &event {
             Event::Text(text) if !in_code && text.contains(BAR) => {
                 cut_at_bars(text, is_escaped(markdown, &range), &mut pieces);
                 continue;

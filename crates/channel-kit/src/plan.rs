@@ -12,7 +12,13 @@ const ROOM: usize = 12;
 /// message.
 #[must_use]
 pub fn plan(reply: &Content, limit: Limit, numbered: bool) -> Vec<Content> {
-    let texts = messages(&Styled::of(reply), limit, numbered).into_iter();
+    plan_styled(reply, &Styled::of(reply), limit, numbered)
+}
+
+/// Like [`plan`], with the text of the reply that the channel has rendered itself.
+#[must_use]
+pub fn plan_styled(reply: &Content, text: &Styled, limit: Limit, numbered: bool) -> Vec<Content> {
+    let texts = messages(text, limit, numbered).into_iter();
     let content = |Styled { text, styles }| Content { styles: Some(styles), ..Content::text(text) };
     let mut chunks: Vec<Content> = texts.map(content).collect();
     if let Some(last) = chunks.last_mut() {

@@ -35,13 +35,15 @@ fn by_place(range: &StyleRange) -> (usize, Reverse<usize>, usize) {
 fn depth(style: &Style) -> usize {
     match style {
         Style::Quote => 0,
-        Style::Link { .. } => 1,
-        Style::Spoiler => 2,
-        Style::Bold => 3,
-        Style::Italic => 4,
-        Style::Strike => 5,
-        Style::Code => 6,
-        Style::Pre { .. } => 7,
+        Style::Heading { .. } => 1,
+        Style::Small => 2,
+        Style::Link { .. } => 3,
+        Style::Spoiler => 4,
+        Style::Bold => 5,
+        Style::Italic => 6,
+        Style::Strike => 7,
+        Style::Code => 8,
+        Style::Pre { .. } => 9,
     }
 }
 

@@ -5,9 +5,10 @@ mod links;
 
 use avocet_protocol::sanitise;
 use links::OpenLink;
-use pulldown_cmark::{CodeBlockKind, Event, LinkType, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Tag, TagEnd};
 
 use crate::builder::Builder;
+use crate::fences::lengthen_outer;
 use crate::pieces::{MarkdownPiece, pieces};
 use crate::styled::{Styled, from_first_line};
 use crate::table::TextTable;
@@ -15,22 +16,45 @@ use avocet_protocol::Style;
 
 /// Renders Markdown as a person reads it in a chat. Takes any input, in about linear time.
 ///
-/// Headings are bold lines. Line breaks stay. Lists have bullets or numbers and are indented.
+/// Headings are bold lines. A block of code that contains another one ends at its own end. Line breaks stay. Lists have bullets or numbers and are indented.
 /// Tables are aligned lines of code. Images are links, HTML is text, and a rule is a line.
 /// Footnotes stay at their place in the source, marked `[1]`. Links lead to `http`, `https`, `tg`
 /// and mail addresses only; other targets are shown behind the link's text. A quote inside a quote
 /// or list begins its lines with `> `.
 #[must_use]
 pub fn render(markdown: &str) -> Styled {
+    render_with(markdown, Headings::Bold)
+}
+
+/// Renders Markdown like [`render`], for a platform with headings and small print: `# `, `## `,
+/// `### ` and `-# ` at the beginning of a line outside of lists and quotes.
+pub(crate) fn render_with_headings(markdown: &str) -> Styled {
+    render_with(markdown, Headings::Styled)
+}
+
+fn render_with(markdown: &str, headings: Headings) -> Styled {
     let text = sanitise(markdown).text.replace("\r\n", "\n").replace('\r', "\n");
-    let mut renderer = Renderer::default();
-    for piece in pieces(&text) {
+    let mut renderer = Renderer { headings, ..Renderer::default() };
+    for piece in pieces(&lengthen_outer(&text)) {
         renderer.piece(piece);
     }
     let styled = renderer.out.finish();
     // An answer that consists of markup alone is still an answer.
     if styled.text.is_empty() { Styled::plain(text).tidy() } else { styled }
 }
+
+/// The form in which headings are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Headings {
+    /// As bold lines.
+    #[default]
+    Bold,
+    /// As headings.
+    Styled,
+}
+
+/// The mark of a line in small print.
+const SMALL: &str = "-# ";
 
 /// The text of a horizontal rule.
 const RULE: &str = "──────────";
@@ -48,6 +72,11 @@ struct Renderer {
     /// style.
     began: Vec<bool>,
     quotes: Vec<Quoted>,
+    headings: Headings,
+    /// The style of the open heading.
+    heading: Option<Style>,
+    /// `true` if the next text begins a line of a paragraph.
+    is_line_start: bool,
     code: Option<(Option<String>, String)>,
     table: Option<TextTable>,
 }
@@ -71,7 +100,12 @@ impl Renderer {
     }
 
     fn leaf(&mut self, event: Event<'_>) {
+        let was_line_start = std::mem::take(&mut self.is_line_start);
         match event {
+            Event::Text(text) if was_line_start && self.is_small(&text) => {
+                self.out.open(Style::Small);
+                self.text(&text[SMALL.len()..]);
+            }
             Event::Code(code) => self.inline_code(&code),
             Event::Text(text)
             | Event::Html(text)
@@ -79,7 +113,13 @@ impl Renderer {
             | Event::InlineMath(text)
             | Event::DisplayMath(text) => self.text(&text),
             Event::FootnoteReference(label) => self.text(&format!("[{label}]")),
-            Event::SoftBreak | Event::HardBreak => self.text("\n"),
+            Event::SoftBreak | Event::HardBreak => {
+                self.out.close(&Style::Small);
+                self.is_line_start = true;
+                // A heading of a platform is one line.
+                let in_heading = matches!(self.heading, Some(Style::Heading { .. }));
+                self.text(if in_heading { " " } else { "\n" });
+            }
             Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }),
             Event::Rule => {
                 self.out.begin_block();
@@ -91,11 +131,17 @@ impl Renderer {
     }
 
     fn start_tag(&mut self, tag: Tag<'_>) {
+        self.is_line_start = false;
         match tag {
-            Tag::Paragraph | Tag::HtmlBlock => self.out.begin_block(),
-            Tag::Heading { .. } => {
+            Tag::Paragraph | Tag::HtmlBlock => {
                 self.out.begin_block();
-                self.begin(Style::Bold);
+                self.is_line_start = true;
+            }
+            Tag::Heading { level, .. } => {
+                self.out.begin_block();
+                let style = self.heading_style(level);
+                self.begin(style.clone());
+                self.heading = Some(style);
             }
             Tag::BlockQuote(_) => self.begin_quote(),
             Tag::CodeBlock(kind) => self.code = Some((language(&kind), String::new())),
@@ -125,7 +171,8 @@ impl Renderer {
     fn end_tag(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Heading(_) => {
-                self.end(&Style::Bold);
+                let style = self.heading.take().unwrap_or(Style::Bold);
+                self.end(&style);
                 self.end_block();
             }
             TagEnd::BlockQuote(_) => self.end_quote(),
@@ -144,7 +191,10 @@ impl Renderer {
             TagEnd::Strong => self.end(&Style::Bold),
             TagEnd::Strikethrough => self.end(&Style::Strike),
             TagEnd::Link | TagEnd::Image => self.end_link(),
-            TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_block(),
+            TagEnd::Paragraph | TagEnd::HtmlBlock => {
+                self.out.close(&Style::Small);
+                self.end_block();
+            }
             TagEnd::TableHead
             | TagEnd::TableRow
             | TagEnd::TableCell
@@ -155,6 +205,31 @@ impl Renderer {
             | TagEnd::Subscript
             | TagEnd::MetadataBlock(_) => {}
         }
+    }
+
+    /// Returns the style of a heading at this place.
+    fn heading_style(&self, level: HeadingLevel) -> Style {
+        let level = match level {
+            HeadingLevel::H1 => 1,
+            HeadingLevel::H2 => 2,
+            HeadingLevel::H3 => 3,
+            HeadingLevel::H4 | HeadingLevel::H5 | HeadingLevel::H6 => return Style::Bold,
+        };
+        if self.shows_headings() { Style::Heading { level } } else { Style::Bold }
+    }
+
+    /// Returns `true` if a text at the beginning of a line is in small print.
+    fn is_small(&self, text: &str) -> bool {
+        let rest = text.strip_prefix(SMALL);
+        self.shows_headings() && rest.is_some_and(|rest| !rest.trim().is_empty())
+    }
+
+    fn shows_headings(&self) -> bool {
+        let is_inside = self.out.is_indented()
+            || !self.quotes.is_empty()
+            || self.table.is_some()
+            || self.heading.is_some();
+        self.headings == Headings::Styled && !is_inside
     }
 
     /// Ends a block: the following text starts on a new line.

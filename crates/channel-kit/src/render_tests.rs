@@ -25,6 +25,8 @@ fn shown(styled: &Styled) -> String {
 fn name(range: &StyleRange) -> String {
     match &range.style {
         Style::Bold => "b".to_owned(),
+        Style::Heading { level } => format!("h{level}"),
+        Style::Small => "small".to_owned(),
         Style::Italic => "i".to_owned(),
         Style::Strike => "s".to_owned(),
         Style::Spoiler => "hidden".to_owned(),

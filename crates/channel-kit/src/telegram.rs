@@ -99,8 +99,8 @@ impl Offsets<'_> {
 
 fn kind(style: Style) -> EntityKind {
     match style {
-        Style::Bold => EntityKind::Bold,
-        Style::Italic => EntityKind::Italic,
+        Style::Bold | Style::Heading { .. } => EntityKind::Bold,
+        Style::Italic | Style::Small => EntityKind::Italic,
         Style::Strike => EntityKind::Strikethrough,
         Style::Spoiler => EntityKind::Spoiler,
         Style::Code => EntityKind::Code,

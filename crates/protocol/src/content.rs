@@ -151,8 +151,17 @@ pub struct StyleRange {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
-    /// Strong emphasis, and headings.
+    /// Strong emphasis, and headings on a platform without headings.
     Bold,
+    /// A heading, on a platform that has headings. Programs of channels never get it.
+    #[schemars(skip)]
+    Heading {
+        /// From 1, the largest, to 3.
+        level: u8,
+    },
+    /// Lines in small print, on a platform that has them. Programs of channels never get it.
+    #[schemars(skip)]
+    Small,
     /// Emphasis.
     Italic,
     /// Struck through.

@@ -19,6 +19,7 @@ pub(super) fn write(styled: &Styled) -> Written {
         at: 0,
         open: Vec::new(),
         quoted: false,
+        line_mark: "",
         linked: false,
         out: Written::default(),
     };
@@ -37,6 +38,8 @@ struct Writer<'a> {
     /// The ends of the open styles, and the text that closes each.
     open: Vec<(usize, Closing)>,
     quoted: bool,
+    /// The mark at the beginning of each line of a heading or of small print.
+    line_mark: &'static str,
     linked: bool,
     out: Written,
 }
@@ -46,6 +49,7 @@ struct Writer<'a> {
 enum Closing {
     Mark(&'static str),
     Quote,
+    Line,
     /// `[text](<url>)`
     Link(String),
     /// `text (url)`
@@ -66,6 +70,7 @@ impl Writer<'_> {
         match closing {
             Closing::Mark(mark) => self.out.markdown.push_str(mark),
             Closing::Quote => self.quoted = false,
+            Closing::Line => self.line_mark = "",
             Closing::Link(url) => {
                 self.out.markdown.push_str(&format!("](<{url}>)"));
                 self.linked = false;
@@ -87,6 +92,10 @@ impl Writer<'_> {
             Style::Italic => self.mark(self.italic(range)),
             Style::Strike => self.mark("~~"),
             Style::Spoiler => self.mark("||"),
+            Style::Heading { level: 1 } => self.mark_line("# "),
+            Style::Heading { level: 2 } => self.mark_line("## "),
+            Style::Heading { .. } => self.mark_line("### "),
+            Style::Small => self.mark_line("-# "),
             Style::Quote => {
                 self.quoted = true;
                 if self.is_line_start() {
@@ -107,6 +116,16 @@ impl Writer<'_> {
     fn mark(&mut self, mark: &'static str) -> Closing {
         self.out.markdown.push_str(mark);
         Closing::Mark(mark)
+    }
+
+    /// Begins lines with a mark. Text that begins inside of a line has none.
+    fn mark_line(&mut self, mark: &'static str) -> Closing {
+        if !self.is_line_start() {
+            return Closing::Line;
+        }
+        self.line_mark = mark;
+        self.out.markdown.push_str(mark);
+        Closing::Line
     }
 
     /// Underscores differ from the asterisks of bold, but have no effect inside a word.
@@ -153,15 +172,15 @@ impl Writer<'_> {
         let fence = "`".repeat((longest_run(code) + 1).max(3));
         let opening = format!("{fence}{}", language.unwrap_or_default());
         let line_break = self.line_break();
-        let lines = code.replace('\n', line_break);
+        let lines = code.replace('\n', &line_break);
         let block = format!("{opening}{line_break}{lines}{line_break}{fence}");
         self.out.markdown.push_str(&block);
         self.out.shown.push_str(code);
         self.at = end;
     }
 
-    fn line_break(&self) -> &'static str {
-        if self.quoted { "\n> " } else { "\n" }
+    fn line_break(&self) -> String {
+        format!("\n{}{}", if self.quoted { "> " } else { "" }, self.line_mark)
     }
 
     fn is_line_start(&self) -> bool {
@@ -180,7 +199,8 @@ impl Writer<'_> {
             escape::push(&mut self.out.markdown, text, position);
             self.out.shown.push_str(&shown(text, at_line_start));
             if text.len() < line.len() {
-                self.out.markdown.push_str(self.line_break());
+                let line_break = self.line_break();
+                self.out.markdown.push_str(&line_break);
                 self.out.shown.push('\n');
             }
         }

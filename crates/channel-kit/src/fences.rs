@@ -1,0 +1,124 @@
+//! Repairs fences inside of fences. Models write a block of Markdown that contains blocks of code with
+//! the same fence for both, although CommonMark ends the outer block at the first inner end.
+
+use std::borrow::Cow;
+
+/// The shortest fence.
+const SHORTEST: usize = 3;
+
+/// A line that can begin or end a block of code.
+#[derive(Debug, Clone, Copy)]
+struct FenceLine<'a> {
+    mark: char,
+    length: usize,
+    /// The text behind the fence; an end has none.
+    info: &'a str,
+}
+
+/// Lengthens the fence of each block that contains a complete block with the same fence. Other text
+/// stays as it is.
+pub(crate) fn lengthen_outer(markdown: &str) -> Cow<'_, str> {
+    if markdown.matches("```").count() < 4 && markdown.matches("~~~").count() < 4 {
+        return Cow::Borrowed(markdown);
+    }
+    let lines: Vec<&str> = markdown.split_inclusive('\n').collect();
+    let mut longer = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let Some(opening) = FenceLine::read(lines[at]) else {
+            at += 1;
+            continue;
+        };
+        let block = OuterBlock::find(&lines, at, opening);
+        if let Some(fence) = block.fence {
+            longer.push((at, fence));
+            longer.push((block.end, fence));
+        }
+        at = block.end + 1;
+    }
+    if longer.is_empty() {
+        return Cow::Borrowed(markdown);
+    }
+    let mut repaired = String::with_capacity(markdown.len() + 2 * longer.len());
+    for (number, line) in lines.iter().enumerate() {
+        match longer.iter().find(|(changed, _)| *changed == number) {
+            Some((_, fence)) => repaired.push_str(&with_fence(line, *fence)),
+            None => repaired.push_str(line),
+        }
+    }
+    Cow::Owned(repaired)
+}
+
+/// A block of code, and its new fence.
+#[derive(Debug, Clone, Copy)]
+struct OuterBlock {
+    /// The line of its end, or the last line.
+    end: usize,
+    /// The fence that it needs; `None` if its own is right.
+    fence: Option<usize>,
+}
+
+impl OuterBlock {
+    /// Finds the end of the block that begins at a line. A fence with an info string opens an inner
+    /// block; the block needs a longer fence only if each inner block ends before it.
+    fn find(lines: &[&str], start: usize, opening: FenceLine<'_>) -> Self {
+        let mut depth = 0_usize;
+        let (mut first_end, mut longest) = (None, 0);
+        for (number, line) in lines.iter().enumerate().skip(start + 1) {
+            let Some(fence) = FenceLine::read(line).filter(|fence| fence.mark == opening.mark)
+            else {
+                continue;
+            };
+            if !fence.info.is_empty() {
+                depth += 1;
+                longest = longest.max(fence.length);
+                continue;
+            }
+            if fence.length >= opening.length {
+                first_end.get_or_insert(number);
+            }
+            if depth > 0 {
+                depth -= 1;
+                longest = longest.max(fence.length);
+                continue;
+            }
+            if fence.length >= opening.length {
+                let needs = (longest >= opening.length).then_some(longest + 1);
+                return Self { end: number, fence: needs };
+            }
+        }
+        Self { end: first_end.unwrap_or(lines.len()), fence: None }
+    }
+}
+
+impl<'a> FenceLine<'a> {
+    /// Reads a line. Indented code and inline code are no fences (CommonMark, "Fenced code blocks").
+    fn read(line: &'a str) -> Option<Self> {
+        let text = line.trim_end();
+        let fence = text.trim_start_matches(' ');
+        if text.len() - fence.len() >= 4 {
+            return None;
+        }
+        let mark = fence.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let info = fence.trim_start_matches(mark);
+        let length = fence.len() - info.len();
+        (length >= SHORTEST && !info.contains('`')).then(|| Self {
+            mark,
+            length,
+            info: info.trim(),
+        })
+    }
+}
+
+/// Returns the line with a fence of this length.
+fn with_fence(line: &str, length: usize) -> String {
+    let fence = line.trim_start_matches(' ');
+    let indentation = &line[..line.len() - fence.len()];
+    let mark = fence.chars().next().unwrap_or('`');
+    let info = fence.trim_start_matches(mark);
+    format!("{indentation}{}{info}", mark.to_string().repeat(length))
+}
+
+#[cfg(test)]
+#[path = "fences_tests.rs"]
+mod tests;

@@ -1,0 +1,33 @@
+use super::*;
+
+#[track_caller]
+fn check(markdown: &str, expected: &str) {
+    assert_eq!(lengthen_outer(markdown), expected);
+}
+
+#[test]
+fn lengthen_outer_gives_a_block_with_an_inner_block_a_longer_fence() {
+    check(
+        "```markdown\n# A\n```js\na\n```\nend\n```\nbehind\n",
+        "````markdown\n# A\n```js\na\n```\nend\n````\nbehind\n",
+    );
+    check("~~~md\n~~~js\na\n~~~\n~~~py\nb\n~~~\n~~~", "~~~~md\n~~~js\na\n~~~\n~~~py\nb\n~~~\n~~~~");
+    check("  ```md\n  ```js\n  ```\n  ```\n", "  ````md\n  ```js\n  ```\n  ````\n");
+}
+
+#[test]
+fn lengthen_outer_keeps_text_that_commonmark_reads_correctly() {
+    for markdown in [
+        "```js\na\n```\n\n```py\nb\n```\n",
+        "```\na\n```\ntext\n```\nb\n```",
+        "````md\n```js\na\n```\n````\n",
+        // The inner block has no end of its own.
+        "```md\n```js\na\n```\ntext\n```py\nb\n```\n",
+        "```md\n~~~js\na\n~~~\n```\n~~~\n~~~\n",
+        "````\n``` a ``` b\n```js\n````",
+        "``` ``` ``` ```",
+        "",
+    ] {
+        check(markdown, markdown);
+    }
+}
