@@ -154,8 +154,8 @@ fn add_inbound(messages: &mut Vec<Message>, inbound: &[LoggedInbound], marks: Ma
     }));
 }
 
-/// Returns the text of a message. In a group it names the author. Quoted and forwarded text is
-/// marked.
+/// Returns the text of a message. In a group it names the author. Quoted, forwarded and earlier text
+/// is marked.
 fn said(message: &LoggedInbound, marks: Marks) -> String {
     let (place, inbound) = (message.id.to_string(), &message.message.inbound);
     let by = match (&inbound.sender.name, inbound.chat) {
@@ -168,22 +168,23 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
         return marks.foreign(&place, &from, &message.model_text());
     }
     let quote = inbound.content.quote.as_ref().filter(|quote| quote.from.is_some());
-    let own = match quote {
-        Some(_) => {
-            let without = Content { quote: None, ..inbound.content.clone() };
-            message.model_text_of(&without)
-        }
-        None => message.model_text(),
+    let earlier = inbound.content.describe_earlier();
+    let own = if quote.is_some() || earlier.is_some() {
+        let kept = inbound.content.quote.clone().filter(|_| quote.is_none());
+        let without = Content { quote: kept, earlier: Vec::new(), ..inbound.content.clone() };
+        message.model_text_of(&without)
+    } else {
+        message.model_text()
     };
     let own = by.map_or_else(|| own.clone(), |name| marks.said(&place, &name, &own));
-    match quote {
-        Some(quote) => {
-            let quoted =
-                marks.foreign(&place, "the message that this one replies to", &quote.describe());
-            format!("{quoted}\n{own}")
-        }
-        None => own,
-    }
+    let before = [
+        earlier.map(|text| marks.foreign(&place, "earlier messages to others", &text)),
+        quote.map(|quote| {
+            marks.foreign(&place, "the message that this one replies to", &quote.describe())
+        }),
+    ];
+    let parts: Vec<String> = before.into_iter().flatten().chain([own]).collect();
+    parts.join("\n")
 }
 
 /// Returns a display name, made safe: its owner may have put brackets or line breaks into it.

@@ -144,7 +144,7 @@ impl Roles for Bus {
     }
 
     fn is_owners(&self, inbound: &Inbound) -> bool {
-        self.access.admission.own_role(&PersonId::of(inbound)) == Some(Role::Owner)
+        self.access.admission.author_role(inbound) == Some(Role::Owner)
     }
 
     fn asker(&self, inbound: &Inbound) -> Option<Asker> {

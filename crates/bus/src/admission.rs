@@ -70,10 +70,22 @@ impl Admission {
     /// Returns the role in which a message is handled; `None` if its sender lacks access there.
     #[must_use]
     pub fn role(&self, inbound: &Inbound) -> Option<Role> {
-        let own = self.own_role(&PersonId::of(inbound));
+        let own = self.author_role(inbound);
         match self.allow(&inbound.address) {
             Some(Allow::Listed(lists)) if inbound.chat == ChatKind::Group => {
                 lists.role_in_group(&inbound.address.chat, &inbound.sender.id, own)
+            }
+            _ => own,
+        }
+    }
+
+    /// Returns the role of a message's author: their own, or the one that a role of the platform
+    /// gives in a group.
+    pub(crate) fn author_role(&self, inbound: &Inbound) -> Option<Role> {
+        let own = self.own_role(&PersonId::of(inbound));
+        match self.allow(&inbound.address) {
+            Some(Allow::Listed(lists)) if inbound.chat == ChatKind::Group => {
+                own.max(lists.role_of_roles(&inbound.content.author_roles))
             }
             _ => own,
         }
@@ -169,7 +181,11 @@ impl Admission {
         linked.map_or_else(|| SessionId::of(&inbound.address), Ok)
     }
 
-    pub(crate) fn admit(&self, inbound: Inbound) -> Result<Admitted<NewInbound>, PublishError> {
+    pub(crate) fn admit(&self, mut inbound: Inbound) -> Result<Admitted<NewInbound>, PublishError> {
+        // Only the platform itself knows them.
+        if !inbound.from_platform {
+            inbound.content.author_roles.clear();
+        }
         let role = self.check(&inbound)?;
         let session = self.session(&inbound)?;
         let bytes = inbound.content.text.len();
@@ -186,7 +202,7 @@ impl Admission {
         let commands = content.forwarded_from.is_none() && is_command(&content.text);
         let kind = if commands { InboundKind::Command } else { InboundKind::Text };
         let inbound = Inbound { sender, content, ..inbound };
-        let by_owner = self.own_role(&PersonId::of(&inbound)) == Some(Role::Owner);
+        let by_owner = self.author_role(&inbound) == Some(Role::Owner);
         let inbound = Inbound { by_owner, ..inbound };
         let removed = u32::try_from(removed).unwrap_or(u32::MAX);
         Ok(Admitted {
@@ -234,9 +250,23 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         from: quote.from.as_deref().map(&mut clean),
         text: clean(&quote.text),
     });
-    let Content { choices, reply_to, .. } = content;
-    let content =
-        Content { text, quote, reply_to, forwarded_from, styles: None, attachments, choices };
+    let clean_quote = |quote: Quote| Quote {
+        from: quote.from.as_deref().map(&mut clean),
+        text: clean(&quote.text),
+    };
+    let earlier = content.earlier.into_iter().map(clean_quote).collect();
+    let Content { choices, reply_to, author_roles, .. } = content;
+    let content = Content {
+        text,
+        quote,
+        earlier,
+        author_roles,
+        reply_to,
+        forwarded_from,
+        styles: None,
+        attachments,
+        choices,
+    };
     (content, removed)
 }
 

@@ -76,7 +76,7 @@ fn f14_role_in_a_group_follows_its_own_list_and_owner_tools() {
     ];
     let groups = groups.map(|(id, rules)| (id.parse().unwrap(), rules)).into();
     let (users, owners) = (ids(&["user"]), ids(&["owner"]));
-    let lists = AllowLists { users, owners, groups, pairing: true };
+    let lists = AllowLists { users, owners, groups, pairing: true, ..AllowLists::default() };
     let admission = Admission::default().with(
         "telegram".parse().unwrap(),
         "main".parse().unwrap(),
@@ -97,6 +97,41 @@ fn f14_role_in_a_group_follows_its_own_list_and_owner_tools() {
             admission.role(&Inbound { chat: kind, ..said })
         });
         assert_eq!(roles, expected, "{chat}");
+    }
+}
+
+#[test]
+fn role_in_a_group_follows_the_roles_of_the_platform() {
+    let roles = [("7".to_owned(), Role::User), ("8".to_owned(), Role::Owner)].into();
+    let rules = |allow: Option<_>, owner_tools| GroupRules { allow, owner_tools };
+    let groups = [("-1", rules(None, true)), ("-2", rules(Some([].into()), true))];
+    let groups = groups.map(|(id, rules)| (id.parse().unwrap(), rules)).into();
+    let lists = AllowLists { roles, groups, ..AllowLists::default() };
+    let (channel, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
+    let admission = Admission::default().with(channel, account, Allow::Listed(lists));
+    let (user, owner) = (Some(Role::User), Some(Role::Owner));
+    let table = [
+        ("-1", ChatKind::Group, [None, user, owner]),
+        ("-9", ChatKind::Group, [None, user, user]),
+        ("-2", ChatKind::Group, [None, None, None]),
+        ("1", ChatKind::Private, [None, None, None]),
+    ];
+    for (chat, kind, expected) in table {
+        let with = [vec![], vec!["7".to_owned()], vec!["6".to_owned(), "7".into(), "8".into()]];
+        let found = with.map(|author_roles| {
+            let said = inbound(&format!("discord:main:{chat}"), "1", "hi");
+            let content = Content { author_roles, ..said.content.clone() };
+            let said = Inbound { chat: kind, from_platform: true, content, ..said };
+            let admitted = admission.admit(said.clone());
+            let claimed = admission.admit(Inbound { from_platform: false, ..said });
+            assert!(claimed.is_err(), "only the platform knows roles");
+            admitted.ok().map(|admitted| {
+                let is_owner = admitted.get().inbound.by_owner;
+                assert_eq!(is_owner, admitted.get().inbound.content.author_roles.len() == 3);
+                admitted.role()
+            })
+        });
+        assert_eq!(found, expected, "{chat}");
     }
 }
 

@@ -34,6 +34,7 @@ impl BotAccess<'_> {
         Ok(Allow::Listed(AllowLists {
             users: ids(self.allow)?,
             owners: ids(self.owners)?,
+            roles: BTreeMap::new(),
             groups: groups.collect::<Result<_, IdError>>()?,
             pairing: self.pairing,
         }))
@@ -56,7 +57,13 @@ mod tests {
             ("-6".parse().unwrap(), GroupRules::default()),
         ];
         let (users, owners) = (ids(&["1", "2"]), ids(&["2"]));
-        let lists = AllowLists { users, owners, groups: rules.into(), pairing: true };
+        let lists = AllowLists {
+            users,
+            owners,
+            groups: rules.into(),
+            pairing: true,
+            ..AllowLists::default()
+        };
         assert_eq!(access.rule().unwrap(), Allow::Listed(lists));
         let groups = [(String::new(), GroupConfig::default())].into();
         assert!(BotAccess { groups: &groups, ..access }.rule().is_err());

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use avocet_protocol::{
     AccountName, ChannelContext, ChannelError, ChannelName, ChatKind, Content, Cursor, DedupeKey,
-    IdError, Inbound, PublishError, StoreError,
+    IdError, Inbound, PublishError, Quote, StoreError,
 };
 use avocet_supervise::with_retry;
 
@@ -217,6 +217,22 @@ impl<'a> Intake<'a> {
 }
 
 impl Converted {
+    /// Sets the earlier messages of the chat.
+    pub fn set_earlier(&mut self, earlier: Vec<Quote>) {
+        if let Self::Inbound(inbound) = self {
+            inbound.content.earlier = earlier;
+        }
+    }
+
+    /// Sets the platform's roles of the author.
+    pub fn set_author_roles(&mut self, roles: Vec<String>) {
+        match self {
+            Self::Inbound(inbound) => inbound.content.author_roles = roles,
+            Self::Unreadable(message) => message.inbound.content.author_roles = roles,
+            Self::Ignored(_) => {}
+        }
+    }
+
     /// A message for the agent. With an invalid id it is ignored: each platform has its own rules
     /// for ids.
     #[must_use]

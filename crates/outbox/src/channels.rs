@@ -45,8 +45,9 @@ impl Destinations for Channels {
             return Err(NoDestination { address: address.to_string(), known: self.known() });
         };
         let mut chunks = channel.plan(content);
-        let mut reply_to = content.reply_to.clone();
-        chunks.iter_mut().for_each(|chunk| chunk.reply_to = reply_to.take());
+        if let Some(first) = chunks.first_mut() {
+            first.reply_to.clone_from(&content.reply_to);
+        }
         Ok(Planned { address: address.clone(), chunks })
     }
 
@@ -71,7 +72,7 @@ mod tests {
         let reply = Content { reply_to: Some("m1".parse().unwrap()), ..content.clone() };
         let planned = channels.plan(&chat, &reply).unwrap();
         let refers: Vec<_> = planned.chunks.iter().map(|chunk| chunk.reply_to.is_some()).collect();
-        assert_eq!(refers, [true, false], "only the first chunk is a reply");
+        assert_eq!(refers, [true, false], "the channel does not refer to it in the others");
         let limits = |address: &ChatAddress| channels.max_file_bytes(address);
         let nowhere: ChatAddress = "icq:local:a".parse().unwrap();
         assert_eq!(limits(&chat), Some(FakeChannel::MAX_FILE_BYTES));

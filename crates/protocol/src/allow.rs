@@ -21,6 +21,8 @@ pub struct AllowLists {
     pub users: BTreeSet<SenderId>,
     /// Owners, who may be missing from `users`.
     pub owners: BTreeSet<SenderId>,
+    /// Roles of the platform whose members have access in groups, by role id.
+    pub roles: BTreeMap<String, Role>,
     /// Rules for single groups.
     pub groups: BTreeMap<ChatId, GroupRules>,
     /// `true` if strangers in private chats get a pairing code.
@@ -44,6 +46,12 @@ impl AllowLists {
             return Some(Role::Owner);
         }
         self.users.contains(sender).then_some(Role::User)
+    }
+
+    /// Returns the role that the platform's roles of a group's member give.
+    #[must_use]
+    pub fn role_of_roles(&self, roles: &[String]) -> Option<Role> {
+        roles.iter().filter_map(|role| self.roles.get(role)).max().copied()
     }
 
     /// Returns the role in a group of a person with the role `own` on the account. Other members

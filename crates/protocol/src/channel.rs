@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AccountName, ChannelName, ChatAddress, Check, Clock, Content, Deliveries, Delivery,
-    LastExchanges, PlatformId, Publish, Receipt,
+    AccountName, ChannelName, ChatAddress, Check, Clock, Content, DedupeKey, Deliveries, Delivery,
+    LastExchanges, Outcome, PlatformId, Publish, Receipt,
 };
 
 /// One account on one platform.
@@ -35,7 +35,7 @@ pub trait Channel: fmt::Debug + Send + Sync {
 
     /// Splits a reply into chunks that the platform accepts. Pure; returns at least one chunk.
     /// Called before the turn is settled, so that the chunks are rows of the outbox.
-    /// [`crate::Destinations`] sets the reply reference on the first chunk.
+    /// [`crate::Destinations`] sets the reply reference on the first chunk; others keep theirs.
     fn plan(&self, reply: &Content) -> Vec<Content>;
 
     /// Bytes of the largest file that the platform accepts in this chat. `None` if its limit is at
@@ -88,6 +88,12 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// Shows "typing" for as long as the platform displays it. Failures are ignored.
     async fn typing(&self, chat: &ChatAddress) {
         let _ = chat;
+    }
+
+    /// Notes the outcome of a message that a turn was about, for platforms on which the bot can
+    /// react to it. Must not block; a crash may skip it.
+    fn note_outcome(&self, chat: &ChatAddress, key: &DedupeKey, outcome: Outcome) {
+        let (_, _, _) = (chat, key, outcome);
     }
 
     /// Deletes a message that has become superfluous. Failures are tolerated.

@@ -18,8 +18,16 @@ pub struct Content {
     /// Inbound only: the quoted message, as far as the platform shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<Quote>,
-    /// Outbound only: the key of the message that this one replies to, so that the platform can
-    /// show the reference.
+    /// Inbound only: earlier messages of a group that were not for the agent, and notes of the
+    /// channel about what happened since, without an author. The oldest come first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Quote>,
+    /// Inbound only: the roles that the platform gives the author in a group, as far as the access
+    /// rule of the account names them ([`crate::AllowLists::roles`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub author_roles: Vec<String>,
+    /// Outbound: the key of the message that this one replies to, so that the platform can show the
+    /// reference. Inbound: the key to which every answer refers, also in a private chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<DedupeKey>,
     /// The original author of a forwarded message.
@@ -47,7 +55,8 @@ impl Content {
     #[must_use]
     pub fn has_untrusted_parts(&self) -> bool {
         let quotes_another = self.quote.as_ref().is_some_and(|quote| quote.from.is_some());
-        self.forwarded_from.is_some() || quotes_another
+        let tells_of_others = self.earlier.iter().any(|quote| quote.from.is_some());
+        self.forwarded_from.is_some() || quotes_another || tells_of_others
     }
 
     /// Returns the prompt with the wait's id in place of [`WAIT`]. Call it before a channel renders
@@ -89,11 +98,35 @@ impl Content {
         parts.join(" and ")
     }
 
-    /// The text with a line for each attachment and for the quoted message. For models without
-    /// vision, transcripts and plain terminals.
+    /// Returns the earlier messages as a model sees them; `None` if there are none.
+    #[must_use]
+    pub fn describe_earlier(&self) -> Option<String> {
+        const SHOWN: usize = 500;
+        let lines = self.earlier.iter().map(|Quote { from, text }| {
+            let mut shown: String = text.chars().take(SHOWN).collect();
+            if shown.len() < text.len() {
+                shown.push('…');
+            }
+            let shown = shown.replace('\n', "\n> ");
+            match from {
+                Some(from) => format!("> {}: {shown}", one_line(from)),
+                None => format!("> {shown}"),
+            }
+        });
+        let lines: Vec<String> = lines.collect();
+        let text = format!("[earlier in this chat]\n{}", lines.join("\n"));
+        (!lines.is_empty()).then_some(text)
+    }
+
+    /// The text with a line for each attachment and for quoted and earlier messages. For models
+    /// without vision, transcripts and plain terminals.
     #[must_use]
     pub fn as_text(&self) -> String {
         let mut text = String::new();
+        if let Some(earlier) = self.describe_earlier() {
+            text.push_str(&earlier);
+            text.push('\n');
+        }
         if let Some(quote) = &self.quote {
             text.push_str(&quote.describe());
             text.push('\n');

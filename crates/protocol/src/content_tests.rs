@@ -102,3 +102,21 @@ fn attachment_of_an_older_log_deserialises() {
     let name = Some("a.ogg".to_owned());
     assert_eq!(read, Attachment { name, ..attachment(AttachmentKind::Audio, source) });
 }
+
+#[test]
+fn describe_earlier_names_the_authors_of_messages_but_not_of_notes() {
+    let quote = |from: Option<&str>, text: &str| Quote {
+        from: from.map(str::to_owned),
+        text: text.to_owned(),
+    };
+    let earlier =
+        vec![quote(Some("Ann\nx"), "one\ntwo"), quote(None, "[a note]"), quote(Some("Bob"), "no")];
+    let content = Content { earlier, ..Content::text("well?") };
+    let expected = "[earlier in this chat]\n> Ann x: one\n> two\n> [a note]\n> Bob: no";
+    assert_eq!(content.describe_earlier().as_deref(), Some(expected));
+    assert_eq!(content.as_text(), format!("{expected}\nwell?"));
+    assert!(content.has_untrusted_parts());
+    let noted = Content { earlier: vec![quote(None, "[a note]")], ..Content::text("well?") };
+    assert!(!noted.has_untrusted_parts());
+    assert_eq!(Content::text("well?").describe_earlier(), None);
+}

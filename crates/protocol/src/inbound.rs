@@ -58,11 +58,12 @@ impl Inbound {
         }
     }
 
-    /// The message that a reply refers to. In a group, where others write in between, this is the
-    /// message, or the one that it corrects. A private chat needs no reference.
+    /// The message that a reply refers to: the one that the channel has set in the content, or, in
+    /// a group, where others write in between, the message or the one that it corrects.
     #[must_use]
     pub fn to_reply_to(&self) -> Option<&DedupeKey> {
         match self.chat {
+            _ if self.content.reply_to.is_some() => self.content.reply_to.as_ref(),
             ChatKind::Private => None,
             ChatKind::Group => Some(self.corrects.as_ref().unwrap_or(&self.key)),
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_agent::{CallWait, TurnEnd, UsageMeter};
 use avocet_protocol::{
-    Answer, CallId, ChildMode, Content, Deliveries, Destinations, LogWrite, LoggedInbound,
+    Answer, CallId, ChildMode, Content, Deliveries, Destinations, Inbound, LogWrite, LoggedInbound,
     NOTHING_NEW, NewWait, Origin, Outcome, Planned, Roles, SessionId, SettledTurn, Settlement,
     StoreError, Trust, TurnEvent, TurnEvents, TurnRecord, WaitKind, WaitRequest, task_name,
 };
@@ -95,7 +95,18 @@ impl Lanes {
         let messages = turn.origin.messages().iter().map(|message| message.id).collect();
         let ended = TurnEvent::Ended { turn: Some(turn.id), messages, outcome: settlement.outcome };
         self.parts.events.emit(&turn.session, ended);
+        self.note_outcome(turn, settlement.outcome);
         Ok(if more { LaneWork::Open } else { LaneWork::None })
+    }
+
+    /// Tells the channels about the outcome of the messages of a turn.
+    fn note_outcome(&self, turn: &TurnRecord, outcome: Outcome) {
+        for message in turn.origin.messages() {
+            let Inbound { address, key, .. } = &message.message.inbound;
+            if let Some(channel) = self.parts.channels.of(address) {
+                channel.note_outcome(address, key, outcome);
+            }
+        }
     }
 
     async fn reply(&self, turn: &TurnRecord, answer: Answer) -> Result<Settlement, StoreError> {

@@ -256,7 +256,7 @@ impl Channel for FakeChannel {
         let texts = chars.chunks(Self::LIMIT).map(String::from_iter);
         let mut chunks: Vec<Content> = texts.map(Content::text).collect();
         let last = chunks.pop().unwrap_or_default();
-        chunks.push(Content { text: last.text, ..reply.clone() });
+        chunks.push(Content { text: last.text, reply_to: None, ..reply.clone() });
         chunks
     }
 

@@ -19,6 +19,7 @@ mod mentions;
 mod messages;
 mod methods;
 mod platform;
+mod reactions;
 mod rest;
 mod said;
 mod scripted;
@@ -26,6 +27,7 @@ mod seen;
 mod sending;
 mod session;
 mod snowflake;
+mod threads;
 mod world;
 
 use std::fmt;
@@ -36,7 +38,7 @@ use avocet_protocol::Timestamp;
 use serde_json::Value;
 
 pub use commands::{COMMAND_LIMIT, DESCRIPTION_LIMIT, NAME_LIMIT};
-pub use components::{BUTTON_LIMIT, CUSTOM_ID_LIMIT, LABEL_LIMIT, ROW_LIMIT};
+pub use components::{BUTTON_LIMIT, CUSTOM_ID_LIMIT, LABEL_LIMIT, OPTION_LIMIT, ROW_LIMIT};
 pub use describe::LINK_KEPT;
 pub use draft::{EMBED_LIMIT, EMBED_TEXT_LIMIT, FILE_LIMIT, NONCE_LIMIT, TEXT_LIMIT};
 pub use error::ApiError;
@@ -52,6 +54,7 @@ pub use platform::{ApiCall, RefusedRequest};
 pub use rest::Route;
 pub use said::UserMessage;
 pub use session::{PAYLOAD_LIMIT, PAYLOAD_WINDOW};
+pub use threads::THREAD_NAME_LIMIT;
 
 use crate::http::HttpFake;
 pub use crate::multipart::Upload;
@@ -223,6 +226,15 @@ impl DiscordFake {
         self.change(|platform| platform.press(user, message, custom_id))
     }
 
+    /// Chooses the option with this value in a menu below a message. Returns the id of the
+    /// interaction.
+    ///
+    /// # Panics
+    /// If the message has no such option.
+    pub fn choose(&self, user: u64, message: u64, value: &str) -> u64 {
+        self.change(|platform| platform.choose(user, message, value))
+    }
+
     /// Enters a slash command and returns the id of the interaction. `options` is the field of its
     /// data: `[{ "name": "text", "type": 3, "value": "x" }]`.
     ///
@@ -275,6 +287,11 @@ impl DiscordFake {
     /// Boosts a guild to this tier, from 0 to 3.
     pub fn boost(&self, guild: u64, tier: u8) {
         self.change(|platform| platform.boost(guild, tier));
+    }
+
+    /// Gives a member of a guild a role.
+    pub fn grant(&self, guild: u64, user: u64, role: u64) {
+        self.change(|platform| platform.world.roles.insert((guild, user, role)));
     }
 
     /// Removes the bot from a guild; an event reports this.

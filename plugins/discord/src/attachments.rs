@@ -5,6 +5,8 @@
 use avocet_net::{FetchError as NoPage, FetchLimits, GuardedClient, Page, Rule};
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, FetchError};
 use reqwest::header::HeaderMap;
+use serde::Deserialize;
+use serde_json::Value;
 use serenity::model::channel::{Attachment as Sent, Message};
 use serenity::model::id::{AttachmentId, ChannelId, MessageId};
 
@@ -32,7 +34,8 @@ fn attachment(message: &Message, sent: &Sent) -> Attachment {
     Attachment {
         name: Some(sent.filename.clone()),
         media_type: sent.content_type.clone(),
-        bytes: Some(sent.size.into()),
+        // The size of a file that is described in an unknown way is missing.
+        bytes: (sent.size > 0).then_some(sent.size.into()),
         seconds,
         ..Attachment::new(kind, AttachmentSource::Platform(reference))
     }
@@ -47,6 +50,27 @@ fn kind(media_type: Option<&str>) -> AttachmentKind {
     }
 }
 
+/// The fields of an attachment that a download needs.
+struct SentFile {
+    /// Bytes; 0 if unknown.
+    size: u64,
+    url: String,
+}
+
+impl SentFile {
+    /// Finds an attachment of a message, or of the message that it forwards. Other fields may be
+    /// malformed.
+    fn find(message: &Value, id: AttachmentId) -> Option<Self> {
+        let snapshots = message["message_snapshots"].as_array().into_iter().flatten();
+        let messages = snapshots.map(|snapshot| &snapshot["message"]).chain([message]);
+        let mut files = messages.flat_map(|message| message["attachments"].as_array()).flatten();
+        let is_it = |file: &&Value| AttachmentId::deserialize(&file["id"]).ok() == Some(id);
+        let file = files.find(is_it)?;
+        let url = file["url"].as_str()?.to_owned();
+        Some(Self { size: file["size"].as_u64().unwrap_or_default(), url })
+    }
+}
+
 impl Discord {
     /// Downloads an attachment.
     pub(crate) async fn fetch_attachment(
@@ -57,9 +81,9 @@ impl Discord {
         let gone = || FetchError::Gone(format!("{reference:?} is not a file of Discord"));
         let (channel_id, message_id, id) = parse(reference).ok_or_else(gone)?;
         let route = Route::ChannelMessage { channel_id, message_id };
-        let message: Message = self.rest.get(route).await.map_err(|fault| failed(&fault))?;
-        let sent = sent(&message).find(|sent| sent.id == id).ok_or_else(gone)?;
-        if u64::from(sent.size) > limit {
+        let message: Value = self.rest.get(route).await.map_err(|fault| failed(&fault))?;
+        let sent = SentFile::find(&message, id).ok_or_else(gone)?;
+        if sent.size > limit {
             return Err(FetchError::TooLarge { limit });
         }
         if !self.rest.is_own(&sent.url) {

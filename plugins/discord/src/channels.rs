@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::channel::ChannelType;
-use serenity::model::id::{ChannelId, MessageId};
+use serenity::model::id::{ChannelId, MessageId, UserId};
 
 /// A forum of pictures; serenity lacks a name for it.
 const MEDIA: ChannelType = ChannelType::Unknown(16);
@@ -39,6 +39,12 @@ pub(crate) struct ChannelInfo {
     /// The last message, which may be deleted.
     #[serde(default)]
     pub(crate) last_message_id: Option<MessageId>,
+    /// For a thread, the user who made it.
+    #[serde(default)]
+    owner_id: Option<UserId>,
+    /// For a thread, the bot's membership: a bot joins by writing (Discord API, "Thread Members").
+    #[serde(default)]
+    member: Option<Value>,
 }
 
 impl ChannelInfo {
@@ -51,6 +57,12 @@ impl ChannelInfo {
             ) => DiscordChannel::Thread { parent },
             _ => DiscordChannel::Server,
         }
+    }
+
+    /// Returns `true` for a thread in which the bot has written, or which it has made.
+    pub(crate) fn is_spoken(&self, bot: UserId) -> bool {
+        matches!(self.channel_type(), DiscordChannel::Thread { .. })
+            && (self.owner_id == Some(bot) || self.member.is_some())
     }
 
     /// Returns `true` if the channel has messages of its own: the last message of a forum is a

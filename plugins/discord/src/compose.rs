@@ -1,28 +1,42 @@
-//! Composes messages for Discord: in its dialect of Markdown, cut into chunks, with buttons.
+//! Composes messages for Discord: in its dialect of Markdown, cut into chunks, with buttons or a
+//! menu.
 
-use avocet_channel_kit::{Styled, discord, plan};
+use avocet_channel_kit::{discord, plan_styled};
 use avocet_protocol::{Choice, Content, REPEAT_MARK};
 use serenity::all::ButtonStyle;
-use serenity::builder::{CreateActionRow, CreateButton};
+use serenity::builder::{
+    CreateActionRow, CreateButton, CreateSelectMenu, CreateSelectMenuKind, CreateSelectMenuOption,
+};
 
-/// Buttons in a row, and rows in a message (Discord API, "Action Row").
+use crate::convert::interaction_of;
+
+/// Buttons in a row (Discord API, "Action Row"). More choices become a menu.
 const MAX_ROW: usize = 5;
-const MAX_ROWS: usize = 5;
-/// Longest label of a button, and longest text that it sends, in characters (Discord API,
-/// "Button").
+/// Options of a menu (Discord API, "String Select").
+const MAX_OPTIONS: usize = 25;
+/// Longest label of a button and of an option, and longest text that each sends, in characters
+/// (Discord API, "Button", "Select Option").
 const MAX_LABEL: usize = 80;
+const MAX_OPTION_LABEL: usize = 100;
 const MAX_CUSTOM_ID: usize = 100;
+/// The id of a menu. The chosen option has the text.
+const MENU: &str = "menu";
 
 /// Cuts a reply into chunks, one per message, numbered or not.
 pub(crate) fn chunks(reply: &Content, numbered: bool) -> Vec<Content> {
     // Room for the mark of a message that is sent again.
     let limit = discord::limit().reserving(mark().chars().count());
-    plan(reply, limit, numbered)
+    let mut chunks = plan_styled(reply, &discord::styled(reply), limit, numbered);
+    // Every chunk of a command's answer goes to the place of the command.
+    if let Some(key) = reply.reply_to.as_ref().filter(|key| interaction_of(key).is_some()) {
+        chunks.iter_mut().for_each(|chunk| chunk.reply_to = Some(key.clone()));
+    }
+    chunks
 }
 
 /// Returns the text of a message in Discord's Markdown.
 pub(crate) fn text(content: &Content, repeat: bool) -> String {
-    let text = discord::markdown(&Styled::of(content));
+    let text = discord::markdown(&discord::styled(content));
     if repeat { mark() + &text } else { text }
 }
 
@@ -31,7 +45,8 @@ fn mark() -> String {
     format!("{REPEAT_MARK}\n")
 }
 
-/// Returns a button for each choice that the platform can carry; the text has the others.
+/// Returns a button, or an option of a menu, for each choice that the platform can carry; the text
+/// has the others.
 pub(crate) fn buttons(choices: &[Choice]) -> Vec<CreateActionRow> {
     let mut fits: Vec<&Choice> = Vec::new();
     for choice in choices {
@@ -42,9 +57,20 @@ pub(crate) fn buttons(choices: &[Choice]) -> Vec<CreateActionRow> {
             fits.push(choice);
         }
     }
-    let buttons: Vec<CreateButton> =
-        fits.into_iter().take(MAX_ROW * MAX_ROWS).map(button).collect();
-    buttons.chunks(MAX_ROW).map(|row| CreateActionRow::Buttons(row.to_vec())).collect()
+    match fits.len() {
+        0 => Vec::new(),
+        1..=MAX_ROW => vec![CreateActionRow::Buttons(fits.into_iter().map(button).collect())],
+        _ => {
+            let options = fits.into_iter().take(MAX_OPTIONS).map(option).collect();
+            let kind = CreateSelectMenuKind::String { options };
+            vec![CreateActionRow::SelectMenu(CreateSelectMenu::new(MENU, kind))]
+        }
+    }
+}
+
+fn option(choice: &Choice) -> CreateSelectMenuOption {
+    let label: String = choice.label.chars().take(MAX_OPTION_LABEL).collect();
+    CreateSelectMenuOption::new(label, &choice.says)
 }
 
 fn button(choice: &Choice) -> CreateButton {

@@ -24,19 +24,42 @@ fn text_marks_a_repeated_message() {
 }
 
 #[test]
-fn buttons_form_rows_of_five_without_choices_that_discord_refuses() {
-    let mut choices: Vec<Choice> =
-        (0..30).map(|number| Choice::new("x".repeat(100), format!("/retry w{number}"))).collect();
-    choices.insert(0, Choice::new("too long", "ü".repeat(101)));
-    choices.insert(1, Choice::new("", "/skip"));
-    choices.insert(3, Choice::new("twice", "/retry w0"));
+fn buttons_leave_out_choices_that_discord_refuses() {
+    let choices = [
+        Choice::new("too long", "ü".repeat(101)),
+        Choice::new("", "/skip"),
+        Choice::new("x".repeat(100), "/retry w0"),
+        Choice::new("twice", "/retry w0"),
+        Choice::new("No", "no"),
+    ];
     let rows = serde_json::to_value(buttons(&choices)).unwrap();
-    let rows = rows.as_array().unwrap();
-    assert_eq!(rows.len(), 5);
-    assert!(rows.iter().all(|row| row["components"].as_array().unwrap().len() == 5));
-    let first = &rows[0]["components"][0];
-    assert_eq!(first["custom_id"], "/retry w0");
-    assert_eq!(first["label"], "x".repeat(80));
-    assert_eq!(rows[4]["components"][4]["custom_id"], json!("/retry w24"));
+    assert_eq!(rows.as_array().unwrap().len(), 1);
+    let shown = rows[0]["components"].as_array().unwrap();
+    assert_eq!(shown.len(), 2);
+    assert_eq!(
+        (&shown[0]["custom_id"], &shown[1]["custom_id"]),
+        (&json!("/retry w0"), &json!("no"))
+    );
+    assert_eq!(shown[0]["label"], "x".repeat(80));
     assert!(buttons(&[]).is_empty());
+}
+
+#[test]
+fn buttons_become_a_menu_of_up_to_25_options_above_five_choices() {
+    let choices: Vec<Choice> = (0..30)
+        .map(|number| {
+            Choice::new(format!("{number} {}", "x".repeat(120)), format!("/model m{number}"))
+        })
+        .collect();
+    let rows = |count: usize| serde_json::to_value(buttons(&choices[..count])).unwrap();
+    assert_eq!(rows(5)[0]["components"].as_array().unwrap().len(), 5);
+    for (count, shown) in [(6, 6), (30, 25)] {
+        let rows = rows(count);
+        assert_eq!(rows.as_array().unwrap().len(), 1);
+        let menu = &rows[0]["components"][0];
+        assert_eq!((&menu["type"], &menu["custom_id"]), (&json!(3), &json!("menu")));
+        let options = menu["options"].as_array().unwrap();
+        assert_eq!((options.len(), &options[5]["value"]), (shown, &json!("/model m5")));
+        assert_eq!(options[5]["label"].as_str().unwrap().chars().count(), 100);
+    }
 }

@@ -1,14 +1,21 @@
 //! The configuration of a Discord bot.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use avocet_channel_kit::{BotAccess, GroupConfig};
-use avocet_protocol::{AccountName, Allow, ChannelConfig, ChannelName, Clock, IdError, Secret};
+use avocet_protocol::{
+    AccountName, Allow, ChannelConfig, ChannelName, Clock, IdError, Role, Secret,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serenity::model::id::RoleId;
 
-use crate::{Discord, DiscordError};
+use crate::{Discord, DiscordError, Threads};
+
+/// Most earlier messages that a model gets.
+const MAX_EARLIER: u32 = 50;
 
 /// A Discord bot. For several bots, write a table for each: `[channels.discord.work]`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -31,11 +38,34 @@ pub struct DiscordConfig {
     pub pairing: bool,
     /// Settings of single channels of a server, with their threads, by channel id.
     pub groups: BTreeMap<String, GroupConfig>,
+    /// Settings of single servers, by server id.
+    pub servers: BTreeMap<String, ServerConfig>,
     /// `true` to number the messages of an answer that needs several: `(1/3)`. Default: `false`.
     pub numbered: bool,
     /// `true` to answer every message in a server's channels. With `false`, only messages that
     /// mention the bot, reply to it or begin with a command are answered. Default: `false`.
     pub answer_all: bool,
+    /// `"auto"` to make a thread for each message that mentions the bot in a server's channel. The
+    /// answer goes there, and each thread is a conversation of its own. Default: `"off"`.
+    pub threads: Threads,
+    /// `false` to answer every message in threads in which the bot has written. Default: `true`.
+    pub thread_mention: bool,
+    /// Number of earlier messages of a server's channel that the model gets with a mention, at most
+    /// 50. They are untrusted. Default: 20.
+    pub earlier_messages: u32,
+    /// The emoji with which the bot reacts to a message that it has received, for example "👀"; it is
+    /// removed with the answer. Own emojis of a server are written as `name:id`. Default: `""`, no
+    /// reaction.
+    pub reaction_received: String,
+    /// The emoji with which the bot reacts to a message that it has answered. Default: `""`, no
+    /// reaction.
+    pub reaction_done: String,
+    /// The emoji with which the bot reacts to a message whose answer failed. Default: `""`, no
+    /// reaction.
+    pub reaction_failed: String,
+    /// `true` to show everyone, as the bot's status, if it is ready, working, or failed with its last
+    /// answer. Default: `false`.
+    pub presence: bool,
     /// `true` to read messages in a server's channels that do not mention the bot. Discord has to
     /// permit it: developer portal, Bot, Message Content Intent. Default: `true`.
     pub message_content: bool,
@@ -43,6 +73,46 @@ pub struct DiscordConfig {
     /// turns the preview off, so that only complete messages are shown. Discord permits five edits
     /// in five seconds. Default: 1.
     pub preview_seconds: u32,
+}
+
+/// Settings of a server.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerConfig {
+    /// Numeric ids of roles. Their members have access in the channels of this server. Default: `[]`.
+    pub allow_roles: Vec<u64>,
+    /// Numeric ids of roles. Their members are owners in the channels of this server; their own tools
+    /// need `owner_tools` there. Default: `[]`.
+    pub owner_roles: Vec<u64>,
+}
+
+impl DiscordConfig {
+    fn reactions(&self) -> [(&'static str, &str); 3] {
+        [
+            ("reaction_received", &self.reaction_received),
+            ("reaction_done", &self.reaction_done),
+            ("reaction_failed", &self.reaction_failed),
+        ]
+    }
+
+    /// Returns the roles that give access. Discord's ids of roles are unique over all servers.
+    ///
+    /// # Errors
+    /// [`DiscordError::Server`] for a malformed id.
+    pub(crate) fn roles(&self) -> Result<BTreeMap<RoleId, Role>, DiscordError> {
+        let mut roles = BTreeMap::new();
+        for (server, ServerConfig { allow_roles, owner_roles }) in &self.servers {
+            let malformed = |id: &str| DiscordError::Server(id.to_owned());
+            server.parse::<NonZeroU64>().map_err(|_| malformed(server))?;
+            let users = allow_roles.iter().map(|id| (id, Role::User));
+            // An owner's role wins.
+            for (id, role) in users.chain(owner_roles.iter().map(|id| (id, Role::Owner))) {
+                let id = NonZeroU64::new(*id).ok_or_else(|| malformed(server))?;
+                roles.insert(RoleId::from(id), role);
+            }
+        }
+        Ok(roles)
+    }
 }
 
 impl ChannelConfig for DiscordConfig {
@@ -58,13 +128,27 @@ impl ChannelConfig for DiscordConfig {
                 let error = "it has characters that a bot token cannot have: copy it again from";
                 Err(("token", format!("{error} {PORTAL}")))
             }
+            _ if !self.reactions().iter().all(|(_, emoji)| is_reaction(emoji)) => {
+                let wrong = self.reactions().into_iter().find(|(_, emoji)| !is_reaction(emoji));
+                let (key, emoji) = wrong.unwrap_or_default();
+                let error = "is no emoji: write one character such as 👀, or name:id of a \
+                     server's own emoji";
+                Err((key, format!("{emoji:?} {error}")))
+            }
+            _ if self.earlier_messages > MAX_EARLIER => {
+                Err(("earlier_messages", format!("it is more than {MAX_EARLIER}")))
+            }
             _ => Ok(()),
         }
     }
 
     fn allow(&self) -> Result<Allow, IdError> {
         let Self { allow, owners, groups, pairing, .. } = self;
-        BotAccess { allow, owners, groups, pairing: *pairing }.rule()
+        let mut rule = BotAccess { allow, owners, groups, pairing: *pairing }.rule()?;
+        if let (Allow::Listed(lists), Ok(roles)) = (&mut rule, self.roles()) {
+            lists.roles = roles.into_iter().map(|(id, role)| (id.to_string(), role)).collect();
+        }
+        Ok(rule)
     }
 
     fn channel(
@@ -75,6 +159,15 @@ impl ChannelConfig for DiscordConfig {
     ) -> Result<Discord, DiscordError> {
         Discord::new(name, account, self, clock)
     }
+}
+
+/// Returns `true` if a text can be an emoji of a reaction, or stands for none.
+fn is_reaction(emoji: &str) -> bool {
+    let own = emoji
+        .split_once(':')
+        .map(|(name, id)| !name.is_empty() && id.parse::<NonZeroU64>().is_ok());
+    let has_path = |c: char| "/?#%".contains(c) || c.is_whitespace();
+    emoji.is_empty() || own.unwrap_or(!emoji.is_ascii()) && !emoji.contains(has_path)
 }
 
 /// Returns `true` if a text has the form of a token (Discord API, "Authentication").
@@ -93,8 +186,16 @@ impl Default for DiscordConfig {
             owners: Vec::new(),
             pairing: true,
             groups: BTreeMap::new(),
+            servers: BTreeMap::new(),
             numbered: false,
             answer_all: false,
+            threads: Threads::Off,
+            thread_mention: true,
+            earlier_messages: 20,
+            reaction_received: String::new(),
+            reaction_done: String::new(),
+            reaction_failed: String::new(),
+            presence: false,
             message_content: true,
             preview_seconds: 1,
         }

@@ -8,14 +8,18 @@ use avocet_protocol::{
     IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
 };
 use serenity::model::channel::{Message, MessageReferenceKind, MessageType, Poll};
-use serenity::model::id::{ChannelId, MessageId, UserId};
+use serenity::model::id::{ChannelId, InteractionId, MessageId, UserId};
 use serenity::model::user::User;
 
 use crate::attachments;
 use crate::channels::DiscordChannel;
+use crate::threads::Threads;
 
 /// The kind of a message without content, in the reply to it.
 const EMPTY: &str = "an empty one, or one whose content Discord does not show me";
+
+/// The reason for ignoring a message that is for others.
+pub(crate) const NOT_MENTIONED: &str = "not mentioned";
 
 /// The bot, for the conversion of its events.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +31,9 @@ pub(crate) struct BotIdentity<'a> {
     pub(crate) answer_all: bool,
     /// Channels in which the bot answers every message.
     pub(crate) unmentioned: &'a BTreeSet<ChannelId>,
+    /// Threads in which the bot answers every message, because it has written there.
+    pub(crate) spoken: Option<&'a BTreeSet<ChannelId>>,
+    pub(crate) threads: Threads,
     pub(crate) commands: &'a [CommandHelp],
 }
 
@@ -52,10 +59,13 @@ impl BotIdentity<'_> {
         let listens = match channel_type {
             DiscordChannel::Direct => true,
             DiscordChannel::Server => self.unmentioned.contains(&message.channel_id),
-            DiscordChannel::Thread { parent } => self.unmentioned.contains(&parent),
+            DiscordChannel::Thread { parent } => {
+                let is_spoken = |spoken: &BTreeSet<_>| spoken.contains(&message.channel_id);
+                self.unmentioned.contains(&parent) || self.spoken.is_some_and(is_spoken)
+            }
         };
         let for_us = listens || self.answer_all || self.is_addressed(message);
-        (!for_us).then_some("not mentioned")
+        (!for_us).then_some(NOT_MENTIONED)
     }
 
     /// Returns `true` if the author waits for an answer. In channels in which the agent merely
@@ -111,7 +121,7 @@ impl BotIdentity<'_> {
         let edited_at = message
             .edited_timestamp
             .map(|at| Timestamp(at.unix_timestamp() * 1000 + i64::from(at.millisecond())));
-        let address = self.address(message.channel_id, channel_type)?;
+        let address = self.address_of(message, channel_type)?;
         let original = Inbound {
             chat: chat_kind(channel_type),
             from_platform: true,
@@ -176,6 +186,40 @@ impl BotIdentity<'_> {
         text
     }
 
+    /// Returns the address of a message: that of its channel, or that of the thread which the answer
+    /// makes.
+    fn address_of(
+        &self,
+        message: &Message,
+        channel_type: DiscordChannel,
+    ) -> Result<ChatAddress, IdError> {
+        let mut address = self.address(message.channel_id, channel_type)?;
+        if self.wants_thread(message, channel_type) {
+            address.topic = Some(TopicId::parse(&message.id.to_string())?);
+        }
+        Ok(address)
+    }
+
+    /// Returns `true` if a message gets a thread of its own.
+    pub(crate) fn wants_thread(&self, message: &Message, channel_type: DiscordChannel) -> bool {
+        self.threads == Threads::Auto
+            && channel_type == DiscordChannel::Server
+            && self.is_addressed(message)
+            && !self.is_command(&message.content)
+    }
+
+    /// Returns a message to others as the model sees it.
+    pub(crate) fn as_quote(&self, message: &Message) -> Quote {
+        let nick = message.member.as_ref().and_then(|member| member.nick.as_deref());
+        let from = nick.unwrap_or(display_name(&message.author)).to_owned();
+        Quote { from: Some(from), text: self.content(message).as_text() }
+    }
+
+    /// Returns a message's text, as the name of its thread.
+    pub(crate) fn title(&self, message: &Message) -> String {
+        self.readable(&message.content, &message.mentions)
+    }
+
     /// Returns the address of a channel. A thread is a topic of the channel that contains it.
     pub(crate) fn address(
         &self,
@@ -202,6 +246,11 @@ fn key_of(message: MessageId) -> Result<DedupeKey, IdError> {
 /// Returns the message with this key; `None` for the key of an interaction.
 pub(crate) fn message_of(key: &DedupeKey) -> Option<MessageId> {
     key.as_str().strip_prefix('m')?.parse().ok()
+}
+
+/// Returns the interaction with this key; `None` for the key of a message.
+pub(crate) fn interaction_of(key: &DedupeKey) -> Option<InteractionId> {
+    key.as_str().strip_prefix('i')?.parse().ok()
 }
 
 /// Returns a poll as `[poll: Tea or coffee? (tea / coffee)]`.

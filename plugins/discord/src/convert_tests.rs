@@ -29,6 +29,8 @@ fn with_bot<T>(answer_all: bool, with: impl FnOnce(BotIdentity<'_>) -> T) -> T {
         account: &account,
         answer_all,
         unmentioned: &BTreeSet::from([ChannelId::new(LISTENS)]),
+        spoken: None,
+        threads: Threads::Off,
         commands: &commands,
     })
 }

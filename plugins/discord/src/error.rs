@@ -25,6 +25,12 @@ pub enum DiscordError {
         "groups: {0:?} is not the id of a channel, which is a number; /id shows it in the channel"
     )]
     Group(String),
+    /// The name of a server's table, or a role in it, is not an id.
+    #[error(
+        "servers: {0:?} is not the id of a server with the ids of its roles, which are numbers; \
+         switch on the developer mode of Discord, and copy them from their menus"
+    )]
+    Server(String),
     /// The HTTP client cannot be made.
     #[error("no HTTP client: {0}")]
     Client(String),

@@ -50,12 +50,25 @@ impl Discord {
         channel_id: ChannelId,
         page: HistoryPage,
     ) -> Result<Vec<Value>, RestError> {
+        self.page_of_messages(channel_id, page, MAX_PAGE).await
+    }
+
+    /// Returns a page with at most `limit` messages, the oldest first.
+    ///
+    /// # Errors
+    /// [`RestError`] if the request fails.
+    pub(crate) async fn page_of_messages(
+        &self,
+        channel_id: ChannelId,
+        page: HistoryPage,
+        limit: usize,
+    ) -> Result<Vec<Value>, RestError> {
         let (side, id) = match page {
             HistoryPage::After(id) => ("after", id.get()),
             HistoryPage::UpTo(id) => ("before", id.get().saturating_add(1)),
         };
         let route = Route::ChannelMessages { channel_id };
-        let parameters = [(side, id.to_string()), ("limit", MAX_PAGE.to_string())];
+        let parameters = [(side, id.to_string()), ("limit", limit.to_string())];
         let mut page: Vec<Value> = self.rest.get_with(route, &parameters).await?;
         page.sort_by_key(message_id);
         Ok(page)

@@ -1,20 +1,17 @@
-//! Slash commands and buttons: their registration, their text, and the first response, which
-//! Discord requires within three seconds.
+//! Slash commands and buttons: their registration, their text, and the acknowledgement of a press,
+//! which Discord requires within three seconds.
 
 use std::time::Duration;
 
 use avocet_protocol::{CommandHelp, Content, DedupeKey, IdError, Inbound, within};
 use reqwest::Method;
-use serenity::builder::{
-    CreateAllowedMentions, CreateCommand, CreateCommandOption, CreateInteractionResponse,
-    CreateInteractionResponseMessage,
-};
+use serenity::builder::{CreateCommand, CreateCommandOption, CreateInteractionResponse};
 use serenity::model::application::{
     CommandDataOption, CommandDataOptionValue, CommandInteraction, CommandOptionType, CommandType,
     ComponentInteraction, ComponentInteractionDataKind, Interaction,
 };
 use serenity::model::guild::Member;
-use serenity::model::id::{ApplicationId, ChannelId, InteractionId};
+use serenity::model::id::{ApplicationId, ChannelId, InteractionId, RoleId};
 use serenity::model::user::User;
 
 use crate::Discord;
@@ -29,8 +26,11 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_DESCRIPTION: usize = 100;
 /// Longest name of a command, in characters.
 const MAX_NAME: usize = 32;
+/// Commands that show something to their caller, unless they have an argument.
+const SHOWING: [&str; 11] =
+    ["help", "id", "job", "memory", "model", "pair", "queue", "status", "tasks", "think", "usage"];
 
-/// A pressed button, or a called command.
+/// A pressed button, a chosen option of a menu, or a called command.
 #[derive(Debug)]
 pub(crate) struct UserInteraction<'a> {
     pub(crate) id: InteractionId,
@@ -40,7 +40,19 @@ pub(crate) struct UserInteraction<'a> {
     text: String,
     user: &'a User,
     member: Option<&'a Member>,
-    pub(crate) response: CreateInteractionResponse,
+    pub(crate) kind: InteractionKind,
+}
+
+/// The kind of an interaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InteractionKind {
+    /// A pressed button or a chosen option. The message stays as it is.
+    Press,
+    /// A called command, which is answered in its place.
+    Command {
+        /// `true` if the answer concerns only the caller.
+        is_personal: bool,
+    },
 }
 
 impl<'a> UserInteraction<'a> {
@@ -55,15 +67,21 @@ impl<'a> UserInteraction<'a> {
         }
     }
 
+    /// Reads a pressed button, or the chosen option of a menu.
     fn button(pressed: &'a ComponentInteraction) -> Option<Self> {
-        matches!(pressed.data.kind, ComponentInteractionDataKind::Button).then(|| Self {
+        let text = match &pressed.data.kind {
+            ComponentInteractionDataKind::Button => &pressed.data.custom_id,
+            ComponentInteractionDataKind::StringSelect { values } => values.first()?,
+            _ => return None,
+        };
+        Some(Self {
             id: pressed.id,
             token: &pressed.token,
             channel: pressed.channel_id,
-            text: pressed.data.custom_id.clone(),
+            text: text.clone(),
             user: &pressed.user,
             member: pressed.member.as_ref(),
-            response: CreateInteractionResponse::Acknowledge,
+            kind: InteractionKind::Press,
         })
     }
 
@@ -73,11 +91,8 @@ impl<'a> UserInteraction<'a> {
             text.push(' ');
             text.push_str(&value);
         }
-        // Only the user sees this; without it Discord shows that the application did not respond.
-        let acknowledgement = CreateInteractionResponseMessage::new()
-            .content("…")
-            .ephemeral(true)
-            .allowed_mentions(CreateAllowedMentions::new());
+        let shows = SHOWING.contains(&called.data.name.as_str());
+        let is_personal = shows && called.data.options.is_empty();
         Self {
             id: called.id,
             token: &called.token,
@@ -85,8 +100,13 @@ impl<'a> UserInteraction<'a> {
             text,
             user: &called.user,
             member: called.member.as_deref(),
-            response: CreateInteractionResponse::Message(acknowledgement),
+            kind: InteractionKind::Command { is_personal },
         }
+    }
+
+    /// Returns the roles of the user in the server.
+    pub(crate) fn roles(&self) -> &[RoleId] {
+        self.member.map(|member| &member.roles[..]).unwrap_or_default()
     }
 
     /// Converts the interaction to a message for the agent.
@@ -97,11 +117,17 @@ impl<'a> UserInteraction<'a> {
         &self,
         bot: &BotIdentity<'_>,
         channel_type: DiscordChannel,
+        roles: Vec<String>,
     ) -> Result<Inbound, IdError> {
         let nick = self.member.and_then(|member| member.nick.as_deref());
         let (sender, key) = (person(self.user, nick)?, DedupeKey::parse(&format!("i{}", self.id))?);
         let address = bot.address(self.channel, channel_type)?;
-        let inbound = Inbound::new(address, sender, key, Content::text(&self.text));
+        let mut content = Content::text(&self.text);
+        content.author_roles = roles;
+        if self.kind != InteractionKind::Press {
+            content.reply_to = Some(key.clone());
+        }
+        let inbound = Inbound::new(address, sender, key, content);
         Ok(Inbound { chat: chat_kind(channel_type), from_platform: true, ..inbound })
     }
 }

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use serenity::model::application::Interaction;
-use serenity::model::channel::Message;
-use serenity::model::id::{MessageId, UserId};
+use serenity::model::channel::{Attachment, Message};
+use serenity::model::id::{AttachmentId, MessageId, UserId};
 use serenity::model::user::User;
 
 /// Stands for an unreadable file, below a readable text.
@@ -28,13 +28,38 @@ fn partial_message(data: &Value) -> Option<Message> {
         "embeds": [], "pinned": false,
         "type": data.get("type").cloned().unwrap_or_default(),
     });
-    let (mut message, unread) = as_far_as_possible::<Message>(base, fields)?;
+    let mut fields = fields.clone();
+    if let Some(files) = fields.get_mut("attachments").and_then(Value::as_array_mut) {
+        files.iter_mut().for_each(repair_file);
+    }
+    let (mut message, unread) = as_far_as_possible::<Message>(base, &fields)?;
     tracing::info!(channel = %message.channel_id, message = %id, ?unread, "cannot read these fields of a message; leaving them out");
     let says_something = !message.content.trim().is_empty() || !message.attachments.is_empty();
     if unread.contains(&"attachments") && says_something {
         message.content.push_str(&format!("\n{UNKNOWN_FILE}"));
     }
     Some(message)
+}
+
+/// Leaves out the unreadable fields of a file. The file can be fetched by its id.
+fn repair_file(file: &mut Value) {
+    if Attachment::deserialize(&*file).is_ok() || AttachmentId::deserialize(&file["id"]).is_err() {
+        return;
+    }
+    let base =
+        json!({ "id": file["id"], "filename": "file", "size": 0, "url": "", "proxy_url": "" });
+    let fields = file.as_object().cloned().unwrap_or_default();
+    let Value::Object(mut whole) = base else { return };
+    for (name, value) in fields {
+        let before = whole.insert(name.clone(), value);
+        if Attachment::deserialize(Value::Object(whole.clone())).is_err() {
+            match before {
+                Some(before) => drop(whole.insert(name, before)),
+                None => drop(whole.remove(&name)),
+            }
+        }
+    }
+    *file = Value::Object(whole);
 }
 
 /// Reads an author; the id is enough.

@@ -14,6 +14,7 @@ fn message_keeps_the_readable_fields_of_a_malformed_message() {
         json!({ "id": id, "filename": "a.txt", "size": 3, "url": "https://x/a",
             "proxy_url": "https://x/a" })
     };
+    let odd = json!({ "id": "9", "filename": "b.txt", "size": "large", "url": 5, "width": "wide" });
     let bot = json!({ "id": "42", "username": "avocet" });
     let below = "hello\n[a file that Discord describes in an unknown way]";
     let table = [
@@ -23,6 +24,7 @@ fn message_keeps_the_readable_fields_of_a_malformed_message() {
         (json!({ "attachments": [file("8".into())] }), "hello", 1),
         (json!({ "attachments": [file("8".into()), file("new".into())] }), below, 1),
         (json!({ "attachments": [file("new".into())], "content": "" }), "", 0),
+        (json!({ "attachments": [odd] }), "hello", 1),
         (json!({ "referenced_message": { "id": [] }, "sticker_items": [5] }), "hello", 0),
         (json!({ "mentions": [5, bot] }), "hello", 0),
     ];

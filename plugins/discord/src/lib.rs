@@ -14,16 +14,20 @@ mod find_sent;
 mod gateway;
 mod health;
 mod history;
+mod in_place;
 mod interactions;
 mod lenient;
 mod limits;
 mod outcome;
+mod presence;
 mod probe;
+mod reactions;
 mod receive;
 mod rest;
 mod routes;
 mod send;
 mod settings;
+mod threads;
 mod uploads;
 
 use std::fmt;
@@ -34,17 +38,23 @@ use async_trait::async_trait;
 use avocet_net::Interfaces;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
-    Content, Delivery, FetchError, Health, LastExchanges, OnUnknown, Receipt, SendError,
+    Content, DedupeKey, Delivery, FetchError, Health, LastExchanges, OnUnknown, Outcome, Receipt,
+    SendError,
 };
 use serenity::model::id::UserId;
 
-pub use config::DiscordConfig;
+pub use config::{DiscordConfig, ServerConfig};
 pub use error::DiscordError;
+pub use threads::Threads;
 
 use closed_histories::ClosedHistories;
 use health::BotHealth;
+use in_place::OpenCommands;
+use presence::BotActivity;
+use reactions::EndedMessages;
 use rest::RestClient;
 use settings::BotSettings;
+use threads::TaskThreads;
 use uploads::UploadLimits;
 
 /// A Discord bot.
@@ -58,6 +68,10 @@ pub struct Discord {
     health: BotHealth,
     closed_histories: ClosedHistories,
     uploads: UploadLimits,
+    commands: OpenCommands,
+    task_threads: TaskThreads,
+    ended: EndedMessages,
+    activity: BotActivity,
     /// The addresses of this host, from which downloads are refused.
     interfaces: Arc<Interfaces>,
     clock: Arc<dyn Clock>,
@@ -92,6 +106,10 @@ impl Discord {
             health: BotHealth::new(clock.clone()),
             closed_histories: ClosedHistories::default(),
             uploads: UploadLimits::default(),
+            commands: OpenCommands::default(),
+            task_threads: TaskThreads::default(),
+            ended: EndedMessages::default(),
+            activity: BotActivity::default(),
             interfaces: Arc::default(),
             clock,
         })
@@ -153,7 +171,13 @@ impl Channel for Discord {
     }
 
     async fn typing(&self, chat: &ChatAddress) {
+        self.activity.note_typing(self.clock.elapsed());
         self.show_typing(chat).await;
+    }
+
+    fn note_outcome(&self, chat: &ChatAddress, key: &DedupeKey, outcome: Outcome) {
+        self.activity.note_outcome(outcome);
+        self.note_end(chat, key, outcome);
     }
 
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {

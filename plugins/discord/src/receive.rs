@@ -1,39 +1,50 @@
 //! Processes received events one after the other: each is committed, with its position in the
 //! channel's history, before the next. Events of a channel that has to catch up wait.
 
+mod background;
 mod catch_up;
 mod early_commands;
 mod gaps;
+mod member_roles;
+mod messages;
 mod new_channels;
 mod positions;
+mod recent;
 mod requests;
 mod schedule;
 mod unreadable;
+mod user_reactions;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 
-use avocet_channel_kit::{Converted, Intake, Stopped};
+use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
 use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use serde_json::Value;
+use serenity::builder::CreateInteractionResponse;
 use serenity::model::application::Interaction;
-use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, GuildId};
 
-use crate::channels::{DiscordChannel, KnownChannels};
-use crate::convert::{BotIdentity, MessageVersion};
+use crate::channels::{DiscordChannel, KnownChannels, described};
+use crate::convert::BotIdentity;
 use crate::gateway::{
     self, BotIds, GatewayClient, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESSAGE_UPDATE,
     SessionEvent,
 };
-use crate::interactions::UserInteraction;
+use crate::interactions::{InteractionKind, UserInteraction};
+use crate::reactions::ReactionChange;
 use crate::{Discord, lenient};
 
+use background::BackgroundRequest;
 use gaps::Gaps;
+use member_roles::MemberRoles;
 use positions::ReadPositions;
+use recent::RecentMessages;
 use requests::FinishedRequest;
 use schedule::Schedule;
+use unreadable::NO_ACCESS;
+use user_reactions::UserReactions;
 
 /// Prefixes of events that belong to our intents, but are ignored.
 const IGNORED_PREFIXES: [&str; 5] = ["CHANNEL_", "GUILD_", "MESSAGE_", "STAGE_", "THREAD_"];
@@ -56,23 +67,23 @@ pub(crate) struct Receiver<'a> {
     undescribed: BTreeSet<GuildId>,
     /// `true` once the commands are registered, or were refused.
     commands_registered: bool,
+    /// Threads in which the bot has written.
+    spoken: BTreeSet<ChannelId>,
+    recent: RecentMessages,
+    members: MemberRoles,
+    reactions: UserReactions,
+    /// Requests beside the messages, to be made next.
+    background: Vec<BackgroundRequest>,
 }
 
 /// The next input of the receiver.
 enum ReceiverInput {
     Event(SessionEvent),
     Finished(FinishedRequest),
-    /// A request is due.
+    /// The answer to a message has ended.
+    Ended(ReactionChange),
+    /// A request may be due.
     Due,
-}
-
-/// The reason for skipping a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SkipReason {
-    /// The message is the bot's own. It is not counted.
-    Own,
-    /// The message is counted under this reason.
-    Ignored(&'static str),
 }
 
 /// Receives until the daemon stops, or until only the operator can help.
@@ -117,6 +128,11 @@ impl<'a> Receiver<'a> {
             released: VecDeque::new(),
             undescribed: BTreeSet::new(),
             commands_registered: false,
+            spoken: BTreeSet::new(),
+            recent: RecentMessages::new(discord.settings.earlier_messages),
+            members: MemberRoles::new(),
+            reactions: UserReactions::default(),
+            background: Vec::new(),
         }
     }
 
@@ -126,6 +142,7 @@ impl<'a> Receiver<'a> {
     ) -> Result<Infallible, Stopped> {
         self.note_first_start().await?;
         let (mut bot, mut in_flight) = (None, FuturesUnordered::new());
+        let mut background = FuturesUnordered::new();
         loop {
             while let (Some(bot), Some(event)) = (bot, self.released.pop_front()) {
                 self.handle_event(bot, event).await?;
@@ -134,7 +151,9 @@ impl<'a> Receiver<'a> {
             let due = bot.map(|bot| self.due_requests(bot)).unwrap_or_default();
             let requests = due.into_iter();
             in_flight.extend(requests.map(|request| self.discord.request(request, self.context)));
-            match (self.next(events, &mut in_flight).await?, bot) {
+            let beside = self.background.drain(..);
+            background.extend(beside.map(|request| self.discord.make_in_background(request)));
+            match (self.next(events, &mut in_flight, &mut background).await?, bot) {
                 (ReceiverInput::Event(SessionEvent::Started { bot: started, servers }), _) => {
                     bot = Some(started);
                     in_flight.clear();
@@ -147,6 +166,9 @@ impl<'a> Receiver<'a> {
                 (ReceiverInput::Finished(request), Some(bot)) => {
                     self.handle_result(bot, request).await?;
                 }
+                (ReceiverInput::Ended(change), _) => {
+                    self.background.push(BackgroundRequest::React(change));
+                }
                 // Input before a session is ignored.
                 (ReceiverInput::Due, _) | (_, None) => {}
             }
@@ -157,6 +179,7 @@ impl<'a> Receiver<'a> {
         &self,
         events: &flume::Receiver<SessionEvent>,
         in_flight: &mut (impl Stream<Item = FinishedRequest> + Unpin),
+        background: &mut (impl Stream<Item = ()> + Unpin),
     ) -> Result<ReceiverInput, Stopped> {
         let clock = &self.context.clock;
         let due = self.schedule.due().map(|due| due.saturating_sub(clock.elapsed()));
@@ -165,6 +188,8 @@ impl<'a> Receiver<'a> {
                 event.map(ReceiverInput::Event).map_err(|_| Stopped::Requested)
             }
             Some(request) = in_flight.next() => Ok(ReceiverInput::Finished(request)),
+            Some(ended) = self.discord.ended.next() => Ok(ReceiverInput::Ended(ended)),
+            Some(()) = background.next() => Ok(ReceiverInput::Due),
             () = clock.sleep(due.unwrap_or_default()), if due.is_some() => Ok(ReceiverInput::Due),
         }
     }
@@ -182,12 +207,17 @@ impl<'a> Receiver<'a> {
         match name {
             MESSAGE_CREATE => self.handle_raw_message(bot, &data).await,
             MESSAGE_UPDATE => self.handle_update(bot, &data).await,
+            "MESSAGE_REACTION_ADD" => {
+                self.note_reaction(bot, &data);
+                Ok(())
+            }
             INTERACTION_CREATE => match lenient::interaction(&data) {
                 Some(interaction) => self.handle_interaction(bot, &interaction).await,
                 None => self.answer_unreadable_interaction(&data).await,
             },
             "GUILD_CREATE" => {
                 self.discord.uploads.learn_from(&data);
+                self.note_threads(bot, &data);
                 self.handle_server(&data);
                 Ok(())
             }
@@ -199,6 +229,7 @@ impl<'a> Receiver<'a> {
             | "THREAD_LIST_SYNC" => {
                 self.discord.uploads.learn_from(&data);
                 self.channels.learn_from(&data);
+                self.note_threads(bot, &data);
                 Ok(())
             }
             name if IGNORED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) => Ok(()),
@@ -209,78 +240,22 @@ impl<'a> Receiver<'a> {
         }
     }
 
+    /// Notes existing threads, and those in which the bot has written.
+    fn note_threads(&mut self, bot: BotIds, event: &Value) {
+        for channel in described(event) {
+            if channel.is_spoken(bot.user) {
+                self.spoken.insert(channel.id);
+            }
+            if matches!(channel.channel_type(), DiscordChannel::Thread { .. }) {
+                self.discord.task_threads.note(channel.id);
+            }
+        }
+    }
+
     /// Returns the type of a channel. Events of a channel with an unknown type are held back
     /// before, until the type has been fetched.
     fn channel_type(&self, channel: ChannelId) -> DiscordChannel {
         self.channels.get(channel).unwrap_or(DiscordChannel::Server)
-    }
-
-    /// Processes a message as the platform sends it, live or from the history.
-    async fn handle_raw_message(&mut self, bot: BotIds, data: &Value) -> Result<(), Stopped> {
-        match lenient::message(data) {
-            Some(message) => self.handle_message(bot, &message).await,
-            None => self.skip_unreadable(data).await,
-        }
-    }
-
-    async fn handle_message(&mut self, bot: BotIds, message: &Message) -> Result<(), Stopped> {
-        let channel_type = self.channel_type(message.channel_id);
-        let cursor = self.positions.cursor(message.channel_id, message.id);
-        match (self.skip_reason(bot, message, channel_type), cursor) {
-            (None, cursor) => {
-                let version = MessageVersion::Original;
-                let converted = self.identity(bot).message(message, channel_type, version);
-                self.intake.take(converted, cursor).await?;
-            }
-            (Some(SkipReason::Ignored(reason)), cursor) => {
-                self.intake.ignore(reason, cursor).await?;
-            }
-            (Some(SkipReason::Own), Some(cursor)) => self.intake.move_cursor(cursor).await?,
-            (Some(SkipReason::Own), None) => {}
-        }
-        self.positions.note_read(message.channel_id, message.id);
-        Ok(())
-    }
-
-    /// Returns the reason for skipping a message; `None` if the message is for the agent.
-    fn skip_reason(
-        &self,
-        bot: BotIds,
-        message: &Message,
-        channel_type: DiscordChannel,
-    ) -> Option<SkipReason> {
-        if message.author.id == bot.user {
-            return Some(SkipReason::Own);
-        }
-        self.identity(bot).why_not(message, channel_type).map(SkipReason::Ignored)
-    }
-
-    /// Processes an update. Discord also sends one when it has looked up a link; then the message
-    /// is the same.
-    async fn handle_update(&mut self, bot: BotIds, data: &Value) -> Result<(), Stopped> {
-        if data["edited_timestamp"].is_null() {
-            return Ok(());
-        }
-        let Some(message) = lenient::message(data) else {
-            tracing::info!("cannot read an edit; ignoring it");
-            return self.intake.ignore("unreadable", None).await;
-        };
-        self.handle_edit(bot, &message).await
-    }
-
-    /// Processes an edit of a message.
-    async fn handle_edit(&mut self, bot: BotIds, message: &Message) -> Result<(), Stopped> {
-        let channel_type = self.channel_type(message.channel_id);
-        match self.skip_reason(bot, message, channel_type) {
-            Some(SkipReason::Own) => Ok(()),
-            Some(SkipReason::Ignored(reason)) => self.intake.ignore(reason, None).await,
-            None => {
-                let version = MessageVersion::Edited;
-                let converted = self.identity(bot).message(message, channel_type, version);
-                self.intake.take(converted, None).await?;
-                Ok(())
-            }
-        }
     }
 
     async fn handle_interaction(
@@ -292,14 +267,29 @@ impl<'a> Receiver<'a> {
             return self.intake.ignore("of another kind", None).await;
         };
         let channel_type = self.channel_type(interaction.channel);
-        let converted = Converted::inbound(interaction.inbound(&self.identity(bot), channel_type));
-        self.intake.take(converted, None).await?;
-        let UserInteraction { id, token, response, .. } = &interaction;
-        self.discord.respond(self.context.clock.as_ref(), *id, token, response).await;
+        let roles = self.discord.settings.named_roles(interaction.roles());
+        let inbound = interaction.inbound(&self.identity(bot), channel_type, roles);
+        let converted = Converted::inbound(inbound);
+        let UserInteraction { id, token, kind, .. } = interaction;
+        let InteractionKind::Command { is_personal } = kind else {
+            self.intake.take(converted, None).await?;
+            let acknowledgement = CreateInteractionResponse::Acknowledge;
+            self.discord.respond(self.context.clock.as_ref(), id, token, &acknowledgement).await;
+            return Ok(());
+        };
+        let is_ephemeral = is_personal && channel_type != DiscordChannel::Direct;
+        let (commands, now) = (&self.discord.commands, self.context.clock.elapsed());
+        let command = commands.insert(id, bot.application, token, is_ephemeral, now);
+        if self.intake.take(converted, None).await? == Taken::Accepted {
+            self.background.push(BackgroundRequest::Acknowledge(command));
+        } else {
+            commands.remove(id);
+            self.reply_to_caller(id, token, NO_ACCESS).await;
+        }
         Ok(())
     }
 
-    fn identity(&self, bot: BotIds) -> BotIdentity<'a> {
+    fn identity(&self, bot: BotIds) -> BotIdentity<'_> {
         let Discord { name, account, settings, .. } = self.discord;
         BotIdentity {
             user: bot.user,
@@ -307,6 +297,8 @@ impl<'a> Receiver<'a> {
             account,
             answer_all: settings.answer_all,
             unmentioned: &settings.unmentioned,
+            spoken: (!settings.thread_mention).then_some(&self.spoken),
+            threads: settings.threads,
             commands: self.context.commands.as_ref(),
         }
     }

@@ -166,8 +166,7 @@ impl RestClient {
         route: Route<'_>,
         request: RequestBuilder,
     ) -> Result<RestResponse, RestError> {
-        let is_interaction = matches!(route, Route::InteractionResponse { .. });
-        let pause = self.limits.pause_of_bot(is_interaction, self.clock.elapsed());
+        let pause = self.limits.pause_of_bot(route.is_of_interaction(), self.clock.elapsed());
         if !pause.is_zero() {
             return Err(RestError::Wait(pause));
         }

@@ -27,8 +27,12 @@ impl Discord {
     /// Sends a chunk as a new message, or as an edit of the message that already shows a part of
     /// it.
     pub(crate) async fn send(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        let channel = self.target(&delivery.address).await?;
         let text = compose::text(&delivery.content, delivery.repeat);
+        let in_place = delivery.shown_as.is_none() && delivery.files.is_empty();
+        if in_place && let Some(receipt) = self.answer_in_place(delivery, &text).await? {
+            return Ok(receipt);
+        }
+        let channel = self.target(&delivery.address).await?;
         if let Some(shown_as) = &delivery.shown_as {
             let id = shown_as.as_str().parse().map_err(|_| SendError::Gone)?;
             self.edit(channel, id, delivery, &text).await?;
@@ -57,7 +61,7 @@ impl Discord {
             SendError::Refused(format!("{address} is not a channel of Discord: it is not a number"))
         })?;
         if !self.settings.allow.contains(&id.get()) {
-            return Ok(id.into());
+            return self.thread(address, id.into()).await;
         }
         self.open_direct(id.get()).await.map_err(|fault| self.outcome(&fault))
     }
@@ -126,6 +130,10 @@ impl Discord {
     /// a channel with a closed history, there is no reply.
     fn reference(&self, channel: ChannelId, delivery: &Delivery) -> Option<MessageReference> {
         let replied = delivery.content.reply_to.as_ref().and_then(convert::message_of)?;
+        // The message that a thread was made from is in the channel above.
+        if replied.get() == channel.get() {
+            return None;
+        }
         let reference = MessageReference::from((channel, replied)).fail_if_not_exists(false);
         (!self.closed_histories.contains(channel)).then_some(reference)
     }

@@ -5,10 +5,12 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use avocet_channel_kit::GroupIds;
-use serenity::model::id::ChannelId;
+use serenity::model::id::{ChannelId, RoleId};
 
 use crate::config::DiscordConfig;
 use crate::error::DiscordError;
+use crate::reactions::ReactionEmojis;
+use crate::threads::Threads;
 
 /// Minimum time between edits: the platform takes five in five seconds; a sixth would wait.
 const FASTEST_PREVIEW: Duration = Duration::from_millis(1200);
@@ -22,6 +24,18 @@ pub(crate) struct BotSettings {
     pub(crate) answer_all: bool,
     /// Channels in which the bot answers without a mention.
     pub(crate) unmentioned: BTreeSet<ChannelId>,
+    /// `true` if the bot shows what it does.
+    pub(crate) presence: bool,
+    /// The reactions of the bot.
+    pub(crate) reactions: ReactionEmojis,
+    /// The roles of servers that give access.
+    pub(crate) roles: BTreeSet<RoleId>,
+    /// The threads that the bot makes.
+    pub(crate) threads: Threads,
+    /// `true` if threads in which the bot has written need mentions like other channels.
+    pub(crate) thread_mention: bool,
+    /// Messages before a mention that the model gets.
+    pub(crate) earlier_messages: usize,
     /// `true` to request the content of messages that do not mention the bot.
     pub(crate) message_content: bool,
     /// `true` if the messages of an answer are numbered.
@@ -34,7 +48,8 @@ impl BotSettings {
     /// Reads the settings from a configuration.
     ///
     /// # Errors
-    /// [`DiscordError::Group`] if the name of a channel's table is not an id.
+    /// [`DiscordError::Group`] if the name of a channel's table is not an id, [`DiscordError::Server`]
+    /// for a server's table or a role.
     pub(crate) fn read(config: &DiscordConfig) -> Result<Self, DiscordError> {
         let parse = |id: &str| id.parse::<NonZeroU64>().ok().map(ChannelId::from);
         let channels = GroupIds::parse(&config.groups, parse).map_err(DiscordError::Group)?;
@@ -43,9 +58,25 @@ impl BotSettings {
             allow: config.allow.iter().chain(&config.owners).copied().collect(),
             answer_all: config.answer_all,
             unmentioned: channels.unmentioned,
+            presence: config.presence,
+            reactions: ReactionEmojis {
+                received: config.reaction_received.clone(),
+                done: config.reaction_done.clone(),
+                failed: config.reaction_failed.clone(),
+            },
+            roles: config.roles()?.into_keys().collect(),
+            threads: config.threads,
+            thread_mention: config.thread_mention,
+            earlier_messages: config.earlier_messages as usize,
             message_content: config.message_content,
             numbered: config.numbered,
             preview: (!preview.is_zero()).then_some(preview.max(FASTEST_PREVIEW)),
         })
+    }
+
+    /// Returns those of a member's roles that the configuration names, as they are logged.
+    pub(crate) fn named_roles(&self, of_member: &[RoleId]) -> Vec<String> {
+        let named = of_member.iter().filter(|role| self.roles.contains(role));
+        named.map(ToString::to_string).collect()
     }
 }

@@ -52,6 +52,11 @@ impl UploadLimits {
         max_bytes(tier.copied().unwrap_or_default())
     }
 
+    /// Returns the server of a channel, if the platform has described it.
+    pub(crate) fn guild_of(&self, channel: ChannelId) -> Option<GuildId> {
+        self.known().guilds.get(&channel).copied()
+    }
+
     fn known(&self) -> MutexGuard<'_, UploadTiers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

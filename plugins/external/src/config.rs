@@ -92,6 +92,7 @@ impl ChannelConfig for ExternalConfig {
             owners: ids(owners)?,
             groups: groups.collect::<Result<_, IdError>>()?,
             pairing: *pairing,
+            ..AllowLists::default()
         }))
     }
 
@@ -178,6 +179,7 @@ mod tests {
             owners: ids(&["bob"]),
             groups: [("#team".parse().unwrap(), rules)].into(),
             pairing: true,
+            ..AllowLists::default()
         };
         assert_eq!(config.allow().unwrap(), Allow::Listed(expected));
         let config = ExternalConfig { allow: names(&[""]), ..ExternalConfig::default() };

@@ -1,4 +1,4 @@
-//! Buttons below a message: action rows and their limits (Component Reference).
+//! Buttons and menus below a message: action rows and their limits (Component Reference).
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,18 @@ pub const BUTTON_LIMIT: usize = 5;
 pub const LABEL_LIMIT: usize = 80;
 /// Maximum length in characters of the data that a pressed button sends back.
 pub const CUSTOM_ID_LIMIT: usize = 100;
+/// Maximum number of options of a menu.
+pub const OPTION_LIMIT: usize = 25;
+/// Maximum length of the label and of the value of an option, in characters.
+const OPTION_TEXT: usize = 100;
+/// Maximum length of the text that a menu without a choice shows, in characters.
+const PLACEHOLDER_LIMIT: usize = 150;
 /// Maximum length of the URL of a button, in characters.
 const URL_LIMIT: usize = 512;
 
 const ROW: u64 = 1;
 const BUTTON: u64 = 2;
+const MENU: u64 = 3;
 const LINK: u64 = 5;
 
 /// Checks the components of a message.
@@ -30,9 +37,40 @@ pub(super) fn check(components: &Value, errors: &mut FormErrors) {
         let path = format!("components.{place}");
         errors.one_of(&format!("{path}.type"), number(&row["type"]), &[ROW]);
         let buttons = list(&row["components"]);
+        if number(&buttons.first().unwrap_or(&Value::Null)["type"]) == MENU {
+            errors.one_to(&format!("{path}.components"), buttons.len(), 1);
+            check_menu(&buttons[0], &format!("{path}.components.0"), &mut ids, errors);
+            continue;
+        }
         errors.one_to(&format!("{path}.components"), buttons.len(), BUTTON_LIMIT);
         for (place, button) in buttons.iter().enumerate() {
             check_button(button, &format!("{path}.components.{place}"), &mut ids, errors);
+        }
+    }
+}
+
+/// Checks a menu of texts (String Select, Component Reference).
+fn check_menu<'a>(
+    menu: &'a Value,
+    path: &str,
+    ids: &mut BTreeSet<&'a str>,
+    errors: &mut FormErrors,
+) {
+    check_id(menu, path, ids, errors);
+    let placeholder = menu["placeholder"].as_str().unwrap_or_default();
+    errors.at_most(&format!("{path}.placeholder"), length(placeholder), PLACEHOLDER_LIMIT);
+    let options = list(&menu["options"]);
+    errors.one_to(&format!("{path}.options"), options.len(), OPTION_LIMIT);
+    let mut values = BTreeSet::new();
+    for (place, option) in options.iter().enumerate() {
+        for field in ["label", "value"] {
+            let text = option[field].as_str().unwrap_or_default();
+            errors.one_to(&format!("{path}.options.{place}.{field}"), length(text), OPTION_TEXT);
+        }
+        if !values.insert(option["value"].as_str()) {
+            let why = "The specified option value is already used";
+            let path = format!("{path}.options.{place}.value");
+            errors.add(&path, "SELECT_COMPONENT_OPTION_VALUE_DUPLICATED", why);
         }
     }
 }
@@ -61,8 +99,17 @@ fn check_button<'a>(
         errors.at_most(&path, length(url), URL_LIMIT);
         return;
     }
+    check_id(button, path, ids, errors);
+}
+
+fn check_id<'a>(
+    component: &'a Value,
+    path: &str,
+    ids: &mut BTreeSet<&'a str>,
+    errors: &mut FormErrors,
+) {
     let (id, path) =
-        (button["custom_id"].as_str().unwrap_or_default(), format!("{path}.custom_id"));
+        (component["custom_id"].as_str().unwrap_or_default(), format!("{path}.custom_id"));
     if id.is_empty() {
         errors.add(&path, "BUTTON_COMPONENT_CUSTOM_ID_REQUIRED", "A custom id is required");
     } else if !ids.insert(id) {
@@ -72,7 +119,7 @@ fn check_button<'a>(
     errors.at_most(&path, length(id), CUSTOM_ID_LIMIT);
 }
 
-/// Returns the buttons of a message, in reading order.
+/// Returns the buttons and menus of a message, in reading order.
 pub(super) fn buttons(components: &[Value]) -> Vec<Value> {
     components.iter().flat_map(|row| list(&row["components"])).cloned().collect()
 }

@@ -9,7 +9,7 @@ use super::mentions::Mention;
 use super::messages::{Attachment, DiscordMessage};
 use super::platform::PlatformState;
 use super::snowflake::iso;
-use super::world::{World, merge};
+use super::world::merge;
 
 /// Lifetime of a link to a file.
 pub const LINK_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -95,7 +95,7 @@ impl PlatformState {
         if let Some(guild) = self.guild_of(message.channel) {
             described["guild_id"] = json!(guild.to_string());
             if message.flags & EPHEMERAL == 0 {
-                described["member"] = World::member();
+                described["member"] = self.world.member_of(guild, message.author);
             }
         }
         described

@@ -21,6 +21,11 @@ fn button(id: &str) -> Value {
     json!({ "type": 2, "style": 1, "label": "x", "custom_id": id })
 }
 
+fn menu(options: usize) -> Value {
+    let options = (0..options).map(|number| json!({ "label": "x", "value": number.to_string() }));
+    json!({ "type": 3, "custom_id": "a", "options": options.collect::<Value>() })
+}
+
 #[tokio::test]
 async fn draft_refuses_invalid_texts_and_embeds() {
     let embed = |embed: Value| json!({ "embeds": [embed] });
@@ -97,7 +102,7 @@ async fn draft_refuses_invalid_components() {
             &["components.0.type BASE_TYPE_CHOICES: Value must be one of {1}."],
         ),
         (
-            buttons(&[json!({ "type": 3, "style": 1, "label": "x", "custom_id": "a" })]),
+            buttons(&[json!({ "type": 4, "style": 1, "label": "x", "custom_id": "a" })]),
             &["components.0.components.0.type BASE_TYPE_CHOICES: Value must be one of {2}."],
         ),
         (
@@ -123,6 +128,32 @@ async fn draft_refuses_invalid_components() {
             buttons(&[button("")]),
             &["components.0.components.0.custom_id BUTTON_COMPONENT_CUSTOM_ID_REQUIRED: \
                A custom id is required"],
+        ),
+        (
+            buttons(&[json!({ "type": 3, "custom_id": "a", "options": [] })]),
+            &["components.0.components.0.options BASE_TYPE_BAD_LENGTH: \
+               Must be between 1 and 25 in length."],
+        ),
+        (
+            buttons(&[menu(26)]),
+            &["components.0.components.0.options BASE_TYPE_BAD_LENGTH: \
+               Must be between 1 and 25 in length."],
+        ),
+        (
+            buttons(&[menu(2), button("b")]),
+            &["components.0.components BASE_TYPE_BAD_LENGTH: Must be between 1 and 1 in length."],
+        ),
+        (
+            buttons(&[json!({ "type": 3, "custom_id": "a", "options": [
+                { "label": "", "value": "x" }, { "label": "b", "value": "x" },
+            ] })]),
+            &[
+                "components.0.components.0.options.0.label BASE_TYPE_BAD_LENGTH: \
+                 Must be between 1 and 100 in length.",
+                "components.0.components.0.options.1.value \
+                 SELECT_COMPONENT_OPTION_VALUE_DUPLICATED: \
+                 The specified option value is already used",
+            ],
         ),
         (
             json!({ "components": [row("a"), row("a")] }),

@@ -129,6 +129,8 @@ pub(super) struct FakeGateway {
     pub(super) identifies: Vec<Identify>,
     pub(super) resumes: Vec<Resume>,
     pub(super) heartbeats: usize,
+    /// The presences of the bot, with their times.
+    pub(super) presences: Vec<(Timestamp, Value)>,
     /// The close codes of ended connections: the client's, or 1006 if there was none.
     pub(super) closes: Vec<(u64, u16)>,
 }
@@ -152,6 +154,7 @@ impl Default for FakeGateway {
             identifies: Vec::new(),
             resumes: Vec::new(),
             heartbeats: 0,
+            presences: Vec::new(),
             closes: Vec::new(),
         }
     }

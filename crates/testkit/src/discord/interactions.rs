@@ -70,6 +70,23 @@ impl PlatformState {
         self.interact(user, channel, Some(message), &more)
     }
 
+    /// Chooses an option of a menu. Returns the id of the interaction.
+    pub(super) fn choose(&mut self, user: u64, message: u64, value: &str) -> u64 {
+        let channel = self.messages.channel_of(message).expect("a message with a menu");
+        let found = self.messages.find(channel, message).expect("a message that is there");
+        let has_it = |menu: &Value| {
+            let options = menu["options"].as_array().into_iter().flatten();
+            options.into_iter().any(|option| option["value"] == value)
+        };
+        let menus = found.buttons();
+        let menu = menus.iter().find(|menu| has_it(menu)).expect("a menu with this option");
+        let data = json!({ "custom_id": menu["custom_id"], "component_type": 3, "id": 1,
+            "values": [value] });
+        let shown = self.message(found, ContentAccess::Granted);
+        let more = json!({ "type": 3, "data": data, "message": shown });
+        self.interact(user, channel, Some(message), &more)
+    }
+
     /// Enters a command. Returns the id of the interaction. `options` is the field of its data.
     pub(super) fn slash(&mut self, user: u64, channel: u64, name: &str, options: &Value) -> u64 {
         let registered = self.commands.iter().find(|command| command["name"] == name);
@@ -85,7 +102,10 @@ impl PlatformState {
         let person = self.world.user(user);
         let who = match place.guild() {
             Some(guild) => {
-                let member = with(World::member(), &json!({ "user": person, "permissions": "0" }));
+                let member = with(
+                    self.world.member_of(guild, user),
+                    &json!({ "user": person, "permissions": "0" }),
+                );
                 json!({ "guild_id": guild.to_string(), "guild_locale": "en-US", "member": member,
                     "context": 0 })
             }

@@ -9,7 +9,7 @@ use super::commands;
 use super::error::ApiError;
 use super::platform::{ApiReply, MethodResult, PlatformState};
 use super::rest::{ParsedRequest, Route};
-use super::world::DiscordChannelKind;
+use super::world::{DiscordChannelKind, with};
 
 impl PlatformState {
     /// Runs a request.
@@ -31,6 +31,15 @@ impl PlatformState {
             Route::EditMessage => self.edit_message(call),
             Route::DeleteMessage => self.delete_message(call),
             Route::Typing => self.world.writable(call.major).map(|_| ApiReply::Nothing),
+            Route::GetMember => {
+                self.world.guild(call.major)?;
+                let user = call.user.unwrap_or_default();
+                let member = self.world.member_of(call.major, user);
+                Ok(ApiReply::Json(with(member, &json!({ "user": self.world.user(user) }))))
+            }
+            Route::CreateThread => self.create_thread(call),
+            Route::AddReaction => self.change_reaction(call, true),
+            Route::RemoveReaction => self.change_reaction(call, false),
             Route::GuildChannels => {
                 self.world.guild(call.major)?;
                 Ok(ApiReply::Json(self.world.channels_of(call.major).into()))

@@ -13,6 +13,7 @@ use super::gateway::FakeGateway;
 use super::interactions::Interactions;
 use super::limits::{EnforcedLimits, Standing};
 use super::messages::Messages;
+use super::reactions::Reactions;
 use super::rest::{ParsedRequest, Route};
 use super::snowflake::Snowflakes;
 use super::world::{User, World};
@@ -92,6 +93,7 @@ pub(super) struct PlatformState {
     pub(super) world: World,
     pub(super) messages: Messages,
     pub(super) interactions: Interactions,
+    pub(super) reactions: Reactions,
     pub(super) commands: Vec<Value>,
     pub(super) gateway: FakeGateway,
     pub(super) limits: EnforcedLimits,
@@ -117,6 +119,7 @@ impl PlatformState {
             world: World::new(me),
             messages: Messages::default(),
             interactions: Interactions::default(),
+            reactions: Reactions::new(),
             commands: Vec::new(),
             gateway: FakeGateway::default(),
             limits: EnforcedLimits::default(),

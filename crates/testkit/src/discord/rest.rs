@@ -26,8 +26,12 @@ pub enum Route {
     EditMessage,
     DeleteMessage,
     Typing,
+    CreateThread,
+    AddReaction,
+    RemoveReaction,
     GuildChannels,
     ActiveThreads,
+    GetMember,
     SetCommands,
     GetCommands,
     Respond,
@@ -59,8 +63,13 @@ fn routes(path: &[&str]) -> &'static [(&'static str, Route)] {
             ("PATCH", Route::EditMessage),
             ("DELETE", Route::DeleteMessage),
         ],
+        ["channels", _, "messages", _, "threads"] => &[("POST", Route::CreateThread)],
+        ["channels", _, "messages", _, "reactions", _, "@me"] => {
+            &[("PUT", Route::AddReaction), ("DELETE", Route::RemoveReaction)]
+        }
         ["channels", _, "typing"] => &[("POST", Route::Typing)],
         ["guilds", _, "channels"] => &[("GET", Route::GuildChannels)],
+        ["guilds", _, "members", _] => &[("GET", Route::GetMember)],
         ["guilds", _, "threads", "active"] => &[("GET", Route::ActiveThreads)],
         ["interactions", _, _, "callback"] => &[("POST", Route::Respond)],
         ["webhooks", _, _] => &[("POST", Route::FollowUp)],
@@ -103,6 +112,10 @@ pub(super) struct ParsedRequest {
     pub(super) message: Option<u64>,
     /// The token of an interaction, or the path of a file.
     pub(super) token: String,
+    /// The user in the path.
+    pub(super) user: Option<u64>,
+    /// The emoji in the path.
+    pub(super) emoji: String,
     pub(super) query: BTreeMap<String, String>,
     /// The JSON body, `null` without one.
     pub(super) body: Value,
@@ -144,6 +157,15 @@ impl ParsedRequest {
         {
             call.message = Some(snowflake("message_id", message)?);
         }
+        if let ["channels", _, "messages", message, "threads" | "reactions", ..] = steps[..] {
+            call.message = Some(snowflake("message_id", message)?);
+        }
+        if let ["guilds", _, "members", user] = steps[..] {
+            call.user = Some(snowflake("user_id", user)?);
+        }
+        if let [.., "reactions", emoji, _] = steps[..] {
+            emoji.clone_into(&mut call.emoji);
+        }
         Ok(call)
     }
 
@@ -161,7 +183,8 @@ impl ParsedRequest {
         };
         let query = query.split('&').filter_map(pair).collect();
         let (token, files) = (String::new(), BTreeMap::new());
-        Self { route, major: 0, message: None, token, query, body: Value::Null, files }
+        let (emoji, body) = (String::new(), Value::Null);
+        Self { route, major: 0, message: None, token, user: None, emoji, query, body, files }
     }
 
     /// Parses the body: JSON, or a form with `payload_json` and files.
@@ -197,6 +220,9 @@ impl ParsedRequest {
                 | Route::EditMessage
                 | Route::DeleteMessage
                 | Route::Typing
+                | Route::CreateThread
+                | Route::AddReaction
+                | Route::RemoveReaction
         );
         is_of_channel.then_some(self.major)
     }

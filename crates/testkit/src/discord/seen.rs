@@ -176,6 +176,18 @@ impl DiscordFake {
         self.wait(|platform| (platform.gateway.heartbeats >= count).then_some(())).await;
     }
 
+    /// Waits until `count` presences of the bot were received, and returns their texts.
+    pub async fn wait_for_presences(&self, count: usize) -> Vec<String> {
+        self.wait(|platform| {
+            let texts = platform.gateway.presences.iter().map(|(_, presence)| {
+                presence["activities"][0]["state"].as_str().unwrap_or_default().to_owned()
+            });
+            let texts: Vec<String> = texts.collect();
+            (texts.len() >= count).then_some(texts)
+        })
+        .await
+    }
+
     /// Returns the number of all connections to the gateway so far.
     #[must_use]
     pub fn connections(&self) -> u64 {
@@ -217,7 +229,7 @@ impl DiscordFake {
         platform.gateway.start_limit.remaining(platform.now)
     }
 
-    async fn wait<T>(&self, mut ready: impl FnMut(&PlatformState) -> Option<T>) -> T {
+    pub(super) async fn wait<T>(&self, mut ready: impl FnMut(&PlatformState) -> Option<T>) -> T {
         let mut changed = self.shared.changed.subscribe();
         loop {
             if let Some(found) = ready(&self.shared.lock()) {

@@ -85,9 +85,17 @@ impl PlatformState {
         if !message.is_ephemeral() {
             self.unarchive(channel);
             self.set_last_message(channel, id);
+            self.join(channel);
             self.tell_message("MESSAGE_CREATE", &message);
         }
         id
+    }
+
+    /// The bot joins a thread by writing.
+    fn join(&mut self, channel: u64) {
+        if let Some(channel) = self.world.channels.get_mut(&channel) {
+            channel.joined = true;
+        }
     }
 
     pub(super) fn set_last_message(&mut self, channel: u64, id: u64) {

@@ -12,6 +12,11 @@ use super::platform::PlatformState;
 pub const PAYLOAD_LIMIT: usize = 120;
 /// See [`PAYLOAD_LIMIT`].
 pub const PAYLOAD_WINDOW: Duration = Duration::from_secs(60);
+/// Maximum number of presences in [`PRESENCE_WINDOW`].
+const PRESENCE_LIMIT: usize = 5;
+const PRESENCE_WINDOW: Duration = Duration::from_secs(20);
+/// Maximum length of the text of a presence, in bytes.
+const STATE_LIMIT: usize = 128;
 /// Maximum size of a client's payload in bytes.
 const PAYLOAD_SIZE: usize = 4096;
 
@@ -87,9 +92,35 @@ impl PlatformState {
             Some(2) => self.identify(id, &payload["d"]),
             Some(6) => self.resume(id, &payload["d"]),
             Some(3 | 4 | 8 | 31) if !is_known => Err(NOT_AUTHENTICATED),
-            Some(3 | 4 | 8 | 31) => Ok(()),
+            Some(3) => self.update_presence(&payload["d"]),
+            Some(4 | 8 | 31) => Ok(()),
             Some(_) => Err(UNKNOWN_OPCODE),
         }
+    }
+
+    /// Takes a presence of the bot (Update Presence, gateway reference).
+    fn update_presence(&mut self, given: &Value) -> Result<(), Close> {
+        let is_status =
+            |status: &str| ["online", "dnd", "idle", "invisible", "offline"].contains(&status);
+        let activities = given["activities"].as_array().ok_or(DECODE_ERROR)?;
+        let is_activity = |activity: &Value| {
+            let state = activity["state"].as_str().unwrap_or_default();
+            activity["name"].is_string() && activity["type"].is_u64() && state.len() <= STATE_LIMIT
+        };
+        if !given["status"].as_str().is_some_and(is_status)
+            || !given["afk"].is_boolean()
+            || !activities.iter().all(is_activity)
+        {
+            return Err(DECODE_ERROR);
+        }
+        let now = self.now;
+        let recent =
+            self.gateway.presences.iter().filter(|(at, _)| at.until(now) < PRESENCE_WINDOW);
+        if self.gateway.limited && recent.count() >= PRESENCE_LIMIT {
+            return Err(RATE_LIMITED);
+        }
+        self.gateway.presences.push((now, given.clone()));
+        Ok(())
     }
 
     fn heartbeat(&mut self, id: u64) {

@@ -1,6 +1,6 @@
 //! Users, guilds, channels and threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -66,6 +66,10 @@ pub(super) struct Channel {
     pub(super) closed: Option<Closed>,
     /// `true` for a thread that is not active.
     pub(super) archived: bool,
+    /// `true` for a thread that the bot has started.
+    pub(super) is_bots: bool,
+    /// `true` for a thread in which the bot has written.
+    pub(super) joined: bool,
     pub(super) last_message: Option<u64>,
 }
 
@@ -87,18 +91,22 @@ pub(super) struct World {
     pub(super) users: BTreeMap<u64, User>,
     pub(super) guilds: BTreeMap<u64, Guild>,
     pub(super) channels: BTreeMap<u64, Channel>,
+    /// The roles of members: guild, user, role.
+    pub(super) roles: BTreeSet<(u64, u64, u64)>,
 }
 
 impl World {
     pub(super) fn new(me: User) -> Self {
         let users = BTreeMap::from([(me.id, me.clone())]);
-        Self { me, users, guilds: BTreeMap::new(), channels: BTreeMap::new() }
+        let (guilds, channels, roles) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        Self { me, users, guilds, channels, roles }
     }
 
     pub(super) fn add_channel(&mut self, id: u64, name: &str, place: DiscordChannelKind) {
         let name = name.to_owned();
         let (closed, archived, last_message) = (None, false, None);
-        let channel = Channel { id, name, place, closed, archived, last_message };
+        let (is_bots, joined) = (false, false);
+        let channel = Channel { id, name, place, closed, archived, is_bots, joined, last_message };
         self.channels.insert(id, channel);
     }
 
@@ -191,8 +199,14 @@ impl World {
             "public_flags": 0 })
     }
 
-    /// Returns a member of a guild.
-    pub(super) fn member() -> Value {
+    /// Returns a user as a member of a guild, with the roles there.
+    pub(super) fn member_of(&self, guild: u64, user: u64) -> Value {
+        let of_user = self.roles.iter().filter(|(of, member, _)| (*of, *member) == (guild, user));
+        let roles: Vec<String> = of_user.map(|(_, _, role)| role.to_string()).collect();
+        with(Self::member(), &json!({ "roles": roles }))
+    }
+
+    fn member() -> Value {
         json!({ "nick": null, "avatar": null, "roles": [], "joined_at": iso(START), "deaf": false,
             "mute": false, "flags": 0, "pending": false, "premium_since": null,
             "communication_disabled_until": null })
@@ -210,9 +224,16 @@ impl World {
                 "name": channel.name, "position": 0, "topic": null, "nsfw": false,
                 "parent_id": null, "permission_overwrites": [], "rate_limit_per_user": 0 }),
             DiscordChannelKind::Thread { guild, parent } => {
+                let owner = if channel.is_bots { self.me.id } else { 1 };
+                let member = channel.joined.then(|| {
+                    json!({ "id": channel.id.to_string(), "user_id": self.me.id.to_string(),
+                        "join_timestamp": iso(START), "flags": 0 })
+                });
+                let member = member.map_or_else(|| json!({}), |member| json!({ "member": member }));
+                merge(&mut described, &member);
                 json!({ "type": 11, "guild_id": guild.to_string(),
                     "name": channel.name, "parent_id": parent.to_string(),
-                    "owner_id": self.me.id.to_string(), "message_count": 0, "member_count": 1,
+                    "owner_id": owner.to_string(), "message_count": 0, "member_count": 1,
                     "rate_limit_per_user": 0, "total_message_sent": 0,
                     "thread_metadata": { "archived": channel.archived, "auto_archive_duration": 1440,
                         "archive_timestamp": iso(START), "locked": false } })

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use serenity::constants::Opcode;
 use serenity::model::gateway::GatewayIntents;
 use serenity::model::id::{ApplicationId, GuildId, UserId};
+use tokio::sync::watch;
+
+use crate::presence::{ShownPresence, WorkSigns};
 
 use super::heartbeat::{Heartbeat, REPLY_TIMEOUT};
 use super::socket::{GatewayPayload, Socket, SocketRead};
@@ -57,12 +60,15 @@ impl GatewayClient<'_> {
         let first = self.identify_or_resume().await?;
         let interval = Duration::from_millis(hello.heartbeat_interval.max(1));
         let jitter = u32::try_from(clock.now().0.rem_euclid(1000)).unwrap_or_default();
+        let signs = self.discord.activity.follow();
         let mut connection = OpenConnection {
             heartbeat: Heartbeat::new(interval, clock.elapsed(), jitter),
             gateway: self,
             address,
             socket,
             logged_unreadable: false,
+            presence: None,
+            signs,
         };
         connection.write(&first).await?;
         connection.listen().await
@@ -92,8 +98,11 @@ impl GatewayClient<'_> {
 }
 
 fn intents(content: bool) -> GatewayIntents {
-    let mut intents =
-        GatewayIntents::GUILDS | GatewayIntents::GUILD_MESSAGES | GatewayIntents::DIRECT_MESSAGES;
+    let mut intents = GatewayIntents::GUILDS
+        | GatewayIntents::GUILD_MESSAGES
+        | GatewayIntents::DIRECT_MESSAGES
+        | GatewayIntents::GUILD_MESSAGE_REACTIONS
+        | GatewayIntents::DIRECT_MESSAGE_REACTIONS;
     intents.set(GatewayIntents::MESSAGE_CONTENT, content);
     intents
 }
@@ -106,16 +115,22 @@ struct OpenConnection<'a, 'g> {
     heartbeat: Heartbeat,
     /// `true` once unreadable data was logged.
     logged_unreadable: bool,
+    /// The presence; `None` before the session.
+    presence: Option<ShownPresence>,
+    signs: watch::Receiver<WorkSigns>,
 }
 
 impl OpenConnection<'_, '_> {
     async fn listen(&mut self) -> Result<Infallible, ConnectionLoss> {
         let clock = self.gateway.context.clock.clone();
         loop {
-            let wait = self.heartbeat.until_deadline(clock.elapsed());
+            let wait = self.update_presence().await?;
+            let deadline = self.heartbeat.until_deadline(clock.elapsed());
+            let wait = wait.map_or(deadline, |wait| wait.min(deadline));
             let read = tokio::select! {
                 biased;
                 () = clock.sleep(wait) => None,
+                Ok(()) = self.signs.changed() => None,
                 read = self.socket.read() => Some(read),
             };
             if let Some(why) = self.heartbeat.missed_deadline(clock.elapsed()) {
@@ -130,6 +145,17 @@ impl OpenConnection<'_, '_> {
                 }
             }
         }
+    }
+
+    /// Shows the presence if it has changed. Returns the time until it may change by itself.
+    async fn update_presence(&mut self) -> Result<Option<Duration>, ConnectionLoss> {
+        let (signs, now) = (*self.signs.borrow_and_update(), self.gateway.context.clock.elapsed());
+        let Some(presence) = &mut self.presence else { return Ok(None) };
+        let (update, due) = (presence.update(signs, now), presence.due(signs, now));
+        if let Some(update) = update {
+            self.write(&update).await?;
+        }
+        Ok(due)
     }
 
     /// Logs unreadable data once: there may be much of it.
@@ -207,6 +233,7 @@ impl OpenConnection<'_, '_> {
     /// Notes that the session has started, or was resumed.
     fn session_started(&mut self) {
         self.heartbeat.session_started();
+        self.presence = Some(ShownPresence::new(self.gateway.discord.settings.presence));
         self.gateway.backoff.reset();
         self.gateway.discord.health.works();
         if let Some(session) = &mut self.gateway.session {

@@ -185,6 +185,9 @@ impl Receiver<'_> {
                 self.handle_direct_channel(user, channel).await?;
             }
             (PlatformRequest::Channel(channel), PlatformResponse::Channel(info)) => {
+                if info.is_spoken(bot.user) {
+                    self.spoken.insert(channel);
+                }
                 self.handle_channel(channel, &info);
             }
             (PlatformRequest::Page(channel, page), PlatformResponse::Page(messages)) => {

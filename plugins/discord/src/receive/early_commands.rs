@@ -31,7 +31,11 @@ impl Receiver<'_> {
         if self.skip_reason(bot, command, channel_type).is_some() {
             return Ok(());
         }
-        let converted = self.identity(bot).message(command, channel_type, MessageVersion::Original);
+        let mut converted =
+            self.identity(bot).message(command, channel_type, MessageVersion::Original);
+        // It is a live event, which has the roles of its author.
+        let roles = command.member.as_ref().map(|member| &member.roles[..]).unwrap_or_default();
+        converted.set_author_roles(self.discord.settings.named_roles(roles));
         self.intake.take(converted, None).await?;
         Ok(())
     }

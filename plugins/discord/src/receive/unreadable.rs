@@ -10,6 +10,8 @@ use serenity::model::id::{ChannelId, InteractionId, MessageId};
 
 use super::Receiver;
 
+/// The answer to a command that the bus refuses; only its user sees it.
+pub(super) const NO_ACCESS: &str = "I do not answer you here: you have no access.";
 /// The answer to an unreadable interaction; only its user sees it.
 const NOT_UNDERSTOOD: &str = "I could not read this. Write it as a message, please.";
 
@@ -34,13 +36,18 @@ impl Receiver<'_> {
         tracing::info!(?id, "cannot read an interaction; telling its user");
         self.intake.ignore("unreadable", None).await?;
         if let (Some(id), Some(token)) = (id, data["token"].as_str()) {
-            let line = CreateInteractionResponseMessage::new()
-                .content(NOT_UNDERSTOOD)
-                .ephemeral(true)
-                .allowed_mentions(CreateAllowedMentions::new());
-            let response = CreateInteractionResponse::Message(line);
-            self.discord.respond(self.context.clock.as_ref(), id, token, &response).await;
+            self.reply_to_caller(id, token, NOT_UNDERSTOOD).await;
         }
         Ok(())
+    }
+
+    /// Answers an interaction that does not reach the agent. Only its user sees the answer.
+    pub(super) async fn reply_to_caller(&self, id: InteractionId, token: &str, text: &str) {
+        let line = CreateInteractionResponseMessage::new()
+            .content(text)
+            .ephemeral(true)
+            .allowed_mentions(CreateAllowedMentions::new());
+        let response = CreateInteractionResponse::Message(line);
+        self.discord.respond(self.context.clock.as_ref(), id, token, &response).await;
     }
 }

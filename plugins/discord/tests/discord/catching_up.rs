@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use crate::{ANN, BOB, World};
 
 impl World {
-    fn mention(&self, channel: u64, text: &str) -> u64 {
+    pub(crate) fn mention(&self, channel: u64, text: &str) -> u64 {
         self.platform.post(UserMessage::new(channel, ANN, text).mention())
     }
 

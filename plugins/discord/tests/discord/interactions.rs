@@ -1,7 +1,12 @@
 //! Slash commands and buttons.
 
-use avocet_protocol::{Channel, ChatKind, Choice, Content, PublishError};
-use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
+use std::time::Duration;
+
+use avocet_protocol::{
+    Channel, ChatKind, Choice, Content, Delivery, DeliveryId, Inbound, PublishError, REPEAT_MARK,
+    SendError,
+};
+use avocet_testkit::discord::{ApiError, DiscordMessage, InjectedFault, On, Route};
 use serde_json::json;
 
 use crate::{ANN, BOB, World, chat};
@@ -52,8 +57,14 @@ async fn commands_are_registered_again_after_an_error() {
     assert_eq!(world.platform.commands().len(), 2);
 }
 
+/// Returns the reply to a received command, as the outbox delivers it.
+pub(crate) fn reply_to(command: &Inbound, row: i64, text: &str) -> Delivery {
+    let content = Content { reply_to: command.to_reply_to().cloned(), ..Content::text(text) };
+    Delivery::new(DeliveryId(row), command.address.clone(), content)
+}
+
 #[tokio::test]
-async fn slash_command_becomes_text_and_its_answer_is_ephemeral() {
+async fn slash_command_becomes_text_and_is_answered_in_its_place() {
     let world = World::new().await;
     let _running = world.connected().await;
     world.bus.set_open(false);
@@ -63,11 +74,15 @@ async fn slash_command_becomes_text_and_its_answer_is_ephemeral() {
     // The answer waits for the commit.
     assert_eq!(world.platform.interaction(stop).answered, None);
     world.bus.set_open(true);
-    for id in [stop, queue] {
-        let answer = world.platform.wait_for_answer(id).await;
-        assert_eq!((answer.answered, &answer.data["flags"]), (Some(4), &json!(64)));
-    }
     let received = world.bus.taken(2).await;
+    for (row, command, id) in [(1, &received[0], stop), (2, &received[1], queue)] {
+        world.discord.deliver(&reply_to(command, row, "**Done**")).await.unwrap();
+        let answer = world.platform.interaction(id);
+        assert_eq!((answer.answered, &answer.data["flags"]), (Some(4), &json!(4)));
+        assert_eq!(answer.data["content"], "**Done**");
+    }
+    assert_eq!(world.platform.calls(Route::CreateMessage), 0);
+    assert_eq!(world.platform.calls(Route::Respond), 2, "one request for each");
     assert_eq!((received[0].content.text.as_str(), received[0].chat), ("/stop", ChatKind::Group));
     assert_eq!(received[1].content.text, "/queue steer");
     assert_eq!(
@@ -76,6 +91,113 @@ async fn slash_command_becomes_text_and_its_answer_is_ephemeral() {
     );
     assert_eq!(received[0].sender.id.as_str(), "77");
     assert_ne!(received[0].key, received[1].key);
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn slash_command_that_only_shows_something_has_an_ephemeral_answer_in_channels() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let argument = json!([{ "name": "argument", "type": 3, "value": "a/b" }]);
+    let cases = [
+        (world.channel, "status", json!([]), 64 | 4),
+        (world.channel, "model", json!([]), 64 | 4),
+        (world.channel, "model", argument, 4),
+        (world.dm, "status", json!([]), 4),
+    ];
+    for (number, (channel, name, options, flags)) in (1..).zip(cases) {
+        let id = world.platform.slash(ANN, channel, name, &options);
+        let command = world.bus.taken(number).await.pop().unwrap();
+        let row = i64::try_from(number).unwrap();
+        world.discord.deliver(&reply_to(&command, row, "shown")).await.unwrap();
+        assert_eq!(world.platform.interaction(id).data["flags"], flags, "{name} {options}");
+    }
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn slash_command_with_a_long_answer_gets_all_of_it_in_its_place() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.slash(ANN, world.channel, "status", &json!([]));
+    let command = world.bus.taken(1).await.remove(0);
+    let whole = reply_to(&command, 0, &"word ".repeat(900)).content;
+    let chunks = world.discord.plan(&whole);
+    assert_eq!(chunks.len(), 3);
+    for (row, chunk) in (1..).zip(&chunks) {
+        let sent = Delivery::new(DeliveryId(row), command.address.clone(), chunk.clone());
+        if row == 2 {
+            let lost = InjectedFault::ResetAfter;
+            world.platform.inject(On::route(Route::FollowUp), 1, lost);
+            assert!(matches!(world.discord.deliver(&sent).await, Err(SendError::Unknown(_))));
+        }
+        world.discord.deliver(&sent).await.unwrap();
+    }
+    let sent = world.platform.sent();
+    assert!(sent.iter().all(DiscordMessage::is_ephemeral), "{sent:?}");
+    let marked: Vec<bool> = sent.iter().map(|one| one.text.starts_with(REPEAT_MARK)).collect();
+    assert_eq!(marked, [false, false, true, false], "a repetition is marked");
+    assert_eq!(world.platform.calls(Route::CreateMessage), 0);
+}
+
+#[tokio::test]
+async fn slash_command_with_a_late_answer_is_deferred_and_then_edited() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let id = world.platform.slash(ANN, world.channel, "status", &json!([]));
+    let command = world.bus.taken(1).await.remove(0);
+    let defer = Duration::from_millis(1500);
+    world.clock.sleeper_within(defer..=defer).await;
+    world.clock.advance(defer);
+    let deferred = world.platform.wait_for_answer(id).await;
+    assert_eq!((deferred.answered, &deferred.data["flags"]), (Some(5), &json!(64)));
+    let reply = reply_to(&command, 1, "shown");
+    for _ in 0..2 {
+        // A repeated delivery changes nothing.
+        world.discord.deliver(&reply).await.unwrap();
+        assert_eq!(world.sent_texts(), ["shown"]);
+    }
+    assert!(world.platform.sent()[0].is_ephemeral());
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn slash_command_without_an_answer_loses_its_acknowledgement() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let id = world.platform.slash(ANN, world.dm, "stop", &json!([]));
+    for wait in [Duration::from_millis(1500), Duration::from_mins(1)] {
+        world.clock.sleeper_within(wait..=wait).await;
+        world.clock.advance(wait);
+    }
+    world.platform.wait_for_calls(Route::DeleteResponse, 1).await;
+    assert_eq!(world.platform.interaction(id).answered, Some(5));
+}
+
+#[tokio::test]
+async fn slash_command_answered_too_late_or_by_another_run_gets_a_message() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.slash(ANN, world.channel, "stop", &json!([]));
+    let command = world.bus.taken(1).await.remove(0);
+    let world = world.restarted();
+    world.discord.deliver(&reply_to(&command, 1, "Stopped.")).await.unwrap();
+    assert_eq!(world.platform.calls(Route::CreateMessage), 1);
+    assert_eq!(world.sent_texts(), ["Stopped."]);
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn slash_command_whose_first_response_has_an_unknown_outcome_is_answered_once() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.slash(ANN, world.dm, "stop", &json!([]));
+    let command = world.bus.taken(1).await.remove(0);
+    world.platform.inject(On::route(Route::Respond), 1, InjectedFault::ResetAfter);
+    let reply = reply_to(&command, 1, "Stopped.");
+    assert!(matches!(world.discord.deliver(&reply).await, Err(SendError::Unknown(_))));
+    world.discord.deliver(&reply).await.unwrap();
+    assert_eq!(world.sent_texts(), ["Stopped."]);
 }
 
 #[tokio::test]
@@ -107,6 +229,23 @@ async fn button_press_is_received_as_the_text_of_its_choice() {
 }
 
 #[tokio::test]
+async fn choice_of_a_menu_is_received_as_the_text_of_its_choice() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let choices: Vec<Choice> = (0..30)
+        .map(|number| Choice::new(format!("m{number}"), format!("/model m{number}")))
+        .collect();
+    let question = Content { choices, ..Content::text("Which model?") };
+    let chunk = world.discord.plan(&question).remove(0);
+    world.discord.deliver(&crate::delivery(world.dm, chunk)).await.unwrap();
+    let sent = world.platform.sent().remove(0);
+    let chosen = world.platform.choose(ANN, sent.id, "/model m7");
+    assert_eq!(world.texts(1).await, ["/model m7"]);
+    assert_eq!(world.platform.wait_for_answer(chosen).await.answered, Some(6));
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
 async fn f14_slash_command_of_a_stranger_is_published_under_their_id() {
     let world = World::new().await;
     let refusal = PublishError::NotAllowed { channel: "discord".into(), sender: "88".into() };
@@ -115,7 +254,8 @@ async fn f14_slash_command_of_a_stranger_is_published_under_their_id() {
     let called = world.platform.slash(BOB, world.channel, "stop", &json!([]));
     assert_eq!(world.bus.ignored(1).await, ["not allowed"]);
     // The platform gets an answer even though the command was refused.
-    assert_eq!(world.platform.wait_for_answer(called).await.answered, Some(4));
+    let answer = world.platform.wait_for_answer(called).await;
+    assert_eq!((answer.answered, &answer.data["flags"]), (Some(4), &json!(64)));
 }
 
 #[tokio::test]
@@ -123,7 +263,10 @@ async fn interaction_answer_that_is_lost_loses_no_message() {
     let world = World::new().await;
     world.platform.inject(On::route(Route::Respond), 1, InjectedFault::ResetBefore);
     let _running = world.connected().await;
-    world.platform.slash(ANN, world.dm, "stop", &json!([]));
+    let choices = vec![Choice::new("Stop", "/stop")];
+    let question = Content { choices, ..Content::text("Stop?") };
+    world.discord.deliver(&crate::delivery(world.dm, question)).await.unwrap();
+    world.platform.press(ANN, world.platform.sent()[0].id, "/stop");
     world.platform.say(world.dm, ANN, "hello");
     assert_eq!(world.texts(2).await, ["/stop", "hello"]);
 }

@@ -5,14 +5,18 @@
 mod catching_up;
 mod configuring;
 mod connecting;
+mod earlier;
 mod history;
 mod interactions;
 mod previews;
 mod rate_limits;
+mod reactions;
 mod receiving;
 mod repeating;
+mod roles;
 mod sending;
 mod serenity;
+mod threads;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +62,15 @@ impl World {
         Self { platform, discord, bus, clock, stop: CancellationToken::new(), channel, dm }
     }
 
+    /// Starts a world whose bot has other settings.
+    async fn with(change: impl FnOnce(&mut DiscordConfig)) -> Self {
+        let world = Self::new().await;
+        let mut config = config(&world.platform.base_url());
+        change(&mut config);
+        let discord = Arc::new(bot(&config, &world.clock));
+        Self { discord, ..world }
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the test runs the channel")]
     fn run(&self) -> JoinHandle<Result<(), ChannelError>> {
         let context = ChannelContext {
@@ -77,6 +90,14 @@ impl World {
         let running = self.run();
         self.platform.wait_for_calls(Route::SetCommands, offers + 1).await;
         running
+    }
+
+    /// Starts a new daemon with other settings, which knows only the log.
+    fn restarted_with(self, change: impl FnOnce(&mut DiscordConfig)) -> Self {
+        let mut config = config(&self.platform.base_url());
+        change(&mut config);
+        let discord = Arc::new(bot(&config, &self.clock));
+        Self { discord, stop: CancellationToken::new(), ..self }
     }
 
     /// Starts a new daemon, which knows only the log.
@@ -114,14 +135,23 @@ impl World {
 }
 
 fn discord(url: &str, clock: &Arc<ManualClock>) -> Discord {
-    let config = DiscordConfig {
+    bot(&config(url), clock)
+}
+
+fn config(url: &str) -> DiscordConfig {
+    DiscordConfig {
         token: Some(TOKEN.to_owned().into()),
         api_url: url.to_owned(),
         allow: vec![ANN],
+        // Most tests count the requests of the history.
+        earlier_messages: 0,
         ..DiscordConfig::default()
-    };
+    }
+}
+
+fn bot(config: &DiscordConfig, clock: &Arc<ManualClock>) -> Discord {
     let (name, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
-    Discord::new(name, account, &config, clock.clone()).unwrap()
+    Discord::new(name, account, config, clock.clone()).unwrap()
 }
 
 fn chat(id: u64) -> ChatAddress {

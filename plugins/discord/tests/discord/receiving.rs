@@ -270,6 +270,19 @@ async fn unreadable_direct_message_is_declined_to_its_sender() {
 }
 
 #[tokio::test]
+async fn file_of_a_message_with_a_malformed_field_is_fetched_all_the_same() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let odd = UserMessage::new(world.dm, ANN, "look").file("a.txt", "text/plain", b"notes");
+    world.platform.post(odd.with("flags", json!("new")));
+    let received = world.bus.taken(1).await.remove(0);
+    let AttachmentSource::Platform(reference) = &received.content.attachments[0].source else {
+        panic!("{received:?}")
+    };
+    assert_eq!(world.discord.fetch(reference, 100).await.unwrap(), b"notes");
+}
+
+#[tokio::test]
 async fn malformed_message_is_published_with_its_readable_fields() {
     let world = World::new().await;
     let running = world.connected().await;

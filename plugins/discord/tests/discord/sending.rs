@@ -40,7 +40,7 @@ async fn deliver_renders_markdown_without_embeds_or_mentions() {
     let reply = "# Title\n\n**bold** [here](https://example.org) @everyone <@77>";
     assert_eq!(world.say(world.channel, Content::text(reply)).await, [Ok(())]);
     let sent = &world.platform.sent()[0];
-    assert!(sent.text.starts_with("**Title**"), "{}", sent.text);
+    assert!(sent.text.starts_with("# Title\n"), "{}", sent.text);
     assert_eq!(sent.flags & 4, 4, "no embeds");
     assert_eq!(world.platform.mentioned(), []);
     let body = &world.platform.requests(Route::CreateMessage)[0].body;

@@ -1,0 +1,121 @@
+//! Reactions of the bot: to a message that was received, and to one whose answer has ended.
+
+use std::time::Duration;
+
+use avocet_protocol::{ChatAddress, DedupeKey, Outcome};
+use reqwest::Method;
+use serde_json::json;
+use serenity::model::id::{ChannelId, MessageId};
+
+use crate::fault::RestError;
+use crate::routes::Route;
+use crate::{Discord, convert};
+
+/// Ended messages that may wait for their reaction. Further ones get none.
+const QUEUE: usize = 256;
+/// Attempts for a reaction, while the platform asks to wait.
+const ATTEMPTS: u32 = 3;
+/// Longest wait for a reaction.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// The emojis with which the bot reacts; an empty one stands for no reaction.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ReactionEmojis {
+    pub(crate) received: String,
+    pub(crate) done: String,
+    pub(crate) failed: String,
+}
+
+/// The changes of a message's reactions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReactionChange {
+    channel: ChannelId,
+    message: MessageId,
+    /// The emoji to add, if any.
+    add: String,
+    /// The emoji to remove, if any.
+    remove: String,
+}
+
+/// The queue of ended messages.
+#[derive(Debug)]
+pub(crate) struct EndedMessages {
+    sender: flume::Sender<ReactionChange>,
+    receiver: flume::Receiver<ReactionChange>,
+}
+
+impl Default for EndedMessages {
+    fn default() -> Self {
+        let (sender, receiver) = flume::bounded(QUEUE);
+        Self { sender, receiver }
+    }
+}
+
+impl EndedMessages {
+    /// Waits for the next ended message.
+    pub(crate) async fn next(&self) -> Option<ReactionChange> {
+        self.receiver.recv_async().await.ok()
+    }
+}
+
+impl ReactionChange {
+    /// Returns the change for a received message; `None` without a reaction.
+    pub(crate) fn received(
+        emojis: &ReactionEmojis,
+        channel: ChannelId,
+        message: MessageId,
+    ) -> Option<Self> {
+        let add = emojis.received.clone();
+        (!add.is_empty()).then(|| Self { channel, message, add, remove: String::new() })
+    }
+}
+
+impl Discord {
+    /// Notes the outcome of a message, whose reaction follows.
+    pub(crate) fn note_end(&self, address: &ChatAddress, key: &DedupeKey, outcome: Outcome) {
+        let emojis = &self.settings.reactions;
+        let add = match outcome {
+            Outcome::Replied => &emojis.done,
+            Outcome::Error | Outcome::Dropped => &emojis.failed,
+            Outcome::Merged | Outcome::Stopped => "",
+        };
+        let remove = if emojis.received == *add { "" } else { &emojis.received };
+        let Some(message) = convert::message_of(key) else { return };
+        // The message that a thread was made from is in the channel above.
+        let topic = address.topic.as_ref().map(|topic| topic.as_str());
+        let chat = topic.filter(|topic| *topic != message.to_string());
+        let chat = chat.unwrap_or(address.chat.as_str());
+        let (Ok(channel), false) = (chat.parse(), add.is_empty() && remove.is_empty()) else {
+            return;
+        };
+        let (add, remove) = (add.to_owned(), remove.to_owned());
+        let change = ReactionChange { channel, message, add, remove };
+        if self.ended.sender.try_send(change).is_err() {
+            tracing::debug!(%message, "too many messages have ended; this one gets no reaction");
+        }
+    }
+
+    /// Changes the reactions of a message.
+    pub(crate) async fn react(&self, change: &ReactionChange) {
+        let ReactionChange { channel, message, add, remove } = change;
+        for (method, emoji) in [(Method::PUT, add), (Method::DELETE, remove)] {
+            if emoji.is_empty() {
+                continue;
+            }
+            let route = Route::OwnReaction { channel_id: *channel, message_id: *message, emoji };
+            if let Err(fault) = self.send_reaction(&method, route).await {
+                tracing::debug!(error = %fault, emoji, "cannot change a reaction");
+            }
+        }
+    }
+
+    async fn send_reaction(&self, method: &Method, route: Route<'_>) -> Result<(), RestError> {
+        for _ in 1..ATTEMPTS {
+            match self.rest.send(method.clone(), route, &json!({})).await {
+                Err(RestError::Wait(wait)) if wait <= LONGEST_WAIT => self.clock.sleep(wait).await,
+                sent => return sent.map(|_| ()),
+            }
+        }
+        self.rest.send(method.clone(), route, &json!({})).await.map(|_| ())
+    }
+}

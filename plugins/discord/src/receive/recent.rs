@@ -1,0 +1,115 @@
+//! The recent messages of a server's channel that were not for the agent. A mention gives them to the
+//! model. Memory holds them; after a start, the first mention in a channel reads its history.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use avocet_protocol::{Quote, within};
+use serenity::model::channel::Message;
+use serenity::model::id::{ChannelId, MessageId};
+
+use crate::gateway::BotIds;
+use crate::history::HistoryPage;
+use crate::lenient;
+
+use super::Receiver;
+
+/// Time for a request of the history. Events wait meanwhile.
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest text of a message that is kept, in characters.
+const MAX_TEXT: usize = 600;
+
+/// The recent messages of each channel.
+#[derive(Debug, Default)]
+pub(super) struct RecentMessages {
+    /// Messages to keep per channel.
+    limit: usize,
+    channels: HashMap<ChannelId, VecDeque<(MessageId, Quote)>>,
+    /// Channels whose history was read since the start.
+    read: HashSet<ChannelId>,
+}
+
+impl RecentMessages {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// Notes a message that is not for the agent.
+    fn note(&mut self, channel: ChannelId, id: MessageId, quote: Quote) {
+        let messages = self.channels.entry(channel).or_default();
+        if self.limit == 0 || messages.iter().any(|(known, _)| *known == id) {
+            return;
+        }
+        let text = quote.text.chars().take(MAX_TEXT).collect();
+        messages.push_back((id, Quote { text, ..quote }));
+        if messages.len() > self.limit {
+            messages.pop_front();
+        }
+    }
+
+    /// Returns the messages before a mention, the oldest first, and forgets them: the conversation
+    /// has them from now on.
+    fn take_before(&mut self, channel: ChannelId, mention: MessageId) -> Vec<Quote> {
+        let Some(messages) = self.channels.get_mut(&channel) else { return Vec::new() };
+        let (before, later): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(messages).into_iter().partition(|(id, _)| *id < mention);
+        *messages = later;
+        let mut before = Vec::from(before);
+        before.sort_by_key(|(id, _)| *id);
+        before.into_iter().map(|(_, quote)| quote).collect()
+    }
+}
+
+impl Receiver<'_> {
+    /// Keeps a message that is not for the agent.
+    pub(super) fn note_recent(&mut self, bot: BotIds, message: &Message) {
+        let quote = self.identity(bot).as_quote(message);
+        if !quote.text.is_empty() {
+            self.recent.note(message.channel_id, message.id, quote);
+        }
+    }
+
+    /// Returns the messages before a mention that the agent has not seen.
+    pub(super) async fn messages_before(&mut self, bot: BotIds, mention: &Message) -> Vec<Quote> {
+        if self.recent.limit == 0 {
+            return Vec::new();
+        }
+        let channel = mention.channel_id;
+        if self.recent.read.insert(channel) {
+            self.read_recent(bot, mention).await;
+        }
+        self.recent.take_before(channel, mention.id)
+    }
+
+    /// Reads the messages before the first mention in a channel, back to the last one for the agent.
+    async fn read_recent(&mut self, bot: BotIds, mention: &Message) {
+        let limit = self.recent.limit;
+        let page = HistoryPage::UpTo(MessageId::new((mention.id.get() - 1).max(1)));
+        let reading = self.discord.page_of_messages(mention.channel_id, page, limit);
+        let page = match within(self.context.clock.as_ref(), HISTORY_TIMEOUT, reading).await {
+            Ok(Ok(page)) => page,
+            Ok(Err(fault)) => {
+                tracing::debug!(error = %fault, "cannot read the messages before a mention");
+                return;
+            }
+            Err(elapsed) => {
+                tracing::debug!(error = %elapsed, "cannot read the messages before a mention");
+                return;
+            }
+        };
+        let channel_type = self.channel_type(mention.channel_id);
+        let messages: Vec<Message> = page.iter().filter_map(lenient::message).collect();
+        let identity = self.identity(bot);
+        let is_for_us = |message: &Message| {
+            message.author.id == bot.user || identity.why_not(message, channel_type).is_none()
+        };
+        let first = messages.iter().rposition(is_for_us).map_or(0, |last| last + 1);
+        for message in &messages[first..] {
+            self.note_recent(bot, message);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "recent_tests.rs"]
+mod tests;

@@ -1,0 +1,85 @@
+//! Earlier messages of a channel, which a mention gives to the model.
+
+use avocet_protocol::{Channel, Content, Inbound};
+use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
+
+use crate::{ANN, BOB, World, delivery};
+
+impl World {
+    /// Returns the earlier messages that the last of `count` messages came with.
+    async fn earlier(&self, count: usize) -> Vec<String> {
+        texts(&self.bus.taken(count).await[count - 1])
+    }
+}
+
+fn texts(inbound: &Inbound) -> Vec<String> {
+    inbound.content.earlier.iter().map(|quote| quote.text.clone()).collect()
+}
+
+#[tokio::test]
+async fn mention_comes_with_the_messages_since_the_last_one() {
+    let world = World::with(|config| config.earlier_messages = 20).await;
+    let _running = world.connected().await;
+    world.platform.say(world.channel, BOB, "the boat leaves at nine");
+    world.platform.say(world.channel, ANN, "thanks");
+    world.mention(world.channel, "when does it leave?");
+    let received = world.bus.taken(1).await.remove(0);
+    assert_eq!(texts(&received), ["the boat leaves at nine", "thanks"]);
+    assert_eq!(received.content.earlier[0].from.as_deref(), Some("user88"));
+    assert!(received.content.has_untrusted_parts());
+    world.platform.say(world.channel, BOB, "no, at ten");
+    world.mention(world.channel, "and now?");
+    assert_eq!(world.earlier(2).await, ["no, at ten"], "nothing is given twice");
+    world.mention(world.channel, "thank you");
+    assert_eq!(world.earlier(3).await, [""; 0]);
+    world.platform.say(world.dm, ANN, "hello");
+    assert_eq!(world.earlier(4).await, [""; 0], "a private chat has only messages to the agent");
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn mention_after_a_start_comes_with_messages_of_the_history() {
+    let world = World::with(|config| config.earlier_messages = 20).await;
+    let running = world.connected().await;
+    world.platform.say(world.channel, BOB, "before the answer");
+    world.mention(world.channel, "one");
+    world.bus.taken(1).await;
+    world.discord.deliver(&delivery(world.channel, Content::text("answer"))).await.unwrap();
+    for number in 0..25 {
+        world.platform.say(world.channel, BOB, &format!("bird {number}"));
+    }
+    world.bus.ignored(26).await;
+    world.stop.cancel();
+    running.await.unwrap().unwrap();
+    let world = world.restarted_with(|config| config.earlier_messages = 20);
+    let _running = world.connected().await;
+    let before = world.platform.calls(Route::History);
+    world.mention(world.channel, "two");
+    let expected: Vec<String> = (5..25).map(|number| format!("bird {number}")).collect();
+    assert_eq!(world.earlier(2).await, expected);
+    world.platform.say(world.channel, BOB, "later");
+    world.mention(world.channel, "three");
+    assert_eq!(world.earlier(3).await, ["later"]);
+    assert_eq!(world.platform.calls(Route::History), before + 1, "the history is read once");
+}
+
+#[tokio::test]
+async fn mention_without_a_readable_history_is_received_all_the_same() {
+    let world = World::with(|config| config.earlier_messages = 20).await;
+    let _running = world.connected().await;
+    let refusal = InjectedFault::Refuse(ApiError::internal());
+    world.platform.inject(On::route(Route::History), 1, refusal);
+    world.mention(world.channel, "one");
+    assert_eq!(world.texts(1).await, ["one"]);
+}
+
+#[tokio::test]
+async fn mention_comes_without_earlier_messages_if_they_are_switched_off() {
+    let world = World::with(|config| config.earlier_messages = 0).await;
+    let _running = world.connected().await;
+    let before = world.platform.calls(Route::History);
+    world.platform.say(world.channel, BOB, "hello");
+    world.mention(world.channel, "one");
+    assert_eq!(world.earlier(1).await, [""; 0]);
+    assert_eq!(world.platform.calls(Route::History), before);
+}
