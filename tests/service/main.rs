@@ -14,6 +14,7 @@ mod delegation;
 mod delivery;
 mod dialects;
 mod discord;
+mod discord_chats;
 mod drain;
 mod explained;
 mod external;

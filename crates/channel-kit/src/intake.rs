@@ -217,6 +217,15 @@ impl<'a> Intake<'a> {
 }
 
 impl Converted {
+    /// Puts a line above the text of a message, unless that is a command.
+    pub fn put_above(&mut self, line: &str) {
+        if let Self::Inbound(inbound) = self
+            && !inbound.content.text.starts_with('/')
+        {
+            inbound.content.text = format!("{line}\n{}", inbound.content.text);
+        }
+    }
+
     /// Sets the earlier messages of the chat.
     pub fn set_earlier(&mut self, earlier: Vec<Quote>) {
         if let Self::Inbound(inbound) = self {

@@ -244,6 +244,15 @@ impl DiscordFake {
         self.change(|platform| platform.slash(user, channel, name, options))
     }
 
+    /// Enters a slash command in a chat with another user, as a user who has installed the bot.
+    /// Returns the id of the interaction.
+    ///
+    /// # Panics
+    /// If the bot does not offer the command there.
+    pub fn slash_elsewhere(&self, user: u64, name: &str) -> u64 {
+        self.change(|platform| platform.slash_elsewhere(user, name))
+    }
+
     /// The user accepts no further direct messages from the bot.
     pub fn block(&self, user: u64) {
         let dm = self.dm(user);

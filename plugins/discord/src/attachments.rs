@@ -51,13 +51,13 @@ fn kind(media_type: Option<&str>) -> AttachmentKind {
 }
 
 /// The fields of an attachment that a download needs.
-struct SentFile {
+struct FetchableFile {
     /// Bytes; 0 if unknown.
     size: u64,
     url: String,
 }
 
-impl SentFile {
+impl FetchableFile {
     /// Finds an attachment of a message, or of the message that it forwards. Other fields may be
     /// malformed.
     fn find(message: &Value, id: AttachmentId) -> Option<Self> {
@@ -82,7 +82,7 @@ impl Discord {
         let (channel_id, message_id, id) = parse(reference).ok_or_else(gone)?;
         let route = Route::ChannelMessage { channel_id, message_id };
         let message: Value = self.rest.get(route).await.map_err(|fault| failed(&fault))?;
-        let sent = SentFile::find(&message, id).ok_or_else(gone)?;
+        let sent = FetchableFile::find(&message, id).ok_or_else(gone)?;
         if sent.size > limit {
             return Err(FetchError::TooLarge { limit });
         }

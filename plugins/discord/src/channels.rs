@@ -75,8 +75,13 @@ impl ChannelInfo {
 /// Returns the channels that an event describes: one channel, or those of a server, with its
 /// threads.
 pub(crate) fn described(event: &Value) -> impl Iterator<Item = ChannelInfo> {
+    described_values(event).flat_map(ChannelInfo::deserialize)
+}
+
+/// Returns what [`described`] reads. One of them may be the server itself.
+pub(crate) fn described_values(event: &Value) -> impl Iterator<Item = &Value> {
     let lists = ["channels", "threads"].iter().filter_map(|list| event[list].as_array());
-    lists.flatten().chain([event]).flat_map(ChannelInfo::deserialize)
+    lists.flatten().chain([event])
 }
 
 impl KnownChannels {

@@ -63,6 +63,10 @@ pub struct DiscordConfig {
     /// The emoji with which the bot reacts to a message whose answer failed. Default: `""`, no
     /// reaction.
     pub reaction_failed: String,
+    /// `true` to offer the slash commands also to people who have installed the bot for themselves, in
+    /// all their chats. Discord has to permit it: developer portal, Installation, User Install. Only
+    /// the caller sees the answers there. Default: `false`.
+    pub user_install: bool,
     /// `true` to show everyone, as the bot's status, if it is ready, working, or failed with its last
     /// answer. Default: `false`.
     pub presence: bool,
@@ -196,6 +200,7 @@ impl Default for DiscordConfig {
             reaction_done: String::new(),
             reaction_failed: String::new(),
             presence: false,
+            user_install: false,
             message_content: true,
             preview_seconds: 1,
         }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use avocet_protocol::{CommandHelp, Content, DedupeKey, IdError, Inbound, within};
 use reqwest::Method;
+use serde_json::{Value, json};
 use serenity::builder::{CreateCommand, CreateCommandOption, CreateInteractionResponse};
 use serenity::model::application::{
     CommandDataOption, CommandDataOptionValue, CommandInteraction, CommandOptionType, CommandType,
-    ComponentInteraction, ComponentInteractionDataKind, Interaction,
+    ComponentInteraction, ComponentInteractionDataKind, Interaction, InteractionContext,
 };
 use serenity::model::guild::Member;
 use serenity::model::id::{ApplicationId, ChannelId, InteractionId, RoleId};
@@ -41,6 +42,9 @@ pub(crate) struct UserInteraction<'a> {
     user: &'a User,
     member: Option<&'a Member>,
     pub(crate) kind: InteractionKind,
+    /// `true` in a chat of other people, in which the bot itself is not a member. It can only answer
+    /// the caller there.
+    pub(crate) is_among_others: bool,
 }
 
 /// The kind of an interaction.
@@ -82,6 +86,7 @@ impl<'a> UserInteraction<'a> {
             user: &pressed.user,
             member: pressed.member.as_ref(),
             kind: InteractionKind::Press,
+            is_among_others: false,
         })
     }
 
@@ -101,6 +106,7 @@ impl<'a> UserInteraction<'a> {
             user: &called.user,
             member: called.member.as_deref(),
             kind: InteractionKind::Command { is_personal },
+            is_among_others: called.context == Some(InteractionContext::PrivateChannel),
         }
     }
 
@@ -170,10 +176,24 @@ impl Discord {
         application_id: ApplicationId,
         commands: &[CommandHelp],
     ) -> Result<(), RestError> {
-        let commands: Vec<CreateCommand> = commands.iter().filter_map(slash_command).collect();
+        let commands = commands.iter().filter_map(slash_command);
+        let commands: Vec<Value> = commands
+            .filter_map(|command| serde_json::to_value(command).ok())
+            .map(|command| in_contexts(command, self.settings.user_install))
+            .collect();
         let route = Route::Commands { application_id };
         self.rest.send(Method::PUT, route, &commands).await.map(|_| ())
     }
+}
+
+/// Offers a command also to people who have installed the bot for themselves (Discord API,
+/// "Interaction Contexts").
+fn in_contexts(mut command: Value, user_install: bool) -> Value {
+    if user_install {
+        command["integration_types"] = json!([0, 1]);
+        command["contexts"] = json!([0, 1, 2]);
+    }
+    command
 }
 
 /// Returns `None` for a name that the platform would refuse, because it would refuse all commands

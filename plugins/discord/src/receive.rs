@@ -9,6 +9,7 @@ mod member_roles;
 mod messages;
 mod new_channels;
 mod positions;
+mod posts;
 mod recent;
 mod requests;
 mod schedule;
@@ -40,6 +41,7 @@ use background::BackgroundRequest;
 use gaps::Gaps;
 use member_roles::MemberRoles;
 use positions::ReadPositions;
+use posts::ForumPosts;
 use recent::RecentMessages;
 use requests::FinishedRequest;
 use schedule::Schedule;
@@ -69,6 +71,7 @@ pub(crate) struct Receiver<'a> {
     commands_registered: bool,
     /// Threads in which the bot has written.
     spoken: BTreeSet<ChannelId>,
+    posts: ForumPosts,
     recent: RecentMessages,
     members: MemberRoles,
     reactions: UserReactions,
@@ -129,6 +132,7 @@ impl<'a> Receiver<'a> {
             undescribed: BTreeSet::new(),
             commands_registered: false,
             spoken: BTreeSet::new(),
+            posts: ForumPosts::default(),
             recent: RecentMessages::new(discord.settings.earlier_messages),
             members: MemberRoles::new(),
             reactions: UserReactions::default(),
@@ -242,6 +246,7 @@ impl<'a> Receiver<'a> {
 
     /// Notes existing threads, and those in which the bot has written.
     fn note_threads(&mut self, bot: BotIds, event: &Value) {
+        self.posts.learn_from(event);
         for channel in described(event) {
             if channel.is_spoken(bot.user) {
                 self.spoken.insert(channel.id);
@@ -266,18 +271,24 @@ impl<'a> Receiver<'a> {
         let Some(interaction) = UserInteraction::read(interaction) else {
             return self.intake.ignore("of another kind", None).await;
         };
-        let channel_type = self.channel_type(interaction.channel);
+        // Others read along there.
+        let channel_type = if interaction.is_among_others {
+            DiscordChannel::Server
+        } else {
+            self.channel_type(interaction.channel)
+        };
         let roles = self.discord.settings.named_roles(interaction.roles());
         let inbound = interaction.inbound(&self.identity(bot), channel_type, roles);
         let converted = Converted::inbound(inbound);
-        let UserInteraction { id, token, kind, .. } = interaction;
+        let UserInteraction { id, token, kind, is_among_others, .. } = interaction;
         let InteractionKind::Command { is_personal } = kind else {
             self.intake.take(converted, None).await?;
             let acknowledgement = CreateInteractionResponse::Acknowledge;
             self.discord.respond(self.context.clock.as_ref(), id, token, &acknowledgement).await;
             return Ok(());
         };
-        let is_ephemeral = is_personal && channel_type != DiscordChannel::Direct;
+        let is_ephemeral =
+            is_among_others || (is_personal && channel_type != DiscordChannel::Direct);
         let (commands, now) = (&self.discord.commands, self.context.clock.elapsed());
         let command = commands.insert(id, bot.application, token, is_ephemeral, now);
         if self.intake.take(converted, None).await? == Taken::Accepted {

@@ -24,6 +24,8 @@ pub(crate) struct BotSettings {
     pub(crate) answer_all: bool,
     /// Channels in which the bot answers without a mention.
     pub(crate) unmentioned: BTreeSet<ChannelId>,
+    /// `true` if people can install the bot for themselves.
+    pub(crate) user_install: bool,
     /// `true` if the bot shows what it does.
     pub(crate) presence: bool,
     /// The reactions of the bot.
@@ -59,6 +61,7 @@ impl BotSettings {
             answer_all: config.answer_all,
             unmentioned: channels.unmentioned,
             presence: config.presence,
+            user_install: config.user_install,
             reactions: ReactionEmojis {
                 received: config.reaction_received.clone(),
                 done: config.reaction_done.clone(),

@@ -14,7 +14,7 @@ use super::form::FormErrors;
 use super::platform::{ApiReply, MethodResult, PlatformState};
 use super::rest::ParsedRequest;
 use super::sending::empty;
-use super::world::{World, with};
+use super::world::with;
 
 /// Timeout for the first answer to an interaction.
 pub const FIRST_ANSWER: Duration = Duration::from_secs(3);
@@ -93,6 +93,31 @@ impl PlatformState {
         let id = registered.map_or_else(|| json!("1"), |command| command["id"].clone());
         let data = json!({ "id": id, "name": name, "type": 1, "options": options });
         self.interact(user, channel, None, &json!({ "type": 2, "data": data }))
+    }
+
+    /// Enters a command in a chat with another user, where the bot is not a member. Returns the id of
+    /// the interaction.
+    pub(super) fn slash_elsewhere(&mut self, user: u64, name: &str) -> u64 {
+        let is_offered = |command: &&Value| {
+            let contexts = command["contexts"].as_array().into_iter().flatten();
+            command["name"] == name && contexts.into_iter().any(|context| *context == 2)
+        };
+        assert!(self.commands.iter().any(|one| is_offered(&one)), "no command {name} elsewhere");
+        let (id, channel) = (self.next_id(), self.next_id());
+        let (at, token) = (self.now, format!("interaction-{id}"));
+        let event = json!({ "id": id.to_string(), "application_id": self.world.me.id.to_string(),
+            "token": token, "version": 1, "type": 2, "channel_id": channel.to_string(),
+            "channel": { "id": channel.to_string(), "type": 1, "flags": 0,
+                "recipients": [self.world.user(user), self.world.user(1)] },
+            "app_permissions": "0", "locale": "en-US", "entitlements": [], "context": 2,
+            "authorizing_integration_owners": { "1": user.to_string() },
+            "attachment_size_limit": self.rules.file_size, "user": self.world.user(user),
+            "data": { "id": "1", "name": name, "type": 1, "options": [] } });
+        let (message, answered, data, original) = (None, None, Value::Null, None);
+        let interaction = Interaction { id, token, channel, at, message, answered, data, original };
+        self.interactions.0.insert(id, interaction);
+        self.dispatch("INTERACTION_CREATE", 0, |_| event.clone());
+        id
     }
 
     fn interact(&mut self, user: u64, channel: u64, message: Option<u64>, more: &Value) -> u64 {

@@ -79,6 +79,9 @@ impl Receiver<'_> {
             converted.set_earlier(reactions);
             return converted;
         }
+        if let Some(heading) = self.posts.heading(message, channel_type) {
+            converted.put_above(&heading);
+        }
         if self.identity(bot).wants_thread(message, channel_type) {
             let title = self.identity(bot).title(message);
             self.discord.task_threads.want(message.id, &title);

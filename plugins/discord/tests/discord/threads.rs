@@ -76,6 +76,29 @@ async fn thread_is_found_or_created_after_a_restart() {
 }
 
 #[tokio::test]
+async fn first_message_of_a_forum_post_comes_with_title_and_tags() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let mut forum = world.platform.describe_channel(world.channel);
+    (forum["id"], forum["type"], forum["name"]) = (json!("9000"), json!(15), json!("help"));
+    forum["available_tags"] = json!([{ "id": "1", "name": "bug" }, { "id": "2", "name": "linux" }]);
+    world.platform.push("CHANNEL_CREATE", &forum);
+    let thread = world.platform.thread(world.channel, "It does not start");
+    let mut post = world.platform.describe_channel(thread);
+    (post["parent_id"], post["applied_tags"]) = (json!("9000"), json!(["2", "1", "7"]));
+    world.platform.push("THREAD_CREATE", &post);
+    let said = world.platform.post(UserMessage::new(thread, ANN, "It says no.").mention());
+    let mut first = world.platform.describe_message(said);
+    first["id"] = json!(thread.to_string());
+    world.platform.push("MESSAGE_CREATE", &first);
+    let texts = world.texts(2).await;
+    assert_eq!(texts[0], "It says no.", "this is not the first message");
+    assert_eq!(texts[1], "[post: It does not start; tags: linux, bug]\nIt says no.");
+    let address = world.bus.taken(2).await[1].address.to_string();
+    assert_eq!(address, format!("discord:main:9000:{thread}"));
+}
+
+#[tokio::test]
 async fn answer_goes_into_the_channel_where_threads_are_refused() {
     let world = world().await;
     let _running = world.connected().await;

@@ -1,0 +1,79 @@
+//! Titles and tags of forum posts. The first message of a post comes with them, because its text alone
+//! often lacks the subject.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serenity::model::channel::Message;
+use serenity::model::id::{ChannelId, ForumTagId};
+
+use crate::channels::{DiscordChannel, described_values};
+
+/// Posts to remember.
+const MAX_POSTS: usize = 10_000;
+
+/// The posts and the tags of forums, as the platform has described them.
+#[derive(Debug, Default)]
+pub(super) struct ForumPosts {
+    posts: HashMap<ChannelId, ForumPost>,
+    tags: HashMap<ForumTagId, String>,
+}
+
+#[derive(Debug)]
+struct ForumPost {
+    title: String,
+    tags: Vec<ForumTagId>,
+}
+
+/// The used fields of a channel (Discord API, "Channel Object").
+#[derive(Deserialize)]
+struct ForumFields {
+    id: ChannelId,
+    #[serde(default)]
+    name: String,
+    /// A forum's own tags.
+    #[serde(default)]
+    available_tags: Vec<ForumTagFields>,
+    /// The tags of a post.
+    #[serde(default)]
+    applied_tags: Option<Vec<ForumTagId>>,
+}
+
+#[derive(Deserialize)]
+struct ForumTagFields {
+    id: ForumTagId,
+    name: String,
+}
+
+impl ForumPosts {
+    /// Learns from an event that describes channels.
+    pub(super) fn learn_from(&mut self, event: &Value) {
+        for channel in described_values(event).flat_map(ForumFields::deserialize) {
+            self.tags.extend(channel.available_tags.into_iter().map(|tag| (tag.id, tag.name)));
+            if let Some(tags) = channel.applied_tags {
+                if self.posts.len() >= MAX_POSTS {
+                    self.posts.clear();
+                }
+                self.posts.insert(channel.id, ForumPost { title: channel.name, tags });
+            }
+        }
+    }
+
+    /// Returns the heading of a post's first message, which has the id of the post (Discord API,
+    /// "Start Thread in Forum or Media Channel").
+    pub(super) fn heading(
+        &self,
+        message: &Message,
+        channel_type: DiscordChannel,
+    ) -> Option<String> {
+        let is_first = message.id.get() == message.channel_id.get();
+        let is_thread = matches!(channel_type, DiscordChannel::Thread { .. });
+        let post = self.posts.get(&message.channel_id).filter(|_| is_first && is_thread)?;
+        let tags: Vec<&str> =
+            post.tags.iter().filter_map(|tag| self.tags.get(tag)).map(String::as_str).collect();
+        let tags =
+            if tags.is_empty() { String::new() } else { format!("; tags: {}", tags.join(", ")) };
+        Some(format!("[post: {}{tags}]", post.title))
+    }
+}
