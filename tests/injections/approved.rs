@@ -92,8 +92,7 @@ async fn allow(world: &World, one: &Scenario, mut person: ChatPerson, question: 
     let name = one.name();
     let approve = says(question);
     world.platform.press(person.who, question, &approve);
-    // A text of the model in the chat may come before this reply.
-    while person.hear(&name).await.text != "Allowed." {}
+    person.sees_outcome(question, "Allowed by ").await;
     let AgentReply::Answer(_) = person.next(&name).await else {
         panic!("{name} is asked about twice")
     };

@@ -10,7 +10,7 @@ async fn answering(person: &mut ChatPerson, label: &str) -> Vec<String> {
     loop {
         match person.next("a question or the end").await {
             AgentReply::Question(question) => {
-                person.press(&question, label).await;
+                person.decide(&question, label).await;
                 asked.push(question.text);
             }
             AgentReply::Answer(answer) => {

@@ -6,6 +6,7 @@
 
 mod approved;
 mod corpus;
+mod everyday;
 mod gullible;
 mod hosts;
 mod matrix;

@@ -104,12 +104,12 @@ async fn deny(world: &World, person: &mut ChatPerson, one: &Scenario) -> Result<
                     }
                 }
                 asked += 1;
-                let said = match one.number % 2 {
-                    0 => person.press(&question, denial(&question.text)).await,
-                    _ => person.command("/deny").await,
-                };
-                if said != "Denied." {
-                    return Err(format!("to the denial is said: {said}"));
+                match one.number % 2 {
+                    0 => person.decide(&question, denial(&question.text)).await,
+                    _ => {
+                        person.say("/deny");
+                        person.sees_outcome(&question, "Refused by ").await;
+                    }
                 }
             }
             AgentReply::Answer(answer) if answer == FINISHED => return Ok(asked),

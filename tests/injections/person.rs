@@ -76,11 +76,21 @@ impl ChatPerson {
         self.hear(command).await.text
     }
 
-    /// Presses a button, and returns the reply.
-    pub(crate) async fn press(&mut self, question: &SentMessage, label: &str) -> String {
+    /// Presses a button that allows or denies, and waits for the outcome.
+    pub(crate) async fn decide(&mut self, question: &SentMessage, label: &str) {
         let says = pressed(question, label);
         self.platform.press(self.who, question, &says);
-        self.hear(label).await.text
+        let outcome = if says.starts_with("/approve") { "Allowed " } else { "Refused " };
+        self.sees_outcome(question, outcome).await;
+    }
+
+    /// Waits until a question has become its outcome.
+    pub(crate) async fn sees_outcome(&self, question: &SentMessage, outcome: &str) {
+        let (chat, id) = (question.chat, question.id);
+        let is_it =
+            |one: &SentMessage| (one.chat, one.id) == (chat, id) && one.text.starts_with(outcome);
+        let shown = self.platform.wait_for(|sent| sent.iter().any(is_it));
+        with_timeout(outcome, shown).await;
     }
 
     /// Sends a message that is answered without a question. Returns the answer.
@@ -98,7 +108,7 @@ impl ChatPerson {
         let AgentReply::Question(question) = self.next(text).await else {
             panic!("{text:?} is not asked about")
         };
-        self.press(&question, "Allow once").await;
+        self.decide(&question, "Allow once").await;
         let AgentReply::Answer(answer) = self.next(text).await else {
             panic!("{text:?} is asked about twice")
         };

@@ -1,7 +1,7 @@
 //! Tests of approvals on the platforms: by buttons, by different people, repeatedly, and after
 //! events.
 
-use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::discord::{DiscordFake, DiscordMessage};
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
 use avocet_testkit::telegram::{SentMessage, TelegramFake};
 use avocet_tests::{DaemonProcess, Home, SINK, now, program};
@@ -51,6 +51,15 @@ async fn told(platform: &TelegramFake, place: usize) -> SentMessage {
     here(&with_timeout(&format!("message {place}"), sent).await).unwrap()
 }
 
+/// Waits until the question at this place in Ann's chat shows its outcome, without buttons.
+async fn ended(platform: &TelegramFake, place: usize, outcome: &str) {
+    let here = |sent: &[SentMessage]| sent.iter().filter(|one| one.chat == ANN).nth(place).cloned();
+    let is_outcome = |one: SentMessage| one.text.starts_with(outcome) && one.buttons().is_empty();
+    let sent = platform.wait_for(|sent| here(sent).is_some_and(is_outcome));
+    let shown = here(&with_timeout(outcome, sent).await).unwrap();
+    assert_eq!(shown.edits.len(), 1, "{shown:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f14_approval_on_telegram_is_once_for_the_session_or_denied() {
     let (platform, sink) = (TelegramFake::start(TOKEN).await, sink().await);
@@ -65,27 +74,26 @@ async fn f14_approval_on_telegram_is_once_for_the_session_or_denied() {
     assert_eq!(told(&platform, 1).await.text, "/approve is for my owner.");
     assert_eq!(sink.posts(), Vec::<String>::new());
     platform.press(ANN, &first, "/approve w1");
-    assert_eq!(told(&platform, 2).await.text, "Allowed.");
-    assert_eq!(told(&platform, 3).await.text, "thanks");
+    ended(&platform, 0, "Allowed by ").await;
+    assert_eq!(told(&platform, 2).await.text, "thanks");
     platform.press(ANN, &first, "/deny w1");
-    assert_eq!(told(&platform, 4).await.text, DECIDED);
+    assert_eq!(told(&platform, 3).await.text, DECIDED);
 
     platform.private_text(ANN, "two");
-    let second = told(&platform, 5).await;
+    let second = told(&platform, 4).await;
     platform.press(ANN, &second, "/approve w2 session");
-    let session = "Allowed, and similar calls too for this session.";
-    assert_eq!(told(&platform, 6).await.text, session);
-    assert_eq!(told(&platform, 7).await.text, "thanks");
+    ended(&platform, 4, "Allowed for this session by ").await;
+    assert_eq!(told(&platform, 5).await.text, "thanks");
     platform.private_text(ANN, "three");
-    assert_eq!(told(&platform, 8).await.text, "thanks");
+    assert_eq!(told(&platform, 6).await.text, "thanks");
 
     platform.private_text(ANN, "/new");
-    told(&platform, 9).await;
+    told(&platform, 7).await;
     platform.private_text(ANN, "four");
-    assert!(told(&platform, 10).await.text.starts_with("May I use post?"));
+    assert!(told(&platform, 8).await.text.starts_with("May I use post?"));
     platform.private_text(ANN, "/deny w3 not today");
-    assert_eq!(told(&platform, 11).await.text, "Denied.");
-    let answer = told(&platform, 12).await.text;
+    ended(&platform, 8, "Refused by ").await;
+    let answer = told(&platform, 9).await.text;
     assert!(answer.contains("denied by the owner; the reason: not today"), "{answer}");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
@@ -99,17 +107,20 @@ async fn approval_on_telegram_accepts_a_plain_word_of_an_owner() {
     let model = OpenAiFake::start(posts).await;
     let home = on_telegram(&platform, &model, &sink);
     let daemon = home.daemon();
-    let session = "Allowed, and similar calls too for this session.";
-    for (number, (word, decided)) in
-        (0..).zip([("y", "Allowed."), ("3", "Denied."), ("No", "Denied."), ("2.", session)])
-    {
-        let place = number * 3;
+    let session = "Allowed for this session by ";
+    for (number, (word, decided)) in (0..).zip([
+        ("y", "Allowed by "),
+        ("3", "Refused by "),
+        ("No", "Refused by "),
+        ("2.", session),
+    ]) {
+        let place = number * 2;
         platform.private_text(ANN, word_post(number));
         assert!(told(&platform, place).await.text.starts_with("May I use post?"));
         until_all_is_shown(&home).await;
         platform.private_text(ANN, word);
-        assert_eq!(told(&platform, place + 1).await.text, decided, "{word}");
-        told(&platform, place + 2).await;
+        ended(&platform, place, decided).await;
+        told(&platform, place + 1).await;
     }
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
@@ -147,14 +158,15 @@ async fn approval_on_discord_accepts_a_plain_word_of_an_owner() {
         let sent = with_timeout("a message", platform.wait_for_sent(count)).await;
         sent.into_iter().map(|one| one.text).collect::<Vec<_>>()
     };
-    for (number, (word, decided)) in (0..).zip([("yes", "Allowed."), ("n", "Denied.")]) {
+    for (number, (word, decided)) in (0..).zip([("yes", "Allowed by "), ("n", "Refused by ")]) {
         platform.say(dm, ANN, word_post(number));
-        let asked = texts(number * 3 + 1).await;
-        assert!(asked.last().unwrap().contains("/approve"), "{asked:?}");
+        let asked = texts(number * 2 + 1).await;
+        assert!(asked.last().unwrap().contains("May I use"), "{asked:?}");
         until_all_is_shown(&home).await;
         platform.say(dm, ANN, word);
-        let told = texts(number * 3 + 3).await;
-        assert!(told.iter().any(|text| text == decided), "{told:?}");
+        texts(number * 2 + 2).await;
+        let edited = platform.wait_for(|sent| sent.iter().any(|one| one.text.starts_with(decided)));
+        with_timeout(decided, edited).await;
     }
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
@@ -201,11 +213,11 @@ async fn approval_open_at_a_kill_is_decided_once_after_the_restart() {
     platform.press(ANN, &question, "/approve w1");
     let daemon = home.daemon();
     let mut texts = Vec::new();
-    for place in 1..4 {
+    for place in 1..3 {
         texts.push(told(&platform, place).await.text);
     }
     texts.sort();
-    assert_eq!(texts, ["Allowed.", DECIDED, "thanks"]);
+    assert_eq!(texts, [DECIDED, "thanks"]);
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!(sink.posts(), ["one"]);
@@ -247,9 +259,9 @@ async fn f11_approval_press_takes_effect_while_another_turn_runs() {
     platform.private_text(BOB, "slow");
     until("Bob's turn", async || model.requests().len() == 2).await;
     platform.press(ANN, &question, "/approve w1");
-    assert_eq!(told(&platform, 2).await.text, "thanks");
+    assert_eq!(told(&platform, 1).await.text, "thanks");
     gate.add_permits(1);
-    with_timeout("Bob's answer", platform.wait_for_sent(4)).await;
+    with_timeout("Bob's answer", platform.wait_for_sent(3)).await;
     assert!(stop(daemon).await.0.success());
     assert_eq!(sink.posts(), ["one"]);
 }
@@ -293,15 +305,22 @@ async fn f14_approval_on_discord_is_once_for_the_session_or_denied() {
             .wait_for(|sent| texts.iter().all(|text| sent.iter().any(|one| one.text == *text)));
         with_timeout(&format!("{texts:?}"), sent).await;
     };
-    heard(&["Allowed.", "thanks"]).await;
+    heard(&["thanks"]).await;
     platform.press(ANN, first.id, "/approve w1");
     heard(&[DECIDED]).await;
     platform.say(dm, ANN, "two");
-    let sent = platform.wait_for(|sent| sent.iter().any(|one| one.text.contains("/approve w2")));
+    let asks = |one: &&DiscordMessage| {
+        one.buttons().iter().any(|button| button["custom_id"] == "/approve w2")
+    };
+    let sent = platform.wait_for(|sent| sent.iter().any(|one| asks(&one)));
     let sent = with_timeout("the second question", sent).await;
-    let second = sent.iter().find(|one| one.text.contains("/approve w2")).unwrap();
+    let second = sent.iter().find(asks).unwrap();
     platform.press(ANN, second.id, "/approve w2 session");
-    heard(&["Allowed, and similar calls too for this session."]).await;
+    let outcome = "Allowed for this session by ";
+    let ended = platform.wait_for(|sent| {
+        sent.iter().any(|one| one.text.starts_with(outcome) && one.buttons().is_empty())
+    });
+    with_timeout(outcome, ended).await;
     until("two posts", async || sink.posts().len() == 2).await;
     platform.say(dm, ANN, "three");
     until("three posts", async || sink.posts().len() == 3).await;

@@ -94,11 +94,11 @@ async fn job_from_telegram_shows_its_progress_in_one_message_that_becomes_the_su
     assert_eq!(pull_requests(&home), 0, "it waits");
     platform.private_text(ANN, "/approve w1");
     sends(&platform, "Pull request: https://example.org/pull/1").await;
-    sends(&platform, "Allowed.").await;
+    sends(&platform, "Allowed by ").await;
     assert_eq!(pull_requests(&home), 1);
 
     let sent = platform.sent();
-    assert_eq!(sent.len(), 4, "{sent:?}");
+    assert_eq!(sent.len(), 3, "{sent:?}");
     let job = sent.iter().find(|one| one.text.starts_with("Added b.")).unwrap();
     for part in ["Branch: avocet/job-1-add-b, begun at main", " add b\n", "Files changed: b.txt"] {
         assert!(job.text.contains(part), "{part:?} is not in {}", job.text);

@@ -67,7 +67,7 @@ async fn run_tool_loop_runs_calls_and_shows_their_results_to_the_model() {
     let finished = |name: &str| TurnEvent::ToolFinished { name: name.to_owned(), ok: true };
     for expected in [
         TurnEvent::Thinking { step: 0 },
-        TurnEvent::ToolStarted { name: "post".to_owned() },
+        TurnEvent::ToolStarted { name: "post".to_owned(), about: None },
         finished("echo"),
         TurnEvent::Thinking { step: 1 },
         TurnEvent::Text { delta: "done".to_owned() },

@@ -246,7 +246,8 @@ impl AgentLoop {
             self.logs.turns.start_call(logged.id, prepared.class, evidence).await?;
         }
         tracing::debug!(name, "executing tool");
-        self.events.emit(&turn.session, TurnEvent::ToolStarted { name: name.clone() });
+        let about = self.toolbox.about(&logged.call);
+        self.events.emit(&turn.session, TurnEvent::ToolStarted { name: name.clone(), about });
         let context = self.context(turn, logged.id, step_context);
         let outcome = match self.toolbox.execute(&logged.call, &context).await {
             Ok(outcome) => self.check_spawn(turn, outcome, pending).await?,

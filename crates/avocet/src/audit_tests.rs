@@ -22,6 +22,7 @@ impl World {
             answer_edits: false,
             start_empty: false,
             redactor: Arc::default(),
+            zone: jiff::tz::TimeZone::UTC,
             holder: Holder::Daemon,
         };
         let store = SqliteStore::open(options, clock.clone(), &Group::new("test")).await.unwrap();

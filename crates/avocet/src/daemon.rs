@@ -19,6 +19,7 @@ use avocet_session::{
 use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use avocet_telemetry::{Exporter, ExporterParts};
+use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::{AgentParts, summaries};
@@ -97,6 +98,7 @@ pub(crate) fn open_options(configuration: &Configuration, holder: Holder) -> Ope
         answer_edits: configuration.settings.sessions.answer_edits,
         start_empty: false,
         redactor: redaction::redactor(),
+        zone: TimeZone::system(),
         holder,
     }
 }

@@ -18,6 +18,7 @@ async fn store(directory: &TempDir, clock: &Arc<dyn Clock>, group: &Group) -> Ar
         answer_edits: false,
         start_empty: false,
         redactor: Arc::default(),
+        zone: jiff::tz::TimeZone::UTC,
         holder: Holder::Daemon,
     };
     Arc::new(SqliteStore::open(options, clock.clone(), group).await.unwrap())

@@ -117,6 +117,10 @@ pub(crate) fn judge(
     match sent {
         Ok(receipt) => AttemptOutcome::End(SendEnd::Sent(receipt)),
         Err(SendError::Unreachable) => AttemptOutcome::Unreachable,
+        // The person has deleted the message, or it can no longer be changed.
+        Err(SendError::Gone | SendError::Refused(_)) if head.is_edit => {
+            AttemptOutcome::End(SendEnd::Sent(Receipt { platform_id: None }))
+        }
         Err(SendError::Gone) => AttemptOutcome::End(SendEnd::Anew),
         Err(SendError::Refused(error)) => AttemptOutcome::Dead(error),
         Err(SendError::Unknown(error))

@@ -17,6 +17,7 @@ fn head(unknown: bool, repeat: bool, attempts: u32) -> Head {
         failing_since: None,
         error: None,
         notice: false,
+        is_edit: false,
     }
 }
 

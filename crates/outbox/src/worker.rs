@@ -124,6 +124,12 @@ impl DeliveryWorker {
                 progress.waited = true;
                 next
             }
+            _ if is_without_target(&head) => {
+                if !head.unknown {
+                    self.with_retry(|| self.outbox.start(head.delivery.id, false)).await?;
+                }
+                self.finish(&head, done_without_message()).await
+            }
             Step::Abandon => self.abandon(channel, &head, rules::never_confirmed(&head)).await,
             Step::Send { .. } if !channel.reachable(&head.delivery.address) => {
                 Ok(WorkerAction::Leave)
@@ -150,6 +156,9 @@ impl DeliveryWorker {
     ) -> Result<WorkerAction, StoreError> {
         let StartedSend { head, channel, slot } = started;
         progress.look_at(head.delivery.id);
+        if is_without_target(&head) {
+            return self.finish(&head, done_without_message()).await;
+        }
         let attempt = self.attempt(&channel, &head, &head.delivery, Some(slot), progress);
         attempt.instrument(delivery_span(&head)).await
     }
@@ -295,6 +304,15 @@ impl DeliveryWorker {
     {
         with_retry(self.clock.as_ref(), &self.stopping, write).await
     }
+}
+
+/// Returns `true` for an edit of a message that has not arrived.
+fn is_without_target(head: &Head) -> bool {
+    head.is_edit && head.delivery.shown_as.is_none()
+}
+
+fn done_without_message() -> SendEnd {
+    SendEnd::Sent(Receipt { platform_id: None })
 }
 
 /// Returns the log span of an attempt to send.

@@ -85,6 +85,11 @@ pub trait Channel: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns `true` if a sent message can be replaced. A question then becomes its outcome.
+    fn can_edit(&self) -> bool {
+        false
+    }
+
     /// Shows "typing" for as long as the platform displays it. Failures are ignored.
     async fn typing(&self, chat: &ChatAddress) {
         let _ = chat;

@@ -36,6 +36,9 @@ pub enum TurnEvent {
     ToolStarted {
         /// The tool.
         name: String,
+        /// Its main argument in one line, without secrets.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        about: Option<String>,
     },
     /// A tool has run.
     ToolFinished {

@@ -27,6 +27,7 @@ mod inbound;
 mod job_calls;
 mod job_control;
 mod key_shapes;
+mod main_argument;
 mod mcp;
 mod message;
 mod messages;
@@ -115,6 +116,7 @@ pub use job_calls::{
     JobCommits,
 };
 pub use job_control::{JobControl, JobRequest};
+pub use main_argument::{in_one_line, main_argument};
 pub use mcp::{
     McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView, McpTransport,
 };
@@ -193,7 +195,7 @@ pub use tool_groups::{USE_TOOLS, groups_to_load};
 pub use tool_outcome::{
     ChildMode, LogWrite, NewChild, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest,
 };
-pub use toolbox::{PreparedCall, ToolSpec, Toolbox, UNTRUSTED_TOOL, is_rare};
+pub use toolbox::{MAX_ABOUT, PreparedCall, ToolSpec, Toolbox, UNTRUSTED_TOOL, is_rare};
 pub use trace::{TraceSpan, TraceWork, trace};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use trust::{LeastTrust, Trust};

@@ -7,12 +7,15 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::{
-    Content, Evidence, Place, Role, ToolCall, ToolClass, ToolContext, ToolError, ToolOutcome,
-    Trust, Verdict, WaitRequest, fits,
+    Content, Evidence, Place, Redactor, Role, ToolCall, ToolClass, ToolContext, ToolError,
+    ToolOutcome, Trust, Verdict, WaitRequest, fits, main_argument,
 };
 
 /// The key in the parameters of a tool whose description is untrusted text.
 pub const UNTRUSTED_TOOL: &str = "x-untrusted";
+
+/// Characters of [`Toolbox::about`].
+pub const MAX_ABOUT: usize = 60;
 
 /// A tool as it is offered to the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,6 +111,11 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
         call: &ToolCall,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError>;
+
+    /// Returns the main argument of a call in one line, without secrets, for people who watch.
+    fn about(&self, call: &ToolCall) -> Option<String> {
+        main_argument(&call.arguments.to_object(), MAX_ABOUT, &Redactor::default())
+    }
 
     /// Returns the approval that an answer needs before it is sent; `None` if it reveals nothing.
     /// Called for every answer; `context` contains the text that the model has read.

@@ -9,6 +9,7 @@ use avocet_protocol::Trust;
 use cap_std::fs::{Dir, File};
 
 use crate::attributes::handle_of;
+use crate::odd_name::is_odd;
 use crate::untrusted_tree::is_in_tree;
 use crate::{Workspace, WorkspacePath};
 
@@ -26,24 +27,31 @@ impl Workspace {
         marked.min(being_written).min(self.trust_of_place(path, file))
     }
 
-    /// Returns the least trust of the names in a directory.
+    /// Returns the least trust of the names in a directory. Only odd names count, because an
+    /// ordinary one says nothing that a reader could follow.
     pub(crate) fn trust_of_entries<'n>(
         &self,
         path: &WorkspacePath,
         directory: &Dir,
         names: impl Iterator<Item = (&'n str, bool)>,
     ) -> Trust {
-        let names = names.map(|(name, can_be_marked)| {
+        let odd = names.filter(|(name, _)| is_odd(name)).map(|(name, can_be_marked)| {
             // Entries that cannot be marked have the trust of their directory.
             let name = if can_be_marked { name } else { "." };
             self.provenance.of_entry(directory, name.as_ref())
         });
-        names.fold(self.trust_of_place(path, directory), Trust::min)
+        let least = odd.reduce(Trust::min);
+        least.map_or(Trust::Full, |least| least.min(self.trust_of_place(path, directory)))
     }
 
+    /// Returns the least trust of the odd names in a path.
     pub(crate) fn trust_of_names(&self, path: &Path) -> Trust {
         let names =
             path.ancestors().filter_map(|place| Some((place.parent()?, place.file_name()?)));
+        let mut names = names.filter(|(_, name)| is_odd(&name.to_string_lossy())).peekable();
+        if names.peek().is_none() {
+            return Trust::Full;
+        }
         let trusts = names.map(|(parent, name)| {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
             match self.handle().open_dir(parent) {

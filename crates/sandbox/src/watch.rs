@@ -18,6 +18,7 @@ use rustix::process::geteuid;
 
 use crate::attributes::handle_of;
 use crate::file_trust::of_place;
+use crate::odd_name::is_odd;
 use crate::untrusted_tree::{is_in_tree, is_tree};
 use crate::{Reached, Workspace};
 
@@ -48,6 +49,8 @@ pub(crate) struct Run {
     queue: Option<OwnedFd>,
     /// The trust of each watched file, by its watch descriptor.
     watched: Mutex<BTreeMap<i32, Trust>>,
+    /// The odd names of untrusted entries, which the output may show.
+    odd_names: Mutex<Vec<String>>,
     /// The least trust of the request, and of the files opened so far.
     least: LeastTrust,
     /// The hosts that the program has reached; data from there is untrusted.
@@ -70,6 +73,7 @@ impl Workspace {
             since,
             queue,
             watched: Mutex::default(),
+            odd_names: Mutex::default(),
             least,
             reached: Reached::default(),
         });
@@ -148,6 +152,14 @@ impl Watch {
         self.run.least()
     }
 
+    /// Lowers the trust if the output of the program shows an odd name of an untrusted file. Call
+    /// this before [`Self::settle`].
+    pub fn note_output(&self, output: impl FnOnce() -> String) {
+        if self.run.has_odd_names() && self.run.shows_odd_name(&output()) {
+            self.run.least.lower(Trust::Low);
+        }
+    }
+
     /// Returns the collector for the hosts that the program reaches. With the first one, the
     /// program becomes untrusted.
     #[must_use]
@@ -223,12 +235,39 @@ impl Run {
             }
             let place = if is_in_tree { Trust::Low } else { of_place(path) };
             let trust = workspace.settled_trust(directory, path, place)?;
+            if trust < Trust::Full {
+                self.note_name(path);
+            }
             if trust < Trust::Full && found.is_file() {
                 let place = workspace.provenance.place_in(directory, path);
                 self.add(&place, trust, WatchFlags::DONT_FOLLOW)?;
             }
             Ok(())
         })
+    }
+
+    /// Keeps the name of an untrusted entry if it is odd.
+    fn note_name(&self, path: &Path) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if is_odd(&name) {
+            let mut names = self.odd_names.lock().unwrap_or_else(PoisonError::into_inner);
+            names.push(name.into_owned());
+        }
+    }
+
+    fn has_odd_names(&self) -> bool {
+        !self.odd_names.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// Returns `true` if a text has a part of an odd name of an untrusted entry. Programs may write
+    /// control characters in another form, so the longest part without them counts.
+    fn shows_odd_name(&self, text: &str) -> bool {
+        let names = self.odd_names.lock().unwrap_or_else(PoisonError::into_inner);
+        let longest = |name: &String| {
+            let parts = name.split(|c: char| c.is_control() || c == '\u{fffd}');
+            parts.max_by_key(|part| part.len()).unwrap_or_default().to_owned()
+        };
+        names.iter().any(|name| text.contains(&longest(name)))
     }
 
     fn add(&self, place: &Path, trust: Trust, how: WatchFlags) -> io::Result<()> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    ApprovalDecision, Approvals, CommandAction, OpenApproval, Query, StoreError, Turns, WaitId,
-    WaitKind,
+    ApprovalDecision, Approvals, CommandAction, CommandEffect, OpenApproval, Query, StoreError,
+    Turns, WaitId, WaitKind,
 };
 
 use crate::commands::CommandPlan;
@@ -103,7 +103,27 @@ impl Approvals for Decisions {
         let resumed = self.turns.resolve(wait, &decision.resolution()).await?;
         if let (Some(session), Some(lanes)) = (&resumed, &self.lanes) {
             lanes.wake(session.clone());
+            lanes.deliver_all().await;
         }
         Ok(resumed.is_some())
+    }
+}
+
+impl Lanes {
+    /// Delivers the outcomes that a command has left in the chats that were asked.
+    pub(crate) async fn deliver_outcomes(&self, effect: &CommandEffect) {
+        match effect {
+            CommandEffect::Resolved(_)
+            | CommandEffect::Stopped(_)
+            | CommandEffect::Cancelled(_) => self.deliver_all().await,
+            CommandEffect::Done | CommandEffect::Nothing | CommandEffect::Resent(_) => {}
+        }
+    }
+
+    /// Starts the deliveries of all chats with pending messages.
+    pub(crate) async fn deliver_all(&self) {
+        if let Err(error) = self.parts.deliverer.start().await {
+            tracing::warn!(%error, "cannot read the pending messages; they are sent with the next one");
+        }
     }
 }

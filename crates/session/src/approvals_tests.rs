@@ -175,3 +175,30 @@ async fn status_reports_untrusted_content_until_new() {
         assert_eq!(told.contains("I have read untrusted content"), warned, "{said}: {told}");
     }
 }
+
+#[tokio::test]
+async fn approval_becomes_its_outcome_by_an_edit_of_the_prompt() {
+    let own = "terminal:local:own".parse().unwrap();
+    for (command, shown) in [("/approve w1", "Allowed"), ("/deny w1 why", "Refused")] {
+        let channel = FakeChannel::with_preview(SECOND);
+        let harness =
+            SessionHarness::on(TempStore::new(), channel.into(), dangerous(), household());
+        let harness = harness.await;
+        harness.publish_from("me", "own", "/status").await.unwrap();
+        harness.sent_to("own", 1).await;
+        harness.publish_from("bob", "b", "go").await.unwrap();
+        harness.channel.taken(3).await;
+        harness.sent().await;
+        harness.publish_from("me", "own", command).await.unwrap();
+        let is_outcome = |text: &String| text.starts_with(shown);
+        let ended = |texts: &[String]| texts.iter().filter(|text| is_outcome(text)).count() == 2;
+        harness.channel.shows(ended).await;
+        let taken = harness.channel.taken(6).await;
+        let edits: Vec<_> = taken.iter().filter(|one| one.shown_as.is_some()).collect();
+        assert!(edits.iter().all(|edit| edit.content.choices.is_empty()), "{edits:?}");
+        assert!(edits.iter().all(|edit| edit.content.text.contains(" by me at ")), "{edits:?}");
+        assert!(edits.iter().any(|edit| edit.address == own), "{edits:?}");
+        let replies = taken.iter().filter(|one| one.address == own && one.shown_as.is_none());
+        assert_eq!(replies.count(), 2, "the status and the prompt");
+    }
+}

@@ -14,7 +14,7 @@ use avocet_supervise::{Panicked, catch};
 use crate::lane::Lanes;
 use crate::status_text::StatusFacts;
 use crate::usage::usage;
-use crate::{approvals, job_command, memory, model, people, retry, tasks, think};
+use crate::{approvals, job_command, memory, model, people, retry, tasks, think, welcome};
 
 /// A command: its help text, action and access rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,6 +202,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         lanes.parts.running.stop_compaction(session);
         turns.iter().for_each(|turn| emit(Some(*turn), Vec::new(), Outcome::Stopped));
     }
+    lanes.deliver_outcomes(&effect).await;
     if let CommandEffect::Cancelled(cancelled) = &effect {
         lanes.end_task(cancelled);
     }
@@ -246,6 +247,9 @@ async fn plan(
     let (word, argument) = split(&message.inbound.content.text);
     let Inbound { address, sender, chat, .. } = &message.inbound;
     let is_owner = lanes.parts.bus.is_owners(&message.inbound);
+    if word.eq_ignore_ascii_case(welcome::START) {
+        return Ok(CommandPlan::say(welcome::text(is_owner)));
+    }
     let verb = match permitted(word, is_owner, *chat) {
         Ok(verb) => verb,
         Err(refusal) => return Ok(CommandPlan::say(refusal)),

@@ -37,6 +37,19 @@ async fn commands_answer_without_the_lane() {
 }
 
 #[tokio::test]
+async fn start_welcomes_with_name_abilities_and_the_next_step() {
+    let harness = SessionHarness::new(parrot()).await;
+    for (count, command) in (1..).zip(["/start", "/start@avocet_bot invited"]) {
+        harness.say(command).await;
+        let welcome = harness.channel.texts(count).await.remove(count - 1);
+        for part in ["I am Avocet", "files", "/help"] {
+            assert!(welcome.contains(part), "{part}: {welcome}");
+        }
+    }
+    assert_eq!(harness.model.requests().len(), 0);
+}
+
+#[tokio::test]
 async fn new_acts_before_later_messages_are_answered() {
     let harness = SessionHarness::new(parrot()).await;
     for round in 0..50 {

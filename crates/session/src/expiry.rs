@@ -43,6 +43,7 @@ async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
         let resolve = || lanes.parts.turns.resolve(wait.id, &resolution);
         if let Some(session) = lanes.with_retry(resolve).await? {
             lanes.wake(session);
+            lanes.deliver_all().await;
         }
     }
     Ok(None)

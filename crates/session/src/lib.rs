@@ -33,6 +33,7 @@ mod status_text;
 mod tasks;
 mod think;
 mod usage;
+mod welcome;
 
 pub use agents::{
     Agent, AgentDirectories, AgentJobs, Agents, BySession, DEFAULT_AGENT, NoAgent, NoDirectory,

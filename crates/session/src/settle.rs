@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use avocet_agent::{CallWait, TurnEnd, UsageMeter};
 use avocet_protocol::{
-    Answer, CallId, ChildMode, Content, Deliveries, Destinations, Inbound, LogWrite, LoggedInbound,
-    NOTHING_NEW, NewWait, Origin, Outcome, Planned, Roles, SessionId, SettledTurn, Settlement,
-    StoreError, Trust, TurnEvent, TurnEvents, TurnRecord, WaitKind, WaitRequest, task_name,
+    Answer, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations, Inbound, LogWrite,
+    LoggedInbound, NOTHING_NEW, NewWait, Origin, Outcome, Planned, Roles, SessionId, SettledTurn,
+    Settlement, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord, WaitKind, WaitRequest,
+    task_name,
 };
 
 use crate::lane::{LaneWork, Lanes};
@@ -274,6 +275,12 @@ impl Lanes {
             WaitKind::Approval => self.owners_notices(to, asked.as_ref()),
             WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
         };
+        let can_edit = |chat: &&ChatAddress| {
+            request.kind == WaitKind::Approval
+                && self.parts.channels.of(chat).is_some_and(|channel| channel.can_edit())
+        };
+        let asked_in = prompt.iter().chain(&notices).map(|message| &message.address);
+        let editable = asked_in.filter(can_edit).cloned().collect();
         Ok(NewWait {
             id,
             call,
@@ -284,6 +291,7 @@ impl Lanes {
             writes: request.writes,
             grant: request.grant,
             shown: request.shown,
+            editable,
         })
     }
 }

@@ -8,6 +8,7 @@ use rusqlite::params;
 
 use crate::cancel::cancel_turn;
 use crate::distrust::is_unsure;
+use crate::prompts::Decider;
 use crate::rows::messages::{self, ANSWERED, end_message};
 use crate::rows::sessions::use_session;
 use crate::rows::to_json;
@@ -163,7 +164,7 @@ fn answer(
     let choice = words::meant_answer(tx, turn, &message.inbound.content)?;
     let text = choice.unwrap_or_else(|| message.model_text());
     let resolution = Resolution::Answer { text, trust: answer_trust(message) };
-    let session = resolve(tx, question.id, &resolution)?;
+    let session = resolve(tx, question.id, &resolution, Decider::Person(id))?;
     tx.update_one(
         id,
         "UPDATE inbound SET turn = ?2, after_step = ?3 WHERE id = ?1",

@@ -6,6 +6,7 @@ use rusqlite::params;
 
 use crate::audit;
 use crate::preview;
+use crate::prompts;
 use crate::rows::to_json;
 use crate::rows::turns::OPEN_TURN;
 use crate::tx::{Result, Tx};
@@ -54,6 +55,7 @@ pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<(
         params![turn.0, to_json(&CallResult::error(result).value)?],
     )?;
     tx.update("UPDATE steps SET closed = 1 WHERE turn = ?1 AND closed = 0", [turn.0])?;
+    prompts::stop_all(tx, turn)?;
     tx.update("UPDATE waits SET resolved = 1 WHERE turn = ?1 AND resolved = 0", [turn.0])?;
     tx.update(
         "UPDATE inbound SET state = CASE ?2 WHEN 'dropped' THEN 'dead' ELSE 'done' END, outcome = ?2 \

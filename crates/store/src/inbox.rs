@@ -11,6 +11,7 @@ use crate::accept::accept;
 use crate::audit;
 use crate::commands::act;
 use crate::correct::correct;
+use crate::prompts;
 use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
 use crate::rows::messages::{INBOUND, end_message, inbound};
 use crate::tx::{Result, Tx};
@@ -107,10 +108,15 @@ impl Inbox for SqliteStore {
         let (action, reply) = (action.clone(), reply.clone());
         self.write("settle-command", Durability::Synced, move |tx| {
             end_message(tx, command, Outcome::Replied)?;
+            let newest = match action {
+                CommandAction::Resolve { .. } | CommandAction::Retry { .. } => prompts::newest(tx)?,
+                _ => i64::MAX,
+            };
             let effect = act(tx, command, &action)?;
             audit::commanded(tx, command, &action, &effect)?;
             let message = match effect {
                 CommandEffect::Nothing => reply.nothing,
+                CommandEffect::Resolved(_) if prompts::is_shown(tx, command, newest)? => None,
                 CommandEffect::Done
                 | CommandEffect::Stopped(_)
                 | CommandEffect::Resent(_)

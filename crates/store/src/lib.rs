@@ -55,6 +55,7 @@ mod past_turns;
 mod people;
 mod precheck;
 mod preview;
+mod prompts;
 mod query;
 mod raw;
 mod readers;

@@ -17,6 +17,7 @@ async fn open(directory: &Path, durability: Durability) -> SqliteStore {
         answer_edits: false,
         start_empty: false,
         redactor: Arc::default(),
+        zone: jiff::tz::TimeZone::UTC,
         holder: Holder::Daemon,
     };
     let clock = Arc::new(ManualClock::default());

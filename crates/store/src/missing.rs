@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use avocet_protocol::{Redactor, Timestamp};
+use jiff::tz::TimeZone;
 
 use crate::binding::WalState;
 use crate::damage::date;
@@ -86,7 +87,7 @@ pub(crate) fn roll_back(
     let error = |error| db.error(&error);
     let transaction = db.connection.unchecked_transaction().map_err(error)?;
     let changed = &ChangeMarks::default();
-    let tx = Tx { db, epoch: db.epoch()?, now, redactor, changed };
+    let tx = Tx { db, epoch: db.epoch()?, now, redactor, zone: &TimeZone::UTC, changed };
     let ended = distrust(&tx, rolled_back)?;
     transaction.commit().map_err(error)?;
     Ok(ended)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{Clock, QueueMode, Redactor, StoreError, Timestamp};
 use avocet_supervise::Group;
+use jiff::tz::TimeZone;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::watch;
@@ -46,6 +47,8 @@ pub struct OpenOptions {
     pub start_empty: bool,
     /// Keeps secrets out of the audit table.
     pub redactor: Arc<Redactor>,
+    /// The time zone of times in messages.
+    pub zone: TimeZone,
     /// The kind of process that opens the log.
     pub holder: Holder,
 }
@@ -94,7 +97,7 @@ impl SqliteStore {
         };
         Damage::remove(&path)?;
         let database = OpenFileIdentity::of(&path).map_err(|error| unusable(&path, error))?;
-        let redactor = options.redactor;
+        let OpenOptions { redactor, zone, .. } = options;
         let check = RunningCheck::new(needed, last.pages());
         give_back(&connection, &path)?;
         let opened = OpenDatabase { connection, database, epoch, last };
@@ -103,7 +106,7 @@ impl SqliteStore {
         let changed = Arc::new(ChangeNotices { newest_event, ..ChangeNotices::default() });
         let pasts = Arc::<PastCache>::default();
         let shared =
-            WriterParts { clock, redactor, changed: changed.clone(), pasts: pasts.clone() };
+            WriterParts { clock, redactor, zone, changed: changed.clone(), pasts: pasts.clone() };
         let writer = Writer::start(opened, shared, group).map_err(|error| {
             StoreError::Internal(format!("cannot start the writer's thread: {error}"))
         })?;
@@ -290,7 +293,7 @@ fn begin(
 ) -> Result<(i64, LastFile), OpenError> {
     let db = Db { connection, path };
     let (redactor, changed) = (&options.redactor, &ChangeMarks::default());
-    let mut tx = Tx { db, epoch: db.epoch()?, now, redactor, changed };
+    let mut tx = Tx { db, epoch: db.epoch()?, now, redactor, zone: &TimeZone::UTC, changed };
     let error = |error| store_error(path, &error);
     let transaction = connection.unchecked_transaction().map_err(error)?;
     let newest_event = events::newest(db)?;

@@ -146,8 +146,10 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
     let first = db.row(
         &format!(
             "SELECT id, turn, channel, account, chat, topic, content, source, state, attempts, \
-                 repeat, not_before, held_at, failing_since, error, first_sent_at, platform_id, \
-                 coalesce(nonce, 'o' || id) AS nonce \
+                 repeat, not_before, held_at, failing_since, error, first_sent_at, \
+                 coalesce(platform_id, (SELECT edited.platform_id FROM outbox AS edited \
+                     WHERE edited.id = outbox.edits)) AS platform_id, \
+                 edits IS NOT NULL AS is_edit, coalesce(nonce, 'o' || id) AS nonce \
              FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
                  AND {OPEN_CHUNK} AND source <> 'preview' \
              ORDER BY id LIMIT 1"
@@ -167,6 +169,7 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
                     failing_since: row.get::<_, Option<i64>>("failing_since")?.map(Timestamp),
                     error: row.get("error")?,
                     notice: row.get::<_, String>("source")? == OutboxSource::Notice.word(),
+                    is_edit: row.get("is_edit")?,
                 },
             })
         },

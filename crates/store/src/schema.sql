@@ -1,4 +1,4 @@
--- The complete schema of version 12, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 13, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -212,12 +212,15 @@ CREATE TABLE outbox (
     held_at     INTEGER NOT NULL DEFAULT 0,     -- time at which not_before was set
     failing_since INTEGER,                      -- time of the first failure since it was queued
     digest      TEXT,                           -- SHA-256 of another process's message, in its first chunk
-    dropped_at  INTEGER                         -- time at which the operator dropped it from the dead letters
+    dropped_at  INTEGER,                        -- time at which the operator dropped it from the dead letters
+    wait        INTEGER,                        -- wait that it asks about, if the message can be edited
+    edits       INTEGER                         -- outbox.id of the message that it replaces
 ) STRICT;
 CREATE UNIQUE INDEX outbox_turn ON outbox (turn, ordinal, chunk) WHERE turn IS NOT NULL;
 CREATE UNIQUE INDEX outbox_key ON outbox (channel, account, chat, key, chunk) WHERE key IS NOT NULL;
 CREATE INDEX outbox_open ON outbox (channel, account, chat, id)
     WHERE state = 'pending' OR state = 'sending' OR state = 'unknown';
+CREATE INDEX outbox_wait ON outbox (wait) WHERE wait IS NOT NULL;
 CREATE INDEX outbox_lost ON outbox (channel, account, chat, id) WHERE state IN ('unconfirmed', 'dead');
 
 CREATE TABLE undelivered (                      -- lost deliveries that the next turn of a session reports

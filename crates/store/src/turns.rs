@@ -16,6 +16,7 @@ use crate::ledger::{credible, unless_ended};
 use crate::outbox::start_head;
 use crate::past;
 use crate::preview;
+use crate::prompts::{self, Decider};
 use crate::recover::put_back;
 use crate::reports::{self, SentText};
 use crate::rows;
@@ -90,7 +91,7 @@ impl Turns for SqliteStore {
         let resolution = resolution.clone();
         self.write("resolve", Durability::Synced, move |tx| {
             audit::resolved(tx, wait, &resolution)?;
-            waits::resolve(tx, wait, &resolution)
+            waits::resolve(tx, wait, &resolution, Decider::Host)
         })
         .await
     }
@@ -117,15 +118,13 @@ impl Turns for SqliteStore {
     }
 
     async fn open_prompts(&self, now: Timestamp) -> Result<Vec<OpenPrompt>> {
-        self.read(move |db| waits::open_prompts(db, now)).await
+        self.read(move |db| prompts::open(db, now)).await
     }
 
     async fn repeat_prompts(&self, prompts: &[OpenPrompt]) -> Result<()> {
-        let prompts = prompts.to_vec();
-        self.write("repeat-prompts", Durability::Synced, move |tx| {
-            waits::repeat_prompts(tx, &prompts)
-        })
-        .await
+        let repeated = prompts.to_vec();
+        self.write("repeat-prompts", Durability::Synced, move |tx| prompts::repeat(tx, &repeated))
+            .await
     }
 
     async fn open_sessions(&self) -> Result<Vec<SessionId>> {

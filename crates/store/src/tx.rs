@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use avocet_protocol::{EventSeq, Redactor, StoreError, Timestamp};
+use jiff::tz::TimeZone;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row};
 
 use crate::error::store_error;
@@ -109,6 +110,8 @@ pub(crate) struct Tx<'c> {
     pub(crate) now: Timestamp,
     /// Removes secrets from texts for the audit table.
     pub(crate) redactor: &'c Redactor,
+    /// The time zone of times in messages.
+    pub(crate) zone: &'c TimeZone,
     pub(crate) changed: &'c ChangeMarks,
 }
 

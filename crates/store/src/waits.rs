@@ -2,8 +2,8 @@
 //! open in its lane.
 
 use avocet_protocol::{
-    Arguments, CallResult, Content, MessageId, NewWait, OpenApproval, OpenPrompt, OpenWait,
-    Planned, Resolution, SessionId, Timestamp, Trust, TurnId, WaitId, WaitKind, cut_texts,
+    Arguments, CallResult, MessageId, NewWait, OpenApproval, OpenWait, Resolution, SessionId,
+    Timestamp, Trust, TurnId, WaitId, WaitKind, cut_texts,
 };
 use rusqlite::{Row, params};
 use serde_json::{Map, Value, json};
@@ -13,6 +13,7 @@ use crate::calls::{apply_writes, finish};
 use crate::cancel::cancel_turn;
 use crate::grants;
 use crate::people::session_of_chat;
+use crate::prompts::{self, Decider, EndingWait, WaitEnd};
 use crate::rows;
 use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
 use crate::rows::turns::{OPEN_TURN, must_run, session_of};
@@ -72,8 +73,12 @@ fn begin_one(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
     audit::asked(tx, call, wait.kind)?;
     if let Some(prompt) = &wait.prompt {
         insert_planned(tx, prompt, Some(call.turn), OutboxSource::Prompt)?;
+        prompts::connect(tx, wait.id, &prompt.address, &wait.editable)?;
     }
-    wait.notices.iter().try_for_each(|notice| insert_notice(tx, notice))
+    wait.notices.iter().try_for_each(|notice| {
+        insert_notice(tx, notice)?;
+        prompts::connect(tx, wait.id, &notice.address, &wait.editable)
+    })
 }
 
 /// Gives the waiting call its result, and queues its turn if that was its last wait. Returns `None`
@@ -82,14 +87,23 @@ pub(crate) fn resolve(
     tx: &Tx<'_>,
     wait: WaitId,
     resolution: &Resolution,
+    decider: Decider,
 ) -> Result<Option<SessionId>> {
     let open = tx.db.row(
-        "SELECT turn, step, ordinal, child FROM waits WHERE id = ?1 AND resolved = 0",
+        "SELECT turn, step, ordinal, child, kind, expires_at FROM waits \
+         WHERE id = ?1 AND resolved = 0",
         [wait.0],
-        |row| Ok((rows::call_id(row)?, row.get::<_, Option<i64>>("child")?.map(TurnId))),
+        |row| {
+            let (kind, call) = (rows::wait_kind(row)?, rows::call_id(row)?);
+            let expires_at = Timestamp(row.get("expires_at")?);
+            let child = row.get::<_, Option<i64>>("child")?.map(TurnId);
+            Ok((EndingWait { id: wait, kind, call, expires_at }, child))
+        },
     )?;
-    let Some((call, child)) = open else { return Ok(None) };
+    let Some((ending, child)) = open else { return Ok(None) };
+    let call = ending.call;
     tx.update("UPDATE waits SET resolved = 1 WHERE id = ?1", [wait.0])?;
+    prompts::show_end(tx, &ending, WaitEnd::Resolved(resolution, decider))?;
     if let Some(child) = child.filter(|_| matches!(resolution, Resolution::Error(_))) {
         cancel_if_open(tx, child, "it did not finish in time")?;
     }
@@ -133,7 +147,7 @@ pub(crate) fn resolve_by_command(
     resolution: &Resolution,
 ) -> Result<Option<SessionId>> {
     audit::chosen(tx, command, wait, resolution)?;
-    resolve(tx, wait, resolution)
+    resolve(tx, wait, resolution, Decider::Person(command))
 }
 
 /// Passes the result of an ended child to the waiting call of its parent. Returns the parent's
@@ -149,7 +163,7 @@ pub(crate) fn resolve_parent(
         |row| Ok((WaitId(row.get("id")?), rows::call_id(row)?)),
     )?;
     let Some((wait, call)) = open else { return Ok(None) };
-    let resumed = resolve(tx, wait, resolution)?;
+    let resumed = resolve(tx, wait, resolution, Decider::Log)?;
     if let Resolution::Error(_) = resolution {
         let trust = least_trust(tx, child)?;
         tx.update(
@@ -363,53 +377,4 @@ fn shortened(arguments: Map<String, Value>) -> Map<String, Value> {
         (name, value)
     };
     arguments.into_iter().map(shorten).collect()
-}
-
-/// Returns the latest prompts of open waits for a person, except prompts still in delivery.
-pub(crate) fn open_prompts(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>> {
-    let chunks = db.rows(
-        "SELECT waits.id AS wait, channel, account, chat, topic, content, \
-             coalesce(first_sent_at, created_at) AS said_at \
-         FROM waits INDEXED BY waits_open CROSS JOIN outbox ON outbox.turn = waits.turn \
-         WHERE resolved = 0 AND kind <> 'child' AND source = 'prompt' AND expires_at > ?1 \
-             AND outbox.ordinal = (SELECT max(ordinal) FROM outbox AS latest \
-                 WHERE latest.turn = waits.turn AND latest.source = 'prompt') \
-             AND NOT EXISTS (SELECT 1 FROM outbox AS part \
-                 WHERE part.turn = outbox.turn AND part.ordinal = outbox.ordinal \
-                     AND (part.state = 'pending' OR part.state = 'sending' \
-                         OR part.state = 'unknown')) \
-         ORDER BY waits.id, chunk",
-        [now.0],
-        |row| {
-            let said_at = Timestamp(row.get("said_at")?);
-            let chunk = rows::json::<Content>(row, "content")?;
-            Ok((WaitId(row.get("wait")?), rows::address(row)?, chunk, said_at))
-        },
-    )?;
-    let mut prompts: Vec<OpenPrompt> = Vec::new();
-    for (wait, address, chunk, said_at) in chunks {
-        match prompts.last_mut().filter(|last| last.wait == wait) {
-            Some(last) => last.prompt.chunks.push(chunk),
-            None => {
-                let prompt = Planned { address, chunks: vec![chunk] };
-                prompts.push(OpenPrompt { wait, prompt, said_at });
-            }
-        }
-    }
-    Ok(prompts)
-}
-
-/// Sends prompts again whose waits are still open.
-pub(crate) fn repeat_prompts(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> {
-    for OpenPrompt { wait, prompt, .. } in prompts {
-        let turn = tx.db.row(
-            "SELECT turn FROM waits WHERE id = ?1 AND resolved = 0",
-            [wait.0],
-            |row| row.get(0).map(TurnId),
-        )?;
-        if turn.is_some() {
-            insert_planned(tx, prompt, turn, OutboxSource::Prompt)?;
-        }
-    }
-    Ok(())
 }

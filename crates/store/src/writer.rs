@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use avocet_protocol::{Clock, EventSeq, LastExchanges, Redactor, StoreError};
 use avocet_supervise::fail_point::{Moment, pass};
 use avocet_supervise::{Group, LOG_WRITES};
+use jiff::tz::TimeZone;
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -92,6 +93,7 @@ pub(crate) struct OpenDatabase {
 pub(crate) struct WriterParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) redactor: Arc<Redactor>,
+    pub(crate) zone: TimeZone,
     pub(crate) changed: Arc<ChangeNotices>,
     pub(crate) pasts: Arc<PastCache>,
 }
@@ -336,7 +338,8 @@ impl Thread {
         let db = Db { connection: &self.connection, path: self.database.path() };
         let (epoch, now) = (self.epoch, self.parts.clock.now());
         let changed = ChangeMarks::default();
-        let tx = Tx { db, epoch, now, redactor: &self.parts.redactor, changed: &changed };
+        let WriterParts { redactor, zone, .. } = &self.parts;
+        let tx = Tx { db, epoch, now, redactor, zone, changed: &changed };
         tx.check_epoch()?;
         let is_alone = batch.len() == 1;
         for job in batch.iter_mut() {

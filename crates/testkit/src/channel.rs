@@ -282,6 +282,10 @@ impl Channel for FakeChannel {
         self.preview
     }
 
+    fn can_edit(&self) -> bool {
+        self.preview.is_some()
+    }
+
     async fn typing(&self, _chat: &ChatAddress) {
         self.typed.send_modify(|typed| *typed += 1);
     }

@@ -16,6 +16,24 @@ const MORE: &str = " more characters; SHA-256 of all: ";
 /// Characters of the session grant's scope that a person is shown.
 const SCOPE: usize = 60;
 
+/// Labels of the button that allows later calls, too.
+const FOR_SESSION: &str = "Allow for this session";
+const TRUST_FILE: &str = "Allow and trust this file";
+
+/// Returns `true` for a tool that changes one file, whose grant covers that file.
+pub(crate) fn is_of_file(tool: &ToolName) -> bool {
+    ["edit_file", "write_file"].contains(&tool.as_str())
+}
+
+/// Returns `true` if a grant for the session covers a call with this grant. A trusted file may be
+/// changed by each tool that changes one file.
+pub(crate) fn is_covered(wanted: &Grant, grants: &[Grant]) -> bool {
+    let is_same_file = |grant: &Grant| {
+        is_of_file(&grant.tool) && is_of_file(&wanted.tool) && grant.scope == wanted.scope
+    };
+    grants.iter().any(|grant| grant == wanted || is_same_file(grant))
+}
+
 /// The approval prompt for a call. `shown` is the call as its tool displays it, and `grant` is the
 /// permission for the whole session, if the tool offers one.
 pub(crate) fn of_call(
@@ -25,22 +43,22 @@ pub(crate) fn of_call(
     grant: Option<Grant>,
     expires_after: Duration,
 ) -> WaitRequest {
-    let for_session = grant.as_ref().map(|grant| {
-        let scope = match grant.scope.as_str() {
-            "" => format!("every {tool}"),
-            scope => format!("{tool}: {}", one_line(scope)),
-        };
-        format!(", or for this session ({scope}): /approve {{wait}} session")
+    let more = grant.as_ref().map(|grant| match grant.scope.as_str() {
+        "" => (FOR_SESSION, format!("“For this session” covers every {tool}.")),
+        file if is_of_file(tool) => (
+            TRUST_FILE,
+            format!("Trust in {} covers later changes in this session.", one_line(file)),
+        ),
+        scope => (FOR_SESSION, format!("“For this session” covers {tool}: {}.", one_line(scope))),
     });
     let shown = named_nowhere(shown);
     let text = format!(
-        "**May I use `{tool}`?** I ask because {why}.\n\n{shown}\n\n\
-         Allow it: /approve {{wait}}{}. Deny it: /deny {{wait}} [why]",
-        for_session.unwrap_or_default()
+        "**May I use `{tool}`?** I ask because {why}.\n\n{shown}{}",
+        more.as_ref().map(|(_, covers)| format!("\n\n{covers}")).unwrap_or_default()
     );
     let mut choices = vec![choice("Allow once", "/approve {wait}")];
-    if grant.is_some() {
-        choices.push(choice("Allow for this session", "/approve {wait} session"));
+    if let Some((label, _)) = more {
+        choices.push(choice(label, "/approve {wait} session"));
     }
     choices.push(choice("Deny", "/deny {wait}"));
     request(text, choices, grant, expires_after)
@@ -50,7 +68,7 @@ pub(crate) fn of_call(
 pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> WaitRequest {
     let text = format!(
         "**I am withholding an answer.** I have read untrusted content, and the answer would carry \
-            {}:\n\n{}\n\nSend it: /approve {{wait}}. Do not send it: /deny {{wait}} [why]",
+            {}:\n\n{}",
         leaks,
         named_nowhere(&fenced(text, ""))
     );
@@ -63,8 +81,7 @@ pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
     let shown = named_nowhere(shown);
     let text = format!(
         "I was interrupted while running `{name}` and do not know whether it took \
-            effect.\n\n{shown}\n\nRun it again: /retry {{wait}}. Continue without it: /skip \
-            {{wait}}"
+            effect.\n\n{shown}"
     );
     let choices = vec![choice("Run it again", "/retry {wait}"), choice("Skip it", "/skip {wait}")];
     Content { choices, ..Content::text(text) }

@@ -53,9 +53,9 @@ fn approval_prompt_offers_buttons_and_commands() {
     let prompt = request.prompt.unwrap();
     let says: Vec<&str> = prompt.choices.iter().map(|choice| choice.says.as_str()).collect();
     assert_eq!(says, ["/approve {wait}", "/approve {wait} session", "/deny {wait}"]);
-    assert!(says.iter().all(|says| prompt.text.contains(says)));
+    assert!(!prompt.text.contains("/approve"), "channels without buttons show the commands");
     assert!(prompt.text.contains("exec_shell: `make 'x' long"), "{}", prompt.text);
-    assert!(prompt.text.contains("…`): /approve"), "{}", prompt.text);
+    assert!(prompt.text.ends_with("…`."), "{}", prompt.text);
     let once = of_call(&tool, &shown, "of this", None, hour).prompt.unwrap();
     assert_eq!(once.choices.len(), 2);
     assert!(!once.text.contains("session"), "{}", once.text);

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Caution, ChatKind, Clock, Content, Description, Evidence, Leaving, Place, PreparedCall,
-    Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName, ToolOutcome,
-    ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits,
+    Caution, ChatKind, Clock, Content, Description, Evidence, Leaving, MAX_ABOUT, Place,
+    PreparedCall, Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName,
+    ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits,
+    main_argument,
 };
 use dashmap::DashMap;
 
@@ -356,6 +357,10 @@ impl Toolbox for Registry {
             }
             outcome => outcome,
         })
+    }
+
+    fn about(&self, call: &ToolCall) -> Option<String> {
+        main_argument(&call.arguments.to_object(), MAX_ABOUT, &self.redactor)
     }
 
     fn hold(&self, text: &str, context: &ToolContext) -> Option<WaitRequest> {

@@ -170,6 +170,10 @@ impl Channel for Discord {
         self.settings.preview
     }
 
+    fn can_edit(&self) -> bool {
+        true
+    }
+
     async fn typing(&self, chat: &ChatAddress) {
         self.activity.note_typing(self.clock.elapsed());
         self.show_typing(chat).await;

@@ -10,6 +10,9 @@ use teloxide::types::{
 
 /// Bytes of a button's data (Bot API, "InlineKeyboardButton").
 const MAX_SAYS_BYTES: usize = 64;
+/// Buttons of a row, and characters of their labels, that a narrow screen shows without a cut.
+const MAX_IN_ROW: usize = 4;
+const ROW_CHARS: usize = 24;
 
 /// The styles as entities of the platform.
 pub(crate) fn entities_of(text: &Styled) -> Result<Vec<MessageEntity>, SendError> {
@@ -32,11 +35,26 @@ fn entity(entity: Entity) -> Result<MessageEntity, SendError> {
     Ok(MessageEntity { kind, offset: entity.offset, length: entity.length })
 }
 
-/// A button for each choice that fits into the limit; the text names the others.
+/// A button for each choice that fits into the limit, in rows that show whole labels. The text names
+/// the other choices.
 pub(crate) fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
-    let fits = choices.iter().filter(|choice| choice.says.len() <= MAX_SAYS_BYTES);
-    let row = fits.map(|choice| InlineKeyboardButton::callback(&choice.label, &choice.says));
-    InlineKeyboardMarkup::new([row.collect::<Vec<_>>()])
+    let mut rows: Vec<Vec<InlineKeyboardButton>> = Vec::new();
+    let mut room = 0;
+    for choice in choices.iter().filter(|choice| choice.says.len() <= MAX_SAYS_BYTES) {
+        let length = choice.label.chars().count();
+        let button = InlineKeyboardButton::callback(&choice.label, &choice.says);
+        match rows.last_mut() {
+            Some(row) if row.len() < MAX_IN_ROW && length <= room => {
+                row.push(button);
+                room -= length;
+            }
+            _ => {
+                rows.push(vec![button]);
+                room = ROW_CHARS.saturating_sub(length);
+            }
+        }
+    }
+    InlineKeyboardMarkup::new(rows)
 }
 
 pub(crate) fn no_preview() -> LinkPreviewOptions {

@@ -208,6 +208,10 @@ impl Channel for Telegram {
         self.preview
     }
 
+    fn can_edit(&self) -> bool {
+        true
+    }
+
     async fn typing(&self, chat: &ChatAddress) {
         self.show_typing(chat).await;
     }

@@ -196,7 +196,10 @@ fn text(delta: &str) -> DaemonNotice {
 fn tool(name: &str) -> [DaemonNotice; 2] {
     let name = name.to_owned();
     let finished = TurnEvent::ToolFinished { name: name.clone(), ok: true };
-    [DaemonNotice::Event(TurnEvent::ToolStarted { name }), DaemonNotice::Event(finished)]
+    [
+        DaemonNotice::Event(TurnEvent::ToolStarted { name, about: None }),
+        DaemonNotice::Event(finished),
+    ]
 }
 
 /// The output without the temporary lines.

@@ -129,7 +129,7 @@ async fn chat_completion_streams_chunks_that_end_with_the_logged_reply() {
         text("let me see"),
     ];
     let second = vec![
-        TurnEvent::ToolStarted { name: "x".to_owned() },
+        TurnEvent::ToolStarted { name: "x".to_owned(), about: None },
         TurnEvent::Thinking { step: 1 },
         text("the "),
     ];

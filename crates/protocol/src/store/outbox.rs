@@ -122,6 +122,9 @@ pub struct Head {
     pub error: Option<String>,
     /// `true` if it only reports the fate of another message.
     pub notice: bool,
+    /// `true` if it only replaces the content of [`Delivery::shown_as`]. Without that message, there
+    /// is nothing to send.
+    pub is_edit: bool,
 }
 
 /// The outcome of one send.

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, ChildMode, CompactedPast, Effort, Grant, Head, LogWrite, LoggedInbound, MessageId,
-    Outcome, PersonId, Planned, SessionId, SkillCall, Spending, Timestamp, Trust, TurnId,
-    TurnRecord, Usage, UsageEntry, WaitId, WaitKind,
+    CallId, ChatAddress, ChildMode, CompactedPast, Effort, Grant, Head, LogWrite, LoggedInbound,
+    MessageId, Outcome, PersonId, Planned, SessionId, SkillCall, Spending, Timestamp, Trust,
+    TurnId, TurnRecord, Usage, UsageEntry, WaitId, WaitKind,
 };
 
 /// Turns for the lanes: claim, settle, wait, resolve.
@@ -253,6 +253,8 @@ pub struct NewWait {
     pub grant: Option<Grant>,
     /// For an approval: a digest of the shown question. The call keeps it once it is approved.
     pub shown: Option<String>,
+    /// The chats whose channel can edit a message: their prompts become the outcome.
+    pub editable: Vec<ChatAddress>,
 }
 
 impl NewWait {
@@ -260,7 +262,8 @@ impl NewWait {
     #[must_use]
     pub fn new(id: WaitId, call: CallId, kind: WaitKind, expires_at: Timestamp) -> Self {
         let (prompt, notices, writes, grant, shown) = (None, Vec::new(), Vec::new(), None, None);
-        Self { id, call, kind, expires_at, prompt, notices, writes, grant, shown }
+        let editable = Vec::new();
+        Self { id, call, kind, expires_at, prompt, notices, writes, grant, shown, editable }
     }
 }
 

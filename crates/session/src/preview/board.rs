@@ -173,7 +173,9 @@ impl Drop for BoardPreview<'_> {
 fn state_after(event: &TurnEvent) -> Option<LineState> {
     match event {
         TurnEvent::Thinking { .. } | TurnEvent::ToolFinished { .. } => Some(LineState::Thinking),
-        TurnEvent::ToolStarted { name } => Some(LineState::Using(name.clone())),
+        TurnEvent::ToolStarted { name, about } => {
+            Some(LineState::Using(words::call(name, about.as_deref())))
+        }
         TurnEvent::Started { .. }
         | TurnEvent::Text { .. }
         | TurnEvent::Restarted

@@ -4,10 +4,17 @@ use std::time::Duration;
 
 use avocet_protocol::TurnEvent;
 
-use super::words::{are_few, complete_words, unfinished};
+use super::words::{are_few, closed, complete_words, running, unfinished};
 
-/// Duration after which a tool is reported as slow, and interval of further reports.
-const LONG: Duration = Duration::from_mins(1);
+/// Time for which a tool has run when its line is shown, in seconds; after the last one each minute.
+const REPORTS: [u64; 4] = [4, 15, 30, 60];
+/// The same for the first line if the chat shows a part of the answer already.
+const SOON: Duration = Duration::from_secs(2);
+const MINUTE: u64 = 60;
+/// A report that would follow another one within this number of seconds is left out.
+const CLOSE: u64 = 3;
+/// Bytes of text that stay above the line of a tool; a longer text would hide the line.
+const TEXT_ABOVE: usize = 1000;
 /// Bytes of text to keep; every platform's messages are shorter.
 const KEPT: usize = 16 * 1024;
 
@@ -25,14 +32,16 @@ pub(super) struct PreviewDraft {
     has_begun: bool,
     /// The running tools, oldest first.
     tools: Vec<RunningTool>,
-    /// Last reported minutes of the oldest tool.
-    minutes: u32,
+    /// Time for which the oldest tool had run when it was last shown.
+    reported: Duration,
     not_before: Duration,
 }
 
 #[derive(Debug)]
 struct RunningTool {
     name: String,
+    /// Its main argument.
+    about: Option<String>,
     since: Duration,
 }
 
@@ -46,7 +55,7 @@ impl PreviewDraft {
             shown: String::new(),
             has_begun: false,
             tools: Vec::new(),
-            minutes: 0,
+            reported: Duration::ZERO,
             not_before: Duration::ZERO,
         }
     }
@@ -59,10 +68,11 @@ impl PreviewDraft {
             TurnEvent::Thinking { .. } => {
                 self.text.clear();
                 self.tools.clear();
-                self.minutes = 0;
+                self.reported = Duration::ZERO;
             }
-            TurnEvent::ToolStarted { name } => {
-                self.tools.push(RunningTool { name: name.clone(), since: now });
+            TurnEvent::ToolStarted { name, about } => {
+                let (name, about) = (name.clone(), about.clone());
+                self.tools.push(RunningTool { name, about, since: now });
             }
             TurnEvent::ToolFinished { name, .. } => self.finish(name),
             TurnEvent::Started { .. }
@@ -86,7 +96,7 @@ impl PreviewDraft {
         let Some(place) = self.tools.iter().position(|tool| tool.name == name) else { return };
         self.tools.remove(place);
         if place == 0 {
-            self.minutes = 0;
+            self.reported = Duration::ZERO;
         }
     }
 
@@ -97,7 +107,17 @@ impl PreviewDraft {
     }
 
     fn line_due(&self) -> Option<Duration> {
-        self.tools.first().map(|tool| tool.since + LONG * (self.minutes + 1))
+        self.tools.first().map(|tool| tool.since + self.next_report())
+    }
+
+    /// Returns the time for which the oldest tool has to run until its line is shown again.
+    fn next_report(&self) -> Duration {
+        if self.reported.is_zero() && self.has_begun {
+            return SOON;
+        }
+        let seconds = self.reported.as_secs();
+        let next = REPORTS.into_iter().find(|report| *report > seconds + CLOSE);
+        Duration::from_secs(next.unwrap_or((seconds / MINUTE + 1) * MINUTE))
     }
 
     fn text_due(&self) -> Option<Duration> {
@@ -106,38 +126,42 @@ impl PreviewDraft {
         (is_new && (self.has_begun || !are_few(words))).then_some(self.since + self.interval)
     }
 
-    /// Returns the text to show now, and marks it as shown. The report of a slow tool comes before
-    /// the model's text and discards it.
+    /// Returns the text to show now, and marks it as shown. The line of a running tool stands below
+    /// the text of its step.
     pub(super) fn compose(&mut self, now: Duration) -> Option<String> {
         let is_due = |due: Option<Duration>| due.is_some_and(|due| due <= now);
         if now < self.not_before {
             return None;
         }
-        let text = if is_due(self.line_due()) {
-            self.text.clear();
-            self.line(now)?
-        } else if is_due(self.text_due()) {
-            complete_words(&self.text).clone_into(&mut self.shown);
-            unfinished(&self.shown)
-        } else {
+        let (line_due, text_due) = (is_due(self.line_due()), is_due(self.text_due()));
+        if !line_due && !text_due {
             return None;
+        }
+        let words = complete_words(&self.text);
+        words.clone_into(&mut self.shown);
+        let line = if line_due { self.line(now) } else { None };
+        let text = match line {
+            None => unfinished(&self.shown),
+            Some(line) if self.shown.is_empty() || self.shown.len() > TEXT_ABOVE => line,
+            Some(line) => format!("{}\n\n{line}", closed(&self.shown)),
         };
         self.has_begun = true;
         self.not_before = now + self.interval;
         Some(text)
     }
 
+    /// Returns the line of the oldest tool, and notes that it is shown.
     fn line(&mut self, now: Duration) -> Option<String> {
-        let RunningTool { name, since } = self.tools.first()?;
-        let minutes = now.saturating_sub(*since).as_secs() / LONG.as_secs();
-        self.minutes = u32::try_from(minutes).unwrap_or(u32::MAX);
-        Some(format!("Still working: {name} ({minutes} min)"))
+        let RunningTool { name, about, since } = self.tools.first()?;
+        let time = now.saturating_sub(*since);
+        self.reported = time;
+        Some(running(name, about.as_deref(), time))
     }
 
     /// Makes the last text due again after a skipped update.
     pub(super) fn missed(&mut self) {
         self.shown.clear();
-        self.minutes = 0;
+        self.reported = Duration::ZERO;
         self.has_begun = false;
     }
 

@@ -19,7 +19,7 @@ impl Story {
     }
 
     fn start(&mut self, name: &str, now: u64) {
-        self.0.take(&TurnEvent::ToolStarted { name: name.to_owned() }, at(now));
+        self.0.take(&TurnEvent::ToolStarted { name: name.to_owned(), about: None }, at(now));
     }
 
     fn finish(&mut self, name: &str, now: u64) {
@@ -71,31 +71,48 @@ fn take_discards_the_text_after_a_restart_or_at_a_new_step() {
 }
 
 #[test]
-fn compose_names_a_slow_tool_every_minute() {
+fn compose_shows_a_slow_tool_with_its_argument_and_time_below_the_text() {
     let mut story = Story::new();
     story.write("Let me run the tests. ", 0);
     story.shows(1);
-    story.start("run_tests", 2);
-    assert_eq!((story.0.due(), story.shows(61)), (Some(at(62)), None));
-    assert_eq!(story.shows(62).as_deref(), Some("Still working: run_tests (1 min)"));
-    assert_eq!((story.0.due(), story.shows(63)), (Some(at(122)), None));
-    assert_eq!(story.shows(122).as_deref(), Some("Still working: run_tests (2 min)"));
-    story.finish("run_tests", 130);
+    let about = Some("cargo test".to_owned());
+    let started = TurnEvent::ToolStarted { name: "exec_shell".to_owned(), about };
+    story.0.take(&started, at(2));
+    assert_eq!((story.0.due(), story.shows(3)), (Some(at(4)), None));
+    for (now, time, next) in
+        [(4, "2 s", 17), (17, "15 s", 32), (62, "1 min", 122), (122, "2 min", 182)]
+    {
+        let line = format!("Let me run the tests.\n\nRunning shell: `cargo test` ({time}) …");
+        assert_eq!(story.shows(now), Some(line));
+        assert_eq!(story.0.due(), Some(at(next)));
+    }
+    story.finish("exec_shell", 130);
     assert_eq!(story.0.due(), None);
 }
 
 #[test]
-fn compose_names_the_oldest_of_several_tools() {
+fn compose_shows_the_oldest_of_several_tools() {
     let mut story = Story::new();
     story.start("a", 0);
-    story.start("b", 30);
-    assert_eq!(story.shows(60).as_deref(), Some("Still working: a (1 min)"));
-    story.finish("unknown", 61);
-    story.finish("a", 70);
-    assert_eq!(story.0.due(), Some(at(90)));
-    assert_eq!(story.shows(150).as_deref(), Some("Still working: b (2 min)"));
-    story.0.take(&TurnEvent::Thinking { step: 1 }, at(151));
+    story.start("b", 1);
+    assert_eq!((story.0.due(), story.shows(3)), (Some(at(4)), None), "a quick tool is not shown");
+    assert_eq!(story.shows(4).as_deref(), Some("Running a (4 s) …"));
+    story.finish("unknown", 5);
+    story.finish("a", 5);
+    assert_eq!(story.shows(20).as_deref(), Some("Running b (19 s) …"));
+    story.0.take(&TurnEvent::Thinking { step: 1 }, at(21));
     assert_eq!(story.0.due(), None);
+}
+
+#[test]
+fn due_repeats_a_missed_line_after_the_hold_of_the_platform() {
+    let mut story = Story::new();
+    story.start("a", 0);
+    assert!(story.shows(4).is_some());
+    story.0.missed();
+    story.0.hold(at(10));
+    assert_eq!((story.0.due(), story.shows(9)), (Some(at(10)), None));
+    assert_eq!(story.shows(10).as_deref(), Some("Running a (10 s) …"));
 }
 
 #[test]

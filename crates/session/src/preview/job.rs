@@ -34,7 +34,7 @@ impl JobDraft {
                 self.round = (step + 1).saturating_sub(self.job.own_steps);
                 self.tool = None;
             }
-            TurnEvent::ToolStarted { name } => self.tool = Some(name.clone()),
+            TurnEvent::ToolStarted { name, .. } => self.tool = Some(name.clone()),
             TurnEvent::ToolFinished { name, .. } if self.tool.as_ref() == Some(name) => {
                 self.tool = None;
             }
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn compose_shows_round_tool_and_cost_at_most_once_in_an_interval() {
         let mut draft = draft();
-        let begun = |name: &str| TurnEvent::ToolStarted { name: name.to_owned() };
+        let begun = |name: &str| TurnEvent::ToolStarted { name: name.to_owned(), about: None };
         assert_eq!(draft.due(), None);
         draft.take(&begun("job_branch"), Duration::ZERO);
         assert_eq!(draft.compose(Duration::ZERO, "$0.00"), None, "a quick job is not shown");

@@ -1,5 +1,7 @@
 //! Prepares incomplete text for display: whole words, closed fences, one message.
 
+use std::time::Duration;
+
 use avocet_protocol::{Content, WaitKind};
 
 /// Minimum length for a preview: in words, or in characters for languages without spaces between
@@ -47,6 +49,30 @@ pub(crate) fn unfinished(text: &str) -> String {
         Some(fence) => format!("{text}\n{fence}\n{GOES_ON}"),
         None => format!("{text} {GOES_ON}"),
     }
+}
+
+/// Closes an open fence.
+pub(super) fn closed(text: &str) -> String {
+    match open_fence(text) {
+        Some(fence) => format!("{text}\n{fence}"),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the line of a running tool. It ends with the continuation mark, by which channels
+/// recognise an unfinished message.
+pub(super) fn running(tool: &str, about: Option<&str>, time: Duration) -> String {
+    let time = match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds / 60),
+    };
+    format!("Running {} ({time}) {GOES_ON}", call(tool, about))
+}
+
+/// Returns a tool and its main argument in Markdown.
+pub(super) fn call(tool: &str, about: Option<&str>) -> String {
+    let tool = tool.strip_prefix("exec_").unwrap_or(tool);
+    about.map_or_else(|| tool.to_owned(), |about| format!("{tool}: `{about}`"))
 }
 
 /// Returns the fence that is open at the end of the text (CommonMark, "Fenced code blocks").

@@ -23,6 +23,7 @@ async fn open(directory: &Path) -> SqliteStore {
         answer_edits: false,
         start_empty: false,
         redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
+        zone: jiff::tz::TimeZone::UTC,
         holder: Holder::Daemon,
     };
     SqliteStore::open(options, Arc::new(ManualClock::default()), &Group::new("test")).await.unwrap()

@@ -44,6 +44,7 @@ impl TempStore {
             answer_edits: false,
             start_empty: false,
             redactor: Arc::default(),
+            zone: jiff::tz::TimeZone::UTC,
             holder: Holder::Daemon,
         }
     }

@@ -22,6 +22,7 @@ pub(crate) fn options(directory: &Path) -> OpenOptions {
         answer_edits: false,
         start_empty: false,
         redactor: Arc::default(),
+        zone: jiff::tz::TimeZone::UTC,
         holder: Holder::Daemon,
     }
 }

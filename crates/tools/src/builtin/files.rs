@@ -129,7 +129,7 @@ impl ToolFiles {
         path: String,
         after: impl FnOnce(&Workspace) -> Result<String, ToolError> + Send + 'static,
     ) -> Option<Question> {
-        let shown = self.look_at(path, move |workspace, path| {
+        let question = self.look_at(path, move |workspace, path| {
             let before = match state(workspace, &workspace.resolve(path).map_err(tool_error)?)? {
                 Some(_) => read_text(workspace, path)?,
                 None => String::new(),
@@ -138,9 +138,9 @@ impl ToolFiles {
             let name = shown(workspace, path);
             let change = TextDiff::from_lines(&before, &after);
             let change = change.unified_diff().header(&name, &name).to_string();
-            Ok(fenced(&change, "diff"))
+            Ok(Question { shown: fenced(&change, "diff"), scope: name })
         });
-        Some(Question { shown: shown.await.ok()?, scope: String::new() })
+        question.await.ok()
     }
 
     /// Compares the file with the states before and after the interrupted write.

@@ -138,6 +138,9 @@ impl Programs {
         let (reached, read_only) = (watched.reached(), watched.read_only());
         let request = ProgramRequest { program, directory, limit, output, cancel, reached, rights };
         let ran = sandbox.run(request).await;
+        if let Ok(ran) = &ran {
+            watched.note_output(&ran.output);
+        }
         let (read, aside) = watched.settle().await;
         // Before the error return: an error text may contain data that the program read.
         context.read.lower(read);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use avocet_protocol::Trust;
-use avocet_sandbox::{Guard, Guarded, ProgramSandbox, Reached, Rights, Watch, Workspace};
+use avocet_sandbox::{Guard, Guarded, Output, ProgramSandbox, Reached, Rights, Watch, Workspace};
 use avocet_supervise::blocking;
 use serde_json::{Map, Value};
 
@@ -76,6 +76,11 @@ impl ProgramWatch {
     /// The lowest trust level of the data that it has read so far.
     pub(super) fn least(&self) -> Trust {
         self.watch.least()
+    }
+
+    /// Lowers the trust if the output shows an odd name of an untrusted file.
+    pub(super) fn note_output(&self, output: &Output) {
+        self.watch.note_output(|| output.text());
     }
 
     pub(super) fn reached(&self) -> Reached {

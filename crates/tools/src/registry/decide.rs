@@ -64,7 +64,7 @@ impl Registry {
         let question = registered.tool.question(&arguments, context).await?;
         let question = question.unwrap_or_else(|| approval::plain(&arguments));
         let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
-        if !once_only && context.grants.contains(&grant) {
+        if !once_only && approval::is_covered(&grant, &context.grants) {
             return Ok(None);
         }
         let (tool, grant) = (grant.tool.clone(), (!once_only).then_some(grant));
@@ -89,7 +89,9 @@ impl Registry {
     fn known<'a>(&'a self, context: &'a ToolContext) -> KnownHosts<'a> {
         let mut known = KnownHosts::new(&context.seen, &self.hosts);
         // The scope of a grant is a host if its tool connects somewhere.
-        for Grant { scope, .. } in context.grants.iter().filter(|grant| grant.scope.contains('.')) {
+        let is_host =
+            |grant: &&Grant| grant.scope.contains('.') && !approval::is_of_file(&grant.tool);
+        for Grant { scope, .. } in context.grants.iter().filter(is_host) {
             known.name(scope);
         }
         let before = |call: &&SeenCall| {

@@ -105,7 +105,7 @@ impl Display {
                     self.streamed.clear();
                 }
             }
-            TurnEvent::ToolStarted { name } => {
+            TurnEvent::ToolStarted { name, .. } => {
                 self.screen.end_line();
                 self.streamed.clear();
                 self.activity = format!("running {}", safe(&name));

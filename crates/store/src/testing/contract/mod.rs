@@ -20,6 +20,7 @@ mod outbox;
 mod past;
 mod people;
 mod previews;
+mod prompts;
 mod recovery;
 mod reports;
 mod schedule_questions;
@@ -248,6 +249,10 @@ rules! {
         accept_answers_a_question_with_the_choice_of_that_number
         accept_and_enqueue_report_a_reused_key_with_another_text
         query_reads_sessions_transcripts_and_usage_by_page;
+    prompts:
+        resolve_edits_each_prompt_to_the_outcome_once
+        prompt_of_an_ended_wait_says_why_it_ended
+        outcome_without_a_message_to_edit_is_no_message;
     recovery:
         recovery_requeues_a_running_turn_as_a_suspect
         recovery_counts_deaths_of_a_turn_that_ran_alone

@@ -1,0 +1,240 @@
+//! The messages that ask a person. Once a wait ends, an edit of each such message is queued in the same
+//! transaction, so that the message shows the outcome instead of buttons.
+
+use avocet_protocol::{
+    Arguments, CallId, ChatAddress, Content, MessageId, OpenPrompt, Planned, Resolution, Style,
+    StyleRange, Timestamp, TurnId, WaitId, WaitKind, in_one_line, main_argument,
+};
+use rusqlite::params;
+
+use crate::rows;
+use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunk, insert_planned};
+use crate::tx::{Db, Result, Tx};
+
+/// Characters of a person's name, and of the call, in an outcome.
+const MAX_NAME: usize = 40;
+const MAX_CALL: usize = 200;
+/// The call that withholds an answer.
+const WITHHELD_CALL: &str = "say_held_answer";
+
+/// The author of a decision.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Decider {
+    /// The sender of this message.
+    Person(MessageId),
+    /// A person at the command line or the socket.
+    Host,
+    /// The log itself: the wait has expired, or its child has ended.
+    Log,
+}
+
+/// The end of a wait.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WaitEnd<'r> {
+    Resolved(&'r Resolution, Decider),
+    /// Its turn was ended.
+    Stopped,
+}
+
+/// A wait that ends.
+pub(crate) struct EndingWait {
+    pub(crate) id: WaitId,
+    pub(crate) kind: WaitKind,
+    pub(crate) call: CallId,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// Connects the newest message of the outbox with its wait, if the channel of its chat can edit it.
+pub(crate) fn connect(
+    tx: &Tx<'_>,
+    wait: WaitId,
+    chat: &ChatAddress,
+    editable: &[ChatAddress],
+) -> Result<()> {
+    if !editable.contains(chat) {
+        return Ok(());
+    }
+    tx.update("UPDATE outbox SET wait = ?1 WHERE id = (SELECT max(id) FROM outbox)", [wait.0])
+        .map(drop)
+}
+
+/// Connects a repeated prompt, if the first one was connected.
+pub(crate) fn connect_repeated(tx: &Tx<'_>, wait: WaitId) -> Result<()> {
+    tx.update(
+        "UPDATE outbox SET wait = ?1 WHERE id = (SELECT max(id) FROM outbox) \
+             AND EXISTS (SELECT 1 FROM outbox AS first WHERE first.wait = ?1)",
+        [wait.0],
+    )
+    .map(drop)
+}
+
+/// Queues the edits of all open waits of a turn that is ended from outside.
+pub(crate) fn stop_all(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+    let open = tx.db.rows(
+        "SELECT id, kind, turn, step, ordinal, expires_at FROM waits \
+         WHERE turn = ?1 AND resolved = 0",
+        [turn.0],
+        |row| {
+            Ok(EndingWait {
+                id: WaitId(row.get("id")?),
+                kind: rows::wait_kind(row)?,
+                call: rows::call_id(row)?,
+                expires_at: Timestamp(row.get("expires_at")?),
+            })
+        },
+    )?;
+    open.iter().try_for_each(|wait| show_end(tx, wait, WaitEnd::Stopped))
+}
+
+/// Queues an edit of each message that asked for an approval. The delivery reads the platform's id of
+/// that message when its turn comes, because the message may be on its way.
+pub(crate) fn show_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<()> {
+    match wait.kind {
+        WaitKind::Approval => {}
+        WaitKind::Answer | WaitKind::Child | WaitKind::Choice => return Ok(()),
+    }
+    let asked = tx.db.rows(
+        "SELECT id, channel, account, chat, topic FROM outbox WHERE wait = ?1 ORDER BY id",
+        [wait.id.0],
+        |row| Ok((row.get::<_, i64>("id")?, rows::address(row)?)),
+    )?;
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let content = outcome(tx, wait, end)?;
+    for (message, chat) in asked {
+        let source = OutboxSource::Notice;
+        let position = ChunkPosition { turn: None, ordinal: 0, chunk: 0, key: None, source };
+        let edit = insert_chunk(tx, &chat, &content, &position)?;
+        tx.update("UPDATE outbox SET edits = ?2 WHERE id = ?1", params![edit, message])?;
+    }
+    Ok(())
+}
+
+/// Returns the number of the newest message of the outbox.
+pub(crate) fn newest(tx: &Tx<'_>) -> Result<i64> {
+    tx.db.one("SELECT coalesce(max(id), 0) FROM outbox", (), |row| row.get(0))
+}
+
+/// Returns `true` if an edit after the message `newest` shows an outcome in the chat of a command.
+/// Its reply would repeat that.
+pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<bool> {
+    tx.db.one(
+        "SELECT EXISTS (SELECT 1 FROM outbox JOIN inbound ON inbound.id = ?1 \
+             WHERE outbox.id > ?2 AND outbox.edits IS NOT NULL \
+                 AND (outbox.channel, outbox.account, outbox.chat) = \
+                     (inbound.channel, inbound.account, inbound.chat))",
+        params![command.0, newest],
+        |row| row.get(0),
+    )
+}
+
+/// Describes the end of a wait in one line: the decision, its author, its time and the call.
+fn outcome(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Content> {
+    let start = match end {
+        WaitEnd::Stopped => "Ended, the work was stopped".to_owned(),
+        WaitEnd::Resolved(Resolution::Error(_), Decider::Log | Decider::Host)
+            if wait.expires_at <= tx.now =>
+        {
+            "Ended, no answer came in time".to_owned()
+        }
+        WaitEnd::Resolved(resolution, decider) => {
+            let decision = match resolution {
+                Resolution::Run | Resolution::RunAlways => "Allowed",
+                Resolution::Error(_) | Resolution::Answer { .. } => "Refused",
+            };
+            let scope = match resolution {
+                Resolution::RunAlways => " for this session",
+                _ => "",
+            };
+            format!("{decision}{scope} by {} at {}", author(tx, decider)?, time_of_day(tx))
+        }
+    };
+    let (name, arguments) = tx.db.one(
+        "SELECT name, arguments FROM calls WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
+        params![wait.call.turn.0, wait.call.step, wait.call.ordinal],
+        |row| Ok((row.get::<_, String>("name")?, rows::json::<Arguments>(row, "arguments")?)),
+    )?;
+    if name == WITHHELD_CALL {
+        return Ok(styled(format!("{start}: sending the answer"), ""));
+    }
+    Ok(match main_argument(&arguments.to_object(), MAX_CALL, tx.redactor) {
+        Some(main) if name == "exec_shell" => styled(format!("{start}: "), &main),
+        Some(main) => styled(format!("{start}: {name} "), &main),
+        None => styled(format!("{start}: "), &name),
+    })
+}
+
+/// Returns plain text that ends with code.
+fn styled(text: String, code: &str) -> Content {
+    let from = text.len();
+    let text = text + code;
+    let style = StyleRange::new(from..text.len(), Style::Code);
+    let styles = if code.is_empty() { Vec::new() } else { vec![style] };
+    Content { styles: Some(styles), ..Content::text(text) }
+}
+
+fn author(tx: &Tx<'_>, decider: Decider) -> Result<String> {
+    let Decider::Person(message) = decider else { return Ok("the operator".to_owned()) };
+    let name: String = tx.db.one(
+        "SELECT coalesce(sender_name, sender) FROM inbound WHERE id = ?1",
+        [message.0],
+        |row| row.get(0),
+    )?;
+    Ok(in_one_line(&name, MAX_NAME))
+}
+
+fn time_of_day(tx: &Tx<'_>) -> String {
+    let now = jiff::Timestamp::from_millisecond(tx.now.0).unwrap_or_default();
+    now.to_zoned(tx.zone.clone()).strftime("%H:%M").to_string()
+}
+
+/// Returns the latest prompts of open waits for a person, except prompts still in delivery.
+pub(crate) fn open(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>> {
+    let chunks = db.rows(
+        "SELECT waits.id AS wait, channel, account, chat, topic, content, \
+             coalesce(first_sent_at, created_at) AS said_at \
+         FROM waits INDEXED BY waits_open CROSS JOIN outbox ON outbox.turn = waits.turn \
+         WHERE resolved = 0 AND kind <> 'child' AND source = 'prompt' AND expires_at > ?1 \
+             AND outbox.ordinal = (SELECT max(ordinal) FROM outbox AS latest \
+                 WHERE latest.turn = waits.turn AND latest.source = 'prompt') \
+             AND NOT EXISTS (SELECT 1 FROM outbox AS part \
+                 WHERE part.turn = outbox.turn AND part.ordinal = outbox.ordinal \
+                     AND (part.state = 'pending' OR part.state = 'sending' \
+                         OR part.state = 'unknown')) \
+         ORDER BY waits.id, chunk",
+        [now.0],
+        |row| {
+            let said_at = Timestamp(row.get("said_at")?);
+            let chunk = rows::json::<Content>(row, "content")?;
+            Ok((WaitId(row.get("wait")?), rows::address(row)?, chunk, said_at))
+        },
+    )?;
+    let mut prompts: Vec<OpenPrompt> = Vec::new();
+    for (wait, address, chunk, said_at) in chunks {
+        match prompts.last_mut().filter(|last| last.wait == wait) {
+            Some(last) => last.prompt.chunks.push(chunk),
+            None => {
+                let prompt = Planned { address, chunks: vec![chunk] };
+                prompts.push(OpenPrompt { wait, prompt, said_at });
+            }
+        }
+    }
+    Ok(prompts)
+}
+
+/// Sends prompts again whose waits are still open.
+pub(crate) fn repeat(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> {
+    for OpenPrompt { wait, prompt, .. } in prompts {
+        let turn = tx.db.row(
+            "SELECT turn FROM waits WHERE id = ?1 AND resolved = 0",
+            [wait.0],
+            |row| row.get(0).map(TurnId),
+        )?;
+        if turn.is_some() {
+            insert_planned(tx, prompt, turn, OutboxSource::Prompt)?;
+            connect_repeated(tx, *wait)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Rules of the messages that ask a person, and become the outcome.
+
+use avocet_protocol::{
+    Choice, CommandAction, CommandReply, NewWait, PlatformId, Receipt, Resolution, SendEnd,
+    SessionId, Timestamp, WaitId, WaitKind,
+};
+
+use super::Backend;
+use super::world::{World, new_wait, planned, session};
+
+/// A time long after every test.
+const NEVER: Timestamp = Timestamp(9_000_000_000_000);
+
+/// Starts a turn of a session that asks in its chat and in an owner's chat, which can edit.
+async fn asks(world: &World<'_>, chats: &[SessionId; 2], expires_at: Timestamp) -> WaitId {
+    let [a, owner] = chats;
+    world.say(a, "begin").await;
+    let turn = world.take(a).await;
+    let call = world.step(turn.id, 0, &["tool"]).await[0];
+    let wait = world.ports.turns.reserve_wait().await.unwrap();
+    let prompt = |chat: &SessionId| {
+        let mut prompt = planned(chat, &["look:", "may I?"]);
+        prompt.chunks[1].choices = vec![Choice::new("Yes", format!("/approve {wait}"))];
+        prompt
+    };
+    let editable = vec![a.address(), owner.address()];
+    let (prompt, notices) = (Some(prompt(a)), vec![prompt(owner)]);
+    let new = NewWait {
+        id: wait,
+        prompt,
+        notices,
+        editable,
+        ..new_wait(call, WaitKind::Approval, expires_at)
+    };
+    world.ports.turns.wait(&[new]).await.unwrap();
+    wait
+}
+
+/// Sends what waits for a chat. Returns the edited message and the text of each.
+async fn sent(world: &World<'_>, chat: &SessionId) -> Vec<(Option<String>, String)> {
+    let outbox = &world.ports.outbox;
+    let mut sent = Vec::new();
+    while let Some(head) = outbox.head(&chat.address()).await.unwrap() {
+        let (id, text) = (head.delivery.id, head.delivery.content.text);
+        let edited = head.delivery.shown_as.map(|message| message.to_string());
+        assert_eq!(head.is_edit, edited.is_some(), "{text}");
+        outbox.start(id, false).await.unwrap();
+        let platform_id = PlatformId::parse(&format!("p{text}")).ok();
+        outbox.finish(id, &SendEnd::Sent(Receipt { platform_id })).await.unwrap();
+        sent.push((edited, text));
+    }
+    sent
+}
+
+async fn command(world: &World<'_>, owner: &SessionId, text: &str, action: CommandAction) {
+    let command = world.command(owner, text).await;
+    let done = Some(planned(owner, &["done"]));
+    let reply = CommandReply { done, nothing: None };
+    world.ports.inbox.settle_command(command, &action, &reply).await.unwrap();
+}
+
+fn chats(number: usize) -> [SessionId; 2] {
+    ["asker", "owner"].map(|name| session(&format!("{name}{number}")))
+}
+
+fn decides(wait: WaitId, resolution: Resolution) -> CommandAction {
+    let kind = WaitKind::Approval;
+    CommandAction::Resolve { wait: Some(wait), kind, anywhere: true, resolution }
+}
+
+/// The last message of each prompt is edited once, also if the decision came before the send, and
+/// across a restart. The chat of the decision gets no further reply.
+pub async fn resolve_edits_each_prompt_to_the_outcome_once(backend: &impl Backend) {
+    use Resolution::{Error, Run, RunAlways};
+    let denied = || Error("denied".to_owned());
+    let table = [
+        (Run, "Allowed by user at "),
+        (RunAlways, "Allowed for this session by user at "),
+        (denied(), "Refused by user at "),
+    ];
+    let mut world = World::new(backend).await;
+    for (number, (resolution, shown)) in (0..).zip(table) {
+        let chats = chats(number);
+        let [asker, owner] = &chats;
+        let wait = asks(&world, &chats, NEVER).await;
+        assert_eq!(sent(&world, owner).await.len(), 2);
+        command(&world, owner, "/approve", decides(wait, resolution.clone())).await;
+        command(&world, owner, "/approve again", decides(wait, resolution)).await;
+        world = world.restart().await;
+        for (chat, more) in [(owner, 1), (asker, 3)] {
+            let sent = sent(&world, chat).await;
+            let (edited, text) = sent.last().unwrap();
+            assert_eq!((sent.len(), edited.as_deref()), (more, Some("pmay I?")), "{sent:?}");
+            assert!(text.starts_with(shown) && text.ends_with(": tool"), "{text}");
+        }
+    }
+}
+
+/// Without a person's decision, the outcome says why the wait ended.
+pub async fn prompt_of_an_ended_wait_says_why_it_ended(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let expired = Resolution::Error("no approval came".to_owned());
+    let table = [
+        (Timestamp(1), expired, "Ended, no answer came in time: tool"),
+        (NEVER, Resolution::Run, "Allowed by the operator at "),
+    ];
+    for (number, (expires_at, resolution, shown)) in (0..).zip(table) {
+        let wait = asks(&world, &chats(number), expires_at).await;
+        world.ports.turns.resolve(wait, &resolution).await.unwrap();
+        let last = sent(&world, &chats(number)[0]).await.pop().unwrap();
+        assert!(last.1.starts_with(shown), "{last:?}");
+    }
+
+    let chats = chats(2);
+    asks(&world, &chats, NEVER).await;
+    let stop = world.command(&chats[0], "/stop").await;
+    let reply = CommandReply::default();
+    world.ports.inbox.settle_command(stop, &CommandAction::Stop, &reply).await.unwrap();
+    for chat in &chats {
+        let last = sent(&world, chat).await.pop().unwrap();
+        let stopped = "Ended, the work was stopped: tool".to_owned();
+        assert_eq!(last, (Some("pmay I?".to_owned()), stopped));
+    }
+}
+
+/// An outcome whose message gave no id is no message of its own.
+pub async fn outcome_without_a_message_to_edit_is_no_message(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let chats = chats(0);
+    let wait = asks(&world, &chats, NEVER).await;
+    let asker = chats[0].address();
+    assert_eq!(world.deliveries(&asker).await.len(), 2);
+    world.ports.turns.resolve(wait, &Resolution::Run).await.unwrap();
+    let head = world.ports.outbox.head(&asker).await.unwrap().unwrap();
+    assert_eq!((head.is_edit, head.delivery.shown_as), (true, None));
+}
