@@ -1804,6 +1804,8 @@ export interface TurnEventToolStarted {
     type: "tool_started";
     /** The tool. */
     name: string;
+    /** Its main argument in one line, without secrets. */
+    about?: string;
 }
 /** A tool has run. */
 export interface TurnEventToolFinished {

@@ -2017,6 +2017,8 @@ export interface TurnEventToolStarted {
   type: "tool_started";
   /** The tool. */
   name: string;
+  /** Its main argument in one line, without secrets. */
+  about?: string;
 }
 
 /** A tool has run. */

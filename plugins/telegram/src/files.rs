@@ -1,4 +1,5 @@
-//! Sends files. Each is a message of its own, shown as a photo if it is one.
+//! Sends files. Each is a message of its own, shown as a photo, sound, voice message or video if it is
+//! one.
 
 use avocet_protocol::{
     Attachment, AttachmentKind, Delivery, LoadedFile, Receipt, SendError, sanitise,
@@ -37,11 +38,53 @@ pub(crate) fn max_bytes(host: Option<&str>) -> u64 {
 struct Upload<'a> {
     attempt: Attempt<'a>,
     file: &'a LoadedFile,
-    as_photo: bool,
+    shown_as: ShownAs,
+}
+
+/// The form in which a file is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ShownAs {
+    Audio,
+    Document,
+    Photo,
+    Video,
+    Voice,
+}
+
+impl ShownAs {
+    /// Returns the form that fits the first bytes of a file.
+    fn of(attachment: &Attachment, file: &LoadedFile) -> Self {
+        let bytes = &file.bytes;
+        let has = |start: &[u8]| bytes.starts_with(start);
+        let brand = bytes.get(4..12).unwrap_or_default();
+        match brand {
+            _ if is_photo(attachment, file) => Self::Photo,
+            _ if has(b"OggS") && bytes.get(28..36) == Some(b"OpusHead") => Self::Voice,
+            _ if has(b"OggS") || has(b"ID3") || has(b"\xff\xfb") || has(b"\xff\xf3") => Self::Audio,
+            b"ftypM4A " => Self::Audio,
+            brand if brand.starts_with(b"ftyp") && has_end(&file.name, ".mp4") => Self::Video,
+            _ => Self::Document,
+        }
+    }
+
+    /// Returns the method, and the parameter that holds the file (Bot API).
+    fn method(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Audio => ("sendAudio", "audio"),
+            Self::Document => ("sendDocument", "document"),
+            Self::Photo => ("sendPhoto", "photo"),
+            Self::Video => ("sendVideo", "video"),
+            Self::Voice => ("sendVoice", "voice"),
+        }
+    }
+}
+
+fn has_end(name: &str, end: &str) -> bool {
+    name.to_ascii_lowercase().ends_with(end)
 }
 
 impl Telegram {
-    /// Sends a file to its chat. A photo that the platform refuses is sent again as a document.
+    /// Sends a file to its chat. If the platform refuses its form, it is sent again as a document.
     pub(crate) async fn send_file(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         let ([attachment], [file]) = (&delivery.content.attachments[..], &delivery.files[..])
         else {
@@ -49,12 +92,12 @@ impl Telegram {
             return Err(SendError::Refused(why.to_owned()));
         };
         let attempt = Attempt::new(self, delivery)?;
-        let mut upload = Upload { attempt, file, as_photo: is_photo(attachment, file) };
+        let mut upload = Upload { attempt, file, shown_as: ShownAs::of(attachment, file) };
         loop {
             match self.upload(&upload).await {
                 Ok(message) => return Ok(upload.attempt.receipt(message)),
-                Err(fault) if upload.as_photo && is_about_the_picture(&fault) => {
-                    upload.as_photo = false;
+                Err(fault) if upload.shown_as != ShownAs::Document && is_about_the_form(&fault) => {
+                    upload.shown_as = ShownAs::Document;
                 }
                 Err(fault) => upload.attempt = upload.attempt.adapt(self, &fault)?,
             }
@@ -63,13 +106,13 @@ impl Telegram {
     }
 
     async fn upload(&self, upload: &Upload<'_>) -> Result<MessageId, BotApiError> {
-        let method = if upload.as_photo { "sendPhoto" } else { "sendDocument" };
+        let (method, _) = upload.shown_as.method();
         self.api.upload(method, upload.form()?).await.map(MessageReceipt::id)
     }
 }
 
 impl Upload<'_> {
-    /// The parameters that `sendPhoto` and `sendDocument` have in common (Bot API).
+    /// The parameters that the methods for files have in common (Bot API).
     fn form(&self) -> Result<Form, BotApiError> {
         let Attempt { delivery, place, text: caption, entities, .. } = &self.attempt;
         let bytes = Bytes::from_owner(self.file.bytes.clone());
@@ -88,7 +131,8 @@ impl Upload<'_> {
         if !delivery.content.choices.is_empty() {
             form = form.text("reply_markup", json(&buttons(&delivery.content.choices))?);
         }
-        Ok(form.part(if self.as_photo { "photo" } else { "document" }, file))
+        let (_, parameter) = self.shown_as.method();
+        Ok(form.part(parameter, file))
     }
 }
 
@@ -105,9 +149,12 @@ fn is_photo(attachment: &Attachment, file: &LoadedFile) -> bool {
     attachment.kind == AttachmentKind::Image && is_picture && bytes.len() <= MAX_PHOTO_BYTES
 }
 
-/// Returns `true` if a refusal is about the picture's format, rather than the message.
-fn is_about_the_picture(fault: &BotApiError) -> bool {
-    ["PHOTO_", "IMAGE_", "for a photo"].iter().any(|text| fault.contains(text))
+/// Returns `true` if a refusal is about the form of the file, rather than the message. People can
+/// refuse voice messages.
+fn is_about_the_form(fault: &BotApiError) -> bool {
+    const PARTS: [&str; 7] =
+        ["PHOTO_", "IMAGE_", "for a photo", "VOICE_", "VIDEO_", "AUDIO_", "wrong type of the"];
+    PARTS.iter().any(|text| fault.contains(text))
 }
 
 /// A plain file name. If it is too long, its end is kept, which has the extension.

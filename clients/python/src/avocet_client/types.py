@@ -2265,6 +2265,8 @@ class TurnEventToolStarted(TypedDict):
     type: Literal["tool_started"]
     # The tool.
     name: str
+    # Its main argument in one line, without secrets.
+    about: NotRequired[str]
 
 
 class TurnEventToolFinished(TypedDict):

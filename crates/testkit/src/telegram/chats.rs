@@ -31,7 +31,7 @@ pub struct SentMessage {
     pub edits: Vec<String>,
     /// `true` if the bot or a user has deleted it.
     pub deleted: bool,
-    /// The file of `sendDocument` or `sendPhoto`.
+    /// The file of a method such as `sendDocument`.
     pub file: Option<SentFile>,
 }
 
@@ -40,6 +40,8 @@ pub struct SentMessage {
 pub struct SentFile {
     /// `true` if it is shown as an image.
     pub is_photo: bool,
+    /// The parameter that held it: `audio`, `document`, `photo`, `video` or `voice`.
+    pub shown_as: String,
     /// Its identifier for further messages.
     pub id: String,
     /// The uploaded content. `None` if it was sent by its identifier.
@@ -321,7 +323,13 @@ impl SentFile {
         } else {
             let name = self.upload.as_ref().map_or("file", |upload| &upload.name);
             file["file_name"] = json!(name);
-            message["document"] = file;
+            if self.shown_as != "document" {
+                file["duration"] = json!(1);
+            }
+            if self.shown_as == "video" {
+                (file["width"], file["height"]) = (json!(1), json!(1));
+            }
+            message[&self.shown_as] = file;
         }
     }
 }

@@ -48,10 +48,17 @@ impl BotFiles {
     }
 
     /// Adds an uploaded file of the bot, and returns its identifier.
-    pub(super) fn upload(&mut self, bytes: &[u8], is_photo: bool) -> Result<String, ApiError> {
-        check_upload(bytes.len(), is_photo)?;
-        if is_photo {
-            images::check(bytes)?;
+    pub(super) fn upload(&mut self, bytes: &[u8], kind: &str) -> Result<String, ApiError> {
+        check_upload(bytes.len(), kind == "photo")?;
+        match kind {
+            "photo" => images::check(bytes)?,
+            "voice" if !bytes.starts_with(b"OggS") => {
+                return Err(ApiError::bad_request("VOICE_FILE_INVALID"));
+            }
+            "video" if bytes.get(4..8) != Some(b"ftyp") => {
+                return Err(ApiError::bad_request("VIDEO_FILE_INVALID"));
+            }
+            _ => {}
         }
         let id = format!("upload-{}", self.files.len() + 1);
         self.add(&id, u64::try_from(bytes.len()).ok(), bytes);

@@ -79,7 +79,16 @@ fn wait(taken: &[Timestamp], count: usize, per: Duration, now: Timestamp) -> Dur
 
 /// Returns `true` if a method counts as a message.
 pub(super) fn counts(method: &str) -> bool {
-    matches!(method, "sendmessage" | "senddocument" | "sendphoto" | "editmessagetext")
+    matches!(
+        method,
+        "sendmessage"
+            | "sendaudio"
+            | "senddocument"
+            | "sendphoto"
+            | "sendvideo"
+            | "sendvoice"
+            | "editmessagetext"
+    )
 }
 
 #[cfg(test)]

@@ -22,7 +22,10 @@ impl BotState {
             "deletemessage" => self.delete_message(call),
             "sendchataction" => self.send_chat_action(call),
             "answercallbackquery" => self.answer_callback_query(call),
+            "sendaudio" => self.send_file(call, "audio"),
             "senddocument" => self.send_file(call, "document"),
+            "sendvideo" => self.send_file(call, "video"),
+            "sendvoice" => self.send_file(call, "voice"),
             "sendphoto" => self.send_file(call, "photo"),
             "getfile" => self.files.get(call.text("file_id"), self.now),
             "setmycommands" => self.set_my_commands(call),
@@ -108,9 +111,10 @@ impl BotState {
         let given = call.text(kind);
         let part = given.strip_prefix("attach://").unwrap_or(kind);
         let is_photo = kind == "photo";
+        let shown_as = kind.to_owned();
         if let Some(upload) = call.files.get(part) {
-            let id = self.files.upload(&upload.bytes, is_photo)?;
-            return Ok(SentFile { is_photo, id, upload: Some(upload.clone()) });
+            let id = self.files.upload(&upload.bytes, kind)?;
+            return Ok(SentFile { is_photo, shown_as, id, upload: Some(upload.clone()) });
         }
         if given.is_empty() {
             return Err(ApiError::bad_request(format!("there is no {kind} in the request")));
@@ -118,7 +122,7 @@ impl BotState {
         if !self.files.is_known(given) {
             return Err(ApiError::bad_request("wrong file identifier/HTTP URL specified"));
         }
-        Ok(SentFile { is_photo, id: given.to_owned(), upload: None })
+        Ok(SentFile { is_photo, shown_as, id: given.to_owned(), upload: None })
     }
 
     fn edit_message_text(&mut self, call: &MethodCall) -> MethodResult {

@@ -93,6 +93,30 @@ async fn files_follow_the_text_and_the_last_has_the_buttons() {
 }
 
 #[tokio::test]
+async fn file_with_sound_or_video_is_shown_as_such_or_as_a_document() {
+    let world = World::new().await;
+    let opus = [&b"OggS"[..], &[0; 24], b"OpusHead"].concat();
+    let files: [(&str, &[u8]); 5] = [
+        ("speech.ogg", &opus),
+        ("song.ogg", b"OggS\0\0 vorbis"),
+        ("film.mp4", b"\0\0\0 ftypisom"),
+        ("song.m4a", b"\0\0\0 ftypM4A "),
+        ("film.txt", b"\0\0\0 ftypisom"),
+    ];
+    world.post("", &files, &[]).await;
+    let shown = |world: &World| -> Vec<String> {
+        let sent = world.platform.sent().into_iter();
+        sent.map(|message| message.file.unwrap().shown_as).collect()
+    };
+    assert_eq!(shown(&world), ["voice", "audio", "video", "audio", "document"]);
+    let refusal = ApiError::bad_request("VOICE_MESSAGES_FORBIDDEN");
+    world.platform.inject(On::method("sendVoice"), 1, InjectedFault::Refuse(refusal));
+    world.post("", &files[..1], &[]).await;
+    assert_eq!(shown(&world)[5..], ["document"]);
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
 async fn file_follows_a_text_too_long_for_a_caption() {
     let world = World::new().await;
     // Room is reserved for the lines above a repeated message, or one outside its topic.
