@@ -87,6 +87,11 @@ pub(crate) fn wants_colour() -> bool {
     environment("NO_COLOR").is_none() && environment("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// Returns `true` if the terminal can move its cursor.
+pub(crate) fn moves_cursor() -> bool {
+    environment("TERM").is_none_or(|term| term != "dumb")
+}
+
 /// The place where a browser would open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Desktop {

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_gateway::{
-    Ask, AskResult, Attached, ChunkConfirmation, Client, ClientError, Incoming, Wait,
+    Ask, AskResult, Attached, ChunkConfirmation, Client, ClientError, Incoming, ListUsage,
+    ShowSession, Wait,
 };
 use avocet_protocol::{
-    ChatAddress, Clock, DedupeKey, DeliveryId, MessageId, MessageStatus, SessionId,
+    ChatAddress, Clock, DedupeKey, DeliveryId, MessageId, MessageStatus, SessionId, Timestamp,
+    Total, TurnRecord, UsageBy, UsageRow,
 };
 use avocet_supervise::{Backoff, Group};
 use avocet_terminal::{DaemonNotice, LinkError, SaidChunk, TerminalLink};
@@ -27,6 +29,7 @@ pub(crate) struct DaemonLink {
     socket: PathBuf,
     session: SessionId,
     clock: Arc<dyn Clock>,
+    opened_at: Timestamp,
     group: Group,
     client: tokio::sync::Mutex<Arc<Client>>,
     /// Remarks to show before anything from the socket.
@@ -56,6 +59,7 @@ impl DaemonLink {
         Ok(Self {
             socket,
             session,
+            opened_at: clock.now(),
             clock,
             group,
             client: tokio::sync::Mutex::new(Arc::new(client)),
@@ -103,6 +107,17 @@ impl DaemonLink {
                 Ok(answer) => return Ok(answer),
             }
         }
+    }
+
+    /// Asks for something that is only shown. Returns `None` at once while the connection is lost.
+    async fn look_up<A: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &(impl Serialize + Sync),
+    ) -> Option<A> {
+        let client = self.client.try_lock().ok()?.clone();
+        let answer = client.call(method, params).await;
+        answer.inspect_err(|error| tracing::debug!(%error, method, "nothing to show")).ok()
     }
 
     fn remark(&self, text: &str) {
@@ -184,5 +199,18 @@ impl TerminalLink for DaemonLink {
         if let Some(shown) = open {
             shown.confirm().await;
         }
+    }
+
+    async fn last_turn(&self) -> Option<TurnRecord> {
+        let show = ShowSession { session: self.session.clone(), turns: 1, before: None };
+        self.look_up::<Vec<TurnRecord>>("sessions.show", &show).await?.pop()
+    }
+
+    async fn used(&self) -> Option<Total> {
+        let since = self.opened_at;
+        let list = ListUsage { by: UsageBy::Session, since, ..ListUsage::default() };
+        let rows: Vec<UsageRow> = self.look_up("usage", &list).await?;
+        let ours = rows.into_iter().find(|row| row.of == self.session.as_str())?;
+        Some(ours.total)
     }
 }

@@ -2,23 +2,24 @@
 
 mod display;
 mod own;
+mod status;
+mod typing;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Choice, Clock, DeliveryId, MessageId, MessageStatus, Outcome, SenderId, TurnEvent, TurnId,
-    or_pending,
+    Choice, Clock, DeliveryId, MessageId, MessageStatus, Outcome, SenderId, Total, TurnEvent,
+    TurnId, TurnRecord, or_pending,
 };
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse, FusedFuture};
 use futures_util::stream::{self, FuturesUnordered, StreamExt};
 
-use crate::receive::{Input, Typed};
+use crate::receive::{Input, TypedLine};
 use crate::screen::Screen;
 use display::Display;
 use own::OwnMessages;
@@ -43,6 +44,13 @@ pub trait TerminalLink: fmt::Debug + Send + Sync {
 
     /// Confirms that the chunk has been shown.
     async fn shown(&self, chunk: DeliveryId);
+
+    /// Reads the last turn of the chat from the log; `None` if there is none, or the daemon does not
+    /// answer.
+    async fn last_turn(&self) -> Option<TurnRecord>;
+
+    /// Reads what the conversation has used since the chat was opened; `None` as above.
+    async fn used(&self) -> Option<Total>;
 }
 
 /// The reason why a request to the daemon failed, for the person at the terminal.
@@ -71,15 +79,6 @@ pub struct SaidChunk {
     pub repeat: bool,
 }
 
-/// The style of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChatStyle {
-    /// For a person at a terminal: prompt, streaming, activity.
-    Interactive,
-    /// For a pipe: only the answers.
-    Plain,
-}
-
 /// The result of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
@@ -89,9 +88,8 @@ pub enum Left {
     Disappointed,
 }
 
-const PROMPT: &str = "> ";
 const TICK: Duration = Duration::from_millis(250);
-const HOW_TO_LEAVE: &str = "Ctrl-D or /quit leaves.";
+const HOW_TO_LEAVE: &str = "Ctrl-C again, Ctrl-D or /quit leaves.";
 const HOW_TO_ANSWER: &str = "I am waiting for your answer: yes, no, or the number of a choice. /stop ends the turn, Ctrl-D leaves.";
 
 /// The parts of a conversation at a terminal.
@@ -101,15 +99,15 @@ pub struct TerminalChatParts {
     pub link: Arc<dyn TerminalLink>,
     /// The daemon's id of the person.
     pub me: SenderId,
-    /// The source of typed lines.
+    /// The source of keys or lines.
     pub input: Box<dyn Input>,
     /// The screen.
     pub screen: Screen,
-    /// The style of the conversation.
-    pub style: ChatStyle,
+    /// The model that answers, for the status line.
+    pub model: String,
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Ctrl-C while the line editor does not control the terminal.
+    /// Ctrl-C while the terminal is not in raw mode.
     pub interrupts: flume::Receiver<()>,
 }
 
@@ -117,7 +115,7 @@ pub struct TerminalChatParts {
 /// another, each once all earlier lines are answered.
 pub struct TerminalChat {
     input: Box<dyn Input>,
-    /// Ctrl-C while the line editor does not control the terminal.
+    /// Ctrl-C while the terminal is not in raw mode.
     interrupts: flume::Receiver<()>,
     talk: Talk,
 }
@@ -140,6 +138,13 @@ struct Talk {
     to_send: VecDeque<String>,
     sending: Fuse<BoxFuture<'static, SentLine>>,
     outcomes: FuturesUnordered<BoxFuture<'static, EndedMessage>>,
+    /// The question for the arguments of a tool. Events wait for the answer.
+    describing: Fuse<BoxFuture<'static, Option<TurnRecord>>>,
+    /// The question for tokens and cost.
+    measuring: Fuse<BoxFuture<'static, Option<Total>>>,
+    model: String,
+    /// `true` if the last key was Ctrl-C: the next one leaves.
+    is_leaving: bool,
     left: Left,
 }
 
@@ -147,15 +152,19 @@ impl TerminalChat {
     /// A conversation of these parts.
     #[must_use]
     pub fn new(parts: TerminalChatParts) -> Self {
-        let TerminalChatParts { link, me, input, screen, style, clock, interrupts } = parts;
+        let TerminalChatParts { link, me, input, screen, model, clock, interrupts } = parts;
         let talk = Talk {
-            display: Display::new(link.clone(), screen, style, me),
+            display: Display::new(link.clone(), screen, me),
             link,
             clock,
             own: OwnMessages::default(),
             to_send: VecDeque::new(),
             sending: Fuse::terminated(),
             outcomes: FuturesUnordered::new(),
+            describing: Fuse::terminated(),
+            measuring: Fuse::terminated(),
+            model,
+            is_leaving: false,
             left: Left::Content,
         };
         Self { input, interrupts, talk }
@@ -164,47 +173,69 @@ impl TerminalChat {
     /// Runs until the input ends or the person leaves.
     pub async fn run(self, greeting: &str) -> Left {
         let Self { input, interrupts, mut talk } = self;
-        talk.display.remark(greeting);
+        talk.begin(greeting).await;
+        talk.run(input, interrupts).await
+    }
+}
+
+impl Talk {
+    /// Shows the greeting and the last exchange.
+    async fn begin(&mut self, greeting: &str) {
+        if !greeting.is_empty() {
+            self.display.screen.remark(greeting);
+        }
+        if self.is_interactive() {
+            let past = self.link.last_turn().await;
+            past.iter().for_each(|turn| self.display.show_past(turn));
+            self.show_used(None);
+        }
+    }
+
+    async fn run(&mut self, input: Box<dyn Input>, interrupts: flume::Receiver<()>) -> Left {
         let next = |mut input: Box<dyn Input>| async {
-            let typed = input.next(PROMPT).await.0;
+            let TypedLine(typed) = input.next().await;
             Some((typed, input))
         };
         let typed = stream::unfold(input, next);
         tokio::pin!(typed);
         loop {
-            talk.send_next();
-            talk.show_activity();
-            let (link, clock) = (talk.link.clone(), talk.clock.clone());
-            let deadline = talk.deadline();
+            self.send_next();
+            self.paint();
+            let (link, clock) = (self.link.clone(), self.clock.clone());
+            let deadline = self.deadline();
             let sleep = |until: Duration| clock.sleep(until.saturating_sub(clock.elapsed()));
             tokio::select! {
                 biased;
-                Some(line) = typed.next(), if talk.takes_input() => {
-                    if talk.take(line).is_break() {
-                        return talk.left;
+                Some(typed) = typed.next(), if self.takes_input() => {
+                    if self.take(typed).is_break() {
+                        return self.left;
                     }
                 }
                 Ok(()) = interrupts.recv_async() => {
-                    if !talk.is_busy() {
-                        return talk.left;
+                    if !self.is_busy() {
+                        return self.left;
                     }
-                    talk.to_send.push_back("/stop".to_owned());
+                    self.stop();
                 }
-                sent = &mut talk.sending => talk.sent(sent),
+                sent = &mut self.sending => self.sent(sent),
+                turn = &mut self.describing => self.describe_tools(turn),
+                used = &mut self.measuring => self.show_used(used),
                 // The message's id is unknown during the send, so events wait: they may refer to
                 // it.
-                notice = link.hear(), if !talk.is_sending() => talk.handle(notice).await,
-                Some(ended) = talk.outcomes.next() => talk.ended(ended),
+                notice = link.hear(), if self.takes_notices() => self.handle(notice).await,
+                Some(ended) = self.outcomes.next() => self.ended(ended),
                 () = or_pending(deadline.map(sleep)) => {}
             }
-            talk.own.forget_finished(talk.clock.elapsed());
+            self.own.forget_finished(self.clock.elapsed());
         }
     }
-}
 
-impl Talk {
-    fn is_interactive(&self) -> bool {
-        self.display.style == ChatStyle::Interactive
+    fn is_interactive(&mut self) -> bool {
+        self.display.person().is_some()
+    }
+
+    fn takes_notices(&self) -> bool {
+        !self.is_sending() && self.describing.is_terminated()
     }
 
     fn is_sending(&self) -> bool {
@@ -216,33 +247,15 @@ impl Talk {
         self.is_sending() || !self.to_send.is_empty() || self.own.is_busy(self.clock.elapsed())
     }
 
-    fn takes_input(&self) -> bool {
+    fn takes_input(&mut self) -> bool {
         self.is_interactive() || !self.is_busy()
     }
 
     /// The time at which to check the state even without an event.
-    fn deadline(&self) -> Option<Duration> {
+    fn deadline(&mut self) -> Option<Duration> {
         let now = self.clock.elapsed();
         let tick = (self.is_interactive() && self.own.is_working()).then(|| now + TICK);
         self.own.deadline(now).into_iter().chain(tick).min()
-    }
-
-    fn take(&mut self, typed: Typed) -> ControlFlow<()> {
-        self.display.screen.line_was_typed();
-        match typed {
-            Typed::End => return ControlFlow::Break(()),
-            // Ctrl-C must not discard a turn that waits for an answer.
-            Typed::Interrupt if self.own.is_asked() => self.display.remark(HOW_TO_ANSWER),
-            Typed::Interrupt if self.is_busy() => self.to_send.push_back("/stop".to_owned()),
-            Typed::Interrupt => self.display.remark(HOW_TO_LEAVE),
-            Typed::Unreadable(error) => self.not_sent(&error),
-            Typed::Line(line) => match line.trim() {
-                "" => {}
-                "/quit" | "/exit" => return ControlFlow::Break(()),
-                text => self.to_send.push_back(text.to_owned()),
-            },
-        }
-        ControlFlow::Continue(())
     }
 
     fn send_next(&mut self) {
@@ -298,16 +311,55 @@ impl Talk {
             DaemonNotice::Event(event) => {
                 self.own.note_event(&event);
                 let follows = self.own.is_open();
+                self.look_up(&event, follows);
                 self.display.show_event(event, follows);
             }
         }
     }
 
-    fn show_activity(&mut self) {
-        if self.own.is_working()
-            && let Some(since) = self.own.since()
-        {
-            self.display.show_activity(self.clock.elapsed().saturating_sub(since));
+    /// Asks the log for more than an event says.
+    fn look_up(&mut self, event: &TurnEvent, follows: bool) {
+        if !self.is_interactive() {
+            return;
+        }
+        let link = self.link.clone();
+        match event {
+            TurnEvent::ToolStarted { .. } if follows => {
+                self.describing = async move { link.last_turn().await }.boxed().fuse();
+            }
+            TurnEvent::Ended { turn: Some(_), .. } => {
+                self.measuring = async move { link.used().await }.boxed().fuse();
+            }
+            _ => {}
+        }
+    }
+
+    fn describe_tools(&mut self, turn: Option<TurnRecord>) {
+        let step = turn.and_then(|mut turn| turn.steps.pop());
+        if let (Some(live), Some(step)) = (self.display.person(), step) {
+            live.describe_tools(&step.calls);
+        }
+    }
+
+    /// Shows the model, the tokens and the cost.
+    fn show_used(&mut self, used: Option<Total>) {
+        let status = status::line(&self.model, used.as_ref());
+        if let Some(live) = self.display.person() {
+            live.set_status(&status);
+        }
+    }
+
+    fn paint(&mut self) {
+        let now = self.clock.elapsed();
+        let working = self.own.since().filter(|_| self.own.is_working());
+        self.display.show_activity(working.map(|since| now.saturating_sub(since)));
+        let is_over = !self.is_busy();
+        if let Some(live) = self.display.person() {
+            if is_over {
+                live.release_waiting();
+            }
+            live.set_time(now);
+            live.paint();
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The input is open while a turn runs or waits.
 
 use super::*;
+use crate::keys::Key;
 
 /// Keys that the test presses.
 struct Keys(flume::Receiver<Typed>);
 
 #[async_trait]
 impl Input for Keys {
-    async fn next(&mut self, _prompt: &str) -> TypedLine {
+    async fn next(&mut self) -> TypedLine {
         match self.0.recv_async().await {
             Ok(typed) => TypedLine(typed),
             Err(_) => std::future::pending().await,
@@ -18,28 +19,29 @@ impl Input for Keys {
 /// A conversation at a terminal whose keys the test presses.
 struct AtTerminal {
     link: Arc<FakeLink>,
-    paper: Paper,
+    emulator: Emulator,
     keys: flume::Sender<Typed>,
     interrupt: flume::Sender<()>,
 }
 
 impl AtTerminal {
     fn open(link: FakeLink) -> (Self, TerminalChat) {
-        let (link, paper, clock) = (Arc::new(link), Paper::default(), ManualClock::default());
-        let screen = Screen::new(Box::new(paper.clone()), None, Dimming::Off);
+        let (link, clock) = (Arc::new(link), ManualClock::default());
+        let emulator = Emulator::new(50, 150);
+        let screen = Screen::live(emulator.parts(Look::Styled));
         let (keys, pressed) = flume::bounded(9);
         let (interrupt, interrupts) = flume::bounded(1);
-        let (style, input) = (ChatStyle::Interactive, Box::new(Keys(pressed)));
+        let input = Box::new(Keys(pressed));
         let chat = TerminalChat::new(TerminalChatParts {
             link: link.clone(),
             me: me(),
             input,
             screen,
-            style,
+            model: "a/b".to_owned(),
             clock: Arc::new(clock),
             interrupts,
         });
-        (Self { link, paper, keys, interrupt }, chat)
+        (Self { link, emulator, keys, interrupt }, chat)
     }
 
     async fn type_line(&self, line: &str) {
@@ -57,7 +59,7 @@ impl AtTerminal {
     }
 
     fn shown(&self) -> String {
-        what_stays(&String::from_utf8(self.paper.0.lock().unwrap().clone()).unwrap())
+        rows(&self.emulator)
     }
 }
 
@@ -88,10 +90,10 @@ async fn chat_accepts_input_while_a_turn_runs_or_waits() {
             terminal.type_line(line).await;
         }
         // Ctrl-C discards nothing while a question is open.
-        terminal.keys.send_async(Typed::Interrupt).await.unwrap();
+        terminal.keys.send_async(Typed::Key(Key::Interrupt)).await.unwrap();
         terminal.wait_for(HOW_TO_ANSWER).await;
         terminal.type_line("yes").await;
-        terminal.keys.send_async(Typed::Interrupt).await.unwrap();
+        terminal.keys.send_async(Typed::Key(Key::Interrupt)).await.unwrap();
         while terminal.link.said().len() < 6 {
             tokio::task::yield_now().await;
         }
@@ -101,7 +103,8 @@ async fn chat_accepts_input_while_a_turn_runs_or_waits() {
     let said = ["run it", "/status", "and then stop", "/status", "yes", "/stop"];
     assert_eq!(terminal.link.said(), said);
     let shown = format!(
-        "hello\nLet me\nOne turn is running.\nMay I?\nOne turn waits.\n{HOW_TO_ANSWER}\nAllowed.\n"
+        "hello\n> run it\n> /status\nOne turn is running.\nLet me\nMay I?\n> /status\n\
+         One turn waits.\n{HOW_TO_ANSWER}\n> yes\nAllowed.\n> and then stop\n"
     );
     assert_eq!(terminal.shown(), shown);
 }
@@ -122,9 +125,10 @@ async fn chat_shows_own_messages_once_when_their_turn_resumes() {
         ],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "run it\n/help\n", ChatStyle::Interactive).await;
-    let expected = "hello\ndone\nyou wrote earlier or elsewhere: what is new?\nnothing\n";
-    assert_eq!(what_stays(&paper), expected);
+    let (paper, _) = talk(&link, "run it\n/help\n", ChatReader::Person).await;
+    let expected = "hello\n> run it\ndone\n> /help\nyou wrote earlier or elsewhere: what is new?\n\
+                    nothing\n";
+    assert_eq!(paper, expected);
 }
 
 #[tokio::test]
@@ -141,8 +145,8 @@ async fn chat_prints_an_answer_once_with_other_text_between_its_pieces() {
         ]],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "a\n", ChatStyle::Interactive).await;
-    assert_eq!(what_stays(&paper), "hello\none\na status\ntwo\nthree\n");
+    let (paper, _) = talk(&link, "a\n", ChatReader::Person).await;
+    assert_eq!(paper, "hello\n> a\na status\none\ntwo\nthree\n");
 }
 
 #[tokio::test]
@@ -158,7 +162,7 @@ async fn chat_pipe_continues_after_an_approval_once_the_turn_has_answered() {
     );
     link.sent_first = 2;
     let link = Arc::new(link);
-    let (paper, left) = talk(&link, "run\nyes\nbye\n", ChatStyle::Plain).await;
+    let (paper, left) = talk(&link, "run\nyes\nbye\n", ChatReader::Pipe).await;
     assert_eq!((paper.as_str(), left), ("May I?\nAllowed.\ndone\nbye\n", Left::Content));
 }
 
@@ -172,7 +176,7 @@ async fn chat_pipe_continues_after_a_line_that_does_not_answer_the_question() {
         Some(Outcome::Replied),
     );
     link.sent_first = usize::MAX;
-    let (paper, _) = talk(&Arc::new(link), "run\nmaybe\nhm\n", ChatStyle::Plain).await;
+    let (paper, _) = talk(&Arc::new(link), "run\nmaybe\nhm\n", ChatReader::Pipe).await;
     assert_eq!(paper, "May I?\nI am waiting for an answer.\n");
 }
 
@@ -186,6 +190,25 @@ async fn f11_chat_ctrl_c_sends_stop_for_the_running_turn() {
             tokio::task::yield_now().await;
         }
         terminal.keys.send_async(Typed::End).await.unwrap();
+    };
+    tokio::join!(chat.run("hello"), typing);
+    assert_eq!(terminal.link.said(), ["hang", "/stop"]);
+}
+
+#[tokio::test]
+async fn chat_escape_stops_the_turn_and_ctrl_c_twice_leaves() {
+    let (terminal, chat) = AtTerminal::open(FakeLink::new(Vec::new(), None));
+    let press = |key| terminal.keys.send_async(Typed::Key(key));
+    let typing = async {
+        press(Key::Escape).await.unwrap();
+        terminal.type_line("hang").await;
+        press(Key::Escape).await.unwrap();
+        while terminal.link.said().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..2 {
+            press(Key::Interrupt).await.unwrap();
+        }
     };
     tokio::join!(chat.run("hello"), typing);
     assert_eq!(terminal.link.said(), ["hang", "/stop"]);

@@ -1,14 +1,15 @@
 use std::io::{self, Write};
 use std::sync::Mutex;
 
-use avocet_protocol::{SessionId, StartedMessage, WaitKind};
+use avocet_protocol::{Money, SessionId, StartedMessage, Usage, WaitKind};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 
 use super::own::GRACE;
 use super::*;
-use crate::receive::{Lines, TypedLine};
-use crate::screen::Dimming;
+use crate::receive::{Lines, Typed, TypedLine};
+use crate::styled::Look;
+use crate::testing::Emulator;
 
 /// A daemon that answers each message with the events that the test has prepared.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ struct FakeLink {
     sent_first: usize,
     /// Outcomes that were reported.
     told: Mutex<usize>,
+    past: Option<TurnRecord>,
     to_hear: (flume::Sender<DaemonNotice>, flume::Receiver<DaemonNotice>),
 }
 
@@ -33,6 +35,7 @@ impl FakeLink {
             outcome,
             sent_first: 0,
             told: Mutex::default(),
+            past: None,
             to_hear: flume::bounded(99),
         }
     }
@@ -61,7 +64,7 @@ struct TypingPerson {
 
 #[async_trait]
 impl Input for TypingPerson {
-    async fn next(&mut self, _prompt: &str) -> TypedLine {
+    async fn next(&mut self) -> TypedLine {
         while !self.link.has_answered(self.typed) {
             tokio::task::yield_now().await;
         }
@@ -111,6 +114,14 @@ impl TerminalLink for FakeLink {
     async fn shown(&self, chunk: DeliveryId) {
         self.shown.lock().unwrap().push(chunk);
     }
+
+    async fn last_turn(&self) -> Option<TurnRecord> {
+        self.past.clone()
+    }
+
+    async fn used(&self) -> Option<Total> {
+        Some(Total { usage: Usage::new(1_500, 0), cost: Money(20_000_000), unpriced: 0 })
+    }
 }
 
 #[derive(Clone, Default)]
@@ -126,15 +137,25 @@ impl Write for Paper {
     }
 }
 
+/// The reader of a conversation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ChatReader {
+    Person,
+    Pipe,
+}
+
 /// The output of a conversation in which these lines are typed.
-async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: ChatStyle) -> (String, Left) {
-    let paper = Paper::default();
-    let screen = Screen::new(Box::new(paper.clone()), None, Dimming::Off);
+async fn talk(link: &Arc<FakeLink>, typed: &'static str, reader: ChatReader) -> (String, Left) {
+    let (paper, emulator) = (Paper::default(), Emulator::new(50, 100));
     let group = Group::new("test");
-    let input: Box<dyn Input> = match style {
-        ChatStyle::Plain => Box::new(Lines::new(typed.as_bytes(), &group).unwrap()),
-        ChatStyle::Interactive => {
-            Box::new(TypingPerson { link: link.clone(), lines: typed.lines(), typed: 0 })
+    let (input, screen): (Box<dyn Input>, _) = match reader {
+        ChatReader::Pipe => {
+            let lines = Lines::new(typed.as_bytes(), &group).unwrap();
+            (Box::new(lines), Screen::pipe(Box::new(paper.clone()), Box::new(paper.clone())))
+        }
+        ChatReader::Person => {
+            let person = TypingPerson { link: link.clone(), lines: typed.lines(), typed: 0 };
+            (Box::new(person), Screen::live(emulator.parts(Look::Styled)))
         }
     };
     let (_interrupt, interrupts) = flume::bounded(1);
@@ -144,12 +165,13 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: ChatStyle) -> (S
         me: me(),
         input,
         screen,
-        style,
+        model: "a/b".to_owned(),
         clock: clock.clone(),
         interrupts,
     });
+    let greeting = if reader == ChatReader::Person { "hello" } else { "" };
     let (left, ()) = tokio::select! {
-        left = chat.run("hello") => (left, ()),
+        left = chat.run(greeting) => (left, ()),
         // No test takes longer than `GRACE`.
         () = async {
             loop {
@@ -159,7 +181,17 @@ async fn talk(link: &Arc<FakeLink>, typed: &'static str, style: ChatStyle) -> (S
         } => unreachable!(),
     };
     let paper = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
-    (paper, left)
+    match reader {
+        ChatReader::Person => (rows(&emulator), left),
+        ChatReader::Pipe => (paper, left),
+    }
+}
+
+/// The rows that are not empty.
+fn rows(emulator: &Emulator) -> String {
+    let all = emulator.all();
+    let rows = all.lines().filter(|row| !row.is_empty());
+    rows.map(|row| format!("{row}\n")).collect()
 }
 
 fn me() -> SenderId {
@@ -202,17 +234,6 @@ fn tool(name: &str) -> [DaemonNotice; 2] {
     ]
 }
 
-/// The output without the temporary lines.
-fn what_stays(paper: &str) -> String {
-    let lines = paper.split("\r\u{1b}[2K").map(|piece| {
-        let status = piece.starts_with("waiting …")
-            || piece.starts_with("thinking …")
-            || piece.starts_with("running ");
-        if status { "" } else { piece }
-    });
-    lines.collect()
-}
-
 #[tokio::test]
 async fn chat_through_a_pipe_prints_only_answers() {
     let [start, end] = tool("read_file");
@@ -230,7 +251,7 @@ async fn chat_through_a_pipe_prints_only_answers() {
         ],
         Some(Outcome::Replied),
     ));
-    let (paper, left) = talk(&link, "one\n\n  two  \r\n", ChatStyle::Plain).await;
+    let (paper, left) = talk(&link, "one\n\n  two  \r\n", ChatReader::Pipe).await;
     assert_eq!((paper.as_str(), left), ("first\nsecond\nline\n", Left::Content));
     assert_eq!(*link.said.lock().unwrap(), ["one", "two"]);
     assert_eq!(*link.shown.lock().unwrap(), [DeliveryId(1), DeliveryId(2)]);
@@ -254,11 +275,9 @@ async fn chat_interactive_shows_progress_and_each_word_once() {
         ]],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "read it\n/quit\nnever said\n", ChatStyle::Interactive).await;
-    assert!(paper.contains("thinking … 0 s (Ctrl-C stops)"), "{paper:?}");
-    assert!(paper.contains("running read_file … 0 s"), "{paper:?}");
-    let expected = "hello\nLet me look.\n✓ read_file\nIt says hello.\n";
-    assert_eq!(what_stays(&paper), expected);
+    let (paper, _) = talk(&link, "read it\n/quit\nnever said\n", ChatReader::Person).await;
+    let expected = "hello\n> read it\nLet me look.\n✓ read_file  0.0 s\nIt says hello.\n";
+    assert_eq!(paper, expected);
     assert_eq!(link.said.lock().unwrap().len(), 1);
 }
 
@@ -284,9 +303,9 @@ async fn chat_prints_an_answer_whole_if_it_differs_from_the_stream() {
         ],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "a\nb\n", ChatStyle::Interactive).await;
-    let expected = "hello\nhalf\n(starting over)\nall\nlost some\nlost nothing\n";
-    assert_eq!(what_stays(&paper), expected);
+    let (paper, _) = talk(&link, "a\nb\n", ChatReader::Person).await;
+    let expected = "hello\n> a\nhalf\n(starting over)\nall\n> b\nlost some\nlost nothing\n";
+    assert_eq!(paper, expected);
 }
 
 #[tokio::test]
@@ -303,8 +322,8 @@ async fn chat_prints_the_whole_answer_after_a_reconnect() {
         ]],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "count\n", ChatStyle::Interactive).await;
-    assert_eq!(what_stays(&paper), "hello\n1, 2, \nback\n1, 2, 3.\n");
+    let (paper, _) = talk(&link, "count\n", ChatReader::Person).await;
+    assert_eq!(paper, "hello\n> count\n1, 2,\nback\n1, 2, 3.\n");
 }
 
 #[tokio::test]
@@ -324,8 +343,8 @@ async fn chat_streams_the_text_so_far_after_a_reconnect_and_each_word_once() {
             ]],
             Some(Outcome::Replied),
         ));
-        let (paper, _) = talk(&link, "count\n", ChatStyle::Interactive).await;
-        assert_eq!(what_stays(&paper), format!("hello\n1, 2, \nback\n{shown}"));
+        let (paper, _) = talk(&link, "count\n", ChatReader::Person).await;
+        assert_eq!(paper, format!("hello\n> count\n1, 2,\nback\n{shown}"));
     }
 }
 
@@ -338,7 +357,7 @@ async fn chat_acknowledges_a_repeated_chunk_without_showing_it_again() {
         ],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "a\n/help\n", ChatStyle::Plain).await;
+    let (paper, _) = talk(&link, "a\n/help\n", ChatReader::Pipe).await;
     assert_eq!(paper, "once\nhelp\n");
     assert_eq!(link.shown.lock().unwrap().len(), 3);
 }
@@ -355,10 +374,10 @@ async fn chat_shows_messages_of_other_senders() {
         ]],
         Some(Outcome::Replied),
     ));
-    let (paper, _) = talk(&link, "a\n", ChatStyle::Interactive).await;
-    let expected = "hello\nuid:7 says: good [31mmorning\nand to you\nthe connection was lost\n\
-                    answer\n";
-    assert_eq!(what_stays(&paper), expected);
+    let (paper, _) = talk(&link, "a\n", ChatReader::Person).await;
+    let expected = "hello\n> a\nuid:7 says: good [31mmorning\nand to you\n\
+                    the connection was lost\nanswer\n";
+    assert_eq!(paper, expected);
 }
 
 #[tokio::test]
@@ -377,7 +396,7 @@ async fn chat_question_reads_the_next_line() {
         None,
     ));
     // No outcome arrives; the second line is still requested.
-    let talking = talk(&link, "paint\nblue\n", ChatStyle::Plain);
+    let talking = talk(&link, "paint\nblue\n", ChatReader::Pipe);
     tokio::select! {
         _ = talking => panic!("the second answer has no end"),
         () = async {
@@ -392,10 +411,10 @@ async fn chat_question_reads_the_next_line() {
 #[tokio::test]
 async fn chat_reports_a_refused_message_and_ends_with_a_failure() {
     let link = Arc::new(FakeLink::new(Vec::new(), Some(Outcome::Replied)));
-    let (paper, left) = talk(&link, "refuse\n", ChatStyle::Plain).await;
+    let (paper, left) = talk(&link, "refuse\n", ChatReader::Pipe).await;
     assert_eq!((paper.as_str(), left), ("not sent: the disk is full\n", Left::Disappointed));
     let link = Arc::new(FakeLink::new(vec![vec![chunk(1, Some(1), "no")]], Some(Outcome::Error)));
-    let (_, left) = talk(&link, "go\n", ChatStyle::Plain).await;
+    let (_, left) = talk(&link, "go\n", ChatReader::Pipe).await;
     assert_eq!(left, Left::Disappointed);
 }
 

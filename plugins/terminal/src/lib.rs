@@ -4,15 +4,26 @@
 mod chat;
 mod config;
 mod convert;
+mod highlight;
+mod keys;
+mod line;
+mod live;
+mod markdown;
 mod receive;
 mod screen;
 mod send;
+mod styled;
+#[cfg(test)]
+mod testing;
 
 pub use chat::{
-    ChatStyle, DaemonNotice, Left, LinkError, SaidChunk, TerminalChat, TerminalChatParts,
-    TerminalLink,
+    DaemonNotice, Left, LinkError, SaidChunk, TerminalChat, TerminalChatParts, TerminalLink,
 };
 pub use config::TerminalConfig;
-pub use receive::{Input, LineEditor, Lines};
-pub use screen::{Above, Dimming, Screen};
+pub use keys::Keyboard;
+pub use line::Completer;
+pub use live::{LiveParts, TerminalSize};
+pub use receive::{Input, Lines};
+pub use screen::Screen;
 pub use send::Terminal;
+pub use styled::Look;

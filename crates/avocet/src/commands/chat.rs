@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use avocet_protocol::{DaemonStatus, IdError, SenderId};
 use avocet_terminal::{
-    ChatStyle, Dimming, Input, Left, LineEditor, Lines, Screen, TerminalChat, TerminalChatParts,
+    Completer, Input, Keyboard, Left, Lines, LiveParts, Look, Screen, TerminalChat,
+    TerminalChatParts, TerminalConfig, TerminalSize,
 };
 use clap::Args;
 use serde_json::json;
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::join_or_start;
 use crate::context::CommandContext;
-use crate::environment::wants_colour;
+use crate::environment::{moves_cursor, wants_colour};
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
 use crate::logging;
@@ -25,9 +26,15 @@ use crate::values::session_id;
 
 #[derive(Debug, Args)]
 pub(crate) struct ChatArgs {
-    /// Name of the conversation.
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_CHAT, value_parser = chat_name)]
-    chat: String,
+    /// Name of the conversation. `--chat` is the same.
+    #[arg(
+        long,
+        alias = "chat",
+        value_name = "NAME",
+        default_value = DEFAULT_CHAT,
+        value_parser = chat_name
+    )]
+    session: String,
     /// Start with an empty database although the last one is damaged or missing. Nothing is
     /// deleted.
     #[arg(long)]
@@ -36,7 +43,7 @@ pub(crate) struct ChatArgs {
 
 impl Default for ChatArgs {
     fn default() -> Self {
-        Self { chat: DEFAULT_CHAT.to_owned(), start_empty: false }
+        Self { session: DEFAULT_CHAT.to_owned(), start_empty: false }
     }
 }
 
@@ -48,14 +55,14 @@ pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit
     let configuration = Configuration::load(context, Uses::Daemon)?;
     let log = logging::to_remarks(context.cli.log.as_deref())?;
     let session =
-        session_id(&chat.chat).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
+        session_id(&chat.session).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     let (client, embedded) = join_or_start(context, &configuration, chat.start_empty).await?;
     let status: DaemonStatus = client.call("status", &json!({})).await?;
     let greeting = greeting(&status, embedded.is_some());
     let (socket, clock) = (configuration.socket.clone(), context.clock.clone());
     let link =
         DaemonLink::attach(socket, session, client, log, clock, context.root.clone()).await?;
-    let left = talk(context, &configuration, link, &greeting).await?;
+    let left = talk(context, &configuration, link, &greeting, status.model).await?;
     if let Some(daemon) = embedded {
         daemon.stop(DRAIN, &CancellationToken::new()).await;
     }
@@ -76,7 +83,9 @@ fn greeting(status: &DaemonStatus, embedded: bool) -> String {
     } else {
         ""
     };
-    format!("Avocet {version}, {model}{place}. /help shows the commands, Ctrl-D leaves.{hint}")
+    format!(
+        "Avocet {version}, {model}{place}. /help shows the commands, Tab completes, Ctrl-D leaves.{hint}"
+    )
 }
 
 async fn talk(
@@ -84,23 +93,17 @@ async fn talk(
     configuration: &Configuration,
     link: DaemonLink,
     greeting: &str,
+    model: String,
 ) -> Result<Left, Failure> {
-    let interactive = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let (style, input, above): (_, Box<dyn Input>, _) = if interactive {
-        let config = configuration.document.table("channels.terminal")?;
-        let history = configuration.data_dir.join("terminal.history");
-        let (prompt, above) = LineEditor::new(&config, history, &context.root)
-            .map_err(|error| Failure::new(Exit::Failed, error))?;
-        (ChatStyle::Interactive, Box::new(prompt), Some(above))
+    let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let (input, screen): (Box<dyn Input>, _) = if is_terminal && moves_cursor() {
+        let keyboard = Keyboard::new(&context.root)?;
+        (Box::new(keyboard), Screen::live(live_parts(configuration)?))
     } else {
         let lines = Lines::new(BufReader::new(io::stdin()), &context.root)?;
-        (ChatStyle::Plain, Box::new(lines), None)
+        (Box::new(lines), Screen::pipe(Box::new(io::stdout()), Box::new(io::stderr())))
     };
-    let dimming = if interactive && wants_colour() { Dimming::On } else { Dimming::Off };
-    let mut screen = Screen::new(Box::new(io::stdout()), above, dimming);
-    if !interactive {
-        screen = screen.with_remarks_to(Box::new(io::stderr()));
-    }
+    let greeting = if is_terminal { greeting } else { "" };
     let (interrupt, interrupts) = flume::bounded(1);
     let mut pressed = tokio::signal::unix::signal(SignalKind::interrupt())?;
     context.root.spawn("interrupts", async move {
@@ -117,7 +120,7 @@ async fn talk(
         me,
         input,
         screen,
-        style,
+        model,
         clock: context.clock.clone(),
         interrupts,
     });
@@ -128,6 +131,26 @@ async fn talk(
         _ = terminate.recv() => Left::Content,
         _ = hang_up.recv() => Left::Content,
     })
+}
+
+fn live_parts(configuration: &Configuration) -> Result<LiveParts, Failure> {
+    let config: TerminalConfig = configuration.document.table("channels.terminal")?;
+    let workspace = configuration.agents.first().map(|agent| agent.workspace.clone());
+    Ok(LiveParts {
+        out: Box::new(io::stdout()),
+        size: Box::new(terminal_size),
+        look: if wants_colour() { Look::Styled } else { Look::Plain },
+        history: (configuration.data_dir.join("terminal.history"), config.history_lines),
+        completer: Completer::new(avocet_session::commands(), workspace),
+    })
+}
+
+/// The size of the terminal, or a usual one if the terminal does not know its own.
+fn terminal_size() -> TerminalSize {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let size = size.filter(|size| size.ws_col > 1 && size.ws_row > 1);
+    let (columns, rows) = size.map_or((80, 24), |size| (size.ws_col, size.ws_row));
+    TerminalSize { columns: columns.into(), rows: rows.into() }
 }
 
 fn chat_name(text: &str) -> Result<String, IdError> {

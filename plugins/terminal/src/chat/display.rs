@@ -4,10 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{DeliveryId, MessageId, SenderId, StartedMessage, TurnEvent};
+use avocet_protocol::{
+    DeliveryId, MessageId, REPEAT_MARK, SenderId, StartedMessage, TurnEvent, TurnId, TurnRecord,
+};
 
-use super::{ChatStyle, SaidChunk, TerminalLink};
+use super::{SaidChunk, TerminalLink};
 use crate::convert::{printed, safe};
+use crate::live::LiveScreen;
 use crate::screen::Screen;
 
 /// Chunks and messages that are remembered, to recognise repetitions.
@@ -16,35 +19,33 @@ const SEEN: usize = 256;
 pub(super) struct Display {
     link: Arc<dyn TerminalLink>,
     pub(super) screen: Screen,
-    pub(super) style: ChatStyle,
     /// The person at the terminal, by the daemon's id.
     me: SenderId,
     seen: VecDeque<DeliveryId>,
     /// Messages that are on the screen already.
     known: VecDeque<MessageId>,
+    turn: Option<TurnId>,
     /// `true` if the answer is shown while it is written, from its beginning on.
     streams: bool,
     /// The streamed text; its final chunk is still to come.
     streamed: String,
+    /// The streamed text of the turn before. Its final chunk may come after the start of the next turn.
+    earlier: Option<(TurnId, String)>,
     activity: String,
 }
 
 impl Display {
-    pub(super) fn new(
-        link: Arc<dyn TerminalLink>,
-        screen: Screen,
-        style: ChatStyle,
-        me: SenderId,
-    ) -> Self {
+    pub(super) fn new(link: Arc<dyn TerminalLink>, screen: Screen, me: SenderId) -> Self {
         Self {
             link,
             screen,
-            style,
             me,
             seen: VecDeque::new(),
             known: VecDeque::new(),
+            turn: None,
             streams: false,
             streamed: String::new(),
+            earlier: None,
             activity: "waiting".to_owned(),
         }
     }
@@ -54,10 +55,15 @@ impl Display {
         remember(&mut self.known, message);
     }
 
+    /// Returns the screen, if a person looks at it.
+    pub(super) fn person(&mut self) -> Option<&mut LiveScreen> {
+        self.screen.person()
+    }
+
     /// A remark for a person; left out in a pipe.
     pub(super) fn remark(&mut self, text: &str) {
-        if self.style == ChatStyle::Interactive {
-            self.screen.remark(text);
+        if let Some(live) = self.person() {
+            live.remark(text);
         }
     }
 
@@ -68,22 +74,43 @@ impl Display {
         self.screen.remark(text);
     }
 
+    /// Shows the last exchange of the conversation.
+    pub(super) fn show_past(&mut self, turn: &TurnRecord) {
+        let answer = turn.steps.iter().rev().map(|step| step.text.as_str());
+        let answer = answer.chain(turn.notice.as_deref()).find(|text| !text.trim().is_empty());
+        let messages = turn.origin.messages().iter();
+        let messages: Vec<String> =
+            messages.map(|logged| safe(&logged.message.inbound.content.as_text())).collect();
+        if let Some(live) = self.person() {
+            messages.iter().for_each(|message| live.typed(message, false));
+            answer.into_iter().for_each(|answer| live.past(answer));
+        }
+    }
+
     fn begin_text(&mut self, streams: bool) {
+        self.end_stream();
         self.streams = streams;
         self.streamed.clear();
+    }
+
+    fn end_stream(&mut self) {
+        if let Some(live) = self.person() {
+            live.end_stream();
+            live.end_tools();
+        }
     }
 
     /// Shows an event. `follows` is `true` if it may concern a message of this terminal.
     pub(super) fn show_event(&mut self, event: TurnEvent, follows: bool) {
         match event {
-            TurnEvent::Started { messages, .. } => {
+            TurnEvent::Started { turn, messages } => {
                 "waiting".clone_into(&mut self.activity);
-                // A client that joins a running turn gets the whole text of the step next.
-                self.begin_text(follows);
+                self.begin_turn(turn, follows);
                 messages.iter().for_each(|message| self.show_message(message));
             }
             TurnEvent::Ended { .. } | TurnEvent::Waiting { .. } | TurnEvent::Resumed => {
                 "waiting".clone_into(&mut self.activity);
+                self.end_stream();
             }
             _ if !follows => self.begin_text(false),
             TurnEvent::Compacting => {
@@ -91,35 +118,45 @@ impl Display {
             }
             TurnEvent::Thinking { .. } => {
                 "thinking".clone_into(&mut self.activity);
-                self.screen.end_line();
                 self.begin_text(true);
             }
             TurnEvent::Text { delta } if self.streams => {
+                "writing".clone_into(&mut self.activity);
                 self.streamed.push_str(&delta);
-                self.stream(&delta);
+                if let Some(live) = self.person() {
+                    live.stream(&delta);
+                }
             }
             TurnEvent::Text { .. } => {}
             TurnEvent::Restarted => {
                 if !self.streamed.is_empty() {
+                    self.end_stream();
                     self.remark("(starting over)");
                     self.streamed.clear();
                 }
             }
             TurnEvent::ToolStarted { name, .. } => {
-                self.screen.end_line();
                 self.streamed.clear();
-                self.activity = format!("running {}", safe(&name));
+                if let Some(live) = self.person() {
+                    live.tool_started(&name);
+                }
             }
             TurnEvent::ToolFinished { name, ok } => {
-                let mark = if ok { "✓" } else { "✗" };
-                self.remark(&format!("{mark} {}", safe(&name)));
+                if let Some(live) = self.person() {
+                    live.tool_ended(&name, ok);
+                }
             }
         }
     }
 
-    fn stream(&mut self, delta: &str) {
-        if self.style == ChatStyle::Interactive {
-            self.screen.stream(&safe(delta));
+    /// A client that joins a running turn gets the whole text of the step next.
+    fn begin_turn(&mut self, turn: TurnId, streams: bool) {
+        if let Some(before) = self.turn.replace(turn).filter(|before| *before != turn) {
+            self.earlier = Some((before, std::mem::take(&mut self.streamed)));
+        }
+        self.begin_text(streams);
+        if let Some(live) = self.person() {
+            live.release_waiting();
         }
     }
 
@@ -137,41 +174,72 @@ impl Display {
         }
     }
 
-    /// The temporary line: the current activity and its duration.
-    pub(super) fn show_activity(&mut self, elapsed: Duration) {
-        if self.style == ChatStyle::Interactive {
-            let seconds = elapsed.as_secs();
-            self.screen.status(&format!("{} … {seconds} s (Ctrl-C stops)", self.activity));
+    /// Shows the current activity and its duration; `None` if the agent is idle.
+    pub(super) fn show_activity(&mut self, elapsed: Option<Duration>) {
+        let activity = &self.activity;
+        let text = elapsed.map(|time| format!("{activity} … {} s (Esc stops)", time.as_secs()));
+        if let Some(live) = self.screen.person() {
+            // Running tools show their time themselves.
+            live.set_activity(text.filter(|_| !live.has_open_tools()));
         }
     }
 
     pub(super) async fn say(&mut self, chunk: SaidChunk) {
         if !self.seen.contains(&chunk.id) {
             remember(&mut self.seen, chunk.id);
-            let text = printed(&chunk.text, &chunk.choices, chunk.repeat);
-            match chunk.turn {
-                Some(_) => self.say_answer(&text),
-                None => self.screen.line(&text),
+            match self.person() {
+                Some(_) => self.say_to_person(&chunk),
+                None => self.screen.line(&printed(&chunk.text, &chunk.choices, chunk.repeat)),
             }
         }
         self.link.shown(chunk.id).await;
     }
 
-    /// Prints an answer without the part that was streamed already.
-    fn say_answer(&mut self, text: &str) {
-        let streamed = safe(&self.streamed);
+    fn say_to_person(&mut self, chunk: &SaidChunk) {
+        if chunk.repeat {
+            self.remark(REPEAT_MARK);
+        }
+        match chunk.turn {
+            Some(turn) => self.say_answer(turn, &safe(&chunk.text)),
+            None => self.screen.line(&chunk.text),
+        }
+        for choice in &chunk.choices {
+            self.remark(&format!("  [{}] {}", choice.label, choice.says));
+        }
+    }
+
+    /// Shows an answer without the part that was streamed already.
+    fn say_answer(&mut self, turn: TurnId, text: &str) {
+        let is_earlier = self.earlier.as_ref().is_some_and(|(earlier, _)| *earlier == turn);
+        let streamed = match &self.earlier {
+            Some((_, streamed)) if is_earlier => streamed,
+            _ => &self.streamed,
+        };
+        let streamed = safe(streamed);
         let streamed = streamed.trim();
-        if streamed.is_empty() || self.style == ChatStyle::Plain {
-            self.screen.line(text);
+        let (rest, left) = if streamed.is_empty() {
+            (Some(text), "")
         } else if let Some(rest) = text.trim_start().strip_prefix(streamed) {
-            self.screen.stream(rest);
-            self.screen.end_line();
-            self.begin_text(false);
-        } else if let Some(rest) = streamed.strip_prefix(text.trim()) {
+            (Some(rest).filter(|rest| !rest.trim().is_empty()), "")
+        } else if let Some(left) = streamed.strip_prefix(text.trim()) {
             // The answer comes in several chunks.
-            self.streamed = rest.to_owned();
+            (None, left)
         } else {
-            self.screen.line(text);
+            self.end_stream();
+            (Some(text), "")
+        };
+        let left = left.to_owned();
+        let Some(live) = self.screen.person() else { return };
+        if is_earlier {
+            rest.into_iter().for_each(|rest| live.text(rest));
+            self.earlier = Some((turn, left));
+            return;
+        }
+        rest.into_iter().for_each(|rest| live.stream(rest));
+        if left.is_empty() {
+            self.begin_text(false);
+        } else {
+            self.streamed = left;
         }
     }
 }

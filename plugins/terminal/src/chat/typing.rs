@@ -1,0 +1,77 @@
+//! The keys and lines of the person.
+
+use std::ops::ControlFlow;
+
+use super::{HOW_TO_ANSWER, HOW_TO_LEAVE, Talk};
+use crate::keys::{Key, suspend};
+use crate::line::LineEffect;
+use crate::receive::Typed;
+
+impl Talk {
+    pub(super) fn take(&mut self, typed: Typed) -> ControlFlow<()> {
+        if typed != Typed::Key(Key::Interrupt) {
+            self.is_leaving = false;
+        }
+        match typed {
+            Typed::Key(key) => return self.press(&key),
+            Typed::End => return ControlFlow::Break(()),
+            Typed::Unreadable(error) => self.not_sent(&error),
+            Typed::Line(line) => return self.take_line(&line),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn press(&mut self, key: &Key) -> ControlFlow<()> {
+        let Some(live) = self.display.person() else { return ControlFlow::Continue(()) };
+        match live.press(key) {
+            LineEffect::Line(line) => return self.take_line(&line),
+            LineEffect::End => return ControlFlow::Break(()),
+            LineEffect::Interrupt => return self.interrupt(),
+            LineEffect::Escape if self.own.is_working() => self.stop(),
+            LineEffect::Suspend => {
+                live.hide();
+                if let Err(error) = suspend() {
+                    live.remark(&format!("cannot suspend the chat: {error}"));
+                }
+            }
+            LineEffect::Escape | LineEffect::Edited | LineEffect::ClearScreen => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn take_line(&mut self, line: &str) -> ControlFlow<()> {
+        let text = match line.trim() {
+            "" => return ControlFlow::Continue(()),
+            "/quit" | "/exit" => return ControlFlow::Break(()),
+            text => text,
+        };
+        let waits = self.own.is_working() && !text.starts_with('/');
+        if let Some(live) = self.display.person() {
+            live.typed(text, waits);
+        }
+        self.to_send.push_back(text.to_owned());
+        ControlFlow::Continue(())
+    }
+
+    /// Ctrl-C stops the answer or removes the typed text. Twice, it leaves.
+    fn interrupt(&mut self) -> ControlFlow<()> {
+        if std::mem::replace(&mut self.is_leaving, true) {
+            return ControlFlow::Break(());
+        }
+        if self.own.is_asked() {
+            // A turn that waits for an answer must not be discarded.
+            self.display.remark(HOW_TO_ANSWER);
+        } else if self.own.is_working() || self.is_busy() {
+            self.stop();
+        } else if self.display.person().is_some_and(|live| live.clear_line()) {
+            self.is_leaving = false;
+        } else {
+            self.display.remark(HOW_TO_LEAVE);
+        }
+        ControlFlow::Continue(())
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.to_send.push_back("/stop".to_owned());
+    }
+}

@@ -1,0 +1,208 @@
+//! The keys of a terminal in raw mode.
+
+use std::io::{self, Write};
+
+use async_trait::async_trait;
+use avocet_protocol::printable;
+use avocet_supervise::Group;
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::receive::{Input, Typed, TypedLine};
+
+/// Keys that wait for the program. A person types ahead of a slow connection.
+const WAITING: usize = 1024;
+/// Asks the terminal to mark pasted text (bracketed paste).
+const BEGIN_PASTE_MARKS: &[u8] = b"\x1b[?2004h";
+const END_PASTE_MARKS: &[u8] = b"\x1b[?2004l";
+
+/// A key, or a pasted text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// A typed character or a pasted text.
+    Text(String),
+    Enter,
+    NewLine,
+    Backspace,
+    Delete,
+    Left,
+    Right,
+    WordLeft,
+    WordRight,
+    Home,
+    End,
+    Up,
+    Down,
+    Tab,
+    BackTab,
+    Escape,
+    Interrupt,
+    /// Ctrl-D: the end of the input if the line is empty.
+    EndOfInput,
+    KillToEnd,
+    KillToStart,
+    KillWord,
+    Yank,
+    Search,
+    ClearScreen,
+    /// Ctrl-Z: give the terminal to the shell.
+    Suspend,
+    Resize,
+}
+
+/// The keys of a person. The terminal returns to its former mode when this is dropped.
+#[derive(Debug)]
+pub struct Keyboard {
+    keys: flume::Receiver<Key>,
+}
+
+impl Keyboard {
+    /// Takes over the terminal's input.
+    ///
+    /// # Errors
+    /// If the terminal's mode cannot be changed, or the thread cannot be started.
+    pub fn new(group: &Group) -> io::Result<Self> {
+        let (sender, keys) = flume::bounded(WAITING);
+        enable_raw_mode()?;
+        let keyboard = Self { keys };
+        write(BEGIN_PASTE_MARKS)?;
+        // The thread ends with the program: it blocks until a key comes.
+        group.thread("terminal-input", move || {
+            while let Ok(event) = event::read() {
+                if let Some(key) = key_of(event)
+                    && sender.send(key).is_err()
+                {
+                    return;
+                }
+            }
+        })?;
+        Ok(keyboard)
+    }
+}
+
+impl Drop for Keyboard {
+    /// Ignores errors: a terminal that is gone has no mode.
+    fn drop(&mut self) {
+        write(END_PASTE_MARKS).unwrap_or_default();
+        disable_raw_mode().unwrap_or_default();
+    }
+}
+
+/// Stops the program until the shell continues it.
+///
+/// # Errors
+/// If the terminal's mode cannot be changed.
+pub(crate) fn suspend() -> io::Result<()> {
+    write(END_PASTE_MARKS)?;
+    disable_raw_mode()?;
+    kill_process(getpid(), Signal::TSTP)?;
+    enable_raw_mode()?;
+    write(BEGIN_PASTE_MARKS)
+}
+
+fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}
+
+#[async_trait]
+impl Input for Keyboard {
+    async fn next(&mut self) -> TypedLine {
+        TypedLine(self.keys.recv_async().await.map_or(Typed::End, Typed::Key))
+    }
+}
+
+/// Returns the key of an event; `None` for keys without a meaning here.
+fn key_of(event: Event) -> Option<Key> {
+    match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => key_of_press(key),
+        Event::Paste(text) => {
+            let text = text.replace("\r\n", "\n").replace('\r', "\n");
+            Some(Key::Text(printable(&text).into_owned()))
+        }
+        Event::Resize(..) => Some(Key::Resize),
+        _ => None,
+    }
+}
+
+fn key_of_press(KeyEvent { code, modifiers, .. }: KeyEvent) -> Option<Key> {
+    let control = modifiers.contains(KeyModifiers::CONTROL);
+    let alt = modifiers.contains(KeyModifiers::ALT);
+    let jumps = control || alt;
+    let new_line = alt || modifiers.contains(KeyModifiers::SHIFT);
+    Some(match code {
+        KeyCode::Enter if new_line => Key::NewLine,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Backspace if jumps => Key::KillWord,
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Delete => Key::Delete,
+        KeyCode::Left if jumps => Key::WordLeft,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right if jumps => Key::WordRight,
+        KeyCode::Right => Key::Right,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::BackTab => Key::BackTab,
+        KeyCode::Esc => Key::Escape,
+        KeyCode::Char(c) if control => control_key(c)?,
+        KeyCode::Char('b') if alt => Key::WordLeft,
+        KeyCode::Char('f') if alt => Key::WordRight,
+        KeyCode::Char(c) if !alt => Key::Text(printable(c.encode_utf8(&mut [0; 4])).into_owned()),
+        _ => return None,
+    })
+}
+
+/// Returns the meaning of Ctrl with a letter, as in other line editors.
+fn control_key(letter: char) -> Option<Key> {
+    Some(match letter {
+        'a' => Key::Home,
+        'b' => Key::Left,
+        'c' => Key::Interrupt,
+        'd' => Key::EndOfInput,
+        'e' => Key::End,
+        'f' => Key::Right,
+        'h' => Key::Backspace,
+        'j' => Key::NewLine,
+        'k' => Key::KillToEnd,
+        'l' => Key::ClearScreen,
+        'n' => Key::Down,
+        'p' => Key::Up,
+        'r' => Key::Search,
+        'u' => Key::KillToStart,
+        'w' => Key::KillWord,
+        'y' => Key::Yank,
+        'z' => Key::Suspend,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_of_an_event() {
+        let press = |code, modifiers| Event::Key(KeyEvent::new(code, modifiers));
+        let (none, alt) = (KeyModifiers::NONE, KeyModifiers::ALT);
+        let table = [
+            (press(KeyCode::Char('é'), none), Some(Key::Text("é".to_owned()))),
+            (press(KeyCode::Char('É'), KeyModifiers::SHIFT), Some(Key::Text("É".to_owned()))),
+            (press(KeyCode::Enter, none), Some(Key::Enter)),
+            (press(KeyCode::Enter, alt), Some(Key::NewLine)),
+            (press(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(Key::Interrupt)),
+            (press(KeyCode::Left, alt), Some(Key::WordLeft)),
+            (press(KeyCode::Char('x'), alt), None),
+            (press(KeyCode::F(1), none), None),
+            (Event::Paste("a\r\n\u{1b}[31mb\rc".into()), Some(Key::Text("a\n[31mb\nc".into()))),
+            (Event::Resize(1, 2), Some(Key::Resize)),
+        ];
+        for (event, expected) in table {
+            assert_eq!(key_of(event.clone()), expected, "{event:?}");
+        }
+    }
+}

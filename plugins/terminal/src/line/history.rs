@@ -1,0 +1,112 @@
+//! The lines that were typed before, also in earlier runs.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The first line of the file. Earlier versions wrote it, too.
+const HEAD: &str = "#V2";
+
+/// Typed lines, oldest first, and their file.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    lines: Vec<String>,
+    /// `None`: the lines are kept for this run only.
+    file: Option<PathBuf>,
+    /// The most lines that are kept.
+    most: usize,
+}
+
+impl History {
+    /// Reads the file of earlier runs. A missing or unreadable file is an empty history.
+    pub(crate) fn open(file: PathBuf, most: usize) -> Self {
+        let text = fs::read(&file).unwrap_or_else(|error| {
+            tracing::debug!(%error, "no history yet");
+            Vec::new()
+        });
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<String> = text.lines().filter(|line| *line != HEAD).map(unescaped).collect();
+        let first = lines.len().saturating_sub(most);
+        let history = Self { lines: lines[first..].to_vec(), file: Some(file), most };
+        if first > 0 {
+            history.report(history.rewrite());
+        }
+        history
+    }
+
+    pub(super) fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
+    /// Adds a line, unless it repeats the last one.
+    pub(super) fn add(&mut self, line: &str) {
+        if self.most == 0 || self.lines.last().is_some_and(|last| last == line) {
+            return;
+        }
+        self.lines.push(line.to_owned());
+        let saved = self.file.as_deref().map(|file| append(file, line));
+        self.report(saved.unwrap_or(Ok(())));
+    }
+
+    fn rewrite(&self) -> io::Result<()> {
+        let Some(path) = &self.file else { return Ok(()) };
+        let lines = self.lines.iter().map(|line| escaped(line) + "\n");
+        fs::write(path, format!("{HEAD}\n{}", lines.collect::<String>()))
+    }
+
+    fn report(&self, saved: io::Result<()>) {
+        if let Err(error) = saved {
+            tracing::debug!(%error, "cannot save the history");
+        }
+    }
+}
+
+/// Appends a line, so that several chats can share the file.
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    let mut file: File = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    let head = if file.metadata()?.len() == 0 { format!("{HEAD}\n") } else { String::new() };
+    file.write_all(format!("{head}{}\n", escaped(line)).as_bytes())
+}
+
+fn escaped(line: &str) -> String {
+    line.replace('\\', "\\\\").replace('\n', "\\n")
+}
+
+fn unescaped(line: &str) -> String {
+    let (mut text, mut chars) = (String::with_capacity(line.len()), line.chars());
+    while let Some(c) = chars.next() {
+        match (c, c == '\\') {
+            (_, true) => match chars.next() {
+                Some('n') => text.push('\n'),
+                Some(other) => text.push(other),
+                None => text.push('\\'),
+            },
+            (c, false) => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn history_survives_a_restart_and_keeps_the_newest_lines() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("history");
+        let mut history = History::open(path.clone(), 2);
+        for line in ["one", "two", "two", "a\\b\nc"] {
+            history.add(line);
+        }
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(History::open(path.clone(), 2).lines(), ["two", "a\\b\nc"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "#V2\ntwo\na\\\\b\\nc\n");
+        let mut off = History::open(path.clone(), 0);
+        off.add("secret");
+        assert!(off.lines().is_empty() && !fs::read_to_string(&path).unwrap().contains("secret"));
+    }
+}

@@ -1,0 +1,303 @@
+//! The screen of a person: the conversation scrolls away above, and the live region at the bottom shows
+//! the open part of the answer, running tools, the typed line and the status.
+
+mod painter;
+mod parts;
+mod tools;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::Write;
+use std::time::Duration;
+
+use avocet_protocol::{LoggedCall, printable};
+
+use crate::keys::Key;
+use crate::line::{Completer, History, InputLine, LineEffect};
+use crate::markdown::{MarkdownStream, rows_of};
+use crate::styled::{LineBreaks, Look, Page, ScreenRow, Span, Style, wrap};
+pub use painter::TerminalSize;
+use painter::{Frame, Painter};
+use tools::ToolLine;
+
+/// Rows of an answer of the past.
+const PAST_ROWS: usize = 20;
+
+/// The kind of the last permanent rows, which decides about empty rows between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Typed,
+    Text,
+    Remark,
+    Tool,
+}
+
+/// The parts of a [`LiveScreen`].
+pub struct LiveParts {
+    /// The terminal.
+    pub out: Box<dyn Write + Send>,
+    /// The present size of the terminal.
+    pub size: Box<dyn Fn() -> TerminalSize + Send>,
+    /// The use of attributes.
+    pub look: Look,
+    /// The file of typed lines, and the most lines that it keeps.
+    pub history: (std::path::PathBuf, usize),
+    /// The source of completions.
+    pub completer: Completer,
+}
+
+impl fmt::Debug for LiveParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveParts").field("look", &self.look).finish_non_exhaustive()
+    }
+}
+
+/// The screen of a person.
+pub(crate) struct LiveScreen {
+    painter: Painter,
+    size: Box<dyn Fn() -> TerminalSize + Send>,
+    look: Look,
+    /// Permanent rows that are not painted yet.
+    permanent: Vec<ScreenRow>,
+    last: Option<Part>,
+    /// The answer that is being written.
+    answer: MarkdownStream,
+    is_answering: bool,
+    /// `true` if other rows are above the open part of the answer.
+    has_gap: bool,
+    tools: Vec<ToolLine>,
+    /// The present work; `None` if the agent is idle.
+    activity: Option<String>,
+    /// Lines that wait until the answer is complete.
+    waiting: VecDeque<String>,
+    line: InputLine,
+    /// The quiet line at the bottom.
+    status: String,
+    now: Duration,
+}
+
+impl fmt::Debug for LiveScreen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveScreen").field("look", &self.look).finish_non_exhaustive()
+    }
+}
+
+impl LiveScreen {
+    pub(crate) fn new(parts: LiveParts) -> Self {
+        let LiveParts { out, size, look, history: (file, most), completer } = parts;
+        Self {
+            painter: Painter::new(out),
+            size,
+            look,
+            permanent: Vec::new(),
+            last: None,
+            answer: MarkdownStream::default(),
+            is_answering: false,
+            has_gap: false,
+            tools: Vec::new(),
+            activity: None,
+            waiting: VecDeque::new(),
+            line: InputLine::new(History::open(file, most), completer),
+            status: String::new(),
+            now: Duration::ZERO,
+        }
+    }
+
+    /// The rows leave the last column free: a terminal breaks a full row at different moments.
+    fn page(&self) -> Page {
+        Page { columns: (self.size)().columns.saturating_sub(1).max(1), look: self.look }
+    }
+
+    fn add(&mut self, part: Part, rows: Vec<ScreenRow>) {
+        let is_group = self.last == Some(part) && matches!(part, Part::Tool | Part::Remark);
+        if self.last.is_some() && !is_group {
+            self.permanent.push(ScreenRow::default());
+        }
+        self.last = Some(part);
+        self.has_gap = true;
+        self.permanent.extend(rows);
+    }
+
+    /// Shows the next part of the answer.
+    pub(crate) fn stream(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if !self.is_answering {
+            // Spaces at the beginning would be an empty paragraph.
+            if text.trim().is_empty() {
+                return;
+            }
+            self.end_tools();
+            self.is_answering = true;
+            self.has_gap = self.last.is_some();
+        }
+        self.answer.push(text);
+        let finished = self.answer.take_finished(self.page());
+        self.extend_answer(finished);
+    }
+
+    fn extend_answer(&mut self, rows: Vec<ScreenRow>) {
+        if rows.is_empty() {
+            return;
+        }
+        let rows = self.with_gap(rows);
+        self.has_gap = false;
+        self.last = Some(Part::Text);
+        self.permanent.extend(rows);
+    }
+
+    /// Adds the empty row between the answer and what is above it.
+    fn with_gap(&self, mut rows: Vec<ScreenRow>) -> Vec<ScreenRow> {
+        if self.has_gap && rows.first().is_some_and(|row| !row.is_blank()) {
+            rows.insert(0, ScreenRow::default());
+        }
+        rows
+    }
+
+    /// Makes the streamed text and the ended tools permanent.
+    pub(crate) fn end_stream(&mut self) {
+        if std::mem::take(&mut self.is_answering) {
+            let rows = self.answer.finish(self.page());
+            self.extend_answer(rows);
+        }
+    }
+
+    /// Shows a whole text. In the middle of an answer, it goes above the open block.
+    pub(crate) fn text(&mut self, text: &str) {
+        let rows = rows_of(text, self.page());
+        self.add(Part::Text, rows);
+    }
+
+    /// Shows a remark of the program itself.
+    pub(crate) fn remark(&mut self, text: &str) {
+        let span = Span::new(printable(text), Style::DIM);
+        let rows = wrap(&[span], self.page().columns, LineBreaks::Words);
+        self.add(Part::Remark, rows);
+    }
+
+    /// Shows the end of an answer of the past.
+    pub(crate) fn past(&mut self, text: &str) {
+        let mut rows = rows_of(text, self.page());
+        let hidden = rows.len().saturating_sub(PAST_ROWS);
+        if hidden > 0 {
+            rows.drain(..hidden);
+            rows.insert(0, ScreenRow::of("…", Style::DIM));
+        }
+        self.add(Part::Text, rows);
+    }
+
+    /// Shows a line that was typed. One that waits for the end of the answer stays at the bottom.
+    pub(crate) fn typed(&mut self, line: &str, waits: bool) {
+        self.waiting.push_back(line.to_owned());
+        if !waits {
+            let line = self.waiting.pop_back();
+            line.into_iter().for_each(|line| self.add_typed(&line));
+        }
+    }
+
+    /// Makes the waiting lines permanent.
+    pub(crate) fn release_waiting(&mut self) {
+        while let Some(line) = self.waiting.pop_front() {
+            self.add_typed(&line);
+        }
+    }
+
+    fn add_typed(&mut self, line: &str) {
+        let rows = parts::typed(line, self.page().columns, Style::BOLD);
+        self.add(Part::Typed, rows);
+    }
+
+    pub(crate) fn tool_started(&mut self, name: &str) {
+        self.end_stream();
+        self.tools.push(ToolLine::new(name, self.now));
+    }
+
+    pub(crate) fn tool_ended(&mut self, name: &str, ok: bool) {
+        let now = self.now;
+        let mut running = self.tools.iter_mut().filter(|tool| tool.is_running());
+        let tool = running.find(|tool| tool.name == name);
+        tool.into_iter().for_each(|tool| tool.end(ok, now));
+    }
+
+    /// Adds the main arguments of the calls of a step.
+    pub(crate) fn describe_tools(&mut self, calls: &[LoggedCall]) {
+        let mut seen: Vec<&str> = Vec::new();
+        for tool in &mut self.tools {
+            let before = seen.iter().filter(|name| **name == tool.name).count();
+            let call = calls.iter().filter(|call| call.call.name == tool.name).nth(before);
+            call.into_iter().for_each(|call| tool.describe(call));
+            seen.push(&tool.name);
+        }
+    }
+
+    /// Makes the lines of tools permanent.
+    pub(crate) fn end_tools(&mut self) {
+        let columns = self.page().columns;
+        for tool in std::mem::take(&mut self.tools) {
+            let row = tool.row(self.now, columns);
+            self.add(Part::Tool, vec![row]);
+        }
+    }
+
+    pub(crate) fn set_activity(&mut self, activity: Option<String>) {
+        self.activity = activity.map(|activity| printable(&activity).into_owned());
+    }
+
+    pub(crate) fn set_status(&mut self, status: &str) {
+        self.status = printable(status).into_owned();
+    }
+
+    pub(crate) fn set_time(&mut self, now: Duration) {
+        self.now = now;
+    }
+
+    pub(crate) fn has_open_tools(&self) -> bool {
+        self.tools.iter().any(ToolLine::is_running)
+    }
+
+    pub(crate) fn press(&mut self, key: &Key) -> LineEffect {
+        let effect = self.line.press(key);
+        if effect == LineEffect::ClearScreen {
+            self.painter.clear();
+            return LineEffect::Edited;
+        }
+        effect
+    }
+
+    pub(crate) fn clear_line(&mut self) -> bool {
+        self.line.clear()
+    }
+
+    /// Paints all changes.
+    pub(crate) fn paint(&mut self) {
+        let frame = self.frame();
+        self.flush(frame);
+    }
+
+    /// Erases the live region, for another program.
+    pub(crate) fn hide(&mut self) {
+        self.flush(Frame { rows: vec![(String::new(), 0)], cursor: (0, 0) });
+    }
+
+    fn flush(&mut self, frame: Frame) {
+        let look = self.look;
+        let permanent = std::mem::take(&mut self.permanent);
+        let permanent: Vec<String> = permanent.iter().map(|row| row.painted(look)).collect();
+        self.painter.paint(&permanent, frame, (self.size)().columns);
+    }
+}
+
+impl Drop for LiveScreen {
+    /// Makes everything permanent and leaves the cursor below it.
+    fn drop(&mut self) {
+        self.end_stream();
+        self.end_tools();
+        self.release_waiting();
+        self.hide();
+    }
+}
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

@@ -1,0 +1,113 @@
+//! Writes rows to a terminal. The rows above are permanent and scroll away. The rows at the bottom are
+//! the live region, which is painted over in place.
+
+use std::fmt;
+use std::io::Write;
+
+/// The size of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalSize {
+    /// The width in characters.
+    pub columns: usize,
+    /// The height in characters.
+    pub rows: usize,
+}
+
+/// The live region, as the terminal gets it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// The rows with their widths.
+    pub(super) rows: Vec<(String, usize)>,
+    /// The row and the column of the cursor, inside the region.
+    pub(super) cursor: (usize, usize),
+}
+
+/// Paints the changes between two frames with one write.
+pub(super) struct Painter {
+    out: Box<dyn Write + Send>,
+    shown: Frame,
+    columns: usize,
+}
+
+impl fmt::Debug for Painter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Painter").field("shown", &self.shown).finish_non_exhaustive()
+    }
+}
+
+/// The terminal shows everything between these at once (synchronized output), and no cursor.
+const BEGIN: &str = "\u{1b}[?2026h\u{1b}[?25l";
+const END: &str = "\u{1b}[?25h\u{1b}[?2026l";
+const ERASE_ROW: &str = "\u{1b}[K";
+const ERASE_BELOW: &str = "\u{1b}[J";
+
+impl Painter {
+    pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
+        Self { out, shown: Frame::default(), columns: 0 }
+    }
+
+    /// Writes the permanent rows, and the frame below them.
+    pub(super) fn paint(&mut self, permanent: &[String], frame: Frame, columns: usize) {
+        let is_resized = columns != self.columns;
+        if permanent.is_empty() && !is_resized && frame == self.shown {
+            return;
+        }
+        let mut text = BEGIN.to_owned();
+        text.push('\r');
+        text.push_str(&moved('A', self.rows_above_cursor(columns)));
+        if is_resized {
+            text.push_str(ERASE_BELOW);
+        }
+        for row in permanent {
+            text.push_str(&format!("{row}{ERASE_ROW}\r\n"));
+        }
+        let is_moved = is_resized || !permanent.is_empty();
+        for (place, row) in frame.rows.iter().enumerate() {
+            if place > 0 {
+                text.push_str("\r\n");
+            }
+            if is_moved || self.shown.rows.get(place) != Some(row) {
+                text.push_str(&row.0);
+                text.push_str(ERASE_ROW);
+            }
+        }
+        if is_moved || self.shown.rows.len() > frame.rows.len() {
+            // The last row may be unchanged, so the cursor is at its beginning.
+            let width = frame.rows.last().map_or(0, |(_, width)| *width);
+            text.push_str(&format!("\r{}{ERASE_BELOW}", moved('C', width)));
+        }
+        let (row, column) = frame.cursor;
+        let below = frame.rows.len().saturating_sub(row + 1);
+        text.push_str(&format!("\r{}{}{END}", moved('A', below), moved('C', column)));
+        self.write(&text);
+        (self.shown, self.columns) = (frame, columns);
+    }
+
+    /// Erases the screen, so that the next frame begins at its top.
+    pub(super) fn clear(&mut self) {
+        self.write("\u{1b}[2J\u{1b}[H");
+        self.shown = Frame::default();
+    }
+
+    /// The rows of the region above the cursor. In a terminal that has become narrower, its rows were
+    /// broken.
+    fn rows_above_cursor(&self, columns: usize) -> usize {
+        let (row, column) = self.shown.cursor;
+        let broken = |width: usize| {
+            if columns < self.columns { width.saturating_sub(1) / columns.max(1) } else { 0 }
+        };
+        let above = self.shown.rows.iter().take(row);
+        row + above.map(|(_, width)| broken(*width)).sum::<usize>() + broken(column + 1)
+    }
+
+    /// Ignores errors: if the terminal is gone, the input ends soon.
+    fn write(&mut self, text: &str) {
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        written.unwrap_or_default();
+    }
+}
+
+/// Returns the escape sequence that moves the cursor.
+fn moved(direction: char, steps: usize) -> String {
+    if steps == 0 { String::new() } else { format!("\u{1b}[{steps}{direction}") }
+}

@@ -1,0 +1,194 @@
+use avocet_protocol::{Arguments, CallId, CallState, ToolCall, TurnId};
+use serde_json::json;
+
+use super::*;
+use crate::testing::Emulator;
+
+fn screen(rows: u16, columns: u16, look: Look) -> (LiveScreen, Emulator) {
+    let emulator = Emulator::new(rows, columns);
+    (LiveScreen::new(emulator.parts(look)), emulator)
+}
+
+fn press(live: &mut LiveScreen, text: &str) {
+    live.press(&Key::Text(text.to_owned()));
+}
+
+#[test]
+fn stream_scrolls_finished_blocks_away_and_prints_nothing_twice() {
+    for (rows, columns) in [(8, 20), (5, 30), (24, 80)] {
+        let (mut live, emulator) = screen(rows, columns, Look::Styled);
+        live.remark("hello");
+        let text: String =
+            (0..40).map(|n| format!("Paragraph {n}\n\n- item a{n}\n- item b{n}\n\n")).collect();
+        for piece in text.split_inclusive(' ') {
+            live.stream(piece);
+            live.paint();
+        }
+        live.end_stream();
+        live.paint();
+        let expected: String =
+            (0..40).map(|n| format!("Paragraph {n}\n\n• item a{n}\n• item b{n}\n\n")).collect();
+        assert_eq!(emulator.all(), format!("hello\n\n{expected}>"), "{rows} x {columns}");
+    }
+}
+
+#[test]
+fn typed_text_stays_below_the_answer() {
+    let (mut live, emulator) = screen(12, 30, Look::Styled);
+    live.typed("first", false);
+    press(&mut live, "second");
+    live.stream("One **tw");
+    live.set_activity(Some("writing … 1 s".to_owned()));
+    live.set_status("a/b");
+    live.paint();
+    assert_eq!(emulator.shown(), "> first\n\nOne **tw\n\nwriting … 1 s\n\n> second\n  a/b");
+    assert_eq!(emulator.cursor(), (6, 8));
+    assert_eq!(live.press(&Key::Enter), LineEffect::Line("second".to_owned()));
+    live.typed("second", true);
+    live.stream("o**");
+    live.paint();
+    assert_eq!(emulator.shown(), "> first\n\nOne two\n\nwriting … 1 s\n> second\n\n>\n  a/b");
+    live.end_stream();
+    live.release_waiting();
+    live.set_activity(None);
+    live.paint();
+    assert_eq!(emulator.shown(), "> first\n\nOne two\n\n> second\n\n>\n  a/b");
+}
+
+#[test]
+fn text_in_the_middle_of_an_answer_goes_above_its_open_block() {
+    let (mut live, emulator) = screen(20, 40, Look::Styled);
+    live.stream("One\n\nTwo is");
+    live.typed("/status", false);
+    live.text("I am *well*.");
+    live.stream(" open");
+    live.end_stream();
+    live.paint();
+    let expected = "One\n\n> /status\n\nI am well.\n\nTwo is open\n\n>";
+    assert_eq!(emulator.shown(), expected);
+}
+
+fn call(name: &str, arguments: serde_json::Value) -> LoggedCall {
+    let serde_json::Value::Object(arguments) = arguments else { panic!() };
+    LoggedCall {
+        id: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
+        call: ToolCall { name: name.to_owned(), arguments: Arguments::Object(arguments) },
+        state: CallState::Planned,
+        allowed: None,
+    }
+}
+
+#[test]
+fn tool_lines_show_their_argument_and_time_in_place() {
+    let (mut live, emulator) = screen(12, 30, Look::Styled);
+    live.typed("go", false);
+    for _ in 0..2 {
+        live.tool_started("shell");
+    }
+    let long = "cargo test --workspace\n--all-targets";
+    live.describe_tools(&[
+        call("shell", json!({ "command": "ls\u{1b}[2J -l" })),
+        call("shell", json!({ "command": long })),
+    ]);
+    live.set_time(Duration::from_millis(3_200));
+    live.tool_ended("shell", false);
+    live.paint();
+    let shown = "> go\n\n✗ shell  ls[2J -l  3.2 s\n• shell  cargo test --w…  3 s\n\n>";
+    assert_eq!(emulator.shown(), shown);
+    live.set_time(Duration::from_secs(75));
+    live.tool_ended("shell", true);
+    live.stream("Done.");
+    live.paint();
+    let shown = "> go\n\n✗ shell  ls[2J -l  3.2 s\n✓ shell  cargo t…  1 min 15 s\n\nDone.\n\n>";
+    assert_eq!(emulator.shown(), shown);
+}
+
+#[test]
+fn input_wraps_grows_and_keeps_the_cursor_visible() {
+    let (mut live, emulator) = screen(9, 12, Look::Styled);
+    press(&mut live, "日本語abcdefg");
+    live.press(&Key::NewLine);
+    press(&mut live, "x");
+    live.paint();
+    assert_eq!(emulator.shown(), "> 日本語abc\n  defg\n  x");
+    assert_eq!(emulator.cursor(), (2, 3));
+    press(&mut live, "\n1\n2\n3");
+    live.paint();
+    assert_eq!(emulator.shown(), "  1\n  2\n  3");
+    live.press(&Key::KillToStart);
+    live.clear_line();
+    live.paint();
+    assert_eq!((emulator.shown().as_str(), emulator.cursor()), (">", (0, 2)));
+}
+
+#[test]
+fn menu_takes_the_place_of_the_status() {
+    let (mut live, emulator) = screen(9, 30, Look::Styled);
+    live.set_status("a/b");
+    press(&mut live, "/s");
+    live.press(&Key::Tab);
+    live.press(&Key::Tab);
+    live.paint();
+    assert_eq!(emulator.shown(), "> /status\n› /status  do it\n  /stop    do it");
+    press(&mut live, " ");
+    live.paint();
+    assert_eq!(emulator.shown(), "> /status\n  a/b");
+}
+
+#[test]
+fn paint_after_a_resize_uses_the_new_width() {
+    let (mut live, emulator) = screen(12, 40, Look::Styled);
+    live.typed("go", false);
+    live.stream("One two three four five six seven");
+    live.paint();
+    emulator.resize(12, 60);
+    live.stream(" eight nine ten");
+    live.paint();
+    let shown = "> go\n\nOne two three four five six seven eight nine ten\n\n>";
+    assert_eq!(emulator.shown(), shown);
+    emulator.resize(6, 10);
+    live.paint();
+    assert!(emulator.shown().ends_with("eight\nnine ten\n\n>"), "{}", emulator.shown());
+}
+
+#[test]
+fn paint_writes_nothing_if_nothing_has_changed() {
+    let (mut live, emulator) = screen(12, 40, Look::Plain);
+    live.remark("hello");
+    live.paint();
+    emulator.clone().write_all(b"\x1b[H!").unwrap();
+    live.paint();
+    assert_eq!(emulator.shown(), "!ello\n\n>");
+}
+
+#[test]
+fn plain_look_paints_no_attributes() {
+    let (mut live, emulator) = screen(20, 40, Look::Plain);
+    live.remark("hello");
+    live.typed("go", false);
+    live.tool_started("shell");
+    live.stream("# Title\n\n**bold** `code`");
+    live.paint();
+    let expected = "hello\n\n> go\n\n• shell  0 s\n\n# Title\n\n**bold** `code`\n\n>";
+    assert_eq!(emulator.shown(), expected);
+    let attributes = emulator.attributes();
+    assert!(attributes.is_empty(), "{attributes:?}");
+}
+
+#[test]
+fn hostile_text_reaches_the_terminal_without_control_characters() {
+    const HOSTILE: &str = "a\u{1b}[2Jb\u{9b}2Jc\rd\u{202e}e\u{7}";
+    let (mut live, emulator) = screen(30, 60, Look::Styled);
+    live.set_status(HOSTILE);
+    live.set_activity(Some(HOSTILE.to_owned()));
+    live.remark(HOSTILE);
+    live.typed(HOSTILE, false);
+    live.typed(HOSTILE, true);
+    live.text(HOSTILE);
+    live.past(HOSTILE);
+    live.tool_started(HOSTILE);
+    live.stream(&format!("{HOSTILE}\n\n```{HOSTILE}\n{HOSTILE}\n"));
+    live.paint();
+    let shown = emulator.shown();
+    assert_eq!(shown.matches("a[2Jb2Jcde").count(), 10, "{shown}");
+}

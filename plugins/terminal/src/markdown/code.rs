@@ -1,0 +1,92 @@
+//! Lays blocks of code out, line by line.
+
+use crate::highlight::Highlighter;
+use crate::styled::{LineBreaks, Look, Page, ScreenRow, Style, wrap};
+
+/// Columns in front of code.
+const INDENT: &str = "  ";
+/// Number of spaces that a tab becomes.
+const TAB: &str = "    ";
+
+/// A block of code.
+#[derive(Debug, Clone)]
+pub(super) struct CodeBlock {
+    highlighter: Highlighter,
+    info: String,
+}
+
+impl CodeBlock {
+    /// A block with this text behind its fence.
+    pub(super) fn new(info: &str) -> Self {
+        Self { highlighter: Highlighter::new(info), info: info.trim().to_owned() }
+    }
+
+    /// The rows above the code.
+    pub(super) fn head(&self, look: Look) -> Vec<ScreenRow> {
+        let fence = || ScreenRow::of(format!("```{}", self.info), Style::PLAIN);
+        if look == Look::Plain { vec![fence()] } else { Vec::new() }
+    }
+
+    /// The rows of the next line.
+    pub(super) fn line(&mut self, line: &str, page: Page) -> Vec<ScreenRow> {
+        let row = self.highlighter.line(&line.replace('\t', TAB));
+        let indent = if page.look == Look::Plain { "" } else { INDENT };
+        let wrapped =
+            wrap(row.spans(), page.columns.saturating_sub(indent.len()), LineBreaks::Anywhere);
+        let indented = |row: ScreenRow| {
+            let mut indented = ScreenRow::of(indent, Style::PLAIN);
+            indented.append(row);
+            indented
+        };
+        wrapped.into_iter().map(indented).collect()
+    }
+
+    /// The rows below the code.
+    pub(super) fn foot(look: Look) -> Vec<ScreenRow> {
+        if look == Look::Plain { vec![ScreenRow::of("```", Style::PLAIN)] } else { Vec::new() }
+    }
+
+    /// The rows of a whole block.
+    pub(super) fn rows(mut self, code: &str, page: Page) -> Vec<ScreenRow> {
+        let mut rows = self.head(page.look);
+        rows.extend(code.lines().flat_map(|line| self.line(line, page)));
+        rows.extend(Self::foot(page.look));
+        rows
+    }
+}
+
+/// The fence at the beginning of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fence {
+    sign: char,
+    length: usize,
+    indent: usize,
+    /// The text behind the fence.
+    pub(super) info: String,
+}
+
+impl Fence {
+    /// Reads the fence in a line (CommonMark 0.31, fenced code blocks).
+    pub(super) fn open(line: &str) -> Option<Self> {
+        let text = line.trim_start_matches(' ');
+        let indent = line.len() - text.len();
+        let sign = text.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
+        let length = text.chars().take_while(|c| *c == sign).count();
+        let info = text[length..].trim();
+        let is_fence = indent < 4 && length >= 3 && !(sign == '`' && info.contains('`'));
+        is_fence.then(|| Self { sign, length, indent, info: info.to_owned() })
+    }
+
+    /// Returns `true` if the line ends the block.
+    pub(super) fn is_closed_by(&self, line: &str) -> bool {
+        let text = line.trim_start_matches(' ');
+        let length = text.chars().take_while(|c| *c == self.sign).count();
+        line.len() - text.len() < 4 && length >= self.length && text[length..].trim().is_empty()
+    }
+
+    /// Removes the indent of the fence from a line of code.
+    pub(super) fn unindented<'l>(&self, line: &'l str) -> &'l str {
+        let spaces = line.len() - line.trim_start_matches(' ').len();
+        &line[spaces.min(self.indent)..]
+    }
+}

@@ -1,0 +1,56 @@
+use super::*;
+
+fn wrapped(text: &str, columns: usize, breaks: LineBreaks) -> Vec<String> {
+    let rows = wrap(&[Span::new(text, Style::PLAIN)], columns, breaks);
+    rows.iter().map(|row| row.painted(Look::Plain)).collect()
+}
+
+#[test]
+fn wrap_breaks_between_words_and_wide_characters() {
+    let table: [(&str, &[&str]); 10] = [
+        ("", &[""]),
+        ("1234567890", &["1234567890"]),
+        ("12345678901", &["1234567890", "1"]),
+        ("one two three", &["one two ", "three"]),
+        ("exactly te end", &["exactly te", "end"]),
+        ("ab cdefghijklm", &["ab ", "cdefghijkl", "m"]),
+        ("日本語日本語", &["日本語日本", "語"]),
+        ("a\n\nb", &["a", "", "b"]),
+        ("👍🏽👍🏽👍🏽", &["👍🏽👍🏽", "👍🏽"]),
+        ("e\u{301}e\u{301}", &["e\u{301}e\u{301}"]),
+    ];
+    for (text, expected) in table {
+        assert_eq!(wrapped(text, 10, LineBreaks::Words), expected, "{text}");
+    }
+    assert_eq!(wrapped("日本", 1, LineBreaks::Words), ["日", "本"]);
+    assert_eq!(wrapped("let a = 1;", 4, LineBreaks::Anywhere), ["let ", "a = ", "1;"]);
+}
+
+#[test]
+fn wrap_keeps_every_row_within_the_columns() {
+    let text = "Ein längerer Satz mit 日本語, 👨‍👩‍👧 und sehr_langen_namen_ohne_ende.";
+    for columns in 2..40 {
+        for row in wrapped(text, columns, LineBreaks::Words) {
+            assert!(width(&row) <= columns || row.graphemes(true).count() == 1, "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn width_takes_the_larger_answer_for_joined_emoji() {
+    let table = [("abc", 3), ("日", 2), ("e\u{301}", 1), ("👨‍👩‍👧", 6), ("❤️", 2), ("", 0)];
+    for (text, expected) in table {
+        assert_eq!(width(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn row_paints_its_attributes_unless_the_look_is_plain() {
+    let mut row = ScreenRow::of("a", Style::BOLD);
+    row.push("b", Style { underline: true, ..Style::of(Colour::Cyan) });
+    row.push("c", Style::PLAIN);
+    assert_eq!(row.painted(Look::Styled), "\u{1b}[1ma\u{1b}[0m\u{1b}[4;36mb\u{1b}[0mc");
+    assert_eq!(row.painted(Look::Plain), "abc");
+    assert_eq!(ScreenRow::of("日本語", Style::DIM).cut(5).painted(Look::Plain), "日本…");
+    assert_eq!(ScreenRow::of("ab", Style::DIM).cut(2).painted(Look::Plain), "ab");
+}

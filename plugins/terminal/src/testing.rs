@@ -1,0 +1,98 @@
+//! A terminal for tests, whose cells can be read.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use avocet_protocol::CommandHelp;
+
+use crate::line::Completer;
+use crate::live::{LiveParts, TerminalSize};
+use crate::styled::Look;
+
+/// A terminal with 1,000 rows above its screen.
+#[derive(Clone)]
+pub(crate) struct Emulator {
+    parser: Arc<Mutex<vt100::Parser>>,
+    written: Arc<Mutex<String>>,
+}
+
+impl Write for Emulator {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.parser.lock().unwrap().process(bytes);
+        self.written.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Emulator {
+    pub(crate) fn new(rows: u16, columns: u16) -> Self {
+        let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 1000)));
+        Self { parser, written: Arc::default() }
+    }
+
+    /// The parts of a screen on this terminal.
+    pub(crate) fn parts(&self, look: Look) -> LiveParts {
+        let help = |name| CommandHelp { name, argument: "", help: "do it" };
+        let parser = self.parser.clone();
+        LiveParts {
+            out: Box::new(self.clone()),
+            size: Box::new(move || {
+                let (rows, columns) = parser.lock().unwrap().screen().size();
+                TerminalSize { columns: columns.into(), rows: rows.into() }
+            }),
+            look,
+            history: (PathBuf::from("/nonexistent/history"), 0),
+            completer: Completer::new(["status", "stop"].map(help), None),
+        }
+    }
+
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        self.parser.lock().unwrap().screen_mut().set_size(rows, columns);
+    }
+
+    /// Returns everything that was written.
+    pub(crate) fn written(&self) -> String {
+        self.written.lock().unwrap().clone()
+    }
+
+    /// Returns the visible rows, without spaces at their ends and empty rows at the end.
+    pub(crate) fn shown(&self) -> String {
+        let shown = self.parser.lock().unwrap().screen().contents();
+        let rows: Vec<&str> = shown.lines().map(str::trim_end).collect();
+        rows.join("\n").trim_end().to_owned()
+    }
+
+    /// Returns all rows, also those that have scrolled away.
+    pub(crate) fn all(&self) -> String {
+        let parser = &mut *self.parser.lock().unwrap();
+        let columns = parser.screen().size().1;
+        parser.screen_mut().set_scrollback(usize::MAX);
+        let mut rows = Vec::new();
+        for back in (0..=parser.screen().scrollback()).rev() {
+            parser.screen_mut().set_scrollback(back);
+            let visible = parser.screen().rows(0, columns);
+            let shown = if back == 0 { usize::MAX } else { 1 };
+            rows.extend(visible.take(shown).map(|row| row.trim_end().to_owned()));
+        }
+        rows.join("\n").trim_end().to_owned()
+    }
+
+    pub(crate) fn cursor(&self) -> (u16, u16) {
+        self.parser.lock().unwrap().screen().cursor_position()
+    }
+
+    /// Returns the escape sequences of attributes on the screen.
+    pub(crate) fn attributes(&self) -> Vec<String> {
+        let formatted = self.parser.lock().unwrap().screen().contents_formatted();
+        let formatted = String::from_utf8(formatted).unwrap();
+        let codes = formatted.split("\u{1b}[").skip(1);
+        let codes = codes.filter_map(|code| code.split_once('m').map(|(code, _)| code));
+        let is_code =
+            |code: &&str| !code.is_empty() && code.bytes().all(|b| b.is_ascii_digit() || b == b';');
+        codes.filter(is_code).map(str::to_owned).collect()
+    }
+}

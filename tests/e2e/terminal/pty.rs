@@ -1,0 +1,227 @@
+//! A pseudo terminal with the program in it. A terminal emulator is the screen, whose cells can be
+//! read.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use avocet_tests::Home;
+use regex::Regex;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use vt100::{Cell, Color, Parser};
+
+use crate::support::end;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Rows that are kept above the screen.
+const SCROLLBACK: usize = 2_000;
+
+/// A terminal with a chat in it.
+pub(crate) struct Terminal {
+    child: Child,
+    keyboard: File,
+    output: Receiver<Vec<u8>>,
+    pub(crate) parser: Parser,
+    /// All bytes that the program has written.
+    pub(crate) written: Vec<u8>,
+}
+
+/// Starts chats in terminals.
+pub(crate) struct TerminalOptions<'h> {
+    home: &'h Home,
+    columns: u16,
+    rows: u16,
+    arguments: Vec<&'h str>,
+    variables: Vec<(&'h str, &'h str)>,
+}
+
+impl<'h> TerminalOptions<'h> {
+    pub(crate) fn new(home: &'h Home) -> Self {
+        let variables = vec![("TERM", "xterm-256color")];
+        Self { home, columns: 100, rows: 24, arguments: vec!["chat"], variables }
+    }
+
+    pub(crate) fn size(self, columns: u16, rows: u16) -> Self {
+        Self { columns, rows, ..self }
+    }
+
+    pub(crate) fn with_variable(mut self, name: &'h str, value: &'h str) -> Self {
+        self.variables.push((name, value));
+        self
+    }
+
+    pub(crate) fn with_arguments(mut self, arguments: &[&'h str]) -> Self {
+        self.arguments.extend(arguments);
+        self
+    }
+
+    pub(crate) fn open(self) -> Terminal {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let path = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        tcsetwinsize(&master, size(self.columns, self.rows)).unwrap();
+        let terminal = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        let ours = self.home.command(&self.arguments);
+        // The terminal becomes the program's controlling one, which sends changes of its size.
+        let mut command = Command::new("setsid");
+        command.args(["--ctty".as_ref(), ours.get_program()]).args(ours.get_args()).env_clear();
+        command.current_dir(ours.get_current_dir().unwrap());
+        command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.envs(self.variables.iter().copied()).env("PATH", "/usr/bin:/bin");
+        let end = || Stdio::from(terminal.try_clone().unwrap());
+        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+        let keyboard = File::from(master);
+        Terminal {
+            child,
+            output: pieces(keyboard.try_clone().unwrap()),
+            keyboard,
+            parser: Parser::new(self.rows, self.columns, SCROLLBACK),
+            written: Vec::new(),
+        }
+    }
+}
+
+impl Terminal {
+    pub(crate) fn open(home: &Home) -> Self {
+        TerminalOptions::new(home).open()
+    }
+
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+        self.parser.screen_mut().set_size(rows, columns);
+        tcsetwinsize(&self.keyboard, size(columns, rows)).unwrap();
+    }
+
+    /// Reads on until the visible rows pass this check.
+    #[track_caller]
+    pub(crate) fn wait_until(&mut self, what: &str, check: impl Fn(&str) -> bool) {
+        while !check(&self.shown()) {
+            match self.output.recv_timeout(PATIENCE) {
+                Ok(piece) => {
+                    self.parser.process(&piece);
+                    self.written.extend(piece);
+                }
+                Err(_) => panic!("{what} is not shown on\n{}", self.all()),
+            }
+        }
+    }
+
+    /// Reads on until `text` is shown.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        self.wait_until(text, |shown| shown.contains(text));
+    }
+
+    /// Reads on until `text` is shown, and the agent is idle.
+    #[track_caller]
+    pub(crate) fn wait_for_idle(&mut self, text: &str) {
+        self.wait_until(text, |shown| shown.contains(text) && !shown.contains(" … "));
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_for_prompt(&mut self) {
+        self.wait_for("\n>");
+    }
+
+    /// Returns the visible rows, with the times as `N s`.
+    pub(crate) fn shown(&self) -> String {
+        let contents = self.parser.screen().contents();
+        let rows: Vec<&str> = contents.lines().map(str::trim_end).collect();
+        without_times(rows.join("\n").trim_end())
+    }
+
+    /// Returns all rows, also those that have scrolled away.
+    pub(crate) fn all(&mut self) -> String {
+        let columns = self.parser.screen().size().1;
+        self.parser.screen_mut().set_scrollback(usize::MAX);
+        let mut rows = Vec::new();
+        for back in (0..=self.parser.screen().scrollback()).rev() {
+            self.parser.screen_mut().set_scrollback(back);
+            let visible = self.parser.screen().rows(0, columns);
+            let shown = if back == 0 { usize::MAX } else { 1 };
+            rows.extend(visible.take(shown).map(|row| row.trim_end().to_owned()));
+        }
+        without_times(rows.join("\n").trim_end())
+    }
+
+    /// Returns the visible rows with the attributes of their cells, and the place of the cursor.
+    pub(crate) fn cells(&self) -> String {
+        let screen = self.parser.screen();
+        let (rows, columns) = screen.size();
+        let row = |row| {
+            let (mut text, mut open) = (String::new(), String::new());
+            for cell in (0..columns).filter_map(|column| screen.cell(row, column)) {
+                if cell.is_wide_continuation() {
+                    continue;
+                }
+                let style = if cell.has_contents() { attributes(cell) } else { open.clone() };
+                if style != open {
+                    text.push_str(if open.is_empty() { "" } else { "}" });
+                    text.push_str(&if style.is_empty() {
+                        String::new()
+                    } else {
+                        format!("{{{style}:")
+                    });
+                    open = style;
+                }
+                text.push_str(if cell.has_contents() { cell.contents() } else { " " });
+            }
+            let end = if open.is_empty() { "" } else { "}" };
+            format!("{}{end}", text.trim_end())
+        };
+        let text: Vec<String> = (0..rows).map(row).collect();
+        let (row, column) = screen.cursor_position();
+        let text = without_times(text.join("\n").trim_end());
+        format!("{text}\n-- cursor: row {row}, column {column}")
+    }
+
+    /// Presses keys that leave. Returns the exit code.
+    #[track_caller]
+    pub(crate) fn leave(mut self, keys: &str) -> Option<i32> {
+        self.press(keys);
+        let reader = self.output;
+        let code = end(self.child).code;
+        drop(reader);
+        code
+    }
+}
+
+fn size(columns: u16, rows: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+/// Returns short names of the attributes of a cell.
+fn attributes(cell: &Cell) -> String {
+    let flags =
+        [(cell.bold(), "b"), (cell.dim(), "d"), (cell.italic(), "i"), (cell.underline(), "u")];
+    let mut names: String = flags.iter().filter(|(on, _)| *on).map(|(_, name)| *name).collect();
+    if let Color::Idx(colour) = cell.fgcolor() {
+        write!(names, "{colour}").unwrap();
+    }
+    names
+}
+
+fn without_times(text: &str) -> String {
+    Regex::new(r"\d+(\.\d)? s\b").unwrap().replace_all(text, "N s").into_owned()
+}
+
+#[expect(clippy::disallowed_methods, reason = "it reads what the terminal shows")]
+fn pieces(mut from: File) -> Receiver<Vec<u8>> {
+    let (sender, pieces) = sync_channel(100_000);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(length @ 1..) = from.read(&mut buffer) {
+            drop(sender.send(buffer[..length].to_vec()));
+        }
+    });
+    pieces
+}
