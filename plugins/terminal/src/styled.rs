@@ -184,14 +184,15 @@ struct Cell<'t> {
     width: usize,
 }
 
-impl Cell<'_> {
-    /// Returns `true` if a row may end behind this cell. Texts of wide characters have no spaces.
-    fn ends_word(&self) -> bool {
-        self.text == " " || self.width > 1
-    }
+/// Signs that belong to the word before them.
+const CLOSING: &str = ".,;:!?)]}…”’、。，．！？」』）";
+
+/// Returns `true` if a row may end between two cells. Texts of wide characters have no spaces.
+fn may_break(before: &Cell<'_>, after: &Cell<'_>) -> bool {
+    before.text == " " || (before.width > 1 && !CLOSING.contains(after.text))
 }
 
-/// LineBreaks a text into rows of at most `columns`. A line break in the text begins a row. A character
+/// Breaks a text into rows of at most `columns`. A line break in the text begins a row. A character
 /// that is wider than the row gets a row of its own.
 pub(crate) fn wrap(spans: &[Span], columns: usize, breaks: LineBreaks) -> Vec<ScreenRow> {
     let columns = columns.max(1);
@@ -220,7 +221,7 @@ pub(crate) fn wrap(spans: &[Span], columns: usize, breaks: LineBreaks) -> Vec<Sc
             continue;
         }
         let last = cells.len() - 1;
-        let word = cells[..last].iter().rposition(Cell::ends_word).map(|at| at + 1);
+        let word = (1..=last).rev().find(|at| may_break(&cells[at - 1], &cells[*at]));
         let end = word.filter(|_| breaks == LineBreaks::Words).unwrap_or(last);
         let rest = cells.split_off(end);
         rows.push(row_of(std::mem::replace(&mut cells, rest)));

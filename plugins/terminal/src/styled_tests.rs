@@ -7,7 +7,7 @@ fn wrapped(text: &str, columns: usize, breaks: LineBreaks) -> Vec<String> {
 
 #[test]
 fn wrap_breaks_between_words_and_wide_characters() {
-    let table: [(&str, &[&str]); 10] = [
+    let table: [(&str, &[&str]); 11] = [
         ("", &[""]),
         ("1234567890", &["1234567890"]),
         ("12345678901", &["1234567890", "1"]),
@@ -15,6 +15,7 @@ fn wrap_breaks_between_words_and_wide_characters() {
         ("exactly te end", &["exactly te", "end"]),
         ("ab cdefghijklm", &["ab ", "cdefghijkl", "m"]),
         ("日本語日本語", &["日本語日本", "語"]),
+        ("日本語日本。", &["日本語日", "本。"]),
         ("a\n\nb", &["a", "", "b"]),
         ("👍🏽👍🏽👍🏽", &["👍🏽👍🏽", "👍🏽"]),
         ("e\u{301}e\u{301}", &["e\u{301}e\u{301}"]),

@@ -66,7 +66,7 @@ fn svg(screen: &Screen) -> String {
     }
     svg.push_str(
         "<g font-family=\"ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" \
-         font-size=\"14\" fill=\"#e5e9f0\" xml:space=\"preserve\">\n",
+         font-size=\"14\" fill=\"#e5e9f0\">\n",
     );
     for row in 0..rows {
         draw_row(screen, row, columns, &mut svg);
@@ -108,11 +108,17 @@ fn draw_row(screen: &Screen, row: u16, columns: u16, svg: &mut String) {
             }
         }
     }
-    for run in runs.iter().filter(|run| !run.text.trim().is_empty()) {
+    for run in &runs {
         let StyledRun { column, cells, text, style, .. } = run;
-        let (x, y) = place(row, *column);
-        let length = f64::from(*cells) * CELL.0;
-        let text = lasting(text);
+        let (start, shown) = (text.trim_start(), text.trim());
+        if shown.is_empty() {
+            continue;
+        }
+        // Spaces at the ends are not drawn, so the text is placed without them.
+        let (before, spaces) = (text.len() - start.len(), text.len() - shown.len());
+        let (x, y) = place(row, *column + before as u16);
+        let length = f64::from(*cells - spaces as u16) * CELL.0;
+        let text = lasting(shown);
         writeln!(
             svg,
             "<text x=\"{x:.1}\" y=\"{y:.0}\" textLength=\"{length:.1}\"{style}>{text}</text>"
@@ -121,11 +127,11 @@ fn draw_row(screen: &Screen, row: u16, columns: u16, svg: &mut String) {
     }
 }
 
-/// Replaces what differs between runs, and the signs of XML.
+/// Replaces what differs between runs, the signs of XML, and spaces, which XML collapses.
 fn lasting(text: &str) -> String {
     let text = Regex::new(r"\d+\.\d s$").unwrap().replace(text, "0.2 s");
     let text = text.replace(env!("CARGO_PKG_VERSION"), "0.1.0");
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace(' ', "\u{a0}")
 }
 
 fn place(row: u16, column: u16) -> (f64, f64) {

@@ -104,7 +104,7 @@ impl Terminal {
     /// Reads on until the visible rows pass this check.
     #[track_caller]
     pub(crate) fn wait_until(&mut self, what: &str, check: impl Fn(&str) -> bool) {
-        while !check(&self.shown()) {
+        while !self.is_painted() || !check(&self.shown()) {
             match self.output.recv_timeout(PATIENCE) {
                 Ok(piece) => {
                     self.parser.process(&piece);
@@ -113,6 +113,12 @@ impl Terminal {
                 Err(_) => panic!("{what} is not shown on\n{}", self.all()),
             }
         }
+    }
+
+    /// Returns `true` unless the output ends in the middle of a frame (synchronized output).
+    fn is_painted(&self) -> bool {
+        let last = |mark: &[u8]| self.written.windows(mark.len()).rposition(|part| part == mark);
+        last(b"\x1b[?2026h") <= last(b"\x1b[?2026l")
     }
 
     /// Reads on until `text` is shown.

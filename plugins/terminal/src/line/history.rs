@@ -76,13 +76,10 @@ fn escaped(line: &str) -> String {
 fn unescaped(line: &str) -> String {
     let (mut text, mut chars) = (String::with_capacity(line.len()), line.chars());
     while let Some(c) = chars.next() {
-        match (c, c == '\\') {
-            (_, true) => match chars.next() {
-                Some('n') => text.push('\n'),
-                Some(other) => text.push(other),
-                None => text.push('\\'),
-            },
-            (c, false) => text.push(c),
+        match if c == '\\' { chars.next() } else { Some(c) } {
+            Some('n') if c == '\\' => text.push('\n'),
+            Some(other) => text.push(other),
+            None => text.push(c),
         }
     }
     text

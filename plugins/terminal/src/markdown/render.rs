@@ -336,7 +336,7 @@ impl<'t> Renderer<'t> {
         self.inline.push(Span::new(text.replace('\t', "    "), style));
     }
 
-    /// LineBreaks the collected text into rows.
+    /// Breaks the collected text into rows.
     fn flush(&mut self) {
         if self.inline.is_empty() || self.table.is_some() {
             return;
