@@ -271,6 +271,27 @@ fn mcp_cancellation_stops_the_turn_and_the_job() {
 }
 
 #[test]
+fn mcp_cancellation_of_a_queued_call_leaves_the_turn_before_it() {
+    let (home, daemon) = started("");
+    let mut client = StdioClient::open(&home, &["--session", "me"], "test", &json!({}));
+    printed(&home, &["ask", "me", "count to 300"]);
+    let states = || -> Vec<Value> {
+        let turns = printed_json(&home, &["sessions", "show", "me"]);
+        turns.as_array().unwrap().iter().map(|turn| turn["state"].clone()).collect()
+    };
+    until("the turn", || (states() == ["running"]).then_some(()));
+    let id = client.begin_tool("ask", &json!({"text": "count to 2"}));
+    until("the message", || (run(&home, &["trace", "m2"]).code == Some(0)).then_some(()));
+    let params = json!({"requestId": id, "reason": "enough"});
+    client.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+    until("both answers", || (states() == ["done", "done"]).then_some(()));
+    let shown = printed(&home, &["sessions", "show", "me"]);
+    assert!(shown.contains("299, 300.") && shown.contains("1, 2."), "{shown}");
+    client.end();
+    stop(daemon);
+}
+
+#[test]
 fn mcp_approval_is_decided_in_a_form() {
     let (home, daemon) = started(ASKS);
     let mut client = StdioClient::open(&home, &[], "test", &json!({"elicitation": {}}));
@@ -397,6 +418,15 @@ fn mcp_resources_show_conversations_and_the_memory() {
 
     client.call("resources/subscribe", json!({ "uri": session }));
     printed(&home, &["ask", "me", "count to 3", "--wait"]);
+    let updated = client.wait_for(|one| one["method"] == "notifications/resources/updated");
+    assert_eq!(updated["params"]["uri"], session);
+    stop(daemon);
+    client.call("ping", json!({}));
+    client.early.clear();
+    let daemon = home.daemon();
+    // The client learns that it has missed events, and then gets new ones.
+    client.wait_for(|one| one["method"] == "notifications/resources/updated");
+    printed(&home, &["ask", "me", "count to 4", "--wait"]);
     let updated = client.wait_for(|one| one["method"] == "notifications/resources/updated");
     assert_eq!(updated["params"]["uri"], session);
     client.call("resources/unsubscribe", json!({ "uri": session }));

@@ -1807,6 +1807,14 @@ export interface TurnEventToolStarted {
     /** Its main argument in one line, without secrets. */
     about?: string;
 }
+/** The program behind a running tool reports its progress. */
+export interface TurnEventToolProgress {
+    type: "tool_progress";
+    /** The tool. */
+    name: string;
+    /** The report on one line: untrusted text of the program. */
+    text: string;
+}
 /** A tool has run. */
 export interface TurnEventToolFinished {
     type: "tool_finished";
@@ -1836,7 +1844,7 @@ export interface TurnEventEnded {
     outcome: Outcome;
 }
 /** An event of a turn, for display. */
-export type TurnEvent = TurnEventStarted | TurnEventCondensing | TurnEventThinking | TurnEventText | TurnEventRestarted | TurnEventToolStarted | TurnEventToolFinished | TurnEventWaiting | TurnEventResumed | TurnEventEnded;
+export type TurnEvent = TurnEventStarted | TurnEventCondensing | TurnEventThinking | TurnEventText | TurnEventRestarted | TurnEventToolStarted | TurnEventToolProgress | TurnEventToolFinished | TurnEventWaiting | TurnEventResumed | TurnEventEnded;
 /** Messages of a conversation whose delivery failed since its last turn. */
 export interface Undelivered {
     /** The last of them, oldest first. */

@@ -2021,6 +2021,15 @@ export interface TurnEventToolStarted {
   about?: string;
 }
 
+/** The program behind a running tool reports its progress. */
+export interface TurnEventToolProgress {
+  type: "tool_progress";
+  /** The tool. */
+  name: string;
+  /** The report on one line: untrusted text of the program. */
+  text: string;
+}
+
 /** A tool has run. */
 export interface TurnEventToolFinished {
   type: "tool_finished";
@@ -2061,6 +2070,7 @@ export type TurnEvent =
   | TurnEventText
   | TurnEventRestarted
   | TurnEventToolStarted
+  | TurnEventToolProgress
   | TurnEventToolFinished
   | TurnEventWaiting
   | TurnEventResumed

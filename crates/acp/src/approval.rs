@@ -63,7 +63,8 @@ pub(crate) async fn ask_choice(editor: Editor, question: DeliveryChunk) -> Permi
     let call = ToolCall::new(question.id.to_string(), title);
     let call = call.content(vec![question.text.as_str().into()]);
     let options = question.choices.iter().enumerate().map(|(place, Choice { label, says })| {
-        let kind = if says.starts_with("/retry") {
+        let is_answer = says.starts_with("/answer") && !says.ends_with(" decline");
+        let kind = if is_answer || says.starts_with("/retry") {
             PermissionOptionKind::AllowOnce
         } else {
             PermissionOptionKind::RejectOnce

@@ -21,8 +21,8 @@ use serde::de::DeserializeOwned;
 use crate::approval::PermissionAnswer;
 use crate::daemon::ConnectDaemon;
 use crate::editor::Editor;
+use crate::editor_text::EditorText;
 use crate::place::SessionPlace;
-use crate::said::SaidText;
 use crate::tool_calls::ShownCalls;
 
 pub(crate) use editor_side::attach;
@@ -81,7 +81,7 @@ pub(crate) struct EditorSession {
     backlog: VecDeque<Incoming>,
     /// A text before the first answer.
     notice: Option<String>,
-    said: SaidText,
+    text: EditorText,
     calls: ShownCalls,
     prompt: Option<OpenPrompt>,
     /// The message whose turn has asked a question, if its prompt ended with the question.
@@ -125,7 +125,7 @@ impl EditorSession {
             client: Some(Arc::new(client)),
             backlog: VecDeque::new(),
             notice,
-            said: SaidText::default(),
+            text: EditorText::default(),
             calls,
             prompt: None,
             asked: None,
@@ -233,7 +233,7 @@ impl EditorSession {
 
     fn forget_turn(&mut self) {
         (self.turn, self.wait, self.question) = (None, None, None);
-        self.said.end_turn();
+        self.text.end_turn();
     }
 }
 

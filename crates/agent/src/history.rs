@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CallResult, ChatKind, Content, LoggedCall, LoggedInbound, Message, Messages, Origin, Past,
-    SentCall, Step, Trust, TurnRecord,
+    CallResult, ChatKind, Content, ImageRef, LoggedCall, LoggedInbound, Message, Messages, Origin,
+    Past, SentCall, Step, Trust, TurnRecord,
 };
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -207,7 +207,23 @@ fn add_step(messages: &mut Vec<Message>, step: &Step, keep: Option<Keep>, marks:
         said = said.into_iter().map(|message| shortened(message, keep)).collect();
     }
     messages.extend(said.into_iter().map(|message| marked(message, step, marks)));
+    if keep.is_none() {
+        add_pictures(messages, step);
+    }
     add_inbound(messages, &step.steered, marks);
+}
+
+/// Adds the pictures of results: providers take pictures in messages of a user only.
+fn add_pictures(messages: &mut Vec<Message>, step: &Step) {
+    let of = |call: &LoggedCall| {
+        call.result().map(|result| images::of_result(call.id, result)).unwrap_or_default()
+    };
+    let images: Vec<ImageRef> = step.calls.iter().flat_map(of).collect();
+    if !images.is_empty() {
+        let paths: Vec<&str> = images.iter().map(|image| image.path.as_str()).collect();
+        let text = format!("[Pictures of the results above, untrusted: {}]", paths.join(", "));
+        messages.push(Message::User { text, images });
+    }
 }
 
 /// Puts marks around the whole of a result that is untrusted.

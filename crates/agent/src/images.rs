@@ -4,15 +4,21 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Content, Files, Image, ImageRef, Message,
-    Messages,
+    Attachment, AttachmentKind, AttachmentSource, CallId, CallResult, Content, Files, Image,
+    ImageRef, Message, Messages,
 };
+use serde_json::Value;
 
 /// The most pictures of a conversation that are shown: the newest.
 const MOST_SHOWN: usize = 4;
 /// The number of pictures that are dropped together once there is one too many. Each drop changes
 /// the common beginning of a session's requests, and with it the provider's cache is lost.
 const GO_TOGETHER: usize = 2;
+/// The key of a kept file's path in a result, and the endings of pictures.
+const SAVED: &str = "saved_as";
+const ENDINGS: [&str; 4] = [".jpg", ".png", ".gif", ".webp"];
+/// The most levels of a result that are searched for kept files.
+const MOST_NESTED: u32 = 3;
 /// The largest picture that is shown, in bytes.
 const MAX_BYTES: u64 = 5 * 1024 * 1024;
 
@@ -27,13 +33,45 @@ pub(crate) fn of(content: &Content) -> Vec<ImageRef> {
     content.attachments.iter().filter_map(of).collect()
 }
 
+/// Returns the pictures among the files that the program has kept of a call's result. A result cannot
+/// name other files: the path begins with the id of its call.
+pub(crate) fn of_result(call: CallId, result: &CallResult) -> Vec<ImageRef> {
+    let mut images = Vec::new();
+    if result.ok {
+        add_saved(&result.value, &call.files_prefix(), MOST_NESTED, &mut images);
+    }
+    images
+}
+
+fn add_saved(value: &Value, prefix: &str, nested: u32, images: &mut Vec<ImageRef>) {
+    let mut add = |value: &Value| {
+        if let Some(nested) = nested.checked_sub(1) {
+            add_saved(value, prefix, nested, images);
+        }
+    };
+    match value {
+        Value::Array(values) => values.iter().for_each(add),
+        Value::Object(object) => match object.get(SAVED).and_then(Value::as_str) {
+            Some(path) => {
+                let name = path.strip_prefix(prefix);
+                let is_picture = |name: &str| ENDINGS.iter().any(|end| name.ends_with(end));
+                if name.is_some_and(|name| !name.contains('/') && is_picture(name)) {
+                    images.push(ImageRef { path: path.to_owned() });
+                }
+            }
+            None => object.values().for_each(&mut add),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// Loads the newest pictures. A picture that is missing, too large or invalid is left out; its line
 /// of text stays.
 pub(crate) async fn load(files: &dyn Files, messages: &Messages) -> BTreeMap<ImageRef, Image> {
     let mut images = BTreeMap::new();
     for image in newest(messages) {
         match files.read(&image.path, MAX_BYTES).await {
-            Ok(bytes) => match media_type(&bytes) {
+            Ok(bytes) => match Image::media_type_of(&bytes) {
                 Some(media_type) => {
                     images.insert(image.clone(), Image { media_type, bytes: bytes.into() });
                 }
@@ -74,17 +112,6 @@ fn shows_something(attachment: &Attachment) -> bool {
         | AttachmentKind::Voice
         | AttachmentKind::Video
         | AttachmentKind::Document => false,
-    }
-}
-
-/// Detects a media type from the first bytes; `None` if models do not accept the format.
-fn media_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some("image/png"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
     }
 }
 

@@ -1,4 +1,5 @@
 use avocet_testkit::FakeFiles;
+use serde_json::json;
 
 use super::*;
 
@@ -78,6 +79,25 @@ fn media_type_is_found_by_the_first_bytes() {
         (b"", None),
     ];
     for (bytes, expected) in cases {
-        assert_eq!(media_type(bytes), expected);
+        assert_eq!(Image::media_type_of(bytes), expected);
     }
+}
+
+#[test]
+fn of_result_takes_pictures_that_were_kept_of_the_same_call() {
+    let call = CallId { turn: avocet_protocol::TurnId(5), step: 1, ordinal: 0 };
+    let saved = |path: &str| json!({"image": "image/png", "saved_as": path});
+    let paths = |value: Value| -> Vec<String> {
+        of_result(call, &CallResult::ok(value)).into_iter().map(|image| image.path).collect()
+    };
+    assert_eq!(paths(saved("inbox/t5s1c0-0.png")), ["inbox/t5s1c0-0.png"]);
+    let several =
+        json!({"content": ["x", saved("inbox/t5s1c0-1.jpg"), saved("inbox/t5s1c0-2.wav")]});
+    assert_eq!(paths(several), ["inbox/t5s1c0-1.jpg"]);
+    for other in ["secret.png", "inbox/t5s1c1-0.png", "inbox/t5s1c0-/../../a.png", ""] {
+        assert_eq!(paths(saved(other)), [""; 0], "{other}");
+    }
+    assert_eq!(paths(json!([[[[saved("inbox/t5s1c0-0.png")]]]])), [""; 0]);
+    let failed = CallResult { ok: false, ..CallResult::ok(saved("inbox/t5s1c0-0.png")) };
+    assert!(of_result(call, &failed).is_empty());
 }

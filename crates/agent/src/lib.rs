@@ -28,6 +28,7 @@ mod rendered;
 mod repeats;
 mod replay;
 mod replay_log;
+mod sample;
 mod shorten;
 #[cfg(test)]
 mod small_models;

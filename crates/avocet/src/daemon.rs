@@ -9,12 +9,12 @@ use avocet_bus::Bus;
 use avocet_config::Durability;
 use avocet_gateway::{Gateway, GatewayParts};
 use avocet_http::{Console, ConsoleParts, HttpListener, HttpServer};
-use avocet_mcp::McpClient;
+use avocet_mcp::{McpClient, McpServices};
 use avocet_outbox::Deliverer;
 use avocet_protocol::{Clock, StoreError};
 use avocet_session::{
-    Attachments, Events, LaneLimits, NotMoving, RetryingLedger, RetryingLog, RunningTurns,
-    SessionParts, Sessions,
+    Attachments, Events, LaneLimits, NotMoving, QuestionParts, Questions, RetryingLedger,
+    RetryingLog, RunningTurns, Sampler, SessionParts, Sessions,
 };
 use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
@@ -149,7 +149,7 @@ impl RunningDaemon {
             max_running: settings.sessions.max_running,
             burst: Duration::from_millis(settings.sessions.burst_milliseconds),
         };
-        mcp.start();
+        mcp.start(mcp_services(&parts, &connections));
         let sessions = Sessions::start(parts, lanes, wakes, &group).await?;
         let intake = group.child("channels");
         if options.intake == ChannelIntake::Open {
@@ -361,6 +361,14 @@ fn session_parts(
     let clock = &context.clock;
     let events = Arc::new(Events::default());
     let running = Arc::new(RunningTurns::new(clock.clone()));
+    let questions = Arc::new(Questions::new(QuestionParts {
+        outbox: store.clone(),
+        channels: channels.clone(),
+        deliverer: deliverer.clone(),
+        roles: bus.clone(),
+        running: running.clone(),
+        clock: clock.clone(),
+    }));
     let deliveries = Arc::new(deliverer.clone());
     let log = Arc::new(RetryingLog::new(store.clone(), running.clone(), deliveries));
     let ledger = Arc::new(RetryingLedger::new(store.clone(), running.clone()));
@@ -401,8 +409,19 @@ fn session_parts(
         deliverer: deliverer.clone(),
         events,
         running,
+        questions,
         clock: clock.clone(),
     })
+}
+
+/// The answers to the own requests of MCP servers.
+fn mcp_services(parts: &SessionParts, connections: &Connections) -> McpServices {
+    McpServices {
+        people: Some(parts.questions.clone()),
+        events: Some(parts.events.clone()),
+        models: Some(Arc::new(Sampler::of(parts))),
+        workspaces: Some(connections.workspaces.clone()),
+    }
 }
 
 /// Starts the exporter of traces, if one is configured.

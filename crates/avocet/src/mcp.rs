@@ -22,6 +22,9 @@ use crate::shell::{ChildAccess, Shells};
 
 /// The file in the data directory with the tools of the servers and their approvals.
 const FILE: &str = "mcp.json";
+/// The warning about hosts that the program cannot reach.
+const NO_HOSTS: &str = "`hosts` has no effect: it needs namespaces, which this system lacks; the \
+    program has no network";
 /// Bytes of the reason for which a program was killed.
 const REASON: usize = 4096;
 
@@ -63,6 +66,8 @@ fn server(
         paths.collect::<Result<Vec<_>, Failure>>()
     };
     let (read, write) = (all(&config.read)?, all(&config.write)?);
+    let has_hosts = config.command.is_some() && !config.hosts.is_empty();
+    let warning = (has_hosts && !shells.opens_hosts()).then(|| NO_HOSTS.to_owned());
     let roots = write.iter().chain(&read).filter(|path| path.is_dir()).cloned().collect();
     let program = match &config.command {
         None => None,
@@ -86,23 +91,24 @@ fn server(
             Some(Arc::new(program) as Arc<dyn ChildProgram>)
         }
     };
-    Ok(McpServerParts { name, config, program, roots })
+    Ok(McpServerParts { name, config, program, roots, warning })
 }
 
 /// Describes a server that needs the operator; `None` if all is well.
 pub(crate) fn problem(server: &McpServerStatus) -> Option<String> {
-    let McpServerStatus { name, state, why, changed, .. } = server;
+    let McpServerStatus { name, state, why, changed, warning, .. } = server;
     if *state == McpState::Failed {
         let why = why.as_deref().unwrap_or("unknown reason");
         return Some(format!("the MCP server {name} does not run: {why}"));
     }
-    (!changed.is_empty()).then(|| {
-        format!(
+    if !changed.is_empty() {
+        return Some(format!(
             "the MCP server {name} has changed tools since their approval, and they are disabled: \
              {}; see `avocet mcp tools {name}`",
             changed.join(", ")
-        )
-    })
+        ));
+    }
+    warning.as_ref().map(|warning| format!("the MCP server {name}: {warning}"))
 }
 
 /// Checks the servers; without a daemon, their tables.
@@ -180,5 +186,37 @@ impl ChildProgram for SandboxedProgram {
                 if note.is_empty() { end } else { format!("{end} ({note})") }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use avocet_protocol::McpTransport;
+
+    use super::*;
+
+    #[test]
+    fn problem_names_a_failure_before_changes_and_warnings() {
+        let mut server = McpServerStatus {
+            name: "files".to_owned(),
+            transport: McpTransport::Stdio,
+            state: McpState::Ready,
+            why: None,
+            trusted: false,
+            lazy: true,
+            software: None,
+            tools: 1,
+            changed: Vec::new(),
+            left_out: Vec::new(),
+            warning: None,
+        };
+        assert_eq!(problem(&server), None);
+        server.warning = Some(NO_HOSTS.to_owned());
+        let problems = |server: &McpServerStatus| problem(server).unwrap();
+        assert!(problems(&server).starts_with("the MCP server files: `hosts` has no effect"));
+        server.changed = vec!["files__a".to_owned()];
+        assert!(problems(&server).contains("disabled: files__a"));
+        server.state = McpState::Failed;
+        assert!(problems(&server).contains("files does not run"));
     }
 }

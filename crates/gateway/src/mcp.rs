@@ -31,6 +31,10 @@ pub struct ApproveMcpTools {
     /// server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// The digests of the forms that the person has seen. A tool with another form is refused, and
+    /// nothing is approved. Default: any form.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digests: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -58,8 +62,8 @@ pub(crate) async fn answer_about_mcp(
             tools.map(|tools| presentable(json!(tools), redactor)).map_err(refused)
         }
         "mcp.approve" => {
-            let ApproveMcpTools { server, tool } = read(method, params)?;
-            let approved = mcp.approve(&server, tool.as_deref()).await;
+            let ApproveMcpTools { server, tool, digests } = read(method, params)?;
+            let approved = mcp.approve(&server, tool.as_deref(), digests.as_deref()).await;
             approved.map(|tools| json!(tools)).map_err(refused)
         }
         _ => {
@@ -75,6 +79,7 @@ fn refusal(error: &McpError, redactor: &Redactor) -> RpcError {
         McpError::UnknownServer { .. } | McpError::UnknownTool { .. } => {
             RpcError::new(RpcError::NOT_FOUND, message)
         }
+        McpError::ChangedMeanwhile { .. } => RpcError::new(RpcError::CONFLICT, message),
         McpError::Failed { .. } | McpError::Log(_) => unavailable(message),
     }
 }

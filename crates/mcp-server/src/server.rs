@@ -23,7 +23,7 @@ use crate::host::{McpCaller, McpHost, MethodError, SocketMethods};
 use crate::resources::{self, protocol_error};
 use crate::rights::ClientRights;
 use crate::sessions::client_session;
-use crate::subscriptions::ResourceSubscriptions;
+use crate::subscriptions::{ResourceSubscriptions, SubscriptionTasks};
 use crate::tools::{self, ToolCallContext};
 
 const INSTRUCTIONS: &str = "Avocet is an agent that runs for months on this machine: it talks to people on \
@@ -209,8 +209,9 @@ impl ServerHandler for McpServer {
     ) -> Result<(), ErrorData> {
         let McpCaller { methods, .. } = self.caller(&context)?;
         let RequestContext { peer, .. } = context;
-        let group = &self.parts.group;
-        self.subscriptions.add(request.uri, methods.as_ref(), peer, group).await
+        let McpServerParts { group, clock, .. } = &self.parts;
+        let tasks = SubscriptionTasks { group, clock };
+        self.subscriptions.add(request.uri, methods, peer, tasks).await
     }
 
     async fn unsubscribe(

@@ -1,9 +1,11 @@
 //! Updates of resources that a client has subscribed to.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use avocet_supervise::Group;
+use avocet_protocol::{Clock, SessionId};
+use avocet_supervise::{Backoff, Group};
 use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::{ErrorData, Peer, RoleServer};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -13,6 +15,9 @@ use crate::resources::{ResourceKind, protocol_error};
 
 /// The most subscriptions of a client.
 const MOST: usize = 32;
+/// The pauses between attempts to follow a conversation again after the daemon was lost.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// The subscriptions of one client. They end with it.
 #[derive(Debug, Default)]
@@ -25,9 +30,9 @@ impl ResourceSubscriptions {
     pub(crate) async fn add(
         &self,
         uri: String,
-        methods: &dyn SocketMethods,
+        methods: Arc<dyn SocketMethods>,
         peer: Peer<RoleServer>,
-        group: &Group,
+        tasks: SubscriptionTasks<'_>,
     ) -> Result<(), ErrorData> {
         let ResourceKind::Session(session) = ResourceKind::parse(&uri)? else {
             let message = "only a conversation can be subscribed to: avocet://sessions/SESSION";
@@ -41,8 +46,14 @@ impl ResourceSubscriptions {
         let feed = feed.map_err(|error| protocol_error(&error))?;
         let ended = CancellationToken::new();
         self.open().insert(uri.clone(), ended.clone().drop_guard());
-        group.spawn("mcp-subscription", async move {
-            ended.run_until_cancelled(send_updates(feed, uri, peer)).await.unwrap_or_default();
+        let followed = FollowedSession { methods, session, uri, peer, clock: tasks.clock.clone() };
+        let stopping = tasks.group.token();
+        tasks.group.spawn("mcp-subscription", async move {
+            tokio::select! {
+                () = ended.cancelled() => {}
+                () = stopping.cancelled() => {}
+                () = followed.run(feed) => {}
+            }
         });
         Ok(())
     }
@@ -56,13 +67,65 @@ impl ResourceSubscriptions {
     }
 }
 
-/// Sends one update for all events that have arrived meanwhile.
-async fn send_updates(feed: SessionFeed, uri: String, peer: Peer<RoleServer>) {
-    while feed.events.recv_async().await.is_ok() {
-        feed.events.drain();
-        let update = ResourceUpdatedNotificationParam::new(uri.clone());
-        if peer.notify_resource_updated(update).await.is_err() {
-            return;
+/// The tasks of subscriptions, and their clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SubscriptionTasks<'a> {
+    pub(crate) group: &'a Group,
+    pub(crate) clock: &'a Arc<dyn Clock>,
+}
+
+/// A conversation that a client follows.
+struct FollowedSession {
+    methods: Arc<dyn SocketMethods>,
+    session: SessionId,
+    uri: String,
+    peer: Peer<RoleServer>,
+    clock: Arc<dyn Clock>,
+}
+
+/// The client has ended.
+struct ClientGone;
+
+impl FollowedSession {
+    /// Sends updates until the client has ended, also after restarts of the daemon.
+    async fn run(&self, mut feed: SessionFeed) {
+        loop {
+            if self.send_updates(&feed).await.is_err() {
+                return;
+            }
+            feed = self.follow_again().await;
+            // The events meanwhile are unknown.
+            if self.send_update().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Sends one update for all events that have arrived meanwhile, until the daemon is lost.
+    async fn send_updates(&self, feed: &SessionFeed) -> Result<(), ClientGone> {
+        while feed.events.recv_async().await.is_ok() {
+            feed.events.drain();
+            self.send_update().await?;
+        }
+        Ok(())
+    }
+
+    async fn send_update(&self) -> Result<(), ClientGone> {
+        let update = ResourceUpdatedNotificationParam::new(self.uri.clone());
+        self.peer.notify_resource_updated(update).await.map_err(|_| ClientGone)
+    }
+
+    /// Follows the conversation again, with pauses until the daemon runs.
+    async fn follow_again(&self) -> SessionFeed {
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
+        loop {
+            self.clock.sleep(backoff.next_wait()).await;
+            match self.methods.follow(&self.session, None, false).await {
+                Ok(feed) => return feed,
+                Err(error) => {
+                    tracing::debug!(%error, session = %self.session, "cannot follow it again yet");
+                }
+            }
         }
     }
 }

@@ -20,8 +20,9 @@ use crate::seen::SeenState;
 
 /// The time after which a silent turn is reported as still working.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
-/// The most open approvals that are read at once.
+/// The most open approvals that are read at once, and the most such pages.
 const APPROVALS: u32 = 100;
+const MOST_PAGES: u32 = 100;
 
 /// The turn to follow.
 #[derive(Debug, Clone)]
@@ -180,10 +181,7 @@ impl<'a> TurnWatch<'a> {
     async fn questions(&self) -> Result<Vec<TurnQuestion>, ToolProblem> {
         let mut questions = Vec::new();
         if self.rights.allow("approval.list") {
-            let rows =
-                self.caller.methods.call("approval.list", json!({ "limit": APPROVALS })).await?;
-            let rows: Vec<OpenApproval> = serde_json::from_value(rows)
-                .map_err(|error| ToolProblem::new(format!("approvals: {error}")))?;
+            let rows = self.open_approvals().await?;
             let own = rows.into_iter().filter(|row| self.concerns(row));
             questions.extend(own.map(|row| TurnQuestion::Approval(Box::new(row))));
         }
@@ -191,6 +189,26 @@ impl<'a> TurnWatch<'a> {
             questions.extend(self.state.asked.clone());
         }
         Ok(questions)
+    }
+
+    /// Reads all open approvals, page by page.
+    async fn open_approvals(&self) -> Result<Vec<OpenApproval>, ToolProblem> {
+        let mut all: Vec<OpenApproval> = Vec::new();
+        for _ in 0..MOST_PAGES {
+            let mut params = json!({ "limit": APPROVALS });
+            if let Some(last) = all.last() {
+                params["after"] = json!(last.id);
+            }
+            let rows = self.caller.methods.call("approval.list", params).await?;
+            let rows: Vec<OpenApproval> = serde_json::from_value(rows)
+                .map_err(|error| ToolProblem::new(format!("approvals: {error}")))?;
+            let is_last = rows.len() < APPROVALS as usize;
+            all.extend(rows);
+            if is_last {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     /// Returns `true` for an approval of the turn or of one of its sub-agents.

@@ -8,6 +8,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::{Map, Value, json};
 
+use crate::files::ResultFiles;
 use crate::memory::{ListedTool, ToolKind};
 use crate::outcome;
 
@@ -23,11 +24,12 @@ impl From<ServiceError> for AskError {
     }
 }
 
-/// Sends the MCP request for a tool call.
+/// Sends the MCP request for a tool call. `files` keeps the files of its result.
 pub(crate) async fn ask(
     peer: &Peer<RoleClient>,
     listed: &ListedTool,
     arguments: &Map<String, Value>,
+    files: Option<ResultFiles<'_>>,
 ) -> Result<Value, AskError> {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str).map(str::to_owned);
     let page = || Some(PaginatedRequestParams::default().with_cursor(text("cursor")));
@@ -37,7 +39,11 @@ pub(crate) async fn ask(
             let answer = peer.call_tool_once(params.with_arguments(arguments.clone())).await?;
             match answer {
                 CallToolResponse::Complete(result) => {
-                    outcome::of_call(result).map_err(AskError::Tool)
+                    let kept = match files {
+                        Some(files) => files.keep(&result.content).await,
+                        None => Vec::new(),
+                    };
+                    outcome::of_call(result, &kept).map_err(AskError::Tool)
                 }
                 _ => Err(AskError::Tool(ToolError::ExecutionFailed(
                     "the server asks for more input or starts a task, which this client does not support".to_owned(),
@@ -58,7 +64,7 @@ pub(crate) async fn ask(
         ToolKind::ReadResource => {
             let uri = text("uri").unwrap_or_default();
             let read = peer.read_resource(ReadResourceRequestParams::new(uri)).await?;
-            Ok(read.contents.iter().map(outcome::of_resource).collect())
+            Ok(read.contents.iter().map(|one| outcome::of_resource(one, None)).collect())
         }
         ToolKind::ListPrompts => {
             let list = peer.list_prompts(page()).await?;

@@ -50,12 +50,26 @@ pub struct McpServerConfig {
     /// without approval, and results are trusted if they come from the server alone. Otherwise each call
     /// asks, unless a rule in `[tools.policy]` allows it. Default: `false`.
     pub trusted: bool,
+    /// The limits for requests of the server to the model (sampling), for each call of a tool:
+    /// `{ max_requests = 3, max_tokens = 20000 }`. Tokens are those read and written. Without this
+    /// key, such requests are refused. Default: none.
+    pub sampling: Option<SamplingLimits>,
     /// The tools of the server that are used, by the server's names; `*` matches any characters. At
     /// most 200 tools of a server are used. Default: `["*"]`.
     pub tools: Vec<String>,
     /// Seconds that a call may take, from 1 to 86400; also the limit of a start, which has 60 s at most.
     /// Default: 60.
     pub timeout_seconds: u64,
+}
+
+/// The limits for a server's requests to the model, for each call of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SamplingLimits {
+    /// The most requests.
+    pub max_requests: u32,
+    /// The most tokens of all requests together, read and written. The last request may exceed it.
+    pub max_tokens: u64,
 }
 
 impl Default for McpServerConfig {
@@ -72,6 +86,7 @@ impl Default for McpServerConfig {
             untrusted: false,
             lazy: true,
             trusted: false,
+            sampling: None,
             tools: vec!["*".to_owned()],
             timeout_seconds: 60,
         }

@@ -1,18 +1,37 @@
 //! The answers to a server's own requests and notifications.
 
-#![expect(deprecated, reason = "roots are deprecated in the newest protocol, and servers use them")]
+#![expect(
+    deprecated,
+    reason = "roots and sampling are deprecated in the newest protocol, and servers use them"
+)]
 
-use std::path::PathBuf;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use avocet_protocol::{Clock, NoSample, TurnEvent};
+use avocet_supervise::Repeats;
 use rmcp::model::{
     ClientCapabilities, CreateMessageRequestMethod, CreateMessageRequestParams,
-    CreateMessageResult, ErrorData, Implementation, InitializeRequestParams, ListRootsResult,
-    ProgressNotificationParam, ProtocolVersion, Root, RootsCapabilities,
+    CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorData, FormElicitationCapability, Implementation,
+    InitializeRequestParams, ListRootsResult, ProgressNotificationParam, ProtocolVersion, Root,
+    RootsCapabilities, SamplingCapability, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::Notify;
+
+use crate::calls::RunningCalls;
+use crate::config::SamplingLimits;
+use crate::elicit::{Elicitation, MOST_QUESTIONS};
+use crate::progress::text_of;
+use crate::sampling::sample;
+use crate::services::McpServices;
+
+/// The reason for a request that cannot be answered.
+const NO_CALL: &str = "it belongs to no call, or calls of several conversations run";
 
 /// The client of one server.
 #[derive(Debug, Clone)]
@@ -24,8 +43,68 @@ pub(crate) struct Handler {
     pub(crate) progress: Arc<Notify>,
     /// The directories that the server may use.
     pub(crate) roots: Arc<[PathBuf]>,
-    /// `true` once the server has asked for a model, so that only the first request is logged.
-    pub(crate) has_sampled: Arc<std::sync::atomic::AtomicBool>,
+    /// The limits for requests to the model. `None` if they are refused.
+    pub(crate) sampling: Option<SamplingLimits>,
+    /// The services of the daemon for the server's own requests.
+    pub(crate) services: McpServices,
+    /// The calls that run on the connection.
+    pub(crate) calls: Arc<RunningCalls>,
+    pub(crate) repeats: Arc<Repeats>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Handler {
+    /// Logs the reason why a question was not asked or not answered.
+    fn note_unanswered(&self, why: &str) {
+        let subject = format!("{} question", self.server);
+        if let Some(repeated) = self.repeats.note(&subject, why, self.clock.elapsed()) {
+            let server = &*self.server;
+            tracing::warn!(server, repeated, "a question of an MCP server has no answer: {why}");
+        }
+    }
+
+    /// Logs the reason why a request to the model was refused.
+    fn note_unsampled(&self, why: &str) {
+        let subject = format!("{} sampling", self.server);
+        if let Some(repeated) = self.repeats.note(&subject, why, self.clock.elapsed()) {
+            let server = &*self.server;
+            tracing::warn!(server, repeated, "an MCP server asks for a model in vain: {why}");
+        }
+    }
+
+    /// Asks the person in the chat of the call.
+    ///
+    /// # Errors
+    /// The answer for the server without a person, and the reason.
+    async fn elicit(
+        &self,
+        request: ElicitRequestParams,
+    ) -> Result<ElicitResult, (ElicitationAction, String)> {
+        use ElicitationAction::{Cancel, Decline};
+        let refused = |action, why: &str| Err((action, why.to_owned()));
+        let Some(people) = self.services.people.as_deref() else {
+            return refused(Decline, "no daemon runs");
+        };
+        let Some(call) = self.calls.of_request() else {
+            return refused(Cancel, NO_CALL);
+        };
+        let Some(chat) = &call.chat else {
+            let why = "no chat waits for the turn: it is a job, a schedule or a sub-agent";
+            return refused(Decline, why);
+        };
+        let Some(_open) = call.question(MOST_QUESTIONS) else {
+            return refused(Cancel, &format!("a call may ask {MOST_QUESTIONS} times"));
+        };
+        let asked = Elicitation { server: &self.server, people, call: &call, chat };
+        let answer = tokio::select! {
+            biased;
+            () = call.over.cancelled() => Ok(ElicitResult::new(Cancel)),
+            answer = asked.run(request) => answer.map_err(|why| (Cancel, why)),
+        };
+        // The time of the call begins again.
+        self.progress.notify_waiters();
+        answer
+    }
 }
 
 impl ClientHandler for Handler {
@@ -33,6 +112,15 @@ impl ClientHandler for Handler {
         let mut capabilities = ClientCapabilities::default();
         if !self.roots.is_empty() {
             capabilities.roots = Some(RootsCapabilities::default());
+        }
+        if self.sampling.is_some() && self.services.models.is_some() {
+            capabilities.sampling = Some(SamplingCapability::default());
+        }
+        if self.services.people.is_some() {
+            let elicitation =
+                ElicitationCapability::new().with_form(FormElicitationCapability::default());
+            capabilities.elicitation =
+                Some(elicitation.with_url(UrlElicitationCapability::default()));
         }
         let software = Implementation::new("avocet", env!("CARGO_PKG_VERSION"));
         // All servers support the handshake of versions before 2026-07-28.
@@ -42,24 +130,50 @@ impl ClientHandler for Handler {
 
     async fn create_message(
         &self,
-        _: CreateMessageRequestParams,
+        params: CreateMessageRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        use std::sync::atomic::Ordering;
-        if !self.has_sampled.swap(true, Ordering::SeqCst) {
-            tracing::warn!(
-                server = &*self.server,
-                "an MCP server asks for a model, which is refused, as are further requests"
-            );
-        }
-        Err(ErrorData::method_not_found::<CreateMessageRequestMethod>())
+        let (Some(limits), Some(models)) = (self.sampling, &self.services.models) else {
+            self.note_unsampled("the key `sampling` of its table is not set");
+            return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
+        };
+        let Some(call) = self.calls.of_request() else {
+            self.note_unsampled(NO_CALL);
+            return Err(ErrorData::invalid_request(NO_CALL, None));
+        };
+        let _open = call.request();
+        // The end of the call does not interrupt the request, so that its cost is recorded.
+        let sampled = sample(models.as_ref(), limits, &call, params).await;
+        self.progress.notify_waiters();
+        sampled.map_err(|NoSample(why)| {
+            self.note_unsampled(&why);
+            ErrorData::invalid_request(why, None)
+        })
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let answer = tokio::select! {
+            biased;
+            () = context.ct.cancelled() => {
+                Err((ElicitationAction::Cancel, "the server has withdrawn it".to_owned()))
+            }
+            answer = self.elicit(request) => answer,
+        };
+        Ok(answer.unwrap_or_else(|(action, why)| {
+            self.note_unanswered(&why);
+            ElicitResult::new(action)
+        }))
     }
 
     async fn list_roots(
         &self,
         _: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        let roots = self.roots.iter().map(|path| Root::new(format!("file://{}", path.display())));
+        let roots = self.roots.iter().map(|path| Root::new(file_uri(path)));
         Ok(ListRootsResult::new(roots.collect()))
     }
 
@@ -67,7 +181,51 @@ impl ClientHandler for Handler {
         self.list_changed.notify_one();
     }
 
-    async fn on_progress(&self, _: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+    async fn on_progress(
+        &self,
+        report: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
         self.progress.notify_waiters();
+        if let Some(events) = &self.services.events
+            && let Some(call) = self.calls.of_request()
+            && let Some(text) = text_of(&report)
+            && call.may_report(self.clock.elapsed())
+        {
+            let name = call.tool.clone();
+            events.emit(&call.session, TurnEvent::ToolProgress { name, text });
+        }
+    }
+}
+
+/// Returns the URI of a path (RFC 8089), with other bytes than those of RFC 3986, "Unreserved
+/// Characters", encoded.
+fn file_uri(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(*byte));
+            }
+            // Writing to a `String` cannot fail.
+            other => write!(uri, "%{other:02X}").unwrap_or_default(),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_uri_encodes_all_but_unreserved_characters() {
+        for (path, uri) in [
+            ("/srv/files-1.0_a~b", "file:///srv/files-1.0_a~b"),
+            ("/srv/my files/100%", "file:///srv/my%20files/100%25"),
+            ("/srv/ä?#", "file:///srv/%C3%A4%3F%23"),
+        ] {
+            assert_eq!(file_uri(Path::new(path)), uri);
+        }
     }
 }

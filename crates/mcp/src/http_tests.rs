@@ -1,4 +1,4 @@
-use avocet_protocol::{McpServers, McpTransport, OutsideTool, ToolSource};
+use avocet_protocol::{McpServers, McpTransport, OutsideTool, ToolError, ToolOutcome, ToolSource};
 use avocet_supervise::Group;
 use avocet_testkit::{ManualClock, tool_context};
 use serde_json::{Map, Value, json};
@@ -6,8 +6,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::McpServerConfig;
 use crate::testing::client;
+use crate::{McpClient, McpServerConfig};
 
 /// Answers one request, and closes the connection.
 async fn answer(stream: TcpStream) {
@@ -53,43 +53,98 @@ fn response(head: &str, body: &[u8]) -> (&'static str, &'static str, String) {
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "web", "version": "2"},
         }),
-        "tools/list" => json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]}),
+        "tools/list" => {
+            let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+            let tools = ["a", "crlf", "denied", "refused"].map(tool);
+            json!({"tools": tools})
+        }
         "tools/call" => json!({"content": [{"type": "text", "text": "over events"}]}),
         _ => return ("202 Accepted", "text/plain", String::new()),
     };
     let line = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-    if method == "tools/call" {
-        return ("200 OK", "text/event-stream", format!("event: message\ndata: {line}\n\n"));
+    const EVENTS: &str = "text/event-stream";
+    // A server that repeats the key of the request.
+    let repeated = "wrong key: secret-of-the-server";
+    match (method, message["params"]["name"].as_str()) {
+        ("tools/call", Some("crlf")) => {
+            let events = format!(": hello\r\n\r\nevent: message\r\ndata: {line}\r\n\r\n");
+            ("200 OK", EVENTS, events)
+        }
+        ("tools/call", Some("denied")) => {
+            let error = json!({"code": -32000, "message": repeated});
+            let line = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+            ("200 OK", "application/json", line.to_string())
+        }
+        ("tools/call", Some("refused")) => ("403 Forbidden", "text/plain", repeated.to_owned()),
+        ("tools/call", _) => ("200 OK", EVENTS, format!("event: message\ndata: {line}\n\n")),
+        _ => ("200 OK", "application/json", line.to_string()),
     }
-    ("200 OK", "application/json", line.to_string())
+}
+
+/// A server over HTTP, and a client of it with the name `web`.
+struct World {
+    home: TempDir,
+    clock: std::sync::Arc<ManualClock>,
+    config: McpServerConfig,
+    client: McpClient,
+    group: Group,
+}
+
+impl World {
+    async fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let group = Group::new("server");
+        let connections = group.clone();
+        group.spawn("accept", async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.spawn("answer", answer(stream));
+            }
+        });
+        let key = avocet_protocol::Secret::new("secret-of-the-server".to_owned());
+        let headers = [("x-key".to_owned(), key)].into();
+        let config = McpServerConfig { url: Some(url), headers, ..McpServerConfig::default() };
+        let (home, clock) = (TempDir::new().unwrap(), std::sync::Arc::new(ManualClock::default()));
+        let client = client(home.path(), &clock, vec![("web", config.clone(), None)]);
+        McpServers::tools(&client, "web", true).await.unwrap();
+        Self { home, clock, config, client, group }
+    }
+
+    async fn call(&self, name: &str) -> Result<ToolOutcome, ToolError> {
+        let full = format!("web__{name}");
+        let mut tools = ToolSource::tools(&self.client).into_iter();
+        let tool = tools.find(|tool| tool.describe().name.as_str() == full).unwrap();
+        OutsideTool::execute(&*tool, &Map::new(), &tool_context()).await
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.group.cancel();
+    }
 }
 
 #[tokio::test]
 async fn server_over_http_answers_with_json_and_with_events() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let group = Group::new("server");
-    let connections = group.clone();
-    group.spawn("accept", async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            connections.spawn("answer", answer(stream));
-        }
-    });
-    let key = avocet_protocol::Secret::new("secret-of-the-server".to_owned());
-    let headers = [("x-key".to_owned(), key)].into();
-    let config = McpServerConfig { url: Some(url), headers, ..McpServerConfig::default() };
-    let (home, clock) = (TempDir::new().unwrap(), std::sync::Arc::new(ManualClock::default()));
-    let client = client(home.path(), &clock, vec![("web", config.clone(), None)]);
-    let tools = McpServers::tools(&client, "web", true).await.unwrap();
-    assert_eq!(tools[0].name, "web__a");
-    assert_eq!(client.servers()[0].transport, McpTransport::Http);
-    let tool = ToolSource::tools(&client).remove(0);
-    let result = OutsideTool::execute(&*tool, &Map::new(), &tool_context()).await.unwrap();
-    assert_eq!(result, json!("over events").into());
-
-    let config = McpServerConfig { untrusted: true, ..config };
-    let client = crate::testing::client(home.path(), &clock, vec![("web", config, None)]);
+    let world = World::new().await;
+    assert_eq!(world.client.servers()[0].transport, McpTransport::Http);
+    assert_eq!(world.call("a").await, Ok(json!("over events").into()));
+    let config = McpServerConfig { untrusted: true, ..world.config.clone() };
+    let client = client(world.home.path(), &world.clock, vec![("web", config, None)]);
     let refused = McpServers::tools(&client, "web", true).await.unwrap_err().to_string();
     assert!(refused.contains("web failed"), "{refused}");
-    group.cancel();
+}
+
+#[tokio::test]
+async fn events_with_lines_that_end_with_crlf_are_read() {
+    assert_eq!(World::new().await.call("crlf").await, Ok(json!("over events").into()));
+}
+
+#[tokio::test]
+async fn error_of_a_server_that_repeats_a_key_is_redacted() {
+    let world = World::new().await;
+    for name in ["denied", "refused"] {
+        let error = world.call(name).await.unwrap_err().to_string();
+        assert!(error.contains("wrong key: [secret]"), "{name}: {error}");
+    }
 }

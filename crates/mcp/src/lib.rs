@@ -4,9 +4,17 @@
 //! `config` is a table of the configuration, `servers` all servers together, `server` the life of
 //! one, `link` its connection, `lines` its standard streams, `tool` a tool of it, `outcome` the
 //! results, `offers` its resources and prompts, and `memory` what is known of it between two starts.
+//! `handler` answers a server's own requests: `elicit` asks a person, with the fields of `form`, and
+//! `sampling` asks a model.
 
 mod ask;
+mod calls;
 mod config;
+mod elicit;
+#[cfg(test)]
+mod elicit_tests;
+mod files;
+mod form;
 mod handler;
 mod http;
 mod lines;
@@ -16,13 +24,18 @@ mod memory;
 mod names;
 mod offers;
 mod outcome;
+mod pins;
+mod progress;
+mod sampling;
 mod server;
 mod servers;
+mod services;
 #[cfg(test)]
 mod testing;
 mod tool;
 
-pub use config::McpServerConfig;
+pub use config::{McpServerConfig, SamplingLimits};
 pub use link::{ChildProgram, ChildStreams};
 pub use offers::McpOffers;
 pub use servers::{McpClient, McpClientParts, McpServerParts};
+pub use services::McpServices;

@@ -71,6 +71,14 @@ impl ServerEndpoint {
             Self::Http { .. } => McpTransport::Http,
         }
     }
+
+    /// Removes the secrets of our requests from a text of the server, which may repeat them.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        match self {
+            Self::Program(_) => text.to_owned(),
+            Self::Http { client, .. } => client.redacted(text),
+        }
+    }
 }
 
 /// A connection whose first requests were answered.

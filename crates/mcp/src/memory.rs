@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::McpToolState;
+use avocet_protocol::{McpToolForm, McpToolState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -82,9 +82,36 @@ pub(crate) struct KnownServer {
     pub(crate) left_out: Vec<String>,
     /// The digests of the approved tools, by [`ListedTool::pin_key`].
     pub(crate) approved: BTreeMap<String, String>,
+    /// The approved tools themselves, by the same keys. An older version has kept digests only.
+    pub(crate) approved_forms: BTreeMap<String, ListedTool>,
 }
 
 impl KnownServer {
+    /// Approves the present form of a tool.
+    pub(crate) fn approve(&mut self, tool: &ListedTool) {
+        self.approved.insert(tool.pin_key(), tool.digest());
+        self.approved_forms.insert(tool.pin_key(), tool.clone());
+    }
+
+    /// Keeps the forms of approved tools of which only digests are known.
+    pub(crate) fn keep_forms(&mut self) {
+        let approved = |tool: &&ListedTool| self.state(tool) == McpToolState::Approved;
+        let tools: Vec<ListedTool> = self.tools.iter().filter(approved).cloned().collect();
+        let forms = tools.into_iter().map(|tool| (tool.pin_key(), tool));
+        self.approved_forms.extend(forms);
+    }
+
+    /// Returns the approved form of a tool that has changed; `None` if it has not, or the form is
+    /// unknown.
+    pub(crate) fn approved_form(&self, tool: &ListedTool) -> Option<McpToolForm> {
+        if self.state(tool) != McpToolState::Changed {
+            return None;
+        }
+        let form = self.approved_forms.get(&tool.pin_key())?;
+        let (description, parameters) = (form.description.clone(), form.schema.clone());
+        Some(McpToolForm { description, parameters })
+    }
+
     /// Returns the state of a tool's pin.
     pub(crate) fn state(&self, tool: &ListedTool) -> McpToolState {
         match self.approved.get(&tool.pin_key()) {
@@ -119,23 +146,24 @@ impl ServerMemory {
         self.servers().get(server).cloned().unwrap_or_default()
     }
 
-    /// Changes the entry of a server, and writes the file if that makes a difference.
+    /// Changes the entry of a server, and writes the file if that makes a difference. Returns `true`
+    /// if it does.
     ///
     /// # Errors
     /// If the file cannot be written. The change is in effect until the next start.
-    pub(crate) fn change<T>(
+    pub(crate) fn change(
         &self,
         server: &str,
-        change: impl FnOnce(&mut KnownServer) -> T,
-    ) -> io::Result<T> {
+        change: impl FnOnce(&mut KnownServer),
+    ) -> io::Result<bool> {
         let mut servers = self.servers();
         let known = servers.entry(server.to_owned()).or_default();
         let before = known.clone();
-        let result = change(known);
-        if *known != before {
-            self.write(&servers)?;
+        change(known);
+        if *known == before {
+            return Ok(false);
         }
-        Ok(result)
+        self.write(&servers).map(|()| true)
     }
 
     fn write(&self, servers: &BTreeMap<String, KnownServer>) -> io::Result<()> {

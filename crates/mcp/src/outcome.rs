@@ -6,13 +6,20 @@ use rmcp::service::ServiceError;
 
 use serde_json::{Value, json};
 
+use crate::form::cut;
 use crate::link::full;
 
-/// Returns the value of a result, or its error.
-pub(crate) fn of_call(result: CallToolResult) -> Result<Value, ToolError> {
+/// Characters of the name and of the description of a link.
+const SHOWN: usize = 300;
+
+/// Returns the value of a result, or its error. `kept` are the paths of the blocks that are files of
+/// the workspace now.
+pub(crate) fn of_call(result: CallToolResult, kept: &[Option<String>]) -> Result<Value, ToolError> {
     let CallToolResult { content, structured_content, is_error, .. } = result;
     let text = text_of(&content);
-    let parts: Vec<Value> = content.iter().map(of_block).collect();
+    let path = |place: usize| kept.get(place).and_then(Option::as_deref);
+    let parts = content.iter().enumerate();
+    let parts: Vec<Value> = parts.map(|(place, block)| of_block(block, path(place))).collect();
     let value = match (structured_content, parts) {
         (Some(structured), _) if is_same(&structured, text.as_deref()) => structured,
         (Some(structured), parts) if parts.is_empty() => structured,
@@ -44,25 +51,31 @@ fn is_same(structured: &Value, text: Option<&str>) -> bool {
 }
 
 /// Returns a part of a result. The bytes of pictures and recordings are left out: a model cannot
-/// read them as text.
-pub(crate) fn of_block(block: &ContentBlock) -> Value {
+/// read them as text. `path` is the file that has them.
+pub(crate) fn of_block(block: &ContentBlock, path: Option<&str>) -> Value {
     match block {
         ContentBlock::Text(text) => json!(text.text),
-        ContentBlock::Image(image) => media("image", &image.mime_type, &image.data),
-        ContentBlock::Audio(audio) => media("audio", &audio.mime_type, &audio.data),
-        ContentBlock::Resource(embedded) => of_resource(&embedded.resource),
+        ContentBlock::Image(image) => media("image", &image.mime_type, &image.data, path),
+        ContentBlock::Audio(audio) => media("audio", &audio.mime_type, &audio.data, path),
+        ContentBlock::Resource(embedded) => of_resource(&embedded.resource, path),
         ContentBlock::ResourceLink(link) => json!({
-            "resource_link": link.uri,
-            "name": link.name,
-            "description": link.description,
+            "resource_link": cut(&link.uri, SHOWN),
+            "name": cut(&link.name, SHOWN),
+            "description": link.description.as_deref().map(|text| cut(text, SHOWN)),
             "media_type": link.mime_type,
         }),
         other => json!(other),
     }
 }
 
-fn media(kind: &str, media_type: &str, base64: &str) -> Value {
-    json!({kind: media_type, "bytes": bytes_of(base64), "note": "the data is not shown"})
+fn media(kind: &str, media_type: &str, base64: &str, path: Option<&str>) -> Value {
+    let media_type = cut(media_type, SHOWN);
+    match path {
+        Some(path) => json!({kind: media_type, "bytes": bytes_of(base64), "saved_as": path}),
+        None => {
+            json!({kind: media_type, "bytes": bytes_of(base64), "note": "the data is not shown"})
+        }
+    }
 }
 
 /// Returns the number of bytes that a text in Base64 (RFC 4648) stands for.
@@ -71,14 +84,14 @@ fn bytes_of(base64: &str) -> usize {
 }
 
 /// Returns the content of a resource.
-pub(crate) fn of_resource(resource: &ResourceContents) -> Value {
+pub(crate) fn of_resource(resource: &ResourceContents, path: Option<&str>) -> Value {
     match resource {
         ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
             json!({"resource": uri, "media_type": mime_type, "text": text})
         }
         ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
             let media_type = mime_type.as_deref().unwrap_or("application/octet-stream");
-            let mut value = media("data", media_type, blob);
+            let mut value = media("data", media_type, blob, path);
             value["resource"] = json!(uri);
             value
         }
@@ -91,7 +104,7 @@ pub(crate) fn of_prompt(prompt: &GetPromptResult) -> Value {
     let messages = prompt
         .messages
         .iter()
-        .map(|message| json!({"role": message.role, "content": of_block(&message.content)}));
+        .map(|message| json!({"role": message.role, "content": of_block(&message.content, None)}));
     json!({"description": prompt.description, "messages": messages.collect::<Vec<_>>()})
 }
 
@@ -114,7 +127,7 @@ mod tests {
     use super::*;
 
     fn outcome(result: Value) -> Result<Value, ToolError> {
-        of_call(serde_json::from_value(result).unwrap())
+        of_call(serde_json::from_value(result).unwrap(), &[])
     }
 
     #[test]
@@ -147,6 +160,17 @@ mod tests {
         ] {
             assert_eq!(outcome(result.clone()), Ok(value), "{result}");
         }
+    }
+
+    #[test]
+    fn of_call_names_the_files_of_pictures_and_bounds_links() {
+        let picture = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+        let link = json!({"type": "resource_link", "uri": "a://b", "name": "n".repeat(999)});
+        let result = serde_json::from_value(json!({"content": [picture, link]})).unwrap();
+        let value = of_call(result, &[Some("inbox/t1s0c0-0.png".to_owned())]).unwrap();
+        let kept = json!({"image": "image/png", "bytes": 3, "saved_as": "inbox/t1s0c0-0.png"});
+        assert_eq!(value[0], kept);
+        assert_eq!(value[1]["name"].as_str().unwrap().chars().count(), SHOWN + 1);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, McpState, McpToolState, ToolError, within};
+use avocet_protocol::{Clock, McpState, McpToolState, ToolContext, ToolError, within};
 use avocet_supervise::{Backoff, Group, Repeats};
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
@@ -13,6 +13,8 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::McpServerConfig;
 use crate::ask::{AskError, ask};
+use crate::calls::RunningCalls;
+use crate::files::ResultFiles;
 use crate::handler::Handler;
 use crate::link::{Link, START_LIMIT, ServerEndpoint};
 use crate::list::ToolList;
@@ -20,10 +22,13 @@ use crate::memory::{KnownServer, ListedTool, ServerMemory};
 use crate::names::registry_name;
 use crate::outcome;
 use crate::servers::{NO_ENDPOINT, Version};
+use crate::services::McpServices;
 
 /// The pauses between the starts of a server that fails.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
+/// The shortest time between two readings of a list that the server reports as changed.
+const LIST_PAUSE: Duration = Duration::from_secs(5);
 /// A server that lived so long starts again after the first pause.
 const HEALTHY: Duration = Duration::from_mins(1);
 
@@ -35,6 +40,7 @@ pub(crate) struct Server {
     /// `None` if its table has neither a command nor a URL.
     pub(crate) endpoint: Option<ServerEndpoint>,
     pub(crate) roots: Arc<[PathBuf]>,
+    pub(crate) warning: Option<String>,
     pub(crate) memory: Arc<ServerMemory>,
     pub(crate) version: Version,
     pub(crate) clock: Arc<dyn Clock>,
@@ -42,6 +48,8 @@ pub(crate) struct Server {
     pub(crate) repeats: Arc<Repeats>,
     pub(crate) life: tokio::sync::Mutex<Life>,
     pub(crate) state: Mutex<(McpState, Option<String>)>,
+    /// Set with the start of the daemon.
+    pub(crate) services: Arc<OnceLock<McpServices>>,
 }
 
 /// The connection, and the times of its starts.
@@ -163,7 +171,11 @@ impl Server {
             list_changed,
             progress: Arc::new(Notify::new()),
             roots: self.roots.clone(),
-            has_sampled: Arc::default(),
+            sampling: self.config.sampling,
+            services: self.services.get().cloned().unwrap_or_default(),
+            calls: Arc::new(RunningCalls::default()),
+            repeats: self.repeats.clone(),
+            clock: self.clock.clone(),
         };
         let link =
             Link::open(endpoint, handler, self.start_limit(), &self.clock, &self.group).await?;
@@ -182,9 +194,9 @@ impl Server {
         let list = match within(self.clock.as_ref(), self.start_limit(), read).await {
             Ok(Ok(list)) => list,
             Ok(Err(error @ ServiceError::TransportClosed)) => {
-                return Err(link.reason(&self.clock, &outcome::of_error(&error)).await);
+                return Err(link.reason(&self.clock, &self.text_of(&error)).await);
             }
-            Ok(Err(error)) => return Err(outcome::of_error(&error)),
+            Ok(Err(error)) => return Err(self.text_of(&error)),
             Err(_) => {
                 return Err(format!(
                     "it did not list its tools within {} s",
@@ -197,22 +209,25 @@ impl Server {
             known.software = Some(software);
             known.tools = list.tools;
             known.left_out = list.left_out;
+            known.keep_forms();
         });
         self.warn_of_changes();
         Ok(())
     }
 
-    /// Changes what is known of the server. The registry reads its tools again.
-    fn change<T: Default>(&self, change: impl FnOnce(&mut KnownServer) -> T) -> T {
-        let changed = self.memory.change(&self.name, change);
-        self.version.increase();
-        changed.unwrap_or_else(|error| {
+    /// Changes what is known of the server. The registry reads its tools again if that makes a
+    /// difference.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut KnownServer)) {
+        let changed = self.memory.change(&self.name, change).unwrap_or_else(|error| {
             tracing::warn!(
                 server = &*self.name, %error,
                 "cannot store the tools and approvals of an MCP server; they last until the restart"
             );
-            T::default()
-        })
+            true
+        });
+        if changed {
+            self.version.increase();
+        }
     }
 
     fn warn_of_changes(&self) {
@@ -250,12 +265,19 @@ impl Server {
         // The connection closes when its last user drops it.
         let link = Arc::downgrade(link);
         self.group.spawn(&format!("watch of MCP server {}", self.name), async move {
+            let mut not_before = Duration::ZERO;
             loop {
+                // Several signals during a pause are one.
+                let changed = async {
+                    list_changed.notified().await;
+                    this.clock.sleep(not_before.saturating_sub(this.clock.elapsed())).await;
+                };
                 tokio::select! {
                     () = stopping.cancelled() => return,
                     why = &mut ended => return this.note_end(&link, &why).await,
-                    () = list_changed.notified() => {
+                    () = changed => {
                         let Some(link) = link.upgrade() else { return };
+                        not_before = this.clock.elapsed() + LIST_PAUSE;
                         if let Err(why) = this.learn(&link).await {
                             let text = format!("cannot read its list of tools again: {why}");
                             this.warn("list", &text);
@@ -307,6 +329,7 @@ impl Server {
         self: &Arc<Self>,
         listed: &ListedTool,
         arguments: &Map<String, Value>,
+        context: &ToolContext,
     ) -> Result<Value, ToolError> {
         let name = &self.name;
         let failed =
@@ -314,15 +337,25 @@ impl Server {
         let link = self.link().await.map_err(|why| failed(&why))?;
         self.pin(listed)?;
         let limit = self.config.time_limit();
-        let progress = link.service.service().progress.clone();
-        let mut asked = pin!(ask(link.peer(), listed, arguments));
+        let handler = link.service.service();
+        let tool = registry_name(name, &listed.name);
+        let entered = handler.calls.enter(context, tool);
+        let progress = handler.progress.clone();
+        let workspaces = handler.services.workspaces.as_deref();
+        let (call, read) = (context.call, &context.read);
+        let files = workspaces.map(|workspaces| ResultFiles { workspaces, call, read });
+        let mut asked = pin!(ask(link.peer(), listed, arguments, files));
         let answer = loop {
             tokio::select! {
                 biased;
                 answer = &mut asked => break Some(answer),
-                // A server that reports progress has more time.
+                // A server that reports progress has more time, as has one that asks a person.
                 () = progress.notified() => {}
-                () = self.clock.sleep(limit) => break None,
+                () = self.clock.sleep(limit) => {
+                    if !entered.call.is_asking() {
+                        break None;
+                    }
+                }
             }
         };
         match answer {
@@ -331,58 +364,28 @@ impl Server {
             Some(Err(AskError::Service(
                 error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_)),
             ))) => {
-                let why = link.reason(&self.clock, &outcome::of_error(&error)).await;
+                let why = link.reason(&self.clock, &self.text_of(&error)).await;
                 self.note_end(&Arc::downgrade(&link), &why).await;
                 Err(failed(&format!("{why}, during the call; its effect is unknown")))
             }
             Some(Err(AskError::Service(error))) => {
-                Err(ToolError::ExecutionFailed(outcome::of_error(&error)))
+                Err(ToolError::ExecutionFailed(self.text_of(&error)))
+            }
+            Some(Err(AskError::Tool(ToolError::ExecutionFailed(text)))) => {
+                Err(ToolError::ExecutionFailed(self.redacted(&text)))
             }
             Some(Err(AskError::Tool(error))) => Err(error),
             Some(Ok(value)) => Ok(value),
         }
     }
 
-    /// Pins a new tool with its first call, which a person or a rule has approved. Refuses a tool
-    /// that has changed.
-    fn pin(&self, listed: &ListedTool) -> Result<(), ToolError> {
-        let digest = listed.digest();
-        let known = self.known();
-        let is_present = known.tools.iter().any(|tool| tool.digest() == digest);
-        match known.state(listed) {
-            McpToolState::Changed => {}
-            _ if !is_present => {}
-            McpToolState::Approved => return Ok(()),
-            McpToolState::New => {
-                self.change(|known| known.approved.insert(listed.pin_key(), digest));
-                return Ok(());
-            }
-        }
-        Err(ToolError::PermissionDenied(format!(
-            "the server {} has changed the tool {} since its approval; the operator has to approve \
-             it again",
-            self.name, listed.name
-        )))
+    /// Describes an error of a request, without the secrets of our own requests.
+    fn text_of(&self, error: &ServiceError) -> String {
+        self.redacted(&outcome::of_error(error))
     }
 
-    /// Approves the present form of a tool, or of all. Returns the names of those that were not
-    /// approved before; `None` if there is no such tool.
-    pub(crate) fn approve(&self, tool: Option<&str>) -> Option<Vec<String>> {
-        let known = self.known();
-        let is_meant = |one: &&ListedTool| {
-            tool.is_none_or(|tool| one.name == tool || registry_name(&self.name, &one.name) == tool)
-        };
-        let meant: Vec<ListedTool> = known.tools.iter().filter(is_meant).cloned().collect();
-        if meant.is_empty() && tool.is_some() {
-            return None;
-        }
-        let new = meant.iter().filter(|one| known.state(one) != McpToolState::Approved);
-        let new: Vec<String> = new.map(|one| registry_name(&self.name, &one.name)).collect();
-        self.change(|known| {
-            let pins = meant.iter().map(|one| (one.pin_key(), one.digest()));
-            known.approved.extend(pins);
-        });
-        Some(new)
+    fn redacted(&self, text: &str) -> String {
+        self.endpoint.as_ref().map_or_else(|| text.to_owned(), |endpoint| endpoint.redacted(text))
     }
 }
 

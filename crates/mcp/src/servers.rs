@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use async_trait::async_trait;
 use avocet_net::HttpClient;
@@ -19,6 +19,7 @@ use crate::link::{ChildProgram, ServerEndpoint};
 use crate::memory::{ListedTool, ServerMemory};
 use crate::names::{SEPARATOR, registry_name};
 use crate::server::{Life, Server};
+use crate::services::McpServices;
 use crate::tool::ServerTool;
 
 /// The reason for a server without an endpoint.
@@ -49,6 +50,8 @@ pub struct McpServerParts {
     pub program: Option<Arc<dyn ChildProgram>>,
     /// The directories that it may use, sent in answer to `roots/list`.
     pub roots: Vec<PathBuf>,
+    /// A key of its table that has no effect on this system, as a sentence.
+    pub warning: Option<String>,
 }
 
 /// The parts that all servers share.
@@ -67,6 +70,7 @@ pub struct McpClientParts {
 pub struct McpClient {
     servers: BTreeMap<String, Arc<Server>>,
     version: Version,
+    services: Arc<OnceLock<McpServices>>,
 }
 
 impl McpClient {
@@ -75,9 +79,10 @@ impl McpClient {
     pub fn new(parts: McpClientParts, servers: Vec<McpServerParts>) -> Self {
         let McpClientParts { file, clock, group } = parts;
         let (memory, version) = (Arc::new(ServerMemory::open(file)), Version::default());
-        let repeats = Arc::new(Repeats::new());
+        let (repeats, services) =
+            (Arc::new(Repeats::new()), Arc::<OnceLock<McpServices>>::default());
         let server = |parts: McpServerParts| {
-            let McpServerParts { name, config, program, roots } = parts;
+            let McpServerParts { name, config, program, roots, warning } = parts;
             let (endpoint, state) = match endpoint(&config, program) {
                 Ok(endpoint) => (Some(endpoint), (McpState::Stopped, None)),
                 Err(why) => {
@@ -90,6 +95,7 @@ impl McpClient {
                 config,
                 endpoint,
                 roots: roots.into(),
+                warning,
                 memory: memory.clone(),
                 version: version.clone(),
                 clock: clock.clone(),
@@ -97,15 +103,19 @@ impl McpClient {
                 repeats: repeats.clone(),
                 life: tokio::sync::Mutex::new(Life::default()),
                 state: Mutex::new(state),
+                services: services.clone(),
             };
             (name, Arc::new(server))
         };
         let servers = servers.into_iter().map(server).collect();
-        Self { servers, version }
+        Self { servers, version, services }
     }
 
-    /// Starts the servers that run with the daemon, and those whose tools are unknown.
-    pub fn start(&self) {
+    /// Starts the servers that run with the daemon, and those whose tools are unknown. `services` answer
+    /// the own requests of servers.
+    pub fn start(&self, services: McpServices) {
+        // A second start changes nothing.
+        drop(self.services.set(services));
         self.servers.values().for_each(Server::begin);
     }
 
@@ -195,6 +205,7 @@ impl McpServers for McpClient {
                 software: known.software,
                 changed,
                 left_out: known.left_out,
+                warning: server.warning.clone(),
             }
         };
         self.servers.values().map(status).collect()
@@ -216,17 +227,20 @@ impl McpServers for McpClient {
             class: ServerTool::class(server.config.trusted, tool),
             state: known.state(tool),
             parameters: tool.schema.clone(),
+            digest: tool.digest(),
+            approved: known.approved_form(tool),
         };
         let mut views: Vec<McpToolView> = known.tools.iter().map(view).collect();
         views.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(views)
     }
 
-    async fn approve(&self, server: &str, tool: Option<&str>) -> Result<Vec<String>, McpError> {
-        let server = self.find(server)?;
-        server.approve(tool).ok_or_else(|| McpError::UnknownTool {
-            server: server.name.to_string(),
-            tool: tool.unwrap_or_default().to_owned(),
-        })
+    async fn approve(
+        &self,
+        server: &str,
+        tool: Option<&str>,
+        shown: Option<&[String]>,
+    ) -> Result<Vec<String>, McpError> {
+        self.find(server)?.approve(tool, shown)
     }
 }

@@ -27,6 +27,18 @@ pub(crate) struct FakeServer {
     pub(crate) received: Mutex<Vec<String>>,
     /// If set, the program ends before its first answer.
     pub(crate) is_broken: Mutex<bool>,
+    /// The parameters of the question that the tools `ask` and `nag` put to the person.
+    pub(crate) question: Mutex<Value>,
+    /// The call that waits for the answer to the question.
+    asking: Mutex<Option<AskingCall>>,
+}
+
+/// A call that asks a person.
+#[derive(Debug, Clone)]
+struct AskingCall {
+    id: Value,
+    /// `true` to ask again after each answer.
+    nags: bool,
 }
 
 /// Returns a tool as a server lists it.
@@ -57,6 +69,9 @@ impl FakeServer {
     async fn answer(&self, message: &Value, out: &mut DuplexStream) -> Option<()> {
         let method = message["method"].as_str().unwrap_or("answer");
         self.received.lock().unwrap().push(method.to_owned());
+        if method == "answer" {
+            return self.take_answer(message, out).await;
+        }
         assert_eq!(message["jsonrpc"], "2.0");
         let params = &message["params"];
         let result = match method {
@@ -70,6 +85,11 @@ impl FakeServer {
             "resources/read" => json!({"contents": [{"uri": params["uri"], "text": "content"}]}),
             "tools/call" => match params["name"].as_str().unwrap() {
                 "die" => return None,
+                name @ ("ask" | "nag") => {
+                    let call = AskingCall { id: message["id"].clone(), nags: name == "nag" };
+                    *self.asking.lock().unwrap() = Some(call);
+                    return self.ask(out).await;
+                }
                 "hang" => return Some(()),
                 "huge" => json!({"content": [{"type": "text", "text": "x".repeat(LONGEST_LINE)}]}),
                 "noise" => {
@@ -94,11 +114,52 @@ impl FakeServer {
                     out.write_all(format!("{changed}\n").as_bytes()).await.unwrap();
                     json!({"content": []})
                 }
+                "report" => {
+                    for done in 1..100 {
+                        let progress = json!({
+                            "progressToken": params["_meta"]["progressToken"], "progress": done,
+                            "total": 100, "message": "reading",
+                        });
+                        let method = "notifications/progress";
+                        let notice =
+                            json!({"jsonrpc": "2.0", "method": method, "params": progress});
+                        out.write_all(format!("{notice}\n").as_bytes()).await.unwrap();
+                    }
+                    return Some(());
+                }
+                "churn" => {
+                    let changed = "notifications/tools/list_changed";
+                    let changed = json!({"jsonrpc": "2.0", "method": changed});
+                    out.write_all(format!("{changed}\n").repeat(100).as_bytes()).await.unwrap();
+                    json!({"content": []})
+                }
                 name => json!({"content": [{"type": "text", "text": format!("{name} ran")}]}),
             },
             _ => return Some(()),
         };
         let line = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        out.write_all(format!("{line}\n").as_bytes()).await.ok()
+    }
+
+    async fn ask(&self, out: &mut DuplexStream) -> Option<()> {
+        let params = self.question.lock().unwrap().clone();
+        let asks = json!({
+            "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params,
+        });
+        out.write_all(format!("{asks}\n").as_bytes()).await.ok()
+    }
+
+    /// Returns the answer to a question as the result of its call.
+    async fn take_answer(&self, message: &Value, out: &mut DuplexStream) -> Option<()> {
+        let is_accepted = message["result"]["action"] == "accept";
+        let asking = self.asking.lock().unwrap().clone().filter(|_| message["id"] == "q");
+        let Some(AskingCall { id, nags }) = asking else { return Some(()) };
+        if nags && is_accepted {
+            return self.ask(out).await;
+        }
+        let text = message["result"].to_string();
+        let result = json!({"content": [{"type": "text", "text": text}]});
+        let line = json!({"jsonrpc": "2.0", "id": id, "result": result});
         out.write_all(format!("{line}\n").as_bytes()).await.ok()
     }
 
@@ -153,6 +214,7 @@ pub(crate) fn client(
         config,
         program: program.map(|one| one as Arc<dyn ChildProgram>),
         roots: Vec::new(),
+        warning: None,
     });
     McpClient::new(parts, servers.collect())
 }

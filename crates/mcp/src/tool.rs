@@ -10,6 +10,7 @@ use avocet_protocol::{
 };
 use serde_json::{Map, Value};
 
+use crate::elicit::{MOST_QUESTIONS, TIME_LIMIT};
 use crate::link::START_LIMIT;
 use crate::memory::ListedTool;
 use crate::names::registry_name;
@@ -58,7 +59,9 @@ impl OutsideTool for ServerTool {
         let described = Description::new(&name, class, text).in_group(self.server.name.to_string());
         let trust = if self.is_trusted() { Trust::Full } else { Trust::Low };
         // The timeout of the configuration begins again with each report of progress.
-        let time_limit = self.server.config.time_limit().max(LONGEST_CALL) + START_LIMIT * 2;
+        let questions = TIME_LIMIT * MOST_QUESTIONS;
+        let time_limit =
+            self.server.config.time_limit().max(LONGEST_CALL) + START_LIMIT * 2 + questions;
         let parallel = class == ToolClass::Pure;
         Description { trust, time_limit, parallel, ..described }
     }
@@ -90,7 +93,7 @@ impl OutsideTool for ServerTool {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         context.read.lower(self.trust_of_results());
-        let call = self.server.call(&self.listed, arguments);
+        let call = self.server.call(&self.listed, arguments, context);
         tokio::select! {
             result = call => Ok(result?.into()),
             () = context.cancel.cancelled() => {

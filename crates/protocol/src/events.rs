@@ -40,6 +40,13 @@ pub enum TurnEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         about: Option<String>,
     },
+    /// The program behind a running tool reports its progress.
+    ToolProgress {
+        /// The tool.
+        name: String,
+        /// The report on one line: untrusted text of the program.
+        text: String,
+    },
     /// A tool has run.
     ToolFinished {
         /// The tool.

@@ -309,6 +309,14 @@ pub struct CallId {
     pub ordinal: u32,
 }
 
+impl CallId {
+    /// The beginning of the paths in the workspace of files from the result of the call.
+    #[must_use]
+    pub fn files_prefix(self) -> String {
+        format!("inbox/{self}-")
+    }
+}
+
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}s{}c{}", self.turn, self.step, self.ordinal)

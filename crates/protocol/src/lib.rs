@@ -5,6 +5,7 @@ mod address;
 mod allow;
 mod approvals;
 mod ask_json;
+mod ask_person;
 mod asker;
 mod attach;
 mod bus;
@@ -48,6 +49,7 @@ mod query;
 mod queue_mode;
 mod recall;
 mod redact;
+mod sample_model;
 mod schedule;
 mod search_words;
 mod secret;
@@ -75,6 +77,9 @@ pub use address::{ChatAddress, SessionId};
 pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use ask_json::{AskJson, AskJsonError, JsonAnswer, JsonQuestion};
+pub use ask_person::{
+    AnswerCheck, AnswerOption, AskPerson, NoAnswer, PersonAnswer, PersonQuestion,
+};
 pub use asker::Asker;
 pub use attach::{Attach, AttachPlatform, ClientFile, ForClient, Handover, PieceRequest};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError, WakeLanes};
@@ -118,7 +123,8 @@ pub use job_calls::{
 pub use job_control::{JobControl, JobRequest};
 pub use main_argument::{in_one_line, main_argument};
 pub use mcp::{
-    McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView, McpTransport,
+    McpError, McpServerStatus, McpServers, McpState, McpToolForm, McpToolState, McpToolView,
+    McpTransport,
 };
 pub use message::{
     Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
@@ -149,6 +155,7 @@ pub use query::{
 pub use queue_mode::QueueMode;
 pub use recall::{Recall, RecalledMemory};
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
+pub use sample_model::{NoSample, Sample, SampleModel, SampleRequest};
 pub use schedule::{
     AddSchedule, CatchUp, NOTHING_NEW, NewSchedule, Recurrence, RunResult, Schedule,
     ScheduleChange, ScheduleCommand, ScheduleControl, ScheduleError, ScheduleOwner, SchedulePlan,

@@ -75,6 +75,9 @@ pub struct McpServerStatus {
     /// The tools that are left out, each with the reason, as sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// A key of its table that has no effect on this system, as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// The state of a tool's pin.
@@ -116,6 +119,20 @@ pub struct McpToolView {
     pub state: McpToolState,
     /// The JSON Schema of its arguments.
     pub parameters: Value,
+    /// The digest of its present form: name, description, schema and annotations.
+    pub digest: String,
+    /// Of a changed tool: the approved form, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<McpToolForm>,
+}
+
+/// The approved form of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct McpToolForm {
+    /// The description for the model.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
 }
 
 /// The reason why a request about MCP servers fails.
@@ -136,6 +153,17 @@ pub enum McpError {
         server: String,
         /// The name in the request.
         tool: String,
+    },
+    /// A tool has another form than the one that was shown.
+    #[error(
+        "the MCP server {server} has changed {tools} meanwhile, and nothing was approved; look again \
+         with `avocet mcp tools {server}`"
+    )]
+    ChangedMeanwhile {
+        /// The server.
+        server: String,
+        /// The tools, by their names in the registry.
+        tools: String,
     },
     /// The server cannot be started or does not answer.
     #[error("the MCP server {server} failed: {why}")]
@@ -165,8 +193,14 @@ pub trait McpServers: fmt::Debug + Send + Sync {
 
     /// Approves the present form of a tool, named as in the registry or as by its server; of all
     /// tools of the server for `None`. Returns the names of the tools whose state has changed.
+    /// `shown` are the digests of the forms that the person has seen; `None` approves any form.
     ///
     /// # Errors
-    /// [`McpError`], if the server or the tool is unknown, or the log cannot be written.
-    async fn approve(&self, server: &str, tool: Option<&str>) -> Result<Vec<String>, McpError>;
+    /// [`McpError`], if the server or the tool is unknown, or a form is none of those in `shown`.
+    async fn approve(
+        &self,
+        server: &str,
+        tool: Option<&str>,
+        shown: Option<&[String]>,
+    ) -> Result<Vec<String>, McpError>;
 }

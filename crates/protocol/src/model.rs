@@ -70,6 +70,20 @@ pub struct Image {
     pub bytes: Arc<[u8]>,
 }
 
+impl Image {
+    /// Detects a media type from the first bytes; `None` if models do not accept the format.
+    #[must_use]
+    pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
+        match bytes {
+            [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some("image/png"),
+            [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+            _ => None,
+        }
+    }
+}
+
 /// Leaves out the bytes.
 impl fmt::Debug for Image {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

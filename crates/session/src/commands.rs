@@ -12,9 +12,12 @@ use avocet_protocol::{
 use avocet_supervise::{Panicked, catch};
 
 use crate::lane::Lanes;
+use crate::questions::TakenAnswer;
 use crate::status_text::StatusFacts;
 use crate::usage::usage;
-use crate::{approvals, job_command, memory, model, people, retry, tasks, think, welcome};
+use crate::{
+    approvals, job_command, memory, model, people, questions, retry, tasks, think, welcome,
+};
 
 /// A command: its help text, action and access rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +67,7 @@ impl ChatCommand {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verb {
+    Answer,
     Approve,
     Compact,
     Deny,
@@ -94,6 +98,7 @@ pub fn commands() -> impl Iterator<Item = CommandHelp> {
 
 #[rustfmt::skip]
 const COMMANDS: &[ChatCommand] = &[
+    ChatCommand::new(Verb::Answer, "answer", "code [text | decline]", "answer the question of a server, or decline it").for_owners(),
     ChatCommand::new(Verb::Approve, "approve", "[w… [session]]", "let me do what I asked for, once or for this session").for_owners(),
     ChatCommand::new(Verb::Compact, "compact", "", "replace the earlier conversation with a summary"),
     ChatCommand::new(Verb::Deny, "deny", "[w…] [why]", "do not let me do what I asked for").for_owners(),
@@ -157,15 +162,21 @@ pub(crate) struct CommandPlan {
     action: CommandAction,
     done: String,
     nothing: String,
+    /// The answer for a running call, given after the reply is committed.
+    answer: Option<TakenAnswer>,
 }
 
 impl CommandPlan {
     pub(crate) fn say(text: impl Into<String>) -> Self {
-        Self { action: CommandAction::None, done: text.into(), nothing: String::new() }
+        Self::act(CommandAction::None, text, "")
     }
 
-    pub(crate) fn act(action: CommandAction, done: &str, nothing: &str) -> Self {
-        Self { action, done: done.to_owned(), nothing: nothing.to_owned() }
+    pub(crate) fn act(action: CommandAction, done: impl Into<String>, nothing: &str) -> Self {
+        Self { action, done: done.into(), nothing: nothing.to_owned(), answer: None }
+    }
+
+    pub(crate) fn giving(self, answer: TakenAnswer) -> Self {
+        Self { answer: Some(answer), ..self }
     }
 }
 
@@ -187,6 +198,9 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         effect => effect?,
     };
     tracing::debug!(command = %command.id, ?effect, "the command has acted");
+    if let Some(answer) = plan.answer {
+        answer.give();
+    }
     if changes_access(&plan.action) {
         reload_access(lanes, &plan.action).await?;
     }
@@ -263,6 +277,7 @@ async fn plan(
                 already,
             )
         }
+        Verb::Answer => questions::answer(&lanes.parts.questions, argument),
         Verb::Approve => approvals::approve(argument),
         Verb::Deny => approvals::deny(argument),
         Verb::Help => CommandPlan::say(help(is_owner, *chat)),
@@ -349,7 +364,7 @@ fn queue(argument: &str, current: QueueMode) -> CommandPlan {
     match wanted {
         Some(mode) => {
             let done = format!("The queue mode is {} now: {}.", mode.word(), mode_help(mode));
-            CommandPlan { action: CommandAction::SetMode(mode), done, nothing: String::new() }
+            CommandPlan::act(CommandAction::SetMode(mode), done, "")
         }
         None => {
             let modes = QueueMode::ALL.map(QueueMode::word).join(", ");

@@ -53,6 +53,7 @@ impl TurnSoFar {
             TurnEvent::Started { .. }
             | TurnEvent::Compacting
             | TurnEvent::ToolStarted { .. }
+            | TurnEvent::ToolProgress { .. }
             | TurnEvent::ToolFinished { .. }
             | TurnEvent::Ended { .. } => {}
         }

@@ -9,7 +9,7 @@ use avocet_protocol::{
     Turns,
 };
 
-use crate::{Agents, Events, RunningTurns};
+use crate::{Agents, Events, Questions, RunningTurns};
 
 /// The components that sessions use. `log` and `ledger` retry as long as `running` allows; the
 /// agents use the same ones.
@@ -33,5 +33,6 @@ pub struct SessionParts {
     pub deliverer: Deliverer,
     pub events: Arc<Events>,
     pub running: Arc<RunningTurns>,
+    pub questions: Arc<Questions>,
     pub clock: Arc<dyn Clock>,
 }

@@ -28,8 +28,8 @@ use tokio::sync::Semaphore;
 use super::super::Sessions;
 use crate::{
     Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
-    LaneLimits, NoDirectory, RetryingLedger, RetryingLog, RunningTurns, SessionBinding,
-    SessionParts, remind,
+    LaneLimits, NoDirectory, QuestionParts, Questions, RetryingLedger, RetryingLog, RunningTurns,
+    SessionBinding, SessionParts, remind,
 };
 
 /// A step of the clock.
@@ -260,6 +260,14 @@ impl SessionHarness {
         let run = agent_loop(&model, &tools, &events, logs, &attachments, setup.budgets);
         remind(store.as_ref(), &channels, clock.as_ref()).await.unwrap();
         deliverer.start().await.unwrap();
+        let questions = Arc::new(Questions::new(QuestionParts {
+            outbox: store.clone(),
+            channels: channels.clone(),
+            deliverer: deliverer.clone(),
+            roles: bus.clone(),
+            running: running.clone(),
+            clock: clock.clone(),
+        }));
         let parts = SessionParts {
             turns: store.clone(),
             inbox: store.clone(),
@@ -278,6 +286,7 @@ impl SessionHarness {
             deliverer,
             events: events.clone(),
             running,
+            questions,
             clock: clock.clone(),
         };
         let sessions = Sessions::start(parts, setup.limits, wakes, &root).await.unwrap();

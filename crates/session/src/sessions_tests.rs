@@ -42,8 +42,12 @@ mod models;
 mod people;
 #[path = "preview_tests.rs"]
 mod previews;
+#[path = "questions_tests.rs"]
+mod questions;
 #[path = "reply_tests.rs"]
 mod replies;
+#[path = "sampler_tests.rs"]
+mod samples;
 #[path = "scheduled_tests.rs"]
 mod scheduled;
 #[path = "spending_tests.rs"]

@@ -31,7 +31,7 @@ const SERVERS: [(&str, &str, Line, &str, &str); 12] = [
     ("invalid", "timeout_seconds = 1", Answer, "timed out", "lines are ignored server=\"invalid\""),
     ("many", "", List, "it has 5000 tools, and the first 200 are used", "it has 5000 tools"),
     ("noisy", "", Answer, "work is done", "lines are ignored server=\"noisy\""),
-    ("sampler", "", Answer, "last answer", "which is refused, as are further requests"),
+    ("sampler", "", Answer, "last answer", "in vain: the key `sampling` of its table is not set"),
     ("silent", "timeout_seconds = 1", Answer, "timed out", ""),
 ];
 
@@ -45,7 +45,7 @@ fn python(name: &str, more: &str) -> String {
     )
 }
 
-fn start(servers: &[(&str, &str)]) -> Option<McpHome> {
+pub(super) fn start(servers: &[(&str, &str)]) -> Option<McpHome> {
     let tables: String = servers.iter().map(|(name, more)| python(name, more)).collect();
     let names: Vec<_> = servers.iter().map(|(name, _)| *name).collect();
     McpHome::start(Home::new(program!()).with_config(&(tables + &allow(&names))))
@@ -64,7 +64,8 @@ fn mcp_misbehaving_servers_have_one_clear_line_and_the_turn_goes_on() {
     let Some(mut mcp) = start(&servers) else { return };
     let scripts = own("servers").read_dir().unwrap().map(|file| file.unwrap().path());
     let scripts = scripts.filter(|path| path.extension().is_some_and(|end| end == "py"));
-    for script in scripts.filter(|path| !path.ends_with("base.py")) {
+    let behave = ["asker.py", "base.py"];
+    for script in scripts.filter(|path| !behave.iter().any(|name| path.ends_with(name))) {
         let name = Path::new(&script).file_stem().unwrap().to_str().unwrap().to_owned();
         assert!(SERVERS.iter().any(|server| server.0 == name), "{name} is not tested");
     }
@@ -92,6 +93,16 @@ fn mcp_misbehaving_servers_have_one_clear_line_and_the_turn_goes_on() {
     for name in ["absent", "hangs"] {
         assert_eq!(doctor.lines().filter(|line| line.contains(name)).count(), 1, "{doctor}");
     }
+    stop(mcp.daemon);
+}
+
+#[test]
+fn mcp_server_asks_the_model_within_the_limits_of_its_table() {
+    let limits = "sampling = { max_requests = 3, max_tokens = 100000 }";
+    let Some(mut mcp) = start(&[("sampler", limits)]) else { return };
+    let answer = mcp.call("sampler__work", "{}");
+    assert!(answer.contains("a call may ask the model 3 times"), "{answer}");
+    assert_eq!(mcp.daemon.logged("asks for a model in vain"), 1);
     stop(mcp.daemon);
 }
 

@@ -2269,6 +2269,16 @@ class TurnEventToolStarted(TypedDict):
     about: NotRequired[str]
 
 
+class TurnEventToolProgress(TypedDict):
+    """The program behind a running tool reports its progress."""
+
+    type: Literal["tool_progress"]
+    # The tool.
+    name: str
+    # The report on one line: untrusted text of the program.
+    text: str
+
+
 class TurnEventToolFinished(TypedDict):
     """A tool has run."""
 
@@ -2312,6 +2322,7 @@ TurnEvent: TypeAlias = (
     | TurnEventText
     | TurnEventRestarted
     | TurnEventToolStarted
+    | TurnEventToolProgress
     | TurnEventToolFinished
     | TurnEventWaiting
     | TurnEventResumed

@@ -8,13 +8,16 @@ use super::{Done, EditorSession, remember};
 use crate::approval::{ask_approval, ask_choice, call_of};
 use crate::question;
 
+/// The most pages of open approvals that are read.
+const MOST_PAGES: u32 = 100;
+
 impl EditorSession {
     pub(super) async fn take_event(&mut self, event: TurnEvent) {
         match event {
             TurnEvent::Started { turn, messages } => {
                 self.forget_turn();
                 self.turn = Some(turn);
-                self.said.begin_step();
+                self.text.begin_step();
                 self.show_messages(&messages).await;
             }
             TurnEvent::Compacting => self.editor.think("Summarising the earlier conversation."),
@@ -24,23 +27,24 @@ impl EditorSession {
                 if self.calls.has_open() {
                     self.show_calls().await;
                 }
-                self.said.begin_step();
+                self.text.begin_step();
             }
             TurnEvent::Text { delta } => {
-                if self.said.add(&delta) {
+                if self.text.add(&delta) {
                     self.editor.say(&delta);
                 }
             }
             TurnEvent::Restarted => {
-                if !self.said.is_empty() {
+                if !self.text.is_empty() {
                     self.editor.say("\n\n(The model starts over.)\n\n");
                 }
-                self.said.begin_step();
+                self.text.begin_step();
             }
             TurnEvent::ToolStarted { .. } | TurnEvent::ToolFinished { .. } => {
                 self.resume();
                 self.show_calls().await;
             }
+            TurnEvent::ToolProgress { .. } => {}
             TurnEvent::Waiting { kind } => {
                 self.wait = Some(kind);
                 self.ask_person().await;
@@ -106,9 +110,13 @@ impl EditorSession {
         };
         if request.is_none()
             && !is_cancelled
-            && let Some(text) = self.said.take_delivery(chunk.turn, &chunk.text)
+            && let Some(text) = self.text.take_delivery(chunk.turn, &chunk.text)
         {
             self.editor.say(&text);
+        }
+        // A call of the turn waits for the answer, and the turn goes on meanwhile.
+        if says("/answer") && self.prompt.is_some() && !is_cancelled {
+            self.ask_for_choice(chunk.clone());
         }
         self.wait = self.wait.or(request);
         if chunk.turn.is_some() {
@@ -128,11 +136,7 @@ impl EditorSession {
             }
             (Some(WaitKind::Choice), Some(question)) if !question.choices.is_empty() => {
                 self.question = None;
-                let (editor, choices) = (self.editor.clone(), question.choices.clone());
-                let asking = async move {
-                    Done::Choice { choices, answer: ask_choice(editor, question).await }
-                };
-                self.work.push(asking.boxed());
+                self.ask_for_choice(question);
             }
             (Some(WaitKind::Answer), Some(question)) => {
                 self.question = None;
@@ -142,14 +146,36 @@ impl EditorSession {
         }
     }
 
+    /// Asks the editor for one of the buttons of a question.
+    fn ask_for_choice(&self, question: DeliveryChunk) {
+        let (editor, choices) = (self.editor.clone(), question.choices.clone());
+        let asking =
+            async move { Done::Choice { choices, answer: ask_choice(editor, question).await } };
+        self.work.push(asking.boxed());
+    }
+
+    /// Reads all open approvals, page by page.
+    async fn open_approvals(&mut self, client: &Client) -> Result<Vec<OpenApproval>, ClientError> {
+        let mut all: Vec<OpenApproval> = Vec::new();
+        for _ in 0..MOST_PAGES {
+            let list = ListApprovals { limit: MOST_ROWS, after: all.last().map(|one| one.id) };
+            let page: Vec<OpenApproval> = self.call(client, "approval.list", &list).await?;
+            let is_last = page.len() < MOST_ROWS as usize;
+            all.extend(page);
+            if is_last {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
     /// Asks the editor for each new approval of the session.
     async fn ask_approvals(
         &mut self,
         client: &Client,
         question: Option<DeliveryChunk>,
     ) -> Result<(), ClientError> {
-        let list = ListApprovals { limit: MOST_ROWS, after: None };
-        let open: Vec<OpenApproval> = self.call(client, "approval.list", &list).await?;
+        let open = self.open_approvals(client).await?;
         let (session, chat) = (&self.place.session, self.place.session.address());
         let ours = |one: &OpenApproval| one.session == *session || one.chat.as_ref() == Some(&chat);
         let mut open: Vec<OpenApproval> = open.into_iter().filter(ours).collect();

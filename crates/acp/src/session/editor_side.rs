@@ -14,6 +14,11 @@ use super::{Done, EditorSession, OpenPrompt, remember};
 use crate::editor::{failed, invalid};
 use crate::prompt::PromptContent;
 
+/// Shown if a cancelled prompt waits behind the turn of another message, for example of another
+/// client of the chat.
+const NOT_BEGUN: &str = "\n\n(The prompt waits behind another message. It is stopped when its turn \
+    begins.)\n\n";
+
 impl EditorSession {
     pub(super) async fn take_prompt(
         &mut self,
@@ -99,7 +104,17 @@ impl EditorSession {
 
     pub(super) async fn cancel(&mut self) {
         match &mut self.prompt {
-            Some(prompt) => prompt.is_cancelled = true,
+            Some(prompt) => {
+                prompt.is_cancelled = true;
+                let message = prompt.message;
+                // `/stop` would end the turn of another message.
+                if !self.has_begun(message).await {
+                    if self.turn.is_some() {
+                        self.editor.say(NOT_BEGUN);
+                    }
+                    return;
+                }
+            }
             // A turn that waits for an answer goes on between two prompts.
             None if self.wait.is_none() => return,
             None => {}
@@ -107,12 +122,25 @@ impl EditorSession {
         self.stop_turn().await;
     }
 
+    /// Returns `false` for a message that waits behind the turn of another one.
+    async fn has_begun(&mut self, message: MessageId) -> bool {
+        let Some(client) = self.client.clone() else { return true };
+        let wait = Wait { message, seconds: Some(0) };
+        match self.call::<MessageStatus>(&client, "wait", &wait).await {
+            Ok(status) => status.turn.is_some() || status.outcome.is_some(),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the state of the prompt");
+                true
+            }
+        }
+    }
+
     /// Stops the turn with the command of the chat. Its reply is not for the person.
     pub(super) async fn stop_turn(&mut self) {
         let Some(client) = self.client.clone() else { return };
         match self.send_stop(&client).await {
             Ok(MessageStatus { turn, reply, .. }) => {
-                self.said.remember(turn, reply.as_deref().unwrap_or_default());
+                self.text.remember(turn, reply.as_deref().unwrap_or_default());
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot stop the turn");

@@ -66,8 +66,8 @@ impl EditorSession {
         let is_stopped = prompt.is_cancelled || status.outcome == Some(Outcome::Stopped);
         if let Some(reply) = &status.reply {
             if is_stopped {
-                self.said.remember(status.turn, reply);
-            } else if let Some(rest) = self.said.take_reply(status.turn, reply) {
+                self.text.remember(status.turn, reply);
+            } else if let Some(rest) = self.text.take_reply(status.turn, reply) {
                 self.editor.say(&rest);
             }
         }

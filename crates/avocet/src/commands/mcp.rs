@@ -2,6 +2,7 @@
 //! tables of servers in the configuration are changed here; a running daemon reports their state.
 
 mod add;
+mod changes;
 mod daemon_methods;
 mod edit;
 mod import;

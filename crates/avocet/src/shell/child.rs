@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use avocet_net::{Hosts, Interfaces, Proxy};
-use avocet_sandbox::{ProgramSandbox, SandboxLimits};
+use avocet_sandbox::{Isolation, ProgramSandbox, SandboxLimits};
 use avocet_tools::OpenHosts;
 
 use super::{Shells, real};
@@ -72,6 +72,13 @@ impl Shells {
     }
 }
 
+impl Shells {
+    /// Returns `true` if programs in sandboxes can reach hosts that are opened to them.
+    pub(crate) fn opens_hosts(&self) -> bool {
+        self.layers.best() == Isolation::Namespaces
+    }
+}
+
 impl ChildAccess {
     /// Returns the working directory: the first directory that the program may change, else `/tmp`.
     /// The sandbox shows directories under their real paths only.
@@ -99,5 +106,16 @@ mod tests {
         let base = pairs(&[("PATH", "/bin"), ("HOME", "/tmp")]);
         let both = merged(&base, pairs(&[("HOME", "/srv"), ("KEY", "1")]));
         assert_eq!(both, pairs(&[("PATH", "/bin"), ("HOME", "/srv"), ("KEY", "1")]));
+    }
+
+    #[test]
+    fn directory_is_the_place_of_a_link() {
+        let home = tempfile::TempDir::new().unwrap();
+        let (place, link) = (home.path().join("place"), home.path().join("link"));
+        std::fs::create_dir(&place).unwrap();
+        std::os::unix::fs::symlink(&place, &link).unwrap();
+        let write = vec![link, home.path().to_owned()];
+        let access = ChildAccess { write, ..ChildAccess::default() };
+        assert_eq!(access.directory(), place.canonicalize().unwrap());
     }
 }

@@ -21,7 +21,8 @@ async fn mcp_list_and_mcp_tools_return_servers_and_their_tools() {
 async fn mcp_approve_returns_the_approved_tools() {
     let connection = World::new().client().await;
     for tool in [None, Some("read".to_owned()), Some("files__read".to_owned())] {
-        let request = ApproveMcpTools { server: "files".to_owned(), tool };
+        let digests = tool.as_ref().map(|_| vec!["d1".to_owned()]);
+        let request = ApproveMcpTools { server: "files".to_owned(), tool, digests };
         let tools: Value = connection.call("mcp.approve", &json!(request)).await.unwrap();
         assert_eq!(tools, json!(["files__read"]));
     }
@@ -36,6 +37,12 @@ async fn mcp_methods_refuse_unknown_names() {
         ("mcp.tools", json!({"server": "x"}), RpcError::NOT_FOUND, "there is no MCP server x"),
         ("mcp.tools", json!({"server": "broken"}), RpcError::UNAVAILABLE, "exit code 1"),
         ("mcp.approve", json!({"server": "files", "tool": "x"}), RpcError::NOT_FOUND, "no tool x"),
+        (
+            "mcp.approve",
+            json!({"server": "files", "digests": ["d2"]}),
+            RpcError::CONFLICT,
+            "changed files__read meanwhile",
+        ),
     ] {
         let refusal = refused(connection.call::<Value>(method, &params).await);
         assert_eq!(refusal.0, code, "{method}");

@@ -21,6 +21,7 @@ fn server(name: &str) -> McpServerStatus {
         tools: 1,
         changed: Vec::new(),
         left_out: Vec::new(),
+        warning: None,
     }
 }
 
@@ -42,6 +43,8 @@ impl McpServers for FakeDaemon {
                 class: ToolClass::Effect,
                 state: McpToolState::New,
                 parameters: json!({"type": "object"}),
+                digest: "d1".to_owned(),
+                approved: None,
             }]),
             "broken" => {
                 let why = "it ended with exit code 1".to_owned();
@@ -51,12 +54,21 @@ impl McpServers for FakeDaemon {
         }
     }
 
-    async fn approve(&self, server: &str, tool: Option<&str>) -> Result<Vec<String>, McpError> {
+    async fn approve(
+        &self,
+        server: &str,
+        tool: Option<&str>,
+        shown: Option<&[String]>,
+    ) -> Result<Vec<String>, McpError> {
         let tools = McpServers::tools(self, server, false).await?;
         match tool {
             Some(tool) if !tools.iter().any(|one| one.tool == tool || one.name == tool) => {
                 let (server, tool) = (server.to_owned(), tool.to_owned());
                 Err(McpError::UnknownTool { server, tool })
+            }
+            _ if shown.is_some_and(|shown| !shown.contains(&"d1".to_owned())) => {
+                let (server, tools) = (server.to_owned(), tools[0].name.clone());
+                Err(McpError::ChangedMeanwhile { server, tools })
             }
             _ => Ok(tools.into_iter().map(|one| one.name).collect()),
         }

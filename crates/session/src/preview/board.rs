@@ -180,6 +180,7 @@ fn state_after(event: &TurnEvent) -> Option<LineState> {
         | TurnEvent::Text { .. }
         | TurnEvent::Restarted
         | TurnEvent::Compacting
+        | TurnEvent::ToolProgress { .. }
         | TurnEvent::Waiting { .. }
         | TurnEvent::Resumed
         | TurnEvent::Ended { .. } => None,

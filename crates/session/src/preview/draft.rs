@@ -43,6 +43,8 @@ struct RunningTool {
     /// Its main argument.
     about: Option<String>,
     since: Duration,
+    /// The last progress report of the program behind the tool.
+    report: Option<String>,
 }
 
 impl PreviewDraft {
@@ -72,7 +74,13 @@ impl PreviewDraft {
             }
             TurnEvent::ToolStarted { name, about } => {
                 let (name, about) = (name.clone(), about.clone());
-                self.tools.push(RunningTool { name, about, since: now });
+                self.tools.push(RunningTool { name, about, since: now, report: None });
+            }
+            TurnEvent::ToolProgress { name, text } => {
+                let mut tools = self.tools.iter_mut();
+                if let Some(tool) = tools.find(|tool| tool.name == *name) {
+                    tool.report = Some(text.replace('`', "'"));
+                }
             }
             TurnEvent::ToolFinished { name, .. } => self.finish(name),
             TurnEvent::Started { .. }
@@ -152,10 +160,10 @@ impl PreviewDraft {
 
     /// Returns the line of the oldest tool, and notes that it is shown.
     fn line(&mut self, now: Duration) -> Option<String> {
-        let RunningTool { name, about, since } = self.tools.first()?;
+        let RunningTool { name, about, since, report } = self.tools.first()?;
         let time = now.saturating_sub(*since);
         self.reported = time;
-        Some(running(name, about.as_deref(), time))
+        Some(running(name, about.as_deref(), time, report.as_deref()))
     }
 
     /// Makes the last text due again after a skipped update.

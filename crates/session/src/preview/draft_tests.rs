@@ -71,6 +71,22 @@ fn take_discards_the_text_after_a_restart_or_at_a_new_step() {
 }
 
 #[test]
+fn compose_shows_the_last_report_of_a_slow_tool_as_code() {
+    let mut story = Story::new();
+    story.start("files__index", 0);
+    for (name, text) in [("files__index", "1 of 9"), ("files__index", "`2` of 9"), ("other", "x")] {
+        let (name, text) = (name.to_owned(), text.to_owned());
+        story.0.take(&TurnEvent::ToolProgress { name, text }, at(1));
+    }
+    assert_eq!(story.0.due(), Some(at(4)), "a report alone is no update");
+    let line = "Running files__index (4 s): `'2' of 9` …";
+    assert_eq!(story.shows(4).as_deref(), Some(line));
+    story.finish("files__index", 61);
+    story.start("files__index", 62);
+    assert_eq!(story.shows(122).as_deref(), Some("Running files__index (1 min) …"));
+}
+
+#[test]
 fn compose_shows_a_slow_tool_with_its_argument_and_time_below_the_text() {
     let mut story = Story::new();
     story.write("Let me run the tests. ", 0);

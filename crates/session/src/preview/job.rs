@@ -39,6 +39,7 @@ impl JobDraft {
                 self.tool = None;
             }
             TurnEvent::ToolFinished { .. }
+            | TurnEvent::ToolProgress { .. }
             | TurnEvent::Text { .. }
             | TurnEvent::Restarted
             | TurnEvent::Started { .. }

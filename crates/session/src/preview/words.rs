@@ -59,14 +59,21 @@ pub(super) fn closed(text: &str) -> String {
     }
 }
 
-/// Returns the line of a running tool. It ends with the continuation mark, by which channels
-/// recognise an unfinished message.
-pub(super) fn running(tool: &str, about: Option<&str>, time: Duration) -> String {
+/// Returns the line of a running tool, with the last progress report of the program behind it. The
+/// report is a program's text, so its marks and links are shown as they are. The line ends with the
+/// continuation mark, by which channels recognise an unfinished message.
+pub(super) fn running(
+    tool: &str,
+    about: Option<&str>,
+    time: Duration,
+    report: Option<&str>,
+) -> String {
     let time = match time.as_secs() {
         seconds @ 0..60 => format!("{seconds} s"),
         seconds => format!("{} min", seconds / 60),
     };
-    format!("Running {} ({time}) {GOES_ON}", call(tool, about))
+    let report = report.map(|text| format!(": `{text}`")).unwrap_or_default();
+    format!("Running {} ({time}){report} {GOES_ON}", call(tool, about))
 }
 
 /// Returns a tool and its main argument in Markdown.

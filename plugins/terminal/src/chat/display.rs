@@ -141,6 +141,9 @@ impl Display {
                     live.tool_started(&name);
                 }
             }
+            TurnEvent::ToolProgress { name, text } => {
+                self.activity = format!("running {}: {}", safe(&name), safe(&text));
+            }
             TurnEvent::ToolFinished { name, ok } => {
                 if let Some(live) = self.person() {
                     live.tool_ended(&name, ok);

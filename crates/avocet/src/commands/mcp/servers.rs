@@ -18,6 +18,7 @@ use crate::output::show;
 use crate::places::{Configuration, Uses, config_place};
 
 use super::add::{failed, refused};
+use super::changes;
 use super::edit::{self, ListedServer};
 
 #[derive(Debug, Args)]
@@ -45,6 +46,10 @@ pub(crate) struct ApproveArgs {
     server: String,
     /// Name of the tool. Default: all tools of the server.
     tool: Option<String>,
+    /// The digest that `avocet mcp tools` has shown, or its first characters: another form of the
+    /// tool is refused. Default: the present form.
+    #[arg(long, requires = "tool", value_name = "DIGEST")]
+    digest: Option<String>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -132,7 +137,7 @@ fn cells(ListRow { name, reached_by, status }: &ListRow, has_daemon: bool) -> [S
 
 /// Adds the lines about the faults of a server.
 fn remarks(status: &McpServerStatus, text: &mut String) {
-    let McpServerStatus { name, state, why, changed, left_out, transport, .. } = status;
+    let McpServerStatus { name, state, why, changed, left_out, warning, transport, .. } = status;
     if let Some(why) = why {
         text.push_str(&format!("{name}: {why}\n"));
     } else if *transport == McpTransport::Missing {
@@ -147,7 +152,7 @@ fn remarks(status: &McpServerStatus, text: &mut String) {
                 mcp tools {name}`, then run `avocet mcp approve {name}`\n"
         ));
     }
-    for one in left_out {
+    for one in left_out.iter().chain(warning) {
         text.push_str(&format!("{name}: {one}\n"));
     }
 }
@@ -178,16 +183,24 @@ pub(super) fn tools_text(tools: &[McpToolView]) -> String {
         table.row([name.clone(), state.word().to_owned(), class.to_owned(), description]);
     }
     let mut text = table.to_string();
-    if tools.iter().any(|tool| tool.state == McpToolState::Changed) {
+    let changed = || tools.iter().filter(|tool| tool.state == McpToolState::Changed);
+    if changed().next().is_some() {
         text.push_str("Changed tools are disabled; `avocet mcp approve NAME` approves them.\n");
     }
+    changed().for_each(|tool| text.push_str(&changes::text(tool)));
     text
 }
 
 pub(crate) async fn approve(context: &CommandContext, args: ApproveArgs) -> Result<Exit, Failure> {
     let client = daemon(context).await?;
-    let ApproveArgs { server, tool, json } = args;
-    let approve = ApproveMcpTools { server, tool };
+    let ApproveArgs { server, tool, digest, json } = args;
+    let list = ListMcpTools { server: server.clone(), refresh: false };
+    let shown: Vec<McpToolView> = client.call("mcp.tools", &list).await?;
+    let is_seen = |tool: &&McpToolView| {
+        digest.as_deref().is_none_or(|digest| tool.digest.starts_with(digest))
+    };
+    let digests = shown.iter().filter(is_seen).map(|tool| tool.digest.clone()).collect();
+    let approve = ApproveMcpTools { server, tool, digests: Some(digests) };
     let approved: Vec<String> = client.call("mcp.approve", &approve).await?;
     show(json, &approved, || match &*approved {
         [] => "nothing has changed: the tools were approved already\n".to_owned(),
@@ -220,6 +233,7 @@ mod tests {
             tools: 3,
             changed: Vec::new(),
             left_out: Vec::new(),
+            warning: None,
         }
     }
 
@@ -232,6 +246,7 @@ mod tests {
         let failed = McpServerStatus {
             why: Some("it ended with status 7".to_owned()),
             changed: vec!["bad__work".to_owned()],
+            warning: Some("`hosts` has no effect".to_owned()),
             ..status("bad", McpState::Failed)
         };
         let statuses = vec![status("gone", McpState::Ready), failed];
@@ -242,6 +257,7 @@ mod tests {
             "run bad",
             "gone    removed; restart the daemon",
             "bad: it ended with status 7",
+            "bad: `hosts` has no effect",
             "disabled: bad__work; read them with `avocet mcp tools bad`",
         ] {
             assert!(text.contains(expected), "no {expected:?} in:\n{text}");

@@ -10,7 +10,7 @@ const REMEMBERED: usize = 8;
 
 /// The text of the present step of a turn.
 #[derive(Debug, Default)]
-pub(crate) struct SaidText {
+pub(crate) struct EditorText {
     /// `true` while pieces belong to the present turn.
     streams: bool,
     step: String,
@@ -19,7 +19,7 @@ pub(crate) struct SaidText {
     ended: VecDeque<(Option<TurnId>, String)>,
 }
 
-impl SaidText {
+impl EditorText {
     pub(crate) fn begin_step(&mut self) {
         self.streams = true;
         self.step.clear();
@@ -106,13 +106,13 @@ mod tests {
 
     const TURN: Option<TurnId> = Some(TurnId(1));
 
-    fn streamed(pieces: &[&str]) -> SaidText {
-        let mut said = SaidText::default();
-        said.begin_step();
+    fn streamed(pieces: &[&str]) -> EditorText {
+        let mut text = EditorText::default();
+        text.begin_step();
         for piece in pieces {
-            assert!(said.add(piece));
+            assert!(text.add(piece));
         }
-        said
+        text
     }
 
     #[test]
@@ -132,28 +132,28 @@ mod tests {
 
     #[test]
     fn take_delivery_shows_each_text_once() {
-        let mut said = streamed(&["one\ntwo\n"]);
-        assert_eq!(said.take_delivery(TURN, "one"), None);
-        assert_eq!(said.take_delivery(TURN, "two"), None);
-        assert_eq!(said.take_delivery(TURN, "a file"), Some("\n\na file".to_owned()));
-        assert_eq!(said.take_reply(TURN, "one\ntwo\n\n\na file"), None);
-        assert_eq!(said.take_delivery(TURN, "a file"), None, "the reply has ended");
+        let mut text = streamed(&["one\ntwo\n"]);
+        assert_eq!(text.take_delivery(TURN, "one"), None);
+        assert_eq!(text.take_delivery(TURN, "two"), None);
+        assert_eq!(text.take_delivery(TURN, "a file"), Some("\n\na file".to_owned()));
+        assert_eq!(text.take_reply(TURN, "one\ntwo\n\n\na file"), None);
+        assert_eq!(text.take_delivery(TURN, "a file"), None, "the reply has ended");
     }
 
     #[test]
     fn take_delivery_before_the_reply_leaves_nothing_to_say() {
-        let mut said = streamed(&[]);
-        assert_eq!(said.take_delivery(TURN, "Done."), Some("Done.".to_owned()));
-        assert_eq!(said.take_reply(TURN, "Done."), None);
-        let mut said = streamed(&[]);
-        assert_eq!(said.take_reply(TURN, "Done."), Some("Done.".to_owned()));
-        assert_eq!(said.take_delivery(TURN, "Done."), None);
+        let mut text = streamed(&[]);
+        assert_eq!(text.take_delivery(TURN, "Done."), Some("Done.".to_owned()));
+        assert_eq!(text.take_reply(TURN, "Done."), None);
+        let mut text = streamed(&[]);
+        assert_eq!(text.take_reply(TURN, "Done."), Some("Done.".to_owned()));
+        assert_eq!(text.take_delivery(TURN, "Done."), None);
     }
 
     #[test]
     fn add_leaves_out_pieces_after_the_end_of_the_turn() {
-        let mut said = streamed(&["one"]);
-        said.end_turn();
-        assert!(!said.add("late"));
+        let mut text = streamed(&["one"]);
+        text.end_turn();
+        assert!(!text.add("late"));
     }
 }

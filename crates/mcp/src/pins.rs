@@ -1,0 +1,68 @@
+//! The pins of a server's tools: a tool keeps the form that a person or a rule has approved.
+
+use avocet_protocol::{McpError, McpToolState, ToolError};
+
+use crate::memory::ListedTool;
+use crate::names::registry_name;
+use crate::server::Server;
+
+impl Server {
+    /// Pins a new tool with its first call, which a person or a rule has approved. Refuses a tool
+    /// that has changed.
+    pub(crate) fn pin(&self, listed: &ListedTool) -> Result<(), ToolError> {
+        let digest = listed.digest();
+        let known = self.known();
+        let is_present = known.tools.iter().any(|tool| tool.digest() == digest);
+        match known.state(listed) {
+            McpToolState::Changed => {}
+            _ if !is_present => {}
+            McpToolState::Approved => return Ok(()),
+            McpToolState::New => {
+                self.change(|known| known.approve(listed));
+                return Ok(());
+            }
+        }
+        Err(ToolError::PermissionDenied(format!(
+            "the server {} has changed the tool {} since its approval; the operator has to approve \
+             it again",
+            self.name, listed.name
+        )))
+    }
+
+    /// Approves the present form of a tool, or of all. Returns the names of those that were not
+    /// approved before. `shown` are the digests of the forms that the person has seen.
+    ///
+    /// # Errors
+    /// [`McpError`], if there is no such tool, or its form was not shown.
+    pub(crate) fn approve(
+        &self,
+        tool: Option<&str>,
+        shown: Option<&[String]>,
+    ) -> Result<Vec<String>, McpError> {
+        let server = || self.name.to_string();
+        let known = self.known();
+        let is_meant = |one: &&ListedTool| {
+            tool.is_none_or(|tool| one.name == tool || registry_name(&self.name, &one.name) == tool)
+        };
+        let meant: Vec<ListedTool> = known.tools.iter().filter(is_meant).cloned().collect();
+        if meant.is_empty() && tool.is_some() {
+            let tool = tool.unwrap_or_default().to_owned();
+            return Err(McpError::UnknownTool { server: server(), tool });
+        }
+        let new: Vec<&ListedTool> =
+            meant.iter().filter(|one| known.state(one) != McpToolState::Approved).collect();
+        let names = |tools: &[&ListedTool]| -> Vec<String> {
+            tools.iter().map(|one| registry_name(&self.name, &one.name)).collect()
+        };
+        let was_shown = |one: &&&ListedTool| {
+            shown.is_none_or(|shown| shown.iter().any(|digest| *digest == one.digest()))
+        };
+        let unseen: Vec<&ListedTool> = new.iter().filter(|one| !was_shown(one)).copied().collect();
+        if !unseen.is_empty() {
+            let tools = names(&unseen).join(", ");
+            return Err(McpError::ChangedMeanwhile { server: server(), tools });
+        }
+        self.change(|known| meant.iter().for_each(|one| known.approve(one)));
+        Ok(names(&new))
+    }
+}

@@ -1,0 +1,181 @@
+//! Questions of running calls, such as those of MCP servers. A call waits in memory for the answer,
+//! which arrives as the command `/answer`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_bus::Bus;
+use avocet_outbox::{Channels, Deliverer};
+use avocet_protocol::{
+    AnswerCheck, AnswerOption, AskPerson, Choice, Clock, Content, DedupeKey, Deliveries,
+    Destinations, NoAnswer, Outbox, PersonAnswer, PersonQuestion, Roles, within,
+};
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use tokio::sync::oneshot;
+
+use crate::RunningTurns;
+use crate::commands::CommandPlan;
+
+/// The word that declines a question.
+const DECLINE: &str = "decline";
+/// Characters of a code.
+const CODE_CHARS: usize = 6;
+
+pub(crate) const USAGE: &str =
+    "Write /answer, the code of the question, and the answer or the word decline.";
+pub(crate) const UNKNOWN: &str = "No question waits for this answer: it was answered, its time is over, its \
+    turn has ended, or I was restarted meanwhile.";
+
+/// The parts that questions need.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each field is the part of its type")]
+pub struct QuestionParts {
+    pub outbox: Arc<dyn Outbox>,
+    pub channels: Arc<Channels>,
+    pub deliverer: Deliverer,
+    pub roles: Arc<Bus>,
+    pub running: Arc<RunningTurns>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The open questions.
+#[derive(Debug)]
+pub struct Questions {
+    parts: QuestionParts,
+    open: DashMap<String, AskedQuestion>,
+}
+
+/// A question that waits for its answer.
+#[derive(Debug)]
+struct AskedQuestion {
+    check: AnswerCheck,
+    answer: oneshot::Sender<PersonAnswer>,
+}
+
+impl Questions {
+    /// Makes an empty list.
+    #[must_use]
+    pub fn new(parts: QuestionParts) -> Self {
+        Self { parts, open: DashMap::new() }
+    }
+
+    /// Lists a question under a new code for as long as the guard lives.
+    fn enter(&self, check: AnswerCheck) -> (EnteredQuestion<'_>, oneshot::Receiver<PersonAnswer>) {
+        let (answer, answered) = oneshot::channel();
+        loop {
+            // Random, so that a button of an earlier daemon fits no question of this one.
+            let random = uuid::Uuid::new_v4().simple().to_string();
+            let code = random[..CODE_CHARS].to_owned();
+            if let Entry::Vacant(entry) = self.open.entry(code.clone()) {
+                entry.insert(AskedQuestion { check, answer });
+                return (EnteredQuestion { list: self, code }, answered);
+            }
+        }
+    }
+
+    /// Sends the question to its chat, and to the owners if others have asked.
+    async fn send(&self, question: &PersonQuestion, code: &str) -> Result<(), NoAnswer> {
+        let refused = |why: String| NoAnswer::Unsent(why);
+        let key = DedupeKey::parse(&format!("question-{}", uuid::Uuid::new_v4()));
+        let key = key.map_err(|error| refused(error.to_string()))?;
+        let content = content(question, code);
+        let planned = self.parts.channels.plan(&question.chat, &content);
+        let mut sends = vec![planned.map_err(|error| refused(error.to_string()))?];
+        if !question.is_from_owner {
+            let text = format!("In `{}`:\n\n{}", question.chat, content.text);
+            let notice = Content { text, ..content };
+            let chats = self.parts.roles.owners_chats().into_iter();
+            sends.extend(chats.filter_map(|chat| self.parts.channels.plan(&chat, &notice).ok()));
+        }
+        for planned in sends {
+            let enqueued = self.parts.outbox.enqueue(&planned, &key, None).await;
+            enqueued.map_err(|error| refused(error.to_string()))?;
+            self.parts.deliverer.wake(&planned.address);
+        }
+        Ok(())
+    }
+
+    /// Takes the answer of an owner. The question is closed unless the check refuses the answer.
+    fn answer(&self, code: &str, text: &str) -> CommandPlan {
+        let code = code.to_ascii_lowercase();
+        let Entry::Occupied(open) = self.open.entry(code.clone()) else {
+            return CommandPlan::say(UNKNOWN);
+        };
+        let (answer, reply) = if text.eq_ignore_ascii_case(DECLINE) {
+            (PersonAnswer::Declined, "Declined.")
+        } else {
+            if let Err(why) = open.get().check.check(text) {
+                return CommandPlan::say(format!("{why} Try again: /answer {code} …"));
+            }
+            (PersonAnswer::Text(text.to_owned()), "Passed on.")
+        };
+        let AskedQuestion { answer: to, .. } = open.remove();
+        CommandPlan::say(reply).giving(TakenAnswer { answer, to })
+    }
+}
+
+/// An answer on its way to the call.
+pub(crate) struct TakenAnswer {
+    answer: PersonAnswer,
+    to: oneshot::Sender<PersonAnswer>,
+}
+
+impl TakenAnswer {
+    /// Lets the call continue. The call may have ended meanwhile.
+    pub(crate) fn give(self) {
+        drop(self.to.send(self.answer));
+    }
+}
+
+/// Takes the question from the list when it is dropped.
+struct EnteredQuestion<'l> {
+    list: &'l Questions,
+    code: String,
+}
+
+impl Drop for EnteredQuestion<'_> {
+    fn drop(&mut self) {
+        self.list.open.remove(&self.code);
+    }
+}
+
+#[async_trait]
+impl AskPerson for Questions {
+    async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, NoAnswer> {
+        let QuestionParts { running, clock, .. } = &self.parts;
+        let (entered, answered) = self.enter(question.check.clone());
+        self.send(&question, &entered.code).await?;
+        tracing::debug!(session = %question.session, code = entered.code, "a call asks a person");
+        // The turn makes no other sign of life while it waits.
+        running.sign_session(&question.session);
+        let answer = within(clock.as_ref(), question.time_limit, answered).await;
+        running.sign_session(&question.session);
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) | Err(_) => Err(NoAnswer::Late(question.time_limit.as_secs())),
+        }
+    }
+}
+
+/// Returns the question with its buttons, and the way to answer with a command.
+fn content(question: &PersonQuestion, code: &str) -> Content {
+    let option = |AnswerOption { label, answer }: &AnswerOption| {
+        Choice::new(label, format!("/answer {code} {answer}"))
+    };
+    let mut choices: Vec<Choice> = question.options.iter().map(option).collect();
+    choices.push(Choice::new("Decline", format!("/answer {code} {DECLINE}")));
+    let text = format!(
+        "{}\n\nAnswer with `/answer {code} …` or `/answer {code} {DECLINE}`.",
+        question.text
+    );
+    Content { choices, ..Content::text(text) }
+}
+
+/// Plans `/answer`.
+pub(crate) fn answer(questions: &Questions, argument: &str) -> CommandPlan {
+    match argument.split_once(char::is_whitespace) {
+        Some((code, text)) => questions.answer(code, text.trim()),
+        None => CommandPlan::say(USAGE),
+    }
+}
