@@ -184,6 +184,21 @@ impl HttpClient {
         send(with_headers(request, headers)?).await
     }
 
+    /// Posts the fields of a form (`application/x-www-form-urlencoded`) with these headers and returns
+    /// when the answer begins. Errors and logs omit the headers and the fields.
+    ///
+    /// # Errors
+    /// [`NetError`] if the request fails before an answer begins.
+    pub async fn post_fields(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        fields: &[(&str, &str)],
+    ) -> Result<HttpResponse, NetError> {
+        self.check(url)?;
+        send(with_headers(self.client.post(url).form(fields), headers)?).await
+    }
+
     /// Sends a `GET` with these headers and returns when the answer begins. Errors and logs omit
     /// the headers.
     ///
@@ -312,7 +327,9 @@ impl HttpResponse {
         headers.get(name)?.to_str().ok()
     }
 
-    fn headers(&self, name: &str) -> Vec<String> {
+    /// Returns all values of a header, with replacement characters for bytes that are no UTF-8.
+    #[must_use]
+    pub fn headers(&self, name: &str) -> Vec<String> {
         let values = self.response.headers().get_all(name).iter();
         values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
     }
