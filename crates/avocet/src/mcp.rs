@@ -25,6 +25,8 @@ const FILE: &str = "mcp.json";
 /// The warning about hosts that the program cannot reach.
 const NO_HOSTS: &str = "`hosts` has no effect: it needs namespaces, which this system lacks; the \
     program has no network";
+/// The file in the data directory with the tokens of the servers.
+pub(crate) const TOKENS: &str = "mcp-tokens.json";
 /// Bytes of the reason for which a program was killed.
 const REASON: usize = 4096;
 
@@ -50,7 +52,8 @@ pub(crate) fn client_with(
     let servers = registry::mcp_servers(document, settings)?.into_iter();
     let servers = servers.map(|(name, config)| server(configuration, shells, name, config));
     let servers = servers.collect::<Result<Vec<_>, Failure>>()?;
-    let parts = McpClientParts { file, clock: clock.clone(), group: group.child("mcp") };
+    let tokens = Some(configuration.data_dir.join(TOKENS));
+    let parts = McpClientParts { file, tokens, clock: clock.clone(), group: group.child("mcp") };
     Ok(Arc::new(McpClient::new(parts, servers)))
 }
 

@@ -12,6 +12,7 @@ use crate::config_file::last_version;
 use crate::context::{CommandContext, Global};
 use crate::environment::{environment, from_configuration, home};
 use crate::exit::{Exit, Failure};
+use crate::mcp::TOKENS;
 use crate::memories::MEMORY_FILES;
 use crate::prompt_file::OperatorPrompt;
 use crate::roots::{Others, Root};
@@ -193,7 +194,9 @@ impl Configuration {
         let own = [self.data_dir.clone(), self.head_file.clone(), memory].into_iter();
         let prompts = self.agents.iter().filter_map(|agent| agent.prompt_file.clone());
         let web = [self.web_key(), self.data_dir.join(WEB)];
-        config.chain(own).chain(self.backups.clone()).chain(log).chain(web).chain(prompts).collect()
+        let tokens = [self.data_dir.join(TOKENS)];
+        let files = log.into_iter().chain(web).chain(tokens).chain(prompts);
+        config.chain(own).chain(self.backups.clone()).chain(files).collect()
     }
 
     /// Returns the file with the key of the web console's tokens.

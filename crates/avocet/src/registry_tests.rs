@@ -374,6 +374,7 @@ fn secret_keys_are_all_secrets_of_a_document() {
             let value = match key.as_str() {
                 "env" => "{ API_KEY = \"a-literal-secret\" }",
                 "headers" => "{ \"X.1\" = \"a-literal-secret\" }",
+                "oauth" => "{ client_secret = \"a-literal-secret\" }",
                 _ => "\"a-literal-secret\"",
             };
             let document = parse(&format!("[some.table]\n{key} = {value}\n"));

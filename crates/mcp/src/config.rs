@@ -40,6 +40,9 @@ pub struct McpServerConfig {
     /// HTTP headers of every request to the URL, such as an API key. The values may be secrets.
     /// Default: none.
     pub headers: BTreeMap<String, Secret>,
+    /// The login at a server with `url`. Without this table, `avocet mcp login NAME` registers a client
+    /// by itself.
+    pub oauth: Option<McpOAuthConfig>,
     /// `true` to limit requests to public addresses, for a server that is not yours.
     /// Default: `false`.
     pub untrusted: bool,
@@ -72,6 +75,50 @@ pub struct SamplingLimits {
     pub max_tokens: u64,
 }
 
+/// The login at an MCP server with OAuth.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct McpOAuthConfig {
+    /// The name of a client that you have registered at the authorization server. Default: `avocet mcp
+    /// login` registers one.
+    pub client_id: Option<String>,
+    /// The secret of the client. Default: none.
+    pub client_secret: Option<Secret>,
+    /// The scopes of the login. Default: `[]`, those that the server asks for.
+    pub scopes: Vec<String>,
+    /// The port of this machine that the browser returns to, as registered with the client. Default: 0,
+    /// any free port.
+    pub redirect_port: u16,
+    /// The way to log in. Default: `"authorization_code"`.
+    pub grant: OAuthGrant,
+}
+
+/// The way to log in at an MCP server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OAuthGrant {
+    /// A person logs in, with a browser.
+    #[default]
+    AuthorizationCode,
+    /// The client logs in by itself, with its secret.
+    ClientCredentials,
+}
+
+impl McpOAuthConfig {
+    fn check(&self) -> Result<(), String> {
+        let is_set = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
+        let has_secret = is_set(self.client_secret.as_ref().map(Secret::expose));
+        let has_id = is_set(self.client_id.as_deref());
+        if (has_secret || self.client_id.is_some()) && !has_id {
+            return Err("the client needs a `client_id`".to_owned());
+        }
+        if self.grant == OAuthGrant::ClientCredentials && !has_secret {
+            return Err("`grant = \"client_credentials\"` needs a `client_secret`".to_owned());
+        }
+        Ok(())
+    }
+}
+
 impl Default for McpServerConfig {
     fn default() -> Self {
         Self {
@@ -83,6 +130,7 @@ impl Default for McpServerConfig {
             hosts: Vec::new(),
             url: None,
             headers: BTreeMap::new(),
+            oauth: None,
             untrusted: false,
             lazy: true,
             trusted: false,
@@ -120,18 +168,30 @@ impl McpServerConfig {
     /// # Errors
     /// The key with an unusable value, and the requirement.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        let Self { url, headers, timeout_seconds, .. } = self;
+        let Self { url, headers, oauth, timeout_seconds, .. } = self;
         if let Some(url) = url {
             check_url(url).map_err(|error| ("url", error.to_string()))?;
         }
         for (name, value) in headers {
             check_header(name, value).map_err(|error| ("headers", error.to_string()))?;
         }
+        if let Some(oauth) = oauth {
+            oauth.check().map_err(|error| ("oauth", error))?;
+            if self.has_token() {
+                let error = "`headers` has a token in `Authorization` already; remove one of them";
+                return Err(("oauth", error.to_owned()));
+            }
+        }
         if !(1..=LONGEST_CALL).contains(timeout_seconds) {
             let message = format!("{timeout_seconds} is not a number from 1 to {LONGEST_CALL}");
             return Err(("timeout_seconds", message));
         }
         Ok(())
+    }
+
+    /// Returns `true` if the headers have a token, so that no login is needed.
+    pub(crate) fn has_token(&self) -> bool {
+        self.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
     }
 
     pub(crate) fn time_limit(&self) -> Duration {
@@ -166,5 +226,33 @@ mod tests {
         assert_eq!(of(&|config| config.timeout_seconds = 0), Err("timeout_seconds"));
         let header = ("a\n".to_owned(), Secret::new("x".to_owned()));
         assert_eq!(of(&|config| config.headers = [header.clone()].into()), Err("headers"));
+        let oauth = |id: &str, secret: &str, grant: OAuthGrant, header: &str| {
+            let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            let oauth = McpOAuthConfig {
+                client_id: some(id),
+                client_secret: some(secret).map(Secret::new),
+                grant,
+                ..McpOAuthConfig::default()
+            };
+            of(&|config| {
+                config.oauth = Some(oauth.clone());
+                config.headers = [(header.to_owned(), Secret::new("x".to_owned()))].into();
+            })
+        };
+        let (code, client) = (OAuthGrant::AuthorizationCode, OAuthGrant::ClientCredentials);
+        for (id, secret, grant, header, expected) in [
+            ("", "", code, "x-key", Ok(())),
+            ("me", "", code, "x-key", Ok(())),
+            ("me", "word", client, "x-key", Ok(())),
+            ("", "word", code, "x-key", Err("oauth")),
+            ("me", "", client, "x-key", Err("oauth")),
+            ("me", "", code, "authorization", Err("oauth")),
+        ] {
+            assert_eq!(
+                oauth(id, secret, grant, header),
+                expected,
+                "{id} {secret} {grant:?} {header}"
+            );
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use avocet_net::{HttpClient, HttpResponse, NetError};
+use avocet_protocol::Secret;
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt, try_unfold};
 use http::{HeaderName, HeaderValue};
@@ -15,22 +16,86 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 
 use crate::lines::LONGEST_LINE;
+use crate::oauth::{BearerChallenge, ServerAccess};
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
+/// The error of a challenge for further scopes (RFC 6750, section 3.1).
+const INSUFFICIENT: &str = "insufficient_scope";
 /// Bytes of an error's body that are shown.
 const ERROR_BYTES: usize = 500;
 
 /// Our client of one server.
 #[derive(Debug, Clone)]
-pub(crate) struct StreamableHttp(pub(crate) HttpClient);
+pub(crate) struct StreamableHttp {
+    pub(crate) client: HttpClient,
+    /// The tokens of the server; `None` if `client` has one in its headers.
+    pub(crate) access: Option<Arc<ServerAccess>>,
+}
+
+/// A request to the server.
+#[derive(Debug, Clone, Copy)]
+enum ServerRequest<'r> {
+    Post(&'r [u8]),
+    Get,
+    Delete,
+}
 
 type HttpError = StreamableHttpError<NetError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 impl StreamableHttp {
+    /// Sends a request with the token of the server. If the server refuses the token, sends it once
+    /// more with a new one.
+    async fn send(
+        &self,
+        uri: &str,
+        headers: &[(&str, &str)],
+        request: ServerRequest<'_>,
+    ) -> Result<HttpResponse, HttpError> {
+        let Some(access) = &self.access else {
+            return self.send_once(uri, headers, request, None).await;
+        };
+        let no_token = |why: String| StreamableHttpError::UnexpectedServerResponse(why.into());
+        let token = access.token().await.map_err(no_token)?;
+        let mut response = self.send_once(uri, headers, request, token.as_ref()).await?;
+        if response.status() == 401 {
+            let token = access.refused(challenge(&response), token.as_ref()).await;
+            let token = token.map_err(no_token)?;
+            response = self.send_once(uri, headers, request, Some(&token)).await?;
+        }
+        match (response.status(), challenge(&response)) {
+            (401, _) => Err(no_token(access.refused_again())),
+            (403, Some(challenge)) if challenge.error.as_deref() == Some(INSUFFICIENT) => {
+                Err(no_token(access.insufficient(&challenge).await))
+            }
+            _ => {
+                access.accepted();
+                Ok(response)
+            }
+        }
+    }
+
+    async fn send_once(
+        &self,
+        uri: &str,
+        headers: &[(&str, &str)],
+        request: ServerRequest<'_>,
+        token: Option<&Secret>,
+    ) -> Result<HttpResponse, HttpError> {
+        let token = token.map(|token| format!("Bearer {}", token.expose()));
+        let token = token.as_deref().map(|token| ("authorization", token));
+        let headers: Vec<_> = headers.iter().copied().chain(token).collect();
+        let response = match request {
+            ServerRequest::Post(body) => self.client.post_json(uri, &headers, body.to_vec()).await,
+            ServerRequest::Get => self.client.get(uri, &headers).await,
+            ServerRequest::Delete => self.client.delete(uri, &headers).await,
+        };
+        response.map_err(StreamableHttpError::Client)
+    }
+
     async fn posted(
         &self,
         response: HttpResponse,
@@ -68,12 +133,18 @@ impl StreamableHttp {
     async fn refused(&self, response: HttpResponse) -> HttpError {
         let status = response.status();
         let text = response.text(ERROR_BYTES).await.unwrap_or_default();
-        let text = self.0.redacted(text.trim());
+        let text = self.client.redacted(text.trim());
         StreamableHttpError::UnexpectedServerResponse(format!("HTTP status {status} {text}").into())
     }
 }
 
-/// Calls `with` with the headers of a request as texts.
+/// Returns the challenge of a refusal.
+fn challenge(response: &HttpResponse) -> Option<BearerChallenge> {
+    let headers = response.headers("www-authenticate");
+    BearerChallenge::find(headers.iter().map(String::as_str))
+}
+
+/// Returns the headers of a request as texts.
 fn texts<'h>(
     custom: &'h Headers,
     session: Option<&'h str>,
@@ -116,8 +187,7 @@ impl StreamableHttpClient for StreamableHttp {
         let body = serde_json::to_vec(&message)?;
         let accept = format!("{JSON}, {EVENTS}");
         let headers = texts(&custom_headers, session_id.as_deref(), &accept);
-        let response = self.0.post_json(&uri, &headers, body).await;
-        let response = response.map_err(StreamableHttpError::Client)?;
+        let response = self.send(&uri, &headers, ServerRequest::Post(&body)).await?;
         self.posted(response, &message, session_id.is_some()).await
     }
 
@@ -130,7 +200,7 @@ impl StreamableHttpClient for StreamableHttp {
     ) -> Result<(), HttpError> {
         let headers = texts(&custom_headers, Some(&session_id), JSON);
         // A server may refuse to end a session early.
-        self.0.delete(&uri, &headers).await.map(drop).map_err(StreamableHttpError::Client)
+        self.send(&uri, &headers, ServerRequest::Delete).await.map(drop)
     }
 
     async fn get_stream(
@@ -143,7 +213,7 @@ impl StreamableHttpClient for StreamableHttp {
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
         let mut headers = texts(&custom_headers, session_id.as_deref(), EVENTS);
         headers.extend(last_event_id.as_deref().map(|id| (LAST_EVENT, id)));
-        let response = self.0.get(&uri, &headers).await.map_err(StreamableHttpError::Client)?;
+        let response = self.send(&uri, &headers, ServerRequest::Get).await?;
         match response.status() {
             405 => Err(StreamableHttpError::ServerDoesNotSupportSse),
             200..=299 if response.is(EVENTS) => Ok(events(response)),

@@ -3,9 +3,9 @@
 //!
 //! `config` is a table of the configuration, `servers` all servers together, `server` the life of
 //! one, `link` its connection, `lines` its standard streams, `tool` a tool of it, `outcome` the
-//! results, `offers` its resources and prompts, and `memory` what is known of it between two starts.
-//! `handler` answers a server's own requests: `elicit` asks a person, with the fields of `form`, and
-//! `sampling` asks a model.
+//! results, `offers` its resources and prompts, `oauth` the login at servers over HTTP, and `memory`
+//! what is known of a server between two starts. `handler` answers a server's own requests: `elicit`
+//! asks a person, with the fields of `form`, and `sampling` asks a model.
 
 mod ask;
 mod calls;
@@ -22,6 +22,7 @@ mod link;
 mod list;
 mod memory;
 mod names;
+mod oauth;
 mod offers;
 mod outcome;
 mod pins;
@@ -34,8 +35,9 @@ mod services;
 mod testing;
 mod tool;
 
-pub use config::{McpServerConfig, SamplingLimits};
+pub use config::{McpOAuthConfig, McpServerConfig, OAuthGrant, SamplingLimits};
 pub use link::{ChildProgram, ChildStreams};
+pub use oauth::{CallbackListener, LoginDone, PendingLogin};
 pub use offers::McpOffers;
 pub use servers::{McpClient, McpClientParts, McpServerParts};
 pub use services::McpServices;

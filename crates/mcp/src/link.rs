@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::handler::Handler;
 use crate::http::StreamableHttp;
 use crate::lines::LineTransport;
+use crate::oauth::ServerAccess;
 
 /// The time in which a server has to answer the first requests.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
@@ -61,7 +62,12 @@ pub trait ChildProgram: std::fmt::Debug + Send + Sync {
 #[derive(Debug, Clone)]
 pub(crate) enum ServerEndpoint {
     Program(Arc<dyn ChildProgram>),
-    Http { client: HttpClient, url: Arc<str> },
+    Http {
+        client: HttpClient,
+        url: Arc<str>,
+        /// `None` if the headers of the configuration have a token.
+        access: Option<Arc<ServerAccess>>,
+    },
 }
 
 impl ServerEndpoint {
@@ -77,6 +83,14 @@ impl ServerEndpoint {
         match self {
             Self::Program(_) => text.to_owned(),
             Self::Http { client, .. } => client.redacted(text),
+        }
+    }
+
+    /// Returns the reason why the server refused the last request, if it needs another token.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Http { access: Some(access), .. } => access.refusal(),
+            Self::Http { .. } | Self::Program(_) => None,
         }
     }
 }
@@ -108,9 +122,9 @@ impl Link {
         let guard = cancel.clone().drop_guard();
         let program = match endpoint {
             ServerEndpoint::Program(program) => program,
-            ServerEndpoint::Http { client, url } => {
-                let service =
-                    Self::open_url(client.clone(), url.clone(), handler, limit, clock).await?;
+            ServerEndpoint::Http { client, url, access } => {
+                let http = StreamableHttp { client: client.clone(), access: access.clone() };
+                let service = Self::open_url(http, url.clone(), handler, limit, clock).await?;
                 let (no_end, end) = watch::channel(None);
                 return Ok(Self { service, end, _cancel: guard, no_end: Some(no_end) });
             }
@@ -154,19 +168,18 @@ impl Link {
     }
 
     async fn open_url(
-        client: HttpClient,
+        http: StreamableHttp,
         url: Arc<str>,
         handler: Handler,
         limit: Duration,
         clock: &Arc<dyn Clock>,
     ) -> Result<RunningService<RoleClient, Handler>, String> {
         let config = StreamableHttpClientTransportConfig::with_uri(url);
-        let transport =
-            StreamableHttpClientTransport::with_client(StreamableHttp(client.clone()), config);
+        let transport = StreamableHttpClientTransport::with_client(http.clone(), config);
         let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {
             Ok(Ok(service)) => check_version(service.peer()).map(|()| service),
-            Ok(Err(error)) => Err(client.redacted(&full(&error))),
+            Ok(Err(error)) => Err(http.client.redacted(&full(&error))),
             Err(_) => Err(format!("it did not answer within {} s", limit.as_secs())),
         }
     }

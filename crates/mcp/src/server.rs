@@ -107,6 +107,13 @@ impl Server {
         self.learn(&link).await
     }
 
+    /// Connects once, without a restart after a failure, so that the server states its requirements.
+    pub(crate) async fn probe(&self) {
+        if let Some(endpoint) = &self.endpoint {
+            drop(self.open(endpoint, Arc::default()).await);
+        }
+    }
+
     async fn stop(&self) {
         let mut life = self.life.lock().await;
         life.link = None;
@@ -177,10 +184,13 @@ impl Server {
             repeats: self.repeats.clone(),
             clock: self.clock.clone(),
         };
-        let link =
-            Link::open(endpoint, handler, self.start_limit(), &self.clock, &self.group).await?;
-        self.learn(&link).await?;
-        Ok(link)
+        let opened = async {
+            let limit = self.start_limit();
+            let link = Link::open(endpoint, handler, limit, &self.clock, &self.group).await?;
+            self.learn(&link).await?;
+            Ok(link)
+        };
+        opened.await.map_err(|why| endpoint.refusal().unwrap_or(why))
     }
 
     /// The time for the first answers of the server: that of a call, up to a limit.
@@ -302,7 +312,8 @@ impl Server {
             life.backoff.reset();
         }
         let pause = life.backoff.next_wait();
-        life.retry_at = now + pause;
+        // A call after a login succeeds at once.
+        life.retry_at = if self.refusal().is_some() { now } else { now + pause };
         self.set_state(McpState::Failed, Some(why.to_owned()));
         if self.group.token().is_cancelled() {
             return;
@@ -361,6 +372,10 @@ impl Server {
         match answer {
             // Dropping the request sends its cancellation.
             None => Err(ToolError::Timeout(limit.as_secs())),
+            Some(Err(AskError::Service(_))) if let Some(why) = self.refusal() => {
+                self.note_end(&Arc::downgrade(&link), &why).await;
+                Err(failed(&why))
+            }
             Some(Err(AskError::Service(
                 error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_)),
             ))) => {
@@ -377,6 +392,11 @@ impl Server {
             Some(Err(AskError::Tool(error))) => Err(error),
             Some(Ok(value)) => Ok(value),
         }
+    }
+
+    /// Returns the reason why the server refused the last request, if it needs another token.
+    fn refusal(&self) -> Option<String> {
+        self.endpoint.as_ref().and_then(ServerEndpoint::refusal)
     }
 
     /// Describes an error of a request, without the secrets of our own requests.

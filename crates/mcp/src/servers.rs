@@ -18,6 +18,7 @@ use crate::McpServerConfig;
 use crate::link::{ChildProgram, ServerEndpoint};
 use crate::memory::{ListedTool, ServerMemory};
 use crate::names::{SEPARATOR, registry_name};
+use crate::oauth::{OAuthHttp, ServerAccess, ServerAccessParts, TokenFile};
 use crate::server::{Life, Server};
 use crate::services::McpServices;
 use crate::tool::ServerTool;
@@ -59,6 +60,8 @@ pub struct McpServerParts {
 pub struct McpClientParts {
     /// The file for the tools and their approvals; `None` to keep none.
     pub file: Option<PathBuf>,
+    /// The file for the tokens of logins; `None` to keep none.
+    pub tokens: Option<PathBuf>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// The group of all tasks.
@@ -77,13 +80,18 @@ impl McpClient {
     /// Makes the client without starting a server.
     #[must_use]
     pub fn new(parts: McpClientParts, servers: Vec<McpServerParts>) -> Self {
-        let McpClientParts { file, clock, group } = parts;
+        let McpClientParts { file, tokens, clock, group } = parts;
+        let tokens = TokenFile::new(tokens);
         let (memory, version) = (Arc::new(ServerMemory::open(file)), Version::default());
         let (repeats, services) =
             (Arc::new(Repeats::new()), Arc::<OnceLock<McpServices>>::default());
         let server = |parts: McpServerParts| {
             let McpServerParts { name, config, program, roots, warning } = parts;
-            let (endpoint, state) = match endpoint(&config, program) {
+            let found = match program {
+                Some(program) => Ok(ServerEndpoint::Program(program)),
+                None => url_endpoint(&name, &config, &tokens, &clock, &group),
+            };
+            let (endpoint, state) = match found {
                 Ok(endpoint) => (Some(endpoint), (McpState::Stopped, None)),
                 Err(why) => {
                     tracing::warn!(server = name, "an MCP server is left out: {why}");
@@ -125,22 +133,40 @@ impl McpClient {
     }
 }
 
-/// Returns the way to reach a server, or the reason why there is none.
-fn endpoint(
+/// Returns the way to reach a server by its URL, or the reason why there is none.
+fn url_endpoint(
+    name: &str,
     config: &McpServerConfig,
-    program: Option<Arc<dyn ChildProgram>>,
+    tokens: &TokenFile,
+    clock: &Arc<dyn Clock>,
+    group: &Group,
 ) -> Result<ServerEndpoint, String> {
-    if let Some(program) = program {
-        return Ok(ServerEndpoint::Program(program));
-    }
     let Some(url) = &config.url else { return Err(NO_ENDPOINT.to_owned()) };
-    let client = if config.untrusted {
-        HttpClient::untrusted(&config.headers)
-    } else {
-        HttpClient::with_headers(&config.headers)
+    let url: Arc<str> = url.as_str().into();
+    let with_headers = |headers| {
+        let client = if config.untrusted {
+            HttpClient::untrusted(headers)
+        } else {
+            HttpClient::with_headers(headers)
+        };
+        client.map_err(|error| error.to_string())
     };
-    let client = client.map_err(|error| error.to_string())?;
-    Ok(ServerEndpoint::Http { client, url: url.as_str().into() })
+    let client = with_headers(&config.headers)?;
+    if config.has_token() {
+        return Ok(ServerEndpoint::Http { client, url, access: None });
+    }
+    // The headers are for the server, and not for its authorization server.
+    let http =
+        if config.headers.is_empty() { client.clone() } else { with_headers(&BTreeMap::new())? };
+    let access = ServerAccess::new(ServerAccessParts {
+        server: name.into(),
+        url: url.clone(),
+        config: config.oauth.clone().unwrap_or_default(),
+        http: OAuthHttp { client: http, clock: clock.clone() },
+        tokens: tokens.clone(),
+        group: group.clone(),
+    });
+    Ok(ServerEndpoint::Http { client, url, access: Some(Arc::new(access)) })
 }
 
 /// Returns the tools that models are offered.

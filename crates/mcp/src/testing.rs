@@ -206,6 +206,7 @@ pub(crate) fn client(
 ) -> McpClient {
     let parts = McpClientParts {
         file: Some(home.join("mcp.json")),
+        tokens: Some(home.join("mcp-tokens.json")),
         clock: clock.clone() as Arc<dyn Clock>,
         group: Group::new("test"),
     };

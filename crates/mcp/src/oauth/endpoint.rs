@@ -1,0 +1,340 @@
+//! Requests to an authorization server: metadata, registration and tokens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_net::{HttpClient, HttpResponse, NetError, check_header};
+use avocet_protocol::{Clock, Secret, within};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::address::shown;
+use super::tokens::exposed_option;
+
+/// The time of a request.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Bytes of an answer.
+const LONGEST_BODY: usize = 256 * 1024;
+/// Fields of a form that are left out of errors.
+const SECRET_FIELDS: [&str; 5] =
+    ["client_secret", "code", "code_verifier", "refresh_token", "token"];
+
+/// The client of authorization servers. It has none of the headers of the MCP server.
+#[derive(Debug, Clone)]
+pub(crate) struct OAuthHttp {
+    pub(crate) client: HttpClient,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// The reason for a request without a result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum EndpointError {
+    /// The authorization server refuses it.
+    #[error("the authorization server refuses it: {code}{detail}")]
+    Refused {
+        /// The code of RFC 6749, section 5.2, or the HTTP status.
+        code: String,
+        /// Further text of the server.
+        detail: String,
+    },
+    /// No answer that can be used; a retry may help.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The way in which a client proves its identity (RFC 7591, section 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ClientProof {
+    #[serde(rename = "none")]
+    Public,
+    #[serde(rename = "client_secret_basic")]
+    Basic,
+    #[serde(rename = "client_secret_post")]
+    Post,
+}
+
+impl ClientProof {
+    /// Chooses the way for a client. Without a list, servers accept `client_secret_basic` (RFC 8414,
+    /// section 2).
+    pub(crate) fn choose(has_secret: bool, supported: Option<&[String]>) -> Self {
+        let has = |name: &str| supported.is_some_and(|names| names.iter().any(|one| one == name));
+        match supported {
+            _ if !has_secret => Self::Public,
+            Some(_) if has("client_secret_basic") => Self::Basic,
+            Some(_) if has("client_secret_post") => Self::Post,
+            Some(_) if has("none") => Self::Public,
+            _ => Self::Basic,
+        }
+    }
+}
+
+/// A client as an authorization server knows it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct OAuthClient {
+    pub(crate) id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exposed_option")]
+    pub(crate) secret: Option<Secret>,
+    pub(crate) proof: ClientProof,
+}
+
+/// The tokens of an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct GrantedTokens {
+    pub(crate) access: Secret,
+    pub(crate) refresh: Option<Secret>,
+    /// Seconds for which the access token is valid.
+    pub(crate) expires_in: Option<u64>,
+    /// The granted scopes, if they differ from the requested ones.
+    pub(crate) scope: Option<String>,
+}
+
+impl OAuthHttp {
+    /// Reads a JSON document; `None` if there is none at the address.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub(crate) async fn document<T: DeserializeOwned>(
+        &self,
+        url: &str,
+    ) -> Result<Option<T>, String> {
+        let read = async {
+            let response = self.client.get(url, &[("accept", "application/json")]).await?;
+            let status = response.status();
+            Ok((status, body(response).await?))
+        };
+        let (status, text) = self.answer(url, read).await?;
+        match status {
+            200 => serde_json::from_str(&text)
+                .map(Some)
+                .map_err(|error| format!("the metadata at {} cannot be read: {error}", shown(url))),
+            300..=499 => Ok(None),
+            _ => Err(format!("{} answers with HTTP status {status}", shown(url))),
+        }
+    }
+
+    async fn answer<T>(
+        &self,
+        url: &str,
+        request: impl Future<Output = Result<T, NetError>>,
+    ) -> Result<T, String> {
+        let address = || shown(url.split('?').next().unwrap_or_default());
+        match within(self.clock.as_ref(), LIMIT, request).await {
+            Ok(answer) => answer.map_err(|error| format!("no answer from {}: {error}", address())),
+            Err(_) => Err(format!("{} did not answer within {} s", address(), LIMIT.as_secs())),
+        }
+    }
+
+    /// Registers a client (RFC 7591).
+    ///
+    /// # Errors
+    /// [`EndpointError`] if the server refuses it.
+    pub(crate) async fn register(
+        &self,
+        url: &str,
+        redirect: &str,
+        scope: Option<&str>,
+        supported: Option<&[String]>,
+    ) -> Result<OAuthClient, EndpointError> {
+        let is_public = supported.is_none_or(|names| names.iter().any(|name| name == "none"));
+        let proof =
+            if is_public { ClientProof::Public } else { ClientProof::choose(true, supported) };
+        let mut client = json!({
+            "client_name": "Avocet",
+            "redirect_uris": [redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": proof,
+        });
+        if let Some(scope) = scope {
+            client["scope"] = json!(scope);
+        }
+        let body = serde_json::to_vec(&client).unwrap_or_default();
+        let post = self.client.post_json(url, &[("accept", "application/json")], body);
+        let answer = self.json(url, post, &[]).await?;
+        let text = |key: &str| answer[key].as_str().map(str::to_owned);
+        let id = text("client_id").ok_or_else(|| unusable("has no client_id"))?;
+        let secret = text("client_secret").filter(|secret| !secret.is_empty()).map(Secret::new);
+        let stated = serde_json::from_value(answer["token_endpoint_auth_method"].clone()).ok();
+        let proof = stated.unwrap_or_else(|| ClientProof::choose(secret.is_some(), supported));
+        Ok(OAuthClient { id, secret, proof })
+    }
+
+    /// Asks for tokens (RFC 6749, section 3.2).
+    ///
+    /// # Errors
+    /// [`EndpointError`] if there are none.
+    pub(crate) async fn tokens(
+        &self,
+        url: &str,
+        client: &OAuthClient,
+        fields: &[(&str, &str)],
+    ) -> Result<GrantedTokens, EndpointError> {
+        let answer = self.form(url, client, fields).await?;
+        granted(&answer)
+    }
+
+    /// Revokes a token (RFC 7009).
+    ///
+    /// # Errors
+    /// [`EndpointError`] if the server refuses it.
+    pub(crate) async fn revoke(
+        &self,
+        url: &str,
+        client: &OAuthClient,
+        token: &Secret,
+    ) -> Result<(), EndpointError> {
+        self.form(url, client, &[("token", token.expose())]).await.map(drop)
+    }
+
+    async fn form(
+        &self,
+        url: &str,
+        client: &OAuthClient,
+        fields: &[(&str, &str)],
+    ) -> Result<Value, EndpointError> {
+        let secret = client.secret.as_ref().map_or("", Secret::expose);
+        let basic = format!("{}:{}", form_encoded(&client.id), form_encoded(secret));
+        let basic = format!("Basic {}", STANDARD.encode(basic));
+        let (mut fields, mut headers) = (fields.to_vec(), vec![("accept", "application/json")]);
+        match client.proof {
+            ClientProof::Basic => headers.push(("authorization", &*basic)),
+            ClientProof::Public => fields.push(("client_id", &*client.id)),
+            ClientProof::Post => {
+                fields.extend([("client_id", &*client.id), ("client_secret", secret)]);
+            }
+        }
+        let secrets = fields.iter().filter(|(name, _)| SECRET_FIELDS.contains(name));
+        let secrets: Vec<&str> = secrets.map(|(_, value)| *value).chain([secret, &basic]).collect();
+        self.json(url, self.client.post_fields(url, &headers, &fields), &secrets).await
+    }
+
+    /// Returns the JSON of an answer, or the reason of a refusal without the secrets of the request.
+    async fn json(
+        &self,
+        url: &str,
+        request: impl Future<Output = Result<HttpResponse, NetError>>,
+        secrets: &[&str],
+    ) -> Result<Value, EndpointError> {
+        let read = async {
+            let response = request.await?;
+            let status = response.status();
+            Ok((status, body(response).await?))
+        };
+        let (status, text) = self.answer(url, read).await.map_err(EndpointError::Failed)?;
+        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
+        if (200..=299).contains(&status) {
+            return Ok(answer);
+        }
+        if status >= 500 || status == 429 {
+            let why = format!("the authorization server answers with HTTP status {status}");
+            return Err(EndpointError::Failed(why));
+        }
+        let secrets = secrets.iter().filter(|secret| !secret.is_empty());
+        let redacted = secrets.fold(
+            answer["error_description"].as_str().unwrap_or_default().to_owned(),
+            |text, one| text.replace(one, "[secret]"),
+        );
+        let code = answer["error"].as_str().filter(|code| is_code(code)).map(str::to_owned);
+        let detail =
+            if redacted.is_empty() { redacted } else { format!(" ({})", shown(&redacted)) };
+        Err(EndpointError::Refused {
+            code: code.unwrap_or_else(|| format!("HTTP status {status}")),
+            detail,
+        })
+    }
+}
+
+/// Returns `true` if a text can be a code of an error, such as `invalid_grant`.
+pub(super) fn is_code(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+async fn body(response: HttpResponse) -> Result<String, NetError> {
+    match response.beginning(LONGEST_BODY).await? {
+        (_, true) => Err(NetError::TooLong(LONGEST_BODY)),
+        (text, false) => Ok(text),
+    }
+}
+
+fn unusable(why: &str) -> EndpointError {
+    EndpointError::Failed(format!("the answer of the authorization server {why}"))
+}
+
+fn granted(answer: &Value) -> Result<GrantedTokens, EndpointError> {
+    let text = |key: &str| answer[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let access = text("access_token").ok_or_else(|| unusable("has no access_token"))?;
+    let is_bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
+    if !is_bearer {
+        return Err(unusable("has a token of another type than Bearer"));
+    }
+    let access = Secret::new(access);
+    check_header("authorization", &access)
+        .map_err(|_| unusable("has a token that cannot be sent in a header"))?;
+    let lifetime = &answer["expires_in"];
+    // Some servers write the number as a text.
+    let expires_in = lifetime.as_u64().or_else(|| lifetime.as_str()?.parse().ok());
+    let refresh = text("refresh_token").map(Secret::new);
+    Ok(GrantedTokens { access, refresh, expires_in, scope: text("scope") })
+}
+
+/// Encodes a part of the header for `client_secret_basic` (RFC 6749, section 2.3.1).
+fn form_encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b' ' => encoded.push('+'),
+            b'*' | b'-' | b'.' | b'_' => encoded.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => encoded.push(char::from(byte)),
+            byte => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn client_proof_follows_the_list_of_the_server() {
+        use ClientProof::{Basic, Post, Public};
+        let list = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        for (has_secret, supported, expected) in [
+            (false, None, Public),
+            (false, Some(list(&["client_secret_basic"])), Public),
+            (true, None, Basic),
+            (true, Some(list(&["client_secret_post", "client_secret_basic"])), Basic),
+            (true, Some(list(&["client_secret_post"])), Post),
+            (true, Some(list(&["none"])), Public),
+            (true, Some(list(&["private_key_jwt"])), Basic),
+        ] {
+            assert_eq!(ClientProof::choose(has_secret, supported.as_deref()), expected);
+        }
+    }
+
+    #[test]
+    fn granted_refuses_answers_without_a_usable_token() {
+        for answer in [
+            json!({}),
+            json!(null),
+            json!({"access_token": ""}),
+            json!({"access_token": "a\nb"}),
+            json!({"access_token": "a", "token_type": "mac"}),
+        ] {
+            assert!(granted(&answer).is_err(), "{answer}");
+        }
+        let good = json!({"access_token": "a", "token_type": "bearer", "expires_in": "60"});
+        assert_eq!(granted(&good).unwrap().expires_in, Some(60));
+    }
+
+    #[test]
+    fn form_encoded_keeps_only_plain_characters() {
+        assert_eq!(form_encoded("a b:c*-._~%"), "a+b%3Ac*-._%7E%25");
+    }
+}

@@ -1,0 +1,184 @@
+//! The file with the tokens of all servers, in the data directory. The daemon and commands of this
+//! machine read and write it, one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use avocet_protocol::{Secret, Timestamp, plain_io};
+use avocet_supervise::blocking;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::endpoint::OAuthClient;
+
+/// A login with its tokens.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StoredLogin {
+    /// The URL of the server. The tokens are sent to this URL only.
+    pub(crate) url: String,
+    pub(crate) resource: String,
+    pub(crate) token_endpoint: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) revocation_endpoint: Option<String>,
+    pub(crate) client: OAuthClient,
+    #[serde(serialize_with = "exposed")]
+    pub(crate) access_token: Secret,
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exposed_option")]
+    pub(crate) refresh_token: Option<Secret>,
+    /// The end of the access token, in milliseconds since 1970; `None` if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expires_at: Option<i64>,
+    /// The granted scopes.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) scopes: BTreeSet<String>,
+}
+
+impl StoredLogin {
+    /// Returns `true` if the access token has ended by then.
+    pub(crate) fn has_ended(&self, by: Timestamp) -> bool {
+        self.expires_at.is_some_and(|end| end <= by.0)
+    }
+}
+
+/// The entry of a server.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ServerTokens {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) login: Option<StoredLogin>,
+    /// The scopes that a refused call needed; the next login asks for them.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) wanted: BTreeSet<String>,
+}
+
+/// Returns scopes as requests have them (RFC 6749, section 3.3).
+pub(super) fn joined(scopes: &BTreeSet<String>) -> String {
+    scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn exposed<S: Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(secret.expose())
+}
+
+pub(super) fn exposed_option<S: Serializer>(
+    secret: &Option<Secret>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    secret.as_ref().map(Secret::expose).serialize(serializer)
+}
+
+type Entries = BTreeMap<String, ServerTokens>;
+
+/// The file; `None` to keep no tokens.
+#[derive(Debug, Clone)]
+pub(crate) struct TokenFile(Option<PathBuf>);
+
+/// The only writer of the file, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct TokenWriter {
+    file: PathBuf,
+    entries: Entries,
+    _lock: File,
+}
+
+impl TokenFile {
+    pub(crate) fn new(file: Option<PathBuf>) -> Self {
+        Self(file)
+    }
+
+    /// Returns the entry of a server.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub(crate) fn get(&self, server: &str) -> Result<ServerTokens, String> {
+        let Some(file) = &self.0 else { return Ok(ServerTokens::default()) };
+        read(file).map(|mut entries| entries.remove(server).unwrap_or_default())
+    }
+
+    /// Waits until no other process writes the file, and locks and reads it.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub(crate) async fn lock(&self) -> Result<TokenWriter, String> {
+        let Some(file) = self.0.clone() else {
+            return Err("there is no data directory for the tokens".to_owned());
+        };
+        let locked = blocking(move || {
+            let failed = |error: io::Error| cannot("lock", &file, &error);
+            let lock = open_private(&file.with_extension("lock")).map_err(failed)?;
+            lock.lock().map_err(failed)?;
+            let entries = read(&file)?;
+            Ok(TokenWriter { file, entries, _lock: lock })
+        });
+        locked.await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
+impl TokenWriter {
+    pub(crate) fn entry(&mut self, server: &str) -> &mut ServerTokens {
+        self.entries.entry(server.to_owned()).or_default()
+    }
+
+    /// Writes the file, and lets others write it.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub(crate) fn write(mut self) -> Result<(), String> {
+        self.save()
+    }
+
+    /// Writes the file as a whole.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub(crate) fn save(&mut self) -> Result<(), String> {
+        self.entries.retain(|_, entry| entry.login.is_some() || !entry.wanted.is_empty());
+        let write = || {
+            let new = self.file.with_extension("new");
+            let mut written = open_private(&new)?;
+            written.set_len(0)?;
+            written.write_all(&serde_json::to_vec(&self.entries)?)?;
+            written.sync_all()?;
+            fs::rename(&new, &self.file)
+        };
+        write().map_err(|error| cannot("write", &self.file, &error))
+    }
+}
+
+/// Opens a file that only the owner of its directory may read, and makes both if they are missing.
+fn open_private(path: &Path) -> io::Result<File> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    let (of_directory, own) = (fs::metadata(directory)?, file.metadata()?);
+    if of_directory.uid() != own.uid() {
+        // A command of root leaves the file to the user of the daemon.
+        fchown(&file, Some(of_directory.uid()), Some(of_directory.gid()))?;
+    }
+    Ok(file)
+}
+
+fn read(file: &Path) -> Result<Entries, String> {
+    match fs::read(file) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+            let (line, column) = (error.line(), error.column());
+            format!(
+                "the tokens in {} cannot be read (line {line}, column {column}); delete the file and \
+                 log in again",
+                file.display()
+            )
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Entries::new()),
+        Err(error) => Err(cannot("read", file, &error)),
+    }
+}
+
+fn cannot(verb: &str, file: &Path, error: &io::Error) -> String {
+    format!("cannot {verb} the tokens in {}: {}", file.display(), plain_io(error))
+}
+
+#[cfg(test)]
+#[path = "tokens_tests.rs"]
+mod tests;
