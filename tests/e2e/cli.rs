@@ -46,6 +46,8 @@ const COMMANDS: &[&str] = &[
     "mcp add",
     "mcp approve",
     "mcp list",
+    "mcp login",
+    "mcp logout",
     "mcp remove",
     "mcp serve",
     "mcp test",

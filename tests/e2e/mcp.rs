@@ -5,6 +5,7 @@ mod configuring;
 mod foreign;
 mod inspector;
 mod misbehaving;
+mod oauth;
 
 use std::path::{Path, PathBuf};
 

@@ -6,6 +6,7 @@ mod changes;
 mod daemon_methods;
 mod edit;
 mod import;
+mod login;
 mod serve;
 mod servers;
 mod test;
@@ -17,6 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::show;
 
 use add::{AddArgs, RemoveArgs};
+use login::{LoginArgs, LogoutArgs};
 use serve::ServeArgs;
 use servers::{ApproveArgs, ListArgs, ToolsArgs};
 use test::TestArgs;
@@ -31,6 +33,10 @@ pub(crate) enum McpCommand {
     Approve(ApproveArgs),
     /// List MCP servers, with their states if a daemon runs.
     List(ListArgs),
+    /// Log in at an MCP server with a URL, in a browser. The tokens are stored in the data directory.
+    Login(LoginArgs),
+    /// Delete the tokens of an MCP server, and revoke them.
+    Logout(LogoutArgs),
     /// Remove an MCP server from the configuration file.
     Remove(RemoveArgs),
     /// Serve the running daemon to an MCP client on stdin and stdout.
@@ -51,6 +57,8 @@ pub(crate) async fn run(context: &CommandContext, command: McpCommand) -> Result
         }
         McpCommand::Approve(args) => servers::approve(context, args).await,
         McpCommand::List(args) => servers::list(context, &args).await,
+        McpCommand::Login(args) => login::login(context, args).await,
+        McpCommand::Logout(args) => login::logout(context, args).await,
         McpCommand::Remove(args) => {
             let changed = add::remove(context, &args)?;
             show(args.json, &changed, || changed.text())
