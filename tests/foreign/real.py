@@ -116,6 +116,15 @@ class Server:
         self.process = None
 
 
+def assert_no_faults(log: list[str]) -> None:
+    """Fail if a line says that a program has a fault of its own."""
+    if path := os.environ.get("AVOCET_FOREIGN_LOG"):
+        Path(path).write_text("".join(log))
+    # An exception that nobody handles, and the text about one that the program survives.
+    faults = [line for line in log if re.search(r"Traceback|panicked| ERROR |a fault of", line)]
+    assert not faults, "".join(faults)
+
+
 def seeded() -> random.Random:
     """Return the source of chance. `AVOCET_FOREIGN_SEED` repeats a run."""
     seed = int(os.environ.get("AVOCET_FOREIGN_SEED", random.randrange(10**6)))

@@ -8,7 +8,7 @@ import random
 import unittest
 from email.message import EmailMessage
 
-from real import true, use
+from real import assert_no_faults, true, use
 
 PLUGIN = use("email")
 
@@ -49,11 +49,17 @@ class MailTest(DaemonTest):
             'security = "plain"\nlogin = false\n'
         )
         self.program: Program | None = None
+        self.log: list[str] = []
         self.addCleanup(self.end_program)
 
     def end_program(self) -> None:
         if self.program is not None:
             self.program.kill()
+            self.log += self.program.log
+
+    async def asyncTearDown(self) -> None:
+        self.end_program()
+        assert_no_faults([*self.log, *self.home.log])
 
     async def begin(self) -> None:
         """Start the channel and wait until it reads mail."""

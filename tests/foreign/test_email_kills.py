@@ -72,7 +72,7 @@ class KillTest(MailTest):
         """Kill a part, and start it again."""
         assert self.program is not None
         if part == "program":
-            await asyncio.to_thread(self.program.kill)
+            await asyncio.to_thread(self.end_program)
             self.program = Program(self.place)
         elif part == "daemon":
             await self.restart()

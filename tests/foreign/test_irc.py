@@ -3,7 +3,7 @@
 import asyncio
 import unittest
 
-from real import true, use
+from real import assert_no_faults, true, use
 
 PLUGIN = use("irc")
 
@@ -41,6 +41,9 @@ class IrcTest(DaemonTest):
         self.ann = self.people["ann"]
         self.program = Program(self.arguments(), {})
         self.addAsyncCleanup(self.program.remove)
+
+    async def asyncTearDown(self) -> None:
+        assert_no_faults([*self.program.log, *self.home.log])
 
     def arguments(self) -> list[str]:
         """Return the settings of the channel."""

@@ -7,7 +7,7 @@ import signal
 import unittest
 from typing import Any
 
-from real import true, use
+from real import assert_no_faults, true, use
 
 PLUGIN = use("matrix")
 
@@ -39,6 +39,9 @@ class MatrixTest(DaemonTest):
         )
         self.program = Program(self.home.path, settings, AVOCET_MATRIX_TOKEN=self.bot.token)
         self.addAsyncCleanup(self.program.remove)
+
+    async def asyncTearDown(self) -> None:
+        assert_no_faults([*self.program.log, *self.home.log])
 
     async def begin(self) -> None:
         """Start the channel and wait until it serves."""
