@@ -23,9 +23,9 @@ USERS = {
     "dovenull": 904,
     "nobody": 65534,
 }
-# Each address has a mailbox. OpenSMTPD needs a filter to check DMARC, so the test writes the header of
-# such a filter. OpenSMTPD allows a login over TLS only. Its build in Debian 12 fails at the handshake
-# ("EVP lib"), so the channel uses it as a relay without a login.
+# Each address has a mailbox. OpenSMTPD needs a filter to check DMARC, so the test writes the header
+# of such a filter. OpenSMTPD allows a login over TLS only. Its build in Debian 12 fails at the
+# handshake ("EVP lib"), so the channel uses it as a relay without a login.
 SMTPD = """
 table everyone {{ "@" = "mail" }}
 listen on 127.0.0.1 port {smtp} hostname {domain}

@@ -23,6 +23,8 @@ class KillTest(IrcTest):
     async def test_fifty_kills_lose_nothing_and_double_nothing_unmarked(self) -> None:
         chance = seeded()
         self.judge = Judge()
+        # All questions in the order of the wire.
+        self.order: list[int] = []
         self.chats = {
             **{nick: (self.people[nick], NICK, "") for nick in self.people},
             "#room": (self.people["ann"], "#room", "avocet: "),
@@ -67,6 +69,7 @@ class KillTest(IrcTest):
             nick = line[1:].partition("!")[0]
             chat = self.judge.chat(target if target.startswith("#") else nick)
             chat.asked.append(int(text.split()[-1]))
+            self.order.append(chat.asked[-1])
 
     def got(self, nick: str, target: str, text: str) -> None:
         """Note a text of the agent. The first person of a room reports it."""
@@ -97,9 +100,7 @@ class KillTest(IrcTest):
         if part == "program":
             await self.program.end(signal.SIGKILL)
             self.wire.cut()
-            known = await committed(self.client)
-            for chat in self.judge.chats.values():
-                chat.excused |= {number for number in chat.open if number not in known}
+            await self.excuse()
             await self.program.start()
         elif part == "daemon":
             await asyncio.to_thread(self.home.kill)
@@ -111,6 +112,16 @@ class KillTest(IrcTest):
             self.people["cat"].write(f"KILL {NICK} :enough")
         else:
             await self.restart_server()
+
+    async def excuse(self) -> None:
+        """Excuse the questions that died with the channel.
+
+        It publishes one after the other, so that a question before a committed one is lost.
+        """
+        known = await committed(self.client)
+        first = max((place for place, each in enumerate(self.order, 1) if each in known), default=0)
+        for chat in self.judge.chats.values():
+            chat.excused |= set(chat.open) & set(self.order[first:])
 
     async def restart_server(self) -> None:
         """Kill the server. The people return before the channel, since rooms keep nothing."""
