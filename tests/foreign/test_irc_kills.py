@@ -1,8 +1,8 @@
 """Kills of the IRC channel, the daemon, the connection and ngircd, while people ask.
 
 IRC servers keep no messages. The judge counts the questions that the server has sent to the
-channel. A question dies with the channel if the kill comes before the commit of the daemon. The
-judge excuses this case only.
+channel. It excuses a question only if the channel was killed, or its connection ended, before the
+commit of the daemon.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ class KillTest(IrcTest):
         self.judge = Judge()
         # All questions in the order of the wire.
         self.order: list[int] = []
+        self.in_flight: set[int] = set()
         self.chats = {
             **{nick: (self.people[nick], NICK, "") for nick in self.people},
             "#room": (self.people["ann"], "#room", "avocet: "),
@@ -48,7 +49,7 @@ class KillTest(IrcTest):
         asking.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await asking
-        await all_answered(self.client, self.judge)
+        await all_answered(self.client, self.judge, self.excuse_in_flight)
         # A last question for each chat: nothing of before is still on its way.
         asked = {name: len(self.judge.chat(name).asked) for name in self.chats}
         for name in self.chats:
@@ -57,7 +58,7 @@ class KillTest(IrcTest):
             lambda: all(len(self.judge.chat(name).asked) > count for name, count in asked.items()),
             "the last questions",
         )
-        await all_answered(self.client, self.judge)
+        await all_answered(self.client, self.judge, self.excuse_in_flight)
         print(f"ngircd: {KILLS} kills, {self.judge.summary()}", flush=True)
         self.assertEqual(self.judge.faults(), [])
 
@@ -107,25 +108,43 @@ class KillTest(IrcTest):
             await asyncio.to_thread(self.home.start)
         elif part == "cut":
             self.wire.cut()
+            await self.note_in_flight()
         elif part == "oper":
             self.people["cat"].write("OPER boss secret")
             self.people["cat"].write(f"KILL {NICK} :enough")
+            await self.note_in_flight()
         else:
             await self.restart_server()
 
-    async def excuse(self) -> None:
-        """Excuse the questions that died with the channel.
+    async def tail(self) -> set[int]:
+        """Return the questions behind the last one that the daemon has committed.
 
-        It publishes one after the other, so that a question before a committed one is lost.
+        The channel publishes one after the other, so that one before a committed one is lost.
         """
         known = await committed(self.client)
-        first = max((place for place, each in enumerate(self.order, 1) if each in known), default=0)
+        last = max((place for place, each in enumerate(self.order, 1) if each in known), default=0)
+        return set(self.order[last:])
+
+    async def excuse(self) -> None:
+        """Excuse the questions that died with the channel."""
+        died = await self.tail()
         for chat in self.judge.chats.values():
-            chat.excused |= set(chat.open) & set(self.order[first:])
+            chat.excused |= set(chat.open) & died
+
+    async def note_in_flight(self) -> None:
+        """Note the questions that the end of the connection may have overtaken."""
+        self.in_flight |= await self.tail()
+
+    async def excuse_in_flight(self) -> None:
+        """Excuse a question in flight if the daemon has committed a later one in its place."""
+        died = self.in_flight - await self.tail() - await committed(self.client)
+        for chat in self.judge.chats.values():
+            chat.excused |= set(chat.open) & died
 
     async def restart_server(self) -> None:
         """Kill the server. The people return before the channel, since rooms keep nothing."""
         self.wire.close()
+        await self.note_in_flight()
         await true(
             lambda: all(NICK not in person.here["#room"] for person in self.people.values()),
             "the agent has left",
