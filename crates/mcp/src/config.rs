@@ -84,6 +84,9 @@ pub struct McpOAuthConfig {
     pub client_id: Option<String>,
     /// The secret of the client. Default: none.
     pub client_secret: Option<Secret>,
+    /// The authorization server of the client, as its metadata names itself. Another one is refused, so that
+    /// the MCP server cannot have the secret sent elsewhere. Default: the one that the MCP server names.
+    pub issuer: Option<String>,
     /// The scopes of the login. Default: `[]`, those that the server asks for.
     pub scopes: Vec<String>,
     /// The port of this machine that the browser returns to, as registered with the client. Default: 0,

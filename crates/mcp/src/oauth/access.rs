@@ -246,6 +246,26 @@ impl ServerAccess {
         }
     }
 
+    /// Finds the authorization server, which is that of the configuration if it names one.
+    pub(super) async fn authorization_server(
+        &self,
+        challenge: Option<&BearerChallenge>,
+        has_refused: bool,
+    ) -> Result<AuthorizationServer, String> {
+        let (http, url) = (&self.parts.http, self.url()?);
+        let server = AuthorizationServer::find(http, &url, challenge, has_refused).await?;
+        let same =
+            |issuer: &str| issuer.trim_end_matches('/') == server.issuer.trim_end_matches('/');
+        match &self.parts.config.issuer {
+            Some(issuer) if !same(issuer) => Err(format!(
+                "it names the authorization server {}, and its table `oauth` has {}",
+                shown(&server.issuer),
+                shown(issuer)
+            )),
+            _ => Ok(server),
+        }
+    }
+
     /// Replaces the tokens of a login.
     pub(super) fn stored(&self, login: StoredLogin, tokens: GrantedTokens) -> StoredLogin {
         let GrantedTokens { access, refresh, expires_in, scope } = tokens;
@@ -272,10 +292,8 @@ impl ServerAccess {
         let (Some(id), Some(secret)) = (client_id, client_secret) else {
             return Err(RenewError::Ended(self.needs_login("it has no client secret")));
         };
-        let url = self.url().map_err(RenewError::Ended)?;
         let challenge = self.challenge();
-        let found =
-            AuthorizationServer::find(&self.parts.http, &url, challenge.as_ref(), true).await;
+        let found = self.authorization_server(challenge.as_ref(), true).await;
         let server = found.map_err(RenewError::Later)?;
         let proof = ClientProof::choose(true, server.proofs.as_deref());
         let client = OAuthClient { id: id.clone(), secret: Some(secret.clone()), proof };

@@ -104,11 +104,10 @@ impl PendingLogin {
         if access.parts.config.grant == OAuthGrant::ClientCredentials {
             return Err("it logs in by itself, with the secret of its client".to_owned());
         }
-        let (url, challenge, entry) = (access.url()?, access.challenge(), access.entry()?);
+        let (challenge, entry) = (access.challenge(), access.entry()?);
         let has_refused =
             challenge.is_some() || access.refusal().is_some() || entry.login.is_some();
-        let http = &access.parts.http;
-        let server = AuthorizationServer::find(http, &url, challenge.as_ref(), has_refused).await?;
+        let server = access.authorization_server(challenge.as_ref(), has_refused).await?;
         if !server.has_s256 {
             return Err(format!(
                 "the authorization server {} does not support PKCE with S256, so a login would not be \

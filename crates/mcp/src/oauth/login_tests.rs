@@ -108,6 +108,20 @@ async fn login_is_refused_without_safe_metadata() {
 }
 
 #[tokio::test]
+async fn secret_is_sent_to_the_issuer_of_the_configuration_only() {
+    for grant in [OAuthGrant::AuthorizationCode, OAuthGrant::ClientCredentials] {
+        let issuer = Some("https://login.example/".to_owned());
+        let world = World::with(McpOAuthConfig { issuer, ..registered(grant) }).await;
+        let error = match grant {
+            OAuthGrant::AuthorizationCode => world.begin().await.unwrap_err(),
+            OAuthGrant::ClientCredentials => world.tools().await.unwrap_err(),
+        };
+        assert!(error.contains("its table `oauth` has \"https://login.example/\""), "{error}");
+        assert!(world.fake.state().forms.is_empty());
+    }
+}
+
+#[tokio::test]
 async fn login_without_metadata_uses_the_default_endpoints_of_old_servers() {
     let world = World::new().await;
     world.fake.state().documents.clear();
