@@ -274,7 +274,7 @@ fn mcp_cancellation_stops_the_turn_and_the_job() {
 fn mcp_cancellation_of_a_queued_call_leaves_the_turn_before_it() {
     let (home, daemon) = started("");
     let mut client = StdioClient::open(&home, &["--session", "me"], "test", &json!({}));
-    printed(&home, &["ask", "me", "count to 300"]);
+    printed(&home, &["ask", "me", "count to 100"]);
     let states = || -> Vec<Value> {
         let turns = printed_json(&home, &["sessions", "show", "me"]);
         turns.as_array().unwrap().iter().map(|turn| turn["state"].clone()).collect()
@@ -286,7 +286,7 @@ fn mcp_cancellation_of_a_queued_call_leaves_the_turn_before_it() {
     client.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
     until("both answers", || (states() == ["done", "done"]).then_some(()));
     let shown = printed(&home, &["sessions", "show", "me"]);
-    assert!(shown.contains("299, 300.") && shown.contains("1, 2."), "{shown}");
+    assert!(shown.contains("99, 100.") && shown.contains("1, 2."), "{shown}");
     client.end();
     stop(daemon);
 }

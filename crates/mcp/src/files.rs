@@ -46,7 +46,7 @@ impl ResultFiles<'_> {
         let path = format!("{}{place}.{}", self.call.files_prefix(), file.ending);
         match files.write(&path, file.bytes, Trust::Low).await {
             Ok(()) => {
-                // Nobody can tell from the bytes what a picture says.
+                // The bytes do not tell what a picture says.
                 self.read.lower(Trust::Low);
                 Some(path)
             }

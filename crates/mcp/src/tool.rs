@@ -95,10 +95,11 @@ impl OutsideTool for ServerTool {
         context.read.lower(self.trust_of_results());
         let call = self.server.call(&self.listed, arguments, context);
         tokio::select! {
-            result = call => Ok(result?.into()),
+            biased;
             () = context.cancel.cancelled() => {
                 Err(ToolError::ExecutionFailed("the call was cancelled".to_owned()))
             }
+            result = call => Ok(result?.into()),
         }
     }
 }

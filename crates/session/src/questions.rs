@@ -76,7 +76,7 @@ impl Questions {
 
     /// Sends the question to its chat, and to the owners if others have asked.
     async fn send(&self, question: &PersonQuestion, code: &str) -> Result<(), NoAnswer> {
-        let refused = |why: String| NoAnswer::Unsent(why);
+        let refused = NoAnswer::Unsent;
         let key = DedupeKey::parse(&format!("question-{}", uuid::Uuid::new_v4()));
         let key = key.map_err(|error| refused(error.to_string()))?;
         let content = content(question, code);

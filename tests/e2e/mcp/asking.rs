@@ -56,8 +56,9 @@ async fn mcp_question_ends_with_stop_and_with_a_restart() {
     let Some(mcp) = start(&[("asker", "")]) else { return };
     let listener = Listener::attach(&mcp.home, CHAT).await;
     let unknown = async |mcp: &McpHome, listener: &Listener, command: &str| {
-        let says = answer(mcp, listener, command).await;
-        assert!(says.starts_with("No question waits for this answer"), "{says}");
+        printed(&mcp.home, &["ask", "me", command]);
+        // After a restart, the chat is also asked about the interrupted call.
+        while !listener.hear_text().await.starts_with("No question waits for this answer") {}
     };
     let first = asked(&mcp, &listener, "link").await;
     assert_eq!(answer(&mcp, &listener, "/stop").await, "Stopped.");

@@ -115,11 +115,18 @@ fn results(messages: &Messages) -> Vec<&str> {
     if calls.is_some_and(|calls| calls.iter().any(|call| call.name == JOB_BRANCH)) {
         return Vec::new();
     }
-    let results = messages.iter().rev().map_while(|message| match message {
+    let ended = messages.iter().rev().skip_while(|message| has_pictures_of_results(message));
+    let results = ended.map_while(|message| match message {
         Message::ToolResult { result, .. } => Some(result.as_str()),
         _ => None,
     });
     results.collect()
+}
+
+/// Returns `true` for the message with which an agent sends the pictures of tool results.
+fn has_pictures_of_results(message: &Message) -> bool {
+    const BEGINS: &str = "[Pictures of the results above";
+    matches!(message, Message::User { text, images } if !images.is_empty() && text.starts_with(BEGINS))
 }
 
 /// Formats tool results for people.
