@@ -1,7 +1,7 @@
 use std::io::{self, Write};
 use std::sync::Mutex;
 
-use avocet_protocol::{Money, SessionId, StartedMessage, Usage, WaitKind};
+use avocet_protocol::{StartedMessage, WaitKind};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 
@@ -10,50 +10,10 @@ use super::*;
 use crate::receive::{Lines, Typed, TypedLine};
 use crate::styled::Look;
 use crate::testing::Emulator;
+use fake_link::FakeLink;
 
-/// A daemon that answers each message with the events that the test has prepared.
-#[derive(Debug)]
-struct FakeLink {
-    said: Mutex<Vec<String>>,
-    shown: Mutex<Vec<DeliveryId>>,
-    answers: Mutex<VecDeque<Vec<DaemonNotice>>>,
-    outcome: Option<Outcome>,
-    /// Messages that must have been sent before any has an outcome.
-    sent_first: usize,
-    /// Outcomes that were reported.
-    told: Mutex<usize>,
-    past: Option<TurnRecord>,
-    to_hear: (flume::Sender<DaemonNotice>, flume::Receiver<DaemonNotice>),
-}
-
-impl FakeLink {
-    fn new(answers: Vec<Vec<DaemonNotice>>, outcome: Option<Outcome>) -> Self {
-        Self {
-            said: Mutex::default(),
-            shown: Mutex::default(),
-            answers: Mutex::new(answers.into()),
-            outcome,
-            sent_first: 0,
-            told: Mutex::default(),
-            past: None,
-            to_hear: flume::bounded(99),
-        }
-    }
-}
-
-impl FakeLink {
-    fn is_quiet(&self) -> bool {
-        self.to_hear.1.is_empty()
-    }
-
-    fn has_answered(&self, lines: usize) -> bool {
-        self.is_quiet() && *self.told.lock().unwrap() == lines
-    }
-
-    fn said(&self) -> Vec<String> {
-        self.said.lock().unwrap().clone()
-    }
-}
+#[path = "chat_fake_link.rs"]
+mod fake_link;
 
 /// A person who types the next line when the last one is answered.
 struct TypingPerson {
@@ -74,53 +34,6 @@ impl Input for TypingPerson {
         }
         self.typed += 1;
         TypedLine(self.lines.next().map_or(Typed::End, |line| Typed::Line(line.to_owned())))
-    }
-}
-
-#[async_trait]
-impl TerminalLink for FakeLink {
-    async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
-        if text == "refuse" {
-            return Err(LinkError("the disk is full".to_owned()));
-        }
-        let mut said = self.said.lock().unwrap();
-        said.push(text.to_owned());
-        for heard in self.answers.lock().unwrap().pop_front().unwrap_or_default() {
-            self.to_hear.0.send(heard).unwrap();
-        }
-        Ok(MessageId(said.len() as i64))
-    }
-
-    async fn outcome(&self, id: MessageId) -> Result<MessageStatus, LinkError> {
-        // The outcome of a message comes after its events.
-        while !self.is_quiet() || self.said.lock().unwrap().len() < self.sent_first {
-            tokio::task::yield_now().await;
-        }
-        let session = SessionId::parse("terminal:local:a").unwrap();
-        let turn = Some(TurnId(id.0));
-        match self.outcome {
-            Some(_) => {
-                *self.told.lock().unwrap() += 1;
-                Ok(MessageStatus { id, session, turn, outcome: self.outcome, reply: None })
-            }
-            None => std::future::pending().await,
-        }
-    }
-
-    async fn hear(&self) -> DaemonNotice {
-        self.to_hear.1.recv_async().await.unwrap()
-    }
-
-    async fn shown(&self, chunk: DeliveryId) {
-        self.shown.lock().unwrap().push(chunk);
-    }
-
-    async fn last_turn(&self) -> Option<TurnRecord> {
-        self.past.clone()
-    }
-
-    async fn used(&self) -> Option<Total> {
-        Some(Total { usage: Usage::new(1_500, 0), cost: Money(20_000_000), unpriced: 0 })
     }
 }
 

@@ -103,7 +103,7 @@ impl ScreenRow {
         }
     }
 
-    pub(crate) fn append(&mut self, other: Self) {
+    pub(crate) fn append(&mut self, other: &Self) {
         other.0.iter().for_each(|span| self.push(&span.text, span.style));
     }
 
@@ -203,7 +203,8 @@ pub(crate) fn wrap(spans: &[Span], columns: usize, breaks: LineBreaks) -> Vec<Sc
         .flat_map(|span| span.text.graphemes(true).map(move |grapheme| (grapheme, span.style)));
     for (text, style) in graphemes {
         if matches!(text, "\n" | "\r\n") {
-            rows.push(row_of(std::mem::take(&mut cells)));
+            rows.push(row_of(&cells));
+            cells.clear();
             used = 0;
             continue;
         }
@@ -216,7 +217,8 @@ pub(crate) fn wrap(spans: &[Span], columns: usize, breaks: LineBreaks) -> Vec<Sc
         if breaks == LineBreaks::Words && text == " " {
             // A space at the end of a row is invisible.
             cells.pop();
-            rows.push(row_of(std::mem::take(&mut cells)));
+            rows.push(row_of(&cells));
+            cells.clear();
             used = 0;
             continue;
         }
@@ -224,14 +226,15 @@ pub(crate) fn wrap(spans: &[Span], columns: usize, breaks: LineBreaks) -> Vec<Sc
         let word = (1..=last).rev().find(|at| may_break(&cells[at - 1], &cells[*at]));
         let end = word.filter(|_| breaks == LineBreaks::Words).unwrap_or(last);
         let rest = cells.split_off(end);
-        rows.push(row_of(std::mem::replace(&mut cells, rest)));
+        rows.push(row_of(&cells));
+        cells = rest;
         used = cells.iter().map(|cell| cell.width).sum();
     }
-    rows.push(row_of(cells));
+    rows.push(row_of(&cells));
     rows
 }
 
-fn row_of(cells: Vec<Cell<'_>>) -> ScreenRow {
+fn row_of(cells: &[Cell<'_>]) -> ScreenRow {
     let mut row = ScreenRow::default();
     cells.iter().for_each(|cell| row.push(cell.text, cell.style));
     row

@@ -14,13 +14,11 @@ use crate::styled::Look;
 #[derive(Clone)]
 pub(crate) struct Emulator {
     parser: Arc<Mutex<vt100::Parser>>,
-    written: Arc<Mutex<String>>,
 }
 
 impl Write for Emulator {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.parser.lock().unwrap().process(bytes);
-        self.written.lock().unwrap().push_str(&String::from_utf8_lossy(bytes));
         Ok(bytes.len())
     }
     fn flush(&mut self) -> io::Result<()> {
@@ -31,7 +29,7 @@ impl Write for Emulator {
 impl Emulator {
     pub(crate) fn new(rows: u16, columns: u16) -> Self {
         let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 1000)));
-        Self { parser, written: Arc::default() }
+        Self { parser }
     }
 
     /// The parts of a screen on this terminal.
@@ -52,11 +50,6 @@ impl Emulator {
 
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         self.parser.lock().unwrap().screen_mut().set_size(rows, columns);
-    }
-
-    /// Returns everything that was written.
-    pub(crate) fn written(&self) -> String {
-        self.written.lock().unwrap().clone()
     }
 
     /// Returns the visible rows, without spaces at their ends and empty rows at the end.

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::{HOW_TO_ANSWER, HOW_TO_LEAVE, Talk};
 use crate::keys::{Key, suspend};
 use crate::line::LineEffect;
+use crate::live::LiveScreen;
 use crate::receive::Typed;
 
 impl Talk {
@@ -63,7 +64,7 @@ impl Talk {
             self.display.remark(HOW_TO_ANSWER);
         } else if self.own.is_working() || self.is_busy() {
             self.stop();
-        } else if self.display.person().is_some_and(|live| live.clear_line()) {
+        } else if self.display.person().is_some_and(LiveScreen::clear_line) {
             self.is_leaving = false;
         } else {
             self.display.remark(HOW_TO_LEAVE);

@@ -85,7 +85,7 @@ pub(super) fn typed(line: &str, columns: usize, style: Style) -> Vec<ScreenRow> 
     );
     let prompted = |(place, text): (usize, ScreenRow)| {
         let mut row = ScreenRow::of(prompt(place), Style::DIM);
-        row.append(text);
+        row.append(&text);
         row
     };
     rows.into_iter().enumerate().map(prompted).collect()

@@ -35,7 +35,7 @@ impl CodeBlock {
             wrap(row.spans(), page.columns.saturating_sub(indent.len()), LineBreaks::Anywhere);
         let indented = |row: ScreenRow| {
             let mut indented = ScreenRow::of(indent, Style::PLAIN);
-            indented.append(row);
+            indented.append(&row);
             indented
         };
         wrapped.into_iter().map(indented).collect()

@@ -96,7 +96,7 @@ impl<'t> Renderer<'t> {
             Event::Rule => {
                 self.begin_block(BlockKind::Text, range);
                 let free = self.free().min(RULE);
-                self.emit(ScreenRow::of("─".repeat(free), Style::DIM));
+                self.emit(&ScreenRow::of("─".repeat(free), Style::DIM));
             }
             Event::TaskListMarker(is_done) => self.add_text(if is_done { "[x] " } else { "[ ] " }),
             Event::FootnoteReference(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
@@ -167,7 +167,7 @@ impl<'t> Renderer<'t> {
             TagEnd::CodeBlock => {
                 if let Some((block, code)) = self.code.take() {
                     let rows = block.rows(&code, Page { columns: self.free(), ..self.page });
-                    rows.into_iter().for_each(|row| self.emit(row));
+                    rows.iter().for_each(|row| self.emit(row));
                 }
             }
             TagEnd::List(_) => {
@@ -176,7 +176,7 @@ impl<'t> Renderer<'t> {
             TagEnd::Item => {
                 self.flush();
                 if self.containers.last().is_some_and(|item| item.first.is_some()) {
-                    self.emit_behind_markers(ScreenRow::default());
+                    self.emit_behind_markers(&ScreenRow::default());
                 }
                 self.leave();
             }
@@ -192,7 +192,7 @@ impl<'t> Renderer<'t> {
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
                     let rows = table.laid_out(self.free());
-                    rows.into_iter().for_each(|row| self.emit(row));
+                    rows.iter().for_each(|row| self.emit(row));
                 }
             }
             TagEnd::Emphasis => self.unmark("*"),
@@ -346,7 +346,7 @@ impl<'t> Renderer<'t> {
             last.text.truncate(last.text.trim_end_matches('\n').len());
         }
         let rows = wrap(&inline, self.free(), LineBreaks::Words);
-        rows.into_iter().for_each(|row| self.emit(row));
+        rows.iter().for_each(|row| self.emit(row));
     }
 
     /// Adds an empty row. The bars of quotes continue in it.
@@ -356,7 +356,7 @@ impl<'t> Renderer<'t> {
         self.rows.push(if row.is_blank() { ScreenRow::default() } else { row });
     }
 
-    fn emit(&mut self, content: ScreenRow) {
+    fn emit(&mut self, content: &ScreenRow) {
         if content.is_blank() {
             self.emit_space();
         } else {
@@ -364,7 +364,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
-    fn emit_behind_markers(&mut self, content: ScreenRow) {
+    fn emit_behind_markers(&mut self, content: &ScreenRow) {
         let mut row = ScreenRow::default();
         for container in &mut self.containers {
             let start = container.first.take().unwrap_or_else(|| container.rest.clone());

@@ -81,7 +81,7 @@ impl Table {
                     Alignment::None | Alignment::Left => 0,
                 };
                 row.push(&" ".repeat(left), Style::PLAIN);
-                row.append(text);
+                row.append(&text);
                 if number + 1 < widths.len() {
                     row.push(&" ".repeat(free - left), Style::PLAIN);
                 }

@@ -1,0 +1,94 @@
+//! A daemon for tests of the chat.
+
+use std::sync::Mutex;
+
+use avocet_protocol::{Money, SessionId, Usage};
+
+use super::*;
+
+/// A daemon that answers each message with the events that the test has prepared.
+#[derive(Debug)]
+pub(super) struct FakeLink {
+    pub(super) said: Mutex<Vec<String>>,
+    pub(super) shown: Mutex<Vec<DeliveryId>>,
+    answers: Mutex<VecDeque<Vec<DaemonNotice>>>,
+    outcome: Option<Outcome>,
+    /// Messages that must have been sent before any has an outcome.
+    pub(super) sent_first: usize,
+    /// Outcomes that were reported.
+    told: Mutex<usize>,
+    to_hear: (flume::Sender<DaemonNotice>, flume::Receiver<DaemonNotice>),
+}
+
+impl FakeLink {
+    pub(super) fn new(answers: Vec<Vec<DaemonNotice>>, outcome: Option<Outcome>) -> Self {
+        Self {
+            said: Mutex::default(),
+            shown: Mutex::default(),
+            answers: Mutex::new(answers.into()),
+            outcome,
+            sent_first: 0,
+            told: Mutex::default(),
+            to_hear: flume::bounded(99),
+        }
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        self.to_hear.1.is_empty()
+    }
+
+    pub(super) fn has_answered(&self, lines: usize) -> bool {
+        self.is_quiet() && *self.told.lock().unwrap() == lines
+    }
+
+    pub(super) fn said(&self) -> Vec<String> {
+        self.said.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl TerminalLink for FakeLink {
+    async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
+        if text == "refuse" {
+            return Err(LinkError("the disk is full".to_owned()));
+        }
+        let mut said = self.said.lock().unwrap();
+        said.push(text.to_owned());
+        for heard in self.answers.lock().unwrap().pop_front().unwrap_or_default() {
+            self.to_hear.0.send(heard).unwrap();
+        }
+        Ok(MessageId(said.len() as i64))
+    }
+
+    async fn outcome(&self, id: MessageId) -> Result<MessageStatus, LinkError> {
+        // The outcome of a message comes after its events.
+        while !self.is_quiet() || self.said.lock().unwrap().len() < self.sent_first {
+            tokio::task::yield_now().await;
+        }
+        let session = SessionId::parse("terminal:local:a").unwrap();
+        let turn = Some(TurnId(id.0));
+        match self.outcome {
+            Some(_) => {
+                *self.told.lock().unwrap() += 1;
+                Ok(MessageStatus { id, session, turn, outcome: self.outcome, reply: None })
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn hear(&self) -> DaemonNotice {
+        self.to_hear.1.recv_async().await.unwrap()
+    }
+
+    async fn shown(&self, chunk: DeliveryId) {
+        self.shown.lock().unwrap().push(chunk);
+    }
+
+    async fn last_turn(&self) -> Option<TurnRecord> {
+        None
+    }
+
+    async fn used(&self) -> Option<Total> {
+        Some(Total { usage: Usage::new(1_500, 0), cost: Money(20_000_000), unpriced: 0 })
+    }
+}
