@@ -70,6 +70,14 @@ impl Histogram {
         }
     }
 
+    /// Adds the kills of another world.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.kills += other.kills;
+        for (state, count) in &other.counts {
+            *self.counts.entry(state).or_default() += count;
+        }
+    }
+
     fn rows(&self) -> impl Iterator<Item = (&'static str, u32)> {
         let states = std::iter::once(BOOTING).chain(STATES.iter().map(|(state, _)| *state));
         states.map(|state| (state, self.counts.get(state).copied().unwrap_or_default()))
