@@ -253,3 +253,42 @@ pub(crate) fn result_text(result: &CallResult) -> String {
         other => other.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use avocet_protocol::{Arguments, CallId, CallState, ToolCall, TurnId, Usage};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn add_step_shows_the_pictures_of_results_after_them_until_the_step_is_shortened() {
+        let id = CallId { turn: TurnId(5), step: 0, ordinal: 0 };
+        let value = json!({"image": "image/png", "saved_as": "inbox/t5s0c0-0.png"});
+        let result = CallResult { trust: Trust::Low, ..CallResult::ok(value) };
+        let call = ToolCall { name: "web__shot".to_owned(), arguments: Arguments::parse("{}") };
+        let step = Step {
+            number: 0,
+            text: String::new(),
+            usage: Usage::default(),
+            trust: Trust::Low,
+            calls: vec![LoggedCall { id, call, state: CallState::Finished(result), allowed: None }],
+            written: None,
+            reasoning: None,
+            closed: true,
+            steered: Vec::new(),
+        };
+        let mut messages = Vec::new();
+        add_step(&mut messages, &step, None, Marks::new(7));
+        let [Message::Assistant { .. }, Message::ToolResult { .. }, Message::User { text, images }] =
+            &*messages
+        else {
+            panic!("{messages:?}");
+        };
+        assert_eq!(*images, [ImageRef { path: "inbox/t5s0c0-0.png".to_owned() }]);
+        assert!(text.ends_with("untrusted: inbox/t5s0c0-0.png]"), "{text}");
+        let mut old = Vec::new();
+        add_step(&mut old, &step, Some(OLD), Marks::new(7));
+        assert_eq!(old.len(), 2);
+    }
+}

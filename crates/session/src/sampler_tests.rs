@@ -7,7 +7,7 @@ use crate::Sampler;
 
 fn request(turn: i64) -> SampleRequest {
     let message = Message::User { text: "a text".to_owned(), images: Vec::new() };
-    let (session, turn) = (session("a"), avocet_protocol::TurnId(turn));
+    let (session, turn) = (session("a"), TurnId(turn));
     SampleRequest { session, turn, messages: vec![message], images: BTreeMap::new() }
 }
 
