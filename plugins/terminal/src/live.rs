@@ -32,7 +32,7 @@ enum Part {
     Tool,
 }
 
-/// The parts of a [`LiveScreen`].
+/// The parts of the screen of a person.
 pub struct LiveParts {
     /// The terminal.
     pub out: Box<dyn Write + Send>,
