@@ -138,8 +138,6 @@ struct Talk {
     to_send: VecDeque<String>,
     sending: Fuse<BoxFuture<'static, SentLine>>,
     outcomes: FuturesUnordered<BoxFuture<'static, EndedMessage>>,
-    /// The question for the arguments of a tool. Events wait for the answer.
-    describing: Fuse<BoxFuture<'static, Option<TurnRecord>>>,
     /// The question for tokens and cost.
     measuring: Fuse<BoxFuture<'static, Option<Total>>>,
     model: String,
@@ -161,7 +159,6 @@ impl TerminalChat {
             to_send: VecDeque::new(),
             sending: Fuse::terminated(),
             outcomes: FuturesUnordered::new(),
-            describing: Fuse::terminated(),
             measuring: Fuse::terminated(),
             model,
             is_leaving: false,
@@ -218,11 +215,10 @@ impl Talk {
                     self.stop();
                 }
                 sent = &mut self.sending => self.sent(sent),
-                turn = &mut self.describing => self.describe_tools(turn),
                 used = &mut self.measuring => self.show_used(used),
                 // The message's id is unknown during the send, so events wait: they may refer to
                 // it.
-                notice = link.hear(), if self.takes_notices() => self.handle(notice).await,
+                notice = link.hear(), if !self.is_sending() => self.handle(notice).await,
                 Some(ended) = self.outcomes.next() => self.ended(ended),
                 () = or_pending(deadline.map(sleep)) => {}
             }
@@ -232,10 +228,6 @@ impl Talk {
 
     fn is_interactive(&mut self) -> bool {
         self.display.person().is_some()
-    }
-
-    fn takes_notices(&self) -> bool {
-        !self.is_sending() && self.describing.is_terminated()
     }
 
     fn is_sending(&self) -> bool {
@@ -311,33 +303,17 @@ impl Talk {
             DaemonNotice::Event(event) => {
                 self.own.note_event(&event);
                 let follows = self.own.is_open();
-                self.look_up(&event, follows);
+                self.measure_after(&event);
                 self.display.show_event(event, follows);
             }
         }
     }
 
-    /// Asks the log for more than an event says.
-    fn look_up(&mut self, event: &TurnEvent, follows: bool) {
-        if !self.is_interactive() {
-            return;
-        }
-        let link = self.link.clone();
-        match event {
-            TurnEvent::ToolStarted { .. } if follows => {
-                self.describing = async move { link.last_turn().await }.boxed().fuse();
-            }
-            TurnEvent::Ended { turn: Some(_), .. } => {
-                self.measuring = async move { link.used().await }.boxed().fuse();
-            }
-            _ => {}
-        }
-    }
-
-    fn describe_tools(&mut self, turn: Option<TurnRecord>) {
-        let step = turn.and_then(|mut turn| turn.steps.pop());
-        if let (Some(live), Some(step)) = (self.display.person(), step) {
-            live.describe_tools(&step.calls);
+    /// Asks for the usage at the end of a turn.
+    fn measure_after(&mut self, event: &TurnEvent) {
+        if self.is_interactive() && matches!(event, TurnEvent::Ended { turn: Some(_), .. }) {
+            let link = self.link.clone();
+            self.measuring = async move { link.used().await }.boxed().fuse();
         }
     }
 

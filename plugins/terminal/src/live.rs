@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::Write;
 use std::time::Duration;
 
-use avocet_protocol::{LoggedCall, printable};
+use avocet_protocol::printable;
 
 use crate::keys::Key;
 use crate::line::{Completer, History, InputLine, LineEffect};
@@ -208,9 +208,10 @@ impl LiveScreen {
         self.add(Part::Typed, rows);
     }
 
-    pub(crate) fn tool_started(&mut self, name: &str) {
+    /// `argument` is the main one of the call.
+    pub(crate) fn tool_started(&mut self, name: &str, argument: Option<&str>) {
         self.end_stream();
-        self.tools.push(ToolLine::new(name, self.now));
+        self.tools.push(ToolLine::new(name, argument, self.now));
     }
 
     pub(crate) fn tool_ended(&mut self, name: &str, ok: bool) {
@@ -218,17 +219,6 @@ impl LiveScreen {
         let mut running = self.tools.iter_mut().filter(|tool| tool.is_running());
         let tool = running.find(|tool| tool.name == name);
         tool.into_iter().for_each(|tool| tool.end(ok, now));
-    }
-
-    /// Adds the main arguments of the calls of a step.
-    pub(crate) fn describe_tools(&mut self, calls: &[LoggedCall]) {
-        let mut seen: Vec<&str> = Vec::new();
-        for tool in &mut self.tools {
-            let before = seen.iter().filter(|name| **name == tool.name).count();
-            let call = calls.iter().filter(|call| call.call.name == tool.name).nth(before);
-            call.into_iter().for_each(|call| tool.describe(call));
-            seen.push(&tool.name);
-        }
     }
 
     /// Makes the lines of tools permanent.

@@ -1,6 +1,3 @@
-use avocet_protocol::{Arguments, CallId, CallState, ToolCall, TurnId};
-use serde_json::json;
-
 use super::*;
 use crate::testing::Emulator;
 
@@ -68,28 +65,12 @@ fn text_in_the_middle_of_an_answer_goes_above_its_open_block() {
     assert_eq!(emulator.shown(), expected);
 }
 
-fn call(name: &str, arguments: serde_json::Value) -> LoggedCall {
-    let serde_json::Value::Object(arguments) = arguments else { panic!() };
-    LoggedCall {
-        id: CallId { turn: TurnId(1), step: 0, ordinal: 0 },
-        call: ToolCall { name: name.to_owned(), arguments: Arguments::Object(arguments) },
-        state: CallState::Planned,
-        allowed: None,
-    }
-}
-
 #[test]
 fn tool_lines_show_their_argument_and_time_in_place() {
     let (mut live, emulator) = screen(12, 30, Look::Styled);
     live.typed("go", false);
-    for _ in 0..2 {
-        live.tool_started("shell");
-    }
-    let long = "cargo test --workspace\n--all-targets";
-    live.describe_tools(&[
-        call("shell", json!({ "command": "ls\u{1b}[2J -l" })),
-        call("shell", json!({ "command": long })),
-    ]);
+    live.tool_started("shell", Some("ls\u{1b}[2J -l"));
+    live.tool_started("shell", Some("cargo test --workspace --all-targets"));
     live.set_time(Duration::from_millis(3_200));
     live.tool_ended("shell", false);
     live.paint();
@@ -166,7 +147,7 @@ fn plain_look_paints_no_attributes() {
     let (mut live, emulator) = screen(20, 40, Look::Plain);
     live.remark("hello");
     live.typed("go", false);
-    live.tool_started("shell");
+    live.tool_started("shell", None);
     live.stream("# Title\n\n**bold** `code`");
     live.paint();
     let expected = "hello\n\n> go\n\n• shell  0 s\n\n# Title\n\n**bold** `code`\n\n>";
@@ -186,9 +167,9 @@ fn hostile_text_reaches_the_terminal_without_control_characters() {
     live.typed(HOSTILE, true);
     live.text(HOSTILE);
     live.past(HOSTILE);
-    live.tool_started(HOSTILE);
+    live.tool_started(HOSTILE, Some(HOSTILE));
     live.stream(&format!("{HOSTILE}\n\n```{HOSTILE}\n{HOSTILE}\n"));
     live.paint();
     let shown = emulator.shown();
-    assert_eq!(shown.matches("a[2Jb2Jcde").count(), 10, "{shown}");
+    assert_eq!(shown.matches("a[2Jb2Jcde").count(), 11, "{shown}");
 }

@@ -135,10 +135,10 @@ impl Display {
                     self.streamed.clear();
                 }
             }
-            TurnEvent::ToolStarted { name, .. } => {
+            TurnEvent::ToolStarted { name, about } => {
                 self.streamed.clear();
                 if let Some(live) = self.person() {
-                    live.tool_started(&name);
+                    live.tool_started(&name, about.as_deref());
                 }
             }
             TurnEvent::ToolProgress { name, text } => {

@@ -2,17 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{LoggedCall, printable};
+use avocet_protocol::printable;
 
 use crate::styled::{Colour, ScreenRow, Style};
-
-/// Arguments that tell most about a call, the best first.
-const TELLING: [&str; 12] = [
-    "command", "path", "f", "pattern", "query", "url", "question", "message", "task", "name",
-    "text", "id",
-];
-/// Characters of an argument.
-const MAX_ARGUMENT: usize = 300;
 
 /// A tool that runs or has run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,21 +17,13 @@ pub(crate) struct ToolLine {
 }
 
 impl ToolLine {
-    pub(crate) fn new(name: &str, now: Duration) -> Self {
-        Self { name: name.to_owned(), argument: None, started: now, ended: None }
+    pub(crate) fn new(name: &str, argument: Option<&str>, now: Duration) -> Self {
+        let argument = argument.map(|text| printable(text).into_owned());
+        Self { name: name.to_owned(), argument, started: now, ended: None }
     }
 
     pub(crate) fn is_running(&self) -> bool {
         self.ended.is_none()
-    }
-
-    /// Adds the main argument of a call.
-    pub(crate) fn describe(&mut self, call: &LoggedCall) {
-        let arguments = call.call.arguments.to_object();
-        let texts = || arguments.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
-        let telling = TELLING.iter().find_map(|key| arguments.get(*key)?.as_str());
-        let text = telling.or_else(|| texts().map(|(_, text)| text).next());
-        self.argument = text.map(one_line);
     }
 
     pub(crate) fn end(&mut self, ok: bool, now: Duration) {
@@ -74,10 +58,4 @@ fn seconds(time: Duration, is_running: bool) -> String {
         seconds if is_running => format!("{seconds} s"),
         _ => format!("{:.1} s", time.as_secs_f64()),
     }
-}
-
-fn one_line(text: &str) -> String {
-    let words = printable(text);
-    let line: Vec<&str> = words.split_whitespace().collect();
-    line.join(" ").chars().take(MAX_ARGUMENT).collect()
 }
