@@ -330,9 +330,9 @@ async fn preview_names_a_slow_tool_and_becomes_the_answer() {
     let calls = Scripted::calls(&[("post", json!({}))]);
     let harness = harness(ScriptedModel::new(vec![calls]), setup).await;
     harness.say("do it").await;
-    harness.pass(4 * SECOND).await;
-    harness.shows("Running post (4 s) …").await;
-    harness.pass(11 * SECOND).await;
+    harness.pass(5 * SECOND).await;
+    harness.shows("Running post (5 s) …").await;
+    harness.pass(10 * SECOND).await;
     let shown = harness.shows("Running post (15 s) …").await;
     assert_eq!(shown.len(), 1);
     let answer = ScriptedModel::new(vec![Scripted::says("It is done.")]);

@@ -1,14 +1,23 @@
-//! Albums: several updates that form one message for the reader.
+//! Several updates that form one message for the reader: an album, or a long text that the sender's
+//! client has cut.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::Cursor;
-use teloxide::types::UpdateKind;
+use teloxide::types::{Message, UpdateKind};
 
 use crate::update::Update;
 
-/// Groups the updates of a batch, in order; an album takes the place of its first update.
+/// UTF-16 units of a text that a client may have cut: a message has at most 4,096 (Bot API,
+/// `sendMessage`), and clients cut between words.
+const CUT_TEXT: RangeInclusive<usize> = 3900..=4096;
+/// Seconds between the parts of a text that a client sends one after the other.
+const CUT_SECONDS: i64 = 2;
+
+/// Groups the updates of a batch, in order; an album takes the place of its first update, and so does
+/// a text that was cut.
 /// `committed` is the last update known to be in the log. Updates up to it are grouped separately
 /// from later ones, because the log would absorb a mixed group as known.
 pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
@@ -16,9 +25,9 @@ pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
     for update in updates {
         let belongs = |known: &&mut Vec<Update>| {
             let first = &known[0];
-            album(&update).is_some()
-                && album(&update) == album(first)
-                && (update.id > committed) == (first.id > committed)
+            let is_same_album = album(&update).is_some() && album(&update) == album(first);
+            let is_next_part = known.last().is_some_and(|last| continues(last, &update));
+            (is_same_album || is_next_part) && (update.id > committed) == (first.id > committed)
         };
         match gathered.iter_mut().find(belongs) {
             Some(album) => album.push(update),
@@ -28,16 +37,22 @@ pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
     gathered
 }
 
-/// Returns `true` if the last update is part of an album, which may continue.
+/// Returns `true` if the last update is part of an album or a text that was cut, which may continue.
 pub(crate) fn may_continue(updates: &[Update]) -> bool {
-    updates.last().is_some_and(|last| album(last).is_some())
+    updates.last().is_some_and(|last| album(last).is_some() || is_cut(last))
 }
 
-/// The number of updates before the album at the end. All of them if that number is zero: some have
-/// to be taken, so that others come.
+/// The number of updates before the album or the text at the end. All of them if that number is zero:
+/// some have to be taken, so that others come.
 pub(crate) fn settled(updates: &[Update]) -> usize {
     let last = updates.last().and_then(album);
-    let begins = updates.iter().position(|update| last.is_some() && album(update) == last);
+    let album = updates.iter().position(|update| last.is_some() && album(update) == last);
+    let begins = album.or_else(|| {
+        updates.last().filter(|last| is_cut(last))?;
+        let parts = updates.windows(2).rev();
+        let more = parts.take_while(|pair| continues(&pair[0], &pair[1])).count();
+        Some(updates.len() - 1 - more)
+    });
     begins.filter(|before| *before > 0).unwrap_or(updates.len())
 }
 
@@ -75,9 +90,35 @@ pub(crate) fn cursor(update: &Update) -> Option<Cursor> {
     Some(Cursor { scope: format!("{SCOPE}{chat}"), position: id.to_owned() })
 }
 
-/// Returns `true` if an update is part of an album.
+/// Returns `true` if an update can be part of an album or of a text that was cut.
 pub(crate) fn is_part(update: &Update) -> bool {
-    album(update).is_some()
+    album(update).is_some() || plain_text(update).is_some()
+}
+
+/// Returns a message that a person has typed, and its text: no file, command or forwarded text.
+fn plain_text(update: &Update) -> Option<(&Message, &str)> {
+    let UpdateKind::Message(message) = &update.kind else { return None };
+    let text = message.text().filter(|_| message.forward_origin().is_none())?;
+    (!text.starts_with('/')).then_some((message, text))
+}
+
+/// Returns `true` for a text that is so long that a client may have cut it.
+fn is_cut(update: &Update) -> bool {
+    plain_text(update).is_some_and(|(_, text)| CUT_TEXT.contains(&text.encode_utf16().count()))
+}
+
+/// Returns `true` if an update is the next part of a text that was cut.
+fn continues(first: &Update, next: &Update) -> bool {
+    let (Some((first_part, _)), Some((part, _))) = (plain_text(first), plain_text(next)) else {
+        return false;
+    };
+    let place = |message: &Message| (message.chat.id, message.thread_id);
+    let sender = |message: &Message| message.from.as_ref().map(|from| from.id);
+    let seconds = part.date.timestamp() - first_part.date.timestamp();
+    is_cut(first)
+        && place(first_part) == place(part)
+        && sender(first_part) == sender(part)
+        && (0..=CUT_SECONDS).contains(&seconds)
 }
 
 /// The chat and the id of the album that an update is part of.
@@ -123,6 +164,33 @@ mod tests {
         for (committed, expected) in table {
             assert_eq!(ids(&gather(batch(), committed)), expected, "{committed}");
         }
+    }
+
+    fn text(id: i64, from: i64, date: i64, text: &str) -> Update {
+        let user = json!({ "id": from, "is_bot": false, "first_name": "A" });
+        let message = json!({
+            "message_id": id, "date": date, "text": text, "from": user,
+            "chat": { "id": 7, "type": "private", "first_name": "A" },
+        });
+        Update::read(json!({ "update_id": id, "message": message })).unwrap()
+    }
+
+    #[test]
+    fn gather_joins_the_parts_of_a_text_that_was_cut() {
+        let long = "x".repeat(*CUT_TEXT.start());
+        let parts = [text(1, 7, 1, &long), text(2, 7, 1, &long), text(3, 7, 2, "end")];
+        assert_eq!(ids(&gather(parts.to_vec(), 0)), [[1, 2, 3]]);
+        assert!(may_continue(&parts[..2]) && !may_continue(&parts));
+        let before = [text(0, 7, 1, "hi")];
+        assert_eq!(settled(&[&before[..], &parts[..2]].concat()), 1);
+        for other in
+            [text(2, 8, 1, "of another person"), text(2, 7, 4, "later"), text(2, 7, 1, "/stop")]
+        {
+            let gathered = gather(vec![parts[0].clone(), other], 0);
+            assert_eq!(ids(&gathered), [[1], [2]]);
+        }
+        let short = gather(vec![text(1, 7, 1, "short"), text(2, 7, 1, "short")], 0);
+        assert_eq!(ids(&short), [[1], [2]]);
     }
 
     #[test]

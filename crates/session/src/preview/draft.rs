@@ -7,7 +7,7 @@ use avocet_protocol::TurnEvent;
 use super::words::{are_few, closed, complete_words, running, unfinished};
 
 /// Time for which a tool has run when its line is shown, in seconds; after the last one each minute.
-const REPORTS: [u64; 4] = [4, 15, 30, 60];
+const REPORTS: [u64; 4] = [5, 15, 30, 60];
 /// The same for the first line if the chat shows a part of the answer already.
 const SOON: Duration = Duration::from_secs(2);
 const MINUTE: u64 = 60;

@@ -111,10 +111,10 @@ fn compose_shows_the_oldest_of_several_tools() {
     let mut story = Story::new();
     story.start("a", 0);
     story.start("b", 1);
-    assert_eq!((story.0.due(), story.shows(3)), (Some(at(4)), None), "a quick tool is not shown");
-    assert_eq!(story.shows(4).as_deref(), Some("Running a (4 s) …"));
-    story.finish("unknown", 5);
-    story.finish("a", 5);
+    assert_eq!((story.0.due(), story.shows(4)), (Some(at(5)), None), "a quick tool is not shown");
+    assert_eq!(story.shows(5).as_deref(), Some("Running a (5 s) …"));
+    story.finish("unknown", 6);
+    story.finish("a", 6);
     assert_eq!(story.shows(20).as_deref(), Some("Running b (19 s) …"));
     story.0.take(&TurnEvent::Thinking { step: 1 }, at(21));
     assert_eq!(story.0.due(), None);
@@ -124,7 +124,7 @@ fn compose_shows_the_oldest_of_several_tools() {
 fn due_repeats_a_missed_line_after_the_hold_of_the_platform() {
     let mut story = Story::new();
     story.start("a", 0);
-    assert!(story.shows(4).is_some());
+    assert!(story.shows(5).is_some());
     story.0.missed();
     story.0.hold(at(10));
     assert_eq!((story.0.due(), story.shows(9)), (Some(at(10)), None));

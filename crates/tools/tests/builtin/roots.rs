@@ -190,10 +190,10 @@ async fn file_tools_read_untrusted_content_beside_the_workspace() {
     let table = [
         ("read_file", json!({"path": "$/notes/own.txt"}), Trust::Low),
         ("read_file", json!({"path": "$/docs/a.txt"}), Trust::Low),
-        ("list_directory", json!({"path": "$/docs"}), Trust::Low),
+        ("list_directory", json!({"path": "$/docs"}), Trust::Full),
         ("outline", json!({"path": "$/docs/a.txt"}), Trust::Low),
         ("search_files", json!({"pattern": "of", "path": "$/docs"}), Trust::Low),
-        ("read_file", json!({"path": "$/docs/b.txt"}), Trust::Low),
+        ("read_file", json!({"path": "$/docs/b.txt"}), Trust::Full),
         ("edit_file", json!({"path": "$/notes/own.txt", "find": "of", "replace": "x"}), Trust::Low),
         // A write shows nothing of the old content, and a search shows only its matches.
         ("write_file", json!({"path": "$/notes/new.txt", "content": "x"}), Trust::Full),

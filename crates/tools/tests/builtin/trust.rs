@@ -118,7 +118,7 @@ async fn trust_of_a_result_is_that_of_the_files_it_shows() {
         ("list_directory", json!({"path": "far"}), Trust::Full),
         ("list_directory", json!({}), Trust::Full),
         ("list_directory", json!({"path": "odd"}), Trust::Low),
-        // Errors show lines of the file, or suggest names.
+        // Errors show lines of the file, or suggest ordinary names.
         (
             "edit_file",
             json!({"path": "far/foreign.rs", "start_line": 1, "replace": "x", "expect": "y"}),
@@ -129,9 +129,9 @@ async fn trust_of_a_result_is_that_of_the_files_it_shows() {
             json!({"path": "src/own.rs", "start_line": 1, "replace": "x", "expect": "y"}),
             Trust::Full,
         ),
-        ("read_file", json!({"path": "src/foreign.rs"}), Trust::Low),
-        ("read_file", json!({"path": "../foreign.rs"}), Trust::Low),
-        ("delete_file", json!({"path": "foreign.rs"}), Trust::Low),
+        ("read_file", json!({"path": "src/foreign.rs"}), Trust::Full),
+        ("read_file", json!({"path": "../foreign.rs"}), Trust::Full),
+        ("delete_file", json!({"path": "foreign.rs"}), Trust::Full),
         // A write shows nothing of the old content.
         ("write_file", json!({"path": "far/foreign.rs", "content": "x"}), Trust::Full),
         ("write_file", json!({"path": "new/foreign.rs", "content": "x"}), Trust::Full),

@@ -144,6 +144,24 @@ async fn album_split_over_two_polls_is_one_message() {
 }
 
 #[tokio::test]
+async fn text_cut_by_the_client_is_one_message() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    let long = "word ".repeat(800);
+    world.platform.private_text(ANN, &long);
+    // After half a second without another part, the text is complete.
+    world.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
+    world.platform.private_text(ANN, "and the end");
+    world.clock.advance(Duration::from_millis(500));
+    let text = world.bus.taken(1).await.remove(0).content.text;
+    assert_eq!(text, format!("{long}\nand the end"));
+    world.platform.wait_for_confirmed().await;
+    world.platform.private_text(ANN, "another");
+    assert_eq!(world.bus.taken(2).await[1].content.text, "another");
+}
+
+#[tokio::test]
 async fn album_at_the_end_of_a_full_poll_is_one_message() {
     let world = World::new().await;
     for number in 0..99 {
