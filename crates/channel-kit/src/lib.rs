@@ -21,6 +21,7 @@ mod pieces;
 mod plan;
 mod ranges;
 mod render;
+mod source;
 mod split;
 mod styled;
 mod table;

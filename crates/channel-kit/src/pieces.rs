@@ -5,6 +5,8 @@ use std::ops::Range;
 use avocet_protocol::sanitise;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
 
+use crate::source::EDGE;
+
 /// A parser event, or the edge of a spoiler.
 #[derive(Debug)]
 pub(crate) enum MarkdownPiece<'a> {
@@ -35,6 +37,15 @@ pub(crate) fn pieces(markdown: &str) -> Vec<MarkdownPiece<'_>> {
             _ => {}
         }
         match &event {
+            Event::Text(text) if text.contains(EDGE) => {
+                push_text(&text.replace(EDGE, ""), &mut pieces);
+                continue;
+            }
+            Event::Code(code) if code.contains(EDGE) => {
+                let code = CowStr::from(code.replace(EDGE, ""));
+                pieces.push(MarkdownPiece::Event(Event::Code(code)));
+                continue;
+            }
             Event::Text(text) if !in_code && text.contains(BAR) => {
                 cut_at_bars(text, is_escaped(markdown, &range), &mut pieces);
                 continue;

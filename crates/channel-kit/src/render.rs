@@ -10,14 +10,16 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Tag, TagEnd};
 use crate::builder::Builder;
 use crate::fences::lengthen_outer;
 use crate::pieces::{MarkdownPiece, pieces};
+use crate::source::prepare;
 use crate::styled::{Styled, from_first_line};
 use crate::table::TextTable;
 use avocet_protocol::Style;
 
 /// Renders Markdown as a person reads it in a chat. Takes any input, in about linear time.
 ///
-/// Headings are bold lines. A block of code that contains another one ends at its own end. Line breaks stay. Lists have bullets or numbers and are indented.
-/// Tables are aligned lines of code. Images are links, HTML is text, and a rule is a line.
+/// Headings are bold lines. A block of code that contains another one ends at its own end. Line
+/// breaks stay. Lists have bullets or numbers and are indented. Tables are aligned lines of code, and
+/// wide ones are lists. Formulas stay as they are. Images are links, HTML is text, and a rule is a line.
 /// Footnotes stay at their place in the source, marked `[1]`. Links lead to `http`, `https`, `tg`
 /// and mail addresses only; other targets are shown behind the link's text. A quote inside a quote
 /// or list begins its lines with `> `.
@@ -35,7 +37,7 @@ pub(crate) fn render_with_headings(markdown: &str) -> Styled {
 fn render_with(markdown: &str, headings: Headings) -> Styled {
     let text = sanitise(markdown).text.replace("\r\n", "\n").replace('\r', "\n");
     let mut renderer = Renderer { headings, ..Renderer::default() };
-    for piece in pieces(&lengthen_outer(&text)) {
+    for piece in pieces(&prepare(&lengthen_outer(&text))) {
         renderer.piece(piece);
     }
     let styled = renderer.out.finish();
@@ -305,6 +307,26 @@ impl Renderer {
         }
     }
 
+    /// Shows a table as a list: the first cell of each row, and below it the others by their heads.
+    fn push_rows(&mut self, table: &TextTable) {
+        self.out.begin_block();
+        for (number, row) in table.entries().enumerate() {
+            if number > 0 {
+                self.out.break_lines(1);
+            }
+            self.out.begin_item("• ".to_owned());
+            let mut cells = row.into_iter();
+            if let Some((_, first)) = cells.next() {
+                self.out.push_styled(first, &Style::Bold);
+            }
+            for (head, cell) in cells.filter(|(_, cell)| !cell.is_empty()) {
+                self.out.push(&format!("\n{head}: {cell}"));
+            }
+            self.out.end_margin();
+        }
+        self.end_block();
+    }
+
     fn begin_list(&mut self, number: Option<u64>) {
         if self.out.is_indented() {
             self.out.break_lines(usize::from(!self.out.is_marker_due()));
@@ -334,7 +356,11 @@ impl Renderer {
 
     fn end_table(&mut self) {
         if let Some(table) = self.table.take() {
-            self.push_pre(&table.text(), None);
+            if table.is_wide() {
+                self.push_rows(&table);
+            } else {
+                self.push_pre(&table.text(), None);
+            }
         }
     }
 }

@@ -6,6 +6,8 @@ use unicode_width::UnicodeWidthStr;
 /// The largest width, in terminal columns, to which cells are padded, so that one long cell does
 /// not widen all rows.
 const MAX_WIDTH: usize = 40;
+/// Columns of a table that fits on the screen of a telephone.
+const NARROW: usize = 44;
 
 /// A table under construction.
 #[derive(Debug, Default)]
@@ -39,6 +41,29 @@ impl TextTable {
     /// Returns the text of the last cell.
     pub(crate) fn cell(&self) -> &str {
         self.rows.last().and_then(|row| row.last()).map_or("", |cell| cell)
+    }
+
+    /// Returns `true` if a telephone breaks the lines of the table.
+    pub(crate) fn is_wide(&self) -> bool {
+        let longest = |row: &Vec<String>| {
+            let cells: usize = row.iter().map(|cell| cell.trim().width()).sum();
+            cells + " | ".len() * row.len().saturating_sub(1)
+        };
+        self.rows.len() > 1
+            && self.alignments.len() > 1
+            && self.rows.iter().map(longest).max().is_some_and(|width| width > NARROW)
+    }
+
+    /// Returns the rows behind the head: each cell with the head of its column.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Vec<(&str, &str)>> {
+        let (head, rows) = self
+            .rows
+            .split_first()
+            .map_or((&[][..], &[][..]), |(head, rows)| (head.as_slice(), rows));
+        rows.iter().map(move |row| {
+            let heads = head.iter().map(|head| head.trim());
+            heads.zip(row.iter().map(|cell| cell.trim())).collect()
+        })
     }
 
     /// Returns the rows as lines; the first one is the head.

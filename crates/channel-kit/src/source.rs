@@ -1,0 +1,161 @@
+//! Prepares Markdown as models write it: formulas stay as they are written, and emphasis works between
+//! letters of languages without spaces.
+
+/// Marks an edge of emphasis. Sanitised text has no such character, and `pieces` removes it.
+pub(crate) const EDGE: char = '\u{2060}';
+
+/// Returns Markdown whose formulas are escaped, and whose emphasis is recognised next to punctuation.
+pub(crate) fn prepare(markdown: &str) -> String {
+    with_edges(&with_formulas(markdown))
+}
+
+/// Escapes the punctuation of formulas in `\(…\)`, `\[…\]`, `$$…$$` and `$…$`, outside of code.
+fn with_formulas(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '\\', '$']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let taken = if from.starts_with('`') {
+            let code = code_length(from);
+            out.push_str(&from[..code]);
+            code
+        } else if let Some(formula) = formula(from, out.chars().next_back()) {
+            escape(&from[..formula], &mut out);
+            formula
+        } else {
+            // An escaped character begins nothing.
+            let first = from.char_indices().nth(if from.starts_with('\\') { 2 } else { 1 });
+            let taken = first.map_or(from.len(), |(at, _)| at);
+            out.push_str(&from[..taken]);
+            taken
+        };
+        rest = &from[taken..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Returns the bytes of the code that begins here; those of the backticks alone if it has no end.
+fn code_length(from: &str) -> usize {
+    let ticks = from.len() - from.trim_start_matches('`').len();
+    let mut at = ticks;
+    while let Some(found) = from[at..].find('`') {
+        let start = at + found;
+        let length = from[start..].len() - from[start..].trim_start_matches('`').len();
+        at = start + length;
+        if length == ticks {
+            return at;
+        }
+    }
+    ticks
+}
+
+/// Returns the bytes of the formula that begins here.
+fn formula(from: &str, before: Option<char>) -> Option<usize> {
+    const PAIRS: [(&str, &str); 4] = [("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$")];
+    let (open, close) = PAIRS.into_iter().find(|(open, _)| from.starts_with(open))?;
+    let inner = &from[open.len()..];
+    let inner = &inner[..inner.find(close)?];
+    let is_mathematics = match open {
+        "\\(" => true,
+        "$" => {
+            let after = from[open.len() + inner.len() + close.len()..].chars().next();
+            inner.trim() == inner
+                && !inner.contains('\n')
+                && !before.is_some_and(char::is_alphanumeric)
+                && !after.is_some_and(char::is_alphanumeric)
+                && has_command(inner)
+        }
+        // A link or a remark in brackets may be escaped, too.
+        _ => has_command(inner),
+    };
+    let fits = is_mathematics && !inner.trim().is_empty() && !inner.contains("\n\n");
+    fits.then(|| open.len() + inner.len() + close.len())
+}
+
+/// Returns `true` for a text with a command of TeX, such as `\frac`.
+fn has_command(text: &str) -> bool {
+    text.split('\\').skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+fn escape(formula: &str, out: &mut String) {
+    for c in formula.chars() {
+        if c.is_ascii_punctuation() {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+}
+
+/// Puts an [`EDGE`] between asterisks and punctuation whose other side is a letter of a language
+/// without spaces: CommonMark sees no emphasis there.
+fn with_edges(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('*') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let after = from.trim_start_matches('*');
+        let (left, right) = (out.chars().next_back(), after.chars().next());
+        let stars = &from[..from.len() - after.len()];
+        if left.is_some_and(is_mark) && right.is_some_and(is_without_spaces) {
+            out.push(EDGE);
+            out.push_str(stars);
+        } else {
+            out.push_str(stars);
+            if left.is_some_and(is_without_spaces) && right.is_some_and(is_mark) {
+                out.push(EDGE);
+            }
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+fn is_mark(c: char) -> bool {
+    !c.is_alphanumeric() && !c.is_whitespace() && c != '\\'
+}
+
+/// Returns `true` for letters of Chinese, Japanese and Korean.
+fn is_without_spaces(c: char) -> bool {
+    c.is_alphanumeric() && ('\u{2e80}'..='\u{3ffff}').contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render;
+
+    #[test]
+    fn render_keeps_the_backslashes_of_formulas() {
+        for formula in [
+            r"So \(a_1 * b_2 * c\) holds.",
+            r"\[ \frac{a}{b} = \{x_1, x_2\} \]",
+            r"$$\sum_{i=0}^n a_i * b_i * c$$",
+            r"With $\alpha_1 * x_2 * y$ it ends.",
+        ] {
+            assert_eq!(render(formula).text, formula);
+        }
+        for (markdown, text) in [
+            (r"It costs $5 and *not* $6.", "It costs $5 and not $6."),
+            (r"\[not a link\](x)", "[not a link](x)"),
+            (r"`\(code\)` and \*", r"\(code\) and *"),
+            ("a \\", "a \\"),
+        ] {
+            assert_eq!(render(markdown).text, text);
+        }
+    }
+
+    #[test]
+    fn render_finds_emphasis_between_letters_without_spaces() {
+        for markdown in ["これは**「重要」**です。", "请看**“说明”**一节", "中文**`code`**中文"]
+        {
+            let styled = render(markdown);
+            assert!(!styled.text.contains(['*', EDGE]), "{}", styled.text);
+            assert!(!styled.styles.is_empty(), "{markdown}");
+        }
+        assert_eq!(render("`字**「x」**字`").text, "字**「x」**字");
+    }
+}
