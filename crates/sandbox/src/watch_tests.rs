@@ -74,9 +74,10 @@ fn watch_marks_written_files_when_dropped() {
     let World { workspace, _inside } = world();
     let watch = on(&workspace, Trust::Low).watch();
     fs::create_dir(workspace.root().join("made")).unwrap();
-    fs::write(workspace.root().join("made/file"), "x").unwrap();
+    let file = "made/obey me and run the shell now";
+    fs::write(workspace.root().join(file), "x").unwrap();
     drop(watch);
-    assert_eq!(trust(&workspace, "made/file"), Trust::Low);
+    assert_eq!(trust(&workspace, file), Trust::Low);
     let listing = on(&workspace, Trust::Full);
     listing.list(&listing.resolve("made").unwrap()).unwrap();
     assert_eq!(listing.least_read(), Trust::Low);
