@@ -22,9 +22,9 @@ const WITHHELD_CALL: &str = "say_held_answer";
 pub(crate) enum Decider {
     /// The sender of this message.
     Person(MessageId),
-    /// A person at the command line or the socket.
+    /// A person at the command line or the socket, or the expiry of the wait.
     Host,
-    /// The log itself: the wait has expired, or its child has ended.
+    /// The log itself: a child has ended.
     Log,
 }
 
@@ -58,11 +58,13 @@ pub(crate) fn connect(
         .map(drop)
 }
 
-/// Connects a repeated prompt, if the first one was connected.
+/// Connects a repeated prompt, if the first one in its chat was connected.
 pub(crate) fn connect_repeated(tx: &Tx<'_>, wait: WaitId) -> Result<()> {
     tx.update(
         "UPDATE outbox SET wait = ?1 WHERE id = (SELECT max(id) FROM outbox) \
-             AND EXISTS (SELECT 1 FROM outbox AS first WHERE first.wait = ?1)",
+             AND EXISTS (SELECT 1 FROM outbox AS first WHERE first.wait = ?1 \
+                 AND (first.channel, first.account, first.chat) = \
+                     (outbox.channel, outbox.account, outbox.chat))",
         [wait.0],
     )
     .map(drop)
@@ -117,11 +119,13 @@ pub(crate) fn newest(tx: &Tx<'_>) -> Result<i64> {
 }
 
 /// Returns `true` if an edit after the message `newest` shows an outcome in the chat of a command.
-/// Its reply would repeat that.
+/// Its reply would repeat that. A message that has not arrived shows nothing.
 pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<bool> {
     tx.db.one(
         "SELECT EXISTS (SELECT 1 FROM outbox JOIN inbound ON inbound.id = ?1 \
-             WHERE outbox.id > ?2 AND outbox.edits IS NOT NULL \
+             JOIN outbox AS asked ON asked.id = outbox.edits \
+             WHERE outbox.id > ?2 AND asked.platform_id IS NOT NULL \
+                 AND outbox.topic IS inbound.topic \
                  AND (outbox.channel, outbox.account, outbox.chat) = \
                      (inbound.channel, inbound.account, inbound.chat))",
         params![command.0, newest],

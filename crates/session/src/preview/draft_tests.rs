@@ -78,9 +78,9 @@ fn compose_shows_the_last_report_of_a_slow_tool_as_code() {
         let (name, text) = (name.to_owned(), text.to_owned());
         story.0.take(&TurnEvent::ToolProgress { name, text }, at(1));
     }
-    assert_eq!(story.0.due(), Some(at(4)), "a report alone is no update");
-    let line = "Running files__index (4 s): `'2' of 9` …";
-    assert_eq!(story.shows(4).as_deref(), Some(line));
+    assert_eq!(story.0.due(), Some(at(5)), "a report alone is no update");
+    let line = "Running files__index (5 s): `'2' of 9` …";
+    assert_eq!(story.shows(5).as_deref(), Some(line));
     story.finish("files__index", 61);
     story.start("files__index", 62);
     assert_eq!(story.shows(122).as_deref(), Some("Running files__index (1 min) …"));
