@@ -13,14 +13,12 @@ use blocks::{Before, BlockKind, top_blocks};
 use code::{CodeBlock, Fence};
 use render::render;
 
-/// Bytes of an open block. A longer one is cut, so that the cost of a piece stays bounded.
+/// Bytes of an open block of a stream. A longer one is cut, so that the cost of a piece stays bounded.
 const MAX_OPEN: usize = 16 * 1024;
 
 /// Renders a whole text.
 pub(crate) fn rows_of(text: &str, page: Page) -> Vec<ScreenRow> {
-    let mut stream = MarkdownStream::default();
-    stream.push(text);
-    stream.finish(page)
+    render(&printable(text), page, Before::default())
 }
 
 /// A text that is being written.

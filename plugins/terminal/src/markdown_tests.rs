@@ -144,16 +144,48 @@ fn hostile_texts_stay_within_the_page_and_without_control_characters() {
         "```\n\n```\n".repeat(5_000),
         "a\u{1b}[2J\u{9b}31m\u{7}\r\u{202e}b\u{0}`\u{1b}]0;t\u{7}`\n\u{1b}c".to_owned(),
         "```\u{1b}[31m\n\u{1b}[2J\n```\n| \u{1b}[1m |\n|---|\n| [\u{1b}](\u{1b}[3m) |".to_owned(),
+        "&#27;[2J `&#27;` **&#x9b;31m** &#x202e;b [&#27;[1m](&#27;&#x202e;) <a:&#x9b;b> &#10;&#9;c"
+            .to_owned(),
+        "```rust&#27;[31m&#10;&#x9b;\n&#27;[2J\n```\n\n~~~&#x202e;\nopen".to_owned(),
+        "> ```&#27;[31m&#10;\n> &#x9b;\n\n    &#27;\n\n| &#27;[1m |\n|---|\n| [a](&#27;[3m) |"
+            .to_owned(),
+        "# &#27;c\n![&#27;](&#x9b; \"&#27;\")\n[a]\n\n[a]: &#27;]0;t&#7;".to_owned(),
         "e\u{301}\u{301}\u{301}".repeat(5_000),
         "👨‍👩‍👧".repeat(2_000),
     ];
     for text in hostile {
         for columns in [1, 2, 11, 80] {
             for row in rows_of(&text, page(columns)) {
+                let painted = row.painted(Look::Styled);
+                let attributes = row.spans().len() * 2;
+                assert!(painted.matches('\u{1b}').count() <= attributes, "{painted:?}");
+                assert!(!painted.contains(['\u{9b}', '\u{202e}']), "{painted:?}");
                 let plain = row.painted(Look::Plain);
                 assert!(!plain.contains(char::is_control), "{plain:?}");
                 assert!(width(&plain) <= columns.max(6) || columns < 3, "{columns}: {plain:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn rows_of_keeps_a_block_above_the_limit_of_a_stream_whole() {
+    let item = format!("**{}**", "word ".repeat(MAX_OPEN / 4).trim_end());
+    let rows = rows_of(&item, page(80));
+    let is_bold = |row: &ScreenRow| row.spans().iter().all(|span| span.style.bold);
+    assert!(rows.iter().all(is_bold));
+}
+
+#[test]
+fn streamed_entities_leave_no_control_characters() {
+    let text = "&#27;[2J `x`\n\n```a&#27;\n&#27;\n```\n[b](&#x9b;1)\n";
+    for look in [Look::Plain, Look::Styled] {
+        for row in streamed(text, 40) {
+            let painted = row.painted(look);
+            let escapes = painted.matches('\u{1b}').count();
+            let own = painted.matches("\u{1b}[").count();
+            assert!(escapes == own && !painted.contains("\u{1b}[2J"), "{painted:?}");
+            assert!(!painted.contains('\u{9b}'), "{painted:?}");
         }
     }
 }

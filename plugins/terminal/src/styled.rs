@@ -1,5 +1,6 @@
 //! Rows of styled text, their width, and the breaking of text into rows.
 
+use avocet_protocol::printable;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -120,16 +121,17 @@ impl ScreenRow {
         self.0.iter().map(|span| width(&span.text)).sum()
     }
 
-    /// Returns the row as the terminal gets it.
+    /// Returns the row as the terminal gets it. All escape sequences in it come from the styles.
     pub(crate) fn painted(&self, look: Look) -> String {
         let mut painted = String::new();
         for Span { text, style } in &self.0 {
             let start = style.start();
+            let text = printable(text).replace(['\n', '\t'], "");
             if look == Look::Plain || start.is_empty() {
-                painted.push_str(text);
+                painted.push_str(&text);
             } else {
                 painted.push_str(&start);
-                painted.push_str(text);
+                painted.push_str(&text);
                 painted.push_str("\u{1b}[0m");
             }
         }

@@ -55,3 +55,10 @@ fn row_paints_its_attributes_unless_the_look_is_plain() {
     assert_eq!(ScreenRow::of("日本語", Style::DIM).cut(5).painted(Look::Plain), "日本…");
     assert_eq!(ScreenRow::of("ab", Style::DIM).cut(2).painted(Look::Plain), "ab");
 }
+
+#[test]
+fn painted_removes_control_characters_of_a_text() {
+    let row = ScreenRow::of("a\u{1b}[2J\n\t\u{9b}1m\u{202e}b", Style::BOLD);
+    assert_eq!(row.painted(Look::Plain), "a[2J1mb");
+    assert_eq!(row.painted(Look::Styled), "\u{1b}[1ma[2J1mb\u{1b}[0m");
+}

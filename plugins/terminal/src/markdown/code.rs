@@ -1,5 +1,7 @@
 //! Lays blocks of code out, line by line.
 
+use avocet_protocol::printable;
+
 use crate::highlight::Highlighter;
 use crate::styled::{LineBreaks, Look, Page, ScreenRow, Style, wrap};
 
@@ -18,7 +20,9 @@ pub(super) struct CodeBlock {
 impl CodeBlock {
     /// A block with this text behind its fence.
     pub(super) fn new(info: &str) -> Self {
-        Self { highlighter: Highlighter::new(info), info: info.trim().to_owned() }
+        // The parser decodes entities in this text.
+        let info = printable(info);
+        Self { highlighter: Highlighter::new(&info), info: info.trim().to_owned() }
     }
 
     /// The rows above the code.
@@ -29,7 +33,7 @@ impl CodeBlock {
 
     /// The rows of the next line.
     pub(super) fn line(&mut self, line: &str, page: Page) -> Vec<ScreenRow> {
-        let row = self.highlighter.line(&line.replace('\t', TAB));
+        let row = self.highlighter.line(&printable(line).replace('\t', TAB));
         let indent = if page.look == Look::Plain { "" } else { INDENT };
         let wrapped =
             wrap(row.spans(), page.columns.saturating_sub(indent.len()), LineBreaks::Anywhere);

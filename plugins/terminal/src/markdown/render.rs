@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use avocet_protocol::printable;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Tag, TagEnd};
 
 use super::blocks::{Before, BlockKind, has_blank_line_before, parser};
@@ -333,7 +334,8 @@ impl<'t> Renderer<'t> {
 
     fn push_with(&mut self, text: &str, change: impl Fn(Style) -> Style) {
         let style = change(self.style());
-        self.inline.push(Span::new(text.replace('\t', "    "), style));
+        // The parser decodes entities, so this text may contain new control characters.
+        self.inline.push(Span::new(printable(text).replace('\t', "    "), style));
     }
 
     /// Breaks the collected text into rows.
