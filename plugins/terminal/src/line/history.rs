@@ -1,8 +1,8 @@
 //! The lines that were typed before, also in earlier runs.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The first line of the file. Earlier versions wrote it, too.
@@ -49,10 +49,21 @@ impl History {
         self.report(saved.unwrap_or(Ok(())));
     }
 
+    /// Replaces the file as a whole, so that a crash loses no line.
     fn rewrite(&self) -> io::Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
         let lines = self.lines.iter().map(|line| escaped(line) + "\n");
-        fs::write(path, format!("{HEAD}\n{}", lines.collect::<String>()))
+        let text = format!("{HEAD}\n{}", lines.collect::<String>());
+        let temporary = path.with_extension("history.new");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&temporary)?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(text.as_bytes())?;
+        fs::rename(temporary, path)
     }
 
     fn report(&self, saved: io::Result<()>) {
@@ -87,8 +98,6 @@ fn unescaped(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
@@ -102,6 +111,8 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(History::open(path.clone(), 2).lines(), ["two", "a\\b\nc"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "#V2\ntwo\na\\\\b\\nc\n");
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!((mode & 0o777, fs::read_dir(directory.path()).unwrap().count()), (0o600, 1));
         let mut off = History::open(path.clone(), 0);
         off.add("secret");
         assert!(off.lines().is_empty() && !fs::read_to_string(&path).unwrap().contains("secret"));
