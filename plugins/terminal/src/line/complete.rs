@@ -75,12 +75,15 @@ impl Completer {
                 let fits = is_shown && name.to_lowercase().starts_with(&start);
                 // A name that cannot be typed cannot be offered.
                 let is_typed = printable(&name) == name && !name.contains(char::is_whitespace);
+                if !(fits && is_typed) {
+                    return None;
+                }
                 let is_directory = fs::metadata(entry.path()).is_ok_and(|file| file.is_dir());
                 let slash = if is_directory { "/" } else { "" };
                 let parent =
                     if directory.is_empty() { String::new() } else { format!("{directory}/") };
                 let text = format!("@{parent}{name}{slash}");
-                (fits && is_typed).then_some(Candidate { text, help: String::new() })
+                Some(Candidate { text, help: String::new() })
             })
             .collect();
         found.sort_by(|one, other| one.text.cmp(&other.text));
