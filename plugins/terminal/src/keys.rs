@@ -7,7 +7,7 @@ use avocet_protocol::printable;
 use avocet_supervise::Group;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Signal, kill_current_process_group};
 
 use crate::receive::{Input, Typed, TypedLine};
 
@@ -89,14 +89,14 @@ impl Drop for Keyboard {
     }
 }
 
-/// Stops the program until the shell continues it.
+/// Stops the program and the other programs of its job until the shell continues them.
 ///
 /// # Errors
 /// If the terminal's mode cannot be changed.
 pub(crate) fn suspend() -> io::Result<()> {
     write(END_PASTE_MARKS)?;
     disable_raw_mode()?;
-    kill_process(getpid(), Signal::TSTP)?;
+    kill_current_process_group(Signal::TSTP)?;
     enable_raw_mode()?;
     write(BEGIN_PASTE_MARKS)
 }
