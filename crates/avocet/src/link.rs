@@ -23,6 +23,8 @@ use serde_json::Value;
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// The time for the answer to a request whose result is only shown.
+const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A link to the daemon behind a socket.
 pub(crate) struct DaemonLink {
@@ -109,14 +111,21 @@ impl DaemonLink {
         }
     }
 
-    /// Asks for something that is only shown. Returns `None` at once while the connection is lost.
+    /// Asks for something that is only shown. Returns `None` at once while the connection is lost, and
+    /// after [`LOOK_UP_TIMEOUT`] without an answer.
     async fn look_up<A: DeserializeOwned>(
         &self,
         method: &str,
         params: &(impl Serialize + Sync),
     ) -> Option<A> {
         let client = self.client.try_lock().ok()?.clone();
-        let answer = client.call(method, params).await;
+        let answer = tokio::select! {
+            answer = client.call(method, params) => answer,
+            () = self.clock.sleep(LOOK_UP_TIMEOUT) => {
+                tracing::debug!(method, "the daemon does not answer in time");
+                return None;
+            }
+        };
         answer.inspect_err(|error| tracing::debug!(%error, method, "nothing to show")).ok()
     }
 
