@@ -45,11 +45,12 @@ pub trait TerminalLink: fmt::Debug + Send + Sync {
     /// Confirms that the chunk has been shown.
     async fn shown(&self, chunk: DeliveryId);
 
-    /// Reads the last turn of the chat from the log; `None` if there is none, or the daemon does not
-    /// answer.
+    /// Reads the last turn of the chat from the log; `None` if the chat has no turn yet, or if the
+    /// daemon does not answer in time.
     async fn last_turn(&self) -> Option<TurnRecord>;
 
-    /// Reads what the conversation has used since the chat was opened; `None` as above.
+    /// Reads the tokens and the cost since the chat was opened; `None` if the daemon does not answer in
+    /// time.
     async fn used(&self) -> Option<Total>;
 }
 
@@ -81,14 +82,18 @@ pub struct SaidChunk {
 
 /// The result of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
-    /// Everything was answered.
-    Content,
-    /// Something ended in an error.
-    Disappointed,
+pub enum ChatEnd {
+    /// Each message was answered.
+    AllAnswered,
+    /// A message was not sent, was dropped, or ended in an error.
+    SomeFailed,
 }
 
 const TICK: Duration = Duration::from_millis(250);
+/// The command that ends the running turn.
+const STOP: &str = "/stop";
+/// Characters of a line in the remark that it was not sent.
+const NAMED: usize = 60;
 const HOW_TO_LEAVE: &str = "Ctrl-C again, Ctrl-D or /quit leaves.";
 const HOW_TO_ANSWER: &str = "I am waiting for your answer: yes, no, or the number of a choice. /stop ends the turn, Ctrl-D leaves.";
 
@@ -122,7 +127,7 @@ pub struct TerminalChat {
 
 impl fmt::Debug for TerminalChat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TerminalChat").field("left", &self.talk.left).finish_non_exhaustive()
+        f.debug_struct("TerminalChat").field("end", &self.talk.end).finish_non_exhaustive()
     }
 }
 
@@ -136,14 +141,17 @@ struct Talk {
     own: OwnMessages,
     /// Lines waiting to be sent, one after another.
     to_send: VecDeque<String>,
+    is_sending_stop: bool,
     sending: Fuse<BoxFuture<'static, SentLine>>,
     outcomes: FuturesUnordered<BoxFuture<'static, EndedMessage>>,
-    /// The question for tokens and cost.
+    /// The request for the last exchange. Keys are read meanwhile, and nothing is sent.
+    past: Fuse<BoxFuture<'static, Option<TurnRecord>>>,
+    /// The request for tokens and cost.
     measuring: Fuse<BoxFuture<'static, Option<Total>>>,
     model: String,
     /// `true` if the last key was Ctrl-C: the next one leaves.
     is_leaving: bool,
-    left: Left,
+    end: ChatEnd,
 }
 
 impl TerminalChat {
@@ -157,38 +165,40 @@ impl TerminalChat {
             clock,
             own: OwnMessages::default(),
             to_send: VecDeque::new(),
+            is_sending_stop: false,
             sending: Fuse::terminated(),
+            past: Fuse::terminated(),
             outcomes: FuturesUnordered::new(),
             measuring: Fuse::terminated(),
             model,
             is_leaving: false,
-            left: Left::Content,
+            end: ChatEnd::AllAnswered,
         };
         Self { input, interrupts, talk }
     }
 
     /// Runs until the input ends or the person leaves.
-    pub async fn run(self, greeting: &str) -> Left {
+    pub async fn run(self, greeting: &str) -> ChatEnd {
         let Self { input, interrupts, mut talk } = self;
-        talk.begin(greeting).await;
+        talk.begin(greeting);
         talk.run(input, interrupts).await
     }
 }
 
 impl Talk {
-    /// Shows the greeting and the last exchange.
-    async fn begin(&mut self, greeting: &str) {
+    /// Shows the greeting, and asks for the last exchange.
+    fn begin(&mut self, greeting: &str) {
         if !greeting.is_empty() {
             self.display.screen.remark(greeting);
         }
         if self.is_interactive() {
-            let past = self.link.last_turn().await;
-            past.iter().for_each(|turn| self.display.show_past(turn));
+            let link = self.link.clone();
+            self.past = async move { link.last_turn().await }.boxed().fuse();
             self.show_used(None);
         }
     }
 
-    async fn run(&mut self, input: Box<dyn Input>, interrupts: flume::Receiver<()>) -> Left {
+    async fn run(&mut self, input: Box<dyn Input>, interrupts: flume::Receiver<()>) -> ChatEnd {
         let next = |mut input: Box<dyn Input>| async {
             let TypedLine(typed) = input.next().await;
             Some((typed, input))
@@ -205,20 +215,21 @@ impl Talk {
                 biased;
                 Some(typed) = typed.next(), if self.takes_input() => {
                     if self.take(typed).is_break() {
-                        return self.left;
+                        return self.end;
                     }
                 }
                 Ok(()) = interrupts.recv_async() => {
                     if !self.is_busy() {
-                        return self.left;
+                        return self.end;
                     }
                     self.stop();
                 }
+                past = &mut self.past => self.show_past(past.as_ref()),
                 sent = &mut self.sending => self.sent(sent),
                 used = &mut self.measuring => self.show_used(used),
                 // The message's id is unknown during the send, so events wait: they may refer to
-                // it.
-                notice = link.hear(), if !self.is_sending() => self.handle(notice).await,
+                // it. They also come after the last exchange.
+                notice = link.hear(), if !self.is_sending() && !self.is_loading() => self.handle(notice).await,
                 Some(ended) = self.outcomes.next() => self.ended(ended),
                 () = or_pending(deadline.map(sleep)) => {}
             }
@@ -232,6 +243,11 @@ impl Talk {
 
     fn is_sending(&self) -> bool {
         !self.sending.is_terminated()
+    }
+
+    /// Returns `true` until the last exchange is on the screen.
+    fn is_loading(&self) -> bool {
+        !self.past.is_terminated()
     }
 
     /// Returns `true` until each sent message has its answer, or a question has come instead.
@@ -252,8 +268,10 @@ impl Talk {
 
     fn send_next(&mut self) {
         if !self.is_sending()
+            && !self.is_loading()
             && let Some(text) = self.to_send.pop_front()
         {
+            self.is_sending_stop = text == STOP;
             let link = self.link.clone();
             let send = async move {
                 let sent = link.say(&text).await;
@@ -263,20 +281,40 @@ impl Talk {
         }
     }
 
+    /// Shows the last exchange, and below it the lines that were typed meanwhile.
+    fn show_past(&mut self, past: Option<&TurnRecord>) {
+        past.into_iter().for_each(|turn| self.display.show_past(turn));
+        if let Some(live) = self.display.person() {
+            live.release_waiting();
+        }
+    }
+
     fn sent(&mut self, (text, sent): SentLine) {
         let message = match sent {
             Ok(message) => message,
-            Err(LinkError(error)) => return self.not_sent(&error),
+            Err(LinkError(error)) => return self.not_sent(&text, &error),
         };
         self.display.mark_shown(message);
-        self.own.add(message, text.starts_with('/'), self.clock.elapsed());
+        if let Some(live) = self.display.person() {
+            live.note_sent(&text, message);
+        }
+        self.own.add(message, &text, self.clock.elapsed());
         let link = self.link.clone();
         self.outcomes.push(async move { (message, link.outcome(message).await) }.boxed());
     }
 
-    fn not_sent(&mut self, error: &str) {
-        self.display.screen.remark(&format!("not sent: {error}"));
-        self.left = Left::Disappointed;
+    fn not_sent(&mut self, text: &str, error: &str) {
+        let mut named: String = text.chars().take(NAMED).collect();
+        if named.len() < text.len() {
+            named.push('…');
+        }
+        self.display.screen.remark(&format!("not sent: \"{named}\": {error}"));
+        self.end = ChatEnd::SomeFailed;
+        if text != STOP
+            && let Some(live) = self.display.person()
+        {
+            live.take_back(text);
+        }
     }
 
     fn ended(&mut self, (message, ended): EndedMessage) {
@@ -288,7 +326,7 @@ impl Talk {
             }
         };
         if matches!(outcome, Some(Outcome::Error | Outcome::Dropped)) {
-            self.left = Left::Disappointed;
+            self.end = ChatEnd::SomeFailed;
         }
         self.own.end(message, turn, self.clock.elapsed());
     }

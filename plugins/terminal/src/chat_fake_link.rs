@@ -15,6 +15,10 @@ pub(super) struct FakeLink {
     outcome: Option<Outcome>,
     /// Messages that must have been sent before any has an outcome.
     pub(super) sent_first: usize,
+    /// The last turn in the log.
+    pub(super) past: Option<TurnRecord>,
+    /// `true` if the question for the last turn gets no answer.
+    pub(super) is_silent: bool,
     /// Outcomes that were reported.
     told: Mutex<usize>,
     to_hear: (flume::Sender<DaemonNotice>, flume::Receiver<DaemonNotice>),
@@ -28,6 +32,8 @@ impl FakeLink {
             answers: Mutex::new(answers.into()),
             outcome,
             sent_first: 0,
+            past: None,
+            is_silent: false,
             told: Mutex::default(),
             to_hear: flume::bounded(99),
         }
@@ -85,7 +91,7 @@ impl TerminalLink for FakeLink {
     }
 
     async fn last_turn(&self) -> Option<TurnRecord> {
-        None
+        if self.is_silent { std::future::pending().await } else { self.past.clone() }
     }
 
     async fn used(&self) -> Option<Total> {

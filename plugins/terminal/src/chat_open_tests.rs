@@ -163,7 +163,7 @@ async fn chat_pipe_continues_after_an_approval_once_the_turn_has_answered() {
     link.sent_first = 2;
     let link = Arc::new(link);
     let (paper, left) = talk(&link, "run\nyes\nbye\n", ChatReader::Pipe).await;
-    assert_eq!((paper.as_str(), left), ("May I?\nAllowed.\ndone\nbye\n", Left::Content));
+    assert_eq!((paper.as_str(), left), ("May I?\nAllowed.\ndone\nbye\n", ChatEnd::AllAnswered));
 }
 
 #[tokio::test]
@@ -193,6 +193,72 @@ async fn f11_chat_ctrl_c_sends_stop_for_the_running_turn() {
     };
     tokio::join!(chat.run("hello"), typing);
     assert_eq!(terminal.link.said(), ["hang", "/stop"]);
+}
+
+#[tokio::test]
+async fn chat_second_escape_sends_no_second_stop() {
+    let answers = vec![Vec::new(), Vec::new(), Vec::new(), vec![chunk(1, None, "still here")]];
+    let (terminal, chat) = AtTerminal::open(FakeLink::new(answers, None));
+    let press = |key| terminal.keys.send_async(Typed::Key(key));
+    let typing = async {
+        terminal.type_line("hang").await;
+        terminal.type_line("next").await;
+        for _ in 0..3 {
+            press(Key::Escape).await.unwrap();
+        }
+        terminal.type_line("/status").await;
+        press(Key::Escape).await.unwrap();
+        terminal.wait_for("still here").await;
+        terminal.keys.send_async(Typed::End).await.unwrap();
+    };
+    tokio::join!(chat.run("hello"), typing);
+    assert_eq!(terminal.link.said(), ["hang", "next", "/stop", "/status"]);
+}
+
+#[tokio::test]
+async fn chat_puts_a_line_that_was_not_sent_back_into_the_input() {
+    let (terminal, chat) = AtTerminal::open(FakeLink::new(Vec::new(), None));
+    let typing = async {
+        terminal.type_line("hang").await;
+        terminal.keys.send_async(Typed::Line("refuse".to_owned())).await.unwrap();
+        terminal.wait_for("not sent: \"refuse\": the disk is full").await;
+        terminal.keys.send_async(Typed::Key(Key::Text("d".to_owned()))).await.unwrap();
+        terminal.wait_for("> refused").await;
+        terminal.keys.send_async(Typed::End).await.unwrap();
+    };
+    let (end, ()) = tokio::join!(chat.run("hello"), typing);
+    assert_eq!(end, ChatEnd::SomeFailed);
+    assert_eq!(terminal.shown(), "hello\n> hang\nnot sent: \"refuse\": the disk is full\n");
+}
+
+#[tokio::test]
+async fn chat_can_be_left_before_the_last_turn_is_known() {
+    let mut link = FakeLink::new(Vec::new(), None);
+    link.is_silent = true;
+    let (terminal, chat) = AtTerminal::open(link);
+    let typing = async {
+        terminal.keys.send_async(Typed::Line("too early".to_owned())).await.unwrap();
+        terminal.wait_for("> too early").await;
+        terminal.keys.send_async(Typed::End).await.unwrap();
+    };
+    tokio::join!(chat.run("hello"), typing);
+    assert_eq!(terminal.link.said(), [""; 0]);
+}
+
+#[tokio::test]
+async fn chat_shows_the_progress_of_a_running_tool() {
+    let [start, _] = tool("shell");
+    let (name, text) = ("shell".to_owned(), "2 of 3".to_owned());
+    let progress = DaemonNotice::Event(TurnEvent::ToolProgress { name, text });
+    let answers = vec![vec![started(1, 1, "run"), thinking(), start, progress]];
+    let (terminal, chat) = AtTerminal::open(FakeLink::new(answers, None));
+    let typing = async {
+        terminal.type_line("run").await;
+        terminal.wait_for("• shell  2 of 3  0 s").await;
+        terminal.keys.send_async(Typed::End).await.unwrap();
+    };
+    tokio::join!(chat.run("hello"), typing);
+    assert_eq!(terminal.shown(), "hello\n> run\n◦ shell\n");
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ enum ChatReader {
 }
 
 /// The output of a conversation in which these lines are typed.
-async fn talk(link: &Arc<FakeLink>, typed: &'static str, reader: ChatReader) -> (String, Left) {
+async fn talk(link: &Arc<FakeLink>, typed: &'static str, reader: ChatReader) -> (String, ChatEnd) {
     let (paper, emulator) = (Paper::default(), Emulator::new(50, 100));
     let group = Group::new("test");
     let (input, screen): (Box<dyn Input>, _) = match reader {
@@ -165,7 +165,7 @@ async fn chat_through_a_pipe_prints_only_answers() {
         Some(Outcome::Replied),
     ));
     let (paper, left) = talk(&link, "one\n\n  two  \r\n", ChatReader::Pipe).await;
-    assert_eq!((paper.as_str(), left), ("first\nsecond\nline\n", Left::Content));
+    assert_eq!((paper.as_str(), left), ("first\nsecond\nline\n", ChatEnd::AllAnswered));
     assert_eq!(*link.said.lock().unwrap(), ["one", "two"]);
     assert_eq!(*link.shown.lock().unwrap(), [DeliveryId(1), DeliveryId(2)]);
 }
@@ -325,11 +325,17 @@ async fn chat_question_reads_the_next_line() {
 async fn chat_reports_a_refused_message_and_ends_with_a_failure() {
     let link = Arc::new(FakeLink::new(Vec::new(), Some(Outcome::Replied)));
     let (paper, left) = talk(&link, "refuse\n", ChatReader::Pipe).await;
-    assert_eq!((paper.as_str(), left), ("not sent: the disk is full\n", Left::Disappointed));
+    assert_eq!(
+        (paper.as_str(), left),
+        ("not sent: \"refuse\": the disk is full\n", ChatEnd::SomeFailed)
+    );
     let link = Arc::new(FakeLink::new(vec![vec![chunk(1, Some(1), "no")]], Some(Outcome::Error)));
     let (_, left) = talk(&link, "go\n", ChatReader::Pipe).await;
-    assert_eq!(left, Left::Disappointed);
+    assert_eq!(left, ChatEnd::SomeFailed);
 }
 
 #[path = "chat_open_tests.rs"]
 mod open;
+
+#[path = "chat_past_tests.rs"]
+mod past;

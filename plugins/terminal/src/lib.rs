@@ -17,7 +17,7 @@ mod styled;
 mod testing;
 
 pub use chat::{
-    DaemonNotice, Left, LinkError, SaidChunk, TerminalChat, TerminalChatParts, TerminalLink,
+    ChatEnd, DaemonNotice, LinkError, SaidChunk, TerminalChat, TerminalChatParts, TerminalLink,
 };
 pub use config::TerminalConfig;
 pub use keys::Keyboard;

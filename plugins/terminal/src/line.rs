@@ -87,6 +87,13 @@ impl InputLine {
         had_text
     }
 
+    /// Shows a text again, unless there is another one already.
+    pub(crate) fn restore(&mut self, text: &str) {
+        if self.text.is_empty() && self.search.is_none() {
+            self.set(text.to_owned());
+        }
+    }
+
     pub(crate) fn press(&mut self, key: &Key) -> LineEffect {
         if self.search.is_some() && self.press_in_search(key) {
             return LineEffect::Edited;

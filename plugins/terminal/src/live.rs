@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::Write;
 use std::time::Duration;
 
-use avocet_protocol::printable;
+use avocet_protocol::{MessageId, printable};
 
 use crate::keys::Key;
 use crate::line::{Completer, History, InputLine, LineEffect};
@@ -25,7 +25,7 @@ const PAST_ROWS: usize = 20;
 
 /// The kind of the last permanent rows, which decides about empty rows between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum RowKind {
     Typed,
     Text,
     Remark,
@@ -52,6 +52,14 @@ impl fmt::Debug for LiveParts {
     }
 }
 
+/// A typed line that stays at the bottom until its turn starts.
+#[derive(Debug)]
+struct WaitingLine {
+    text: String,
+    /// `None` until it is sent.
+    message: Option<MessageId>,
+}
+
 /// The screen of a person.
 pub(crate) struct LiveScreen {
     painter: Painter,
@@ -59,7 +67,7 @@ pub(crate) struct LiveScreen {
     look: Look,
     /// Permanent rows that are not painted yet.
     permanent: Vec<ScreenRow>,
-    last: Option<Part>,
+    last: Option<RowKind>,
     /// The answer that is being written.
     answer: MarkdownStream,
     is_answering: bool,
@@ -68,10 +76,9 @@ pub(crate) struct LiveScreen {
     tools: Vec<ToolLine>,
     /// The present work; `None` if the agent is idle.
     activity: Option<String>,
-    /// Lines that wait until the answer is complete.
-    waiting: VecDeque<String>,
+    waiting: VecDeque<WaitingLine>,
     line: InputLine,
-    /// The quiet line at the bottom.
+    /// The status line at the bottom.
     status: String,
     now: Duration,
 }
@@ -108,12 +115,12 @@ impl LiveScreen {
         Page { columns: (self.size)().columns.saturating_sub(1).max(1), look: self.look }
     }
 
-    fn add(&mut self, part: Part, rows: Vec<ScreenRow>) {
-        let is_group = self.last == Some(part) && matches!(part, Part::Tool | Part::Remark);
+    fn add(&mut self, kind: RowKind, rows: Vec<ScreenRow>) {
+        let is_group = self.last == Some(kind) && matches!(kind, RowKind::Tool | RowKind::Remark);
         if self.last.is_some() && !is_group {
             self.permanent.push(ScreenRow::default());
         }
-        self.last = Some(part);
+        self.last = Some(kind);
         self.has_gap = true;
         self.permanent.extend(rows);
     }
@@ -143,7 +150,7 @@ impl LiveScreen {
         }
         let rows = self.with_gap(rows);
         self.has_gap = false;
-        self.last = Some(Part::Text);
+        self.last = Some(RowKind::Text);
         self.permanent.extend(rows);
     }
 
@@ -155,7 +162,7 @@ impl LiveScreen {
         rows
     }
 
-    /// Makes the streamed text and the ended tools permanent.
+    /// Makes the streamed text permanent.
     pub(crate) fn end_stream(&mut self) {
         if std::mem::take(&mut self.is_answering) {
             let rows = self.answer.finish(self.page());
@@ -166,67 +173,102 @@ impl LiveScreen {
     /// Shows a whole text. In the middle of an answer, it goes above the open block.
     pub(crate) fn text(&mut self, text: &str) {
         let rows = rows_of(text, self.page());
-        self.add(Part::Text, rows);
+        self.add(RowKind::Text, rows);
     }
 
     /// Shows a remark of the program itself.
     pub(crate) fn remark(&mut self, text: &str) {
         let span = Span::new(printable(text), Style::DIM);
         let rows = wrap(&[span], self.page().columns, LineBreaks::Words);
-        self.add(Part::Remark, rows);
+        self.add(RowKind::Remark, rows);
     }
 
-    /// Shows the end of an answer of the past.
-    pub(crate) fn past(&mut self, text: &str) {
+    /// Shows the end of an answer of the past. Returns `true` if this is the whole answer.
+    pub(crate) fn past(&mut self, text: &str) -> bool {
         let mut rows = rows_of(text, self.page());
         let hidden = rows.len().saturating_sub(PAST_ROWS);
         if hidden > 0 {
             rows.drain(..hidden);
             rows.insert(0, ScreenRow::of("…", Style::DIM));
         }
-        self.add(Part::Text, rows);
+        self.add(RowKind::Text, rows);
+        hidden == 0
     }
 
     /// Shows a line that was typed. One that waits for the end of the answer stays at the bottom.
     pub(crate) fn typed(&mut self, line: &str, waits: bool) {
-        self.waiting.push_back(line.to_owned());
-        if !waits {
-            let line = self.waiting.pop_back();
-            line.into_iter().for_each(|line| self.add_typed(&line));
+        if waits {
+            self.waiting.push_back(WaitingLine { text: line.to_owned(), message: None });
+        } else {
+            self.add_typed(line);
         }
     }
 
-    /// Makes the waiting lines permanent.
+    /// Records the message that a waiting line has become.
+    pub(crate) fn note_sent(&mut self, line: &str, message: MessageId) {
+        let mut unsent = self.waiting.iter_mut().filter(|one| one.message.is_none());
+        if let Some(sent) = unsent.find(|one| one.text == line) {
+            sent.message = Some(message);
+        }
+    }
+
+    /// Puts a line that could not be sent back into the input, if the input is empty.
+    pub(crate) fn take_back(&mut self, line: &str) {
+        let is_it = |one: &WaitingLine| one.message.is_none() && one.text == line;
+        if let Some(place) = self.waiting.iter().position(is_it) {
+            self.waiting.remove(place);
+        }
+        self.line.restore(line);
+    }
+
+    /// Makes the waiting lines of these messages permanent.
+    pub(crate) fn release(&mut self, messages: &[MessageId]) {
+        let is_started = |one: &WaitingLine| one.message.is_some_and(|id| messages.contains(&id));
+        while let Some(place) = self.waiting.iter().position(is_started) {
+            let line = self.waiting.remove(place);
+            line.into_iter().for_each(|line| self.add_typed(&line.text));
+        }
+    }
+
+    /// Makes all waiting lines permanent.
     pub(crate) fn release_waiting(&mut self) {
         while let Some(line) = self.waiting.pop_front() {
-            self.add_typed(&line);
+            self.add_typed(&line.text);
         }
     }
 
-    fn add_typed(&mut self, line: &str) {
+    /// Shows a line that was typed above the live region.
+    pub(crate) fn add_typed(&mut self, line: &str) {
         let rows = parts::typed(line, self.page().columns, Style::BOLD);
-        self.add(Part::Typed, rows);
+        self.add(RowKind::Typed, rows);
     }
 
-    /// `argument` is the main one of the call.
+    /// Shows a running tool. `argument` is the main argument of the call.
     pub(crate) fn tool_started(&mut self, name: &str, argument: Option<&str>) {
         self.end_stream();
         self.tools.push(ToolLine::new(name, argument, self.now));
     }
 
-    pub(crate) fn tool_ended(&mut self, name: &str, ok: bool) {
-        let now = self.now;
-        let mut running = self.tools.iter_mut().filter(|tool| tool.is_running());
-        let tool = running.find(|tool| tool.name == name);
-        tool.into_iter().for_each(|tool| tool.end(ok, now));
+    /// Shows the progress of a running tool.
+    pub(crate) fn tool_progress(&mut self, name: &str, text: &str) {
+        self.running(name).into_iter().for_each(|tool| tool.set_progress(text));
     }
 
-    /// Makes the lines of tools permanent.
+    pub(crate) fn tool_ended(&mut self, name: &str, ok: bool) {
+        let now = self.now;
+        self.running(name).into_iter().for_each(|tool| tool.end(ok, now));
+    }
+
+    fn running(&mut self, name: &str) -> Option<&mut ToolLine> {
+        self.tools.iter_mut().find(|tool| tool.is_running() && tool.name == name)
+    }
+
+    /// Makes the lines of tools permanent. Tools without an end wait for something, or were stopped.
     pub(crate) fn end_tools(&mut self) {
         let columns = self.page().columns;
         for tool in std::mem::take(&mut self.tools) {
-            let row = tool.row(self.now, columns);
-            self.add(Part::Tool, vec![row]);
+            let row = tool.last_row(columns);
+            self.add(RowKind::Tool, vec![row]);
         }
     }
 

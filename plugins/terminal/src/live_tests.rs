@@ -85,6 +85,54 @@ fn tool_lines_show_their_argument_and_time_in_place() {
 }
 
 #[test]
+fn tool_line_shows_its_progress_until_its_end() {
+    let (mut live, emulator) = screen(12, 40, Look::Styled);
+    live.tool_started("shell", Some("ls"));
+    live.tool_progress("other", "lost");
+    live.tool_progress("shell", "2 of\n 3\u{1b}[2J");
+    live.paint();
+    assert_eq!(emulator.shown(), "• shell  ls  2 of 3[2J  0 s\n>");
+    live.tool_ended("shell", true);
+    live.end_tools();
+    live.paint();
+    assert_eq!(emulator.shown(), "✓ shell  ls  0.0 s\n\n>");
+}
+
+#[test]
+fn end_tools_marks_a_tool_without_an_end() {
+    let (mut live, emulator) = screen(12, 40, Look::Styled);
+    live.tool_started("ask_user", Some("Which colour?"));
+    live.tool_progress("ask_user", "waiting");
+    live.end_tools();
+    live.paint();
+    assert_eq!(emulator.shown(), "◦ ask_user  Which colour?\n\n>");
+}
+
+#[test]
+fn release_moves_only_the_lines_of_these_messages_up() {
+    let (mut live, emulator) = screen(12, 40, Look::Styled);
+    for (line, message) in [("one", 1), ("two", 2)] {
+        live.typed(line, true);
+        live.note_sent(line, MessageId(message));
+    }
+    live.typed("two", true);
+    live.release(&[MessageId(2), MessageId(3)]);
+    live.paint();
+    assert_eq!(emulator.shown(), "> two\n\n> one\n> two\n\n>");
+}
+
+#[test]
+fn take_back_puts_a_line_into_an_empty_input() {
+    let (mut live, emulator) = screen(12, 40, Look::Styled);
+    live.typed("one", true);
+    live.typed("two", true);
+    live.take_back("one");
+    live.take_back("two");
+    live.paint();
+    assert_eq!(emulator.shown(), "> one");
+}
+
+#[test]
 fn input_wraps_grows_and_keeps_the_cursor_visible() {
     let (mut live, emulator) = screen(9, 12, Look::Styled);
     press(&mut live, "日本語abcdefg");
@@ -150,7 +198,7 @@ fn plain_look_paints_no_attributes() {
     live.tool_started("shell", None);
     live.stream("# Title\n\n**bold** `code`");
     live.paint();
-    let expected = "hello\n\n> go\n\n• shell  0 s\n\n# Title\n\n**bold** `code`\n\n>";
+    let expected = "hello\n\n> go\n\n◦ shell\n\n# Title\n\n**bold** `code`\n\n>";
     assert_eq!(emulator.shown(), expected);
     let attributes = emulator.attributes();
     assert!(attributes.is_empty(), "{attributes:?}");

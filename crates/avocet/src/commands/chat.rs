@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use avocet_protocol::{DaemonStatus, IdError, SenderId};
 use avocet_terminal::{
-    Completer, Input, Keyboard, Left, Lines, LiveParts, Look, Screen, TerminalChat,
+    ChatEnd, Completer, Input, Keyboard, Lines, LiveParts, Look, Screen, TerminalChat,
     TerminalChatParts, TerminalConfig, TerminalSize,
 };
 use clap::Args;
@@ -67,8 +67,8 @@ pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit
         daemon.stop(DRAIN, &CancellationToken::new()).await;
     }
     Ok(match left {
-        Left::Content => Exit::Done,
-        Left::Disappointed => Exit::Failed,
+        ChatEnd::AllAnswered => Exit::Done,
+        ChatEnd::SomeFailed => Exit::Failed,
     })
 }
 
@@ -94,7 +94,7 @@ async fn talk(
     link: DaemonLink,
     greeting: &str,
     model: String,
-) -> Result<Left, Failure> {
+) -> Result<ChatEnd, Failure> {
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let (input, screen): (Box<dyn Input>, _) = if is_terminal && moves_cursor() {
         let keyboard = Keyboard::new(&context.root)?;
@@ -128,8 +128,8 @@ async fn talk(
     let mut hang_up = tokio::signal::unix::signal(SignalKind::hangup())?;
     Ok(tokio::select! {
         left = chat.run(greeting) => left,
-        _ = terminate.recv() => Left::Content,
-        _ = hang_up.recv() => Left::Content,
+        _ = terminate.recv() => ChatEnd::AllAnswered,
+        _ = hang_up.recv() => ChatEnd::AllAnswered,
     })
 }
 

@@ -29,7 +29,8 @@ pub(super) struct Display {
     streams: bool,
     /// The streamed text; its final chunk is still to come.
     streamed: String,
-    /// The streamed text of the turn before. Its final chunk may come after the start of the next turn.
+    /// The shown text of the turn before. Its final chunk may come after the start of the next turn, or
+    /// after the last exchange was read from the log.
     earlier: Option<(TurnId, String)>,
     activity: String,
 }
@@ -78,12 +79,17 @@ impl Display {
     pub(super) fn show_past(&mut self, turn: &TurnRecord) {
         let answer = turn.steps.iter().rev().map(|step| step.text.as_str());
         let answer = answer.chain(turn.notice.as_deref()).find(|text| !text.trim().is_empty());
-        let messages = turn.origin.messages().iter();
-        let messages: Vec<String> =
-            messages.map(|logged| safe(&logged.message.inbound.content.as_text())).collect();
-        if let Some(live) = self.person() {
-            messages.iter().for_each(|message| live.typed(message, false));
-            answer.into_iter().for_each(|answer| live.past(answer));
+        for logged in turn.origin.messages() {
+            self.mark_shown(logged.id);
+            if let Some(live) = self.person() {
+                live.add_typed(&safe(&logged.message.inbound.content.as_text()));
+            }
+        }
+        if let Some(answer) = answer
+            && let Some(live) = self.person()
+            && live.past(answer)
+        {
+            self.earlier = Some((turn.id, answer.to_owned()));
         }
     }
 
@@ -106,9 +112,15 @@ impl Display {
             TurnEvent::Started { turn, messages } => {
                 "waiting".clone_into(&mut self.activity);
                 self.begin_turn(turn, follows);
+                self.release(&messages.iter().map(|message| message.id).collect::<Vec<_>>());
                 messages.iter().for_each(|message| self.show_message(message));
             }
-            TurnEvent::Ended { .. } | TurnEvent::Waiting { .. } | TurnEvent::Resumed => {
+            TurnEvent::Ended { messages, .. } => {
+                "waiting".clone_into(&mut self.activity);
+                self.end_stream();
+                self.release(&messages);
+            }
+            TurnEvent::Waiting { .. } | TurnEvent::Resumed => {
                 "waiting".clone_into(&mut self.activity);
                 self.end_stream();
             }
@@ -143,6 +155,9 @@ impl Display {
             }
             TurnEvent::ToolProgress { name, text } => {
                 self.activity = format!("running {}: {}", safe(&name), safe(&text));
+                if let Some(live) = self.person() {
+                    live.tool_progress(&name, &text);
+                }
             }
             TurnEvent::ToolFinished { name, ok } => {
                 if let Some(live) = self.person() {
@@ -158,8 +173,12 @@ impl Display {
             self.earlier = Some((before, std::mem::take(&mut self.streamed)));
         }
         self.begin_text(streams);
+    }
+
+    /// Moves the lines of these messages up from the bottom.
+    fn release(&mut self, messages: &[MessageId]) {
         if let Some(live) = self.person() {
-            live.release_waiting();
+            live.release(messages);
         }
     }
 
@@ -213,9 +232,11 @@ impl Display {
 
     /// Shows an answer without the part that was streamed already.
     fn say_answer(&mut self, turn: TurnId, text: &str) {
-        let is_earlier = self.earlier.as_ref().is_some_and(|(earlier, _)| *earlier == turn);
+        let is_streamed = self.turn == Some(turn) && !self.streamed.trim().is_empty();
+        let is_of_turn = self.earlier.as_ref().is_some_and(|(earlier, _)| *earlier == turn);
+        let is_earlier = is_of_turn && !is_streamed;
         let streamed = match &self.earlier {
-            Some((_, streamed)) if is_earlier => streamed,
+            Some((_, shown)) if is_earlier => shown,
             _ => &self.streamed,
         };
         let streamed = safe(streamed);

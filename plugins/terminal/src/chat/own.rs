@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use avocet_protocol::{MessageId, TurnEvent, TurnId, WaitKind};
 
+use super::STOP;
+
 /// Two grace periods: after the outcome of a message, the time for its answer to arrive; after a
 /// message was sent, the time for it to count as the answer to a question.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -13,6 +15,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(2);
 struct OwnMessage {
     id: MessageId,
     is_command: bool,
+    is_stop: bool,
     sent_at: Duration,
     turn: Option<TurnId>,
     /// A text has arrived that may be the answer.
@@ -46,7 +49,8 @@ pub(super) struct OwnMessages {
 }
 
 impl OwnMessages {
-    pub(super) fn add(&mut self, id: MessageId, is_command: bool, now: Duration) {
+    pub(super) fn add(&mut self, id: MessageId, text: &str, now: Duration) {
+        let is_command = text.starts_with('/');
         // Any text answers the agent's own question and resumes the turn.
         if self.waits == Some(WaitKind::Answer) && !is_command {
             self.note_resumed();
@@ -54,6 +58,7 @@ impl OwnMessages {
         self.messages.push(OwnMessage {
             id,
             is_command,
+            is_stop: text == STOP,
             sent_at: now,
             turn: None,
             is_answered: false,
@@ -123,6 +128,11 @@ impl OwnMessages {
     /// Returns `true` if the outcome of a message is outstanding.
     pub(super) fn is_open(&self) -> bool {
         self.messages.iter().any(|message| message.outcome_at.is_none())
+    }
+
+    /// Returns `true` if the outcome of a `/stop` is outstanding.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.messages.iter().any(|message| message.is_stop && message.outcome_at.is_none())
     }
 
     /// Returns `true` if the turn has asked a question and waits for the person.

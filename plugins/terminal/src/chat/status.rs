@@ -1,4 +1,4 @@
-//! The quiet line at the bottom: the model, its tokens and their cost.
+//! The status line at the bottom: the model, its tokens and their cost.
 
 use avocet_protocol::Total;
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{HOW_TO_ANSWER, HOW_TO_LEAVE, Talk};
+use super::{ChatEnd, HOW_TO_ANSWER, HOW_TO_LEAVE, STOP, Talk};
 use crate::keys::{Key, suspend};
 use crate::line::LineEffect;
 use crate::live::LiveScreen;
@@ -16,7 +16,10 @@ impl Talk {
         match typed {
             Typed::Key(key) => return self.press(&key),
             Typed::End => return ControlFlow::Break(()),
-            Typed::Unreadable(error) => self.not_sent(&error),
+            Typed::Unreadable(error) => {
+                self.display.screen.remark(&format!("not sent: {error}"));
+                self.end = ChatEnd::SomeFailed;
+            }
             Typed::Line(line) => return self.take_line(&line),
         }
         ControlFlow::Continue(())
@@ -46,7 +49,7 @@ impl Talk {
             "/quit" | "/exit" => return ControlFlow::Break(()),
             text => text,
         };
-        let waits = self.own.is_working() && !text.starts_with('/');
+        let waits = self.is_loading() || (self.own.is_working() && !text.starts_with('/'));
         if let Some(live) = self.display.person() {
             live.typed(text, waits);
         }
@@ -72,7 +75,12 @@ impl Talk {
         ControlFlow::Continue(())
     }
 
+    /// Sends `/stop`, unless one is under way: a second one would end the next message's turn.
     pub(super) fn stop(&mut self) {
-        self.to_send.push_back("/stop".to_owned());
+        let is_sending = self.is_sending() && self.is_sending_stop;
+        let is_stopping = is_sending || self.own.is_stopping();
+        if !is_stopping && !self.to_send.iter().any(|text| text == STOP) {
+            self.to_send.push_back(STOP.to_owned());
+        }
     }
 }

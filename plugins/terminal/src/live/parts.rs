@@ -4,7 +4,7 @@ use crate::line::{InputLine, Menu};
 use crate::styled::{LineBreaks, Page, ScreenRow, Span, Style, width, wrap};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{Frame, LiveScreen, Part};
+use super::{Frame, LiveScreen, RowKind};
 
 const PROMPT: &str = "> ";
 /// Candidates that are visible at once.
@@ -35,7 +35,7 @@ impl LiveScreen {
     /// The open part of the conversation, and an empty row above the input.
     fn above(&self, page: Page) -> Vec<ScreenRow> {
         let mut rows = Vec::new();
-        let is_group = !self.tools.is_empty() && self.last == Some(Part::Tool);
+        let is_group = !self.tools.is_empty() && self.last == Some(RowKind::Tool);
         let has_content =
             !self.tools.is_empty() || self.activity.is_some() || !self.waiting.is_empty();
         if self.is_answering {
@@ -51,7 +51,7 @@ impl LiveScreen {
             rows.push(ScreenRow::of(activity.clone(), Style::DIM).cut(page.columns));
         }
         for line in &self.waiting {
-            let mut waiting = typed(line, page.columns, Style::DIM);
+            let mut waiting = typed(&line.text, page.columns, Style::DIM);
             waiting.truncate(WAITING_ROWS);
             rows.extend(waiting);
         }

@@ -11,6 +11,8 @@ use crate::styled::{Colour, ScreenRow, Style};
 pub(crate) struct ToolLine {
     pub(crate) name: String,
     argument: Option<String>,
+    /// The progress that the running tool has reported last.
+    progress: Option<String>,
     started: Duration,
     /// The end and its success.
     ended: Option<(Duration, bool)>,
@@ -19,18 +21,25 @@ pub(crate) struct ToolLine {
 impl ToolLine {
     pub(crate) fn new(name: &str, argument: Option<&str>, now: Duration) -> Self {
         let argument = argument.map(|text| printable(text).into_owned());
-        Self { name: name.to_owned(), argument, started: now, ended: None }
+        Self { name: name.to_owned(), argument, progress: None, started: now, ended: None }
     }
 
     pub(crate) fn is_running(&self) -> bool {
         self.ended.is_none()
     }
 
+    /// Line breaks become spaces.
+    pub(crate) fn set_progress(&mut self, text: &str) {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        self.progress = Some(printable(&words.join(" ")).into_owned());
+    }
+
     pub(crate) fn end(&mut self, ok: bool, now: Duration) {
+        self.progress = None;
         self.ended = Some((now, ok));
     }
 
-    /// Returns the row. The argument is cut first.
+    /// Returns the row. The progress and the argument are cut first.
     pub(crate) fn row(&self, now: Duration, columns: usize) -> ScreenRow {
         let (mark, colour) = match self.ended {
             None => ("•", Colour::Yellow),
@@ -39,14 +48,30 @@ impl ToolLine {
         };
         let end = self.ended.map_or(now, |(end, _)| end);
         let time = format!("  {}", seconds(end.saturating_sub(self.started), self.is_running()));
-        let mut row = ScreenRow::of(format!("{mark} "), Style::of(colour));
-        row.push(&printable(&self.name), Style::BOLD);
-        if let Some(argument) = &self.argument {
-            row.push("  ", Style::PLAIN);
-            row.push(argument, Style::PLAIN);
-        }
+        let row = self.named(mark, Style::of(colour));
         let mut row = row.cut(columns.saturating_sub(time.len()));
         row.push(&time, Style::DIM);
+        row
+    }
+
+    /// Returns the permanent row. It has no time if the tool has no end.
+    pub(crate) fn last_row(&self, columns: usize) -> ScreenRow {
+        match self.ended {
+            Some((end, _)) => self.row(end, columns),
+            None => Self { progress: None, ..self.clone() }.named("◦", Style::DIM).cut(columns),
+        }
+    }
+
+    fn named(&self, mark: &str, style: Style) -> ScreenRow {
+        let mut row = ScreenRow::of(format!("{mark} "), style);
+        row.push(&printable(&self.name), Style::BOLD);
+        let texts = [(&self.argument, Style::PLAIN), (&self.progress, Style::DIM)];
+        for (text, style) in texts {
+            if let Some(text) = text {
+                row.push("  ", Style::PLAIN);
+                row.push(text, style);
+            }
+        }
         row
     }
 }
