@@ -144,7 +144,13 @@ async def true(look: Callable[[], Any], what: str, seconds: float = PATIENCE_SEC
 
 
 ANSWER = re.compile(r"remembered [^\n]*: the number (\d+)\b")
-# A notice about a lost answer has the question or the answer in quotes.
+# A text of unknown outcome is sent once more.
+MOST_COPIES = 2
+# A notice has one of these beginnings, then the answer or its questions in quotes.
+NOTICE = re.compile(
+    "I could not (confirm that this message arrived|send this message):"
+    "|I dropped (this message|what you asked) because "
+)
 QUOTED = re.compile(r"the number (\d+)\b")
 
 
@@ -167,6 +173,12 @@ class Seen:
         return int(found[1]) if found else None
 
 
+    @property
+    def is_notice(self) -> bool:
+        """Say if this text tells that an answer is lost or uncertain."""
+        return NOTICE.match(self.text) is not None
+
+
 @dataclass
 class Chat:
     """The questions of a chat and the texts that came back."""
@@ -186,7 +198,7 @@ class Chat:
         known = {seen.answered for seen in self.seen} | {
             int(number)
             for seen in self.seen
-            if seen.answered is None
+            if seen.is_notice
             for number in QUOTED.findall(seen.text)
         }
         done = known | self.excused | self.reported
@@ -227,6 +239,10 @@ class Judge:
             doubled = sorted({number for number in plain if plain.count(number) > 1})
             if doubled:
                 found.append(f"{name}: doubled without a mark {doubled}")
+            copies = [seen.answered for seen in answers]
+            copied = sorted({number for number in copies if copies.count(number) > MOST_COPIES})
+            if copied:
+                found.append(f"{name}: more than {MOST_COPIES} copies {copied}")
             unasked = sorted({seen.answered or 0 for seen in answers} - set(chat.asked))
             if unasked:
                 found.append(f"{name}: answers to questions of others {unasked}")
@@ -240,11 +256,11 @@ class Judge:
         """Return the figures of the run."""
         chats = self.chats.values()
         answers = [seen for chat in chats for seen in chat.seen if seen.answered is not None]
-        notices = [seen for chat in chats for seen in chat.seen if QUOTED.search(seen.text)]
+        notices = [seen for chat in chats for seen in chat.seen if seen.is_notice]
         return (
             f"{sum(len(chat.asked) for chat in chats)} questions, {len(answers)} answers, "
             f"{sum(seen.is_marked for seen in answers)} of them marked, "
-            f"{len(notices) - len(answers)} notices, "
+            f"{len(notices)} notices, "
             f"{sum(len(chat.excused) for chat in chats)} questions died with the channel, "
             f"{sum(len(chat.reported) for chat in chats)} only in the list of failed messages"
         )

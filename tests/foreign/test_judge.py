@@ -23,6 +23,25 @@ class JudgeTest(unittest.TestCase):
         notice = Seen("I could not confirm that this message arrived: “… the number 2”")
         self.assertEqual(self.faults(seen(1), notice, seen(3)), [])
 
+    def test_judge_accepts_each_kind_of_notice(self) -> None:
+        for beginning in (
+            "I could not send this message: ",
+            "I dropped this message because I crashed 3 times while working on it: ",
+            "I dropped what you asked because I crashed 3 times while working on it: “a”, ",
+        ):
+            notice = Seen(f"{beginning}“… the number 2”")
+            self.assertEqual(self.faults(seen(1), notice, seen(3)), [])
+
+    def test_judge_takes_no_other_text_for_a_notice(self) -> None:
+        for text in ("the number 2", "I could not answer: the number 2"):
+            found = self.faults(seen(1), Seen(text), seen(3))
+            self.assertEqual(found, ["ann: lost [2]"])
+
+    def test_judge_finds_a_third_copy_although_it_is_marked(self) -> None:
+        copies = [seen(2, is_marked=True)] * 2
+        found = self.faults(seen(1), seen(2), *copies, seen(3))
+        self.assertEqual(found, ["ann: more than 2 copies [2]"])
+
     def test_judge_finds_a_lost_answer(self) -> None:
         self.assertEqual(self.faults(seen(1), seen(3)), ["ann: lost [2]"])
 
