@@ -137,6 +137,9 @@ fn terminal_shows_the_last_exchange_of_the_named_session() {
     assert_eq!(terminal.leave(CTRL_D), Some(0));
     let mut terminal = Terminal::open(&home);
     terminal.wait_for_prompt();
+    // A message is sent only once the last exchange is known.
+    terminal.press("/stop\r");
+    terminal.wait_for("There was nothing to stop.");
     assert!(!terminal.all().contains("count"), "another session has another past");
     assert_eq!(terminal.leave(CTRL_D), Some(0));
 }

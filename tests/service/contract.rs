@@ -31,7 +31,7 @@ const AFTER_HELD: &str = "Now I know.";
 
 /// The platform of a channel, as its people see it. One person, the owner, writes in private.
 #[async_trait(?Send)]
-trait PeopleSide {
+trait FakePlatformSide {
     /// Returns the account of the channel, such as `telegram:main`.
     fn account(&self) -> String;
 
@@ -42,13 +42,13 @@ trait PeopleSide {
     async fn begin(&mut self, _home: &Home) {}
 
     /// Waits until the platform has seen that the daemon is gone.
-    async fn sees_it_gone(&mut self) {}
+    async fn wait_until_disconnected(&mut self) {}
 
     /// Writes a message to the agent.
     async fn say(&mut self, text: &str);
 
     /// Returns the texts of the agent's messages, the oldest first.
-    async fn told(&mut self) -> Vec<String>;
+    async fn texts(&mut self) -> Vec<String>;
 
     /// Returns the violations of the platform's rules.
     fn refusals(&self) -> Vec<String> {
@@ -92,7 +92,7 @@ struct Contract<S> {
 }
 
 /// Runs all clauses against a channel.
-async fn check(mut side: impl PeopleSide) {
+async fn check(mut side: impl FakePlatformSide) {
     let permits = held();
     let model = model(&permits).await;
     let home = Home::new(program!());
@@ -110,7 +110,7 @@ async fn check(mut side: impl PeopleSide) {
     contract.ends().await;
 }
 
-impl<S: PeopleSide> Contract<S> {
+impl<S: FakePlatformSide> Contract<S> {
     async fn is_up(&self) {
         until("the channel without a fault", async || {
             let status = status(&self.home);
@@ -122,23 +122,23 @@ impl<S: PeopleSide> Contract<S> {
         .await;
     }
 
-    /// Waits until the agent has said something new, all of which is `expected`.
-    async fn tells(&mut self, expected: &[String]) {
-        let mut told = Vec::new();
+    /// Waits for new texts of the agent, and compares the words of all of them with `expected`.
+    async fn expect_texts(&mut self, expected: &[String]) {
+        let mut texts = Vec::new();
         let words = |texts: &[String]| -> Vec<String> {
             texts.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect()
         };
         let wanted = words(expected);
         let name = self.side.account();
         until(&format!("{name}: {expected:.80?}"), async || {
-            told = self.side.told().await.split_off(self.checked);
-            words(&told).len() >= wanted.len()
+            texts = self.side.texts().await.split_off(self.checked);
+            words(&texts).len() >= wanted.len()
         })
         .await;
         is_settled(&self.home).await;
-        told = self.side.told().await.split_off(self.checked);
-        assert_eq!(words(&told), wanted, "{name}");
-        self.checked += told.len();
+        texts = self.side.texts().await.split_off(self.checked);
+        assert_eq!(words(&texts), wanted, "{name}");
+        self.checked += texts.len();
     }
 
     async fn answers_in_order(&mut self) {
@@ -147,12 +147,12 @@ impl<S: PeopleSide> Contract<S> {
             self.side.say(word).await;
         }
         let expected: Vec<String> = words.iter().map(|word| answer_to(word)).collect();
-        self.tells(&expected).await;
+        self.expect_texts(&expected).await;
     }
 
     async fn delivers_long_texts_whole(&mut self) {
         self.side.say(LONG).await;
-        self.tells(&[long_answer()]).await;
+        self.expect_texts(&[long_answer()]).await;
     }
 
     /// A command is no message for the model.
@@ -160,27 +160,27 @@ impl<S: PeopleSide> Contract<S> {
         let requests = self.model.requests().len();
         self.side.say("/id").await;
         let checked = self.checked;
-        until("the reply to the command", async || self.side.told().await.len() > checked).await;
+        until("the reply to the command", async || self.side.texts().await.len() > checked).await;
         is_settled(&self.home).await;
-        let told = self.side.told().await.split_off(checked);
-        let reply = told.join(" ");
+        let texts = self.side.texts().await.split_off(checked);
+        let reply = texts.join(" ");
         let (platform, _) = self.side.account().split_once(':').map(own).unwrap();
         assert!(reply.starts_with(&format!("This chat is {platform}:")), "{reply}");
         assert_eq!(self.model.requests().len(), requests);
-        self.checked += told.len();
+        self.checked += texts.len();
     }
 
     /// Messages that came without a daemon are answered once, before later ones.
     async fn answers_what_was_written_meanwhile(mut self) -> Self {
         let (status, log) = stop(self.daemon).await;
         assert!(status.success(), "{log}");
-        self.side.sees_it_gone().await;
+        self.side.wait_until_disconnected().await;
         self.side.say(WORDS[3]).await;
         self.daemon = self.home.daemon();
         self.is_up().await;
-        self.tells(&[answer_to(WORDS[3])]).await;
+        self.expect_texts(&[answer_to(WORDS[3])]).await;
         self.side.say(WORDS[4]).await;
-        self.tells(&[answer_to(WORDS[4])]).await;
+        self.expect_texts(&[answer_to(WORDS[4])]).await;
         self
     }
 
@@ -190,10 +190,10 @@ impl<S: PeopleSide> Contract<S> {
         self.side.say(HELD).await;
         asked(&self.model, requests + 1).await;
         self.daemon.kill();
-        self.side.sees_it_gone().await;
+        self.side.wait_until_disconnected().await;
         self.permits.add_permits(2);
         self.daemon = self.home.daemon();
-        self.tells(&[AFTER_HELD.to_owned()]).await;
+        self.expect_texts(&[AFTER_HELD.to_owned()]).await;
         self.is_up().await;
         self
     }

@@ -8,7 +8,7 @@ use regex::Regex;
 use vt100::{Cell, Color, Screen};
 
 use super::CTRL_D;
-use super::rendering::{Scene, WIDTHS};
+use super::rendering::{AnswerHarness, WIDTHS};
 
 /// `UPDATE_SCREENS=1` before the tests draws the pictures anew.
 const UPDATE: &str = "UPDATE_SCREENS";
@@ -24,10 +24,10 @@ const GREY: &str = "#7b88a1";
 #[tokio::test(flavor = "multi_thread")]
 async fn pictures_of_the_terminal_show_a_real_chat() {
     for columns in WIDTHS {
-        let scene = Scene::new().await;
-        let mut terminal = scene.ask(columns);
+        let harness = AnswerHarness::new().await;
+        let mut terminal = harness.ask(columns);
         terminal.press("And the tests?");
-        scene.go_on();
+        harness.go_on();
         terminal.wait_for_idle("tokens");
         terminal.wait_for("> And the tests?");
         check(&format!("terminal-{columns}.svg"), &svg(terminal.parser.screen()));

@@ -16,7 +16,7 @@ use vt100::{Cell, Color, Parser};
 
 use crate::support::end;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Rows that are kept above the screen.
 const SCROLLBACK: usize = 2_000;
 
@@ -105,7 +105,7 @@ impl Terminal {
     #[track_caller]
     pub(crate) fn wait_until(&mut self, what: &str, check: impl Fn(&str) -> bool) {
         while !self.is_painted() || !check(&self.shown()) {
-            match self.output.recv_timeout(PATIENCE) {
+            match self.output.recv_timeout(TIMEOUT) {
                 Ok(piece) => {
                     self.parser.process(&piece);
                     self.written.extend(piece);

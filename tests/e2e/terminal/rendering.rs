@@ -70,13 +70,13 @@ fn delta(text: &str) -> Piece {
 }
 
 /// A home whose model looks at files, then explains.
-pub(super) struct Scene {
+pub(super) struct AnswerHarness {
     pub(super) home: Home,
     pub(super) fake: OpenAiFake,
     permits: Arc<Semaphore>,
 }
 
-impl Scene {
+impl AnswerHarness {
     pub(super) async fn new() -> Self {
         let permits = Arc::new(Semaphore::new(0));
         let for_model = permits.clone();
@@ -124,10 +124,10 @@ pub(super) use assert_screen;
 #[tokio::test(flavor = "multi_thread")]
 async fn terminal_renders_markdown_while_it_streams_at_three_widths() {
     for columns in WIDTHS {
-        let scene = Scene::new().await;
-        let mut terminal = scene.ask(columns);
+        let harness = AnswerHarness::new().await;
+        let mut terminal = harness.ask(columns);
         assert_screen!(format!("terminal_streaming_{columns}"), terminal.cells());
-        scene.go_on();
+        harness.go_on();
         terminal.wait_for_idle("tokens");
         assert_screen!(format!("terminal_answer_{columns}"), terminal.cells());
         let all = terminal.all();
@@ -140,9 +140,9 @@ async fn terminal_renders_markdown_while_it_streams_at_three_widths() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn terminal_without_colour_shows_the_marks_of_markdown() {
-    let scene = Scene::new().await;
-    scene.go_on();
-    let open = TerminalOptions::new(&scene.home).with_variable("NO_COLOR", "1").size(80, 50);
+    let harness = AnswerHarness::new().await;
+    harness.go_on();
+    let open = TerminalOptions::new(&harness.home).with_variable("NO_COLOR", "1").size(80, 50);
     let mut terminal = open.open();
     terminal.wait_for_prompt();
     terminal.press("What is wrong?\r");
@@ -154,12 +154,12 @@ async fn terminal_without_colour_shows_the_marks_of_markdown() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn terminal_lays_the_open_part_out_anew_after_a_resize() {
-    let scene = Scene::new().await;
-    let mut terminal = scene.ask(80);
+    let harness = AnswerHarness::new().await;
+    let mut terminal = harness.ask(80);
     terminal.press("typed ahead");
     terminal.wait_for("> typed ahead");
     terminal.resize(120, 40);
-    scene.go_on();
+    harness.go_on();
     terminal.wait_for_idle("tokens");
     terminal.wait_for("three lines, one of them with a negative amount │");
     let all = terminal.all();

@@ -6,7 +6,7 @@ use avocet_testkit::openai::last_user_text;
 use avocet_tests::{Home, program};
 
 use super::pty::Terminal;
-use super::rendering::{Scene, assert_screen};
+use super::rendering::{AnswerHarness, assert_screen};
 use super::{CTRL_C, CTRL_D, ESCAPE};
 use crate::support::said_in;
 
@@ -42,8 +42,8 @@ fn tab_completes_commands_and_files() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_lines_are_pasted_or_typed_and_sent_as_one_message() {
-    let scene = Scene::new().await;
-    let mut terminal = Terminal::open(&scene.home);
+    let harness = AnswerHarness::new().await;
+    let mut terminal = Terminal::open(&harness.home);
     terminal.wait_for_prompt();
     terminal.press("\u{1b}[200~first\r\n\tsecond\rthird\u{1b}[201~");
     terminal.wait_for("> first\n      second\n  third");
@@ -53,23 +53,23 @@ async fn several_lines_are_pasted_or_typed_and_sent_as_one_message() {
     assert_screen!("terminal_paste", terminal.shown());
     terminal.press("\r");
     terminal.wait_for("// panics");
-    let requests = scene.fake.requests();
+    let requests = harness.fake.requests();
     assert_eq!(last_user_text(&requests[0]), "first\n\tsecond\nthird\nfourth");
     assert_eq!(requests.len(), 2);
-    scene.go_on();
+    harness.go_on();
     terminal.wait_for_idle("tokens");
     assert_eq!(terminal.leave(CTRL_D), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn typing_ahead_stays_below_the_answer() {
-    let scene = Scene::new().await;
-    let mut terminal = scene.ask(80);
+    let harness = AnswerHarness::new().await;
+    let mut terminal = harness.ask(80);
     terminal.press("and then?\rhalf a qu");
     terminal.wait_for("> half a qu");
     assert_screen!("terminal_typing_ahead", terminal.shown());
-    scene.go_on();
-    scene.go_on();
+    harness.go_on();
+    harness.go_on();
     terminal.wait_until("the second answer", |shown| {
         shown.contains("2.4k tokens") && !shown.contains(" … ")
     });

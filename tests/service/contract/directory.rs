@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use avocet_tests::Home;
 
-use super::PeopleSide;
+use super::FakePlatformSide;
 use crate::patience::until;
 
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub(super) struct DirectorySide {
 }
 
 #[async_trait(?Send)]
-impl PeopleSide for DirectorySide {
+impl FakePlatformSide for DirectorySide {
     fn account(&self) -> String {
         "directory:main".to_owned()
     }
@@ -38,7 +38,7 @@ impl PeopleSide for DirectorySide {
         fs::rename(&temporary, self.folder.join(format!("inbox/{:03}.txt", self.said))).unwrap();
     }
 
-    async fn told(&mut self) -> Vec<String> {
+    async fn texts(&mut self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.join("outbox")).into_iter().flatten();
         let paths = entries.map(|entry| entry.unwrap().path());
         let mut paths: Vec<PathBuf> =

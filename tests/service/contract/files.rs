@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use avocet_tests::{Home, child};
 use serde_json::{Value, json};
 
-use super::PeopleSide;
+use super::FakePlatformSide;
 use crate::external::RunningChannel;
 
 /// The way in which the program reaches the daemon.
@@ -33,7 +33,7 @@ impl FilesSide {
 }
 
 #[async_trait(?Send)]
-impl PeopleSide for FilesSide {
+impl FakePlatformSide for FilesSide {
     fn account(&self) -> String {
         "external:files".to_owned()
     }
@@ -65,7 +65,7 @@ impl PeopleSide for FilesSide {
         inbox.write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
-    async fn told(&mut self) -> Vec<String> {
+    async fn texts(&mut self) -> Vec<String> {
         let read = fs::read_to_string(&self.outbox).unwrap();
         let lines = read.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         lines.map(|line| line["text"].as_str().unwrap().to_owned()).collect()

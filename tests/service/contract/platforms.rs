@@ -7,7 +7,7 @@ use avocet_testkit::discord::DiscordFake;
 use avocet_testkit::telegram::TelegramFake;
 use avocet_tests::Home;
 
-use super::PeopleSide;
+use super::FakePlatformSide;
 use crate::patience::with_timeout;
 
 const TOKEN: &str = "4711:AA-secret";
@@ -23,7 +23,7 @@ impl TelegramSide {
 }
 
 #[async_trait(?Send)]
-impl PeopleSide for TelegramSide {
+impl FakePlatformSide for TelegramSide {
     fn account(&self) -> String {
         "telegram:main".to_owned()
     }
@@ -33,7 +33,7 @@ impl PeopleSide for TelegramSide {
         table("telegram", &self.0.base_url(), ANN)
     }
 
-    async fn sees_it_gone(&mut self) {
+    async fn wait_until_disconnected(&mut self) {
         with_timeout("the end of the poll", self.0.wait_for_no_poll()).await;
     }
 
@@ -41,7 +41,7 @@ impl PeopleSide for TelegramSide {
         self.0.private_text(ANN, text);
     }
 
-    async fn told(&mut self) -> Vec<String> {
+    async fn texts(&mut self) -> Vec<String> {
         self.0.sent().into_iter().map(|message| message.text).collect()
     }
 
@@ -65,7 +65,7 @@ impl DiscordSide {
 }
 
 #[async_trait(?Send)]
-impl PeopleSide for DiscordSide {
+impl FakePlatformSide for DiscordSide {
     fn account(&self) -> String {
         "discord:main".to_owned()
     }
@@ -79,7 +79,7 @@ impl PeopleSide for DiscordSide {
         self.fake.say(self.fake.dm(self.ann), self.ann, text);
     }
 
-    async fn told(&mut self) -> Vec<String> {
+    async fn texts(&mut self) -> Vec<String> {
         self.fake.sent().into_iter().map(|message| message.text).collect()
     }
 

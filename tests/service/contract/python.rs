@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use avocet_tests::Home;
 use serde_json::{Value, json};
 
-use super::PeopleSide;
+use super::FakePlatformSide;
 
 pub(super) struct PythonSide {
     folder: &'static str,
@@ -65,7 +65,7 @@ impl Drop for RunningPlatform {
 }
 
 #[async_trait(?Send)]
-impl PeopleSide for PythonSide {
+impl FakePlatformSide for PythonSide {
     fn account(&self) -> String {
         format!("external:{}", self.account)
     }
@@ -83,7 +83,7 @@ impl PeopleSide for PythonSide {
         self.ask(&json!({ "say": text }));
     }
 
-    async fn told(&mut self) -> Vec<String> {
+    async fn texts(&mut self) -> Vec<String> {
         serde_json::from_value(self.ask(&json!("told"))).unwrap()
     }
 }
