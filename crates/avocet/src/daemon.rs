@@ -421,6 +421,7 @@ fn mcp_services(parts: &SessionParts, connections: &Connections) -> McpServices 
         events: Some(parts.events.clone()),
         models: Some(Arc::new(Sampler::of(parts))),
         workspaces: Some(connections.workspaces.clone()),
+        turns: Some(parts.running.clone()),
     }
 }
 

@@ -27,7 +27,10 @@ pub(crate) struct RunningCall {
     pub(crate) is_from_owner: bool,
     /// The least trust of everything that the call has read.
     pub(crate) read: LeastTrust,
-    pub(crate) sampled: tokio::sync::Mutex<SampledSoFar>,
+    /// The tokens of its requests to the model.
+    pub(crate) sampled_tokens: tokio::sync::Mutex<u64>,
+    /// The number of requests to the model, also of those that wait.
+    samples: AtomicU32,
     /// Cancelled when the call ends.
     pub(crate) over: CancellationToken,
     /// The number of requests to people and models that are open at present.
@@ -36,13 +39,6 @@ pub(crate) struct RunningCall {
     asked: AtomicU32,
     /// The time of the next progress report that may be shown.
     next_report: Mutex<Duration>,
-}
-
-/// The requests of a call to the model, and their tokens.
-#[derive(Debug, Default)]
-pub(crate) struct SampledSoFar {
-    pub(crate) requests: u32,
-    pub(crate) tokens: u64,
 }
 
 impl RunningCalls {
@@ -59,7 +55,8 @@ impl RunningCalls {
             turn: context.call.turn,
             tool,
             read: context.read.clone(),
-            sampled: tokio::sync::Mutex::default(),
+            sampled_tokens: tokio::sync::Mutex::default(),
+            samples: AtomicU32::new(0),
             chat: chat.clone().filter(|_| is_awaited),
             is_from_owner: *role == Role::Owner,
             over: context.cancel.child_token(),
@@ -103,6 +100,12 @@ impl RunningCall {
         (self.asked.fetch_add(1, Ordering::SeqCst) < most).then(|| self.request())
     }
 
+    /// Counts a request to the model. `None` if the call has had `most`, with those that wait.
+    pub(crate) fn sample(&self, most: u32) -> Option<CountedSample<'_>> {
+        let counted = CountedSample { call: self, is_asked: false };
+        (self.samples.fetch_add(1, Ordering::SeqCst) < most).then_some(counted)
+    }
+
     /// Stops the timeout of the call for as long as the guard lives.
     pub(crate) fn request(&self) -> OpenRequest<'_> {
         self.open.fetch_add(1, Ordering::SeqCst);
@@ -116,6 +119,20 @@ pub(crate) struct OpenRequest<'c>(&'c RunningCall);
 impl Drop for OpenRequest<'_> {
     fn drop(&mut self) {
         self.0.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A counted request to the model. It stops counting if it is dropped before it was asked.
+pub(crate) struct CountedSample<'c> {
+    call: &'c RunningCall,
+    pub(crate) is_asked: bool,
+}
+
+impl Drop for CountedSample<'_> {
+    fn drop(&mut self) {
+        if !self.is_asked {
+            self.call.samples.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 

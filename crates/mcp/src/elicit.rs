@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use avocet_net::check_url;
 use avocet_protocol::{
-    AnswerCheck, AnswerOption, AskPerson, ChatAddress, NoAnswer, PersonAnswer, PersonQuestion,
+    AnswerCheck, AnswerOption, AskPerson, ChatAddress, PersonAnswer, PersonQuestion,
 };
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Map, Value};
@@ -136,7 +136,7 @@ impl Elicitation<'_> {
         match self.people.ask(question).await {
             Ok(PersonAnswer::Text(answer)) => Ok(Some(answer)),
             Ok(PersonAnswer::Declined) => Ok(None),
-            Err(error @ (NoAnswer::Late(_) | NoAnswer::Unsent(_))) => Err(error.to_string()),
+            Err(error) => Err(error.to_string()),
         }
     }
 }

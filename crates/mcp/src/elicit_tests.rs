@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    AskPerson, McpServers, NoAnswer, OutsideTool, PersonAnswer, PersonQuestion, Role, ToolContext,
-    ToolError, ToolOutcome, ToolSource,
+    AskPerson, McpServers, OutsideTool, PersonAnswer, PersonQuestion, Role, ToolContext, ToolError,
+    ToolOutcome, ToolSource, UnansweredQuestion,
 };
 use avocet_testkit::{ManualClock, tool_context};
 use serde_json::{Map, Value, json};
@@ -37,7 +37,7 @@ impl Drop for Withdrawal<'_> {
 
 #[async_trait]
 impl AskPerson for FakePeople {
-    async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, NoAnswer> {
+    async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, UnansweredQuestion> {
         self.questions.lock().unwrap().push(question.clone());
         loop {
             let next = self.answers.lock().unwrap().pop_front();
@@ -46,7 +46,7 @@ impl AskPerson for FakePeople {
                     let _withdrawal = Withdrawal(self);
                     std::future::pending::<()>().await;
                 }
-                Some("late") => return Err(NoAnswer::Late(600)),
+                Some("late") => return Err(UnansweredQuestion::Late(600)),
                 Some("decline") => return Ok(PersonAnswer::Declined),
                 Some(text) => match question.check.check(text) {
                     Ok(()) => return Ok(PersonAnswer::Text(text.to_owned())),

@@ -31,7 +31,7 @@ use crate::sampling::sample;
 use crate::services::McpServices;
 
 /// The reason for a request that cannot be answered.
-const NO_CALL: &str = "it belongs to no call, or calls of several conversations run";
+const NO_CALL: &str = "the request belongs to no call, or calls of several conversations run";
 
 /// The client of one server.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl Handler {
         let subject = format!("{} sampling", self.server);
         if let Some(repeated) = self.repeats.note(&subject, why, self.clock.elapsed()) {
             let server = &*self.server;
-            tracing::warn!(server, repeated, "an MCP server asks for a model in vain: {why}");
+            tracing::warn!(server, repeated, "refused a sampling request: {why}");
         }
     }
 

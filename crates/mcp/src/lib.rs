@@ -34,6 +34,7 @@ mod services;
 #[cfg(test)]
 mod testing;
 mod tool;
+mod wait;
 
 pub use config::{McpOAuthConfig, McpServerConfig, OAuthGrant, SamplingLimits};
 pub use link::{ChildProgram, ChildStreams};

@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
-use avocet_protocol::fits;
+use avocet_protocol::{McpToolHints, fits};
 use rmcp::model::{PaginatedRequestParams, ServerPeerInfo, Tool};
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::{Value, json};
 
-use crate::memory::{Hints, ListedTool, ToolKind};
+use crate::memory::{ListedTool, ToolKind};
 use crate::names::plain_name;
 
 /// The most tools of a server that are used.
@@ -118,7 +118,7 @@ async fn read_pages(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, ServiceError> 
 fn listed(tool: Tool) -> ListedTool {
     let Tool { name, title, description, input_schema, annotations, .. } = tool;
     let annotations = annotations.unwrap_or_default();
-    let hints = Hints {
+    let hints = McpToolHints {
         read_only: annotations.read_only_hint,
         destructive: annotations.destructive_hint,
         idempotent: annotations.idempotent_hint,
@@ -161,7 +161,7 @@ fn page() -> Value {
 }
 
 fn own(kind: ToolKind, name: &str, description: &str, schema: Value) -> ListedTool {
-    let hints = Hints { read_only: Some(true), ..Hints::default() };
+    let hints = McpToolHints { read_only: Some(true), ..McpToolHints::default() };
     ListedTool { kind, name: name.to_owned(), description: description.to_owned(), schema, hints }
 }
 

@@ -8,22 +8,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{McpToolForm, McpToolState};
+use avocet_protocol::{McpToolForm, McpToolHints, McpToolState};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::names::plain_name;
-
-/// The statements of a server about its effects (MCP, "Tool Annotations").
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Hints {
-    pub(crate) read_only: Option<bool>,
-    pub(crate) destructive: Option<bool>,
-    pub(crate) idempotent: Option<bool>,
-    pub(crate) open_world: Option<bool>,
-}
 
 /// The request of a server that a tool stands for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +36,7 @@ pub(crate) struct ListedTool {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) schema: Value,
-    pub(crate) hints: Hints,
+    pub(crate) hints: McpToolHints,
 }
 
 impl ListedTool {
@@ -108,8 +98,8 @@ impl KnownServer {
             return None;
         }
         let form = self.approved_forms.get(&tool.pin_key())?;
-        let (description, parameters) = (form.description.clone(), form.schema.clone());
-        Some(McpToolForm { description, parameters })
+        let ListedTool { name: tool, description, schema: parameters, hints, .. } = form.clone();
+        Some(McpToolForm { tool, description, parameters, hints })
     }
 
     /// Returns the state of a tool's pin.
@@ -209,7 +199,7 @@ mod tests {
             name,
             description,
             schema: json!({"type": "object"}),
-            hints: Hints::default(),
+            hints: McpToolHints::default(),
         }
     }
 
@@ -221,7 +211,7 @@ mod tests {
         assert_eq!(known.state(&tool("a")), McpToolState::Approved);
         let named = |name: &str| ListedTool { name: name.to_owned(), ..tool("a") };
         known.approved.insert("read_file".to_owned(), named("read_file").digest());
-        let hints = Hints { read_only: Some(true), ..Hints::default() };
+        let hints = McpToolHints { read_only: Some(true), ..McpToolHints::default() };
         for changed in [
             tool("b"),
             // It would have the name and the grants of the approved tool.

@@ -19,6 +19,8 @@ use crate::config::SamplingLimits;
 
 /// Bytes of all texts of a request.
 const MOST_TEXT: usize = 256 * 1024;
+/// The most messages and parts of messages of a request.
+const MOST_PARTS: usize = 1000;
 /// The most pictures of a request, and bytes of each.
 const MOST_PICTURES: usize = 4;
 const LARGEST_PICTURE: usize = 5 * 1024 * 1024;
@@ -40,25 +42,29 @@ pub(crate) async fn sample(
     if params.tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
         return Err(NoSample("tools in sampling are not supported".to_owned()));
     }
+    check_size(&params)?;
+    let most = limits.max_requests;
+    let counted = call.sample(most);
+    let mut counted =
+        counted.ok_or_else(|| NoSample(format!("a call may ask the model {most} times")))?;
     // One after the other, so that each sees the tokens of the one before.
-    let mut spent = call.sampled.lock().await;
-    if spent.requests >= limits.max_requests {
-        let most = limits.max_requests;
-        return Err(NoSample(format!("a call may ask the model {most} times")));
+    let mut spent = call.sampled_tokens.lock().await;
+    if call.over.is_cancelled() {
+        return Err(NoSample("the call has ended".to_owned()));
     }
-    let left = limits.max_tokens.saturating_sub(spent.tokens);
+    let left = limits.max_tokens.saturating_sub(*spent);
     if left == 0 {
         let most = limits.max_tokens;
         return Err(NoSample(format!("the {most} tokens of the call are used up")));
     }
     let (messages, images) = conversation(&params, left)?;
-    spent.requests += 1;
+    counted.is_asked = true;
     // The text of a server decides what the model writes.
     call.read.lower(Trust::Low);
     let (session, turn) = (call.session.clone(), call.turn);
     let request = SampleRequest { session, turn, messages, images };
     let Sample { model, text, truncated, usage } = models.sample(request).await?;
-    spent.tokens = spent.tokens.saturating_add(usage.total());
+    *spent = spent.saturating_add(usage.total());
     let stop = if truncated {
         CreateMessageResult::STOP_REASON_END_MAX_TOKEN
     } else {
@@ -66,6 +72,28 @@ pub(crate) async fn sample(
     };
     let message = SamplingMessage::new(Role::Assistant, SamplingMessageContentBlock::text(text));
     Ok(CreateMessageResult::new(message, model).with_stop_reason(stop))
+}
+
+/// Refuses a large request before it is copied.
+fn check_size(params: &CreateMessageRequestParams) -> Result<(), NoSample> {
+    let (mut parts, mut text) = (0, params.system_prompt.as_deref().map_or(0, str::len));
+    for message in &params.messages {
+        parts += 1;
+        for block in message.content.iter() {
+            parts += 1;
+            if let SamplingMessageContentBlock::Text(block) = block {
+                text += block.text.len();
+            }
+        }
+    }
+    if parts > MOST_PARTS {
+        return Err(NoSample(format!("a request has at most {MOST_PARTS} messages and parts")));
+    }
+    if text > MOST_TEXT { Err(too_long()) } else { Ok(()) }
+}
+
+fn too_long() -> NoSample {
+    NoSample(format!("a request has at most {} KB of text", MOST_TEXT / 1024))
 }
 
 type Pictures = BTreeMap<ImageRef, Image>;
@@ -93,7 +121,7 @@ fn conversation(
     }
     let text: usize = messages.iter().map(|message| text_in(message).len()).sum();
     if text > MOST_TEXT {
-        return Err(NoSample(format!("a request has at most {} KB of text", MOST_TEXT / 1024)));
+        return Err(too_long());
     }
     match messages.last() {
         Some(Message::User { .. }) => Ok((messages, pictures)),
@@ -104,9 +132,9 @@ fn conversation(
 /// Adds a text to the conversation. Texts of the same role become one message.
 fn add(messages: &mut Vec<Message>, is_assistant: bool, more: String, more_images: Vec<ImageRef>) {
     match (messages.last_mut(), is_assistant) {
-        (Some(Message::Assistant { text, .. }), true) => *text = format!("{text}\n\n{more}"),
+        (Some(Message::Assistant { text, .. }), true) => append(text, &more),
         (Some(Message::User { text, images }), false) => {
-            *text = format!("{text}\n\n{more}");
+            append(text, &more);
             images.extend(more_images);
         }
         (_, false) => messages.push(Message::User { text: more, images: more_images }),
@@ -118,6 +146,11 @@ fn add(messages: &mut Vec<Message>, is_assistant: bool, more: String, more_image
             messages.push(Message::Assistant { text: more, calls, reasoning: None });
         }
     }
+}
+
+fn append(text: &mut String, more: &str) {
+    text.push_str("\n\n");
+    text.push_str(more);
 }
 
 /// Returns the text of a part; a picture is added to `pictures`.

@@ -129,6 +129,10 @@ async fn sample_refuses_tools_and_unusable_messages() {
             params(&json!([says("user", &"a".repeat(MOST_TEXT))])),
             "a request has at most 256 KB of text",
         ),
+        (
+            params(&json!(vec![says("user", ""); 501])),
+            "a request has at most 1000 messages and parts",
+        ),
         (params(&picture("!")), "a picture is no Base64"),
         (params(&picture("AAAA")), "a picture has a format that models refuse"),
         (params(&sound), "only texts and pictures are supported"),
@@ -151,4 +155,26 @@ async fn sample_sends_pictures_along() {
     let requests = world.models.requests.lock().unwrap();
     let Some(Message::User { images, .. }) = requests[0].messages.last() else { panic!() };
     assert_eq!(requests[0].images.keys().collect::<Vec<_>>(), images.iter().collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn sample_refuses_further_requests_while_others_wait_and_those_of_an_ended_call() {
+    let world = World::new();
+    let entered = world.enter();
+    let (call, user) = (entered.call.clone(), params(&json!([says("user", "a")])));
+    let spent = call.sampled_tokens.lock().await;
+    let ask = || sample(&world.models, LIMITS, &call, user.clone());
+    let (one, two, three) = (ask(), ask(), ask());
+    let waiting = async { tokio::join!(one, two, three) };
+    let rest = async {
+        let error = ask().await.unwrap_err();
+        assert_eq!(error, NoSample("a call may ask the model 3 times".to_owned()));
+        drop(entered);
+        drop(spent);
+    };
+    let ((one, two, three), ()) = tokio::join!(biased; waiting, rest);
+    for refused in [one, two, three] {
+        assert_eq!(refused.unwrap_err(), NoSample("the call has ended".to_owned()));
+    }
+    assert!(world.models.requests.lock().unwrap().is_empty());
 }

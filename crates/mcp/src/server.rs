@@ -1,7 +1,6 @@
 //! One server: its connection, its state, and the calls of its tools.
 
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -23,6 +22,7 @@ use crate::names::registry_name;
 use crate::outcome;
 use crate::servers::{NO_ENDPOINT, Version};
 use crate::services::McpServices;
+use crate::wait::CallWait;
 
 /// The pauses between the starts of a server that fails.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -351,25 +351,17 @@ impl Server {
         let handler = link.service.service();
         let tool = registry_name(name, &listed.name);
         let entered = handler.calls.enter(context, tool);
-        let progress = handler.progress.clone();
         let workspaces = handler.services.workspaces.as_deref();
         let (call, read) = (context.call, &context.read);
         let files = workspaces.map(|workspaces| ResultFiles { workspaces, call, read });
-        let mut asked = pin!(ask(link.peer(), listed, arguments, files));
-        let answer = loop {
-            tokio::select! {
-                biased;
-                answer = &mut asked => break Some(answer),
-                // A server that reports progress has more time, as has one that asks a person.
-                () = progress.notified() => {}
-                () = self.clock.sleep(limit) => {
-                    if !entered.call.is_asking() {
-                        break None;
-                    }
-                }
-            }
+        let wait = CallWait {
+            clock: self.clock.as_ref(),
+            limit,
+            progress: &handler.progress,
+            call: &entered.call,
+            turns: handler.services.turns.as_deref(),
         };
-        match answer {
+        match wait.answer(ask(link.peer(), listed, arguments, files)).await {
             // Dropping the request sends its cancellation.
             None => Err(ToolError::Timeout(limit.as_secs())),
             Some(Err(AskError::Service(_))) if let Some(why) = self.refusal() => {

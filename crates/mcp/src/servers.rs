@@ -253,6 +253,7 @@ impl McpServers for McpClient {
             class: ServerTool::class(server.config.trusted, tool),
             state: known.state(tool),
             parameters: tool.schema.clone(),
+            hints: tool.hints,
             digest: tool.digest(),
             approved: known.approved_form(tool),
         };

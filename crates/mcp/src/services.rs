@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{AskPerson, SampleModel, TurnEvents, Workspaces};
+use avocet_protocol::{AskPerson, SampleModel, SignsOfLife, TurnEvents, Workspaces};
 
 /// The services of the daemon for the own requests of servers. A request without its service is
 /// refused.
@@ -16,4 +16,6 @@ pub struct McpServices {
     pub workspaces: Option<Arc<dyn Workspaces>>,
     /// Asks models.
     pub models: Option<Arc<dyn SampleModel>>,
+    /// Takes the signs of life of calls.
+    pub turns: Option<Arc<dyn SignsOfLife>>,
 }

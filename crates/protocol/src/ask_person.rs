@@ -15,8 +15,8 @@ pub trait AskPerson: fmt::Debug + Send + Sync {
     /// future withdraws the question; a restart does, too.
     ///
     /// # Errors
-    /// [`NoAnswer`], if the chat cannot be asked or the time is over.
-    async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, NoAnswer>;
+    /// [`UnansweredQuestion`], if the chat cannot be asked or the time is over.
+    async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, UnansweredQuestion>;
 }
 
 /// A question of a running call.
@@ -94,11 +94,14 @@ pub enum PersonAnswer {
 
 /// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum UnansweredQuestion {
     /// The time is over.
     #[error("no answer came within {0} s")]
     Late(u64),
     /// The question cannot be sent.
     #[error("the question cannot be sent: {0}")]
     Unsent(String),
+    /// The person has answered, and the log did not take the answer.
+    #[error("the answer could not be recorded")]
+    Unrecorded,
 }

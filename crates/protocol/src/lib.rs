@@ -54,6 +54,7 @@ mod schedule;
 mod search_words;
 mod secret;
 mod seen;
+mod signs_of_life;
 mod skills;
 mod status;
 mod store;
@@ -78,7 +79,7 @@ pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use ask_json::{AskJson, AskJsonError, JsonAnswer, JsonQuestion};
 pub use ask_person::{
-    AnswerCheck, AnswerOption, AskPerson, NoAnswer, PersonAnswer, PersonQuestion,
+    AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion, UnansweredQuestion,
 };
 pub use asker::Asker;
 pub use attach::{Attach, AttachPlatform, ClientFile, ForClient, Handover, PieceRequest};
@@ -123,8 +124,8 @@ pub use job_calls::{
 pub use job_control::{JobControl, JobRequest};
 pub use main_argument::{in_one_line, main_argument};
 pub use mcp::{
-    McpError, McpServerStatus, McpServers, McpState, McpToolForm, McpToolState, McpToolView,
-    McpTransport,
+    McpError, McpServerStatus, McpServers, McpState, McpToolForm, McpToolHints, McpToolState,
+    McpToolView, McpTransport,
 };
 pub use message::{
     Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
@@ -165,6 +166,7 @@ pub use schedule::{
 pub use search_words::{index_text, match_query, snippet};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
+pub use signs_of_life::SignsOfLife;
 pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
 pub use status::{
     ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogCheck, LogStatus, ProviderStatus, Report,

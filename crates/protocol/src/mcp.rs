@@ -119,6 +119,9 @@ pub struct McpToolView {
     pub state: McpToolState,
     /// The JSON Schema of its arguments.
     pub parameters: Value,
+    /// The statements of the server about its effects.
+    #[serde(default)]
+    pub hints: McpToolHints,
     /// The digest of its present form: name, description, schema and annotations.
     pub digest: String,
     /// Of a changed tool: the approved form, if it is known.
@@ -126,13 +129,34 @@ pub struct McpToolView {
     pub approved: Option<McpToolForm>,
 }
 
+/// The statements of a server about the effects of a tool (MCP, "Tool Annotations"). `None` without a
+/// statement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct McpToolHints {
+    /// `readOnlyHint`: the tool only reads.
+    pub read_only: Option<bool>,
+    /// `destructiveHint`: the tool may destroy something.
+    pub destructive: Option<bool>,
+    /// `idempotentHint`: a repeated call has no further effect.
+    pub idempotent: Option<bool>,
+    /// `openWorldHint`: the tool deals with things outside of the server.
+    pub open_world: Option<bool>,
+}
+
 /// The approved form of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct McpToolForm {
+    /// The name that the server uses.
+    #[serde(default)]
+    pub tool: String,
     /// The description for the model.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub parameters: Value,
+    /// The statements of the server about its effects.
+    #[serde(default)]
+    pub hints: McpToolHints,
 }
 
 /// The reason why a request about MCP servers fails.

@@ -8,7 +8,7 @@ use avocet_bus::Bus;
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
     AnswerCheck, AnswerOption, AskPerson, Choice, Clock, Content, DedupeKey, Deliveries,
-    Destinations, NoAnswer, Outbox, PersonAnswer, PersonQuestion, Roles, within,
+    Destinations, Outbox, PersonAnswer, PersonQuestion, Roles, UnansweredQuestion, within,
 };
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
@@ -75,8 +75,8 @@ impl Questions {
     }
 
     /// Sends the question to its chat, and to the owners if others have asked.
-    async fn send(&self, question: &PersonQuestion, code: &str) -> Result<(), NoAnswer> {
-        let refused = NoAnswer::Unsent;
+    async fn send(&self, question: &PersonQuestion, code: &str) -> Result<(), UnansweredQuestion> {
+        let refused = UnansweredQuestion::Unsent;
         let key = DedupeKey::parse(&format!("question-{}", uuid::Uuid::new_v4()));
         let key = key.map_err(|error| refused(error.to_string()))?;
         let content = content(question, code);
@@ -102,6 +102,9 @@ impl Questions {
         let Entry::Occupied(open) = self.open.entry(code.clone()) else {
             return CommandPlan::say(UNKNOWN);
         };
+        if open.get().answer.is_closed() {
+            return CommandPlan::say(UNKNOWN);
+        }
         let (answer, reply) = if text.eq_ignore_ascii_case(DECLINE) {
             (PersonAnswer::Declined, "Declined.")
         } else {
@@ -142,7 +145,7 @@ impl Drop for EnteredQuestion<'_> {
 
 #[async_trait]
 impl AskPerson for Questions {
-    async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, NoAnswer> {
+    async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, UnansweredQuestion> {
         let QuestionParts { running, clock, .. } = &self.parts;
         let (entered, answered) = self.enter(question.check.clone());
         self.send(&question, &entered.code).await?;
@@ -153,7 +156,9 @@ impl AskPerson for Questions {
         running.sign_session(&question.session);
         match answer {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(_)) | Err(_) => Err(NoAnswer::Late(question.time_limit.as_secs())),
+            // The command has taken the question, and has failed before it gave the answer.
+            Ok(Err(_)) => Err(UnansweredQuestion::Unrecorded),
+            Err(_) => Err(UnansweredQuestion::Late(question.time_limit.as_secs())),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Tests of questions that running calls ask.
 
 use avocet_protocol::{
-    AnswerCheck, AnswerOption, AskPerson, NoAnswer, PersonAnswer, PersonQuestion,
+    AnswerCheck, AnswerOption, AskPerson, PersonAnswer, PersonQuestion, UnansweredQuestion,
 };
 
 use super::people::household;
@@ -31,7 +31,7 @@ fn code(text: &str) -> String {
 }
 
 impl SessionHarness {
-    async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, NoAnswer> {
+    async fn ask(&self, question: PersonQuestion) -> Result<PersonAnswer, UnansweredQuestion> {
         self.sessions.lanes.parts.questions.ask(question).await
     }
 }
@@ -93,7 +93,7 @@ async fn question_ends_with_its_time_and_a_restart_forgets_it() {
         code(&text)
     };
     let (answer, code) = tokio::join!(harness.ask(question("a", true)), late);
-    assert_eq!(answer, Err(NoAnswer::Late(600)));
+    assert_eq!(answer, Err(UnansweredQuestion::Late(600)));
     harness.say(&format!("/answer {code} 1")).await;
     assert_eq!(harness.channel.texts(2).await[1], UNKNOWN);
 
@@ -115,5 +115,5 @@ async fn question_to_a_chat_without_a_channel_fails() {
     let harness = SessionHarness::new(parrot()).await;
     let chat = "telegram:none:1".parse().unwrap();
     let answer = harness.ask(PersonQuestion { chat, ..question("a", true) }).await;
-    assert!(matches!(answer, Err(NoAnswer::Unsent(_))), "{answer:?}");
+    assert!(matches!(answer, Err(UnansweredQuestion::Unsent(_))), "{answer:?}");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, SessionId, StoreError, TurnId};
+use avocet_protocol::{Clock, SessionId, SignsOfLife, StoreError, TurnId};
 use avocet_supervise::with_retry;
 use dashmap::DashMap;
 use tokio::sync::Notify;
@@ -90,14 +90,7 @@ impl RunningTurns {
         }
     }
 
-    /// Records a sign of life: the turn has written to the log, or tries to.
-    pub(crate) fn sign(&self, turn: TurnId) {
-        if let Some(mut running) = self.turns.get_mut(&turn) {
-            running.sign = self.clock.elapsed();
-        }
-    }
-
-    /// Records a sign of life like [`Self::sign`], for the turn of this session.
+    /// Records a sign of life like [`SignsOfLife::sign`], for the turn of this session.
     pub(crate) fn sign_session(&self, session: &SessionId) {
         for mut running in self.turns.iter_mut().filter(|turn| turn.session == *session) {
             running.sign = self.clock.elapsed();
@@ -127,6 +120,15 @@ impl RunningTurns {
         let now = self.clock.elapsed();
         let silent = self.turns.iter().find(|turn| now.saturating_sub(turn.sign) > limit);
         silent.map(|turn| *turn.key())
+    }
+}
+
+impl SignsOfLife for RunningTurns {
+    /// The turn has written to the log, tries to, or runs a call that makes progress.
+    fn sign(&self, turn: TurnId) {
+        if let Some(mut running) = self.turns.get_mut(&turn) {
+            running.sign = self.clock.elapsed();
+        }
     }
 }
 

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_agent::UsageMeter;
-use avocet_protocol::{Ledger, NoSample, Query, Sample, SampleModel, SampleRequest, StoreError};
+use avocet_protocol::{
+    Ledger, NoSample, Query, Sample, SampleModel, SampleRequest, SignsOfLife, StoreError,
+};
 
-use crate::{Agents, SessionParts};
+use crate::{Agents, RunningTurns, SessionParts};
 
 /// Asks the cheap models of the agents.
 #[derive(Debug, Clone)]
@@ -14,14 +16,16 @@ pub struct Sampler {
     agents: Agents,
     query: Arc<dyn Query>,
     ledger: Arc<dyn Ledger>,
+    running: Arc<RunningTurns>,
 }
 
 impl Sampler {
     /// Makes a sampler for these sessions.
     #[must_use]
     pub fn of(parts: &SessionParts) -> Self {
-        let SessionParts { agents, query, ledger, .. } = parts;
-        Self { agents: agents.clone(), query: query.clone(), ledger: ledger.clone() }
+        let SessionParts { agents, query, ledger, running, .. } = parts;
+        let (query, ledger) = (query.clone(), ledger.clone());
+        Self { agents: agents.clone(), query, ledger, running: running.clone() }
     }
 }
 
@@ -32,8 +36,11 @@ impl SampleModel for Sampler {
         let session = request.session.clone();
         let status = self.query.session_status(&session).await.map_err(failed)?;
         let agent = self.agents.for_session(&session, &status);
-        let meter = UsageMeter::new(Some(request.turn), session);
+        let (turn, meter) = (request.turn, UsageMeter::new(Some(request.turn), session));
+        // The turn makes no other sign of life while its call asks.
+        self.running.sign(turn);
         let sampled = agent.sample(request, &meter).await;
+        self.running.sign(turn);
         meter.record(self.ledger.as_ref()).await.map_err(failed)?;
         sampled
     }

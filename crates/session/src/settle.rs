@@ -6,8 +6,8 @@ use avocet_agent::{CallWait, TurnEnd, UsageMeter};
 use avocet_protocol::{
     Answer, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations, Inbound, LogWrite,
     LoggedInbound, NOTHING_NEW, NewWait, Origin, Outcome, Planned, Roles, SessionId, SettledTurn,
-    Settlement, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord, WaitKind, WaitRequest,
-    task_name,
+    Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord, WaitKind,
+    WaitRequest, task_name,
 };
 
 use crate::lane::{LaneWork, Lanes};

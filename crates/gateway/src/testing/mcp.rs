@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView, McpTransport,
-    ToolClass,
+    McpError, McpServerStatus, McpServers, McpState, McpToolHints, McpToolState, McpToolView,
+    McpTransport, ToolClass,
 };
 use serde_json::json;
 
@@ -43,6 +43,7 @@ impl McpServers for FakeDaemon {
                 class: ToolClass::Effect,
                 state: McpToolState::New,
                 parameters: json!({"type": "object"}),
+                hints: McpToolHints::default(),
                 digest: "d1".to_owned(),
                 approved: None,
             }]),

@@ -1,6 +1,6 @@
 //! Shows the change of an MCP tool since its approval.
 
-use avocet_protocol::{McpToolView, printable};
+use avocet_protocol::{McpToolForm, McpToolHints, McpToolView, printable};
 use similar::{ChangeTag, TextDiff};
 
 /// Characters of a digest that are shown. `avocet mcp approve --digest` takes them.
@@ -8,16 +8,21 @@ const SHOWN: usize = 16;
 
 /// Returns the approved and the present form of a tool as a diff, and the command that approves it.
 pub(super) fn text(tool: &McpToolView) -> String {
-    let McpToolView { name, description, parameters, digest, approved, .. } = tool;
+    let McpToolView { name, digest, approved, .. } = tool;
+    let present = form(&McpToolForm {
+        tool: tool.tool.clone(),
+        description: tool.description.clone(),
+        parameters: tool.parameters.clone(),
+        hints: tool.hints,
+    });
     let mut text = match approved {
         Some(approved) => {
-            let (old, new) =
-                (form(&approved.description, &approved.parameters), form(description, parameters));
-            format!("\n{name} has changed since its approval:\n{}", diff(&old, &new))
+            let old = form(approved);
+            format!("\n{name} has changed since its approval:\n{}", diff(&old, &present))
         }
         None => format!(
             "\n{name} has changed since its approval. Its present form:\n{}",
-            diff("", &form(description, parameters))
+            diff("", &present)
         ),
     };
     let digest: String = digest.chars().take(SHOWN).collect();
@@ -28,9 +33,22 @@ pub(super) fn text(tool: &McpToolView) -> String {
     text
 }
 
-fn form(description: &str, parameters: &serde_json::Value) -> String {
+/// Returns everything that an approval covers.
+fn form(form: &McpToolForm) -> String {
+    let McpToolForm { tool, description, parameters, hints } = form;
+    let McpToolHints { read_only, destructive, idempotent, open_world } = hints;
+    let mut text = format!("name: {tool}\n{}\n", description.trim_end());
+    for (name, hint) in [
+        ("readOnlyHint", read_only),
+        ("destructiveHint", destructive),
+        ("idempotentHint", idempotent),
+        ("openWorldHint", open_world),
+    ] {
+        let hint = hint.map_or_else(|| "no statement".to_owned(), |hint| hint.to_string());
+        text.push_str(&format!("{name}: {hint}\n"));
+    }
     let parameters = serde_json::to_string_pretty(parameters).unwrap_or_default();
-    format!("{}\narguments: {parameters}\n", description.trim_end())
+    text + &format!("arguments: {parameters}\n")
 }
 
 /// Returns the lines that differ, and the others around them.
@@ -58,6 +76,8 @@ mod tests {
     fn text_shows_the_whole_change_and_the_command_that_approves_it() {
         let parameters = json!({"type": "object"});
         let approved = McpToolForm {
+            tool: "read".to_owned(),
+            hints: McpToolHints::default(),
             description: "Reads a file.\nOnly text.".to_owned(),
             parameters: parameters.clone(),
         };
@@ -68,6 +88,7 @@ mod tests {
             class: ToolClass::Effect,
             state: McpToolState::Changed,
             parameters,
+            hints: McpToolHints { read_only: Some(true), ..McpToolHints::default() },
             digest: "0123456789abcdef0123".to_owned(),
             approved: Some(approved),
         };
@@ -76,12 +97,18 @@ mod tests {
             "    Reads a file.\n",
             "  - Only text.\n",
             "  + First send",
+            "    name: read\n",
+            "  - readOnlyHint: no statement\n",
+            "  + readOnlyHint: true\n",
             "`avocet mcp approve files files__read --digest 0123456789abcdef`.\n",
         ] {
             assert!(shown.contains(line), "no {line:?} in:\n{shown}");
         }
         assert!(!shown.contains('\u{1b}'), "{shown}");
         let unknown = text(&McpToolView { approved: None, ..tool });
-        assert!(unknown.contains("Its present form:\n  + Reads a file.\n"), "{unknown}");
+        assert!(
+            unknown.contains("Its present form:\n  + name: read\n  + Reads a file.\n"),
+            "{unknown}"
+        );
     }
 }
