@@ -43,7 +43,42 @@ enum ServerRequest<'r> {
     Delete,
 }
 
-type HttpError = StreamableHttpError<NetError>;
+/// The reason why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    #[error(transparent)]
+    Net(#[from] NetError),
+    /// The server refuses the login.
+    #[error("{}", .0.why)]
+    Refused(LoginRefusal),
+}
+
+/// A refusal of the login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoginRefusal {
+    /// The reason and the next step, as a sentence.
+    pub(crate) why: String,
+    /// `true` if further requests of the connection would fail, too.
+    pub(crate) ends_link: bool,
+}
+
+impl LoginRefusal {
+    /// Finds the refusal of the login among an error and its causes.
+    pub(crate) fn find(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if let Some(StreamableHttpError::Client(RequestError::Refused(refusal))) =
+                error.downcast_ref::<HttpError>()
+            {
+                return Some(refusal.clone());
+            }
+            next = error.source();
+        }
+        None
+    }
+}
+
+type HttpError = StreamableHttpError<RequestError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 impl StreamableHttp {
@@ -58,18 +93,25 @@ impl StreamableHttp {
         let Some(access) = &self.access else {
             return self.send_once(uri, headers, request, None).await;
         };
-        let no_token = |why: String| StreamableHttpError::UnexpectedServerResponse(why.into());
+        let refusal = |why, ends_link| {
+            StreamableHttpError::Client(RequestError::Refused(LoginRefusal { why, ends_link }))
+        };
+        let no_token = |why| refusal(why, true);
         let token = access.token().await.map_err(no_token)?;
         let mut response = self.send_once(uri, headers, request, token.as_ref()).await?;
         if response.status() == 401 {
-            let token = access.refused(challenge(&response), token.as_ref()).await;
+            let challenge = challenge(&response);
+            if challenge.is_none() && !access.has_login(token.as_ref()) {
+                return Ok(response);
+            }
+            let token = access.refused(challenge, token.as_ref()).await;
             let token = token.map_err(no_token)?;
             response = self.send_once(uri, headers, request, Some(&token)).await?;
         }
         match (response.status(), challenge(&response)) {
             (401, _) => Err(no_token(access.refused_again())),
             (403, Some(challenge)) if challenge.error.as_deref() == Some(INSUFFICIENT) => {
-                Err(no_token(access.insufficient(&challenge).await))
+                Err(refusal(access.insufficient(&challenge).await, false))
             }
             _ => {
                 access.accepted();
@@ -85,6 +127,9 @@ impl StreamableHttp {
         request: ServerRequest<'_>,
         token: Option<&Secret>,
     ) -> Result<HttpResponse, HttpError> {
+        if let (Some(access), Some(token)) = (&self.access, token) {
+            access.note_sent(token);
+        }
         let token = token.map(|token| format!("Bearer {}", token.expose()));
         let token = token.as_deref().map(|token| ("authorization", token));
         let headers: Vec<_> = headers.iter().copied().chain(token).collect();
@@ -93,7 +138,7 @@ impl StreamableHttp {
             ServerRequest::Get => self.client.get(uri, &headers).await,
             ServerRequest::Delete => self.client.delete(uri, &headers).await,
         };
-        response.map_err(StreamableHttpError::Client)
+        response.map_err(failed)
     }
 
     async fn posted(
@@ -120,12 +165,21 @@ impl StreamableHttp {
             let kind = response.header("content-type").map(str::to_owned);
             return Err(StreamableHttpError::UnexpectedContentType(kind));
         }
-        let read = response.beginning(LONGEST_LINE).await.map_err(StreamableHttpError::Client)?;
+        let read = response.beginning(LONGEST_LINE).await.map_err(failed)?;
         match read {
-            (_, true) => Err(StreamableHttpError::Client(NetError::TooLong(LONGEST_LINE))),
+            (_, true) => Err(failed(NetError::TooLong(LONGEST_LINE))),
             (text, false) => {
                 Ok(StreamableHttpPostResponse::Json(serde_json::from_str(&text)?, session))
             }
+        }
+    }
+
+    /// Removes the secrets of our requests from a text of the server, which may repeat them.
+    pub(crate) fn redacted(&self, text: &str) -> String {
+        let text = self.client.redacted(text);
+        match &self.access {
+            Some(access) => access.redacted(text),
+            None => text,
         }
     }
 
@@ -133,9 +187,13 @@ impl StreamableHttp {
     async fn refused(&self, response: HttpResponse) -> HttpError {
         let status = response.status();
         let text = response.text(ERROR_BYTES).await.unwrap_or_default();
-        let text = self.client.redacted(text.trim());
+        let text = self.redacted(text.trim());
         StreamableHttpError::UnexpectedServerResponse(format!("HTTP status {status} {text}").into())
     }
+}
+
+fn failed(error: NetError) -> HttpError {
+    StreamableHttpError::Client(error.into())
 }
 
 /// Returns the challenge of a refusal.
@@ -174,7 +232,7 @@ fn events(response: HttpResponse) -> BoxStream<'static, Result<Sse, SseError>> {
 }
 
 impl StreamableHttpClient for StreamableHttp {
-    type Error = NetError;
+    type Error = RequestError;
 
     async fn post_message(
         &self,

@@ -55,7 +55,7 @@ fn response(head: &str, body: &[u8]) -> (&'static str, &'static str, String) {
         }),
         "tools/list" => {
             let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
-            let tools = ["a", "crlf", "denied", "refused"].map(tool);
+            let tools = ["a", "crlf", "denied", "refused", "unknown", "echo"].map(tool);
             json!({"tools": tools})
         }
         "tools/call" => json!({"content": [{"type": "text", "text": "over events"}]}),
@@ -73,6 +73,12 @@ fn response(head: &str, body: &[u8]) -> (&'static str, &'static str, String) {
         ("tools/call", Some("denied")) => {
             let error = json!({"code": -32000, "message": repeated});
             let line = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+            ("200 OK", "application/json", line.to_string())
+        }
+        ("tools/call", Some("unknown")) => ("401 Unauthorized", "text/plain", repeated.to_owned()),
+        ("tools/call", Some("echo")) => {
+            let result = json!({"structuredContent": {"headers": [repeated]}, "content": []});
+            let line = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
             ("200 OK", "application/json", line.to_string())
         }
         ("tools/call", Some("refused")) => ("403 Forbidden", "text/plain", repeated.to_owned()),
@@ -143,8 +149,14 @@ async fn events_with_lines_that_end_with_crlf_are_read() {
 #[tokio::test]
 async fn error_of_a_server_that_repeats_a_key_is_redacted() {
     let world = World::new().await;
-    for name in ["denied", "refused"] {
+    for name in ["denied", "refused", "unknown"] {
         let error = world.call(name).await.unwrap_err().to_string();
         assert!(error.contains("wrong key: [secret]"), "{name}: {error}");
     }
+}
+
+#[tokio::test]
+async fn result_of_a_server_that_repeats_a_key_is_redacted() {
+    let result = World::new().await.call("echo").await;
+    assert_eq!(result, Ok(json!({"headers": ["wrong key: [secret]"]}).into()));
 }

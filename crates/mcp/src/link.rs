@@ -12,12 +12,13 @@ use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RoleClient, RunningService, ServiceExt};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::Handler;
-use crate::http::StreamableHttp;
+use crate::http::{LoginRefusal, StreamableHttp};
 use crate::lines::LineTransport;
 use crate::oauth::ServerAccess;
 
@@ -82,7 +83,22 @@ impl ServerEndpoint {
     pub(crate) fn redacted(&self, text: &str) -> String {
         match self {
             Self::Program(_) => text.to_owned(),
-            Self::Http { client, .. } => client.redacted(text),
+            Self::Http { client, access, .. } => {
+                StreamableHttp { client: client.clone(), access: access.clone() }.redacted(text)
+            }
+        }
+    }
+
+    /// Removes the secrets of our requests from the texts of a result.
+    pub(crate) fn redact(&self, value: &mut Value) {
+        if matches!(self, Self::Program(_)) {
+            return;
+        }
+        match value {
+            Value::String(text) => *text = self.redacted(text),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.redact(value)),
+            Value::Object(object) => object.values_mut().for_each(|value| self.redact(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
@@ -179,7 +195,10 @@ impl Link {
         let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {
             Ok(Ok(service)) => check_version(service.peer()).map(|()| service),
-            Ok(Err(error)) => Err(http.client.redacted(&full(&error))),
+            Ok(Err(error)) => Err(match LoginRefusal::find(&error) {
+                Some(refusal) => refusal.why,
+                None => http.redacted(&full(&error)),
+            }),
             Err(_) => Err(format!("it did not answer within {} s", limit.as_secs())),
         }
     }

@@ -11,6 +11,8 @@ use crate::link::full;
 
 /// Characters of the name and of the description of a link.
 const SHOWN: usize = 300;
+/// Bytes of the longest address of a link that is shown.
+const LONGEST_URI: usize = 8 * 1024;
 
 /// Returns the value of a result, or its error. `kept` are the paths of the blocks that are files of
 /// the workspace now.
@@ -58,12 +60,23 @@ pub(crate) fn of_block(block: &ContentBlock, path: Option<&str>) -> Value {
         ContentBlock::Image(image) => media("image", &image.mime_type, &image.data, path),
         ContentBlock::Audio(audio) => media("audio", &audio.mime_type, &audio.data, path),
         ContentBlock::Resource(embedded) => of_resource(&embedded.resource, path),
-        ContentBlock::ResourceLink(link) => json!({
-            "resource_link": cut(&link.uri, SHOWN),
-            "name": cut(&link.name, SHOWN),
-            "description": link.description.as_deref().map(|text| cut(text, SHOWN)),
-            "media_type": link.mime_type,
-        }),
+        ContentBlock::ResourceLink(link) => {
+            // A part of an address leads nowhere.
+            let uri = match link.uri.len() {
+                ..=LONGEST_URI => json!(link.uri),
+                _ => json!(null),
+            };
+            let mut shown = json!({
+                "resource_link": uri,
+                "name": cut(&link.name, SHOWN),
+                "description": link.description.as_deref().map(|text| cut(text, SHOWN)),
+                "media_type": link.mime_type,
+            });
+            if uri.is_null() {
+                shown["note"] = json!(format!("the address has {} bytes", link.uri.len()));
+            }
+            shown
+        }
         other => json!(other),
     }
 }
@@ -171,6 +184,13 @@ mod tests {
         let kept = json!({"image": "image/png", "bytes": 3, "saved_as": "inbox/t1s0c0-0.png"});
         assert_eq!(value[0], kept);
         assert_eq!(value[1]["name"].as_str().unwrap().chars().count(), SHOWN + 1);
+        let link = |length: usize| {
+            let link = json!({"type": "resource_link", "uri": "a".repeat(length), "name": "n"});
+            of_block(&serde_json::from_value(link).unwrap(), None)
+        };
+        assert_eq!(link(LONGEST_URI)["resource_link"].as_str().unwrap().len(), LONGEST_URI);
+        let long = link(LONGEST_URI + 1);
+        assert!(long["resource_link"].is_null() && long["note"] == "the address has 8193 bytes");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::ask::{AskError, ask};
 use crate::calls::RunningCalls;
 use crate::files::ResultFiles;
 use crate::handler::Handler;
+use crate::http::LoginRefusal;
 use crate::link::{Link, START_LIMIT, ServerEndpoint};
 use crate::list::ToolList;
 use crate::memory::{KnownServer, ListedTool, ServerMemory};
@@ -249,10 +250,9 @@ impl Server {
             self.warn(
                 "changed",
                 &format!(
-                    "tools have changed since their approval, and are disabled: {}; see \
-                 `avocet mcp tools {}` and approve them with `avocet mcp approve {}`",
+                    "tools have changed since their approval, and are disabled: {}; `avocet mcp \
+                     tools {}` shows the changes and the commands that approve them",
                     names.join(", "),
-                    self.name,
                     self.name
                 ),
             );
@@ -364,8 +364,13 @@ impl Server {
         match wait.answer(ask(link.peer(), listed, arguments, files)).await {
             // Dropping the request sends its cancellation.
             None => Err(ToolError::Timeout(limit.as_secs())),
-            Some(Err(AskError::Service(_))) if let Some(why) = self.refusal() => {
-                self.note_end(&Arc::downgrade(&link), &why).await;
+            Some(Err(AskError::Service(error)))
+                if let Some(refusal) = LoginRefusal::find(&error) =>
+            {
+                let LoginRefusal { why, ends_link } = refusal;
+                if ends_link {
+                    self.note_end(&Arc::downgrade(&link), &why).await;
+                }
                 Err(failed(&why))
             }
             Some(Err(AskError::Service(
@@ -382,7 +387,12 @@ impl Server {
                 Err(ToolError::ExecutionFailed(self.redacted(&text)))
             }
             Some(Err(AskError::Tool(error))) => Err(error),
-            Some(Ok(value)) => Ok(value),
+            Some(Ok(mut value)) => {
+                if let Some(endpoint) = &self.endpoint {
+                    endpoint.redact(&mut value);
+                }
+                Ok(value)
+            }
         }
     }
 
@@ -393,6 +403,9 @@ impl Server {
 
     /// Describes an error of a request, without the secrets of our own requests.
     fn text_of(&self, error: &ServiceError) -> String {
+        if let Some(refusal) = LoginRefusal::find(error) {
+            return refusal.why;
+        }
         self.redacted(&outcome::of_error(error))
     }
 

@@ -161,7 +161,8 @@ fn url_endpoint(
     let access = ServerAccess::new(ServerAccessParts {
         server: name.into(),
         url: url.clone(),
-        config: config.oauth.clone().unwrap_or_default(),
+        table: config.oauth.clone(),
+        has_headers: !config.headers.is_empty(),
         http: OAuthHttp { client: http, clock: clock.clone() },
         tokens: tokens.clone(),
         group: group.clone(),

@@ -1,6 +1,7 @@
 //! The token of each request to a server: its renewal, and the reason why there is none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,13 +12,18 @@ use tokio::sync::oneshot;
 
 use super::address::{server_url, shown};
 use super::challenge::BearerChallenge;
-use super::endpoint::{ClientProof, EndpointError, GrantedTokens, OAuthClient, OAuthHttp};
+use super::endpoint::{ClientAuthMethod, EndpointError, GrantedTokens, OAuthClient, OAuthHttp};
 use super::metadata::AuthorizationServer;
 use super::tokens::{ServerTokens, StoredLogin, TokenFile, TokenWriter, joined};
 use crate::config::{McpOAuthConfig, OAuthGrant};
 
-/// A token is renewed this long before its end.
-const MARGIN: Duration = Duration::from_secs(60);
+/// The most scopes of a refusal that are kept, and bytes of each.
+const MOST_SCOPES: usize = 32;
+const LONGEST_SCOPE: usize = 200;
+/// The sent tokens that are removed from texts of the server.
+const MOST_SENT: usize = 4;
+/// Bytes of the shortest token that is removed from texts.
+const SHORTEST_SECRET: usize = 8;
 /// Errors that end a login (RFC 6749, section 5.2).
 const ENDING: [&str; 3] = ["invalid_client", "invalid_grant", "unauthorized_client"];
 
@@ -27,7 +33,10 @@ pub(crate) struct ServerAccessParts {
     /// The name of its table.
     pub(crate) server: Arc<str>,
     pub(crate) url: Arc<str>,
-    pub(crate) config: McpOAuthConfig,
+    /// Its table `oauth`; `None` without one.
+    pub(crate) table: Option<McpOAuthConfig>,
+    /// `true` if its table has `headers`, which may have a key.
+    pub(crate) has_headers: bool,
     pub(crate) http: OAuthHttp,
     pub(crate) tokens: TokenFile,
     /// The group of renewals.
@@ -38,7 +47,20 @@ pub(crate) struct ServerAccessParts {
 #[derive(Debug)]
 pub(crate) struct ServerAccess {
     pub(super) parts: ServerAccessParts,
+    pub(super) config: McpOAuthConfig,
     last: Mutex<LastRefusal>,
+    /// The last tokens that were sent.
+    sent: Mutex<VecDeque<Secret>>,
+    unsaved: Mutex<Option<UnsavedLogin>>,
+    has_warned: AtomicBool,
+}
+
+/// A renewed login that could not be written. The server may accept no older refresh token.
+#[derive(Debug, Clone)]
+struct UnsavedLogin {
+    /// The access token of the login in the file; `None` without a login.
+    replaces: Option<Secret>,
+    login: StoredLogin,
 }
 
 /// The last refusal of the server, until it accepts a request.
@@ -59,7 +81,9 @@ enum RenewError {
 
 impl ServerAccess {
     pub(crate) fn new(parts: ServerAccessParts) -> Self {
-        Self { parts, last: Mutex::default() }
+        let config = parts.table.clone().unwrap_or_default();
+        let (last, sent, unsaved) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { parts, config, last, sent, unsaved, has_warned: AtomicBool::new(false) }
     }
 
     /// Returns the token for the next request; `None` to send it without one.
@@ -67,14 +91,23 @@ impl ServerAccess {
     /// # Errors
     /// The reason why the request would fail, as a sentence.
     pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<Secret>, String> {
-        let Some(login) = self.entry()?.login else { return Ok(None) };
+        let entry = match self.entry() {
+            Ok(entry) => entry,
+            Err(why) if self.parts.table.is_none() => {
+                self.warn_of_file(&why);
+                return Ok(None);
+            }
+            Err(why) => return Err(why),
+        };
+        let Some(login) = entry.login else { return Ok(None) };
         let now = self.parts.http.clock.now();
-        if !login.has_ended(now.after(MARGIN)) || !self.can_renew(&login) {
+        let soon = now.after(login.renew_before_expiry());
+        if !login.has_expired(soon) || !self.can_renew(&login) {
             return Ok(Some(login.access_token));
         }
         match self.renew(Some(&login.access_token)).await {
             Ok(token) => Ok(Some(token)),
-            Err(RenewError::Later(_)) if !login.has_ended(now) => Ok(Some(login.access_token)),
+            Err(RenewError::Later(_)) if !login.has_expired(now) => Ok(Some(login.access_token)),
             Err(RenewError::Ended(why) | RenewError::Later(why)) => Err(self.note(why)),
         }
     }
@@ -90,7 +123,7 @@ impl ServerAccess {
         token: Option<&Secret>,
     ) -> Result<Secret, String> {
         self.last().challenge = challenge;
-        let renewed = match self.parts.config.grant {
+        let renewed = match self.config.grant {
             OAuthGrant::AuthorizationCode if token.is_none() => {
                 Err(RenewError::Ended(self.needs_login("it needs a login")))
             }
@@ -108,12 +141,18 @@ impl ServerAccess {
         self.note(self.needs_login("it refuses its token"))
     }
 
-    /// Notes that a request needs further scopes (HTTP status 403), and returns the reason as a
-    /// sentence.
+    /// Stores the scopes that a request needs (HTTP status 403) for the next login, and returns the
+    /// reason of the refusal as a sentence.
     pub(crate) async fn insufficient(&self, challenge: &BearerChallenge) -> String {
         let scope = challenge.scope.as_deref().unwrap_or_default();
-        let scopes: BTreeSet<String> = scope.split_whitespace().map(str::to_owned).collect();
-        if let Err(why) = self.want(scopes).await {
+        if !scope.is_empty() && !self.config.scopes.is_empty() {
+            let (scope, server) = (shown(scope), &self.parts.server);
+            return format!(
+                "its login has too few rights: it needs the scopes {scope}; add them to `scopes` in \
+                 its table `oauth`, and run `avocet mcp login {server}`"
+            );
+        }
+        if let Err(why) = self.keep_missing(scope.split_whitespace()).await {
             tracing::warn!(
                 server = &*self.parts.server,
                 "cannot store the scopes of an MCP server: {why}"
@@ -123,13 +162,44 @@ impl ServerAccess {
             "" => "its login has too few rights".to_owned(),
             scope => format!("its login has too few rights: it needs the scopes {}", shown(scope)),
         };
-        self.note(self.needs_login(&why))
+        self.needs_login(&why)
     }
 
-    async fn want(&self, scopes: BTreeSet<String>) -> Result<(), String> {
+    async fn keep_missing(&self, scopes: impl Iterator<Item = &str>) -> Result<(), String> {
+        let scopes = bounded(scopes);
         let mut file = self.parts.tokens.lock().await?;
-        file.entry(&self.parts.server).wanted.extend(scopes);
+        file.entry(&self.parts.server).missing_scopes = scopes;
         file.write()
+    }
+
+    /// Returns `true` if a refusal without a challenge is about the login, and not about a key in
+    /// the headers of the configuration.
+    pub(crate) fn has_login(&self, token: Option<&Secret>) -> bool {
+        token.is_some() || self.parts.table.is_some() || !self.parts.has_headers
+    }
+
+    /// Keeps a token that is sent, so that texts of the server do not show it.
+    pub(crate) fn note_sent(&self, token: &Secret) {
+        let mut sent = lock(&self.sent);
+        if !sent.iter().any(|one| one.is(token.expose().as_bytes())) {
+            sent.push_front(token.clone());
+            sent.truncate(MOST_SENT);
+        }
+    }
+
+    /// Removes the sent tokens from a text of the server.
+    pub(crate) fn redacted(&self, text: String) -> String {
+        let sent = lock(&self.sent);
+        let secrets = sent.iter().map(Secret::expose);
+        let secrets = secrets.filter(|one| one.len() >= SHORTEST_SECRET && text.contains(one));
+        secrets.fold(text.clone(), |text, one| text.replace(one, "[secret]"))
+    }
+
+    fn warn_of_file(&self, why: &str) {
+        if !self.has_warned.swap(true, Ordering::SeqCst) {
+            let server = &*self.parts.server;
+            tracing::warn!(server, "requests to an MCP server are sent without a token: {why}");
+        }
     }
 
     /// Notes that the server has accepted a request.
@@ -147,7 +217,7 @@ impl ServerAccess {
     }
 
     fn last(&self) -> MutexGuard<'_, LastRefusal> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.last)
     }
 
     fn note(&self, why: String) -> String {
@@ -157,11 +227,12 @@ impl ServerAccess {
 
     /// Adds the next step to a reason.
     fn needs_login(&self, why: &str) -> String {
-        match (self.url(), self.parts.config.grant) {
+        match (self.url(), self.config.grant) {
             (Err(rule), _) => format!("{why}; {rule}"),
             (Ok(_), OAuthGrant::ClientCredentials) => format!("{why}; check its table `oauth`"),
             (Ok(_), OAuthGrant::AuthorizationCode) => {
-                format!("{why}; run `avocet mcp login {}`", self.parts.server)
+                let keys = if self.parts.has_headers { ", or correct `headers`" } else { "" };
+                format!("{why}; run `avocet mcp login {}`{keys}", self.parts.server)
             }
         }
     }
@@ -173,12 +244,24 @@ impl ServerAccess {
     /// Returns the entry of the file. A login of another URL does not count.
     pub(super) fn entry(&self) -> Result<ServerTokens, String> {
         let mut entry = self.parts.tokens.get(&self.parts.server)?;
-        entry.login = entry.login.filter(|login| login.url == *self.parts.url);
+        entry.login = self.latest(entry.login.take());
         Ok(entry)
     }
 
+    /// Returns the login of the file, or the unsaved one that replaces it.
+    fn latest(&self, stored: Option<StoredLogin>) -> Option<StoredLogin> {
+        let token = stored.as_ref().map(|login| login.access_token.expose());
+        let mut unsaved = lock(&self.unsaved);
+        let replaces =
+            |unsaved: &UnsavedLogin| unsaved.replaces.as_ref().map(Secret::expose) == token;
+        // Another process may have logged in or out since.
+        *unsaved = unsaved.take().filter(replaces);
+        let latest = unsaved.as_ref().map(|unsaved| unsaved.login.clone()).or(stored);
+        latest.filter(|login| login.url == *self.parts.url)
+    }
+
     fn can_renew(&self, login: &StoredLogin) -> bool {
-        login.refresh_token.is_some() || self.parts.config.grant == OAuthGrant::ClientCredentials
+        login.refresh_token.is_some() || self.config.grant == OAuthGrant::ClientCredentials
     }
 
     /// Returns a token in place of `old`. One process renews it, and the others use its token.
@@ -196,11 +279,13 @@ impl ServerAccess {
     async fn renew_now(&self, old: Option<&Secret>) -> Result<Secret, RenewError> {
         let mut file = self.parts.tokens.lock().await.map_err(RenewError::Later)?;
         let entry = file.entry(&self.parts.server);
-        let stored = entry.login.clone().filter(|login| login.url == *self.parts.url);
+        let in_file = entry.login.clone();
+        let replaces = in_file.as_ref().map(|login| login.access_token.clone());
+        let stored = self.latest(in_file);
         let is_old = |login: &StoredLogin| {
             old.is_some_and(|old| login.access_token.is(old.expose().as_bytes()))
         };
-        let login = match (self.parts.config.grant, stored) {
+        let login = match (self.config.grant, stored) {
             (_, Some(login)) if !is_old(&login) => return Ok(login.access_token),
             (OAuthGrant::ClientCredentials, before) => {
                 self.with_credentials(before.map(|login| login.scopes)).await?
@@ -213,8 +298,14 @@ impl ServerAccess {
             }
         };
         let token = login.access_token.clone();
-        file.entry(&self.parts.server).login = Some(login);
-        file.write().map_err(RenewError::Later)?;
+        file.entry(&self.parts.server).login = Some(login.clone());
+        let written = file.write();
+        // The old tokens may be invalid by now, so the new ones are used even if they are not stored.
+        *lock(&self.unsaved) = written.is_err().then_some(UnsavedLogin { replaces, login });
+        if let Err(why) = written {
+            let server = &*self.parts.server;
+            tracing::warn!(server, "cannot store the renewed login of an MCP server: {why}");
+        }
         Ok(token)
     }
 
@@ -224,7 +315,7 @@ impl ServerAccess {
         login: StoredLogin,
         file: &mut TokenWriter,
     ) -> Result<StoredLogin, RenewError> {
-        let ended = || RenewError::Ended(self.needs_login("its login has ended"));
+        let ended = || RenewError::Ended(self.needs_login("its login is expired"));
         let Some(refresh) = &login.refresh_token else { return Err(ended()) };
         let fields = [
             ("grant_type", "refresh_token"),
@@ -237,10 +328,10 @@ impl ServerAccess {
             Err(EndpointError::Refused { code, .. }) if ENDING.contains(&&*code) => {
                 let entry = file.entry(&self.parts.server);
                 // The next login asks for the same scopes.
-                entry.wanted.extend(login.scopes);
+                entry.missing_scopes = bounded(login.scopes.iter().map(String::as_str));
                 entry.login = None;
                 file.save().map_err(RenewError::Later)?;
-                Err(RenewError::Ended(self.needs_login(&format!("its login has ended ({code})"))))
+                Err(RenewError::Ended(self.needs_login(&format!("its login is expired ({code})"))))
             }
             Err(error) => Err(RenewError::Later(format!("cannot renew its token: {error}"))),
         }
@@ -256,7 +347,7 @@ impl ServerAccess {
         let server = AuthorizationServer::find(http, &url, challenge, has_refused).await?;
         let same =
             |issuer: &str| issuer.trim_end_matches('/') == server.issuer.trim_end_matches('/');
-        match &self.parts.config.issuer {
+        match &self.config.issuer {
             Some(issuer) if !same(issuer) => Err(format!(
                 "it names the authorization server {}, and its table `oauth` has {}",
                 shown(&server.issuer),
@@ -276,6 +367,7 @@ impl ServerAccess {
             access_token: access,
             refresh_token: refresh.or(login.refresh_token),
             expires_at: expires_in.map(|seconds| end(seconds).0),
+            lifetime: expires_in,
             scopes: scope.map_or(login.scopes, |scope| {
                 scope.split_whitespace().map(str::to_owned).collect()
             }),
@@ -288,14 +380,14 @@ impl ServerAccess {
         &self,
         before: Option<BTreeSet<String>>,
     ) -> Result<StoredLogin, RenewError> {
-        let McpOAuthConfig { client_id, client_secret, scopes, .. } = &self.parts.config;
+        let McpOAuthConfig { client_id, client_secret, scopes, .. } = &self.config;
         let (Some(id), Some(secret)) = (client_id, client_secret) else {
             return Err(RenewError::Ended(self.needs_login("it has no client secret")));
         };
         let challenge = self.challenge();
         let found = self.authorization_server(challenge.as_ref(), true).await;
         let server = found.map_err(RenewError::Later)?;
-        let proof = ClientProof::choose(true, server.proofs.as_deref());
+        let proof = ClientAuthMethod::choose(true, server.proofs.as_deref());
         let client = OAuthClient { id: id.clone(), secret: Some(secret.clone()), proof };
         let asked = challenge.and_then(|challenge| challenge.scope);
         let before = before.map(|scopes| joined(&scopes));
@@ -325,8 +417,19 @@ impl ServerAccess {
             access_token: tokens.access.clone(),
             refresh_token: None,
             expires_at: None,
+            lifetime: None,
             scopes: scope.split_whitespace().map(str::to_owned).collect(),
         };
         Ok(self.stored(login, tokens))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the scopes that are kept: a server may name many.
+fn bounded<'s>(scopes: impl Iterator<Item = &'s str>) -> BTreeSet<String> {
+    let short = scopes.filter(|scope| scope.len() <= LONGEST_SCOPE);
+    short.take(MOST_SCOPES).map(str::to_owned).collect()
 }

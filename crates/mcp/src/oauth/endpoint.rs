@@ -47,7 +47,7 @@ pub(crate) enum EndpointError {
 
 /// The way in which a client proves its identity (RFC 7591, section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum ClientProof {
+pub(crate) enum ClientAuthMethod {
     #[serde(rename = "none")]
     Public,
     #[serde(rename = "client_secret_basic")]
@@ -56,7 +56,7 @@ pub(crate) enum ClientProof {
     Post,
 }
 
-impl ClientProof {
+impl ClientAuthMethod {
     /// Chooses the way for a client. Without a list, servers accept `client_secret_basic` (RFC 8414,
     /// section 2).
     pub(crate) fn choose(has_secret: bool, supported: Option<&[String]>) -> Self {
@@ -77,7 +77,7 @@ pub(crate) struct OAuthClient {
     pub(crate) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exposed_option")]
     pub(crate) secret: Option<Secret>,
-    pub(crate) proof: ClientProof,
+    pub(crate) proof: ClientAuthMethod,
 }
 
 /// The tokens of an answer.
@@ -109,7 +109,12 @@ impl OAuthHttp {
         match status {
             200 => serde_json::from_str(&text)
                 .map(Some)
-                .map_err(|error| format!("the metadata at {} cannot be read: {error}", shown(url))),
+                // The text of the error would repeat that of the server.
+                .map_err(|error| {
+                    let (line, column) = (error.line(), error.column());
+                    let url = shown(url);
+                    format!("the metadata at {url} cannot be read (line {line}, column {column})")
+                }),
             300..=499 => Ok(None),
             _ => Err(format!("{} answers with HTTP status {status}", shown(url))),
         }
@@ -139,8 +144,11 @@ impl OAuthHttp {
         supported: Option<&[String]>,
     ) -> Result<OAuthClient, EndpointError> {
         let is_public = supported.is_none_or(|names| names.iter().any(|name| name == "none"));
-        let proof =
-            if is_public { ClientProof::Public } else { ClientProof::choose(true, supported) };
+        let proof = if is_public {
+            ClientAuthMethod::Public
+        } else {
+            ClientAuthMethod::choose(true, supported)
+        };
         let mut client = json!({
             "client_name": "Avocet",
             "redirect_uris": [redirect],
@@ -158,7 +166,7 @@ impl OAuthHttp {
         let id = text("client_id").ok_or_else(|| unusable("has no client_id"))?;
         let secret = text("client_secret").filter(|secret| !secret.is_empty()).map(Secret::new);
         let stated = serde_json::from_value(answer["token_endpoint_auth_method"].clone()).ok();
-        let proof = stated.unwrap_or_else(|| ClientProof::choose(secret.is_some(), supported));
+        let proof = stated.unwrap_or_else(|| ClientAuthMethod::choose(secret.is_some(), supported));
         Ok(OAuthClient { id, secret, proof })
     }
 
@@ -200,9 +208,9 @@ impl OAuthHttp {
         let basic = format!("Basic {}", STANDARD.encode(basic));
         let (mut fields, mut headers) = (fields.to_vec(), vec![("accept", "application/json")]);
         match client.proof {
-            ClientProof::Basic => headers.push(("authorization", &*basic)),
-            ClientProof::Public => fields.push(("client_id", &*client.id)),
-            ClientProof::Post => {
+            ClientAuthMethod::Basic => headers.push(("authorization", &*basic)),
+            ClientAuthMethod::Public => fields.push(("client_id", &*client.id)),
+            ClientAuthMethod::Post => {
                 fields.extend([("client_id", &*client.id), ("client_secret", secret)]);
             }
         }
@@ -303,7 +311,7 @@ mod tests {
 
     #[test]
     fn client_proof_follows_the_list_of_the_server() {
-        use ClientProof::{Basic, Post, Public};
+        use ClientAuthMethod::{Basic, Post, Public};
         let list = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         for (has_secret, supported, expected) in [
             (false, None, Public),
@@ -314,7 +322,7 @@ mod tests {
             (true, Some(list(&["none"])), Public),
             (true, Some(list(&["private_key_jwt"])), Basic),
         ] {
-            assert_eq!(ClientProof::choose(has_secret, supported.as_deref()), expected);
+            assert_eq!(ClientAuthMethod::choose(has_secret, supported.as_deref()), expected);
         }
     }
 

@@ -1,7 +1,7 @@
 //! A strict MCP server with its own authorization server, on one port.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use avocet_net::Url;
@@ -46,6 +46,10 @@ pub(super) struct FakeState {
     pub(super) forms: Vec<BTreeMap<String, String>>,
     /// The headers `authorization` that the server has received.
     pub(super) authorizations: Vec<Option<String>>,
+    /// The directory that the next renewal moves, and its new place.
+    pub(super) moved_at_refresh: Option<(PathBuf, PathBuf)>,
+    /// `true` if the results of calls repeat the header `authorization`.
+    pub(super) repeats_token: bool,
     /// `true` if the token endpoint is down.
     pub(super) is_down: bool,
     made: usize,
@@ -212,6 +216,10 @@ impl FakeState {
                 "serverInfo": {"name": "web", "version": "1"},
             }),
             "tools/list" => json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]}),
+            "tools/call" if self.repeats_token => {
+                let text = format!("got {}", given.unwrap_or_default());
+                json!({"content": [{"type": "text", "text": text}]})
+            }
             "tools/call" => json!({"content": [{"type": "text", "text": "done"}]}),
             _ => return whole(202, &[], ""),
         };
@@ -284,6 +292,9 @@ impl FakeState {
                 code.scope
             }
             "refresh_token" => {
+                if let Some((from, to)) = self.moved_at_refresh.take() {
+                    std::fs::rename(from, to).unwrap();
+                }
                 let found = self.refresh.remove(field("refresh_token"));
                 let (of, scope) = found.ok_or((400, "invalid_grant"))?;
                 if of != client {

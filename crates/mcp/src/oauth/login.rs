@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::access::ServerAccess;
 use super::address::shown;
 use super::challenge::BearerChallenge;
-use super::endpoint::{ClientProof, OAuthClient, is_code};
+use super::endpoint::{ClientAuthMethod, OAuthClient, is_code};
 use super::metadata::AuthorizationServer;
 use super::tokens::{ServerTokens, StoredLogin, joined};
 use crate::McpClient;
@@ -52,7 +52,7 @@ impl McpClient {
     /// # Errors
     /// [`McpError`], if the server is unknown or has no login.
     pub fn redirect_port(&self, server: &str) -> Result<u16, McpError> {
-        Ok(self.access(server)?.parts.config.redirect_port)
+        Ok(self.access(server)?.config.redirect_port)
     }
 
     /// Begins a login. Connects to the server first, which then states its requirements.
@@ -101,7 +101,7 @@ fn failed(server: &str, why: String) -> McpError {
 
 impl PendingLogin {
     pub(super) async fn begin(access: Arc<ServerAccess>, redirect: String) -> Result<Self, String> {
-        if access.parts.config.grant == OAuthGrant::ClientCredentials {
+        if access.config.grant == OAuthGrant::ClientCredentials {
             return Err("it logs in by itself, with the secret of its client".to_owned());
         }
         let (challenge, entry) = (access.challenge(), access.entry()?);
@@ -115,7 +115,7 @@ impl PendingLogin {
                 shown(&server.issuer)
             ));
         }
-        let scopes = scopes(&access.parts.config.scopes, &entry, challenge.as_ref(), &server);
+        let scopes = scopes(&access.config.scopes, &entry, challenge.as_ref(), &server);
         let client = client(&access, &server, &redirect, &scopes).await?;
         let (verifier, state) = (random() + &random(), random());
         let address =
@@ -194,6 +194,7 @@ impl PendingLogin {
             access_token: tokens.access.clone(),
             refresh_token: None,
             expires_at: None,
+            lifetime: None,
             scopes: self.scopes.clone(),
         };
         let login = self.access.stored(login, tokens);
@@ -203,7 +204,8 @@ impl PendingLogin {
             is_renewed: login.refresh_token.is_some(),
         };
         let mut file = parts.tokens.lock().await?;
-        *file.entry(&parts.server) = ServerTokens { login: Some(login), wanted: BTreeSet::new() };
+        *file.entry(&parts.server) =
+            ServerTokens { login: Some(login), missing_scopes: BTreeSet::new() };
         file.write()?;
         self.access.accepted();
         Ok(done)
@@ -267,7 +269,9 @@ fn scopes(
         (_, None, Some(granted)) if !granted.is_empty() => granted.clone(),
         _ => server.resource_scopes.iter().flatten().cloned().collect(),
     };
-    scopes.extend(entry.wanted.iter().cloned());
+    if configured.is_empty() {
+        scopes.extend(entry.missing_scopes.iter().cloned());
+    }
     if !scopes.is_empty() && server.scopes.iter().any(|scope| scope == OFFLINE) {
         scopes.insert(OFFLINE.to_owned());
     }
@@ -281,10 +285,10 @@ async fn client(
     redirect: &str,
     scopes: &BTreeSet<String>,
 ) -> Result<OAuthClient, String> {
-    let config = &access.parts.config;
+    let config = &access.config;
     if let Some(id) = &config.client_id {
         let secret = config.client_secret.clone();
-        let proof = ClientProof::choose(secret.is_some(), server.proofs.as_deref());
+        let proof = ClientAuthMethod::choose(secret.is_some(), server.proofs.as_deref());
         return Ok(OAuthClient { id: id.clone(), secret, proof });
     }
     let Some(registration) = &server.registration else {

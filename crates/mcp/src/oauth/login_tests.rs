@@ -203,9 +203,11 @@ async fn call_that_needs_another_scope_names_the_login_that_asks_for_it() {
         ),
         "{refused}"
     );
+    // The connection goes on: other tools may need no further scope.
+    assert_eq!(world.client.servers()[0].state, avocet_protocol::McpState::Ready);
     assert_eq!(world.log_in().await.scopes, ["read", "write"]);
     assert_eq!(call().await, Ok(json!("done").into()));
-    assert!(!world.file().contains("wanted"), "{}", world.file());
+    assert!(!world.file().contains("missing_scopes"), "{}", world.file());
 }
 
 #[tokio::test]
@@ -269,12 +271,59 @@ async fn revoked_login_needs_another_with_the_same_scopes() {
     world.fake.state().revoke_all();
     let ended = world.tools().await.unwrap_err();
     assert!(
-        ended.ends_with("its login has ended (invalid_grant); run `avocet mcp login web`"),
+        ended.ends_with("its login is expired (invalid_grant); run `avocet mcp login web`"),
         "{ended}"
     );
     assert!(!world.file().contains("access-"), "{}", world.file());
     assert_eq!(world.log_in().await.scopes, ["extra"]);
     assert_eq!(world.tools().await, Ok(1));
+}
+
+#[tokio::test]
+async fn renewed_login_is_used_from_memory_if_it_cannot_be_written() {
+    let world = World::new().await;
+    world.log_in().await;
+    let old = world.file();
+    let home = world.home.path();
+    let aside = home.with_extension("aside");
+    world.fake.state().moved_at_refresh = Some((home.to_owned(), aside.clone()));
+    let access = world.client.access("web").unwrap();
+    let token = access.token().await.unwrap();
+    world.fake.state().access.clear();
+    access.refused(None, token.as_ref()).await.unwrap();
+    std::fs::rename(&aside, home).unwrap();
+    assert_eq!(world.file(), old);
+    let forms = || world.fake.state().forms.len();
+    assert_eq!((world.tools().await, forms()), (Ok(1), 2));
+    // The next renewal has the new refresh token, and is stored.
+    world.fake.state().access.clear();
+    assert_eq!((world.tools().await, forms()), (Ok(1), 3));
+    assert_ne!(world.file(), old);
+}
+
+#[tokio::test]
+async fn call_whose_result_repeats_the_token_shows_no_secret() {
+    let world = World::new().await;
+    world.log_in().await;
+    world.tools().await.unwrap();
+    world.fake.state().repeats_token = true;
+    let tool = ToolSource::tools(&world.client).remove(0);
+    let result = OutsideTool::execute(&*tool, &Map::new(), &tool_context()).await;
+    assert_eq!(result, Ok(json!("got Bearer [secret]").into()));
+}
+
+#[tokio::test]
+async fn refusal_of_a_server_with_configured_scopes_names_the_key() {
+    let scopes = vec!["read".to_owned()];
+    let world = World::with(McpOAuthConfig { scopes, ..McpOAuthConfig::default() }).await;
+    world.log_in().await;
+    world.tools().await.unwrap();
+    world.fake.state().needed = Some("write".to_owned());
+    let tool = ToolSource::tools(&world.client).remove(0);
+    let result = OutsideTool::execute(&*tool, &Map::new(), &tool_context()).await;
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("the scopes \"write\"; add them to `scopes`"), "{error}");
+    assert!(!world.file().contains("missing_scopes"), "{}", world.file());
 }
 
 #[tokio::test]
@@ -315,13 +364,14 @@ async fn logout_revokes_the_tokens_and_deletes_them() {
 fn scopes_follow_the_order_of_the_specification() {
     let set = |text: &str| text.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
     let list = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    for (configured, asked, of_resource, of_server, wanted, expected) in [
+    for (configured, asked, of_resource, of_server, missing, expected) in [
         ("", None, "", "", "", ""),
         ("", None, "", "offline_access", "", ""),
         ("", None, "a b", "a b", "", "a b"),
         ("", Some("c"), "a b", "", "", "c"),
         ("d", Some("c"), "a b", "", "", "d"),
         ("", Some("c"), "", "offline_access", "e", "c e offline_access"),
+        ("d", None, "", "", "e", "d"),
     ] {
         let challenge = asked.map(|scope| BearerChallenge {
             scope: Some(scope.to_owned()),
@@ -340,7 +390,7 @@ fn scopes_follow_the_order_of_the_specification() {
             proofs: None,
             names_issuer: false,
         };
-        let entry = ServerTokens { wanted: set(wanted), ..ServerTokens::default() };
+        let entry = ServerTokens { missing_scopes: set(missing), ..ServerTokens::default() };
         let found = scopes(&list(configured), &entry, challenge.as_ref(), &server);
         assert_eq!(found, set(expected), "{configured} {asked:?}");
     }

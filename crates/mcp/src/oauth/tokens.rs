@@ -6,12 +6,17 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use avocet_protocol::{Secret, Timestamp, plain_io};
 use avocet_supervise::blocking;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::endpoint::OAuthClient;
+
+/// The longest time before its end in which a token is renewed.
+const RENEW_BEFORE_EXPIRY: Duration = Duration::from_secs(60);
 
 /// A login with its tokens.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -30,14 +35,24 @@ pub(crate) struct StoredLogin {
     /// The end of the access token, in milliseconds since 1970; `None` if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expires_at: Option<i64>,
+    /// The seconds for which the access token is valid; `None` if they are unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lifetime: Option<u64>,
     /// The granted scopes.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) scopes: BTreeSet<String>,
 }
 
 impl StoredLogin {
-    /// Returns `true` if the access token has ended by then.
-    pub(crate) fn has_ended(&self, by: Timestamp) -> bool {
+    /// The time before its end in which the access token is renewed. A short token is used for most
+    /// of its time.
+    pub(crate) fn renew_before_expiry(&self) -> Duration {
+        let lifetime = self.lifetime.map(Duration::from_secs);
+        lifetime.map_or(RENEW_BEFORE_EXPIRY, |lifetime| RENEW_BEFORE_EXPIRY.min(lifetime / 4))
+    }
+
+    /// Returns `true` if the access token is expired by then.
+    pub(crate) fn has_expired(&self, by: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= by.0)
     }
 }
@@ -49,8 +64,8 @@ pub(crate) struct ServerTokens {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) login: Option<StoredLogin>,
     /// The scopes that a refused call needed; the next login asks for them.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub(crate) wanted: BTreeSet<String>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty", alias = "wanted")]
+    pub(crate) missing_scopes: BTreeSet<String>,
 }
 
 /// Returns scopes as requests have them (RFC 6749, section 3.3).
@@ -107,7 +122,7 @@ impl TokenFile {
         };
         let locked = blocking(move || {
             let failed = |error: io::Error| cannot("lock", &file, &error);
-            let lock = open_private(&file.with_extension("lock")).map_err(failed)?;
+            let lock = open_lock(&file.with_extension("lock")).map_err(failed)?;
             lock.lock().map_err(failed)?;
             let entries = read(&file)?;
             Ok(TokenWriter { file, entries, _lock: lock })
@@ -134,30 +149,57 @@ impl TokenWriter {
     /// # Errors
     /// The reason, as a sentence.
     pub(crate) fn save(&mut self) -> Result<(), String> {
-        self.entries.retain(|_, entry| entry.login.is_some() || !entry.wanted.is_empty());
+        self.entries.retain(|_, entry| entry.login.is_some() || !entry.missing_scopes.is_empty());
         let write = || {
-            let new = self.file.with_extension("new");
-            let mut written = open_private(&new)?;
-            written.set_len(0)?;
-            written.write_all(&serde_json::to_vec(&self.entries)?)?;
-            written.sync_all()?;
-            fs::rename(&new, &self.file)
+            let new = self.file.with_extension(format!("{}.new", uuid::Uuid::new_v4()));
+            let written = self.put(&new);
+            if written.is_err() {
+                fs::remove_file(&new).unwrap_or_default();
+            }
+            written
         };
         write().map_err(|error| cannot("write", &self.file, &error))
     }
+
+    /// Writes a new file with all entries in place of the old one.
+    fn put(&self, new: &Path) -> io::Result<()> {
+        let mut options = File::options();
+        let mut written = options.write(true).create_new(true).mode(0o600).open(new)?;
+        written.write_all(&serde_json::to_vec(&self.entries)?)?;
+        leave_to_owner(&written, new)?;
+        written.sync_all()?;
+        fs::rename(new, &self.file)?;
+        File::open(directory_of(&self.file))?.sync_all()
+    }
 }
 
-/// Opens a file that only the owner of its directory may read, and makes both if they are missing.
-fn open_private(path: &Path) -> io::Result<File> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    let (of_directory, own) = (fs::metadata(directory)?, file.metadata()?);
-    if of_directory.uid() != own.uid() {
-        // A command of root leaves the file to the user of the daemon.
-        fchown(&file, Some(of_directory.uid()), Some(of_directory.gid()))?;
+/// Opens the lock: a file that only the owner of its directory may read, and makes both if they are missing.
+fn open_lock(path: &Path) -> io::Result<File> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory_of(path))?;
+    // The user of the daemon must not lead root to another file.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
+    let file = options.open(path)?;
+    let own = file.metadata()?;
+    if !own.is_file() || own.nlink() != 1 {
+        return Err(io::Error::other("it is not a regular file with one name"));
     }
+    leave_to_owner(&file, path)?;
     Ok(file)
+}
+
+/// Gives a file to the owner of its directory: a command of root leaves it to the user of the daemon.
+fn leave_to_owner(file: &File, path: &Path) -> io::Result<()> {
+    let (of_directory, own) = (fs::metadata(directory_of(path))?, file.metadata()?);
+    if of_directory.uid() != own.uid() {
+        fchown(file, Some(of_directory.uid()), Some(of_directory.gid()))?;
+    }
+    Ok(())
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 fn read(file: &Path) -> Result<Entries, String> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
 
-use super::super::endpoint::ClientProof;
+use super::super::endpoint::ClientAuthMethod;
 use super::*;
 
 fn login() -> StoredLogin {
@@ -13,10 +13,11 @@ fn login() -> StoredLogin {
         resource: "https://mcp.example/mcp".to_owned(),
         token_endpoint: "https://mcp.example/token".to_owned(),
         revocation_endpoint: None,
-        client: OAuthClient { id: "me".to_owned(), secret: None, proof: ClientProof::Public },
+        client: OAuthClient { id: "me".to_owned(), secret: None, proof: ClientAuthMethod::Public },
         access_token: Secret::new("the-access-token".to_owned()),
         refresh_token: Some(Secret::new("the-refresh-token".to_owned())),
         expires_at: Some(5),
+        lifetime: None,
         scopes: BTreeSet::new(),
     }
 }
@@ -67,6 +68,34 @@ async fn token_file_has_one_writer_at_a_time() {
 }
 
 #[tokio::test]
+async fn token_file_follows_no_links_and_overwrites_no_other_file() {
+    let home = TempDir::new().unwrap();
+    let (path, other) = (home.path().join("mcp-tokens.json"), home.path().join("other"));
+    let (file, lock) = (TokenFile::new(Some(path.clone())), path.with_extension("lock"));
+    fs::write(&other, "kept").unwrap();
+    std::os::unix::fs::symlink(&other, &lock).unwrap();
+    assert!(file.lock().await.is_err());
+    fs::remove_file(&lock).unwrap();
+    fs::hard_link(&other, &lock).unwrap();
+    assert!(file.lock().await.unwrap_err().contains("not a regular file with one name"));
+    fs::remove_file(&lock).unwrap();
+    std::os::unix::fs::symlink(&other, path.with_extension("new")).unwrap();
+    let mut writer = file.lock().await.unwrap();
+    writer.entry("web").login = Some(login());
+    writer.write().unwrap();
+    assert_eq!(fs::read_to_string(&other).unwrap(), "kept");
+    assert!(file.get("web").unwrap().login.is_some());
+}
+
+#[test]
+fn renew_before_expiry_is_at_most_a_quarter_of_the_lifetime() {
+    for (lifetime, seconds) in [(None, 60), (Some(3600), 60), (Some(60), 15), (Some(0), 0)] {
+        let login = StoredLogin { lifetime, ..login() };
+        assert_eq!(login.renew_before_expiry(), Duration::from_secs(seconds));
+    }
+}
+
+#[tokio::test]
 async fn damaged_token_file_is_an_error_without_its_content() {
     let home = TempDir::new().unwrap();
     let path = home.path().join("mcp-tokens.json");
@@ -77,8 +106,8 @@ async fn damaged_token_file_is_an_error_without_its_content() {
 }
 
 #[test]
-fn has_ended_compares_the_end() {
-    assert!(login().has_ended(Timestamp(5)));
-    assert!(!login().has_ended(Timestamp(4)));
-    assert!(!StoredLogin { expires_at: None, ..login() }.has_ended(Timestamp(i64::MAX)));
+fn has_expired_compares_the_end() {
+    assert!(login().has_expired(Timestamp(5)));
+    assert!(!login().has_expired(Timestamp(4)));
+    assert!(!StoredLogin { expires_at: None, ..login() }.has_expired(Timestamp(i64::MAX)));
 }
