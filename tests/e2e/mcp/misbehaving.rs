@@ -102,7 +102,7 @@ fn mcp_server_asks_the_model_within_the_limits_of_its_table() {
     let Some(mut mcp) = start(&[("sampler", limits)]) else { return };
     let answer = mcp.call("sampler__work", "{}");
     assert!(answer.contains("a call may ask the model 3 times"), "{answer}");
-    assert_eq!(mcp.daemon.logged("asks for a model in vain"), 1);
+    assert_eq!(mcp.daemon.logged("refused a sampling request"), 1);
     stop(mcp.daemon);
 }
 
@@ -117,8 +117,8 @@ fn mcp_tool_that_changes_its_description_is_off_until_it_is_approved() {
     let refused = work();
     assert!(!refused.contains("work is done"), "{refused}");
     let listed = printed(&mcp.home, &["mcp", "list"]);
-    assert!(listed.contains("avocet mcp approve changes"), "{listed}");
-    let approved = printed_json(&mcp.home, &["mcp", "approve", "changes", "work"]);
+    assert!(listed.contains("`avocet mcp tools changes` shows"), "{listed}");
+    let approved = printed_json(&mcp.home, &["mcp", "approve", "changes", "work", "--yes"]);
     assert_eq!(approved, serde_json::json!(["changes__work"]));
     until("the tool", || work().contains("work is done").then_some(()));
     stop(mcp.daemon);

@@ -1,6 +1,6 @@
 //! Shows the change of an MCP tool since its approval.
 
-use avocet_protocol::{McpToolForm, McpToolHints, McpToolView, printable};
+use avocet_protocol::{McpToolForm, McpToolHints, McpToolState, McpToolView, printable};
 use similar::{ChangeTag, TextDiff};
 
 /// Characters of a digest that are shown. `avocet mcp approve --digest` takes them.
@@ -8,29 +8,37 @@ const SHOWN: usize = 16;
 
 /// Returns the approved and the present form of a tool as a diff, and the command that approves it.
 pub(super) fn text(tool: &McpToolView) -> String {
-    let McpToolView { name, digest, approved, .. } = tool;
+    let McpToolView { name, digest, .. } = tool;
+    let digest: String = digest.chars().take(SHOWN).collect();
+    let server = name.split("__").next().unwrap_or_default();
+    shown(tool)
+        + &format!(
+            "Approve this form with `avocet mcp approve {server} {name} --digest {digest}`.\n"
+        )
+}
+
+/// Returns the approved and the present form of a tool as a diff.
+pub(super) fn shown(tool: &McpToolView) -> String {
+    let McpToolView { name, state, approved, .. } = tool;
     let present = form(&McpToolForm {
         tool: tool.tool.clone(),
         description: tool.description.clone(),
         parameters: tool.parameters.clone(),
         hints: tool.hints,
     });
-    let mut text = match approved {
+    match approved {
         Some(approved) => {
             let old = form(approved);
             format!("\n{name} has changed since its approval:\n{}", diff(&old, &present))
+        }
+        None if *state == McpToolState::New => {
+            format!("\n{name} is new:\n{}", diff("", &present))
         }
         None => format!(
             "\n{name} has changed since its approval. Its present form:\n{}",
             diff("", &present)
         ),
-    };
-    let digest: String = digest.chars().take(SHOWN).collect();
-    let server = name.split("__").next().unwrap_or_default();
-    text.push_str(&format!(
-        "Approve this form with `avocet mcp approve {server} {name} --digest {digest}`.\n"
-    ));
-    text
+    }
 }
 
 /// Returns everything that an approval covers.
@@ -67,7 +75,7 @@ fn diff(old: &str, new: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{McpToolForm, McpToolState, ToolClass};
+    use avocet_protocol::ToolClass;
     use serde_json::json;
 
     use super::*;

@@ -14,8 +14,9 @@ use crate::config_file::FileText;
 use crate::context::CommandContext;
 use crate::environment::given;
 use crate::exit::{Exit, Failure};
-use crate::output::show;
+use crate::output::{confirmed, print, show};
 use crate::places::{Configuration, Uses, config_place};
+use crate::stderr;
 
 use super::add::{failed, refused};
 use super::changes;
@@ -47,12 +48,24 @@ pub(crate) struct ApproveArgs {
     /// Name of the tool. Default: all tools of the server.
     tool: Option<String>,
     /// The digest that `avocet mcp tools` has shown, or its first characters: another form of the
-    /// tool is refused. Default: the present form.
-    #[arg(long, requires = "tool", value_name = "DIGEST")]
+    /// tool is refused. Default: the forms are shown, and the command asks.
+    #[arg(long, requires = "tool", value_name = "DIGEST", value_parser = digest)]
     digest: Option<String>,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
+}
+
+/// Characters of the shortest beginning of a digest that names one form only.
+const SHORTEST_DIGEST: usize = 8;
+
+fn digest(text: &str) -> Result<String, String> {
+    let is_long = text.chars().count() >= SHORTEST_DIGEST;
+    let short = || format!("give at least the first {SHORTEST_DIGEST} characters");
+    if is_long { Ok(text.to_owned()) } else { Err(short()) }
 }
 
 /// A server in the list.
@@ -148,8 +161,8 @@ fn remarks(status: &McpServerStatus, text: &mut String) {
     if !changed.is_empty() {
         let changed = changed.join(", ");
         text.push_str(&format!(
-            "{name}: changed since their approval, and disabled: {changed}; read them with `avocet \
-                mcp tools {name}`, then run `avocet mcp approve {name}`\n"
+            "{name}: changed since their approval, and disabled: {changed}; `avocet mcp tools \
+                {name}` shows the changes and the commands that approve them\n"
         ));
     }
     for one in left_out.iter().chain(warning) {
@@ -185,7 +198,7 @@ pub(super) fn tools_text(tools: &[McpToolView]) -> String {
     let mut text = table.to_string();
     let changed = || tools.iter().filter(|tool| tool.state == McpToolState::Changed);
     if changed().next().is_some() {
-        text.push_str("Changed tools are disabled; `avocet mcp approve NAME` approves them.\n");
+        text.push_str("Changed tools are disabled until they are approved.\n");
     }
     changed().for_each(|tool| text.push_str(&changes::text(tool)));
     text
@@ -193,12 +206,24 @@ pub(super) fn tools_text(tools: &[McpToolView]) -> String {
 
 pub(crate) async fn approve(context: &CommandContext, args: ApproveArgs) -> Result<Exit, Failure> {
     let client = daemon(context).await?;
-    let ApproveArgs { server, tool, digest, json } = args;
+    let ApproveArgs { server, tool, digest, yes, json } = args;
     let list = ListMcpTools { server: server.clone(), refresh: false };
     let shown: Vec<McpToolView> = client.call("mcp.tools", &list).await?;
     let is_seen = |tool: &&McpToolView| {
         digest.as_deref().is_none_or(|digest| tool.digest.starts_with(digest))
     };
+    if digest.is_none() && !yes {
+        let is_meant = |one: &&McpToolView| {
+            one.state != McpToolState::Approved
+                && tool.as_ref().is_none_or(|tool| one.name == *tool || one.tool == *tool)
+        };
+        let meant: Vec<&McpToolView> = shown.iter().filter(is_meant).collect();
+        meant.iter().for_each(|tool| stderr::write(&changes::shown(tool)));
+        if !meant.is_empty() && !confirmed("Approve these forms?")? {
+            print("Nothing was approved.\n")?;
+            return Ok(Exit::Done);
+        }
+    }
     let digests = shown.iter().filter(is_seen).map(|tool| tool.digest.clone()).collect();
     let approve = ApproveMcpTools { server, tool, digests: Some(digests) };
     let approved: Vec<String> = client.call("mcp.approve", &approve).await?;
@@ -258,10 +283,16 @@ mod tests {
             "gone    removed; restart the daemon",
             "bad: it ended with status 7",
             "bad: `hosts` has no effect",
-            "disabled: bad__work; read them with `avocet mcp tools bad`",
+            "disabled: bad__work; `avocet mcp tools bad` shows the changes",
         ] {
             assert!(text.contains(expected), "no {expected:?} in:\n{text}");
         }
+    }
+
+    #[test]
+    fn digest_is_long_enough_to_name_one_form() {
+        assert!(digest("").is_err() && digest("3f2a").is_err());
+        assert_eq!(digest("3f2a0b1c"), Ok("3f2a0b1c".to_owned()));
     }
 
     #[test]
