@@ -146,14 +146,25 @@ async fn pasted(
         "The browser then shows an error, because it looks for this machine.\n\
          Paste its address here, which begins with http://127.0.0.1, and press Enter:\n",
     );
-    let read = blocking(|| {
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).map(|_| line)
-    });
-    match within(clock, limit, read).await {
-        Err(_) => Err(too_late(limit)),
-        Ok(Err(panicked)) => Err(panicked.into()),
-        Ok(Ok(line)) => Ok(login.finish(&line?).await?),
+    let until = clock.elapsed() + limit;
+    loop {
+        let read = blocking(|| {
+            let mut line = String::new();
+            io::stdin().read_line(&mut line).map(|_| line)
+        });
+        let line = match within(clock, until.saturating_sub(clock.elapsed()), read).await {
+            Err(_) => return Err(too_late(limit)),
+            Ok(Err(panicked)) => return Err(panicked.into()),
+            Ok(Ok(line)) => line?,
+        };
+        if line.is_empty() {
+            let message = "the input ended before an address of this login; run the command again";
+            return Err(Failure::new(Exit::Failed, message));
+        }
+        match login.finish(&line).await {
+            Ok(done) => return Ok(done),
+            Err(error) => warning(&format!("{error}; paste the address again")),
+        }
     }
 }
 
