@@ -10,7 +10,7 @@ use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::{ErrorData, Peer, RoleServer};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::host::{SessionFeed, SocketMethods};
+use crate::host::{MethodError, SessionFeed, SocketMethods};
 use crate::resources::{ResourceKind, protocol_error};
 
 /// The most subscriptions of a client.
@@ -93,10 +93,14 @@ impl FollowedSession {
             if self.send_updates(&feed).await.is_err() {
                 return;
             }
-            feed = self.follow_again().await;
+            let again = self.follow_again().await;
             // The events meanwhile are unknown.
             if self.send_update().await.is_err() {
                 return;
+            }
+            match again {
+                Some(again) => feed = again,
+                None => return,
             }
         }
     }
@@ -115,14 +119,19 @@ impl FollowedSession {
         self.peer.notify_resource_updated(update).await.map_err(|_| ClientGone)
     }
 
-    /// Follows the conversation again, with pauses until the daemon runs.
-    async fn follow_again(&self) -> SessionFeed {
+    /// Follows the conversation again, with pauses until the daemon runs. `None` if it refuses: the
+    /// token is revoked, or the conversation is deleted.
+    async fn follow_again(&self) -> Option<SessionFeed> {
         let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
             self.clock.sleep(backoff.next_wait()).await;
             match self.methods.follow(&self.session, None, false).await {
-                Ok(feed) => return feed,
-                Err(error) => {
+                Ok(feed) => return Some(feed),
+                Err(error @ MethodError::Refused(_)) => {
+                    tracing::debug!(%error, session = %self.session, "a subscription ends");
+                    return None;
+                }
+                Err(error @ MethodError::Lost(_)) => {
                     tracing::debug!(%error, session = %self.session, "cannot follow it again yet");
                 }
             }
