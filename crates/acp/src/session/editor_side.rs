@@ -16,8 +16,8 @@ use crate::prompt::PromptContent;
 
 /// Shown if a cancelled prompt waits behind the turn of another message, for example of another
 /// client of the chat.
-const NOT_BEGUN: &str = "\n\n(The prompt waits behind another message. It is stopped when its turn \
-    begins.)\n\n";
+const NOT_BEGUN: &str = "\n\n(The prompt waits behind another message. It cannot be withdrawn; it may \
+    be answered together with that message.)\n\n";
 
 impl EditorSession {
     pub(super) async fn take_prompt(
