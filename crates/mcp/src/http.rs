@@ -128,7 +128,7 @@ impl StreamableHttp {
         token: Option<&Secret>,
     ) -> Result<HttpResponse, HttpError> {
         if let (Some(access), Some(token)) = (&self.access, token) {
-            access.note_sent(token);
+            access.sent.note(token);
         }
         let token = token.map(|token| format!("Bearer {}", token.expose()));
         let token = token.as_deref().map(|token| ("authorization", token));
@@ -178,7 +178,7 @@ impl StreamableHttp {
     pub(crate) fn redacted(&self, text: &str) -> String {
         let text = self.client.redacted(text);
         match &self.access {
-            Some(access) => access.redacted(text),
+            Some(access) => access.sent.redacted(text),
             None => text,
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! `challenge` is the refusal of a server, `address` the rule for addresses from metadata, `endpoint`
 //! the requests to an authorization server, `metadata` the search for it, `tokens` the file with the
-//! tokens, `access` the token of a request, `login` the login of a person, and `callback` the end of
-//! a login in a browser.
+//! tokens, `access` the token of a request, `sent_tokens` the tokens that a server may repeat, `login`
+//! the login of a person, and `callback` the end of a login in a browser.
 
 mod access;
 mod address;
@@ -14,6 +14,7 @@ mod endpoint;
 mod fake;
 mod login;
 mod metadata;
+mod sent_tokens;
 mod tokens;
 
 pub use callback::CallbackListener;

@@ -117,3 +117,16 @@ async fn question_to_a_chat_without_a_channel_fails() {
     let answer = harness.ask(PersonQuestion { chat, ..question("a", true) }).await;
     assert!(matches!(answer, Err(UnansweredQuestion::Unsent(_))), "{answer:?}");
 }
+
+#[tokio::test]
+async fn question_whose_answer_is_not_recorded_ends_with_a_reason_of_its_own() {
+    let harness = SessionHarness::new(parrot()).await;
+    let person = async {
+        let text = harness.channel.texts(1).await.remove(0);
+        let questions = &harness.sessions.lanes.parts.questions;
+        // The command fails before it gives the answer.
+        drop(crate::questions::answer(questions, &format!("{} 1", code(&text))));
+    };
+    let (answer, ()) = tokio::join!(harness.ask(question("a", true)), person);
+    assert_eq!(answer, Err(UnansweredQuestion::Unrecorded));
+}

@@ -1,6 +1,6 @@
 //! The token of each request to a server: its renewal, and the reason why there is none.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,16 +14,13 @@ use super::address::{server_url, shown};
 use super::challenge::BearerChallenge;
 use super::endpoint::{ClientAuthMethod, EndpointError, GrantedTokens, OAuthClient, OAuthHttp};
 use super::metadata::AuthorizationServer;
+use super::sent_tokens::SentTokens;
 use super::tokens::{ServerTokens, StoredLogin, TokenFile, TokenWriter, joined};
 use crate::config::{McpOAuthConfig, OAuthGrant};
 
 /// The most scopes of a refusal that are kept, and bytes of each.
 const MOST_SCOPES: usize = 32;
 const LONGEST_SCOPE: usize = 200;
-/// The sent tokens that are removed from texts of the server.
-const MOST_SENT: usize = 4;
-/// Bytes of the shortest token that is removed from texts.
-const SHORTEST_SECRET: usize = 8;
 /// Errors that end a login (RFC 6749, section 5.2).
 const ENDING: [&str; 3] = ["invalid_client", "invalid_grant", "unauthorized_client"];
 
@@ -50,7 +47,7 @@ pub(crate) struct ServerAccess {
     pub(super) config: McpOAuthConfig,
     last: Mutex<LastRefusal>,
     /// The last tokens that were sent.
-    sent: Mutex<VecDeque<Secret>>,
+    pub(crate) sent: SentTokens,
     unsaved: Mutex<Option<UnsavedLogin>>,
     has_warned: AtomicBool,
 }
@@ -82,7 +79,7 @@ enum RenewError {
 impl ServerAccess {
     pub(crate) fn new(parts: ServerAccessParts) -> Self {
         let config = parts.table.clone().unwrap_or_default();
-        let (last, sent, unsaved) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let (last, sent, unsaved) = (Mutex::default(), SentTokens::default(), Mutex::default());
         Self { parts, config, last, sent, unsaved, has_warned: AtomicBool::new(false) }
     }
 
@@ -176,23 +173,6 @@ impl ServerAccess {
     /// the headers of the configuration.
     pub(crate) fn has_login(&self, token: Option<&Secret>) -> bool {
         token.is_some() || self.parts.table.is_some() || !self.parts.has_headers
-    }
-
-    /// Keeps a token that is sent, so that texts of the server do not show it.
-    pub(crate) fn note_sent(&self, token: &Secret) {
-        let mut sent = lock(&self.sent);
-        if !sent.iter().any(|one| one.is(token.expose().as_bytes())) {
-            sent.push_front(token.clone());
-            sent.truncate(MOST_SENT);
-        }
-    }
-
-    /// Removes the sent tokens from a text of the server.
-    pub(crate) fn redacted(&self, text: String) -> String {
-        let sent = lock(&self.sent);
-        let secrets = sent.iter().map(Secret::expose);
-        let secrets = secrets.filter(|one| one.len() >= SHORTEST_SECRET && text.contains(one));
-        secrets.fold(text.clone(), |text, one| text.replace(one, "[secret]"))
     }
 
     fn warn_of_file(&self, why: &str) {

@@ -1,0 +1,55 @@
+//! The tokens that were sent to a server, which may repeat them in its texts.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use avocet_protocol::Secret;
+
+/// The most tokens that are kept.
+const MOST: usize = 4;
+/// Bytes of the shortest token that is removed. A shorter one may be a word of the text.
+const SHORTEST: usize = 8;
+
+/// The last tokens that were sent.
+#[derive(Debug, Default)]
+pub(crate) struct SentTokens(Mutex<VecDeque<Secret>>);
+
+impl SentTokens {
+    fn list(&self) -> MutexGuard<'_, VecDeque<Secret>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a token.
+    pub(crate) fn note(&self, token: &Secret) {
+        let mut list = self.list();
+        if !list.iter().any(|one| one.is(token.expose().as_bytes())) {
+            list.push_front(token.clone());
+            list.truncate(MOST);
+        }
+    }
+
+    /// Removes the tokens from a text of the server.
+    pub(crate) fn redacted(&self, text: String) -> String {
+        let list = self.list();
+        let secrets = list.iter().map(Secret::expose).filter(|one| one.len() >= SHORTEST);
+        secrets.fold(text, |text, one| match text.contains(one) {
+            true => text.replace(one, "[secret]"),
+            false => text,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redacted_removes_the_last_tokens_and_keeps_short_words() {
+        let sent = SentTokens::default();
+        for token in ["token-zero", "token-one", "token-two", "token-two", "token-three", "short"] {
+            sent.note(&Secret::new(token.to_owned()));
+        }
+        let text = sent.redacted("token-zero token-one token-two token-three short".to_owned());
+        assert_eq!(text, "token-zero [secret] [secret] [secret] short");
+    }
+}
