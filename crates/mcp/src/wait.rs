@@ -40,10 +40,11 @@ impl CallWait<'_> {
                 () = clock.sleep(pause) => {
                     let now = clock.elapsed();
                     // A server that asks a person or a model has more time.
-                    match now < end {
-                        true => {}
-                        false if self.call.is_asking() => end = now + self.limit,
-                        false => return None,
+                    if now >= end {
+                        if !self.call.is_asking() {
+                            return None;
+                        }
+                        end = now + self.limit;
                     }
                 }
             }

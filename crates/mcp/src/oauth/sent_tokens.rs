@@ -32,10 +32,12 @@ impl SentTokens {
     pub(crate) fn redacted(&self, text: String) -> String {
         let list = self.list();
         let secrets = list.iter().map(Secret::expose).filter(|one| one.len() >= SHORTEST);
-        secrets.fold(text, |text, one| match text.contains(one) {
-            true => text.replace(one, "[secret]"),
-            false => text,
-        })
+        secrets.fold(
+            text,
+            |text, one| {
+                if text.contains(one) { text.replace(one, "[secret]") } else { text }
+            },
+        )
     }
 }
 
