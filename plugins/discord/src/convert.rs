@@ -18,6 +18,9 @@ use crate::threads::Threads;
 /// The kind of a message without content, in the reply to it.
 const EMPTY: &str = "an empty one, or one whose content Discord does not show me";
 
+/// The end of an interaction's key if only the caller may see the answer.
+const EPHEMERAL: &str = "p";
+
 /// The reason for ignoring a message that is for others.
 pub(crate) const NOT_MENTIONED: &str = "not mentioned";
 
@@ -250,7 +253,23 @@ pub(crate) fn message_of(key: &DedupeKey) -> Option<MessageId> {
 
 /// Returns the interaction with this key; `None` for the key of a message.
 pub(crate) fn interaction_of(key: &DedupeKey) -> Option<InteractionId> {
-    key.as_str().strip_prefix('i')?.parse().ok()
+    let id = key.as_str().strip_prefix('i')?;
+    id.strip_suffix(EPHEMERAL).unwrap_or(id).parse().ok()
+}
+
+/// Returns the key of an interaction, which keeps over a restart if only the caller may see the
+/// answer.
+pub(crate) fn key_of_interaction(
+    interaction: InteractionId,
+    is_ephemeral: bool,
+) -> Result<DedupeKey, IdError> {
+    let suffix = if is_ephemeral { EPHEMERAL } else { "" };
+    DedupeKey::parse(&format!("i{interaction}{suffix}"))
+}
+
+/// Returns `true` for the key of an interaction whose answer only the caller may see.
+pub(crate) fn is_ephemeral(key: &DedupeKey) -> bool {
+    interaction_of(key).is_some() && key.as_str().ends_with(EPHEMERAL)
 }
 
 /// Returns a poll as `[poll: Tea or coffee? (tea / coffee)]`.

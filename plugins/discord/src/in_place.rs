@@ -1,12 +1,16 @@
 //! Answers to slash commands, in place of the command: the reply of the log becomes the response to
 //! the interaction. The platform keeps the token of an interaction for 15 minutes, and so does the
-//! memory; later, and after a restart, the reply is an ordinary message.
+//! memory; later, and after a restart, the reply is an ordinary message. A reply that only the caller
+//! may see is never an ordinary message; a note takes its place.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Delivery, Receipt, SendError, within};
+use avocet_protocol::{
+    Clock, Content, Delivery, PlatformId, Receipt, SendError, Timestamp, within,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 use serenity::builder::CreateAllowedMentions;
@@ -29,6 +33,15 @@ const TOKEN_LIFETIME: Duration = Duration::from_secs(15 * 60 - 30);
 
 /// Codes of refusals (Discord API, "JSON Error Codes").
 const ALREADY_ACKNOWLEDGED: isize = 40_060;
+/// There is no response yet.
+const UNKNOWN_WEBHOOK: isize = 10_015;
+const UNKNOWN_MESSAGE: isize = 10_008;
+
+/// The text in place of an answer that only the caller may see, but that has lost its place.
+const NOT_SHOWN: &str = "I could not show the answer to a command to its caller only. Write the \
+    command again, here or in a direct message.";
+/// Commands whose note in place of the answer is remembered.
+const MAX_NOTED: usize = 1000;
 
 /// Types of responses (Discord API, "Interaction Callback Type").
 const MESSAGE: u8 = 4;
@@ -36,10 +49,14 @@ const DEFERRED_MESSAGE: u8 = 5;
 
 /// The commands of this run that have no complete answer yet.
 #[derive(Debug, Default)]
-pub(crate) struct OpenCommands(Mutex<HashMap<InteractionId, Arc<OpenCommand>>>);
+pub(crate) struct CommandAnswers {
+    open: Mutex<HashMap<InteractionId, Arc<CommandAnswer>>>,
+    /// Commands that have [`NOT_SHOWN`] in place of their answer.
+    noted: Mutex<HashSet<InteractionId>>,
+}
 
 /// A called slash command.
-pub(crate) struct OpenCommand {
+pub(crate) struct CommandAnswer {
     id: InteractionId,
     application: ApplicationId,
     token: String,
@@ -47,13 +64,15 @@ pub(crate) struct OpenCommand {
     is_ephemeral: bool,
     /// The time of the clock's `elapsed`.
     received: Duration,
+    /// The time from the call to `received`.
+    age: Duration,
     state: tokio::sync::Mutex<AnswerState>,
 }
 
 /// Leaves out the token, with which anyone can answer.
-impl std::fmt::Debug for OpenCommand {
+impl std::fmt::Debug for CommandAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenCommand").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("CommandAnswer").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -67,6 +86,8 @@ enum AnswerState {
     /// The response shows the chunk with this nonce.
     Answered {
         nonce: String,
+        /// `false` if the response was sent with an unknown outcome.
+        is_confirmed: bool,
         /// The nonce of a further chunk that was sent with an unknown outcome.
         tried: Option<String>,
     },
@@ -74,23 +95,30 @@ enum AnswerState {
     Closed,
 }
 
-impl OpenCommands {
-    /// Notes a command before its commit, because the reply can come at once.
+impl CommandAnswers {
+    /// Notes a command before its commit, because the reply can come at once. Returns `None` for a
+    /// known command: the platform repeats events after a broken connection.
     pub(crate) fn insert(
         &self,
         id: InteractionId,
         application: ApplicationId,
         token: &str,
         is_ephemeral: bool,
-        now: Duration,
-    ) -> Arc<OpenCommand> {
+        clock: &dyn Clock,
+    ) -> Option<Arc<CommandAnswer>> {
         let (token, state) = (token.to_owned(), tokio::sync::Mutex::new(AnswerState::Open));
-        let command = OpenCommand { id, application, token, is_ephemeral, received: now, state };
+        let now = clock.elapsed();
+        let called = id.created_at();
+        let called = called.unix_timestamp() * 1000 + i64::from(called.millisecond());
+        let age = Timestamp(called).until(clock.now());
+        let age = if age < FIRST_RESPONSE { age } else { Duration::ZERO };
+        let command =
+            CommandAnswer { id, application, token, is_ephemeral, received: now, age, state };
         let command = Arc::new(command);
         let mut commands = self.commands();
         commands.retain(|_, known| now.saturating_sub(known.received) < TOKEN_LIFETIME);
-        commands.insert(id, command.clone());
-        command
+        let Entry::Vacant(free) = commands.entry(id) else { return None };
+        Some(free.insert(command).clone())
     }
 
     pub(crate) fn remove(&self, id: InteractionId) {
@@ -98,21 +126,60 @@ impl OpenCommands {
     }
 
     /// Returns the command that a chunk answers, while its token is valid.
-    fn answered_by(&self, delivery: &Delivery, now: Duration) -> Option<Arc<OpenCommand>> {
+    fn answered_by(&self, delivery: &Delivery, now: Duration) -> Option<Arc<CommandAnswer>> {
         let id = delivery.content.reply_to.as_ref().and_then(convert::interaction_of)?;
         let command = self.commands().get(&id).cloned()?;
         (now.saturating_sub(command.received) < TOKEN_LIFETIME).then_some(command)
     }
 
-    fn commands(&self) -> MutexGuard<'_, HashMap<InteractionId, Arc<OpenCommand>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn noted(&self) -> MutexGuard<'_, HashSet<InteractionId>> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn commands(&self) -> MutexGuard<'_, HashMap<InteractionId, Arc<CommandAnswer>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl OpenCommand {
+impl AnswerState {
+    /// Notes that a chunk arrived.
+    fn confirm(&mut self, sent: &str) {
+        match self {
+            Self::Answered { nonce, is_confirmed, .. } => *is_confirmed |= nonce == sent,
+            _ => *self = Self::answered(sent, true),
+        }
+    }
+
+    /// Notes that a chunk was sent with an unknown outcome.
+    fn note_unknown(&mut self, sent: &str) {
+        match self {
+            Self::Open => *self = Self::answered(sent, false),
+            Self::Answered { nonce, tried, .. } if nonce != sent => *tried = Some(sent.to_owned()),
+            _ => {}
+        }
+    }
+
+    /// Returns `true` if a further chunk was sent before with an unknown outcome.
+    fn was_tried(&self, sent: &str) -> bool {
+        matches!(self, Self::Answered { tried: Some(tried), .. } if tried == sent)
+    }
+
+    fn answered(nonce: &str, is_confirmed: bool) -> Self {
+        Self::Answered { nonce: nonce.to_owned(), is_confirmed, tried: None }
+    }
+}
+
+impl CommandAnswer {
     /// Returns `true` if the platform accepts no first response any more.
     fn is_late(&self, now: Duration) -> bool {
         now.saturating_sub(self.received) >= FIRST_RESPONSE
+    }
+
+    /// Returns the time until an acknowledgement is due. The time since the call counts, too, but
+    /// an age at which the platform accepts no response comes from clocks that differ.
+    fn defer_in(&self, now: Duration) -> Duration {
+        let waited = now.saturating_sub(self.received);
+        DEFER_AFTER.saturating_sub(self.age + waited)
     }
 
     fn callback(&self) -> Route<'_> {
@@ -165,8 +232,8 @@ impl Discord {
             AnswerState::Open if command.is_late(self.clock.elapsed()) => return Ok(None),
             AnswerState::Open => self.respond_first(&command, delivery, text).await,
             AnswerState::Deferred => self.edit_response(&command, delivery, text).await,
-            AnswerState::Answered { nonce, .. } if *nonce == delivery.nonce => {
-                self.edit_response(&command, delivery, text).await
+            AnswerState::Answered { nonce, is_confirmed, .. } if *nonce == delivery.nonce => {
+                self.repeat_response(&command, delivery, text, *is_confirmed).await
             }
             AnswerState::Answered { tried, .. } => {
                 // The platform does not recognise a repeated message here.
@@ -178,10 +245,7 @@ impl Discord {
         };
         match sent {
             Ok(()) => {
-                if !matches!(*state, AnswerState::Answered { .. }) {
-                    let nonce = delivery.nonce.clone();
-                    *state = AnswerState::Answered { nonce, tried: None };
-                }
+                state.confirm(&delivery.nonce);
                 self.health.works();
                 Ok(Some(Receipt { platform_id: None }))
             }
@@ -190,23 +254,77 @@ impl Discord {
                 *state = AnswerState::Closed;
                 Ok(None)
             }
-            Err(fault) => {
-                let outcome = self.outcome(&fault);
-                if let (AnswerState::Answered { tried, .. }, SendError::Unknown(_)) =
-                    (&mut *state, &outcome)
-                {
-                    *tried = Some(delivery.nonce.clone());
+            Err(fault) => match self.outcome(&fault) {
+                SendError::Unknown(_) if state.was_tried(&delivery.nonce) => {
+                    tracing::info!(error = %fault, "a part of an answer was sent twice, each time \
+                        with an unknown outcome; not sending it again");
+                    Ok(Some(Receipt { platform_id: None }))
                 }
-                Err(outcome)
-            }
+                outcome @ SendError::Unknown(_) => {
+                    state.note_unknown(&delivery.nonce);
+                    Err(outcome)
+                }
+                outcome => Err(outcome),
+            },
         }
+    }
+
+    /// Returns `true` if an earlier run may have shown this answer in place of its command.
+    pub(crate) fn may_be_answered(&self, delivery: &Delivery) -> bool {
+        let id = delivery.content.reply_to.as_ref().and_then(convert::interaction_of);
+        let is_unknown = |id| !self.commands.commands().contains_key(&id);
+        delivery.first_sent_at.is_some() && id.is_some_and(is_unknown)
+    }
+
+    /// Edits the response, which may have an unknown outcome. If it never arrived, it is sent again
+    /// while the platform accepts a first response.
+    async fn repeat_response(
+        &self,
+        command: &CommandAnswer,
+        delivery: &Delivery,
+        text: &str,
+        is_confirmed: bool,
+    ) -> Result<(), RestError> {
+        let edited = self.edit_response(command, delivery, text).await;
+        let is_missing = |fault: &RestError| {
+            [UNKNOWN_WEBHOOK, UNKNOWN_MESSAGE].iter().any(|code| fault.is_refused_with(*code))
+        };
+        let is_late = command.is_late(self.clock.elapsed());
+        if is_confirmed || is_late || !edited.as_ref().is_err_and(is_missing) {
+            return edited;
+        }
+        self.respond_first(command, delivery, text).await
+    }
+
+    /// Sends a note in place of an answer that only its caller may see, once for each command.
+    /// Returns `None` for other deliveries.
+    pub(crate) async fn note_unshown(
+        &self,
+        delivery: &Delivery,
+    ) -> Result<Option<Receipt>, SendError> {
+        let key = delivery.content.reply_to.as_ref().filter(|key| convert::is_ephemeral(key));
+        let Some(id) = key.and_then(convert::interaction_of) else { return Ok(None) };
+        if self.commands.noted().contains(&id) {
+            return Ok(Some(Receipt { platform_id: None }));
+        }
+        let content = Content { reply_to: None, ..Content::text(NOT_SHOWN) };
+        let nonce = format!("note{id}");
+        let note = Delivery { content, nonce, files: Vec::new(), ..delivery.clone() };
+        let channel = self.target(&delivery.address).await?;
+        let sent = self.create(channel, &note, NOT_SHOWN, note.nonce.clone()).await?;
+        let mut noted = self.commands.noted();
+        if noted.len() >= MAX_NOTED {
+            noted.clear();
+        }
+        noted.insert(id);
+        Ok(Some(Receipt { platform_id: PlatformId::parse(&sent.id.to_string()).ok() }))
     }
 
     /// Makes a reply the first response. If an earlier attempt had succeeded, the response is
     /// edited.
     async fn respond_first(
         &self,
-        command: &OpenCommand,
+        command: &CommandAnswer,
         delivery: &Delivery,
         text: &str,
     ) -> Result<(), RestError> {
@@ -222,7 +340,7 @@ impl Discord {
 
     async fn edit_response(
         &self,
-        command: &OpenCommand,
+        command: &CommandAnswer,
         delivery: &Delivery,
         text: &str,
     ) -> Result<(), RestError> {
@@ -230,10 +348,44 @@ impl Discord {
         self.rest.send(Method::PATCH, command.original(), &edit).await.map(|_| ())
     }
 
+    /// Commits a command, and acknowledges it if the commit takes long.
+    pub(crate) async fn acknowledge_during<T>(
+        &self,
+        command: &CommandAnswer,
+        commit: impl Future<Output = T>,
+    ) -> T {
+        let mut commit = std::pin::pin!(commit);
+        let late = self.clock.sleep(command.defer_in(self.clock.elapsed()));
+        tokio::select! {
+            biased;
+            done = &mut commit => return done,
+            () = late => {}
+        }
+        tokio::join!(commit, self.acknowledge(command)).0
+    }
+
+    /// Replaces the acknowledgement of a refused command. Returns `false` if there is none.
+    pub(crate) async fn replace_acknowledgement(
+        &self,
+        command: &CommandAnswer,
+        text: &str,
+    ) -> bool {
+        let state = command.state.lock().await;
+        if *state != AnswerState::Deferred {
+            return false;
+        }
+        let edit = json!({ "content": text, "allowed_mentions": CreateAllowedMentions::new() });
+        let edited = self.rest.send(Method::PATCH, command.original(), &edit).await;
+        if let Err(fault) = edited {
+            tracing::debug!(error = %fault, "cannot answer a refused command");
+        }
+        true
+    }
+
     /// Acknowledges a command whose reply takes long, and deletes the acknowledgement if there is
     /// no reply at all.
-    pub(crate) async fn acknowledge_if_late(&self, command: Arc<OpenCommand>) {
-        self.clock.sleep(DEFER_AFTER).await;
+    pub(crate) async fn acknowledge_if_late(&self, command: Arc<CommandAnswer>) {
+        self.clock.sleep(command.defer_in(self.clock.elapsed())).await;
         if !self.acknowledge(&command).await {
             return;
         }
@@ -249,10 +401,10 @@ impl Discord {
     }
 
     /// Acknowledges a command that has no response yet. Returns `true` if it is deferred now.
-    async fn acknowledge(&self, command: &OpenCommand) -> bool {
+    async fn acknowledge(&self, command: &CommandAnswer) -> bool {
         let mut state = command.state.lock().await;
         if *state != AnswerState::Open {
-            return false;
+            return *state == AnswerState::Deferred;
         }
         let ephemeral = MessageFlags::EPHEMERAL & command.flags();
         let response = json!({ "type": DEFERRED_MESSAGE, "data": { "flags": ephemeral } });
@@ -260,13 +412,19 @@ impl Discord {
         let responding = self.rest.send(Method::POST, command.callback(), &response);
         *state = match within(self.clock.as_ref(), left, responding).await {
             Ok(Ok(_)) => AnswerState::Deferred,
+            Ok(Err(fault)) if fault.is_refused_with(ALREADY_ACKNOWLEDGED) => AnswerState::Deferred,
+            // The acknowledgement may have arrived. If it did not, editing it is refused.
+            Ok(Err(fault @ (RestError::Server(_) | RestError::Broken(_)))) => {
+                tracing::debug!(error = %fault, "an acknowledgement has an unknown outcome");
+                AnswerState::Deferred
+            }
             Ok(Err(fault)) => {
                 tracing::debug!(error = %fault, "cannot acknowledge a command");
                 AnswerState::Closed
             }
             Err(elapsed) => {
-                tracing::debug!(error = %elapsed, "cannot acknowledge a command");
-                AnswerState::Closed
+                tracing::debug!(error = %elapsed, "an acknowledgement has an unknown outcome");
+                AnswerState::Deferred
             }
         };
         *state == AnswerState::Deferred

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{CommandHelp, Content, DedupeKey, IdError, Inbound, within};
+use avocet_protocol::{CommandHelp, Content, IdError, Inbound, within};
 use reqwest::Method;
 use serde_json::{Value, json};
 use serenity::builder::{CreateCommand, CreateCommandOption, CreateInteractionResponse};
 use serenity::model::application::{
-    CommandDataOption, CommandDataOptionValue, CommandInteraction, CommandOptionType, CommandType,
+    AuthorizingIntegrationOwner, AuthorizingIntegrationOwners, CommandDataOption,
+    CommandDataOptionValue, CommandInteraction, CommandOptionType, CommandType,
     ComponentInteraction, ComponentInteractionDataKind, Interaction, InteractionContext,
 };
 use serenity::model::guild::Member;
@@ -17,7 +18,7 @@ use serenity::model::user::User;
 
 use crate::Discord;
 use crate::channels::DiscordChannel;
-use crate::convert::{BotIdentity, chat_kind, person};
+use crate::convert::{BotIdentity, chat_kind, key_of_interaction, person};
 use crate::fault::RestError;
 use crate::routes::Route;
 
@@ -42,8 +43,8 @@ pub(crate) struct UserInteraction<'a> {
     user: &'a User,
     member: Option<&'a Member>,
     pub(crate) kind: InteractionKind,
-    /// `true` in a chat of other people, in which the bot itself is not a member. It can only answer
-    /// the caller there.
+    /// `true` in a chat of other people or a server in which the bot itself is not a member. It can
+    /// only answer in place of the interaction there.
     pub(crate) is_among_others: bool,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct UserInteraction<'a> {
 pub(crate) enum InteractionKind {
     /// A pressed button or a chosen option. The message stays as it is.
     Press,
-    /// A called command, which is answered in its place.
+    /// A called command, which is answered in its place; also a press where the bot is not a member.
     Command {
         /// `true` if the answer concerns only the caller.
         is_personal: bool,
@@ -78,6 +79,9 @@ impl<'a> UserInteraction<'a> {
             ComponentInteractionDataKind::StringSelect { values } => values.first()?,
             _ => return None,
         };
+        let is_among_others =
+            is_among_others(pressed.context, &pressed.authorizing_integration_owners);
+        let personal = InteractionKind::Command { is_personal: true };
         Some(Self {
             id: pressed.id,
             token: &pressed.token,
@@ -85,8 +89,8 @@ impl<'a> UserInteraction<'a> {
             text: text.clone(),
             user: &pressed.user,
             member: pressed.member.as_ref(),
-            kind: InteractionKind::Press,
-            is_among_others: false,
+            kind: if is_among_others { personal } else { InteractionKind::Press },
+            is_among_others,
         })
     }
 
@@ -106,13 +110,22 @@ impl<'a> UserInteraction<'a> {
             user: &called.user,
             member: called.member.as_deref(),
             kind: InteractionKind::Command { is_personal },
-            is_among_others: called.context == Some(InteractionContext::PrivateChannel),
+            is_among_others: is_among_others(
+                called.context,
+                &called.authorizing_integration_owners,
+            ),
         }
     }
 
     /// Returns the roles of the user in the server.
     pub(crate) fn roles(&self) -> &[RoleId] {
         self.member.map(|member| &member.roles[..]).unwrap_or_default()
+    }
+
+    /// Returns `true` if only the caller may see the answer.
+    pub(crate) fn is_ephemeral(&self, channel_type: DiscordChannel) -> bool {
+        let is_personal = self.kind == InteractionKind::Command { is_personal: true };
+        self.is_among_others || (is_personal && channel_type != DiscordChannel::Direct)
     }
 
     /// Converts the interaction to a message for the agent.
@@ -126,7 +139,8 @@ impl<'a> UserInteraction<'a> {
         roles: Vec<String>,
     ) -> Result<Inbound, IdError> {
         let nick = self.member.and_then(|member| member.nick.as_deref());
-        let (sender, key) = (person(self.user, nick)?, DedupeKey::parse(&format!("i{}", self.id))?);
+        let sender = person(self.user, nick)?;
+        let key = key_of_interaction(self.id, self.is_ephemeral(channel_type))?;
         let address = bot.address(self.channel, channel_type)?;
         let mut content = Content::text(&self.text);
         content.author_roles = roles;
@@ -135,6 +149,19 @@ impl<'a> UserInteraction<'a> {
         }
         let inbound = Inbound::new(address, sender, key, content);
         Ok(Inbound { chat: chat_kind(channel_type), from_platform: true, ..inbound })
+    }
+}
+
+/// Returns `true` if the bot is not a member of the place: only the caller has installed it.
+fn is_among_others(
+    context: Option<InteractionContext>,
+    owners: &AuthorizingIntegrationOwners,
+) -> bool {
+    let is_user = |owner: &_| matches!(owner, AuthorizingIntegrationOwner::UserInstall(_));
+    match context {
+        Some(InteractionContext::PrivateChannel) => true,
+        Some(InteractionContext::Guild) => !owners.0.is_empty() && owners.0.iter().all(is_user),
+        _ => false,
     }
 }
 

@@ -3,6 +3,7 @@
 //! only once.
 
 mod attachments;
+mod bounded;
 mod channels;
 mod closed_histories;
 mod compose;
@@ -49,7 +50,7 @@ pub use threads::Threads;
 
 use closed_histories::ClosedHistories;
 use health::BotHealth;
-use in_place::OpenCommands;
+use in_place::CommandAnswers;
 use presence::BotActivity;
 use reactions::EndedMessages;
 use rest::RestClient;
@@ -68,7 +69,7 @@ pub struct Discord {
     health: BotHealth,
     closed_histories: ClosedHistories,
     uploads: UploadLimits,
-    commands: OpenCommands,
+    commands: CommandAnswers,
     task_threads: TaskThreads,
     ended: EndedMessages,
     activity: BotActivity,
@@ -106,7 +107,7 @@ impl Discord {
             health: BotHealth::new(clock.clone()),
             closed_histories: ClosedHistories::default(),
             uploads: UploadLimits::default(),
-            commands: OpenCommands::default(),
+            commands: CommandAnswers::default(),
             task_threads: TaskThreads::default(),
             ended: EndedMessages::default(),
             activity: BotActivity::default(),

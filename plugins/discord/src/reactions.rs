@@ -81,9 +81,10 @@ impl Discord {
         };
         let remove = if emojis.received == *add { "" } else { &emojis.received };
         let Some(message) = convert::message_of(key) else { return };
-        // The message that a thread was made from is in the channel above.
         let topic = address.topic.as_ref().map(|topic| topic.as_str());
-        let chat = topic.filter(|topic| *topic != message.to_string());
+        let is_above =
+            |topic: &str| topic == message.to_string() && self.task_threads.starts_above(address);
+        let chat = topic.filter(|topic| !is_above(topic));
         let chat = chat.unwrap_or(address.chat.as_str());
         let (Ok(channel), false) = (chat.parse(), add.is_empty() && remove.is_empty()) else {
             return;

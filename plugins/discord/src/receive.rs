@@ -27,6 +27,7 @@ use serenity::builder::CreateInteractionResponse;
 use serenity::model::application::Interaction;
 use serenity::model::id::{ChannelId, GuildId};
 
+use crate::bounded::MakeRoom;
 use crate::channels::{DiscordChannel, KnownChannels, described};
 use crate::convert::BotIdentity;
 use crate::gateway::{
@@ -35,6 +36,7 @@ use crate::gateway::{
 };
 use crate::interactions::{InteractionKind, UserInteraction};
 use crate::reactions::ReactionChange;
+use crate::threads::Threads;
 use crate::{Discord, lenient};
 
 use background::BackgroundRequest;
@@ -249,12 +251,22 @@ impl<'a> Receiver<'a> {
         self.posts.learn_from(event);
         for channel in described(event) {
             if channel.is_spoken(bot.user) {
-                self.spoken.insert(channel.id);
+                self.note_spoken(channel.id);
             }
-            if matches!(channel.channel_type(), DiscordChannel::Thread { .. }) {
+            let is_thread = matches!(channel.channel_type(), DiscordChannel::Thread { .. });
+            if is_thread && self.discord.settings.threads == Threads::Auto {
                 self.discord.task_threads.note(channel.id);
             }
+            if !channel.has_messages() {
+                self.discord.task_threads.note_forum(channel.id);
+            }
         }
+    }
+
+    /// Notes a thread in which the bot has written.
+    fn note_spoken(&mut self, thread: ChannelId) {
+        self.spoken.make_room(&thread);
+        self.spoken.insert(thread);
     }
 
     /// Returns the type of a channel. Events of a channel with an unknown type are held back
@@ -280,21 +292,30 @@ impl<'a> Receiver<'a> {
         let roles = self.discord.settings.named_roles(interaction.roles());
         let inbound = interaction.inbound(&self.identity(bot), channel_type, roles);
         let converted = Converted::inbound(inbound);
-        let UserInteraction { id, token, kind, is_among_others, .. } = interaction;
-        let InteractionKind::Command { is_personal } = kind else {
+        let is_ephemeral = interaction.is_ephemeral(channel_type);
+        let UserInteraction { id, token, kind, .. } = interaction;
+        if kind == InteractionKind::Press {
             self.intake.take(converted, None).await?;
             let acknowledgement = CreateInteractionResponse::Acknowledge;
             self.discord.respond(self.context.clock.as_ref(), id, token, &acknowledgement).await;
             return Ok(());
+        }
+        let (commands, clock) = (&self.discord.commands, self.context.clock.as_ref());
+        let command = commands.insert(id, bot.application, token, is_ephemeral, clock);
+        let commit = self.intake.take(converted, None);
+        let taken = match &command {
+            Some(command) => self.discord.acknowledge_during(command, commit).await?,
+            None => commit.await?,
         };
-        let is_ephemeral =
-            is_among_others || (is_personal && channel_type != DiscordChannel::Direct);
-        let (commands, now) = (&self.discord.commands, self.context.clock.elapsed());
-        let command = commands.insert(id, bot.application, token, is_ephemeral, now);
-        if self.intake.take(converted, None).await? == Taken::Accepted {
-            self.background.push(BackgroundRequest::Acknowledge(command));
+        if taken == Taken::Accepted {
+            self.background.extend(command.map(BackgroundRequest::Acknowledge));
         } else {
             commands.remove(id);
+            if let Some(command) = command
+                && self.discord.replace_acknowledgement(&command, NO_ACCESS).await
+            {
+                return Ok(());
+            }
             self.reply_to_caller(id, token, NO_ACCESS).await;
         }
         Ok(())

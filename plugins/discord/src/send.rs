@@ -32,18 +32,25 @@ impl Discord {
         if in_place && let Some(receipt) = self.answer_in_place(delivery, &text).await? {
             return Ok(receipt);
         }
+        if delivery.shown_as.is_none()
+            && let Some(receipt) = self.note_unshown(delivery).await?
+        {
+            return Ok(receipt);
+        }
         let channel = self.target(&delivery.address).await?;
         if let Some(shown_as) = &delivery.shown_as {
             let id = shown_as.as_str().parse().map_err(|_| SendError::Gone)?;
             self.edit(channel, id, delivery, &text).await?;
             return Ok(Receipt { platform_id: Some(shown_as.clone()) });
         }
+        let repeat = delivery.repeat || self.may_be_answered(delivery);
+        let anew = compose::text(&delivery.content, repeat);
         let mut sent = match self.find_sent(channel, delivery, &text).await? {
             Some(sent) => sent,
-            None => self.create(channel, delivery, &text, delivery.nonce.clone()).await?,
+            None => self.create(channel, delivery, &anew, delivery.nonce.clone()).await?,
         };
         // The message may be a preview with less text, and may have been deleted since.
-        if sent.content.trim() != text.trim() {
+        if ![text.trim(), anew.trim()].contains(&sent.content.trim()) {
             match self.edit(channel, sent.id, delivery, &text).await {
                 Err(SendError::Gone) => {
                     let nonce = format!("{}-anew", delivery.nonce);
@@ -56,7 +63,7 @@ impl Discord {
     }
 
     /// Returns the channel to send to. The id of an allowed user stands for the chat with them.
-    async fn target(&self, address: &ChatAddress) -> Result<ChannelId, SendError> {
+    pub(crate) async fn target(&self, address: &ChatAddress) -> Result<ChannelId, SendError> {
         let id = channel_or_user(address).ok_or_else(|| {
             SendError::Refused(format!("{address} is not a channel of Discord: it is not a number"))
         })?;
@@ -99,7 +106,7 @@ impl Discord {
         }
     }
 
-    async fn create(
+    pub(crate) async fn create(
         &self,
         channel_id: ChannelId,
         delivery: &Delivery,
@@ -130,8 +137,7 @@ impl Discord {
     /// a channel with a closed history, there is no reply.
     fn reference(&self, channel: ChannelId, delivery: &Delivery) -> Option<MessageReference> {
         let replied = delivery.content.reply_to.as_ref().and_then(convert::message_of)?;
-        // The message that a thread was made from is in the channel above.
-        if replied.get() == channel.get() {
+        if replied.get() == channel.get() && self.task_threads.starts_above(&delivery.address) {
             return None;
         }
         let reference = MessageReference::from((channel, replied)).fail_if_not_exists(false);

@@ -3,7 +3,7 @@
 //! address is known before it exists. It is created with the first sign of the agent in it. Where the
 //! platform refuses it, the answer goes into the channel.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::{ChatAddress, SendError};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use serenity::model::id::{ChannelId, MessageId};
 
 use crate::Discord;
+use crate::bounded::MakeRoom;
 use crate::fault::{RestError, RestRefusal};
 use crate::routes::Route;
 
@@ -25,8 +26,6 @@ const SHOWN_NAME: usize = 60;
 const UNNAMED: &str = "Conversation";
 /// Minutes without a message after which the platform hides a thread.
 const HIDE_AFTER_MINUTES: u32 = 1440;
-/// Threads to remember.
-const MAX_KNOWN: usize = 10_000;
 
 /// Codes of refusals (Discord API, "JSON Error Codes").
 const UNKNOWN_CHANNEL: isize = 10_003;
@@ -47,6 +46,8 @@ pub enum Threads {
 #[derive(Debug, Default)]
 pub(crate) struct TaskThreads {
     states: Mutex<HashMap<ChannelId, TaskThread>>,
+    /// The known forums.
+    forums: Mutex<HashSet<ChannelId>>,
     /// Held while a thread is created: typing, a preview and an answer may come at the same time.
     creating: tokio::sync::Mutex<()>,
 }
@@ -66,16 +67,42 @@ impl TaskThreads {
     /// Notes a message that gets a thread, before its commit.
     pub(crate) fn want(&self, message: MessageId, text: &str) {
         let mut states = self.states();
-        if states.len() >= MAX_KNOWN {
-            states.clear();
-        }
         let thread = ChannelId::new(message.get());
+        states.make_room(&thread);
         states.entry(thread).or_insert_with(|| TaskThread::Wanted(name(text)));
     }
 
     /// Notes a thread that exists.
     pub(crate) fn note(&self, thread: ChannelId) {
-        self.states().insert(thread, TaskThread::Exists);
+        let mut states = self.states();
+        states.make_room(&thread);
+        states.insert(thread, TaskThread::Exists);
+    }
+
+    pub(crate) fn note_forum(&self, forum: ChannelId) {
+        let mut forums = self.forums();
+        forums.make_room(&forum);
+        forums.insert(forum);
+    }
+
+    /// Returns `true` if the message that a thread was made from is in the channel above. The first
+    /// message of a forum's post is in the post.
+    pub(crate) fn starts_above(&self, address: &ChatAddress) -> bool {
+        let parent = address.chat.as_str().parse();
+        !parent.is_ok_and(|parent| self.forums().contains(&parent))
+    }
+
+    /// Returns the channel to send to, unless the thread has still to be created or found.
+    fn place(&self, thread: ChannelId, parent: ChannelId) -> Option<ChannelId> {
+        match self.states().get(&thread)? {
+            TaskThread::Exists => Some(thread),
+            TaskThread::Refused => Some(parent),
+            TaskThread::Wanted(_) => None,
+        }
+    }
+
+    fn forums(&self) -> MutexGuard<'_, HashSet<ChannelId>> {
+        self.forums.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn states(&self) -> MutexGuard<'_, HashMap<ChannelId, TaskThread>> {
@@ -111,13 +138,17 @@ impl Discord {
         if self.settings.threads == Threads::Off || address.topic.is_none() {
             return Ok(thread);
         }
+        if let Some(place) = self.task_threads.place(thread, parent) {
+            return Ok(place);
+        }
         let _creating = self.task_threads.creating.lock().await;
+        if let Some(place) = self.task_threads.place(thread, parent) {
+            return Ok(place);
+        }
         let known = self.task_threads.states().get(&thread).cloned();
         let wanted = match known {
-            Some(TaskThread::Exists) => return Ok(thread),
-            Some(TaskThread::Refused) => return Ok(parent),
             Some(TaskThread::Wanted(name)) => Some(name),
-            None => self.missing_thread(parent, thread).await.map_err(|fault| not_sent(&fault))?,
+            _ => self.missing_thread(parent, thread).await.map_err(|fault| not_sent(&fault))?,
         };
         let state = match wanted {
             None => TaskThread::Exists,
@@ -129,7 +160,8 @@ impl Discord {
     }
 
     /// Returns the name of a thread that does not exist yet. After a restart, only the platform
-    /// knows.
+    /// knows. Without its message, the thread was deleted: its answers may be private, so they do
+    /// not go into the channel.
     async fn missing_thread(
         &self,
         parent: ChannelId,
@@ -145,7 +177,7 @@ impl Discord {
         let route = Route::ChannelMessage { channel_id: parent, message_id };
         let text = match self.rest.get::<Value>(route).await {
             Ok(message) => message["content"].as_str().unwrap_or_default().to_owned(),
-            Err(RestError::Refused(_)) => String::new(),
+            Err(RestError::Refused(_)) => return Ok(None),
             Err(fault) => return Err(fault),
         };
         Ok(Some(name(&text)))

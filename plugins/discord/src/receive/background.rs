@@ -1,17 +1,16 @@
-//! Requests that make a chat more comfortable. Nothing waits for them, and their failures are only
-//! logged.
+//! Requests whose failure is only logged: acknowledgements and reactions.
 
 use std::sync::Arc;
 
 use crate::Discord;
-use crate::in_place::OpenCommand;
+use crate::in_place::CommandAnswer;
 use crate::reactions::ReactionChange;
 
 /// A request beside the messages.
 #[derive(Debug)]
 pub(super) enum BackgroundRequest {
     /// Acknowledge a command whose reply takes long.
-    Acknowledge(Arc<OpenCommand>),
+    Acknowledge(Arc<CommandAnswer>),
     /// Change the reactions of a message.
     React(ReactionChange),
 }

@@ -186,7 +186,7 @@ impl Receiver<'_> {
             }
             (PlatformRequest::Channel(channel), PlatformResponse::Channel(info)) => {
                 if info.is_spoken(bot.user) {
-                    self.spoken.insert(channel);
+                    self.note_spoken(channel);
                 }
                 self.handle_channel(channel, &info);
             }

@@ -54,7 +54,7 @@ impl Receiver<'_> {
             (Some(SkipReason::Own), cursor) => {
                 self.reactions.note_own(message);
                 if matches!(channel_type, DiscordChannel::Thread { .. }) {
-                    self.spoken.insert(message.channel_id);
+                    self.note_spoken(message.channel_id);
                 }
                 if let Some(cursor) = cursor {
                     self.intake.move_cursor(cursor).await?;

@@ -8,10 +8,8 @@ use serde_json::Value;
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, ForumTagId};
 
+use crate::bounded::MakeRoom;
 use crate::channels::{DiscordChannel, described_values};
-
-/// Posts to remember.
-const MAX_POSTS: usize = 10_000;
 
 /// The posts and the tags of forums, as the platform has described them.
 #[derive(Debug, Default)]
@@ -50,11 +48,12 @@ impl ForumPosts {
     /// Learns from an event that describes channels.
     pub(super) fn learn_from(&mut self, event: &Value) {
         for channel in described_values(event).flat_map(ForumFields::deserialize) {
-            self.tags.extend(channel.available_tags.into_iter().map(|tag| (tag.id, tag.name)));
+            for tag in channel.available_tags {
+                self.tags.make_room(&tag.id);
+                self.tags.insert(tag.id, tag.name);
+            }
             if let Some(tags) = channel.applied_tags {
-                if self.posts.len() >= MAX_POSTS {
-                    self.posts.clear();
-                }
+                self.posts.make_room(&channel.id);
                 self.posts.insert(channel.id, ForumPost { title: channel.name, tags });
             }
         }

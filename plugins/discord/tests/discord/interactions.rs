@@ -201,6 +201,107 @@ async fn slash_command_whose_first_response_has_an_unknown_outcome_is_answered_o
 }
 
 #[tokio::test]
+async fn slash_command_whose_first_response_is_late_and_unknown_is_answered_once() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.slash(ANN, world.channel, "status", &json!([]));
+    let command = world.bus.taken(1).await.remove(0);
+    world.platform.inject(On::route(Route::Respond), 1, InjectedFault::ResetAfter);
+    let reply = reply_to(&command, 1, "secret");
+    assert!(matches!(world.discord.deliver(&reply).await, Err(SendError::Unknown(_))));
+    world.pass(Duration::from_secs(5));
+    world.discord.deliver(&reply).await.unwrap();
+    assert_eq!(world.sent_texts(), ["secret"]);
+    assert!(world.platform.sent()[0].is_ephemeral());
+    assert_eq!(world.platform.calls(Route::CreateMessage), 0);
+}
+
+#[tokio::test]
+async fn slash_command_whose_response_never_arrived_is_answered_first_or_by_a_message() {
+    for (name, late, expected) in [
+        ("status", false, vec!["secret"]),
+        ("stop", true, vec!["secret"]),
+        (
+            "status",
+            true,
+            vec![
+                "I could not show the answer to a command to its caller only. \
+            Write the command again, here or in a direct message.",
+            ],
+        ),
+    ] {
+        let world = World::new().await;
+        let _running = world.connected().await;
+        world.platform.slash(ANN, world.channel, name, &json!([]));
+        let command = world.bus.taken(1).await.remove(0);
+        world.platform.inject(On::route(Route::Respond), 1, InjectedFault::ResetBefore);
+        let replies = [1, 2].map(|row| reply_to(&command, row, "secret"));
+        assert!(matches!(world.discord.deliver(&replies[0]).await, Err(SendError::Unknown(_))));
+        if late {
+            world.pass(Duration::from_secs(5));
+        }
+        world.discord.deliver(&replies[0]).await.unwrap();
+        assert_eq!(world.sent_texts(), expected, "{name}");
+        if name == "status" && late {
+            world.discord.deliver(&replies[1]).await.unwrap();
+            assert_eq!(world.sent_texts(), expected, "the note comes once");
+        }
+    }
+}
+
+#[tokio::test]
+async fn slash_command_of_another_run_never_has_its_ephemeral_answer_in_public() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.slash(ANN, world.channel, "status", &json!([]));
+    world.platform.slash(ANN, world.channel, "stop", &json!([]));
+    let commands = world.bus.taken(2).await;
+    let world = world.restarted();
+    let first_sent_at = Some(avocet_protocol::Clock::now(&*world.clock));
+    for (row, command) in (1..).zip(&commands) {
+        let sent = Delivery { first_sent_at, ..reply_to(command, row, "secret") };
+        world.discord.deliver(&sent).await.unwrap();
+    }
+    let sent = world.sent_texts();
+    assert!(sent[0].ends_with("Write the command again, here or in a direct message."), "{sent:?}");
+    assert_eq!(sent[1], format!("{REPEAT_MARK}\nsecret"), "it may be in place of the command");
+}
+
+#[tokio::test]
+async fn slash_command_with_a_further_chunk_of_unknown_outcome_gets_one_copy() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    world.platform.slash(ANN, world.channel, "status", &json!([]));
+    let command = world.bus.taken(1).await.remove(0);
+    world.discord.deliver(&reply_to(&command, 1, "one")).await.unwrap();
+    world.platform.inject(On::route(Route::FollowUp), 2, InjectedFault::ResetAfter);
+    let second = reply_to(&command, 2, "two");
+    assert!(matches!(world.discord.deliver(&second).await, Err(SendError::Unknown(_))));
+    world.discord.deliver(&second).await.unwrap();
+    assert_eq!(world.sent_texts(), ["one".to_owned(), "two".into(), format!("{REPEAT_MARK}\ntwo")]);
+}
+
+#[tokio::test]
+async fn slash_command_whose_event_is_repeated_is_answered_once() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let called = json!({ "id": "9000", "application_id": "1", "token": "t", "version": 1, "type": 2,
+        "channel_id": world.channel.to_string(), "locale": "en-US", "entitlements": [],
+        "app_permissions": "0", "attachment_size_limit": 1, "context": 0,
+        "authorizing_integration_owners": { "1": ANN.to_string() },
+        "user": { "id": ANN.to_string(), "username": "ann", "discriminator": "0", "avatar": null },
+        "data": { "id": "1", "name": "stop", "type": 1, "options": [] } });
+    for _ in 0..2 {
+        world.platform.push("INTERACTION_CREATE", &called);
+    }
+    world.platform.say(world.dm, ANN, "the end");
+    let received = world.bus.taken(2).await;
+    assert_eq!(received[1].content.text, "the end");
+    // The bot is not in that server, so only the caller can see an answer.
+    assert_eq!((received[0].key.as_str(), received[0].chat), ("i9000p", ChatKind::Group));
+}
+
+#[tokio::test]
 async fn slash_command_in_a_thread_has_the_address_of_the_thread() {
     let world = World::new().await;
     let thread = world.platform.thread(world.channel, "plans");
