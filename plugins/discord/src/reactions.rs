@@ -30,7 +30,7 @@ pub(crate) struct ReactionEmojis {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReactionChange {
     channel: ChannelId,
-    message: MessageId,
+    pub(crate) message: MessageId,
     /// The emoji to add, if any.
     add: String,
     /// The emoji to remove, if any.

@@ -10,6 +10,7 @@ mod messages;
 mod new_channels;
 mod positions;
 mod posts;
+mod reaction_queue;
 mod recent;
 mod requests;
 mod schedule;
@@ -25,7 +26,7 @@ use futures_util::stream::{FuturesUnordered, Stream, StreamExt};
 use serde_json::Value;
 use serenity::builder::CreateInteractionResponse;
 use serenity::model::application::Interaction;
-use serenity::model::id::{ChannelId, GuildId};
+use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use crate::bounded::MakeRoom;
 use crate::channels::{DiscordChannel, KnownChannels, described};
@@ -44,6 +45,7 @@ use gaps::Gaps;
 use member_roles::MemberRoles;
 use positions::ReadPositions;
 use posts::ForumPosts;
+use reaction_queue::ReactionQueue;
 use recent::RecentMessages;
 use requests::FinishedRequest;
 use schedule::Schedule;
@@ -77,6 +79,7 @@ pub(crate) struct Receiver<'a> {
     recent: RecentMessages,
     members: MemberRoles,
     reactions: UserReactions,
+    reacting: ReactionQueue,
     /// Requests beside the messages, to be made next.
     background: Vec<BackgroundRequest>,
 }
@@ -87,6 +90,8 @@ enum ReceiverInput {
     Finished(FinishedRequest),
     /// The answer to a message has ended.
     Ended(ReactionChange),
+    /// A request beside the messages was made; it may have changed the reactions of a message.
+    Made(Option<MessageId>),
     /// A request may be due.
     Due,
 }
@@ -138,6 +143,7 @@ impl<'a> Receiver<'a> {
             recent: RecentMessages::new(discord.settings.earlier_messages),
             members: MemberRoles::new(),
             reactions: UserReactions::default(),
+            reacting: ReactionQueue::default(),
             background: Vec::new(),
         }
     }
@@ -173,7 +179,12 @@ impl<'a> Receiver<'a> {
                     self.handle_result(bot, request).await?;
                 }
                 (ReceiverInput::Ended(change), _) => {
-                    self.background.push(BackgroundRequest::React(change));
+                    self.reacting.note_end(change.message);
+                    self.react(change);
+                }
+                (ReceiverInput::Made(reacted), _) => {
+                    let next = reacted.and_then(|message| self.reacting.finish(message));
+                    self.background.extend(next.map(BackgroundRequest::React));
                 }
                 // Input before a session is ignored.
                 (ReceiverInput::Due, _) | (_, None) => {}
@@ -185,7 +196,7 @@ impl<'a> Receiver<'a> {
         &self,
         events: &flume::Receiver<SessionEvent>,
         in_flight: &mut (impl Stream<Item = FinishedRequest> + Unpin),
-        background: &mut (impl Stream<Item = ()> + Unpin),
+        background: &mut (impl Stream<Item = Option<MessageId>> + Unpin),
     ) -> Result<ReceiverInput, Stopped> {
         let clock = &self.context.clock;
         let due = self.schedule.due().map(|due| due.saturating_sub(clock.elapsed()));
@@ -195,7 +206,7 @@ impl<'a> Receiver<'a> {
             }
             Some(request) = in_flight.next() => Ok(ReceiverInput::Finished(request)),
             Some(ended) = self.discord.ended.next() => Ok(ReceiverInput::Ended(ended)),
-            Some(()) = background.next() => Ok(ReceiverInput::Due),
+            Some(made) = background.next() => Ok(ReceiverInput::Made(made)),
             () = clock.sleep(due.unwrap_or_default()), if due.is_some() => Ok(ReceiverInput::Due),
         }
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serenity::model::id::MessageId;
+
 use crate::Discord;
 use crate::in_place::CommandAnswer;
 use crate::reactions::ReactionChange;
@@ -16,11 +18,17 @@ pub(super) enum BackgroundRequest {
 }
 
 impl Discord {
-    /// Makes a request, and ends with it.
-    pub(super) async fn make_in_background(&self, request: BackgroundRequest) {
+    /// Makes a request. Returns the message whose reactions it has changed, if any.
+    pub(super) async fn make_in_background(&self, request: BackgroundRequest) -> Option<MessageId> {
         match request {
-            BackgroundRequest::Acknowledge(command) => self.acknowledge_if_late(command).await,
-            BackgroundRequest::React(change) => self.react(&change).await,
+            BackgroundRequest::Acknowledge(command) => {
+                self.acknowledge_if_late(command).await;
+                None
+            }
+            BackgroundRequest::React(change) => {
+                self.react(&change).await;
+                Some(change.message)
+            }
         }
     }
 }

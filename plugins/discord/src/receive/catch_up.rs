@@ -38,6 +38,7 @@ impl Receiver<'_> {
     pub(super) fn start_catch_up(&mut self, servers: BTreeSet<GuildId>) {
         let now = self.context.clock.elapsed();
         self.schedule.restart(now);
+        self.members.clear();
         for (channel, last) in self.positions.channels() {
             if self.deleted.contains(&channel) {
                 continue;
@@ -231,14 +232,22 @@ impl Receiver<'_> {
         channel: ChannelId,
         page: &[Value],
     ) -> Result<(), Stopped> {
+        self.members.clear();
         let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
-        gap.next = CatchUpStep::Missed;
         let last = gap.after;
         for message in page.iter().filter_map(lenient::message) {
             let edited = message.edited_timestamp;
             if edited.is_some_and(|at| at > last.created_at()) && message.id <= last {
+                if let Err(fault) = self.learn_roles(bot, &message).await {
+                    let page = PlatformRequest::Page(channel, HistoryPage::UpTo(last));
+                    self.handle_failure(page, &fault);
+                    return Ok(());
+                }
                 self.handle_edit(bot, &message).await?;
             }
+        }
+        if let Some(gap) = self.gaps.get_mut(channel) {
+            gap.next = CatchUpStep::Missed;
         }
         self.continue_catch_up(channel);
         Ok(())
@@ -252,13 +261,25 @@ impl Receiver<'_> {
         after: MessageId,
         page: &[Value],
     ) -> Result<(), Stopped> {
+        self.members.clear();
         for message in page {
+            if let Some(read) = lenient::message(message)
+                && let Err(fault) = self.learn_roles(bot, &read).await
+            {
+                // The page is read again from the last committed message.
+                let page = PlatformRequest::Page(channel, HistoryPage::After(after));
+                self.handle_failure(page, &fault);
+                return Ok(());
+            }
             let gap = self.gaps.get_mut(channel);
             let before = gap.map(|gap| gap.take_until(message_id(message))).unwrap_or_default();
             for LiveEvent { name, data } in before {
                 self.dispatch(bot, &name, data).await?;
             }
             self.handle_raw_message(bot, message).await?;
+            if let Some(gap) = self.gaps.get_mut(channel) {
+                gap.after = gap.after.max(message_id(message));
+            }
         }
         let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
         gap.after = page.last().map_or(after, message_id);

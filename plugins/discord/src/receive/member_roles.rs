@@ -2,23 +2,21 @@
 //! of their author; the history lacks them, so they are requested there.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use serde::Deserialize;
 use serenity::model::channel::Message;
 use serenity::model::id::{GuildId, RoleId, UserId};
 
+use crate::bounded::MakeRoom;
 use crate::channels::DiscordChannel;
 use crate::fault::RestError;
+use crate::gateway::BotIds;
 use crate::routes::Route;
 
 use super::Receiver;
 
-/// Attempts to request the roles of an author, and the time between two of them.
-const ATTEMPTS: u32 = 3;
-const RETRY_AFTER: Duration = Duration::from_secs(1);
-
-/// The last known roles of members.
+/// The last known roles of members. A page of the history begins without them, because a role may
+/// have been taken away.
 pub(super) type MemberRoles = HashMap<(GuildId, UserId), Vec<RoleId>>;
 
 /// The used fields of a member.
@@ -29,46 +27,71 @@ struct Member {
 }
 
 impl Receiver<'_> {
-    /// Returns the roles of a message's author that the configuration names.
+    /// Requests the roles of a message's author, if they matter and are unknown.
+    ///
+    /// # Errors
+    /// [`RestError`] for a passing fault: the message has to wait.
+    pub(super) async fn learn_roles(
+        &mut self,
+        bot: BotIds,
+        message: &Message,
+    ) -> Result<(), RestError> {
+        let channel_type = self.channel_type(message.channel_id);
+        if self.skip_reason(bot, message, channel_type).is_some() {
+            return Ok(());
+        }
+        self.roles_of_author(message, channel_type).await.map(|_| ())
+    }
+
+    /// Returns the roles of a message's author that the configuration names. After a passing fault,
+    /// the author of a live event has only the access of a person without roles.
     pub(super) async fn author_roles(
         &mut self,
         message: &Message,
         channel_type: DiscordChannel,
     ) -> Vec<String> {
-        let is_person = message.webhook_id.is_none() && channel_type != DiscordChannel::Direct;
-        if self.discord.settings.roles.is_empty() || !is_person {
-            return Vec::new();
-        }
-        let guild = message.guild_id.or_else(|| self.discord.uploads.guild_of(message.channel_id));
-        let Some(guild) = guild else { return Vec::new() };
-        let member = (guild, message.author.id);
-        match &message.member {
-            Some(live) => drop(self.members.insert(member, live.roles.clone())),
-            None if self.members.contains_key(&member) => {}
-            None => {
-                let roles = self.request_roles(guild, message.author.id).await;
-                self.members.insert(member, roles);
-            }
-        }
-        self.discord.settings.named_roles(&self.members[&member])
+        self.roles_of_author(message, channel_type).await.unwrap_or_else(|fault| {
+            let user = message.author.id;
+            tracing::warn!(%user, error = %fault, "cannot read the roles of an author; treating the \
+                message as one without roles");
+            Vec::new()
+        })
     }
 
-    /// Requests the roles of a member. Without an answer, the author has only the access of a person
-    /// without roles.
-    async fn request_roles(&self, guild_id: GuildId, user_id: UserId) -> Vec<RoleId> {
-        let route = Route::GuildMember { guild_id, user_id };
-        for attempt in 1..=ATTEMPTS {
-            match self.discord.rest.get::<Member>(route).await {
-                Ok(member) => return member.roles,
-                Err(RestError::Refused(_)) => return Vec::new(),
-                Err(fault) if attempt == ATTEMPTS => {
-                    tracing::warn!(%guild_id, %user_id, error = %fault, "cannot read the roles of \
-                        an author; treating the message as one without roles");
-                }
-                Err(RestError::Wait(wait)) => self.context.clock.sleep(wait).await,
-                Err(_) => self.context.clock.sleep(RETRY_AFTER).await,
-            }
+    async fn roles_of_author(
+        &mut self,
+        message: &Message,
+        channel_type: DiscordChannel,
+    ) -> Result<Vec<String>, RestError> {
+        let is_person = message.webhook_id.is_none() && channel_type != DiscordChannel::Direct;
+        if self.discord.settings.roles.is_empty() || !is_person {
+            return Ok(Vec::new());
         }
-        Vec::new()
+        let guild = message.guild_id.or_else(|| self.discord.uploads.guild_of(message.channel_id));
+        let Some(guild) = guild else { return Ok(Vec::new()) };
+        let member = (guild, message.author.id);
+        let roles = match (&message.member, self.members.get(&member)) {
+            (Some(live), _) => live.roles.clone(),
+            (None, Some(known)) => known.clone(),
+            (None, None) => self.request_roles(guild, message.author.id).await?,
+        };
+        let named = self.discord.settings.named_roles(&roles);
+        self.members.make_room(&member);
+        self.members.insert(member, roles);
+        Ok(named)
+    }
+
+    /// Requests the roles of a member. A person who is no member has none.
+    async fn request_roles(
+        &self,
+        guild_id: GuildId,
+        user_id: UserId,
+    ) -> Result<Vec<RoleId>, RestError> {
+        let route = Route::GuildMember { guild_id, user_id };
+        match self.discord.rest.get::<Member>(route).await {
+            Ok(member) => Ok(member.roles),
+            Err(fault @ RestError::Refused(_)) if !fault.is_about_token() => Ok(Vec::new()),
+            Err(fault) => Err(fault),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Processes messages and their edits, live or from the history: each is committed with its position.
 
 use avocet_channel_kit::{Converted, Stopped, Taken};
+use avocet_protocol::Quote;
 use serde_json::Value;
 use serenity::model::channel::Message;
 
@@ -41,8 +42,12 @@ impl Receiver<'_> {
         match (self.skip_reason(bot, message, channel_type), cursor) {
             (None, cursor) => {
                 let converted = self.convert(bot, message, channel_type).await;
+                let earlier = match &converted {
+                    Converted::Inbound(inbound) => inbound.content.earlier.clone(),
+                    _ => Vec::new(),
+                };
                 if self.intake.take(converted, cursor).await? == Taken::Accepted {
-                    self.react_to_receipt(bot, message);
+                    self.note_accepted(bot, message, earlier);
                 }
             }
             (Some(SkipReason::Ignored(reason)), cursor) => {
@@ -74,7 +79,11 @@ impl Receiver<'_> {
     ) -> Converted {
         let version = MessageVersion::Original;
         let mut converted = self.identity(bot).message(message, channel_type, version);
-        let reactions = self.reactions.take(message.channel_id, message.author.id);
+        let is_command = self.identity(bot).is_command(&message.content);
+        let reactions = self.reactions.in_channel(message.channel_id, message.author.id);
+        if is_command && channel_type == DiscordChannel::Direct {
+            return converted;
+        }
         if channel_type == DiscordChannel::Direct {
             converted.set_earlier(reactions);
             return converted;
@@ -88,7 +97,7 @@ impl Receiver<'_> {
         }
         let roles = self.author_roles(message, channel_type).await;
         converted.set_author_roles(roles);
-        if !self.identity(bot).is_command(&message.content) {
+        if !is_command {
             let mut earlier = self.messages_before(bot, message).await;
             earlier.extend(reactions);
             converted.set_earlier(earlier);
@@ -96,13 +105,26 @@ impl Receiver<'_> {
         converted
     }
 
-    /// Shows that a message was received, if the bot reacts to messages.
-    fn react_to_receipt(&mut self, bot: BotIds, message: &Message) {
+    /// Forgets the context that came with an accepted message: the conversation has it from now
+    /// on. Shows that the message was received, if the bot reacts to messages.
+    fn note_accepted(&mut self, bot: BotIds, message: &Message, earlier: Vec<Quote>) {
+        if self.identity(bot).is_command(&message.content) {
+            return;
+        }
+        self.reactions.forget(message.channel_id);
+        self.recent.forget_before(message.channel_id, message.id);
+        self.recent.note_given(message.id, earlier);
         let emojis = &self.discord.settings.reactions;
         let change = ReactionChange::received(emojis, message.channel_id, message.id);
-        if let Some(change) = change.filter(|_| !self.identity(bot).is_command(&message.content)) {
-            self.background.push(BackgroundRequest::React(change));
+        // A message that is received again may have its answer.
+        if let Some(change) = change.filter(|_| !self.reacting.has_ended(message.id)) {
+            self.react(change);
         }
+    }
+
+    /// Changes reactions after the earlier changes of the same message.
+    pub(super) fn react(&mut self, change: ReactionChange) {
+        self.background.extend(self.reacting.add(change).map(BackgroundRequest::React));
     }
 
     /// Returns the reason for skipping a message; `None` if the message is for the agent.
@@ -147,6 +169,12 @@ impl Receiver<'_> {
             None => {
                 let version = MessageVersion::Edited;
                 let mut converted = self.identity(bot).message(message, channel_type, version);
+                if let Some(heading) = self.posts.heading(message, channel_type) {
+                    converted.put_above(&heading);
+                }
+                if !self.identity(bot).is_command(&message.content) {
+                    converted.set_earlier(self.recent.given(message.id));
+                }
                 let roles = self.author_roles(message, channel_type).await;
                 converted.set_author_roles(roles);
                 self.intake.take(converted, None).await?;

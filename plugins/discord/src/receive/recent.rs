@@ -8,6 +8,7 @@ use avocet_protocol::{Quote, within};
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};
 
+use crate::bounded::MakeRoom;
 use crate::gateway::BotIds;
 use crate::history::HistoryPage;
 use crate::lenient;
@@ -18,6 +19,8 @@ use super::Receiver;
 const HISTORY_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest text of a message that is kept, in characters.
 const MAX_TEXT: usize = 600;
+/// Messages whose context is kept for their edits.
+const MAX_GIVEN: usize = 100;
 
 /// The recent messages of each channel.
 #[derive(Debug, Default)]
@@ -27,6 +30,8 @@ pub(super) struct RecentMessages {
     channels: HashMap<ChannelId, VecDeque<(MessageId, Quote)>>,
     /// Channels whose history was read since the start.
     read: HashSet<ChannelId>,
+    /// The context that came with the last messages, for their edits.
+    given: VecDeque<(MessageId, Vec<Quote>)>,
 }
 
 impl RecentMessages {
@@ -36,6 +41,7 @@ impl RecentMessages {
 
     /// Notes a message that is not for the agent.
     fn note(&mut self, channel: ChannelId, id: MessageId, quote: Quote) {
+        self.channels.make_room(&channel);
         let messages = self.channels.entry(channel).or_default();
         if self.limit == 0 || messages.iter().any(|(known, _)| *known == id) {
             return;
@@ -47,16 +53,35 @@ impl RecentMessages {
         }
     }
 
-    /// Returns the messages before a mention, the oldest first, and forgets them: the conversation
-    /// has them from now on.
-    fn take_before(&mut self, channel: ChannelId, mention: MessageId) -> Vec<Quote> {
-        let Some(messages) = self.channels.get_mut(&channel) else { return Vec::new() };
-        let (before, later): (VecDeque<_>, VecDeque<_>) =
-            std::mem::take(messages).into_iter().partition(|(id, _)| *id < mention);
-        *messages = later;
-        let mut before = Vec::from(before);
+    /// Returns the messages before a mention, the oldest first.
+    fn before(&self, channel: ChannelId, mention: MessageId) -> Vec<Quote> {
+        let messages = self.channels.get(&channel).into_iter().flatten();
+        let mut before: Vec<_> = messages.filter(|(id, _)| *id < mention).collect();
         before.sort_by_key(|(id, _)| *id);
-        before.into_iter().map(|(_, quote)| quote).collect()
+        before.into_iter().map(|(_, quote)| quote.clone()).collect()
+    }
+
+    pub(super) fn forget_before(&mut self, channel: ChannelId, mention: MessageId) {
+        if let Some(messages) = self.channels.get_mut(&channel) {
+            messages.retain(|(id, _)| *id > mention);
+        }
+    }
+
+    /// Notes the context that came with a message.
+    pub(super) fn note_given(&mut self, message: MessageId, context: Vec<Quote>) {
+        if context.is_empty() {
+            return;
+        }
+        self.given.push_back((message, context));
+        if self.given.len() > MAX_GIVEN {
+            self.given.pop_front();
+        }
+    }
+
+    /// Returns the context that came with a message, as long as it is known.
+    pub(super) fn given(&self, message: MessageId) -> Vec<Quote> {
+        let given = self.given.iter().rev().find(|(id, _)| *id == message);
+        given.map(|(_, context)| context.clone()).unwrap_or_default()
     }
 }
 
@@ -75,10 +100,11 @@ impl Receiver<'_> {
             return Vec::new();
         }
         let channel = mention.channel_id;
+        self.recent.read.make_room(&channel);
         if self.recent.read.insert(channel) {
             self.read_recent(bot, mention).await;
         }
-        self.recent.take_before(channel, mention.id)
+        self.recent.before(channel, mention.id)
     }
 
     /// Reads the messages before the first mention in a channel, back to the last one for the agent.

@@ -4,6 +4,14 @@ fn quote(text: &str) -> Quote {
     Quote { from: Some("Ann".to_owned()), text: text.to_owned() }
 }
 
+impl RecentMessages {
+    fn take_before(&mut self, channel: ChannelId, mention: MessageId) -> Vec<Quote> {
+        let before = self.before(channel, mention);
+        self.forget_before(channel, mention);
+        before
+    }
+}
+
 fn texts(quotes: Vec<Quote>) -> Vec<String> {
     quotes.into_iter().map(|quote| quote.text).collect()
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId, UserId};
 
+use crate::bounded::MakeRoom;
 use crate::gateway::BotIds;
 
 use super::Receiver;
@@ -90,23 +91,30 @@ impl UserReactions {
         }
     }
 
-    /// Returns the reactions in a channel as notes for the model, and forgets them.
-    pub(super) fn take(&mut self, channel: ChannelId, author: UserId) -> Vec<Quote> {
-        let reactions = self.channels.remove(&channel).unwrap_or_default();
-        reactions.into_iter().map(|reaction| reaction.note(author)).collect()
+    /// Returns the reactions in a channel as notes for the model.
+    pub(super) fn in_channel(&self, channel: ChannelId, author: UserId) -> Vec<Quote> {
+        let reactions = self.channels.get(&channel).into_iter().flatten();
+        reactions.map(|reaction| reaction.note(author)).collect()
+    }
+
+    pub(super) fn forget(&mut self, channel: ChannelId) {
+        self.channels.remove(&channel);
     }
 }
 
 impl UserReaction {
     /// Describes the reaction. Only that of another person is untrusted.
-    fn note(self, author: UserId) -> Quote {
+    fn note(&self, author: UserId) -> Quote {
         let Self { user, name, emoji, to } = self;
         let to = if to.is_empty() { String::new() } else { format!(" “{to}”") };
-        if user == author {
+        if *user == author {
             let text = format!("[the author of this message reacted with {emoji} to yours{to}]");
             return Quote { from: None, text };
         }
-        Quote { from: Some(name), text: format!("[reacted with {emoji} to your message{to}]") }
+        Quote {
+            from: Some(name.clone()),
+            text: format!("[reacted with {emoji} to your message{to}]"),
+        }
     }
 }
 
@@ -125,6 +133,7 @@ impl Receiver<'_> {
         let names = [&event.member["nick"], &user["global_name"], &user["username"]];
         let name = names.iter().find_map(|name| name.as_str()).unwrap_or("somebody").to_owned();
         let reaction = UserReaction { user: event.user_id, name, emoji, to };
+        self.reactions.channels.make_room(&event.channel_id);
         let reactions = self.reactions.channels.entry(event.channel_id).or_default();
         reactions.push(reaction);
         if reactions.len() > MAX_REACTIONS {
