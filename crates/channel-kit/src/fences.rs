@@ -30,6 +30,10 @@ pub(crate) fn lengthen_outer(markdown: &str) -> Cow<'_, str> {
             continue;
         };
         let block = OuterBlock::find(&lines, at, opening);
+        // Fences without a balance are no nested blocks. Another scan could read all lines again.
+        if block.is_unbalanced {
+            break;
+        }
         if let Some(fence) = block.fence {
             longer.push((at, fence));
             longer.push((block.end, fence));
@@ -40,9 +44,10 @@ pub(crate) fn lengthen_outer(markdown: &str) -> Cow<'_, str> {
         return Cow::Borrowed(markdown);
     }
     let mut repaired = String::with_capacity(markdown.len() + 2 * longer.len());
+    let mut longer = longer.into_iter().peekable();
     for (number, line) in lines.iter().enumerate() {
-        match longer.iter().find(|(changed, _)| *changed == number) {
-            Some((_, fence)) => repaired.push_str(&with_fence(line, *fence)),
+        match longer.next_if(|(changed, _)| *changed == number) {
+            Some((_, fence)) => repaired.push_str(&with_fence(line, fence)),
             None => repaired.push_str(line),
         }
     }
@@ -52,8 +57,10 @@ pub(crate) fn lengthen_outer(markdown: &str) -> Cow<'_, str> {
 /// A block of code, and its new fence.
 #[derive(Debug, Clone, Copy)]
 struct OuterBlock {
-    /// The line of its end, or the last line.
+    /// The line of its end.
     end: usize,
+    /// `true` if no line ends both it and its inner blocks.
+    is_unbalanced: bool,
     /// The fence that it needs; `None` if its own is right.
     fence: Option<usize>,
 }
@@ -63,7 +70,7 @@ impl OuterBlock {
     /// block; the block needs a longer fence only if each inner block ends before it.
     fn find(lines: &[&str], start: usize, opening: FenceLine<'_>) -> Self {
         let mut depth = 0_usize;
-        let (mut first_end, mut longest) = (None, 0);
+        let mut longest = 0;
         for (number, line) in lines.iter().enumerate().skip(start + 1) {
             let Some(fence) = FenceLine::read(line).filter(|fence| fence.mark == opening.mark)
             else {
@@ -74,9 +81,6 @@ impl OuterBlock {
                 longest = longest.max(fence.length);
                 continue;
             }
-            if fence.length >= opening.length {
-                first_end.get_or_insert(number);
-            }
             if depth > 0 {
                 depth -= 1;
                 longest = longest.max(fence.length);
@@ -84,16 +88,18 @@ impl OuterBlock {
             }
             if fence.length >= opening.length {
                 let needs = (longest >= opening.length).then_some(longest + 1);
-                return Self { end: number, fence: needs };
+                return Self { end: number, is_unbalanced: false, fence: needs };
             }
         }
-        Self { end: first_end.unwrap_or(lines.len()), fence: None }
+        Self { end: lines.len(), is_unbalanced: true, fence: None }
     }
 }
 
 impl<'a> FenceLine<'a> {
     /// Reads a line. Indented code and inline code are no fences (CommonMark, "Fenced code blocks").
     fn read(line: &'a str) -> Option<Self> {
+        #[cfg(test)]
+        tests::READ.with(|read| read.set(read.get() + 1));
         let text = line.trim_end();
         let fence = text.trim_start_matches(' ');
         if text.len() - fence.len() >= 4 {

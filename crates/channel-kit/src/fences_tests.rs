@@ -1,4 +1,11 @@
+use std::cell::Cell;
+
 use super::*;
+
+thread_local! {
+    /// Lines that this test has read.
+    pub(super) static READ: Cell<usize> = const { Cell::new(0) };
+}
 
 #[track_caller]
 fn check(markdown: &str, expected: &str) {
@@ -29,5 +36,16 @@ fn lengthen_outer_keeps_text_that_commonmark_reads_correctly() {
         "",
     ] {
         check(markdown, markdown);
+    }
+}
+
+#[test]
+fn lengthen_outer_reads_each_line_at_most_twice() {
+    for repeated in ["```js\n```js\n```\n", "```js\n```\n", "```a\n", "~~~\n```\n"] {
+        let markdown = repeated.repeat(10_000);
+        READ.set(0);
+        lengthen_outer(&markdown);
+        let lines = markdown.lines().count();
+        assert!(READ.get() <= 2 * lines + 2, "{repeated:?}: {} of {lines}", READ.get());
     }
 }
