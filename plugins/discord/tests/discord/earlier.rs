@@ -83,3 +83,17 @@ async fn mention_comes_without_earlier_messages_if_they_are_switched_off() {
     assert_eq!(world.earlier(1).await, [""; 0]);
     assert_eq!(world.platform.calls(Route::History), before);
 }
+
+#[tokio::test]
+async fn edit_of_a_mention_keeps_its_earlier_messages_and_a_command_takes_none() {
+    let world = World::with(|config| config.earlier_messages = 20).await;
+    let _running = world.connected().await;
+    world.platform.say(world.channel, BOB, "the boat leaves at nine");
+    world.mention(world.channel, "/stop");
+    assert_eq!(world.earlier(1).await, [""; 0]);
+    let mention = world.mention(world.channel, "when does it leave?");
+    assert_eq!(world.earlier(2).await, ["the boat leaves at nine"]);
+    let text = world.platform.describe_message(mention)["content"].to_string();
+    world.platform.edit(mention, text.trim_matches('"'));
+    assert_eq!(world.earlier(3).await, ["the boat leaves at nine"]);
+}

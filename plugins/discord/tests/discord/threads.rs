@@ -168,3 +168,20 @@ async fn thread_in_which_the_bot_has_written_needs_a_mention_by_default() {
         assert_eq!(texts, wanted);
     }
 }
+
+#[tokio::test]
+async fn answer_to_a_deleted_thread_of_people_stays_out_of_the_channel() {
+    let world = world().await;
+    let thread = world.platform.thread(world.channel, "secret plans");
+    let running = world.connected().await;
+    world.platform.post(UserMessage::new(thread, ANN, "hello").mention());
+    let received = world.bus.taken(1).await.remove(0);
+    world.stop.cancel();
+    running.await.unwrap().unwrap();
+    let world = world.restarted_with(|config| config.threads = Threads::Auto);
+    let unknown = InjectedFault::Refuse(ApiError::new(404, 10_003, "Unknown Channel"));
+    world.platform.inject(On::any().channel(thread), 9, unknown);
+    let sent = world.discord.deliver(&answer(&received, 1, "secret")).await;
+    assert!(matches!(sent, Err(SendError::Refused(_))), "{sent:?}");
+    assert_eq!(world.sent_texts(), [""; 0]);
+}
