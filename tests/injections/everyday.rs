@@ -47,7 +47,7 @@ async fn work(person: &mut ChatPerson, task: &str) -> usize {
                 let offered = |label: &&str| {
                     question.buttons().iter().any(|button| button["text"] == **label)
                 };
-                let label = labels.into_iter().find(|label| offered(&label)).unwrap();
+                let label = labels.into_iter().find(|label| offered(label)).unwrap();
                 person.decide(&question, label).await;
             }
             AgentReply::Answer(answer) => {

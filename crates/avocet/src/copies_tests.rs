@@ -24,7 +24,7 @@ async fn database() -> TempDir {
         answer_edits: false,
         start_empty: false,
         redactor: Arc::default(),
-        zone: jiff::tz::TimeZone::UTC,
+        zone: TimeZone::UTC,
         holder: avocet_store::Holder::Command,
     };
     let clock = Arc::new(ManualClock::default());

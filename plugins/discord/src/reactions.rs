@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ChatAddress, DedupeKey, Outcome};
+use avocet_protocol::{ChatAddress, DedupeKey, Outcome, TopicId};
 use reqwest::Method;
 use serde_json::json;
 use serenity::model::id::{ChannelId, MessageId};
@@ -81,7 +81,7 @@ impl Discord {
         };
         let remove = if emojis.received == *add { "" } else { &emojis.received };
         let Some(message) = convert::message_of(key) else { return };
-        let topic = address.topic.as_ref().map(|topic| topic.as_str());
+        let topic = address.topic.as_ref().map(TopicId::as_str);
         let is_above =
             |topic: &str| topic == message.to_string() && self.task_threads.starts_above(address);
         let chat = topic.filter(|topic| !is_above(topic));
