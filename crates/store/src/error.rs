@@ -110,6 +110,7 @@ pub(crate) fn store_error(path: &Path, error: &rusqlite::Error) -> StoreError {
     let detail = error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full { path },
+        _ if is_too_short(error) => StoreError::Damaged { path, detail },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             StoreError::Damaged { path, detail }
         }
@@ -125,6 +126,13 @@ pub(crate) fn store_error(path: &Path, error: &rusqlite::Error) -> StoreError {
         _ if is_unreadable(error) => StoreError::Damaged { path, detail },
         _ => StoreError::Internal(detail),
     }
+}
+
+/// Returns `true` if a file ends before a page that SQLite reads. The disk works, and a part of the
+/// file is missing.
+fn is_too_short(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    code == Some(rusqlite::ffi::SQLITE_IOERR_SHORT_READ)
 }
 
 /// Returns `true` if a row holds a value that this program never writes.
