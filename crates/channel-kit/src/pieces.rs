@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use avocet_protocol::sanitise;
-use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd};
 
 use crate::source::EDGE;
 
@@ -26,6 +26,7 @@ pub(crate) fn pieces(markdown: &str) -> Vec<MarkdownPiece<'_>> {
         | Options::ENABLE_TASKLISTS;
     let mut pieces = Vec::new();
     let mut in_code = false;
+    let has_edges = markdown.contains(EDGE);
     for (event, range) in Parser::new_ext(markdown, options).into_offset_iter() {
         match &event {
             Event::Start(Tag::CodeBlock(_)) => in_code = true,
@@ -36,16 +37,9 @@ pub(crate) fn pieces(markdown: &str) -> Vec<MarkdownPiece<'_>> {
             }
             _ => {}
         }
+        let event = if has_edges { without_edges(event) } else { event };
         match &event {
-            Event::Text(text) if text.contains(EDGE) => {
-                push_text(&text.replace(EDGE, ""), &mut pieces);
-                continue;
-            }
-            Event::Code(code) if code.contains(EDGE) => {
-                let code = CowStr::from(code.replace(EDGE, ""));
-                pieces.push(MarkdownPiece::Event(Event::Code(code)));
-                continue;
-            }
+            Event::Text(text) if text.is_empty() => continue,
             Event::Text(text) if !in_code && text.contains(BAR) => {
                 cut_at_bars(text, is_escaped(markdown, &range), &mut pieces);
                 continue;
@@ -60,6 +54,30 @@ pub(crate) fn pieces(markdown: &str) -> Vec<MarkdownPiece<'_>> {
     }
     pair_bars(&mut pieces);
     pieces
+}
+
+/// Removes each [`EDGE`] from an event.
+fn without_edges(event: Event<'_>) -> Event<'_> {
+    let clean = |text: CowStr<'_>| CowStr::from(text.replace(EDGE, ""));
+    match event {
+        Event::Text(text) => Event::Text(clean(text)),
+        Event::Code(text) => Event::Code(clean(text)),
+        Event::Html(text) => Event::Html(clean(text)),
+        Event::InlineHtml(text) => Event::InlineHtml(clean(text)),
+        Event::FootnoteReference(name) => Event::FootnoteReference(clean(name)),
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(clean(info))))
+        }
+        Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+            let (dest_url, title) = (clean(dest_url), clean(title));
+            Event::Start(Tag::Link { link_type, dest_url, title, id })
+        }
+        Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
+            let (dest_url, title) = (clean(dest_url), clean(title));
+            Event::Start(Tag::Image { link_type, dest_url, title, id })
+        }
+        event => event,
+    }
 }
 
 const BAR: &str = "||";
