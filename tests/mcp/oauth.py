@@ -150,7 +150,7 @@ class Handler(BaseHTTPRequestHandler):
         access, refresh = secrets.token_urlsafe(), secrets.token_urlsafe()
         STATE.access.add(access)
         STATE.refresh[refresh] = form["client_id"]
-        return {"access_token": access, "token_type": "Bearer", "expires_in": 1, "refresh_token": refresh}
+        return {"access_token": access, "token_type": "Bearer", "expires_in": 0, "refresh_token": refresh}
 
     def mcp(self, message: Json) -> None:
         scheme, _, token = (self.headers["authorization"] or "").partition(" ")

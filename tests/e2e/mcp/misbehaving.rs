@@ -23,7 +23,13 @@ use Line::{Answer, List};
 const SERVERS: [(&str, &str, Line, &str, &str); 12] = [
     ("absent", "", List, "cannot find my database; set DATABASE", ""),
     ("ancient", "", List, "it speaks version \\\"1999-01-01\\\" of MCP, which is unknown", ""),
-    ("changes", "", Answer, "work is done", "changes__work; see `avocet mcp tools changes`"),
+    (
+        "changes",
+        "",
+        Answer,
+        "work is done",
+        "changes__work; `avocet mcp tools changes` shows the changes",
+    ),
     ("dies", "", Answer, "exit code 7, during the call", ""),
     ("hangs", "timeout_seconds = 1", List, "it did not answer within 1 s", ""),
     ("huge", "", Answer, "a line of more than 16 MB", ""),
@@ -31,7 +37,7 @@ const SERVERS: [(&str, &str, Line, &str, &str); 12] = [
     ("invalid", "timeout_seconds = 1", Answer, "timed out", "lines are ignored server=\"invalid\""),
     ("many", "", List, "it has 5000 tools, and the first 200 are used", "it has 5000 tools"),
     ("noisy", "", Answer, "work is done", "lines are ignored server=\"noisy\""),
-    ("sampler", "", Answer, "last answer", "in vain: the key `sampling` of its table is not set"),
+    ("sampler", "", Answer, "last answer", "refused a sampling request"),
     ("silent", "timeout_seconds = 1", Answer, "timed out", ""),
 ];
 

@@ -141,7 +141,7 @@ async fn mcp_login_opens_a_server_until_its_tokens_are_revoked() {
 
     server.ask("POST", "/admin/revoke").await;
     let answer = call();
-    let ended = "its login has ended (invalid_grant); run `avocet mcp login web`";
+    let ended = "its login has expired (invalid_grant); run `avocet mcp login web`";
     assert!(answer.contains(ended), "{answer}");
     assert!(!fs::read_to_string(&tokens).unwrap().contains("access_token"));
 
@@ -181,7 +181,7 @@ async fn mcp_login_says_why_it_fails() {
     }
     for (option, code, expected) in [
         (&["--timeout", "1"][..], 75, "no login within 1 s"),
-        (&["--paste"], 1, "the address is of another login"),
+        (&["--paste"], 1, "the input ended before an address of this login"),
     ] {
         let ran = run(&home, &[&["mcp", "login", "web"], option].concat());
         assert_eq!(ran.code, Some(code), "{ran:?}");

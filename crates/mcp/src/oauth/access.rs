@@ -295,7 +295,7 @@ impl ServerAccess {
         login: StoredLogin,
         file: &mut TokenWriter,
     ) -> Result<StoredLogin, RenewError> {
-        let ended = || RenewError::Ended(self.needs_login("its login is expired"));
+        let ended = || RenewError::Ended(self.needs_login("its login has expired"));
         let Some(refresh) = &login.refresh_token else { return Err(ended()) };
         let fields = [
             ("grant_type", "refresh_token"),
@@ -311,7 +311,7 @@ impl ServerAccess {
                 entry.missing_scopes = bounded(login.scopes.iter().map(String::as_str));
                 entry.login = None;
                 file.save().map_err(RenewError::Later)?;
-                Err(RenewError::Ended(self.needs_login(&format!("its login is expired ({code})"))))
+                Err(RenewError::Ended(self.needs_login(&format!("its login has expired ({code})"))))
             }
             Err(error) => Err(RenewError::Later(format!("cannot renew its token: {error}"))),
         }

@@ -271,7 +271,7 @@ async fn revoked_login_needs_another_with_the_same_scopes() {
     world.fake.state().revoke_all();
     let ended = world.tools().await.unwrap_err();
     assert!(
-        ended.ends_with("its login is expired (invalid_grant); run `avocet mcp login web`"),
+        ended.ends_with("its login has expired (invalid_grant); run `avocet mcp login web`"),
         "{ended}"
     );
     assert!(!world.file().contains("access-"), "{}", world.file());
