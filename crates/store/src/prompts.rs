@@ -124,7 +124,7 @@ pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<b
     tx.db.one(
         "SELECT EXISTS (SELECT 1 FROM outbox JOIN inbound ON inbound.id = ?1 \
              JOIN outbox AS asked ON asked.id = outbox.edits \
-             WHERE outbox.id > ?2 AND asked.platform_id IS NOT NULL \
+             WHERE outbox.id > ?2 AND asked.state NOT IN ('unconfirmed', 'dead') \
                  AND outbox.topic IS inbound.topic \
                  AND (outbox.channel, outbox.account, outbox.chat) = \
                      (inbound.channel, inbound.account, inbound.chat))",

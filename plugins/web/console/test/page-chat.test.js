@@ -54,7 +54,7 @@ scenario("a call is allowed and denied in the chat", async (t, tested, options) 
   const page = await tested.open(t, options);
   await say(page, "write the file");
   const approval = page.getByRole("group", { name: "Approval of write_file" });
-  await approval.getByText(file).waitFor();
+  await approval.getByText(file).first().waitFor();
   assert.ok(!existsSync(join(tested.home.workspace, file)));
   await approval.getByRole("button", { name: "Allow once" }).click();
   await answered(page, "The file is written.");
@@ -75,8 +75,12 @@ scenario("a call is allowed and denied in the chat", async (t, tested, options) 
 
 scenario("the reason of a denial stays while the turn is loaded", async (t, tested, options) => {
   const { open, opened } = gate(t);
+  tested.model.on("begin", "It has begun.");
   tested.model.on("hold the turn", (answer) => answer.call("write_file", { path: "held.txt", content: "x" }), "Not written.");
   const page = await tested.open(t, options);
+  // The conversation is loaded before its requests are held back.
+  await say(page, "begin");
+  await answered(page, "It has begun.");
   await page.route(/[?&]turns=/, async (route) => {
     await opened;
     await route.continue();
