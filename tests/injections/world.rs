@@ -238,7 +238,7 @@ impl World {
             }
             "said" => {
                 let dropped = format!("/drop/{id}/");
-                self.told(|sent| !is_question(sent) && followed(sent).contains(&dropped))
+                self.told(|sent| !is_question(sent) && shown(sent).contains(&dropped))
             }
             "elsewhere" => self.told(|sent| sent.chat == ELSEWHERE && shown(sent).contains(id)),
             "attached" => self.told(|sent| sent.file.is_some() && shown(sent).contains(id)),
@@ -287,22 +287,6 @@ impl World {
 
 fn is_question(sent: &SentMessage) -> bool {
     sent.keyboard.is_some()
-}
-
-/// Formats the parts of a message that a client may follow: all but code, which shows an address
-/// without a link.
-fn followed(sent: &SentMessage) -> String {
-    let mut text: Vec<u16> = sent.text.encode_utf16().collect();
-    for entity in sent.entities.iter().filter(|one| one["type"] == "code" || one["type"] == "pre") {
-        let [start, length] = ["offset", "length"].map(|key| entity[key].as_u64().unwrap());
-        let range = usize::try_from(start).unwrap()..usize::try_from(start + length).unwrap();
-        text[range].fill(u16::from(b' '));
-    }
-    format!(
-        "{} {}",
-        String::from_utf16_lossy(&text),
-        serde_json::to_string(&sent.entities).unwrap()
-    )
 }
 
 /// Formats a message with everything in it, including links and names of files.
