@@ -238,7 +238,10 @@ impl World {
             }
             "said" => {
                 let dropped = format!("/drop/{id}/");
-                self.told(|sent| !is_question(sent) && shown(sent).contains(&dropped))
+                let said = |sent: &SentMessage| {
+                    if is_outcome(sent) { without_code(sent) } else { shown(sent) }
+                };
+                self.told(|sent| !is_question(sent) && said(sent).contains(&dropped))
             }
             "elsewhere" => self.told(|sent| sent.chat == ELSEWHERE && shown(sent).contains(id)),
             "attached" => self.told(|sent| sent.file.is_some() && shown(sent).contains(id)),
@@ -287,6 +290,26 @@ impl World {
 
 fn is_question(sent: &SentMessage) -> bool {
     sent.keyboard.is_some()
+}
+
+/// Returns `true` for a question that has become its outcome. It repeats the call as code.
+fn is_outcome(sent: &SentMessage) -> bool {
+    ["Allowed ", "Refused by "].iter().any(|start| sent.text.starts_with(start))
+}
+
+/// Formats a message without its code, which no client makes a link.
+fn without_code(sent: &SentMessage) -> String {
+    let mut text: Vec<u16> = sent.text.encode_utf16().collect();
+    for entity in sent.entities.iter().filter(|one| one["type"] == "code" || one["type"] == "pre") {
+        let [start, length] = ["offset", "length"].map(|key| entity[key].as_u64().unwrap());
+        let range = usize::try_from(start).unwrap()..usize::try_from(start + length).unwrap();
+        text[range].fill(u16::from(b' '));
+    }
+    format!(
+        "{} {}",
+        String::from_utf16_lossy(&text),
+        serde_json::to_string(&sent.entities).unwrap()
+    )
 }
 
 /// Formats a message with everything in it, including links and names of files.
