@@ -70,8 +70,10 @@ async fn typing_ahead_stays_below_the_answer() {
     assert_screen!("terminal_typing_ahead", terminal.shown());
     harness.go_on();
     harness.go_on();
+    // The status line may show the tokens of both answers before the second one is on the screen.
     terminal.wait_until("the second answer", |shown| {
-        shown.contains("2.4k tokens") && !shown.contains(" … ")
+        let (_, second) = shown.split_once("> and then?").unwrap_or_default();
+        second.contains("合計") && second.contains("2.4k tokens") && !second.contains(" … ")
     });
     let all = terminal.all();
     let after = all.split("合計").nth(1).unwrap();
