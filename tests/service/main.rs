@@ -37,6 +37,7 @@ mod notify;
 mod ollama;
 mod patience;
 mod people;
+mod pictures;
 mod preview;
 mod prompts;
 mod replay;

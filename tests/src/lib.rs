@@ -4,6 +4,7 @@
 
 pub mod child;
 mod home;
+pub mod picture;
 mod process;
 
 use avocet_protocol::{Clock, Timestamp};

@@ -1,17 +1,14 @@
 //! The pictures of the terminal in the book, drawn from real runs.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
+use avocet_tests::picture::{assert_picture, escape_xml};
 use regex::Regex;
 use vt100::{Cell, Color, Screen};
 
 use super::CTRL_D;
 use super::rendering::{AnswerHarness, WIDTHS};
 
-/// `UPDATE_SCREENS=1` before the tests draws the pictures anew.
-const UPDATE: &str = "UPDATE_SCREENS";
 const CELL: (f64, f64) = (8.43, 19.0);
 const MARGIN: (f64, f64) = (16.0, 52.0);
 /// The colours of the terminal's palette, from 0.
@@ -30,21 +27,9 @@ async fn pictures_of_the_terminal_show_a_real_chat() {
         harness.go_on();
         terminal.wait_for_idle("tokens");
         terminal.wait_for("> And the tests?");
-        check(&format!("terminal-{columns}.svg"), &svg(terminal.parser.screen()));
+        assert_picture(&format!("terminal-{columns}.svg"), &svg(terminal.parser.screen()));
         assert_eq!(terminal.leave(&format!("\u{15}{CTRL_D}")), Some(0));
     }
-}
-
-#[track_caller]
-#[expect(clippy::disallowed_methods, reason = "a person asks for new pictures")]
-fn check(name: &str, picture: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/images").join(name);
-    if std::env::var_os(UPDATE).is_some() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, picture).unwrap();
-    }
-    let drawn = fs::read_to_string(&path).unwrap_or_default();
-    assert!(drawn == picture, "{name} differs from the terminal; draw it anew with {UPDATE}=1");
 }
 
 /// Draws a screen, without the empty rows at its end.
@@ -127,11 +112,10 @@ fn draw_row(screen: &Screen, row: u16, columns: u16, svg: &mut String) {
     }
 }
 
-/// Replaces what differs between runs, the signs of XML, and spaces, which XML collapses.
+/// Replaces what differs between runs, and the signs of XML.
 fn lasting(text: &str) -> String {
     let text = Regex::new(r"\d+\.\d s$").unwrap().replace(text, "0.2 s");
-    let text = text.replace(env!("CARGO_PKG_VERSION"), "0.1.0");
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace(' ', "\u{a0}")
+    escape_xml(&text.replace(env!("CARGO_PKG_VERSION"), "0.1.0"))
 }
 
 fn place(row: u16, column: u16) -> (f64, f64) {
