@@ -101,6 +101,21 @@ fn comments_name_their_subject() {
     assert!(report.is_empty(), "{}", report.join("\n"));
 }
 
+#[test]
+fn documentation_contains_no_code_to_run() {
+    let fence = Regex::new(r"^\s*//[/!] ```").unwrap();
+    for path in files("rs") {
+        let text = fs::read_to_string(root().join(&path)).unwrap();
+        let found = text.lines().find(|line| fence.is_match(line));
+        assert_eq!(
+            found,
+            None,
+            "{}: `doctest = false`, so the code would not be tested",
+            path.display()
+        );
+    }
+}
+
 /// The text of a page without code, tables and headings: one string per paragraph or list item.
 fn paragraphs(page: &str) -> Vec<String> {
     let item = Regex::new(r"^([-*]|\d+\.) ").unwrap();
