@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::SharedOracle;
-use crate::model::{END, KINDS, SLOW};
+use crate::long_answers::LongAnswer;
+use crate::model::{END, KINDS, LONG, SLOW};
 use crate::oracle::{key, parse};
 use crate::person::{Progress, named, pause};
 use crate::platform::{ChatPlatform, ShownMessage};
@@ -52,6 +53,8 @@ pub(crate) struct ReadMessages {
     pub(crate) unfinished: Vec<(u32, String)>,
     /// Replies of commands, and marked copies of them.
     pub(crate) command_replies: (u64, u64),
+    /// Answers that take several messages, by the first message that each answers.
+    long: BTreeMap<u32, LongAnswer>,
     /// Incomplete answers seen so far, by message.
     begun: BTreeMap<u32, Vec<String>>,
     pub(crate) surprises: BTreeSet<String>,
@@ -85,7 +88,7 @@ pub(crate) async fn talk(platform: Arc<ChatPlatform>, people: Range<usize>, orac
 
 impl Speaker {
     fn new(number: usize, seed: u64) -> Self {
-        let kinds = KINDS.into_iter().chain([SLOW]).collect();
+        let kinds = KINDS.into_iter().chain([SLOW, LONG]).collect();
         let script = Script::new(number, seed, kinds, true);
         let (progress, heard) = (Progress::default(), ReadMessages::default());
         let (commands, newest, pressed) = (0, None, BTreeMap::new());
@@ -147,6 +150,12 @@ impl ReadMessages {
         let text = &message.text;
         let mut words = text.split_whitespace();
         match words.next() {
+            Some(first) if let Some(number) = LongAnswer::of(first, text) => {
+                let answer = self.long.entry(number).or_default();
+                let ended = answer.read(message);
+                let new = ended.iter().filter(|number| !self.order.contains(number));
+                self.order.extend(new.copied().collect::<Vec<_>>());
+            }
             Some("done") => {
                 self.read_answer(message, words.map_while(parse).map(|(_, number)| number));
             }
@@ -195,6 +204,13 @@ impl ReadMessages {
             let is_said_again = !never_doubles && matches!(self.replies.get(&number), Some((0, 1)));
             if !is_said_again || texts.len() > 1 {
                 self.unfinished.extend(texts.into_iter().map(|text| (number, text)));
+            }
+        }
+        for (number, answer) in mem::take(&mut self.long) {
+            let unfinished = answer.unfinished(never_doubles);
+            self.unfinished.extend(unfinished.into_iter().map(|text| (number, text)));
+            for (number, copies) in answer.replies() {
+                self.replies.insert(number, copies);
             }
         }
     }

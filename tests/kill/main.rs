@@ -11,6 +11,7 @@
 
 mod crowd;
 mod external;
+mod long_answers;
 mod model;
 mod oracle;
 mod person;

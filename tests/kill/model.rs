@@ -22,6 +22,13 @@ const COMPLETE: &str = "TASK COMPLETE";
 /// A kind for people on platforms only: an answer so slow that they see it grow.
 pub(crate) const SLOW: &str = "slow";
 
+/// The same for an answer that takes several messages.
+pub(crate) const LONG: &str = "long";
+
+/// Parts of a long answer: words without a space, so that each grows by one piece.
+pub(crate) const LONG_PARTS: u32 = 16;
+const LONG_PART: usize = 300;
+
 /// The end of every answer.
 pub(crate) const END: &str = "that is all";
 
@@ -53,6 +60,12 @@ pub(crate) fn answer(request: &Value) -> ModelAnswer {
     if !calls.is_empty() {
         return ModelAnswer::Slowly(BEAT, Box::new(ModelAnswer::Calls(calls)));
     }
+    if asked.iter().any(|(_, kind)| *kind == LONG) {
+        let first = asked.first().map_or("", |(key, _)| key);
+        let parts: Vec<String> = (1..=LONG_PARTS).map(|part| long_part(first, part)).collect();
+        let answer = ModelAnswer::says(format!("done {keys} {} and {end}", parts.join(" ")));
+        return ModelAnswer::Slowly(SLOW_BEAT, Box::new(answer));
+    }
     if asked.iter().any(|(_, kind)| *kind == SLOW) {
         let words = "word after word ".repeat(4);
         let answer = ModelAnswer::says(format!("done {keys} {words}and {end}"));
@@ -79,7 +92,7 @@ fn asked(turn: &[Value]) -> Vec<(&str, &str)> {
     for text in texts {
         let words: Vec<&str> = text.split_whitespace().collect();
         for pair in words.windows(2) {
-            let is_kind = KINDS.contains(&pair[1]) || pair[1] == SLOW;
+            let is_kind = KINDS.contains(&pair[1]) || [SLOW, LONG].contains(&pair[1]);
             let is_message = parse(pair[0]).is_some() && is_kind;
             let is_work = parse_work(pair[0]).is_some() && WORK.contains(&pair[1]);
             if is_message || is_work || pair == [TICK, "every"] {
@@ -129,6 +142,17 @@ fn calls(key: &str, kind: &str) -> Vec<(String, Value)> {
         "every" => vec![call("schedule", json!({"action": "add", "every": "1m", "text": key}))],
         _ => Vec::new(),
     }
+}
+
+fn long_part(key: &str, part: u32) -> String {
+    format!("part{key}n{part}{}", "x".repeat(LONG_PART))
+}
+
+/// Reads a part of a long answer: the message that it answers, and its number.
+pub(crate) fn parse_long_part(word: &str) -> Option<(usize, u32, u32)> {
+    let (key, part) = word.strip_prefix("part")?.trim_end_matches('x').split_once('n')?;
+    let (person, number) = parse(key)?;
+    Some((person, number, part.parse().ok()?))
 }
 
 /// Returns the path of the file that a message writes.

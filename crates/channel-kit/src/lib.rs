@@ -34,7 +34,7 @@ pub use group::{GroupConfig, GroupIds};
 pub use intake::{Converted, Intake, Stopped, Taken, Unreadable};
 pub use link::MAX_URL_CHARS;
 pub use pace::{Pace, Rate, Rates, UnderWay};
-pub use plan::{plan, plan_styled};
+pub use plan::{plan, plan_preview, plan_preview_styled, plan_styled};
 pub use render::render;
 pub use split::{Limit, split};
 pub use styled::Styled;

@@ -15,6 +15,25 @@ pub fn plan(reply: &Content, limit: Limit, numbered: bool) -> Vec<Content> {
     plan_styled(reply, &Styled::of(reply), limit, numbered)
 }
 
+/// Cuts the beginning of a reply that grows. The messages are not numbered, since their number is
+/// open; with `numbered`, each has room for its later number.
+#[must_use]
+pub fn plan_preview(reply: &Content, limit: Limit, numbered: bool) -> Vec<Content> {
+    plan_preview_styled(reply, &Styled::of(reply), limit, numbered)
+}
+
+/// Like [`plan_preview`], with the text of the reply that the channel has rendered itself.
+#[must_use]
+pub fn plan_preview_styled(
+    reply: &Content,
+    text: &Styled,
+    limit: Limit,
+    numbered: bool,
+) -> Vec<Content> {
+    let limit = if numbered { limit.reserving(ROOM) } else { limit };
+    plan_styled(reply, text, limit, false)
+}
+
 /// Like [`plan`], with the text of the reply that the channel has rendered itself.
 #[must_use]
 pub fn plan_styled(reply: &Content, text: &Styled, limit: Limit, numbered: bool) -> Vec<Content> {

@@ -27,6 +27,9 @@ pub(crate) const AFTER_UNKNOWN: Duration = Duration::from_secs(15);
 /// and only the first answer counts, so that more copies are better than none.
 const QUESTION_ATTEMPTS: u32 = 5;
 
+/// Attempts to remove a message, which the messages behind it wait for.
+const MAX_REMOVALS: u32 = 5;
+
 /// The next action for the chunk at the head of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -117,6 +120,12 @@ pub(crate) fn judge(
     match sent {
         Ok(receipt) => AttemptOutcome::End(SendEnd::Sent(receipt)),
         Err(SendError::Unreachable) => AttemptOutcome::Unreachable,
+        // The text stays, which is no fault that a chat has to know.
+        Err(SendError::Failed(_) | SendError::Unknown(_))
+            if head.is_removal() && (is_stuck || attempts >= MAX_REMOVALS) =>
+        {
+            AttemptOutcome::End(SendEnd::Sent(Receipt { platform_id: None }))
+        }
         // The person has deleted the message, or it can no longer be changed.
         Err(SendError::Gone | SendError::Refused(_)) if head.is_edit => {
             AttemptOutcome::End(SendEnd::Sent(Receipt { platform_id: None }))

@@ -180,3 +180,31 @@ fn notices_name_the_message_and_the_resend_command() {
         "I could not send this message: “hi” (chat not found). /resend tries it again."
     );
 }
+
+#[test]
+fn judge_ends_a_removal_that_fails_without_a_notice() {
+    let removal = |attempts| {
+        let Head { delivery, .. } = head(false, false, attempts);
+        let shown_as = Some("p1".parse().unwrap());
+        let delivery = Delivery { shown_as, content: Content::default(), ..delivery };
+        Head { delivery, is_edit: true, ..head(false, false, attempts) }
+    };
+    let judged = |attempts, error| match judge(
+        Err(error),
+        &removal(attempts),
+        OnUnknown::RepeatMarked,
+        0,
+        NOW,
+    ) {
+        AttemptOutcome::End(end) => end,
+        _ => panic!("a notice"),
+    };
+    let done = SendEnd::Sent(Receipt { platform_id: None });
+    for error in [SendError::Gone, SendError::Refused("too old".to_owned())] {
+        assert_eq!(judged(0, error), done);
+    }
+    let failed = || SendError::Failed("no route".to_owned());
+    assert!(matches!(judged(0, failed()), SendEnd::Again { .. }));
+    assert_eq!(judged(MAX_REMOVALS - 1, failed()), done);
+    assert_eq!(judged(MAX_REMOVALS - 1, SendError::Unknown("reset".to_owned())), done);
+}

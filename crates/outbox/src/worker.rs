@@ -211,7 +211,11 @@ impl DeliveryWorker {
         slot: Option<OwnedSemaphorePermit>,
         progress: &mut Progress,
     ) -> Result<WorkerAction, StoreError> {
-        let sent = self.hand_over(channel, delivery).await;
+        let sent = if head.is_removal() {
+            self.remove(channel, delivery).await
+        } else {
+            self.hand_over(channel, delivery).await
+        };
         progress.waited = false;
         self.note(&sent, head, progress);
         let (rule, now) = (channel.on_unknown(), self.clock.now());
@@ -283,6 +287,21 @@ impl DeliveryWorker {
         let limit = SEND_LIMIT + extra_time(&delivery.files);
         match within(self.clock.as_ref(), limit, sending).await {
             Ok(Ok(sent)) => sent,
+            Ok(Err(panicked)) => Err(SendError::Unknown(panicked.to_string())),
+            Err(elapsed) => Err(SendError::Unknown(elapsed.to_string())),
+        }
+    }
+
+    /// Removes the message of a delivery.
+    async fn remove(
+        &self,
+        channel: &Arc<dyn Channel>,
+        delivery: &Delivery,
+    ) -> Result<Receipt, SendError> {
+        let Some(message) = &delivery.shown_as else { return Ok(Receipt { platform_id: None }) };
+        let removing = catch(channel.retract(&delivery.address, message));
+        match within(self.clock.as_ref(), SEND_LIMIT, removing).await {
+            Ok(Ok(removed)) => removed.map(|()| Receipt { platform_id: None }),
             Ok(Err(panicked)) => Err(SendError::Unknown(panicked.to_string())),
             Err(elapsed) => Err(SendError::Unknown(elapsed.to_string())),
         }

@@ -38,6 +38,12 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// [`crate::Destinations`] sets the reply reference on the first chunk; others keep theirs.
     fn plan(&self, reply: &Content) -> Vec<Content>;
 
+    /// Splits the beginning of a reply like [`Self::plan`], for a preview. A chunk stays the same
+    /// while the text behind it grows.
+    fn plan_preview(&self, reply: &Content) -> Vec<Content> {
+        self.plan(reply)
+    }
+
     /// Bytes of the largest file that the platform accepts in this chat. `None` if its limit is at
     /// least [`crate::MAX_SENT_FILE_BYTES`] or not stated.
     fn max_file_bytes(&self, chat: &ChatAddress) -> Option<u64> {
@@ -101,9 +107,14 @@ pub trait Channel: fmt::Debug + Send + Sync {
         let (_, _, _) = (chat, key, outcome);
     }
 
-    /// Deletes a message that has become superfluous. Failures are tolerated.
-    async fn retract(&self, chat: &ChatAddress, message: &PlatformId) {
+    /// Deletes a message of the bot that has become superfluous. A message that is gone already
+    /// counts as deleted.
+    ///
+    /// # Errors
+    /// [`SendError`] shows if a retry can help.
+    async fn retract(&self, chat: &ChatAddress, message: &PlatformId) -> Result<(), SendError> {
         let (_, _) = (chat, message);
+        Ok(())
     }
 
     /// Fetches the bytes of an attachment that the platform keeps (`AttachmentSource::Platform`).

@@ -212,14 +212,18 @@ impl Lanes {
 
     /// Plans a reply to a message; `None` if its channel is gone.
     pub(crate) fn plan(&self, to: &LoggedInbound, content: &Content) -> Option<Planned> {
-        let inbound = &to.message.inbound;
-        // The platform does not know the message of a schedule.
-        let is_own = to.message.session.schedule().is_some();
-        let reply_to = inbound.to_reply_to().filter(|_| !is_own).cloned();
-        let content = Content { reply_to, ..content.clone() };
-        let planned = self.parts.channels.plan(&inbound.address, &content);
+        let address = &to.message.inbound.address;
+        let planned = self.parts.channels.plan(address, &self.in_reply(to, content));
         let gone = "cannot send to this chat: its channel is not configured";
         planned.inspect_err(|error| tracing::error!(%error, "{gone}")).ok()
+    }
+
+    /// Makes content a reply to a message.
+    pub(crate) fn in_reply(&self, to: &LoggedInbound, content: &Content) -> Content {
+        // The platform does not know the message of a schedule.
+        let is_own = to.message.session.schedule().is_some();
+        let reply_to = to.message.inbound.to_reply_to().filter(|_| !is_own).cloned();
+        Content { reply_to, ..content.clone() }
     }
 
     pub(crate) async fn with_retry<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>

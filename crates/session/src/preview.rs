@@ -4,6 +4,7 @@
 mod board;
 mod draft;
 mod job;
+mod parts;
 mod progress;
 mod screen;
 mod words;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use avocet_protocol::Preview as ShownPreview;
 use avocet_protocol::{
-    Channel, ChatAddress, Clock, Content, LineageTurn, LoggedInbound, Origin, Timestamp, TurnEvent,
+    Channel, ChatAddress, Clock, LineageTurn, LoggedInbound, Origin, Timestamp, TurnEvent,
     TurnEvents, TurnId, TurnRecord, WaitKind, task_name,
 };
 use avocet_supervise::{Panicked, catch};
@@ -21,11 +22,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::job_plan::ShownJob;
 use crate::lane::Lanes;
+use crate::long_reply::MOST_MESSAGES;
 use crate::run_turn::asker;
 use board::BoardPreview;
 pub(crate) use board::Boards;
 use draft::PreviewDraft;
 use job::JobDraft;
+use parts::{PartUpdate, PreviewParts};
 use progress::ProgressPreview;
 pub(crate) use progress::{LastProgress, ProgressMessages};
 use screen::{PreviewState, Screen, Showed};
@@ -146,7 +149,7 @@ impl Lanes {
         let outbox = &self.parts.outbox;
         let Ok(Some(_)) = outbox.preview(turn.id).await else { return };
         let Ok(ShownPreview::Shown(row, message)) =
-            outbox.begin_preview(turn.id, chat, &content).await
+            outbox.begin_preview(turn.id, 0, chat, &content).await
         else {
             return;
         };
@@ -157,17 +160,6 @@ impl Lanes {
                 None => return,
             }
         }
-    }
-
-    /// Deletes the preview message of a turn without further text. If that fails, the message
-    /// stays.
-    pub(crate) async fn retract_preview(&self, turn: &TurnRecord, chat: &ChatAddress) {
-        const LIMIT: Duration = Duration::from_secs(5);
-        let Some(channel) = self.parts.channels.of(chat) else { return };
-        let Ok(Some(message)) = self.parts.outbox.preview(turn.id).await else { return };
-        let retracting = catch(channel.retract(chat, &message));
-        let done = avocet_protocol::within(self.parts.clock.as_ref(), LIMIT, retracting).await;
-        tracing::debug!(turn = %turn.id, in_time = done.is_ok(), "the preview is deleted");
     }
 }
 
@@ -236,9 +228,7 @@ struct Preview<'l> {
     screen: Screen<'l>,
     events: flume::Receiver<TurnEvent>,
     draft: TurnDraft,
-    state: PreviewState,
-    /// The content that the chat shows.
-    last: Option<Content>,
+    parts: PreviewParts,
 }
 
 impl<'l> Preview<'l> {
@@ -252,7 +242,8 @@ impl<'l> Preview<'l> {
             Some(job) => TurnDraft::Job(JobDraft::new(job, interval)),
             None => TurnDraft::Answer(PreviewDraft::new(interval)),
         };
-        Self { screen, events, draft, state: PreviewState::Nowhere, last: None }
+        let parts = PreviewParts::new(screen.plan(words::GOES_ON).into_iter().next());
+        Self { screen, events, draft, parts }
     }
 
     /// Follows the events and updates the preview until the turn is over. Waits for an update in
@@ -262,8 +253,7 @@ impl<'l> Preview<'l> {
         let clock = screen.lanes.parts.clock.as_ref();
         let mut showing = None;
         loop {
-            let due =
-                self.draft.due().filter(|_| showing.is_none() && self.state != PreviewState::Over);
+            let due = self.due().filter(|_| showing.is_none());
             let next = async {
                 match (&mut showing, due) {
                     (Some(showing), _) => Some(showing.await),
@@ -278,16 +268,17 @@ impl<'l> Preview<'l> {
                 biased;
                 () = over.cancelled() => break,
                 event = self.events.recv_async() => match event {
-                    Ok(event) => self.draft.take(&event, clock.elapsed()),
+                    Ok(event) => self.take(&event, clock.elapsed()),
                     Err(flume::RecvError::Disconnected) => break,
                 },
                 showed = next => showing = match showed {
-                    Some(showed) => {
-                        self.note(showed);
+                    Some((part, showed)) => {
+                        self.note(part, &showed);
                         None
                     }
-                    None => self.compose(clock.elapsed()).await.map(|content| {
-                        Box::pin(screen.show(self.state.clone(), content))
+                    None => self.compose(clock.elapsed()).await.map(|update| {
+                        let part = update.part;
+                        Box::pin(async move { (part, screen.update(update).await) })
                     }),
                 },
             }
@@ -297,28 +288,56 @@ impl<'l> Preview<'l> {
         }
     }
 
-    /// Returns new content to show now, if any.
-    async fn compose(&mut self, now: Duration) -> Option<Content> {
-        let text = match &mut self.draft {
-            TurnDraft::Answer(draft) => draft.compose(now)?,
-            TurnDraft::Job(draft) => {
-                let cost = self.screen.lanes.cost_of(self.screen.turn, self.screen.to).await;
-                draft.compose(now, &cost)?
-            }
-        };
-        let content = words::first_message(|text| self.screen.plan(text), &text)?;
-        (self.last.as_ref() != Some(&content)).then_some(content)
+    fn take(&mut self, event: &TurnEvent, now: Duration) {
+        self.draft.take(event, now);
+        if matches!(event, TurnEvent::Restarted | TurnEvent::Thinking { .. }) {
+            // The rest of an earlier text is not shown.
+            self.parts.want(Vec::new());
+        }
     }
 
-    fn note(&mut self, showed: Showed) {
-        let Showed { state, content, hold } = showed;
-        self.state = state;
-        match content {
-            Some(content) => self.last = Some(content),
-            None => self.draft.missed(self.screen.lanes.parts.clock.elapsed()),
+    /// Returns the time of the next update; `None` if the chat is up to date.
+    fn due(&self) -> Option<Duration> {
+        if self.parts.is_over() {
+            return None;
         }
-        if let Some(hold) = hold {
-            self.draft.hold(self.screen.lanes.parts.clock.elapsed() + hold);
+        let more = match &self.draft {
+            TurnDraft::Answer(draft) => self.parts.next().map(|_| draft.not_before()),
+            TurnDraft::Job(_) => None,
+        };
+        self.draft.due().into_iter().chain(more).min()
+    }
+
+    /// Returns the change to show now, if any.
+    async fn compose(&mut self, now: Duration) -> Option<PartUpdate> {
+        let text = match &mut self.draft {
+            TurnDraft::Answer(draft) => draft.compose(now),
+            TurnDraft::Job(draft) => {
+                let cost = self.screen.lanes.cost_of(self.screen.turn, self.screen.to).await;
+                draft.compose(now, &cost)
+            }
+        };
+        match (text, &mut self.draft) {
+            (Some(text), _) => {
+                let mut wanted = self.screen.plan(&text);
+                wanted.truncate(MOST_MESSAGES);
+                wanted.retain(|content| !content.text.trim().is_empty());
+                self.parts.want(wanted);
+            }
+            (None, TurnDraft::Answer(draft)) if draft.not_before() <= now => draft.goes_on(now),
+            (None, _) => return None,
+        }
+        self.parts.next()
+    }
+
+    fn note(&mut self, part: usize, showed: &Showed) {
+        self.parts.note(part, showed);
+        let now = self.screen.lanes.parts.clock.elapsed();
+        if showed.content.is_none() {
+            self.draft.missed(now);
+        }
+        if let Some(hold) = showed.hold {
+            self.draft.hold(now + hold);
         }
     }
 }

@@ -6,11 +6,11 @@ use avocet_testkit::OnSend;
 use super::*;
 
 /// Differs from every other sleep, so that tests can find it.
-const INTERVAL: Duration = Duration::from_millis(1100);
+pub(super) const INTERVAL: Duration = Duration::from_millis(1100);
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// Makes a chat with editable messages, and a model that writes the texts sent by the test.
-async fn written(setup: Setup) -> (SessionHarness, flume::Sender<Option<String>>) {
+pub(super) async fn written(setup: Setup) -> (SessionHarness, flume::Sender<Option<String>>) {
     let (pen, pieces) = flume::bounded(100);
     let model = ScriptedModel::new(vec![Scripted::Written(pieces)]);
     (harness(model, setup).await, pen)
@@ -21,7 +21,7 @@ pub(super) async fn harness(model: ScriptedModel, setup: Setup) -> SessionHarnes
     SessionHarness::on(TempStore::new(), channel, model, setup).await
 }
 
-fn write(pen: &flume::Sender<Option<String>>, text: &str) {
+pub(super) fn write(pen: &flume::Sender<Option<String>>, text: &str) {
     pen.send(Some(text.to_owned())).unwrap();
 }
 
@@ -89,20 +89,6 @@ async fn preview_is_omitted_for_a_short_answer() {
     drop(pen);
     harness.shows("Yes.").await;
     assert_eq!(harness.channel.taken(1).await.len(), 1);
-}
-
-#[tokio::test]
-async fn preview_becomes_the_first_message_of_a_long_answer() {
-    let (harness, pen) = written(Setup::default()).await;
-    harness.say("a long story").await;
-    let words = "word ".repeat(200);
-    write(&pen, &words);
-    harness.interval().await;
-    let first = harness.channel.shows(|texts| !texts.is_empty()).await.remove(0);
-    assert!(first.len() <= FakeChannel::LIMIT && first.ends_with("word …"), "{first}");
-    drop(pen);
-    let all = harness.channel.shows(|texts| texts.len() == 3).await;
-    assert_eq!(all.concat(), words.trim_end());
 }
 
 #[tokio::test]

@@ -129,11 +129,11 @@ impl Lanes {
                 answer.remark.as_deref().and_then(|text| self.plan(to, &Content::text(text)));
             if sent.iter().any(|sent| same_words(sent, &shown)) {
                 tracing::debug!(turn = %turn.id, "the message tool has already sent this text");
-                self.retract_preview(turn, chat).await;
+                settlement.removes_preview = true;
                 settlement.reply = remark;
             } else if self.has_no_news(turn, &answer.text).await? {
                 tracing::debug!(turn = %turn.id, "the scheduled task has nothing new to report");
-                self.retract_preview(turn, chat).await;
+                settlement.removes_preview = true;
             } else {
                 settlement.reply = planned.map(|planned| followed_by(planned, remark));
             }

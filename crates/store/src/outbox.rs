@@ -10,7 +10,7 @@ use rusqlite::{Row, params};
 use crate::preview;
 use crate::rows;
 use crate::rows::chunks::{
-    ChunkPosition, OPEN_CHUNK, OutboxSource, insert_chunk, insert_notice, same_message,
+    ChunkPosition, DELIVERABLE, OPEN_CHUNK, OutboxSource, insert_chunk, insert_notice, same_message,
 };
 use crate::tx::{Db, Result, Tx};
 use crate::undelivered;
@@ -38,7 +38,7 @@ impl Outbox for SqliteStore {
             db.rows(
                 &format!(
                     "SELECT DISTINCT channel, account, chat, NULL AS topic FROM outbox \
-                     WHERE {OPEN_CHUNK} AND source <> 'preview'"
+                     WHERE {OPEN_CHUNK} AND {DELIVERABLE}"
                 ),
                 (),
                 rows::address,
@@ -76,12 +76,13 @@ impl Outbox for SqliteStore {
     async fn begin_preview(
         &self,
         turn: TurnId,
+        part: usize,
         chat: &ChatAddress,
         content: &Content,
     ) -> Result<Preview> {
         let (chat, content) = (chat.clone(), content.clone());
         self.write("begin-preview", Durability::Synced, move |tx| {
-            preview::begin(tx, turn, &chat, &content)
+            preview::begin(tx, turn, part, &chat, &content)
         })
         .await
     }
@@ -95,8 +96,7 @@ impl Outbox for SqliteStore {
     }
 
     async fn preview(&self, turn: TurnId) -> Result<Option<PlatformId>> {
-        self.read(move |db| Ok(preview::of(db, turn)?.and_then(|preview| preview.platform_id)))
-            .await
+        self.read(move |db| preview::first_message(db, turn)).await
     }
 }
 
@@ -151,7 +151,7 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
                      WHERE edited.id = outbox.edits)) AS platform_id, \
                  edits IS NOT NULL AS is_edit, coalesce(nonce, 'o' || id) AS nonce \
              FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
-                 AND {OPEN_CHUNK} AND source <> 'preview' \
+                 AND {OPEN_CHUNK} AND {DELIVERABLE} \
              ORDER BY id LIMIT 1"
         ),
         rows::chat_key(chat),
@@ -269,7 +269,8 @@ fn has_open_chunk(tx: &Tx<'_>, id: DeliveryId) -> Result<bool> {
     tx.db.one(
         "SELECT EXISTS (SELECT 1 FROM outbox AS open \
              WHERE (open.state = 'pending' OR open.state = 'sending' \
-                 OR open.state = 'unknown') AND open.source <> 'preview' \
+                 OR open.state = 'unknown') \
+                 AND (open.source <> 'preview' OR open.edits = open.id) \
                  AND (open.channel, open.account, open.chat) = \
                      (outbox.channel, outbox.account, outbox.chat)) \
          FROM outbox WHERE id = ?1",

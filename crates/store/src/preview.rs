@@ -1,6 +1,6 @@
-//! Previews: the growing reply of an open turn, shown to its chat. A preview is one row of the
-//! outbox. The end of the turn makes this row the first chunk of the reply, so that the message is
-//! edited instead of sent again.
+//! Previews: the growing reply of an open turn, shown to its chat. Each message of a preview is one
+//! row of the outbox: a part. The end of the turn makes each part a chunk of the reply, so that its
+//! message is edited instead of sent again. Messages that the reply does not need are removed.
 
 use avocet_protocol::{
     ChatAddress, Content, DeliveryId, Planned, PlatformId, Preview, Showing, Timestamp, TurnId,
@@ -8,16 +8,20 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::rows::chunks::{
-    ChunkPosition, OPEN_CHUNK, OutboxSource, insert_chunk, insert_chunks, next_ordinal,
+    ChunkPosition, DELIVERABLE, OPEN_CHUNK, OutboxSource, insert_chunk, insert_chunks, next_ordinal,
 };
 use crate::rows::turns::must_be_open;
 use crate::rows::{self, to_json};
 use crate::tx::{Db, Result, Tx};
 
-/// The preview row of an open turn.
+/// One part of the preview of an open turn.
 pub(crate) struct PreviewRow {
     id: DeliveryId,
+    part: usize,
     chat: ChatAddress,
+    content: Content,
+    /// `true` if its message shows exactly the content, which no attempt has changed since.
+    is_complete: bool,
     /// `false` if the platform refused the message, so that the chat certainly lacks it.
     may_be_there: bool,
     not_before: Timestamp,
@@ -25,16 +29,28 @@ pub(crate) struct PreviewRow {
     pub(crate) platform_id: Option<PlatformId>,
 }
 
-pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Option<PreviewRow>> {
-    db.row(
-        "SELECT id, channel, account, chat, topic, state <> 'preview' OR platform_id IS NOT NULL \
-             AS may_be_there, not_before, held_at, platform_id FROM outbox \
-         WHERE turn = ?1 AND source = 'preview' AND state <> 'sent'",
+/// The message that shows the beginning of the preview of an open turn.
+pub(crate) fn first_message(db: Db<'_>, turn: TurnId) -> Result<Option<PlatformId>> {
+    let first = parts(db, turn)?.into_iter().next();
+    Ok(first.filter(|part| !part.is_complete).and_then(|part| part.platform_id))
+}
+
+/// Returns the parts of an open turn, in order. After the end of the turn, parts that were left as
+/// they were look like complete ones.
+fn parts(db: Db<'_>, turn: TurnId) -> Result<Vec<PreviewRow>> {
+    db.rows(
+        "SELECT id, chunk, channel, account, chat, topic, content, state = 'sent' AS is_complete, \
+             state <> 'preview' OR platform_id IS NOT NULL AS may_be_there, not_before, held_at, \
+             platform_id FROM outbox \
+         WHERE turn = ?1 AND source = 'preview' AND edits IS NULL ORDER BY chunk",
         [turn.0],
         |row| {
             Ok(PreviewRow {
                 id: DeliveryId(row.get("id")?),
+                part: row.get("chunk")?,
                 chat: rows::address(row)?,
+                content: rows::json(row, "content")?,
+                is_complete: row.get("is_complete")?,
                 may_be_there: row.get("may_be_there")?,
                 not_before: Timestamp(row.get("not_before")?),
                 held_at: Timestamp(row.get("held_at")?),
@@ -44,24 +60,33 @@ pub(crate) fn of(db: Db<'_>, turn: TurnId) -> Result<Option<PreviewRow>> {
     )
 }
 
-/// Inserts a row in state `sending`, unless the turn has one already or the chat waits for other
-/// messages.
+/// Inserts a part in state `sending`, unless the turn has it already or the chat waits for other
+/// messages. A complete part with other content is open again.
 pub(crate) fn begin(
     tx: &Tx<'_>,
     turn: TurnId,
+    part: usize,
     chat: &ChatAddress,
     content: &Content,
 ) -> Result<Preview> {
     must_be_open(tx, turn)?;
-    if let Some(PreviewRow { id, platform_id, .. }) = of(tx.db, turn)? {
-        return Ok(platform_id.map_or(Preview::Over, |platform_id| Preview::Shown(id, platform_id)));
+    let parts = parts(tx.db, turn)?;
+    if let Some(known) = parts.iter().find(|known| known.part == part) {
+        return resume(tx, known, content);
+    }
+    // A gap would become a missing chunk of the reply.
+    if parts.len() != part || !parts.iter().all(|known| known.platform_id.is_some()) {
+        return Ok(Preview::Over);
     }
     if something_waits(tx.db, chat)? {
         return Ok(Preview::Later);
     }
-    let ordinal = next_ordinal(tx, Some(turn))?;
+    let ordinal = match parts.first() {
+        Some(first) => ordinal_of(tx, first.id)?,
+        None => next_ordinal(tx, Some(turn))?,
+    };
     let source = OutboxSource::Preview;
-    let position = ChunkPosition { turn: Some(turn), ordinal, chunk: 0, key: None, source };
+    let position = ChunkPosition { turn: Some(turn), ordinal, chunk: part, key: None, source };
     let id = DeliveryId(insert_chunk(tx, chat, content, &position)?.unwrap_or_default());
     tx.update_one(
         id,
@@ -72,30 +97,56 @@ pub(crate) fn begin(
     Ok(Preview::Begun { id, nonce })
 }
 
+fn ordinal_of(tx: &Tx<'_>, id: DeliveryId) -> Result<i64> {
+    tx.db.one("SELECT ordinal FROM outbox WHERE id = ?1", [id.0], |row| row.get(0))
+}
+
+/// Continues with a part that this turn has begun before.
+fn resume(tx: &Tx<'_>, known: &PreviewRow, content: &Content) -> Result<Preview> {
+    let Some(message) = known.platform_id.clone() else { return Ok(Preview::Over) };
+    if known.is_complete {
+        if known.content == *content {
+            return Ok(Preview::Complete(known.id, message));
+        }
+        // From here on, the message may show other content than the row.
+        tx.update_one(
+            known.id,
+            "UPDATE outbox SET state = 'preview' WHERE id = ?1 AND state = 'sent'",
+            [known.id.0],
+        )?;
+    }
+    Ok(Preview::Shown(known.id, message))
+}
+
 fn something_waits(db: Db<'_>, chat: &ChatAddress) -> Result<bool> {
     db.one(
         &format!(
             "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
-             AND {OPEN_CHUNK} AND source <> 'preview')"
+             AND {OPEN_CHUNK} AND {DELIVERABLE})"
         ),
         rows::chat_key(chat),
         |row| row.get(0),
     )
 }
 
-/// Records the outcome of a preview send. A refused preview stays without platform id, which keeps
+/// Records the outcome of a preview send. A refused part stays without platform id, which keeps
 /// the turn from beginning another.
 pub(crate) fn finish(tx: &Tx<'_>, id: DeliveryId, showing: &Showing) -> Result<()> {
     let set = |assignments: &str, params: &[&dyn rusqlite::ToSql]| {
         let sql = format!(
             "UPDATE outbox SET {assignments} \
-             WHERE id = ?1 AND source = 'preview' AND state IN ('sending', 'preview')"
+             WHERE id = ?1 AND source = 'preview' AND edits IS NULL \
+                 AND state IN ('sending', 'preview')"
         );
         tx.update_one(id, &sql, params)
     };
     match showing {
         Showing::Shown { content, platform_id } => set(
             "state = 'preview', content = ?2, platform_id = ?3",
+            &[&id.0, &to_json(content)?, &platform_id.as_str()],
+        ),
+        Showing::Complete { content, platform_id } => set(
+            "state = 'sent', content = ?2, platform_id = ?3",
             &[&id.0, &to_json(content)?, &platform_id.as_str()],
         ),
         Showing::Refused { not_before } => set(
@@ -107,42 +158,54 @@ pub(crate) fn finish(tx: &Tx<'_>, id: DeliveryId, showing: &Showing) -> Result<(
     }
 }
 
-/// Makes the preview the first chunk of the reply at the end of the turn. Without a reply for its
-/// chat, the preview stays unchanged.
+/// Makes the parts of the preview the chunks of the reply at the end of the turn, and removes those
+/// that the reply does not need. Without a reply for its chat, the preview stays unchanged.
 pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -> Result<()> {
+    let parts = parts(tx.db, turn)?;
+    let Some(reply) = reply.filter(|reply| !reply.chunks.is_empty()) else {
+        return parts.iter().try_for_each(|part| leave(tx, part));
+    };
     let ordinal = next_ordinal(tx, Some(turn))?;
-    let position = ChunkPosition {
-        turn: Some(turn),
-        ordinal,
-        chunk: 0,
-        key: None,
-        source: OutboxSource::Reply,
-    };
-    let preview = of(tx.db, turn)?;
-    let Some((reply, first)) = reply.and_then(|reply| Some((reply, reply.chunks.first()?))) else {
-        return preview.map_or(Ok(()), |preview| leave(tx, &preview));
-    };
-    let Some(preview) = preview else { return insert_chunks(tx, reply, 0, &position) };
-    if preview.may_be_there && preview.chat == reply.address {
-        take_over(tx, &preview, first, &position)?;
-        return insert_chunks(tx, reply, 1, &position);
+    let source = OutboxSource::Reply;
+    let position = ChunkPosition { turn: Some(turn), ordinal, chunk: 0, key: None, source };
+    let is_usable = |part: &&PreviewRow| part.may_be_there && part.chat == reply.address;
+    let usable = parts.iter().take_while(is_usable).count().min(reply.chunks.len());
+    let (used, others) = parts.split_at(usable);
+    for (part, content) in used.iter().zip(&reply.chunks) {
+        take_over(tx, part, content, &ChunkPosition { chunk: part.part, ..position })?;
     }
-    leave(tx, &preview)?;
-    insert_chunks(tx, reply, 0, &position)?;
-    // The platform asked for this delay.
+    for part in others {
+        if part.chat == reply.address { remove(tx, part)? } else { leave(tx, part)? }
+    }
+    insert_chunks(tx, reply, usable, &position)?;
+    hold(tx, &parts, turn, ordinal)
+}
+
+/// Makes the first open chunk wait as long as the platform asked any part to wait.
+fn hold(tx: &Tx<'_>, parts: &[PreviewRow], turn: TurnId, ordinal: i64) -> Result<()> {
+    let longest = parts.iter().max_by_key(|part| part.not_before);
+    let Some(longest) = longest.filter(|part| part.not_before > Timestamp(0)) else {
+        return Ok(());
+    };
     tx.update(
         "UPDATE outbox SET not_before = ?3, held_at = ?4 \
-         WHERE turn = ?1 AND ordinal = ?2 AND chunk = 0",
-        params![turn.0, ordinal, preview.not_before.0, preview.held_at.0],
+         WHERE turn = ?1 AND ordinal = ?2 AND chunk = (SELECT min(chunk) FROM outbox \
+             WHERE turn = ?1 AND ordinal = ?2 AND state <> 'sent')",
+        params![turn.0, ordinal, longest.not_before.0, longest.held_at.0],
     )?;
     Ok(())
+}
+
+/// Removes the preview of a turn whose answer the chat has already, or does not need.
+pub(crate) fn remove_all(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+    parts(tx.db, turn)?.iter().try_for_each(|part| remove(tx, part))
 }
 
 /// Sends the reply of a task in the background as a new message. Its preview, which shows the
 /// progress, stays unchanged.
 pub(crate) fn stay(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -> Result<()> {
-    if let Some(preview) = of(tx.db, turn)? {
-        leave(tx, &preview)?;
+    for part in parts(tx.db, turn)? {
+        leave(tx, &part)?;
     }
     let Some(reply) = reply else { return Ok(()) };
     let ordinal = next_ordinal(tx, Some(turn))?;
@@ -151,30 +214,52 @@ pub(crate) fn stay(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -> Result
     insert_chunks(tx, reply, 0, &position)
 }
 
-/// Replaces the preview's content by the reply. A known message is edited; one of unknown outcome
-/// is sent again by the delivery rules.
+/// Replaces a part's content by a chunk of the reply. A known message is edited, unless it shows
+/// the chunk already; one of unknown outcome is sent again by the delivery rules.
 fn take_over(
     tx: &Tx<'_>,
-    preview: &PreviewRow,
+    part: &PreviewRow,
     content: &Content,
     position: &ChunkPosition<'_>,
 ) -> Result<()> {
+    let is_done = part.is_complete && part.content == *content;
     tx.update_one(
-        preview.id,
-        "UPDATE outbox SET content = ?2, source = ?3, ordinal = ?4, chunk = 0, \
-             state = CASE WHEN platform_id IS NULL THEN 'unknown' ELSE 'pending' END, \
+        part.id,
+        "UPDATE outbox SET content = ?2, source = ?3, ordinal = ?4, chunk = ?5, \
+             state = CASE WHEN ?6 THEN 'sent' WHEN platform_id IS NULL THEN 'unknown' \
+                 ELSE 'pending' END, \
              attempts = CASE WHEN platform_id IS NULL THEN attempts ELSE 0 END \
          WHERE id = ?1",
-        params![preview.id.0, to_json(content)?, position.source.word(), position.ordinal],
+        params![
+            part.id.0,
+            to_json(content)?,
+            position.source.word(),
+            position.ordinal,
+            position.chunk,
+            is_done
+        ],
     )
 }
 
-/// Ends a preview without a reply. A preview that the chat certainly lacks is deleted.
-fn leave(tx: &Tx<'_>, preview: &PreviewRow) -> Result<()> {
-    let sql = if preview.may_be_there {
+/// Queues the removal of a part's message. The row stays a preview, so that it is no message of the
+/// agent, and names itself as the message that it changes.
+fn remove(tx: &Tx<'_>, part: &PreviewRow) -> Result<()> {
+    if part.platform_id.is_none() {
+        return leave(tx, part);
+    }
+    tx.update_one(
+        part.id,
+        "UPDATE outbox SET state = 'pending', attempts = 0, content = ?2, edits = id WHERE id = ?1",
+        params![part.id.0, to_json(&Content::default())?],
+    )
+}
+
+/// Ends a part without a reply. A part that the chat certainly lacks is deleted.
+fn leave(tx: &Tx<'_>, part: &PreviewRow) -> Result<()> {
+    let sql = if part.may_be_there {
         "UPDATE outbox SET state = 'sent' WHERE id = ?1"
     } else {
         "DELETE FROM outbox WHERE id = ?1"
     };
-    tx.update_one(preview.id, sql, [preview.id.0])
+    tx.update_one(part.id, sql, [part.id.0])
 }

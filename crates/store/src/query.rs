@@ -12,7 +12,7 @@ use rusqlite::params;
 use crate::consolidations::last_runs;
 use crate::history::text_of;
 use crate::past;
-use crate::rows::chunks::OPEN_CHUNK;
+use crate::rows::chunks::{DELIVERABLE, OPEN_CHUNK};
 use crate::rows::turns::OPEN_TURN;
 use crate::rows::{self, sessions, to_json, turns};
 use crate::turn_record::read_turn;
@@ -187,7 +187,7 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
              (SELECT count(*) FROM inbound WHERE state = 'queued' AND turn IS NULL) AS queued, \
              (SELECT count(*) FROM turns WHERE {OPEN_TURN} AND state = 'running') AS running, \
              (SELECT count(*) FROM turns WHERE {OPEN_TURN} AND state = 'waiting') AS waiting, \
-             (SELECT count(*) FROM outbox WHERE {OPEN_CHUNK} AND source <> 'preview') AS pending, \
+             (SELECT count(*) FROM outbox WHERE {OPEN_CHUNK} AND {DELIVERABLE}) AS pending, \
              (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
                  AND state = 'unconfirmed' AND dropped_at IS NULL) AS unconfirmed, \
              (SELECT count(*) FROM outbox WHERE state IN ('unconfirmed', 'dead') \
@@ -231,11 +231,11 @@ fn stuck(db: Db<'_>) -> Result<Vec<StuckChat>> {
                  coalesce(failing_since, held_at) AS since, attempts, error, \
                  (SELECT count(*) FROM outbox AS later WHERE (later.state = 'pending' \
                      OR later.state = 'sending' OR later.state = 'unknown') \
-                     AND later.source <> 'preview' \
+                     AND (later.source <> 'preview' OR later.edits = later.id) \
                      AND (later.channel, later.account, later.chat) = \
                          (outbox.channel, outbox.account, outbox.chat) \
                      AND later.id > outbox.id) AS behind \
-             FROM outbox WHERE {OPEN_CHUNK} AND source <> 'preview' AND error IS NOT NULL \
+             FROM outbox WHERE {OPEN_CHUNK} AND {DELIVERABLE} AND error IS NOT NULL \
              ORDER BY since, id LIMIT ?1"
         ),
         [LogStatus::MOST_STUCK],
@@ -313,7 +313,7 @@ fn session_status(
             |row| row.get(0),
         )?,
         open: open_turn(db, session)?,
-        pending: in_outbox(&format!("{OPEN_CHUNK} AND source <> 'preview'"))?,
+        pending: in_outbox(&format!("{OPEN_CHUNK} AND {DELIVERABLE}"))?,
         unconfirmed: in_outbox(
             "state IN ('unconfirmed', 'dead') AND state = 'unconfirmed' AND dropped_at IS NULL",
         )?,

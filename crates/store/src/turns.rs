@@ -178,6 +178,9 @@ fn settle(
     end_messages(tx, turn, *outcome)?;
     if running.is_background {
         preview::stay(tx, turn, reply.as_ref())?;
+    } else if settlement.removes_preview {
+        preview::remove_all(tx, turn)?;
+        preview::become_reply(tx, turn, reply.as_ref())?;
     } else {
         preview::become_reply(tx, turn, reply.as_ref())?;
     }

@@ -42,6 +42,8 @@ pub enum OnFetch {
 #[derive(Debug)]
 pub struct FakeChannel {
     script: Mutex<VecDeque<OnSend>>,
+    /// Errors for the next removals of messages.
+    removals: Mutex<VecDeque<SendError>>,
     taken: watch::Sender<Vec<Delivery>>,
     /// The messages of all chats, with their edits.
     messages: watch::Sender<Vec<(PlatformId, String)>>,
@@ -77,6 +79,7 @@ impl FakeChannel {
     pub fn with_rule(rule: OnUnknown) -> Self {
         Self {
             script: Mutex::default(),
+            removals: Mutex::default(),
             taken: watch::Sender::new(Vec::new()),
             messages: watch::Sender::new(Vec::new()),
             tried: watch::Sender::new(0),
@@ -108,6 +111,11 @@ impl FakeChannel {
     /// Adds reactions for the next chunks. Later chunks are accepted.
     pub fn script(&self, script: impl IntoIterator<Item = OnSend>) {
         self.script.lock().unwrap().extend(script);
+    }
+
+    /// Makes the next removals of messages fail with these errors.
+    pub fn script_removals(&self, errors: impl IntoIterator<Item = SendError>) {
+        self.removals.lock().unwrap().extend(errors);
     }
 
     /// Sets the answers to requests for a file, in order. The last one repeats.
@@ -290,8 +298,14 @@ impl Channel for FakeChannel {
         self.typed.send_modify(|typed| *typed += 1);
     }
 
-    async fn retract(&self, _chat: &ChatAddress, message: &PlatformId) {
+    async fn retract(&self, _chat: &ChatAddress, message: &PlatformId) -> Result<(), SendError> {
+        self.tried.send_modify(|tried| *tried += 1);
+        let next = self.removals.lock().unwrap().pop_front();
+        if let Some(error) = next {
+            return Err(error);
+        }
         self.messages.send_modify(|messages| messages.retain(|(id, _)| id != message));
+        Ok(())
     }
 
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {

@@ -1,7 +1,7 @@
 //! Composes messages for Discord: in its dialect of Markdown, cut into chunks, with buttons or a
 //! menu.
 
-use avocet_channel_kit::{discord, plan_styled};
+use avocet_channel_kit::{Limit, discord, plan_preview_styled, plan_styled};
 use avocet_protocol::{Choice, Content, REPEAT_MARK};
 use serenity::all::ButtonStyle;
 use serenity::builder::{
@@ -24,9 +24,20 @@ const MENU: &str = "menu";
 
 /// Cuts a reply into chunks, one per message, numbered or not.
 pub(crate) fn chunks(reply: &Content, numbered: bool) -> Vec<Content> {
-    // Room for the mark of a message that is sent again.
-    let limit = discord::limit().reserving(mark().chars().count());
-    let mut chunks = plan_styled(reply, &discord::styled(reply), limit, numbered);
+    in_place(reply, plan_styled(reply, &discord::styled(reply), limit(), numbered))
+}
+
+/// Cuts the beginning of a reply that grows.
+pub(crate) fn preview_chunks(reply: &Content, numbered: bool) -> Vec<Content> {
+    in_place(reply, plan_preview_styled(reply, &discord::styled(reply), limit(), numbered))
+}
+
+/// The size limit, with room for the mark of a message that is sent again.
+fn limit() -> Limit {
+    discord::limit().reserving(mark().chars().count())
+}
+
+fn in_place(reply: &Content, mut chunks: Vec<Content>) -> Vec<Content> {
     // Every chunk of a command's answer goes to the place of the command.
     if let Some(key) = reply.reply_to.as_ref().filter(|key| interaction_of(key).is_some()) {
         chunks.iter_mut().for_each(|chunk| chunk.reply_to = Some(key.clone()));

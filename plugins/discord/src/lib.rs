@@ -39,8 +39,8 @@ use async_trait::async_trait;
 use avocet_net::Interfaces;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
-    Content, DedupeKey, Delivery, FetchError, Health, LastExchanges, OnUnknown, Outcome, Receipt,
-    SendError,
+    Content, DedupeKey, Delivery, FetchError, Health, LastExchanges, OnUnknown, Outcome,
+    PlatformId, Receipt, SendError,
 };
 use serenity::model::id::UserId;
 
@@ -157,6 +157,10 @@ impl Channel for Discord {
         compose::chunks(reply, self.settings.numbered)
     }
 
+    fn plan_preview(&self, reply: &Content) -> Vec<Content> {
+        compose::preview_chunks(reply, self.settings.numbered)
+    }
+
     fn pause_before(&self, delivery: &Delivery) -> Duration {
         let target = send::channel_or_user(&delivery.address);
         let now = self.clock.elapsed();
@@ -183,6 +187,10 @@ impl Channel for Discord {
     fn note_outcome(&self, chat: &ChatAddress, key: &DedupeKey, outcome: Outcome) {
         self.activity.note_outcome(outcome);
         self.note_end(chat, key, outcome);
+    }
+
+    async fn retract(&self, chat: &ChatAddress, message: &PlatformId) -> Result<(), SendError> {
+        self.delete(chat, message).await
     }
 
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {

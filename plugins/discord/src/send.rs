@@ -106,6 +106,22 @@ impl Discord {
         }
     }
 
+    /// Deletes a message of the bot.
+    pub(crate) async fn delete(
+        &self,
+        address: &ChatAddress,
+        message: &PlatformId,
+    ) -> Result<(), SendError> {
+        let channel_id = self.target(address).await?;
+        let message_id = message.as_str().parse().map_err(|_| SendError::Gone)?;
+        let route = Route::ChannelMessage { channel_id, message_id };
+        match self.rest.send(Method::DELETE, route, &json!({})).await {
+            Ok(_) => Ok(()),
+            Err(fault) if fault.is_refused_with(UNKNOWN_MESSAGE) => Ok(()),
+            Err(fault) => Err(self.outcome(&fault)),
+        }
+    }
+
     pub(crate) async fn create(
         &self,
         channel_id: ChannelId,

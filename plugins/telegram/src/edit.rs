@@ -1,6 +1,6 @@
 //! Changes to a chat without a new message: edits, deletions, and the typing indicator.
 
-use avocet_protocol::{ChatAddress, PlatformId};
+use avocet_protocol::{ChatAddress, PlatformId, SendError};
 use serde::de::IgnoredAny;
 use teloxide::payloads::{
     DeleteMessage, EditMessageText, EditMessageTextSetters, SendChatAction, SendChatActionSetters,
@@ -57,24 +57,29 @@ impl Telegram {
         }
     }
 
-    /// Deletes one of our messages, if the platform allows it.
-    pub(crate) async fn delete(&self, chat: &ChatAddress, shown_as: &PlatformId) {
-        let (Ok(mut place), Some(number)) = (self.place(chat), MessageNumber::of_sent(shown_as))
-        else {
-            return;
-        };
+    /// Deletes one of our messages. A message that is gone, or that was left behind by a move of its
+    /// group, needs no deletion.
+    pub(crate) async fn delete(
+        &self,
+        chat: &ChatAddress,
+        shown_as: &PlatformId,
+    ) -> Result<(), SendError> {
+        let mut place = self.place(chat)?;
+        let number = MessageNumber::of_sent(shown_as).ok_or(SendError::Gone)?;
         while let Some(message) = place.message(number) {
             let request = DeleteMessage::new(place.chat, message);
             match self.api.call::<IgnoredAny, _>(request).await {
                 Err(BotApiError::Moved(new)) if new != place.chat => {
                     place = ChatPlace::moved_to(new);
                 }
-                Err(error) => {
-                    tracing::warn!(%chat, %error, "cannot delete a message");
-                    break;
+                Err(fault) if fault.contains("message to delete not found") => break,
+                Err(fault) => {
+                    tracing::debug!(%chat, error = %fault, "cannot delete a message");
+                    return Err(self.outcome(&fault));
                 }
                 Ok(_) => break,
             }
         }
+        Ok(())
     }
 }

@@ -188,6 +188,10 @@ impl Channel for Telegram {
         plan::plan(reply, self.numbered)
     }
 
+    fn plan_preview(&self, reply: &Content) -> Vec<Content> {
+        plan::plan_preview(reply, self.numbered)
+    }
+
     fn max_file_bytes(&self, _chat: &ChatAddress) -> Option<u64> {
         Some(files::max_bytes(self.api.host().as_deref()))
     }
@@ -216,8 +220,8 @@ impl Channel for Telegram {
         self.show_typing(chat).await;
     }
 
-    async fn retract(&self, chat: &ChatAddress, message: &PlatformId) {
-        self.delete(chat, message).await;
+    async fn retract(&self, chat: &ChatAddress, message: &PlatformId) -> Result<(), SendError> {
+        self.delete(chat, message).await
     }
 
     fn exchanges(&self) -> LastExchanges {

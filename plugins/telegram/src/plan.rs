@@ -15,6 +15,11 @@ pub(crate) fn plan(reply: &Content, numbered: bool) -> Vec<Content> {
     }
 }
 
+/// Cuts the beginning of a reply. The messages have no numbers yet, but room for them.
+pub(crate) fn plan_preview(reply: &Content, numbered: bool) -> Vec<Content> {
+    avocet_channel_kit::plan_preview(reply, limit().reserving(LINES_ABOVE), numbered)
+}
+
 /// Splits a text into messages, numbered or not.
 fn plan_text(reply: &Content, numbered: bool) -> Vec<Content> {
     avocet_channel_kit::plan(reply, limit().reserving(LINES_ABOVE), numbered)

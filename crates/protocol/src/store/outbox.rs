@@ -35,12 +35,14 @@ pub trait Outbox: fmt::Debug + Send + Sync {
     /// Records the outcome of a send. Returns `true` if the chat has an open chunk.
     async fn finish(&self, id: DeliveryId, end: &SendEnd) -> Result<bool>;
 
-    /// Begins the preview of a running turn's answer, at most once a turn. A preview never
-    /// overtakes chunks that wait for the chat. Durable before the platform sees it. The
-    /// transaction that settles or stops the turn ends the preview too.
+    /// Begins a part of the preview of a running turn's answer: a message, numbered from 0 without
+    /// a gap. Each part begins at most once a turn. It never overtakes chunks that wait for the
+    /// chat. Durable before the platform sees it. The transaction that settles or stops the turn
+    /// ends the preview too: the parts become the chunks of the reply, or are removed.
     async fn begin_preview(
         &self,
         turn: TurnId,
+        part: usize,
         chat: &ChatAddress,
         content: &Content,
     ) -> Result<Preview>;
@@ -48,25 +50,27 @@ pub trait Outbox: fmt::Debug + Send + Sync {
     /// Records the outcome of a preview update. Stale once the turn has ended.
     async fn finish_preview(&self, id: DeliveryId, showing: &Showing) -> Result<()>;
 
-    /// The message that shows the preview of an open turn, if there is one.
+    /// The message that shows the beginning of an open turn's preview, if that can still change.
     async fn preview(&self, turn: TurnId) -> Result<Option<PlatformId>>;
 }
 
-/// The state of a turn's preview.
+/// The state of a part of a turn's preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Preview {
-    /// The preview has just begun, and its message is to be sent.
+    /// The part has just begun, and its message is to be sent.
     Begun {
         /// The row of the outbox.
         id: DeliveryId,
         /// Same as [`Delivery::nonce`].
         nonce: String,
     },
-    /// The preview is shown in this message of the chat.
+    /// The part is shown in this message of the chat.
     Shown(DeliveryId, PlatformId),
-    /// The preview has not begun, because chunks wait for the chat and go first.
+    /// The part's message shows exactly the requested content.
+    Complete(DeliveryId, PlatformId),
+    /// The part has not begun, because chunks wait for the chat and go first.
     Later,
-    /// The preview of this turn is over: the platform refused it, or may have it.
+    /// This part of the preview is over: the platform refused it, or may have it.
     Over,
 }
 
@@ -76,6 +80,13 @@ pub enum Preview {
 pub enum Showing {
     /// The chat shows the preview.
     Shown {
+        /// The shown content.
+        content: Content,
+        /// The message that shows it.
+        platform_id: PlatformId,
+    },
+    /// Like `Shown`, and the message is not to change again before the end of the turn.
+    Complete {
         /// The shown content.
         content: Content,
         /// The message that shows it.
@@ -123,9 +134,17 @@ pub struct Head {
     pub error: Option<String>,
     /// `true` if it only reports the fate of another message.
     pub notice: bool,
-    /// `true` if it only replaces the content of [`Delivery::shown_as`]. Without that message, there
-    /// is nothing to send.
+    /// `true` if it only replaces the content of [`Delivery::shown_as`], or removes that message.
+    /// Without that message, there is nothing to send.
     pub is_edit: bool,
+}
+
+impl Head {
+    /// Returns `true` if the message [`Delivery::shown_as`] is to be removed.
+    #[must_use]
+    pub fn is_removal(&self) -> bool {
+        self.is_edit && self.delivery.content.is_empty()
+    }
 }
 
 /// The outcome of one send.

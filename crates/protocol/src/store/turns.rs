@@ -193,6 +193,9 @@ pub struct Settlement {
     /// [`Outbox::start`](crate::Outbox::start) does, if that chunk has no files, no delay and no
     /// attempt before.
     pub start_send: bool,
+    /// `true` if the chat has the answer already, or does not need it: the messages of the turn's
+    /// preview are removed, and do not become the reply.
+    pub removes_preview: bool,
 }
 
 impl Settlement {
@@ -200,7 +203,8 @@ impl Settlement {
     #[must_use]
     pub fn new(outcome: Outcome) -> Self {
         let (answer, notice, reply, spent) = (None, None, None, Vec::new());
-        Self { outcome, answer, notice, reply, spent, start_send: false }
+        let (start_send, removes_preview) = (false, false);
+        Self { outcome, answer, notice, reply, spent, start_send, removes_preview }
     }
 }
 

@@ -13,10 +13,8 @@ const SOON: Duration = Duration::from_secs(2);
 const MINUTE: u64 = 60;
 /// A report that would follow another one within this number of seconds is left out.
 const CLOSE: u64 = 3;
-/// Bytes of text that stay above the line of a tool; a longer text would hide the line.
-const TEXT_ABOVE: usize = 1000;
-/// Bytes of text to keep; every platform's messages are shorter.
-const KEPT: usize = 16 * 1024;
+/// Bytes of text to keep. They fill more messages of Discord than one answer may have.
+const KEPT: usize = 48 * 1024;
 
 /// The state of a preview. Times are those of `Clock::elapsed`.
 #[derive(Debug)]
@@ -150,7 +148,7 @@ impl PreviewDraft {
         let line = if line_due { self.line(now) } else { None };
         let text = match line {
             None => unfinished(&self.shown),
-            Some(line) if self.shown.is_empty() || self.shown.len() > TEXT_ABOVE => line,
+            Some(line) if self.shown.is_empty() => line,
             Some(line) => format!("{}\n\n{line}", closed(&self.shown)),
         };
         self.has_begun = true;
@@ -171,6 +169,16 @@ impl PreviewDraft {
         self.shown.clear();
         self.reported = Duration::ZERO;
         self.has_begun = false;
+    }
+
+    /// Returns the time from which another update may be shown.
+    pub(super) fn not_before(&self) -> Duration {
+        self.not_before
+    }
+
+    /// Notes an update at this time that continues the last text.
+    pub(super) fn goes_on(&mut self, now: Duration) {
+        self.not_before = now + self.interval;
     }
 
     /// Delays further updates until this time.

@@ -1,5 +1,5 @@
-//! The chat message that shows a preview. Its row is logged before the first send, and updated at
-//! once with the outcome.
+//! The chat messages that show a preview. The row of each is logged before the first send, and updated
+//! at once with the outcome.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use avocet_protocol::{
 };
 use avocet_supervise::catch;
 
+use super::parts::PartUpdate;
 use crate::lane::Lanes;
 
 /// Timeout of a channel, after which the outcome is unknown. The turn's end waits for this.
@@ -26,18 +27,21 @@ pub(super) struct Screen<'l> {
     pub(super) chat: &'l ChatAddress,
 }
 
-/// The state of the preview message.
+/// The state of a message of the preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PreviewState {
-    /// The preview may begin: this run of the turn knows of none.
+    /// The message may begin: this run of the turn knows of none.
     Nowhere,
     /// Shown in this message.
     In(DeliveryId, PlatformId),
-    /// The preview has ended.
+    /// Shown in this message, whose content is final as long as the text does not change.
+    Complete(DeliveryId, PlatformId),
+    /// The message does not change again before the end of the turn.
     Over,
 }
 
 /// The result of showing content.
+#[derive(Debug)]
 pub(super) struct Showed {
     pub(super) state: PreviewState,
     /// Content that the chat shows now; `None` if unchanged.
@@ -55,14 +59,24 @@ impl Showed {
 impl Screen<'_> {
     /// Plans a text with the channel.
     pub(super) fn plan(&self, text: &str) -> Vec<Content> {
-        let planned = self.lanes.plan(self.to, &Content::text(text));
-        planned.map(|planned| planned.chunks).unwrap_or_default()
+        let content = self.lanes.in_reply(self.to, &Content::text(text));
+        let mut chunks = self.channel.plan_preview(&content);
+        if let Some(first) = chunks.first_mut() {
+            first.reply_to = content.reply_to;
+        }
+        chunks
     }
 
-    /// Shows content. Always returns, whatever the channel does.
+    /// Shows content in the first message. Always returns, whatever the channel does.
     pub(super) async fn show(self, state: PreviewState, content: Content) -> Showed {
+        self.update(PartUpdate { part: 0, state, content, is_complete: false }).await
+    }
+
+    /// Changes a message. Always returns, whatever the channel does.
+    pub(super) async fn update(self, update: PartUpdate) -> Showed {
         use avocet_protocol::Preview;
         let outbox = &self.lanes.parts.outbox;
+        let PartUpdate { part, state, content, is_complete } = update;
         let (id, platform_id) = match state {
             PreviewState::Over => return Showed::nothing(state),
             PreviewState::In(id, platform_id) => (id, platform_id),
@@ -70,26 +84,27 @@ impl Screen<'_> {
             PreviewState::Nowhere if self.spare_turn(&content, None).is_err() => {
                 return Showed::nothing(PreviewState::Nowhere);
             }
-            PreviewState::Nowhere => match outbox
-                .begin_preview(self.turn, self.chat, &content)
-                .await
-            {
-                Ok(Preview::Begun { id, nonce }) => return self.begin(id, nonce, content).await,
-                Ok(Preview::Shown(id, platform_id)) => (id, platform_id),
-                Ok(Preview::Later) => return Showed::nothing(PreviewState::Nowhere),
-                Ok(Preview::Over) => return Showed::nothing(PreviewState::Over),
-                Err(error) => {
-                    tracing::debug!(%error, "there is no preview");
-                    let again = error.is_transient();
-                    return Showed::nothing(if again {
-                        PreviewState::Nowhere
-                    } else {
-                        PreviewState::Over
-                    });
+            state @ (PreviewState::Nowhere | PreviewState::Complete(..)) => {
+                match outbox.begin_preview(self.turn, part, self.chat, &content).await {
+                    Ok(Preview::Begun { id, nonce }) => {
+                        return self.begin(id, nonce, content, is_complete).await;
+                    }
+                    Ok(Preview::Shown(id, platform_id)) => (id, platform_id),
+                    Ok(Preview::Complete(id, platform_id)) => {
+                        let state = PreviewState::Complete(id, platform_id);
+                        return Showed { state, content: Some(content), hold: None };
+                    }
+                    Ok(Preview::Later) => return Showed::nothing(PreviewState::Nowhere),
+                    Ok(Preview::Over) => return Showed::nothing(PreviewState::Over),
+                    Err(error) => {
+                        tracing::debug!(%error, "there is no preview");
+                        let again = error.is_transient();
+                        return Showed::nothing(if again { state } else { PreviewState::Over });
+                    }
                 }
-            },
+            }
         };
-        self.edit(id, platform_id, content).await
+        self.edit(id, platform_id, content, is_complete).await
     }
 
     /// Takes a send slot of the platform that messages can spare.
@@ -98,8 +113,14 @@ impl Screen<'_> {
         self.channel.spare_turn(&Delivery { shown_as: shown_as.cloned(), ..new })
     }
 
-    /// Sends the first message.
-    async fn begin(self, id: DeliveryId, nonce: String, content: Content) -> Showed {
+    /// Sends a new message.
+    async fn begin(
+        self,
+        id: DeliveryId,
+        nonce: String,
+        content: Content,
+        is_complete: bool,
+    ) -> Showed {
         let first = Delivery { nonce, ..self.delivery(id, &content) };
         let sent = self.deliver(first).await;
         tracing::debug!(%id, ok = sent.is_ok(), "the preview is sent");
@@ -108,8 +129,7 @@ impl Screen<'_> {
         };
         let (state, showing) = match sent {
             Ok(Receipt { platform_id: Some(platform_id) }) => {
-                let state = PreviewState::In(id, platform_id.clone());
-                (state, Showing::Shown { content: content.clone(), platform_id })
+                shown(id, content.clone(), platform_id, is_complete)
             }
             Err(SendError::RetryAfter(hold)) => (PreviewState::Over, refused(hold)),
             Err(
@@ -128,7 +148,13 @@ impl Screen<'_> {
     }
 
     /// Edits the message. A skipped or refused edit is repeated after an interval.
-    async fn edit(self, id: DeliveryId, platform_id: PlatformId, content: Content) -> Showed {
+    async fn edit(
+        self,
+        id: DeliveryId,
+        platform_id: PlatformId,
+        content: Content,
+        is_complete: bool,
+    ) -> Showed {
         let state = PreviewState::In(id, platform_id.clone());
         if let Err(pause) = self.spare_turn(&content, Some(&platform_id)) {
             return Showed { state, content: None, hold: Some(pause) };
@@ -136,7 +162,7 @@ impl Screen<'_> {
         let shown_as = Some(platform_id.clone());
         match self.deliver(Delivery { shown_as, ..self.delivery(id, &content) }).await {
             Ok(_) => {
-                let showing = Showing::Shown { content: content.clone(), platform_id };
+                let (state, showing) = shown(id, content.clone(), platform_id, is_complete);
                 self.note(id, &showing).await;
                 Showed { state, content: Some(content), hold: None }
             }
@@ -174,5 +200,19 @@ impl Screen<'_> {
             Ok(()) | Err(StoreError::Stale(_)) => {}
             Err(error) => tracing::warn!(%id, %error, "cannot record the outcome of a preview"),
         }
+    }
+}
+
+fn shown(
+    id: DeliveryId,
+    content: Content,
+    platform_id: PlatformId,
+    is_complete: bool,
+) -> (PreviewState, Showing) {
+    let message = platform_id.clone();
+    if is_complete {
+        (PreviewState::Complete(id, message), Showing::Complete { content, platform_id })
+    } else {
+        (PreviewState::In(id, message), Showing::Shown { content, platform_id })
     }
 }

@@ -10,7 +10,7 @@ const FEW_WORDS: usize = 3;
 const FEW_CHARS: usize = 24;
 
 /// Mark for a text that continues.
-const GOES_ON: &str = "…";
+pub(super) const GOES_ON: &str = "…";
 
 /// Returns the event that a wait ends with.
 pub(super) fn awaited(kind: WaitKind) -> &'static str {

@@ -11,6 +11,10 @@ use crate::tx::{Result, Tx};
 pub(crate) const OPEN_CHUNK: &str =
     "(outbox.state = 'pending' OR outbox.state = 'sending' OR outbox.state = 'unknown')";
 
+/// The condition on `outbox` that a row belongs to the delivery queue: it is no preview, or it
+/// removes the message of one.
+pub(crate) const DELIVERABLE: &str = "(outbox.source <> 'preview' OR outbox.edits = outbox.id)";
+
 /// The assignments that queue an abandoned chunk again.
 pub(crate) const QUEUE_AGAIN: &str = "repeat = max(repeat, state = 'unconfirmed'), state = 'pending', \
      not_before = 0, attempts = 0, error = NULL, failing_since = NULL, dropped_at = NULL";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use avocet_protocol::{Channel, Choice, Clock, Content, Delivery, Receipt, SendError};
 
-use crate::{World, delivery, nth};
+use crate::{World, chat, delivery, nth};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -80,5 +80,38 @@ async fn f5_deliver_reuses_a_preview_with_other_text() {
         assert_eq!(world.platform.created().len(), 2, "{preview}");
         assert_eq!(world.sent_texts()[0], "Well …");
         assert!(world.sent_texts()[1].contains("let b"), "{preview}");
+    }
+}
+
+#[tokio::test]
+async fn retract_deletes_a_message_once_and_accepts_a_missing_one() {
+    let world = World::new().await;
+    let surplus = delivery(world.dm, Content::text("…"));
+    let message = world.discord.deliver(&surplus).await.unwrap().platform_id.unwrap();
+    for _ in 0..2 {
+        assert_eq!(world.discord.retract(&chat(world.dm), &message).await, Ok(()));
+        assert!(world.platform.sent()[0].deleted);
+    }
+    let nonsense = world.discord.retract(&chat(world.dm), &"nonsense".parse().unwrap()).await;
+    assert_eq!(nonsense, Err(SendError::Gone));
+}
+
+#[tokio::test]
+async fn plan_preview_keeps_its_messages_while_the_text_grows() {
+    for numbered in [false, true] {
+        let world = World::with(|config| config.numbered = numbered).await;
+        let text = "A sentence with **bold** and `code` words. ".repeat(200);
+        let plan = |text: &str| world.discord.plan_preview(&Content::text(text));
+        let mut known: Vec<Content> = Vec::new();
+        for end in (100..text.len()).step_by(617) {
+            let chunks = plan(&format!("{} …", text[..end].trim_end()));
+            let (_, complete) = chunks.split_last().unwrap();
+            assert_eq!(known[..], complete[..known.len()], "{end}");
+            known = complete.to_vec();
+        }
+        assert!(known.len() >= 3);
+        let last = world.discord.plan(&Content::text(&text));
+        assert_eq!(numbered, last[0].text != known[0].text);
+        assert!(last[0].text.starts_with(&known[0].text), "a number needs no other cut");
     }
 }

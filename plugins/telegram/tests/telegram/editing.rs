@@ -71,15 +71,17 @@ async fn edit_can_be_repeated_after_a_lost_answer() {
 async fn edit_of_a_deleted_or_another_users_message_returns_gone() {
     let world = World::new().await;
     let shown = world.shown().await;
-    world.telegram.retract(&chat(ANN), &shown).await;
+    assert_eq!(world.telegram.retract(&chat(ANN), &shown).await, Ok(()));
     assert!(world.platform.sent()[0].deleted);
     let heard = world.platform.private_text(ANN, "mine").id.to_string().parse().unwrap();
     for message in [&shown, &heard, &"nonsense".parse().unwrap()] {
         assert_eq!(world.deliver("Once", Some(message)).await, Err(SendError::Gone), "{message}");
     }
-    // A message that cannot be deleted stays, without an error.
-    world.telegram.retract(&chat(ANN), &heard).await;
-    world.telegram.retract(&chat(ANN), &"nonsense".parse().unwrap()).await;
+    assert_eq!(world.telegram.retract(&chat(ANN), &shown).await, Ok(()), "deleted already");
+    let refused = world.telegram.retract(&chat(ANN), &heard).await;
+    assert!(matches!(refused, Err(SendError::Refused(_))), "{refused:?}");
+    let unknown = world.telegram.retract(&chat(ANN), &"nonsense".parse().unwrap()).await;
+    assert_eq!(unknown, Err(SendError::Gone));
 }
 
 #[tokio::test]

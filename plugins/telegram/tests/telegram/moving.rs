@@ -148,12 +148,12 @@ async fn moved_group_edit_of_an_old_message_returns_gone_and_changes_no_new_one(
         for left_behind in [&before, &same] {
             let edited = world.edit("Once upon a time", left_behind).await;
             assert_eq!(edited, Err(SendError::Gone), "{left_behind}");
-            world.telegram.retract(&chat(OLD), left_behind).await;
+            world.telegram.retract(&chat(OLD), left_behind).await.unwrap();
         }
         let sent = world.platform.sent();
         assert!(sent.iter().all(|one| !one.deleted && one.edits.is_empty()), "{sent:?}");
         assert_eq!(world.edit("Once upon a time", &after).await, Ok(()));
-        world.telegram.retract(&chat(OLD), &after).await;
+        world.telegram.retract(&chat(OLD), &after).await.unwrap();
         let sent = world.platform.sent().pop().unwrap();
         assert_eq!((sent.chat, sent.text.as_str(), sent.deleted), (NEW, "Once upon a time", true));
     }

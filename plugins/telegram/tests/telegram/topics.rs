@@ -91,7 +91,7 @@ async fn topic_note_stays_after_each_edit_of_a_redirected_message() {
     assert_eq!(receipt.platform_id, shown);
     assert_eq!(world.platform.sent().len(), 1);
     assert_eq!(world.last().text, format!("{DELETED}\nOnce upon a time."));
-    world.telegram.retract(&topic(), &shown.unwrap()).await;
+    world.telegram.retract(&topic(), &shown.unwrap()).await.unwrap();
     assert!(world.last().deleted);
 }
 

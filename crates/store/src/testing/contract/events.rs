@@ -165,7 +165,7 @@ pub async fn events_leave_out_previews(backend: &impl Backend) {
     let turn = world.take(&a).await.id;
     let before = world.newest().await;
     let content = Content::text("Let …");
-    let preview = world.ports.outbox.begin_preview(turn, &a.address(), &content).await.unwrap();
+    let preview = world.ports.outbox.begin_preview(turn, 0, &a.address(), &content).await.unwrap();
     let Preview::Begun { id, .. } = preview else { panic!("{preview:?}") };
     let platform_id = PlatformId::parse("p1").unwrap();
     let showing = Showing::Shown { content, platform_id };

@@ -19,6 +19,7 @@ mod models;
 mod outbox;
 mod past;
 mod people;
+mod preview_parts;
 mod previews;
 mod prompts;
 mod recovery;
@@ -381,6 +382,13 @@ rules! {
         audit_rows_returns_the_last_matching_rows
         check_audit_accepts_an_unchanged_chain
         check_audit_reports_a_noted_head_that_is_cut_or_rewritten;
+    preview_parts:
+        begin_preview_leaves_no_gap
+        preview_part_that_was_opened_again_is_edited_at_the_end
+        preview_parts_become_the_chunks_of_the_reply
+        preview_parts_survive_a_crash
+        preview_parts_without_a_chunk_are_removed
+        settle_removes_the_preview_if_requested;
     previews:
         begin_preview_succeeds_once_and_blocks_no_delivery
         begin_preview_waits_for_pending_messages_of_the_chat

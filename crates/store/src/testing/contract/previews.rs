@@ -19,14 +19,14 @@ fn shown(text: &str) -> Showing {
 
 impl World<'_> {
     /// Starts a turn of session `a`.
-    async fn running(&self) -> TurnId {
+    pub(super) async fn running(&self) -> TurnId {
         self.say(&session("a"), "1").await;
         self.take(&session("a")).await.id
     }
 
     async fn begin(&self, turn: TurnId) -> Preview {
         let (chat, content) = (session("a").address(), Content::text("Let me …"));
-        self.ports.outbox.begin_preview(turn, &chat, &content).await.unwrap()
+        self.ports.outbox.begin_preview(turn, 0, &chat, &content).await.unwrap()
     }
 
     async fn begun(&self, turn: TurnId) -> DeliveryId {
@@ -47,11 +47,11 @@ impl World<'_> {
         id
     }
 
-    async fn head(&self) -> Option<Head> {
+    pub(super) async fn head(&self) -> Option<Head> {
         self.ports.outbox.head(&session("a").address()).await.unwrap()
     }
 
-    async fn says(&self, text: &str) {
+    pub(super) async fn says(&self, text: &str) {
         let outbox = &self.ports.outbox;
         outbox
             .enqueue(&planned(&session("a"), &[text]), &text.parse().unwrap(), None)
@@ -220,7 +220,8 @@ pub async fn preview_of_a_turn_without_a_reply_stays_unchanged(backend: &impl Ba
         let (action, nothing) = (CommandAction::Stop, CommandReply::default());
         world.ports.inbox.settle_command(stop, &action, &nothing).await.unwrap();
         assert_eq!(world.ports.outbox.preview(turn).await, Ok(None));
-        let stale = world.ports.outbox.begin_preview(turn, &a.address(), &Content::text("x")).await;
+        let stale =
+            world.ports.outbox.begin_preview(turn, 0, &a.address(), &Content::text("x")).await;
         assert_eq!(stale, Err(StoreError::Stale(turn.to_string())));
     }
     assert_eq!(world.delivered_texts(&a).await, [""; 0]);

@@ -1,0 +1,93 @@
+//! The messages of a preview. A text that exceeds one message goes on in the next one.
+
+use avocet_protocol::Content;
+
+use super::screen::{PreviewState, Showed};
+
+/// The messages that this run of the turn has shown, and those that it is to show.
+#[derive(Debug)]
+pub(super) struct PreviewParts {
+    shown: Vec<PreviewPart>,
+    wanted: Vec<Content>,
+    /// The content of a message for which the text is too short now.
+    unused: Option<Content>,
+}
+
+/// One message of a preview.
+#[derive(Debug)]
+struct PreviewPart {
+    state: PreviewState,
+    /// The content that the message certainly shows.
+    content: Option<Content>,
+}
+
+impl PreviewPart {
+    fn is_complete(&self) -> bool {
+        matches!(self.state, PreviewState::Complete(..))
+    }
+}
+
+/// A change of one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PartUpdate {
+    /// Its number, from 0.
+    pub(super) part: usize,
+    pub(super) state: PreviewState,
+    pub(super) content: Content,
+    /// `true` if the text goes on in another message, so that this one does not change again.
+    pub(super) is_complete: bool,
+}
+
+impl PreviewParts {
+    /// Makes a preview without messages. `unused` is the content of messages without text.
+    pub(super) fn new(unused: Option<Content>) -> Self {
+        Self { shown: Vec::new(), wanted: Vec::new(), unused }
+    }
+
+    /// Sets the messages to show. An empty list leaves the chat as it is.
+    pub(super) fn want(&mut self, wanted: Vec<Content>) {
+        self.wanted = wanted;
+    }
+
+    /// Returns `true` if no message of the preview changes again.
+    pub(super) fn is_over(&self) -> bool {
+        self.shown.first().is_some_and(|first| first.state == PreviewState::Over)
+    }
+
+    /// Returns the next change of the first message that differs, so that each message is complete
+    /// before the next one begins.
+    pub(super) fn next(&self) -> Option<PartUpdate> {
+        let last = self.wanted.len().checked_sub(1)?;
+        for part in 0..self.shown.len().max(last + 1) {
+            let known = self.shown.get(part);
+            let state = known.map_or(PreviewState::Nowhere, |known| known.state.clone());
+            if state == PreviewState::Over {
+                return None;
+            }
+            let content = self.wanted.get(part).or(self.unused.as_ref())?;
+            let is_complete = part < last;
+            let is_shown = known.is_some_and(|known| {
+                known.content.as_ref() == Some(content) && (known.is_complete() || !is_complete)
+            });
+            if !is_shown {
+                return Some(PartUpdate { part, state, content: content.clone(), is_complete });
+            }
+        }
+        None
+    }
+
+    /// Notes the result of a change.
+    pub(super) fn note(&mut self, part: usize, showed: &Showed) {
+        let Showed { state, content, .. } = showed;
+        let shown = PreviewPart { state: state.clone(), content: content.clone() };
+        match self.shown.get_mut(part) {
+            Some(known) => *known = shown,
+            None if shown.state != PreviewState::Nowhere => self.shown.push(shown),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "parts_tests.rs"]
+mod tests;
