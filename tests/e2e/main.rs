@@ -48,6 +48,7 @@ mod roots;
 mod schedule;
 mod sdks;
 mod secrets;
+mod service;
 mod shell;
 mod skills;
 mod socket;

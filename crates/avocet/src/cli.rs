@@ -24,6 +24,7 @@ use crate::commands::replay::ReplayArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::schedule::SchedulesCommand;
 use crate::commands::send::SendArgs;
+use crate::commands::service::ServiceCommand;
 use crate::commands::sessions::SessionsCommand;
 use crate::commands::skills::SkillsCommand;
 use crate::commands::status::StatusArgs;
@@ -121,6 +122,9 @@ pub(crate) enum Command {
     Schedule(SchedulesCommand),
     /// Send a message to a chat; works while the daemon is down.
     Send(SendArgs),
+    /// Install, watch or remove the daemon as a service of systemd.
+    #[command(subcommand)]
+    Service(ServiceCommand),
     /// List, show, export or delete conversations.
     #[command(subcommand)]
     Sessions(SessionsCommand),

@@ -298,7 +298,7 @@ fn tool_roots(
 }
 
 /// Returns the named file, or the one in the usual place if it exists.
-fn config_path(global: &Global) -> Option<PathBuf> {
+pub(crate) fn config_path(global: &Global) -> Option<PathBuf> {
     let is_named = global.config.is_some() || environment("AVOCET_CONFIG").is_some();
     config_place(global).filter(|path| is_named || path.exists())
 }

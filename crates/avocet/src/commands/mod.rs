@@ -25,6 +25,7 @@ pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod send;
+pub(crate) mod service;
 pub(crate) mod sessions;
 pub(crate) mod skills;
 pub(crate) mod status;

@@ -1,0 +1,91 @@
+//! The programs of systemd: `systemctl`, `loginctl` and `journalctl`.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Output, Stdio};
+
+use super::ServiceScope;
+use super::unit::UNIT;
+use crate::exit::{Exit, Failure};
+
+/// The properties that `avocet service status` reads.
+const PROPERTIES: [&str; 7] = [
+    "ActiveState",
+    "FragmentPath",
+    "MainPID",
+    "NRestarts",
+    "StatusText",
+    "SubState",
+    "UnitFileState",
+];
+
+/// The manager of a scope's services.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ServiceManager {
+    pub(super) scope: ServiceScope,
+}
+
+impl ServiceManager {
+    /// Returns the command line of `systemctl` with these arguments, as a person would type it.
+    pub(super) fn shown(self, arguments: &str) -> String {
+        match self.scope {
+            ServiceScope::User => format!("systemctl --user {arguments}"),
+            ServiceScope::System => format!("systemctl {arguments}"),
+        }
+    }
+
+    /// Runs `systemctl`. Returns its output.
+    ///
+    /// # Errors
+    /// [`Failure`] with the reason that `systemctl` prints.
+    pub(super) fn systemctl(self, arguments: &[&str]) -> Result<String, Failure> {
+        let of_user = (self.scope == ServiceScope::User).then_some("--user");
+        let all: Vec<&str> = of_user.into_iter().chain(arguments.iter().copied()).collect();
+        let Output { status, stdout, stderr } = output("systemctl", &all)?;
+        if status.success() {
+            return Ok(String::from_utf8_lossy(&stdout).into_owned());
+        }
+        let reason = String::from_utf8_lossy(&stderr);
+        let reason = reason.lines().map(str::trim).filter(|line| !line.is_empty());
+        let reason = reason.collect::<Vec<_>>().join(" ");
+        let message = format!("`{}` failed: {reason}", self.shown(&arguments.join(" ")));
+        Err(Failure::new(Exit::Failed, message))
+    }
+
+    /// Returns the properties of the unit. An unknown unit has properties, too.
+    pub(super) fn properties(self) -> Result<BTreeMap<String, String>, Failure> {
+        let list = format!("--property={}", PROPERTIES.join(","));
+        let shown = self.systemctl(&["show", &list, UNIT])?;
+        let pairs = shown.lines().filter_map(|line| line.split_once('='));
+        Ok(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+
+    /// Prints the log of the service until its end; with `follow`, until it is interrupted.
+    pub(super) fn print_log(self, lines: u32, follow: bool) -> Result<Exit, Failure> {
+        let unit = match self.scope {
+            ServiceScope::User => format!("--user-unit={UNIT}"),
+            ServiceScope::System => format!("--unit={UNIT}"),
+        };
+        let mut command = Command::new("journalctl");
+        command.args(["--no-pager", &format!("--lines={lines}"), &unit]);
+        command.args(follow.then_some("--follow")).stdin(Stdio::null());
+        let status = command.status().map_err(|error| cannot_run("journalctl", &error))?;
+        Ok(if status.success() { Exit::Done } else { Exit::Failed })
+    }
+}
+
+/// Returns `true` if the services of this user run without a login (loginctl(1), `enable-linger`).
+pub(super) fn lingers() -> bool {
+    let user = rustix::process::getuid().as_raw().to_string();
+    let shown = output("loginctl", &["show-user", "--property=Linger", "--value", &user]);
+    shown.is_ok_and(|shown| shown.stdout.trim_ascii() == b"yes")
+}
+
+fn output(program: &str, arguments: &[&str]) -> Result<Output, Failure> {
+    let ran = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    ran.map_err(|error| cannot_run(program, &error))
+}
+
+fn cannot_run(program: &str, error: &std::io::Error) -> Failure {
+    let message = format!("cannot run {program}: {error}; this command needs systemd");
+    Failure::new(Exit::Failed, message)
+}
