@@ -169,10 +169,12 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
     }
     let quote = inbound.content.quote.as_ref().filter(|quote| quote.from.is_some());
     let earlier = inbound.content.describe_earlier();
-    let own = if quote.is_some() || earlier.is_some() {
+    let forwarded = inbound.content.describe_forwarded();
+    let own = if quote.is_some() || earlier.is_some() || forwarded.is_some() {
         let kept = inbound.content.quote.clone().filter(|_| quote.is_none());
-        let without = Content { quote: kept, earlier: Vec::new(), ..inbound.content.clone() };
-        message.model_text_of(&without)
+        let (earlier, forwarded) = <(Vec<_>, Vec<_>)>::default();
+        let own = Content { quote: kept, earlier, forwarded, ..inbound.content.clone() };
+        message.model_text_of(&own)
     } else {
         message.model_text()
     };
@@ -183,7 +185,9 @@ fn said(message: &LoggedInbound, marks: Marks) -> String {
             marks.foreign(&place, "the message that this one replies to", &quote.describe())
         }),
     ];
-    let parts: Vec<String> = before.into_iter().flatten().chain([own]).collect();
+    let after =
+        forwarded.map(|text| marks.foreign(&place, "messages forwarded with this one", &text));
+    let parts: Vec<String> = before.into_iter().flatten().chain([own]).chain(after).collect();
     parts.join("\n")
 }
 

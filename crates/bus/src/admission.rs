@@ -246,15 +246,13 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         })
         .collect();
     let forwarded_from = content.forwarded_from.as_deref().map(&mut clean);
-    let quote = content.quote.map(|quote| Quote {
-        from: quote.from.as_deref().map(&mut clean),
-        text: clean(&quote.text),
-    });
-    let clean_quote = |quote: Quote| Quote {
+    let mut clean_quote = |quote: Quote| Quote {
         from: quote.from.as_deref().map(&mut clean),
         text: clean(&quote.text),
     };
-    let earlier = content.earlier.into_iter().map(clean_quote).collect();
+    let quote = content.quote.map(&mut clean_quote);
+    let earlier = content.earlier.into_iter().map(&mut clean_quote).collect();
+    let forwarded = content.forwarded.into_iter().map(clean_quote).collect();
     let Content { choices, reply_to, author_roles, .. } = content;
     let content = Content {
         text,
@@ -263,6 +261,7 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         author_roles,
         reply_to,
         forwarded_from,
+        forwarded,
         styles: None,
         attachments,
         choices,

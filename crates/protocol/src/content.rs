@@ -33,6 +33,9 @@ pub struct Content {
     /// The original author of a forwarded message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_from: Option<String>,
+    /// Inbound only: messages of others that the author forwarded together with this text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forwarded: Vec<Quote>,
     /// The styles of rendered text. If present, the text is plain and no longer Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub styles: Option<Vec<StyleRange>>,
@@ -54,9 +57,26 @@ impl Content {
     /// Returns `true` if a part of it comes from a person other than the sender.
     #[must_use]
     pub fn has_untrusted_parts(&self) -> bool {
+        self.quotes_others() || self.earlier.iter().any(|quote| quote.from.is_some())
+    }
+
+    /// Returns `true` if the sender has quoted or forwarded another person. Earlier messages of a
+    /// group do not count, because the channel has added them.
+    #[must_use]
+    pub fn quotes_others(&self) -> bool {
         let quotes_another = self.quote.as_ref().is_some_and(|quote| quote.from.is_some());
-        let tells_of_others = self.earlier.iter().any(|quote| quote.from.is_some());
-        self.forwarded_from.is_some() || quotes_another || tells_of_others
+        self.forwarded_from.is_some() || !self.forwarded.is_empty() || quotes_another
+    }
+
+    /// Returns the content after its author has edited the text to `edit`. Messages that were
+    /// forwarded with it stay, with their files.
+    #[must_use]
+    pub fn edited_to(self, edit: Self) -> Self {
+        if self.forwarded.is_empty() {
+            return edit;
+        }
+        let attachments = [edit.attachments, self.attachments].concat();
+        Self { forwarded: self.forwarded, attachments, ..edit }
     }
 
     /// Returns the prompt with the wait's id in place of [`WAIT`]. Call it before a channel renders
@@ -118,8 +138,20 @@ impl Content {
         (!lines.is_empty()).then_some(text)
     }
 
-    /// The text with a line for each attachment and for quoted and earlier messages. For models
-    /// without vision, transcripts and plain terminals.
+    /// Returns the messages that were forwarded with this text, as a model sees them; `None` if
+    /// there are none.
+    #[must_use]
+    pub fn describe_forwarded(&self) -> Option<String> {
+        let lines = self.forwarded.iter().map(|Quote { from, text }| {
+            let from = from.as_deref().map_or("somebody".to_owned(), one_line);
+            format!("[forwarded from {from}]\n> {}", text.replace('\n', "\n> "))
+        });
+        let lines: Vec<String> = lines.collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// The text with a line for each attachment, and with quoted, earlier and forwarded messages.
+    /// For models without vision, transcripts and plain terminals.
     #[must_use]
     pub fn as_text(&self) -> String {
         let mut text = String::new();
@@ -140,6 +172,10 @@ impl Content {
                 text.push('\n');
             }
             text.push_str(&attachment.describe());
+        }
+        if let Some(forwarded) = self.describe_forwarded() {
+            text.push('\n');
+            text.push_str(&forwarded);
         }
         text
     }

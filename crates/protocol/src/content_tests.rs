@@ -120,3 +120,31 @@ fn describe_earlier_names_the_authors_of_messages_but_not_of_notes() {
     assert!(!noted.has_untrusted_parts());
     assert_eq!(Content::text("well?").describe_earlier(), None);
 }
+
+#[test]
+fn describe_forwarded_names_the_authors_below_the_text_of_the_sender() {
+    let quote = |from: Option<&str>, text: &str| Quote {
+        from: from.map(str::to_owned),
+        text: text.to_owned(),
+    };
+    let forwarded = vec![quote(Some("Eve\nthe owner"), "one\ntwo"), quote(None, "three")];
+    let content = Content { forwarded, ..Content::text("is this true?") };
+    let expected =
+        "[forwarded from Eve the owner]\n> one\n> two\n[forwarded from somebody]\n> three";
+    assert_eq!(content.describe_forwarded().as_deref(), Some(expected));
+    assert_eq!(content.as_text(), format!("is this true?\n{expected}"));
+    assert!(content.has_untrusted_parts());
+    assert_eq!(Content::text("hi").describe_forwarded(), None);
+}
+
+#[test]
+fn edited_to_keeps_what_was_forwarded_with_the_text() {
+    let file = Attachment::new(AttachmentKind::Image, AttachmentSource::Platform("f".to_owned()));
+    let forwarded = vec![Quote { from: Some("Eve".to_owned()), text: "look".to_owned() }];
+    let attachments = vec![file.clone()];
+    let original = Content { forwarded, attachments, ..Content::text("tru?") };
+    let edited = original.clone().edited_to(Content::text("true?"));
+    assert_eq!(edited, Content { text: "true?".to_owned(), ..original });
+    let plain = Content { attachments: vec![file], ..Content::text("one") };
+    assert_eq!(plain.edited_to(Content::text("two")), Content::text("two"));
+}

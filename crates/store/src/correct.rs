@@ -1,12 +1,13 @@
 //! Corrections: updates for messages that their sender has edited.
 
 use avocet_protocol::{
-    Correction, InboundKind, MessageId, NewInbound, NoCorrection, QueueMode, StoreError, Timestamp,
+    Content, Correction, InboundKind, MessageId, NewInbound, NoCorrection, QueueMode, StoreError,
+    Timestamp,
 };
 use rusqlite::params;
 
 use crate::accept::accept;
-use crate::rows::{messages, to_json};
+use crate::rows::{json, messages, to_json};
 use crate::tx::{Result, Tx};
 
 /// The corrected message, or its latest correction that is a message of its own.
@@ -85,12 +86,16 @@ fn is_old(message: &NewInbound, corrected: &Corrected) -> bool {
 }
 
 fn replace(tx: &Tx<'_>, message: &NewInbound, corrected: &Corrected) -> Result<Correction> {
+    let original: Content =
+        tx.db.one("SELECT content FROM inbound WHERE id = ?1", [corrected.id.0], |row| {
+            json(row, "content")
+        })?;
     tx.update_one(
         corrected.id,
         "UPDATE inbound SET content = ?2, removed = ?3, edited_at = ?4 WHERE id = ?1",
         params![
             corrected.id.0,
-            to_json(&message.inbound.content)?,
+            to_json(&original.edited_to(message.inbound.content.clone()))?,
             message.removed,
             message.inbound.written_at.map(|written| written.0),
         ],

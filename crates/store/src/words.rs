@@ -53,7 +53,7 @@ fn chosen(word: AnswerWord, choices: &[Choice]) -> Option<&Choice> {
 /// that number has priority.
 pub(crate) fn meant_answer(tx: &Tx<'_>, turn: TurnId, content: &Content) -> Result<Option<String>> {
     let Some(word @ AnswerWord::Number(_)) = word(&content.text) else { return Ok(None) };
-    let is_plain = content.attachments.is_empty() && !content.has_untrusted_parts();
+    let is_plain = content.attachments.is_empty() && !content.quotes_others();
     let Some(prompt) = prompts(tx, turn)?.pop().filter(|_| is_plain) else { return Ok(None) };
     let text = content.text.trim();
     let says = |choice: &&Choice| choice.says == text;
@@ -129,7 +129,7 @@ fn says_only_words(message: &NewInbound) -> bool {
     !inbound.sender.is_bot
         && inbound.corrects.is_none()
         && content.attachments.is_empty()
-        && !content.has_untrusted_parts()
+        && !content.quotes_others()
 }
 
 /// Returns `true` if the text is meant for the agent. A short word in a group may be meant for

@@ -3,7 +3,7 @@
 use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, ChannelName, ChatAddress, ChatKind, Claim, CommandAction,
     CommandEffect, CommandReply, Correction, Cursor, InboundKind, MessageId, NewInbound,
-    NoCorrection, Outcome, Past, QueueMode, Resolution, StoreError, Timestamp, ToolClass,
+    NoCorrection, Outcome, Past, QueueMode, Quote, Resolution, StoreError, Timestamp, ToolClass,
     TurnState, WaitKind,
 };
 
@@ -242,6 +242,19 @@ pub async fn correct_replaces_a_waiting_message(backend: &impl Backend) {
     let ChatAddress { channel, account, .. } = a.address();
     assert_eq!(inbox.cursors(&channel, &account).await, Ok(vec![cursor("hello")]));
     assert_eq!(world.claim(&a).await, Claim::Nothing);
+}
+
+/// The edit of a comment leaves the messages that were forwarded with it.
+pub async fn correct_keeps_what_was_forwarded_with_the_message(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let mut original = message(&a, "tru?", InboundKind::Text);
+    let forwarded = Quote { from: Some("Eve".to_owned()), text: "news".to_owned() };
+    original.inbound.content.forwarded = vec![forwarded];
+    let id = world.accept(&original).await.id;
+    let replaced = world.ports.inbox.correct(&edit(&original, "true?", 1), None).await;
+    assert_eq!(replaced, Ok(Correction::Replaced(id)));
+    assert_eq!(world.texts(&a).await, ["true?\n[forwarded from Eve]\n> news"]);
 }
 
 /// The correction of a message in progress is a message of its own. It can be corrected in turn,

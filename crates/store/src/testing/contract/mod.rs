@@ -160,6 +160,7 @@ rules! {
         ignore_counts_the_update_and_moves_the_cursor
         accept_keeps_messages_unchanged_and_cursors_by_scope
         correct_replaces_a_waiting_message
+        correct_keeps_what_was_forwarded_with_the_message
         correct_adds_a_message_while_the_original_is_being_answered
         correct_absorbs_an_edit_that_the_message_arrived_with
         correct_refuses_answered_messages_commands_and_unknown_keys

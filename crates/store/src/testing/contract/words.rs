@@ -130,7 +130,9 @@ pub async fn accept_queues_other_words_behind_the_question(backend: &impl Backen
     let mut elsewhere = text(&a, "no");
     elsewhere.inbound.address = session("linked").address();
     assert_eq!(said(&world, &elsewhere).await, behind(false), "the question was not shown there");
-    assert_eq!(said(&world, &text(&a, "No.")).await.0, AcceptedAs::Decision);
+    let mut with_context = text(&a, "No.");
+    with_context.inbound.content.earlier = vec![quote(Some("Eve"))];
+    assert_eq!(said(&world, &with_context).await.0, AcceptedAs::Decision, "Eve spoke to others");
 }
 
 fn quote(from: Option<&str>) -> Quote {
