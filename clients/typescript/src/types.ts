@@ -871,7 +871,9 @@ export type Purpose =
   /** A consolidation of memories. */
   | "consolidation"
   /** Vectors for the search in memories. */
-  | "embedding";
+  | "embedding"
+  /** A spoken answer. Its characters count as tokens at four each. */
+  | "speech";
 
 /** Billionths of a US dollar. */
 export type Money = number;

@@ -1,6 +1,6 @@
 //! Model providers: the code that writes requests, reads streamed answers and retries after errors.
-//! Also the offline provider, which works without key and network, embeddings, and the
-//! transcription of recordings.
+//! Also the offline provider, which works without key and network, embeddings, the transcription of
+//! recordings, and spoken answers.
 
 #[cfg(test)]
 mod acme;
@@ -38,6 +38,7 @@ mod openai;
 mod provider;
 mod retry;
 mod schema;
+mod speech;
 mod sse;
 #[cfg(test)]
 mod testing;
@@ -63,4 +64,5 @@ pub use offline::{Offline, OfflineConfig};
 pub use ollama::{Ollama, OllamaConfig};
 pub use openai::{MaxTokensField, OpenAi, OpenAiApi, OpenAiConfig, SystemRole};
 pub use provider::{ConfiguredModel, ProviderConfig};
+pub use speech::{Speech, SpeechConfig};
 pub use transcription::{Transcription, TranscriptionConfig};

@@ -56,6 +56,7 @@ mod secret;
 mod seen;
 mod signs_of_life;
 mod skills;
+mod speak;
 mod status;
 mod store;
 mod table;
@@ -168,6 +169,7 @@ pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
 pub use signs_of_life::SignsOfLife;
 pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
+pub use speak::{NoVoiceMode, Speak, SpeakError, VoiceMode};
 pub use status::{
     ChannelStatus, DaemonStatus, DiskStatus, Ignored, LogCheck, LogStatus, ProviderStatus, Report,
     RolledBack, StuckChat, TelemetryStatus,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Attachment, DeliveryId, Effort, IdError, LogStatus, MessageId, OpenApproval, Outcome, PersonId,
     QueueMode, Redactor, SessionId, StoreError, Timestamp, Total, Trust, TurnId, TurnRecord,
-    TurnState, WaitId, WaitKind,
+    TurnState, VoiceMode, WaitId, WaitKind,
 };
 
 /// Read-only views of the log.
@@ -226,6 +226,9 @@ pub struct SessionStatus {
     /// The thinking effort chosen for the session; `None` for the configured one.
     #[serde(default)]
     pub effort: Option<Effort>,
+    /// The spoken answers chosen for the session; `None` for the configured ones.
+    #[serde(default)]
+    pub voice: Option<VoiceMode>,
     /// The profile chosen for the session; `None` if the configuration decides.
     pub agent: Option<String>,
     /// The person whose private chat the session is; `None` for groups and unknown people.

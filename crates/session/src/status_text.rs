@@ -93,6 +93,7 @@ mod tests {
             mode: QueueMode::default(),
             model: None,
             effort: None,
+            voice: None,
             agent: None,
             person: None,
             queued: 0,

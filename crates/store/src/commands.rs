@@ -59,6 +59,13 @@ pub(crate) fn act(
             )?;
             Ok(CommandEffect::Done)
         }
+        CommandAction::SetVoice(mode) => {
+            tx.update(
+                "UPDATE sessions SET voice = ?2 WHERE id = ?1",
+                [session.as_str(), mode.word()],
+            )?;
+            Ok(CommandEffect::Done)
+        }
         CommandAction::Resolve { wait, kind, anywhere, resolution } => {
             let below = (!anywhere).then_some(&session);
             let wait = match *wait {

@@ -295,15 +295,20 @@ fn session_status(
         )
     };
     let chosen = db.row(
-        "SELECT model, agent, effort FROM sessions WHERE id = ?1",
+        "SELECT model, agent, effort, voice FROM sessions WHERE id = ?1",
         [session.as_str()],
-        |row| Ok((row.get("model")?, row.get("agent")?, rows::parsed_if_any(row, "effort")?)),
+        |row| {
+            let effort = rows::parsed_if_any(row, "effort")?;
+            let voice = rows::parsed_if_any(row, "voice")?;
+            Ok((row.get("model")?, row.get("agent")?, effort, voice))
+        },
     )?;
-    let (model, agent, effort) = chosen.unwrap_or_default();
+    let (model, agent, effort, voice) = chosen.unwrap_or_default();
     Ok(SessionStatus {
         mode: sessions::mode(db, session, default_mode)?,
         model,
         effort,
+        voice,
         agent,
         person: turns::person_of(db, session)?,
         queued: db.one(

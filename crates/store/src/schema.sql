@@ -1,4 +1,4 @@
--- The complete schema of version 13, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 14, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -32,7 +32,8 @@ CREATE TABLE sessions (
     believed_turn INTEGER NOT NULL DEFAULT 0,   -- content up to this turn is trusted (/trust);
     believed_step INTEGER,                      -- of this turn, content up to this step; NULL: only its messages
     agent      TEXT,                            -- profile chosen for the session; NULL: by the configuration
-    effort     TEXT                             -- thinking effort chosen for the session; NULL: the configured one
+    effort     TEXT,                            -- thinking effort chosen for the session; NULL: the configured one
+    voice      TEXT                             -- spoken answers (/voice); NULL: the configured ones
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
 CREATE INDEX sessions_compact ON sessions (compact_for) WHERE compact_for IS NOT NULL;
@@ -247,7 +248,7 @@ CREATE TABLE usage (                            -- cost of each answer of a mode
     turn          INTEGER REFERENCES turns (id), -- root turn, which pays for its children
     purpose       TEXT NOT NULL CHECK (
                     purpose = 'answer' OR purpose = 'summary' OR purpose = 'consolidation'
-                    OR purpose = 'embedding'),
+                    OR purpose = 'embedding' OR purpose = 'speech'),
     model         TEXT NOT NULL,                -- provider/model
     input         INTEGER NOT NULL,             -- tokens; of these, cached and cache_written
     cached        INTEGER NOT NULL,

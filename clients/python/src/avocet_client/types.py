@@ -1009,6 +1009,8 @@ Purpose: TypeAlias = (
         "consolidation",
         # Vectors for the search in memories.
         "embedding",
+        # A spoken answer. Its characters count as tokens at four each.
+        "speech",
     ]
 )
 """The purpose of a request to a model."""

@@ -8,7 +8,7 @@ use super::{CancelledTask, NewMemory, Result};
 use crate::{
     AccountName, ChannelName, ChatAddress, ChatLink, Cursor, Effort, LoggedInbound, MemoryId,
     MessageId, NewInbound, PersonId, Planned, QueueMode, Resolution, SenderId, SessionId,
-    SettledPairing, TurnId, WaitId, WaitKind,
+    SettledPairing, TurnId, VoiceMode, WaitId, WaitKind,
 };
 
 /// Inbound messages: acceptance, deduplication, cursors, commands.
@@ -148,6 +148,8 @@ pub enum CommandAction {
     SetModel(Option<String>),
     /// Selects the thinking effort of the session; `None` for the configured one.
     SetEffort(Option<Effort>),
+    /// Selects the answers of the session that are spoken too.
+    SetVoice(VoiceMode),
     /// Resolves a wait of the session's turn, or of one of its children.
     Resolve {
         /// The wait; `None` for the one that was open when the command arrived.

@@ -71,11 +71,14 @@ pub enum Purpose {
     Consolidation,
     /// Vectors for the search in memories.
     Embedding,
+    /// A spoken answer. Its characters count as tokens at four each.
+    Speech,
 }
 
 impl Purpose {
     /// All purposes.
-    pub const ALL: [Self; 4] = [Self::Answer, Self::Summary, Self::Consolidation, Self::Embedding];
+    pub const ALL: [Self; 5] =
+        [Self::Answer, Self::Summary, Self::Consolidation, Self::Embedding, Self::Speech];
 
     /// The word in the log.
     #[must_use]
@@ -85,6 +88,7 @@ impl Purpose {
             Self::Summary => "summary",
             Self::Consolidation => "consolidation",
             Self::Embedding => "embedding",
+            Self::Speech => "speech",
         }
     }
 }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use avocet_protocol::{
     AccountName, Arguments, ChannelName, ChatId, Content, DedupeKey, Effort, Evidence, Grant,
     PairingCode, PlatformId, QueueMode, Reasoning, ScheduleRule, SenderId, SessionId, TopicId,
+    VoiceMode,
 };
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Row, params_from_iter};
@@ -17,7 +18,7 @@ use crate::tx::{Db, Result};
 type Check = fn(&str) -> bool;
 
 /// The required content of columns with this name, in every table.
-const COLUMNS: [(&str, Check); 20] = [
+const COLUMNS: [(&str, Check); 21] = [
     ("account", parses::<AccountName>),
     ("arguments", is_json::<Arguments>),
     ("channel", parses::<ChannelName>),
@@ -38,6 +39,7 @@ const COLUMNS: [(&str, Check); 20] = [
     ("sender", parses::<SenderId>),
     ("session", parses::<SessionId>),
     ("topic", parses::<TopicId>),
+    ("voice", parses::<VoiceMode>),
 ];
 
 fn parses<T: FromStr>(text: &str) -> bool {

@@ -42,6 +42,21 @@ async fn turn(world: &World<'_>, session: &SessionId, text: &str) -> TurnId {
     world.take(session).await.id
 }
 
+/// Usage of every purpose is recorded under its word.
+pub async fn record_usage_keeps_the_purpose(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    world.say(&a, "1").await;
+    for purpose in Purpose::ALL {
+        let used = [entry(purpose, &spent("m", Some(1)))];
+        world.ports.ledger.record_usage(None, &a, &used).await.unwrap();
+    }
+    let rows = world.ports.query.usage(UsageBy::Purpose, Timestamp(0)).await.unwrap();
+    let mut found: Vec<_> = rows.iter().map(|row| row.of.as_str()).collect();
+    found.sort_unstable();
+    assert_eq!(found, ["answer", "consolidation", "embedding", "speech", "summary"]);
+}
+
 /// Every answer counts for its turn, conversation and day, even after a crash.
 pub async fn spent_sums_usage_by_turn_session_and_day(backend: &impl Backend) {
     let world = World::new(backend).await;

@@ -333,6 +333,7 @@ rules! {
         question_of_a_scheduled_task_is_answered_in_its_chat
         choice_of_a_scheduled_task_is_decided_in_its_chat;
     ledger:
+        record_usage_keeps_the_purpose
         spent_sums_usage_by_turn_session_and_day
         usage_of_a_step_and_of_an_end_counts_even_if_the_turn_has_ended
         claim_reads_the_usage_before_the_first_request
@@ -365,6 +366,7 @@ rules! {
         record_upkeep_counts_towards_the_day;
     models:
         set_effort_applies_until_the_next_choice
+        set_voice_applies_until_the_next_choice
         set_model_applies_until_the_next_choice
         spawn_gives_a_child_the_model_of_its_parent;
     people:

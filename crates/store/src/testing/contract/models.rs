@@ -1,6 +1,6 @@
 //! Rules of the model chosen for a session.
 
-use avocet_protocol::{CommandAction, CommandEffect, CommandReply, Effort, SessionId};
+use avocet_protocol::{CommandAction, CommandEffect, CommandReply, Effort, SessionId, VoiceMode};
 
 use super::Backend;
 use super::waits::spawn;
@@ -69,6 +69,20 @@ pub async fn set_effort_applies_until_the_next_choice(backend: &impl Backend) {
     assert_eq!(effort(&a).await, None);
     assert_eq!(effort(&child.session).await, Some(Effort::High));
     assert_eq!(effort(&session("b")).await, None, "it has never been used");
+}
+
+/// Chosen spoken answers stay until the next choice, through `/new` and restarts.
+pub async fn set_voice_applies_until_the_next_choice(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    act(&world, "/voice on", CommandAction::SetVoice(VoiceMode::On)).await;
+    act(&world, "/new", CommandAction::Forget).await;
+    let world = world.restart().await;
+    let voice = async |session| world.ports.query.session_status(session).await.unwrap().voice;
+    assert_eq!(voice(&a).await, Some(VoiceMode::On));
+    act(&world, "/voice off", CommandAction::SetVoice(VoiceMode::Off)).await;
+    assert_eq!(voice(&a).await, Some(VoiceMode::Off));
+    assert_eq!(voice(&session("b")).await, None, "it has never been used");
 }
 
 /// A child's session keeps the model that its parent's session had at the spawn.
