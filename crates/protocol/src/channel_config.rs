@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::{AccountName, Allow, Attach, Channel, ChannelName, Clock, IdError, Webhook};
+use crate::{AccountName, Allow, Attach, BotSetup, Channel, ChannelName, Clock, IdError, Webhook};
 
 /// The table of one account of a channel. Every key has a default.
 pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
@@ -61,6 +61,12 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
 
     /// The part of the channel that clients attach to; `None` if clients cannot attach to it.
     fn attach(channel: &Arc<Self::Channel>) -> Option<Arc<dyn Attach>> {
+        let _ = channel;
+        None
+    }
+
+    /// The part of the channel that `avocet init` uses; `None` if it cannot set up the channel.
+    fn setup(channel: &Arc<Self::Channel>) -> Option<Arc<dyn BotSetup>> {
         let _ = channel;
         None
     }

@@ -8,6 +8,7 @@ mod ask_json;
 mod ask_person;
 mod asker;
 mod attach;
+mod bot_setup;
 mod bus;
 mod calendar;
 mod channel;
@@ -84,6 +85,7 @@ pub use ask_person::{
 };
 pub use asker::Asker;
 pub use attach::{Attach, AttachPlatform, ClientFile, ForClient, Handover, PieceRequest};
+pub use bot_setup::{BotIntroduction, BotSetup, OwnerCandidate};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError, WakeLanes};
 pub use calendar::Calendar;
 pub use channel::{

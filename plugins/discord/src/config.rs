@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use avocet_channel_kit::{BotAccess, GroupConfig};
 use avocet_protocol::{
-    AccountName, Allow, ChannelConfig, ChannelName, Clock, IdError, Role, Secret,
+    AccountName, Allow, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Role, Secret,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -162,6 +162,10 @@ impl ChannelConfig for DiscordConfig {
         clock: Arc<dyn Clock>,
     ) -> Result<Discord, DiscordError> {
         Discord::new(name, account, self, clock)
+    }
+
+    fn setup(channel: &Arc<Discord>) -> Option<Arc<dyn BotSetup>> {
+        Some(channel.clone())
     }
 }
 

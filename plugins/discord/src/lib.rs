@@ -28,6 +28,7 @@ mod rest;
 mod routes;
 mod send;
 mod settings;
+mod setup;
 mod threads;
 mod uploads;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_channel_kit::{BotAccess, GroupConfig};
 use avocet_protocol::{
-    AccountName, Allow, ChannelConfig, ChannelName, Clock, IdError, Secret, Webhook,
+    AccountName, Allow, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Secret, Webhook,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -84,6 +84,10 @@ impl ChannelConfig for TelegramConfig {
         clock: Arc<dyn Clock>,
     ) -> Result<Telegram, TelegramError> {
         Telegram::new(name, account, self, clock)
+    }
+
+    fn setup(channel: &Arc<Telegram>) -> Option<Arc<dyn BotSetup>> {
+        Some(channel.clone())
     }
 
     fn webhook(channel: &Arc<Telegram>) -> Option<Arc<dyn Webhook>> {

@@ -29,6 +29,7 @@ mod raw_content;
 mod receive;
 mod send;
 mod serve;
+mod setup;
 mod token;
 mod topic;
 mod update;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_bus::Admission;
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_protocol::{
-    AccountName, Allow, Attach, Channel, ChannelAccounts, ChannelConfig, ChannelName,
+    AccountName, Allow, Attach, BotSetup, Channel, ChannelAccounts, ChannelConfig, ChannelName,
     ChannelWebhook, Clock, IdError, ProgramConfig, WEB_CHANNEL, Webhook,
 };
 use avocet_web::{UploadStore, Web};
@@ -59,6 +59,8 @@ pub(crate) struct ConfiguredChannel {
     pub(crate) channel: Arc<dyn Channel>,
     /// Set for channels that clients attach to.
     pub(crate) attach: Option<Arc<dyn Attach>>,
+    /// Set for bots that `avocet init` can set up.
+    pub(crate) setup: Option<Arc<dyn BotSetup>>,
     /// Set for accounts whose platform posts updates.
     pub(crate) webhook: Option<Arc<dyn Webhook>>,
     /// Set for accounts that a child of the daemon serves.
@@ -88,6 +90,7 @@ pub(crate) fn web(uploads: Option<Arc<UploadStore>>) -> Result<ConfiguredChannel
     Ok(ConfiguredChannel {
         channel,
         attach: None,
+        setup: None,
         webhook: None,
         program: None,
         allow: Allow::Local,
@@ -293,10 +296,10 @@ fn make<C: ChannelConfig>(
     let channel = config.channel(name, account.clone(), clock);
     let channel = Arc::new(channel.map_err(|error| unusable(error.to_string()))?);
     let allow = config.allow().map_err(|error| unusable(error.to_string()))?;
-    let (attach, webhook) = (C::attach(&channel), C::webhook(&channel));
+    let (attach, setup, webhook) = (C::attach(&channel), C::setup(&channel), C::webhook(&channel));
     if webhook.is_some() && document.is_whole(HTTP) && !has_http(document) {
         let error = "it needs the HTTP interface: set `listen` in [http]";
         return Err(key_error(document, path, "webhook", error));
     }
-    Ok(ConfiguredChannel { attach, webhook, program, channel, allow })
+    Ok(ConfiguredChannel { attach, setup, webhook, program, channel, allow })
 }

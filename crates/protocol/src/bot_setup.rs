@@ -1,0 +1,45 @@
+//! The port for the first contact with a bot, before a daemon runs it.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+/// The port of a bot that is being set up. Its requests change nothing on the platform.
+#[async_trait]
+pub trait BotSetup: fmt::Debug + Send + Sync {
+    /// Returns the name of the bot, and hints for its operator.
+    ///
+    /// # Errors
+    /// The reason, as a sentence without secrets.
+    async fn introduction(&self) -> Result<BotIntroduction, String>;
+
+    /// Returns the next person who may be the owner. On platforms that do not know the owner of a bot,
+    /// this is the sender of the first private message, which stays unread. Waits until there is one.
+    /// People in `refused` are left out.
+    ///
+    /// # Errors
+    /// The reason why no further person can be found, as a sentence without secrets.
+    async fn owner(&self, refused: &[u64]) -> Result<OwnerCandidate, String>;
+}
+
+/// The name of a bot, and hints for its operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BotIntroduction {
+    /// The name as users see it.
+    pub name: String,
+    /// Hints, each in a sentence.
+    pub hints: Vec<String>,
+    /// The request to write to the bot; `None` if the platform knows the owner.
+    pub invitation: Option<String>,
+}
+
+/// A person who may be the owner of a bot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerCandidate {
+    /// The platform's id of the person.
+    pub id: u64,
+    /// The name as users see it.
+    pub name: String,
+    /// The reason why this person may be the owner, as a clause: `wrote "hello"`.
+    pub reason: String,
+}
