@@ -35,6 +35,7 @@ const COMMANDS: &[&str] = &[
     "dead show",
     "doctor",
     "events",
+    "help",
     "job",
     "job cancel",
     "job list",
@@ -140,14 +141,50 @@ fn help_names_only_commands_in_the_list() {
     let mut named = vec![String::new()];
     for above in COMMANDS {
         let help = help(above);
-        let Some((_, commands)) = help.split_once("Commands:\n") else { continue };
-        let commands = commands.lines().take_while(|line| !line.is_empty());
+        let commands = listed(&help).into_iter();
         let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
         let names = names.filter(|name| !name.is_empty());
         named.extend(names.map(|name| format!("{above} {name}").trim().to_owned()));
     }
     named.sort();
     assert_eq!(named, COMMANDS);
+}
+
+/// Returns the lines of a help text that list commands. The program has several groups of them.
+fn listed(help: &str) -> Vec<&str> {
+    const GROUPS: [&str; 7] =
+        ["Commands:", "Talk:", "Set up:", "Work:", "Look:", "Repair:", "Help:"];
+    let mut is_list = false;
+    let mut found = Vec::new();
+    for line in help.lines() {
+        is_list = if line.is_empty() { false } else { is_list || GROUPS.contains(&line) };
+        if is_list && !GROUPS.contains(&line) {
+            found.push(line);
+        }
+    }
+    found
+}
+
+#[test]
+fn help_command_prints_the_help_of_a_command() {
+    let home = Home::new(program!());
+    for (words, option) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "ask"], &["ask", "--help"]),
+        (&["help", "mcp", "add"], &["mcp", "add", "--help"]),
+    ] {
+        let (ran, expected) = (run(&home, words), run(&home, option));
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{words:?}");
+        // The usage line has the name of the program's file or its own.
+        let without_usage = |text: &str| {
+            text.lines().filter(|line| !line.starts_with("Usage:")).map(str::to_owned).collect()
+        };
+        let texts: [Vec<String>; 2] = [without_usage(&ran.out), without_usage(&expected.out)];
+        assert_eq!(texts[0], texts[1], "{words:?}");
+    }
+    let ran = run(&home, &["help", "nope"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.err.contains("nope"), "{}", ran.err);
 }
 
 #[test]

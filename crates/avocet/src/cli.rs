@@ -84,6 +84,11 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Print everything that happens as lines of JSON: messages, turns, calls, deliveries.
     Events(EventsArgs),
+    /// Print the help of a command.
+    Help {
+        /// Command, such as `mcp add`. Without one: the list of commands.
+        command: Vec<String>,
+    },
     /// Submit, list, show, follow or cancel jobs: tasks for an agent in the background.
     #[command(subcommand)]
     Job(JobCommand),

@@ -19,6 +19,7 @@ mod disk;
 mod environment;
 mod exit;
 mod hardening;
+mod help;
 mod intake;
 mod json_answers;
 mod link;
@@ -54,7 +55,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_supervise::{Group, SystemClock};
-use clap::{CommandFactory, Parser};
 
 pub use context::{AddTools, Otherwise};
 
@@ -82,10 +82,13 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     if let Err(error) = hardening::leave_no_dumps() {
         output::error(&format!("cannot disable core dumps; a dump may contain secrets ({error})"));
     }
-    let Cli { global, command } = match Cli::try_parse() {
+    let Cli { global, command } = match help::parse(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    if let Some(Command::Help { command }) = &command {
+        return usage(&help::of(command));
+    }
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     runtime.worker_threads(workers(cores));
@@ -156,12 +159,14 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Audit(audit) => commands::audit::run(context, audit).await,
         Command::Backup(backup) => commands::copies::backup(context, backup).await,
         Command::Chat(chat) => commands::chat::run(context, chat).await,
-        Command::Completions { shell } => commands::completions::run(shell, &mut Cli::command()),
+        Command::Completions { shell } => commands::completions::run(shell, &mut help::command()),
         Command::Config(command) => commands::config::run(context, &command),
         Command::Db(command) => commands::db::run(context, command).await,
         Command::Dead(command) => commands::dead::run(context, command).await,
         Command::Doctor(doctor) => commands::doctor::run(context, doctor).await,
         Command::Events(events) => commands::events::run(context, events).await,
+        // Handled before the start of the runtime.
+        Command::Help { .. } => Ok(Exit::Done),
         Command::Job(command) => commands::jobs::run(context, command).await,
         Command::Link(link) => commands::people::link(context, link).await,
         Command::Mcp(command) => commands::mcp::run(context, command).await,
