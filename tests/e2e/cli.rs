@@ -36,6 +36,7 @@ const COMMANDS: &[&str] = &[
     "doctor",
     "events",
     "help",
+    "init",
     "job",
     "job cancel",
     "job list",

@@ -31,6 +31,7 @@ mod full_disk;
 mod hardening;
 mod hostile_text;
 mod http;
+mod init;
 mod jobs;
 mod looking;
 mod mcp;

@@ -1,7 +1,7 @@
 //! Tests of `avocet chat` at a terminal: a pseudo terminal with an emulator whose cells are compared.
 
 mod pictures;
-mod pty;
+pub(crate) mod pty;
 mod rendering;
 mod typing;
 

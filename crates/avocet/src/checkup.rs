@@ -2,7 +2,7 @@
 //! does.
 
 pub(crate) mod layers;
-mod providers;
+pub(crate) mod providers;
 
 use std::fs;
 use std::path::Path;

@@ -14,6 +14,7 @@ use crate::commands::db::DbCommand;
 use crate::commands::dead::DeadCommand;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::events::{EventsArgs, SubscribersCommand};
+use crate::commands::init::InitArgs;
 use crate::commands::jobs::JobCommand;
 use crate::commands::mcp::McpCommand;
 use crate::commands::memory::MemoryCommand;
@@ -89,6 +90,8 @@ pub(crate) enum Command {
         /// Command, such as `mcp add`. Without one: the list of commands.
         command: Vec<String>,
     },
+    /// Set up a provider, a bot and its owner: asks, tests the answers, and writes the configuration.
+    Init(Box<InitArgs>),
     /// Submit, list, show, follow or cancel jobs: tasks for an agent in the background.
     #[command(subcommand)]
     Job(JobCommand),

@@ -202,6 +202,19 @@ impl FileText {
         Ok(Self { path, text, digest })
     }
 
+    /// Checks that this process can replace the file.
+    ///
+    /// # Errors
+    /// [`ConfigFileError::Failed`] with the reason.
+    pub(crate) fn check_writable(&self) -> Result<(), ConfigFileError> {
+        Target::of(&self.path).map(drop).map_err(|why| unwritable(&self.path, &why))
+    }
+
+    /// Returns `true` if every user of the system can read the file.
+    pub(crate) fn is_open_to_others(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|file| file.mode() & 0o004 != 0)
+    }
+
     /// Checks a new text and writes it, if the file is still the one that was read.
     pub(crate) fn replace(
         &self,

@@ -167,6 +167,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Events(events) => commands::events::run(context, events).await,
         // Handled before the start of the runtime.
         Command::Help { .. } => Ok(Exit::Done),
+        Command::Init(init) => commands::init::run(context, *init).await,
         Command::Job(command) => commands::jobs::run(context, command).await,
         Command::Link(link) => commands::people::link(context, link).await,
         Command::Mcp(command) => commands::mcp::run(context, command).await,

@@ -59,6 +59,11 @@ impl<'h> TerminalOptions<'h> {
         self
     }
 
+    /// Runs this command instead of a chat.
+    pub(crate) fn with_command(self, arguments: &[&'h str]) -> Self {
+        Self { arguments: arguments.to_vec(), ..self }
+    }
+
     pub(crate) fn open(self) -> Terminal {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).unwrap();

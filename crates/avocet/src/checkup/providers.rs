@@ -196,7 +196,7 @@ fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelErr
 }
 
 /// Reports abilities of the model that fall short of the agent's needs.
-fn of_model(name: &str, table: &str, known: &KnownFacts) -> Option<Check> {
+pub(crate) fn of_model(name: &str, table: &str, known: &KnownFacts) -> Option<Check> {
     if matches!(known.tools, Some((ToolStyle::None, _))) {
         let says = "the model gets no tools (`tools = \"none\"`)";
         return Some(Check::fair(

@@ -14,6 +14,7 @@ pub(crate) mod db;
 pub(crate) mod dead;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod init;
 pub(crate) mod jobs;
 pub(crate) mod mcp;
 pub(crate) mod memory;

@@ -1,0 +1,261 @@
+//! `avocet init`: asks for a model provider, a bot and its owner, tests each answer at once, and writes
+//! the configuration. The file is written once, after the last answer.
+
+mod additions;
+mod bot;
+mod local;
+mod model_choice;
+mod offer;
+mod presets;
+mod provider;
+mod questions;
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use avocet_config::{Document, Settings};
+use avocet_protocol::{ConfigFileError, plain_io};
+use clap::Args;
+
+use crate::commands::{connect, text_or_stdin};
+use crate::config_file::FileText;
+use crate::context::CommandContext;
+use crate::environment::{environment, given, home};
+use crate::exit::{Exit, Failure};
+use crate::output::{print, warning};
+use crate::places::{Configuration, Uses, config_place};
+use crate::redaction;
+
+use additions::{Additions, names};
+use local::LocalPorts;
+use questions::Questions;
+
+/// The reply to Ctrl-C before the file is written.
+const LEFT: &str = "left before the end; nothing was written";
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Provider of the model: anthropic, cerebras, deepseek, gemini, groq, mistral, ollama, openai,
+    /// openrouter or xai; with --base-url, any name. Default: recognised from the key.
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// File with the API key of the provider; - for stdin.
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+    /// Address of the provider, for a server with OpenAI's API or that of --provider.
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// Model of the provider. Default: its newest usual one.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// File with the token of a Telegram bot.
+    #[arg(long, value_name = "FILE", conflicts_with = "discord_token_file")]
+    telegram_token_file: Option<PathBuf>,
+    /// Address of the Bot API, for a server of your own.
+    #[arg(long, value_name = "URL")]
+    telegram_api_url: Option<String>,
+    /// File with the token of a Discord bot.
+    #[arg(long, value_name = "FILE")]
+    discord_token_file: Option<PathBuf>,
+    /// Address of Discord's API, for a server that imitates it.
+    #[arg(long, value_name = "URL")]
+    discord_api_url: Option<String>,
+    /// Numeric user id of the bot's owner.
+    #[arg(long, value_name = "ID")]
+    owner: Option<u64>,
+    /// Ask no question: use the options, and the default of everything else.
+    #[arg(long)]
+    yes: bool,
+    /// Ports on which model servers of this machine are looked for: of Ollama, llama.cpp and
+    /// LM Studio.
+    #[arg(long, value_name = "PORTS", default_value_t, hide = true)]
+    local_ports: LocalPorts,
+}
+
+/// The state of a setup.
+struct Setup<'c> {
+    context: &'c CommandContext,
+    args: InitArgs,
+    file: FileText,
+    /// `None` without a terminal, or with `--yes`.
+    questions: Option<Questions>,
+    additions: Additions,
+}
+
+pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit, Failure> {
+    let file = configuration_file(context)?;
+    // A faulty file is not worth a single question.
+    if file.path.exists() {
+        Configuration::load(context, Uses::Check)?;
+    }
+    let is_asking = io::stdin().is_terminal() && !args.yes;
+    let questions = is_asking.then(|| Questions::start(&context.root)).transpose()?;
+    let mut setup = Setup { context, args, file, questions, additions: Additions::default() };
+    tokio::select! {
+        gathered = setup.gather() => gathered?,
+        pressed = tokio::signal::ctrl_c() => {
+            pressed?;
+            print("\n")?;
+            return Err(Failure::new(Exit::Failed, LEFT));
+        }
+    }
+    if setup.additions.is_empty() {
+        print("Nothing was changed.\n")?;
+        return Ok(Exit::Done);
+    }
+    setup.write()?;
+    setup.show_next_steps().await?;
+    Ok(Exit::Done)
+}
+
+/// Reads the configuration file, which has to be writable.
+fn configuration_file(context: &CommandContext) -> Result<FileText, Failure> {
+    let place = config_place(&context.cli).ok_or_else(|| {
+        let message = "there is no home directory for the configuration; give --config FILE";
+        Failure::new(Exit::Configuration, message)
+    })?;
+    let file = FileText::read(given(&place)?).map_err(unusable)?;
+    file.check_writable().map_err(unusable)?;
+    Ok(file)
+}
+
+fn unusable(error: ConfigFileError) -> Failure {
+    Failure { exit: Exit::Configuration, error: error.into() }
+}
+
+impl Setup<'_> {
+    /// Asks for everything that the options leave open.
+    async fn gather(&mut self) -> Result<(), Failure> {
+        let parts = self.parts().await?;
+        if parts.provider {
+            self.add_provider().await?;
+        }
+        if parts.bot {
+            self.add_bot().await?;
+        }
+        if self.questions.is_none() && self.additions.is_empty() {
+            let message = "there is nothing to set up, and no terminal to ask on; give --api-key-file, \
+                           --base-url, --telegram-token-file or --discord-token-file";
+            return Err(Failure::new(Exit::Usage, message));
+        }
+        Ok(())
+    }
+
+    /// Decides what to add. With a configuration, shows it and asks.
+    async fn parts(&mut self) -> Result<Parts, Failure> {
+        let args = &self.args;
+        let given = Parts {
+            provider: args.provider.is_some()
+                || args.api_key_file.is_some()
+                || args.base_url.is_some(),
+            bot: args.telegram_token_file.is_some() || args.discord_token_file.is_some(),
+        };
+        let is_new = self.file.text.trim().is_empty();
+        let Some(questions) = &mut self.questions else {
+            return Ok(Parts { provider: given.provider || is_new, ..given });
+        };
+        if is_new {
+            return Ok(Parts { provider: true, bot: true });
+        }
+        print(&existing(&self.file))?;
+        if given.provider || given.bot {
+            return Ok(given);
+        }
+        loop {
+            let question = "Add a provider (p) or a bot (b)? Enter leaves.";
+            match questions.ask(question).await?.to_lowercase().as_str() {
+                "" => return Ok(Parts { provider: false, bot: false }),
+                "p" | "provider" => return Ok(Parts { provider: true, bot: false }),
+                "b" | "bot" => return Ok(Parts { provider: false, bot: true }),
+                _ => print("Answer p, b, or nothing.\n")?,
+            }
+        }
+    }
+
+    /// Parses the configuration with all additions so far.
+    fn candidate(&self, additions: &Additions) -> Result<(Document, Settings), Failure> {
+        let text = additions.added_to(&self.file.text).map_err(|why| self.refused(&why))?;
+        let references = Uses::Check.references();
+        let path = Some(self.file.path.clone());
+        let document = Document::parse_with(text, path, &environment, references)?;
+        redaction::learn(document.secrets());
+        let settings = document.table("")?;
+        Ok((document, settings))
+    }
+
+    fn refused(&self, why: &str) -> Failure {
+        let path = shown_path(&self.file.path);
+        let message = format!("cannot add to {path}: {why}; nothing was changed");
+        Failure::new(Exit::Configuration, message)
+    }
+
+    fn write(&self) -> Result<(), Failure> {
+        let text = self.additions.added_to(&self.file.text).map_err(|why| self.refused(&why))?;
+        self.file.replace(self.context, &text).map_err(unusable)
+    }
+
+    async fn show_next_steps(&self) -> Result<(), Failure> {
+        let path = &self.file.path;
+        print(&format!("\nThe configuration is in {}.\n", shown_path(path)))?;
+        if self.file.is_open_to_others() {
+            let path = path.display();
+            warning(&format!("other users can read {path}, which has secrets; chmod 600 {path}"));
+        }
+        let configuration = Configuration::load(self.context, Uses::Daemon)?;
+        if connect(self.context, &configuration).await?.is_some() {
+            return print("Restart the running daemon, so that it reads the configuration.\n");
+        }
+        print("Start the daemon: avocet run\n")?;
+        match &self.additions.bot {
+            None => print("Or chat here: avocet\n"),
+            Some(bot) if bot.owner.is_none() => print(
+                "The bot answers strangers with a code. Become its owner: avocet pair approve CODE \
+                 --owner\n",
+            ),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// The parts of a configuration to add.
+#[derive(Debug, Clone, Copy)]
+struct Parts {
+    provider: bool,
+    bot: bool,
+}
+
+/// Describes the configuration that is there.
+fn existing(file: &FileText) -> String {
+    let list =
+        |names: Vec<String>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    format!(
+        "{} has these providers: {}; channels: {}.\n",
+        shown_path(&file.path),
+        list(names(&file.text, "providers")),
+        list(names(&file.text, "channels")),
+    )
+}
+
+/// Reads a secret from a file, or from stdin.
+fn secret_from(path: &Path) -> Result<String, Failure> {
+    let read = if path == Path::new("-") {
+        text_or_stdin(Some("-".to_owned()))
+    } else {
+        std::fs::read_to_string(path).map_err(|error| {
+            let message = format!("cannot read {}: {}", path.display(), plain_io(&error));
+            Failure::new(Exit::Usage, message)
+        })
+    };
+    let secret = read?.trim().to_owned();
+    if secret.is_empty() {
+        let message = format!("{} is empty", path.display());
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    Ok(secret)
+}
+
+/// Formats a path for people: below the home directory, with `~`.
+fn shown_path(path: &Path) -> String {
+    let below = home().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+    below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display()))
+}

@@ -1,0 +1,61 @@
+use super::*;
+
+fn additions() -> Additions {
+    Additions {
+        provider: Some(AddedProvider {
+            name: "anthropic".to_owned(),
+            kind: "anthropic".to_owned(),
+            base_url: None,
+            api_key: Some(Secret::new("sk-ant-1${X}".to_owned())),
+        }),
+        model: Some("anthropic/claude-sonnet-5".to_owned()),
+        bot: Some(AddedBot {
+            channel: "telegram",
+            token: Secret::new("123:abc".to_owned()),
+            api_url: None,
+            name: Some("@avocet_bot".to_owned()),
+            owner: Some(OwnerCandidate {
+                id: 7,
+                name: "Ada\n[channels.discord]".to_owned(),
+                reason: String::new(),
+            }),
+        }),
+    }
+}
+
+#[test]
+fn added_to_an_empty_text_is_a_commented_configuration() {
+    insta::assert_snapshot!(additions().added_to("").unwrap());
+}
+
+#[test]
+fn added_to_keeps_the_text_that_is_there() {
+    let text =
+        "# mine\n[agents.defaults] # keep\nmodel = \"a/b\"\n\n[providers.a]\nkind = \"openai\"\n";
+    let added = additions().added_to(text).unwrap();
+    assert!(added.starts_with(text), "{added}");
+    assert!(!added.contains("claude-sonnet"), "the model stays: {added}");
+    assert_eq!(names(&added, "providers"), ["a", "anthropic"]);
+    assert_eq!(names(&added, "channels"), ["telegram"]);
+}
+
+#[test]
+fn added_to_refuses_a_name_that_exists_and_a_text_that_is_no_toml() {
+    let table = [
+        ("[channels.telegram]\ntoken = \"x\"\n", "it already has [channels.telegram]"),
+        ("[providers.anthropic]\n", "it already has [providers.anthropic]"),
+        ("channels = 1\n", "`channels` is not a table"),
+        ("[a\n", "it is not TOML: "),
+    ];
+    for (text, expected) in table {
+        let error = additions().added_to(text).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn added_to_an_inline_table_stays_inline() {
+    let added = additions().added_to("providers = { a = { kind = \"openai\" } }\n").unwrap();
+    assert_eq!(names(&added, "providers"), ["a", "anthropic"]);
+    assert_eq!(added.matches("providers").count(), 1, "{added}");
+}

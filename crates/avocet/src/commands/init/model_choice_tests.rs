@@ -1,0 +1,61 @@
+use avocet_llm::Facts;
+
+use super::*;
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn pick_reads_numbers_names_and_parts_of_names() {
+    let all = names(&["alpha-1", "alpha-2", "beta"]);
+    let shown = ["beta", "alpha-2"];
+    let model = |name: &str| Pick::Model(name.to_owned());
+    let table = [
+        ("", Pick::Default),
+        ("1", model("beta")),
+        ("2", model("alpha-2")),
+        ("alpha-1", model("alpha-1")),
+        ("BET", model("beta")),
+        ("alpha", Pick::Several(vec!["alpha-1", "alpha-2"])),
+        ("0", Pick::Nothing),
+        ("9", Pick::Nothing),
+        ("gamma", Pick::Nothing),
+    ];
+    for (answer, expected) in table {
+        assert_eq!(pick(answer, &shown, &all), expected, "{answer}");
+    }
+    assert_eq!(pick("any", &[], &[]), model("any"));
+}
+
+#[test]
+fn table_shows_at_most_twenty_models() {
+    let all: Vec<String> = (0..23).map(|number| format!("model-{number}")).collect();
+    let shown: Vec<&str> = all.iter().map(String::as_str).collect();
+    let models: Vec<OfferedModel> = all
+        .iter()
+        .map(|name| OfferedModel { name: name.clone(), facts: Facts::default() })
+        .collect();
+    let text = table(&models, &shown);
+    assert!(text.contains("model-19") && !text.contains("model-20"), "{text}");
+    assert!(text.ends_with("... and 3 more; enter a part of a name to find them\n"), "{text}");
+}
+
+#[test]
+fn checked_model_is_in_the_list_with_or_without_its_provider() {
+    let provider = AddedProvider {
+        name: "openai".to_owned(),
+        kind: "openai".to_owned(),
+        base_url: None,
+        api_key: None,
+    };
+    let all = names(&["gpt-5", "vendor/model"]);
+    for (given, expected) in
+        [("gpt-5", "gpt-5"), ("openai/gpt-5", "gpt-5"), ("vendor/model", "vendor/model")]
+    {
+        assert_eq!(checked(given, &provider, &all).unwrap(), expected);
+    }
+    let error = checked("gpt-6", &provider, &all).unwrap_err().error.to_string();
+    assert_eq!(error, "openai has no model \"gpt-6\"; did you mean gpt-5?");
+    assert_eq!(checked("openai/any", &provider, &[]).unwrap(), "any");
+}
