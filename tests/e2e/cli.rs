@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use avocet_tests::{Home, program};
 
-use crate::support::{assert_fails, end, run, start};
+use crate::support::{assert_fails, end, run, start, stop};
 
 /// Every command; the empty name is the program itself.
 const COMMANDS: &[&str] = &[
@@ -114,6 +114,7 @@ const COMMANDS: &[&str] = &[
     "top",
     "trace",
     "trust",
+    "update",
     "usage",
     "web",
 ];
@@ -223,6 +224,20 @@ fn wrong_usage_exits_with_2_names_the_word_and_changes_nothing() {
 fn version_is_that_of_the_package() {
     let home = Home::new(program!());
     assert_eq!(run(&home, &["--version"]).out, "avocet 0.1.0\n");
+}
+
+#[test]
+fn update_names_the_versions_and_the_way_and_asks_no_server() {
+    let home = Home::new(program!());
+    let ran = run(&home, &["update", "--check", "--json"]);
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+    let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&found["version"], &found["daemon"]), (&"0.1.0".into(), &().into()), "{found}");
+    let daemon = home.daemon();
+    let ran = run(&home, &["update", "--check"]);
+    let says = "This program is avocet 0.1.0; the running daemon has the same version.\n";
+    assert!(ran.out.starts_with(says) && ran.out.contains("To update, "), "{ran:?}");
+    stop(daemon);
 }
 
 #[test]

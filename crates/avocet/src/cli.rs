@@ -32,6 +32,7 @@ use crate::commands::status::StatusArgs;
 use crate::commands::tasks::TasksCommand;
 use crate::commands::trace::TraceArgs;
 use crate::commands::trust::TrustArgs;
+use crate::commands::update::UpdateArgs;
 use crate::commands::usage::UsageArgs;
 use crate::commands::web::WebArgs;
 use crate::context::Global;
@@ -154,6 +155,8 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// Show or change the trust level of files.
     Trust(TrustArgs),
+    /// Show the versions and the way to update this program; asks no server.
+    Update(UpdateArgs),
     /// Show what models cost.
     Usage(UsageArgs),
     /// Open the web console in a browser, or sign out all browsers; needs a running daemon.

@@ -191,6 +191,7 @@ async fn run(command: Option<Command>, context: &CommandContext) -> Result<Exit,
         Command::Trace(trace) => commands::trace::run(context, trace).await,
         Command::Top => commands::top::run(context).await,
         Command::Trust(trust) => commands::trust::run(context, &trust).await,
+        Command::Update(update) => commands::update::run(context, update).await,
         Command::Usage(usage) => commands::usage::run(context, usage).await,
         Command::Web(web) => commands::web::run(context, web).await,
     }

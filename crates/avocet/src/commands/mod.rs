@@ -34,6 +34,7 @@ pub(crate) mod tasks;
 pub(crate) mod top;
 pub(crate) mod trace;
 pub(crate) mod trust;
+pub(crate) mod update;
 pub(crate) mod usage;
 pub(crate) mod web;
 
