@@ -136,6 +136,19 @@ mod tests {
     }
 
     #[test]
+    fn man_page_exists_for_every_command() {
+        let directory = tempfile::TempDir::new().unwrap();
+        clap_mangen::generate_to(command(), directory.path()).unwrap();
+        let page = |name: &str| std::fs::read_to_string(directory.path().join(name)).unwrap();
+        for name in Cli::command().get_subcommands().map(Command::get_name) {
+            let page = page(&format!("avocet-{name}.1"));
+            assert!(page.contains(".SH SYNOPSIS"), "{name}: {page}");
+        }
+        assert!(page("avocet-mcp-add.1").contains("MCP"));
+        assert!(page("avocet.1").contains("Exit codes"), "{}", page("avocet.1"));
+    }
+
+    #[test]
     fn wrapped_text_keeps_its_indent_and_width() {
         assert_eq!(wrapped("one two three", 4, 12), "one two\n    three");
         assert_eq!(wrapped("averylongword b", 4, 8), "averylongword\n    b");

@@ -115,6 +115,12 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     exit.into()
 }
 
+/// Returns the command line, for manual pages.
+#[must_use]
+pub fn command_line() -> clap::Command {
+    help::command()
+}
+
 /// Returns the number of threads for tasks. They leave one core to the writer and the readers of the
 /// log: with a thread for each core, tasks would move between the threads at every wake-up.
 fn workers(cores: usize) -> usize {
