@@ -108,7 +108,7 @@ const UNRESOLVED: &[Case] = &[
 ];
 
 #[test]
-fn bad_config_is_refused_with_its_position_and_loses_no_message() {
+fn f29_bad_config_is_refused_with_its_position_and_loses_no_message() {
     let home = Home::new(program!()).with("KEY", SECRET);
     printed(&home, &["ask", "me", "count to 2"]);
     let path = home.path("bad.toml").display().to_string();

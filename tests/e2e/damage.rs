@@ -42,7 +42,7 @@ fn set_version(home: &Home, version: i64) -> i64 {
 }
 
 #[test]
-fn log_of_a_newer_version_is_refused_and_left_unchanged() {
+fn f35_log_of_a_newer_version_is_refused_and_left_unchanged() {
     let home = Home::new(program!());
     printed(&home, &["ask", "me", "count to 2"]);
     let version = set_version(&home, 99);
@@ -89,7 +89,7 @@ const DAMAGES: [Mutation; 6] = [
 ];
 
 #[test]
-fn damaged_log_is_moved_aside_and_never_silently_replaced() {
+fn f35_damaged_log_is_moved_aside_and_never_silently_replaced() {
     for (what, damage) in DAMAGES {
         let home = Home::new(program!());
         printed(&home, &["ask", "me", "count to 2"]);
@@ -164,7 +164,7 @@ fn start_empty_replaces_a_damaged_log_with_an_empty_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn damaged_log_is_moved_aside_with_its_wal() {
+async fn f35_damaged_log_is_moved_aside_with_its_wal() {
     let home = Home::new(program!());
     let daemon = home.daemon();
     let listener = Listener::attach(&home, "terminal:local:me").await;

@@ -131,7 +131,7 @@ fn until_all_is_answered(home: &Home) {
 }
 
 #[test]
-fn full_disk_refuses_new_messages_and_loses_no_accepted_one() {
+fn f35_full_disk_refuses_new_messages_and_loses_no_accepted_one() {
     with_disk(|home, disk| {
         let daemon = disk.daemon(home);
         assert_eq!(printed(home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
@@ -206,7 +206,7 @@ fn full_disk_delays_an_answer_until_there_is_room() {
 }
 
 #[test]
-fn full_disk_and_kill_resume_once_there_is_room() {
+fn f35_full_disk_and_kill_resume_once_there_is_room() {
     with_disk(|home, disk| {
         let mut daemon = disk.daemon(home);
         printed(home, &["ask", "me", "count to 2"]);

@@ -31,7 +31,7 @@ async fn ends_well(daemon: DaemonProcess) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn drain_finishes_and_delivers_a_streaming_answer() {
+async fn f25_drain_finishes_and_delivers_a_streaming_answer() {
     let permits = held();
     let on_hold = permits.clone();
     let model = OpenAiFake::start(move |_| begun("Half of it, ", &on_hold, "and all.")).await;
@@ -55,7 +55,7 @@ async fn drain_finishes_and_delivers_a_streaming_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn drain_finishes_a_running_tool_and_its_answer() {
+async fn f25_drain_finishes_a_running_tool_and_its_answer() {
     let (sink, model) = (Sink::start().await, OpenAiFake::start(posts_once).await);
     let home = Home::new(program!()).with(SINK, &sink.address);
     let home = home.with_config(&config(&model, DRAIN_FOR_EVER));
@@ -94,7 +94,7 @@ async fn drain_timeout_does_not_rerun_a_tool_and_asks_the_chat() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn drain_waits_for_a_delivery_and_does_not_repeat_it() {
+async fn f25_drain_waits_for_a_delivery_and_does_not_repeat_it() {
     let model = OpenAiFake::start(|_| ModelAnswer::says("Here.")).await;
     let home = Home::new(program!()).with_config(&config(&model, ""));
     let mut daemon = home.daemon();
@@ -131,7 +131,7 @@ async fn drain_repeats_an_unconfirmed_delivery_with_a_mark() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn drain_timeout_returns_a_turn_that_is_answered_once_at_the_next_start() {
+async fn f25_drain_timeout_returns_a_turn_that_is_answered_once_at_the_next_start() {
     for seconds in [0, 1] {
         let never = held();
         let model =

@@ -128,7 +128,7 @@ fn sysusers_create_the_group_of_the_socket_which_is_not_the_dynamic_user() {
 }
 
 #[test]
-fn unit_stop_timeout_exceeds_the_drain() {
+fn f25_unit_stop_timeout_exceeds_the_drain() {
     let drain = Settings::default().daemon.drain_seconds;
     assert!(seconds("TimeoutStopSec") > drain + AFTER_THE_DRAIN, "the default drain is {drain} s");
 }

@@ -237,15 +237,42 @@ fn size(bytes: u64, has_retention: bool) -> Option<Check> {
 /// Checks that a daemon under the user's own systemd outlives the user's last session.
 fn linger() -> Option<Check> {
     let cgroup = fs::read_to_string("/proc/self/cgroup").ok()?;
+    linger_of(&cgroup, &environment("USER")?, Path::new("/var/lib/systemd/linger"))
+}
+
+/// `None` for a process that is no service of a user. `lingering` has a file for each user whose
+/// services outlive the sessions.
+fn linger_of(cgroup: &str, user: &str, lingering: &Path) -> Option<Check> {
     let is_service = cgroup.contains("/user@") && cgroup.contains("avocet");
-    let user = environment("USER").filter(|_| is_service)?;
-    Some(if Path::new("/var/lib/systemd/linger").join(&user).exists() {
-        Check::good("linger", format!("the services of {user} run without a session"))
-    } else {
-        Check::fair(
-            "linger",
-            format!("the services of {user} end with the last session"),
-            format!("loginctl enable-linger {user}"),
-        )
+    is_service.then(|| {
+        if lingering.join(user).exists() {
+            Check::good("linger", format!("the services of {user} run without a session"))
+        } else {
+            Check::fair(
+                "linger",
+                format!("the services of {user} end with the last session"),
+                format!("loginctl enable-linger {user}"),
+            )
+        }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn f36_linger_check_names_the_command_for_a_service_of_a_user() {
+        const SERVICE: &str =
+            "0::/user.slice/user-7.slice/user@7.service/app.slice/avocet.service\n";
+        let lingering = TempDir::new().unwrap();
+        let check = |cgroup: &str| linger_of(cgroup, "ada", lingering.path());
+        let fix = Some("loginctl enable-linger ada".to_owned());
+        assert_eq!(check(SERVICE).unwrap().fix, fix);
+        assert_eq!(check("0::/system.slice/avocet.service\n"), None);
+        fs::write(lingering.path().join("ada"), "").unwrap();
+        assert_eq!(check(SERVICE).unwrap().fix, None);
+    }
 }
