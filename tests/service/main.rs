@@ -48,4 +48,5 @@ mod schedules;
 mod sink;
 mod telegram;
 mod unit;
+mod voice;
 mod webhook;

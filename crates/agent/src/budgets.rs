@@ -125,24 +125,39 @@ impl AgentLoop {
         model: &dyn Model,
         usage: UsageContext<'_>,
     ) -> Result<(), NoAnswer> {
-        usage.meter.record(self.logs.ledger.as_ref()).await?;
+        let is_unpriced = async { model.facts().await.price.is_none() };
+        match self.used_up(usage.meter, is_unpriced).await? {
+            None => Ok(()),
+            Some(notice) => Err(NoAnswer::Limit(notice)),
+        }
+    }
+
+    /// Records the usage so far. Returns the notice of the budget that is used up; `None` if a
+    /// request may be made. `is_unpriced` tells if the price of that request is unknown; it is asked
+    /// only if the answer depends on it.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the ledger failed.
+    pub async fn used_up(
+        &self,
+        meter: &UsageMeter,
+        is_unpriced: impl Future<Output = bool>,
+    ) -> Result<Option<String>, StoreError> {
+        meter.record(self.logs.ledger.as_ref()).await?;
         let today = self.clock.now().day_start();
-        let spending = usage.meter.spending(self.logs.ledger.as_ref(), today).await?;
+        let spending = meter.spending(self.logs.ledger.as_ref(), today).await?;
         let limit = self.limits.root_tokens.unwrap_or(self.limits.turn.max_tokens);
         let limits = TurnLimits { max_tokens: limit, ..self.limits.turn };
         let budgets = self.limits.budgets;
         let mut reached = budgets.reached(limits, &spending);
-        if reached.is_none() && budgets.is_unpriced_day_reached(&spending.day) {
-            let is_unpriced = model.facts().await.price.is_none();
-            reached = is_unpriced.then(|| budgets.unpriced_notice(&spending.day)).flatten();
+        if reached.is_none() && budgets.is_unpriced_day_reached(&spending.day) && is_unpriced.await
+        {
+            reached = budgets.unpriced_notice(&spending.day);
         }
-        match reached {
-            None => Ok(()),
-            Some(notice) => {
-                tracing::info!(notice, "a budget is used up; the request is not made");
-                Err(NoAnswer::Limit(notice))
-            }
+        if let Some(notice) = &reached {
+            tracing::info!(notice, "a budget is used up; the request is not made");
         }
+        Ok(reached)
     }
 }
 

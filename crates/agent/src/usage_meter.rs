@@ -50,7 +50,7 @@ impl UsageMeter {
     }
 
     /// Keeps usage until it is recorded.
-    pub(crate) fn add(&self, purpose: Purpose, spent: &Spent) {
+    pub fn add(&self, purpose: Purpose, spent: &Spent) {
         self.unrecorded().push(UsageEntry { purpose, spent: spent.clone() });
     }
 

@@ -410,6 +410,7 @@ fn session_parts(
         events,
         running,
         questions,
+        spoken: registry::spoken_answers(document, settings, clock.clone())?,
         clock: clock.clone(),
     })
 }

@@ -7,7 +7,7 @@ use std::fs;
 
 use avocet_config::{GatewayClient, ProfileKeys, ScheduleTable, Settings, schema};
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
-use avocet_llm::{EmbeddingsConfig, ModelConfig, TranscriptionConfig};
+use avocet_llm::{EmbeddingsConfig, ModelConfig, SpeechConfig, TranscriptionConfig};
 use avocet_mcp::McpServerConfig;
 use avocet_telemetry::TelemetryConfig;
 use avocet_tools::SearchConfig;
@@ -70,6 +70,7 @@ fn tables() -> Vec<ConfigTable> {
         ConfigTable::new("gateway.clients.NAME", "gateway.clients.ci", schema::<GatewayClient>()),
         ConfigTable::new("schedules.NAME", "schedules.morning", schema::<ScheduleTable>()),
         ConfigTable::new("transcription", "transcription", schema::<TranscriptionConfig>()),
+        ConfigTable::new("speech", "speech", schema::<SpeechConfig>()),
         ConfigTable::new("embeddings", "embeddings", schema::<EmbeddingsConfig>()),
         ConfigTable::new("http", "http", schema::<HttpConfig>()),
         ConfigTable::new("http.tokens.NAME", "http.tokens.phone", schema::<HttpToken>()),

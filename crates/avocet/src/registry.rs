@@ -34,7 +34,7 @@ pub(crate) use channels::{
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{
     ConfiguredEmbedder, MCP_SERVERS, WEB_SEARCH, embedder, hosts, http, mcp_servers, open_hosts,
-    telemetry, transcribe, transcription, web_search,
+    speech, spoken_answers, telemetry, transcribe, transcription, web_search,
 };
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use avocet_channel_kit::GroupConfig;
 use avocet_config::{Document, ProfileKeys, Settings, keys, schema};
 use avocet_external::ExternalGroup;
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
-use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, TranscriptionConfig};
+use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, SpeechConfig, TranscriptionConfig};
 use avocet_mcp::McpServerConfig;
 use avocet_protocol::{Clock, Secret};
 use avocet_supervise::SystemClock;
@@ -53,6 +53,7 @@ fn shown_tables() -> Vec<(String, DeclaredTable)> {
     let document = whole();
     let mut tables = vec![
         ("transcription".to_owned(), DeclaredTable::of::<TranscriptionConfig>()),
+        ("speech".to_owned(), DeclaredTable::of::<SpeechConfig>()),
         ("embeddings".to_owned(), DeclaredTable::of::<EmbeddingsConfig>()),
         ("http".to_owned(), DeclaredTable::of::<HttpConfig>()),
         ("http.tokens.phone".to_owned(), DeclaredTable::of::<HttpToken>()),

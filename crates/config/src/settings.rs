@@ -33,6 +33,8 @@ pub struct Settings {
     /// The server that transcribes voice messages and other recordings. Without this table,
     /// recordings are not transcribed.
     pub transcription: Option<Map<String, Value>>,
+    /// The server that speaks answers. Without this table, answers are text.
+    pub speech: Option<Map<String, Value>>,
     /// The long-term memory.
     pub memory: MemorySettings,
     /// The model that turns memories into vectors, so that a search finds related words and other

@@ -40,8 +40,7 @@ pub struct SpeechConfig {
     pub model: String,
     /// The server's name of the voice. Default: `alloy`.
     pub voice: String,
-    /// The answers that are spoken in a chat, until `/voice` chooses others: `auto` for answers to
-    /// voice messages, `on` for all, `off` for none. Default: `auto`.
+    /// The answers that are spoken in a chat, until `/voice` chooses others. Default: `auto`.
     pub when: VoiceMode,
     /// The most characters of an answer that are spoken. A longer one ends after its last whole
     /// sentence within this length. From 1 to 4096. Default: 1500.

@@ -16,7 +16,7 @@ use crate::questions::TakenAnswer;
 use crate::status_text::StatusFacts;
 use crate::usage::usage;
 use crate::{
-    approvals, job_command, memory, model, people, questions, retry, tasks, think, welcome,
+    approvals, job_command, memory, model, people, questions, retry, tasks, think, voice, welcome,
 };
 
 /// A command: its help text, action and access rule.
@@ -89,6 +89,7 @@ enum Verb {
     Think,
     Trust,
     Usage,
+    Voice,
 }
 
 /// Returns every command, as `/help` and the platforms show them.
@@ -120,6 +121,7 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Think, "think", "[off|low|medium|high|default]", "show how much I think; owners choose it"),
     ChatCommand::new(Verb::Trust, "trust", "", "trust what I have read in this conversation so far").for_owners(),
     ChatCommand::new(Verb::Usage, "usage", "", "show what this conversation has cost"),
+    ChatCommand::new(Verb::Voice, "voice", "[on|off|auto]", "show or choose which answers I also speak"),
 ];
 
 /// Runs every accepted command, in order.
@@ -316,6 +318,7 @@ async fn plan(
         Verb::Tasks => tasks::plan(lanes, &message.session, argument).await?,
         Verb::Think => think::plan(lanes, &message.session, argument, role).await?,
         Verb::Usage => CommandPlan::say(usage(lanes, &message.session, role, *chat).await?),
+        Verb::Voice => voice::plan(lanes, &message.session, argument).await?,
     })
 }
 

@@ -31,10 +31,12 @@ mod running;
 mod sampler;
 mod sessions;
 mod settle;
+mod spoken;
 mod status_text;
 mod tasks;
 mod think;
 mod usage;
+mod voice;
 mod welcome;
 
 pub use agents::{
@@ -56,3 +58,4 @@ pub use running::RunningTurns;
 pub use sampler::Sampler;
 pub use sessions::{NotMoving, Sessions};
 pub use tasks::TaskControl;
+pub use voice::SpokenAnswers;

@@ -9,10 +9,10 @@ use avocet_protocol::{
     Turns,
 };
 
-use crate::{Agents, Events, Questions, RunningTurns};
+use crate::{Agents, Events, Questions, RunningTurns, SpokenAnswers};
 
 /// The components that sessions use. `log` and `ledger` retry as long as `running` allows; the
-/// agents use the same ones.
+/// agents use the same ones. `spoken` is `None` if answers are text only.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct SessionParts {
@@ -34,5 +34,6 @@ pub struct SessionParts {
     pub events: Arc<Events>,
     pub running: Arc<RunningTurns>,
     pub questions: Arc<Questions>,
+    pub spoken: Option<SpokenAnswers>,
     pub clock: Arc<dyn Clock>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_agent::{TurnContext, TurnEnd, UsageMeter};
+use avocet_agent::{TurnContext, UsageMeter};
 use avocet_bus::Admitted;
 use avocet_protocol::{
     ChatAddress, Claimed, Content, Deliveries, LoggedInbound, Origin, Outcome, PublishError,
@@ -17,7 +17,7 @@ use crate::agents::{SessionChoice, TurnAgent};
 use crate::job_plan::PlannedTurn;
 use crate::lane::{LaneWork, Lanes};
 use crate::preview::{LastProgress, ShownTurn};
-use crate::settle::SettleReason;
+use crate::settle::{AgentEnd, SettleReason};
 
 /// A turn is dropped after so many deaths of the process, if in [`POISON_DEATHS_ALONE`] of them it
 /// ran alone. A death shared with other turns proves nothing.
@@ -117,15 +117,15 @@ impl Lanes {
             match self.parts.agents.for_turn(lineage, chosen) {
                 Ok(agent) => agent,
                 Err(error) => {
-                    let failed = TurnEnd::Failed(format!("I could not answer: {error}."));
-                    return self.settle(turn, meter, SettleReason::Agent(Box::new(failed))).await;
+                    let failed = SettleReason::failed(format!("I could not answer: {error}."));
+                    return self.settle(turn, meter, failed).await;
                 }
             };
         let PlannedTurn { agent, job, shown } = match self.planned(agent, turn, lineage).await? {
             Ok(planned) => planned,
             Err(error) => {
-                let failed = TurnEnd::Failed(format!("{error}."));
-                return self.settle(turn, meter, SettleReason::Agent(Box::new(failed))).await;
+                let failed = SettleReason::failed(format!("{error}."));
+                return self.settle(turn, meter, failed).await;
             }
         };
         let context = TurnContext {
@@ -140,12 +140,16 @@ impl Lanes {
         };
         agent.fetch_attachments(turn).await?;
         // Boxed, because each function that takes a future by value stores it once more.
-        let work = Box::pin(agent.run_tool_loop(turn.clone(), &context, meter));
+        let work = Box::pin(async {
+            let end = agent.run_tool_loop(turn.clone(), &context, meter).await?;
+            let voice = self.voice_of(turn, &agent, &end, meter).await?;
+            Ok(AgentEnd { end, voice })
+        });
         let shown = ShownTurn { turn, lineage, root: context.asked_by.last(), job: shown };
         match self.shown(shown, work).await {
-            Ok(Ok(end)) => {
-                self.failures.log(&turn.session, agent.models.main.name(), &end);
-                self.settle(turn, meter, SettleReason::Agent(Box::new(end))).await
+            Ok(Ok(ended)) => {
+                self.failures.log(&turn.session, agent.models.main.name(), &ended.end);
+                self.settle(turn, meter, SettleReason::Agent(Box::new(ended))).await
             }
             Ok(Err(StoreError::Internal(error))) => {
                 tracing::error!(error, "the log refused a step");

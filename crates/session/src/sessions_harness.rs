@@ -29,7 +29,7 @@ use super::super::Sessions;
 use crate::{
     Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
     LaneLimits, NoDirectory, QuestionParts, Questions, RetryingLedger, RetryingLog, RunningTurns,
-    SessionBinding, SessionParts, remind,
+    SessionBinding, SessionParts, SpokenAnswers, remind,
 };
 
 /// A step of the clock.
@@ -67,6 +67,7 @@ pub(super) struct Setup {
     pub(super) starts: Duration,
     /// The settings of the jobs of all agents.
     pub(super) jobs: AgentJobs,
+    pub(super) spoken: Option<SpokenAnswers>,
 }
 
 /// The fate of a wake-up after a tool has logged a message.
@@ -123,6 +124,7 @@ impl Default for Setup {
             work: None,
             starts,
             jobs: AgentJobs::default(),
+            spoken: None,
         }
     }
 }
@@ -232,7 +234,7 @@ impl SessionHarness {
         let deliverer = Deliverer::new(
             store.clone(),
             channels.clone(),
-            Arc::<OneWorkspace>::default(),
+            Arc::new(OneWorkspace(setup.files.clone())),
             clock.clone(),
             delivery_workers.clone(),
         );
@@ -287,6 +289,7 @@ impl SessionHarness {
             events: events.clone(),
             running,
             questions,
+            spoken: setup.spoken.clone(),
             clock: clock.clone(),
         };
         let sessions = Sessions::start(parts, setup.limits, wakes, &root).await.unwrap();

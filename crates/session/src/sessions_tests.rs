@@ -58,6 +58,8 @@ mod spending;
 mod tasks;
 #[path = "think_tests.rs"]
 mod thinking;
+#[path = "voice_tests.rs"]
+mod voices;
 #[path = "waits_tests.rs"]
 mod waits;
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use avocet_agent::{CallWait, TurnEnd, UsageMeter};
 use avocet_protocol::{
-    Answer, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations, Inbound, LogWrite,
-    LoggedInbound, NOTHING_NEW, NewWait, Origin, Outcome, Planned, Roles, SessionId, SettledTurn,
-    Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord, WaitKind,
-    WaitRequest, task_name,
+    Answer, Attachment, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations, Inbound,
+    LogWrite, LoggedInbound, NOTHING_NEW, NewWait, Origin, Outcome, Planned, Roles, SessionId,
+    SettledTurn, Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord,
+    WaitKind, WaitRequest, task_name,
 };
 
 use crate::lane::{LaneWork, Lanes};
@@ -22,13 +22,27 @@ const REPORTS_COMPARED: u32 = 20;
 /// The end of a turn, or its pause.
 pub(crate) enum SettleReason {
     /// The agent's own end.
-    Agent(Box<TurnEnd>),
+    Agent(Box<AgentEnd>),
     /// Too many processes died during the turn.
     Poison { attempts: u32 },
     /// All people who began the turn have lost access, and were informed.
     NothingAdmitted,
     /// An internal error, with its description.
     Bug(String),
+}
+
+impl SettleReason {
+    /// The agent failed, for the reason that the chat gets.
+    pub(crate) fn failed(reason: String) -> Self {
+        Self::Agent(Box::new(AgentEnd { end: TurnEnd::Failed(reason), voice: None }))
+    }
+}
+
+/// The end of the agent's work on a turn.
+pub(crate) struct AgentEnd {
+    pub(crate) end: TurnEnd,
+    /// The recording of the answer, if the chat gets one.
+    pub(crate) voice: Option<Attachment>,
 }
 
 impl Lanes {
@@ -40,16 +54,19 @@ impl Lanes {
         ending: SettleReason,
     ) -> Result<LaneWork, StoreError> {
         let mut settlement = match ending {
-            SettleReason::Agent(end) => match self.with_job_summary(turn, meter, *end).await? {
-                TurnEnd::Waiting(calls) => {
-                    return self.wait(turn, calls).await.map(|()| LaneWork::Open);
+            SettleReason::Agent(ended) => {
+                let AgentEnd { end, voice } = *ended;
+                match self.with_job_summary(turn, meter, end).await? {
+                    TurnEnd::Waiting(calls) => {
+                        return self.wait(turn, calls).await.map(|()| LaneWork::Open);
+                    }
+                    TurnEnd::Answered(answer) => self.reply(turn, answer, voice).await?,
+                    TurnEnd::Failed(reason) => {
+                        self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound))
+                            .await?
+                    }
                 }
-                TurnEnd::Answered(answer) => self.reply(turn, answer).await?,
-                TurnEnd::Failed(reason) => {
-                    self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound))
-                        .await?
-                }
-            },
+            }
             SettleReason::Bug(error) => {
                 let reason = format!("I could not answer because of an internal error: {error}.");
                 self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound)).await?
@@ -110,7 +127,12 @@ impl Lanes {
         }
     }
 
-    async fn reply(&self, turn: &TurnRecord, answer: Answer) -> Result<Settlement, StoreError> {
+    async fn reply(
+        &self,
+        turn: &TurnRecord,
+        answer: Answer,
+        voice: Option<Attachment>,
+    ) -> Result<Settlement, StoreError> {
         let mut settlement = Settlement::new(Outcome::Replied);
         if let Some(task) = background_task(turn) {
             let text = format!("Task “{task}” is done:\n\n{}", answer.text);
@@ -136,6 +158,9 @@ impl Lanes {
                 settlement.removes_preview = true;
             } else {
                 settlement.reply = planned.map(|planned| followed_by(planned, remark));
+            }
+            if let Some(voice) = voice {
+                settlement.reply = self.with_voice(settlement.reply, to, voice);
             }
         }
         settlement.answer = Some(answer);
@@ -350,8 +375,8 @@ impl Lanes {
     }
 }
 
-/// Adds the chunks of a remark below those of a reply.
-fn followed_by(mut planned: Planned, remark: Option<Planned>) -> Planned {
+/// Adds the chunks of a remark or a recording below those of a reply.
+pub(crate) fn followed_by(mut planned: Planned, remark: Option<Planned>) -> Planned {
     let below = remark.into_iter().flat_map(|remark| remark.chunks);
     planned.chunks.extend(below.map(|chunk| Content { reply_to: None, ..chunk }));
     planned

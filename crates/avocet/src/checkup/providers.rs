@@ -40,6 +40,7 @@ pub(super) async fn checks(examiner: &Examiner, offline: bool) -> Vec<Check> {
         found.extend(examiner.history(provider, status.fault.is_some(), &status.requests));
     }
     found.extend(transcription(examiner, offline).await);
+    found.extend(speech(examiner, offline).await);
     found.extend(embeddings(examiner, offline).await);
     found
 }
@@ -258,6 +259,34 @@ async fn transcription(examiner: &Examiner, offline: bool) -> Option<Check> {
             Check::fair(NAME, says, "send a voice message")
         }
         Err(error) => Check::bad(NAME, error, "correct [transcription] and restart the daemon"),
+    })
+}
+
+/// Checks the speech provider without paying for a recording.
+async fn speech(examiner: &Examiner, offline: bool) -> Option<Check> {
+    const NAME: &str = "speech";
+    let super::Configuration { document, settings, .. } = &examiner.configuration;
+    settings.speech.as_ref()?;
+    if let Some(check) = examiner.unresolved(NAME, "speech.api_key") {
+        return Some(check);
+    }
+    if offline {
+        return None;
+    }
+    let made = registry::speech(document, settings, examiner.clock.clone());
+    let speaker = match made {
+        Ok(speaker) => speaker?,
+        Err(error) => return Some(Check::bad(NAME, error.to_string(), "correct [speech]")),
+    };
+    let probed = within(examiner.clock.as_ref(), LIMIT, speaker.probe()).await;
+    let late = || Err(format!("no answer within {} s", LIMIT.as_secs()));
+    Some(match probed.unwrap_or_else(|_| late()) {
+        Ok(true) => Check::good(NAME, "the key is good"),
+        Ok(false) => {
+            let says = "it answers; the first spoken answer will show whether the key is good";
+            Check::fair(NAME, says, "write /voice on in a chat, and then a message")
+        }
+        Err(error) => Check::bad(NAME, error, "correct [speech] and restart the daemon"),
     })
 }
 

@@ -1,20 +1,24 @@
-//! The single components with a table of their own: the transcriber, the embedding model, the web
-//! search, the hosts that programs may reach, the HTTP interface, and the exporter of traces.
+//! The single components with a table of their own: the transcriber, the speaker, the
+//! embedding model, the web search, the hosts that programs may reach, the HTTP interface, and the exporter of traces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_http::{HookConfig, HookPlan, HttpConfig, HttpPlan, hook_plans};
-use avocet_llm::{EmbeddingsConfig, ServedEmbedder, Transcription, TranscriptionConfig};
+use avocet_llm::{
+    EmbeddingsConfig, ServedEmbedder, Speech, SpeechConfig, Transcription, TranscriptionConfig,
+};
 use avocet_mcp::McpServerConfig;
 use avocet_net::{BadHost, Hosts};
 use avocet_protocol::{Clock, Secret, Transcribe};
+use avocet_session::SpokenAnswers;
 use avocet_telemetry::TelemetryConfig;
 use avocet_tools::SearchConfig;
 
 use super::{key_error, providers};
 
+const SPEECH: &str = "speech";
 const TRANSCRIPTION: &str = "transcription";
 const EMBEDDINGS: &str = "embeddings";
 pub(super) const HTTP: &str = "http";
@@ -30,6 +34,7 @@ pub(super) fn check(
     clock: &Arc<dyn Clock>,
 ) -> Result<(), ConfigError> {
     transcription_config(document, settings)?;
+    speech_config(document, settings)?;
     embedder(document, settings, clock)?;
     web_search(document, settings)?;
     open_hosts(document, settings)?;
@@ -69,6 +74,39 @@ fn transcription_config(
     }
     let config: TranscriptionConfig = document.table(TRANSCRIPTION)?;
     config.check().map_err(|(key, error)| key_error(document, TRANSCRIPTION, key, &error))?;
+    Ok(Some(config))
+}
+
+/// Makes the settings of spoken answers, if a speaker is configured.
+pub(crate) fn spoken_answers(
+    document: &Document,
+    settings: &Settings,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<SpokenAnswers>, ConfigError> {
+    let speech = speech(document, settings, clock)?;
+    Ok(speech.map(|speech| SpokenAnswers { when: speech.when(), speak: Arc::new(speech) }))
+}
+
+/// Makes the speaker, if one is configured.
+pub(crate) fn speech(
+    document: &Document,
+    settings: &Settings,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<Speech>, ConfigError> {
+    let Some(config) = speech_config(document, settings)? else { return Ok(None) };
+    let speech = Speech::new(config, clock);
+    speech.map(Some).map_err(|error| document.error_at(SPEECH, error.to_string()))
+}
+
+fn speech_config(
+    document: &Document,
+    settings: &Settings,
+) -> Result<Option<SpeechConfig>, ConfigError> {
+    if settings.speech.is_none() || !document.is_whole(SPEECH) {
+        return Ok(None);
+    }
+    let config: SpeechConfig = document.table(SPEECH)?;
+    config.check().map_err(|(key, error)| key_error(document, SPEECH, key, &error))?;
     Ok(Some(config))
 }
 
