@@ -27,6 +27,8 @@ REMEMBERED = 1000
 CHECKED_SECONDS = 60.0
 # Seconds that a delivery waits for a connection.
 WAIT_SECONDS = 10.0
+# The kind of a spoken answer. Its text is a message of its own.
+VOICE = "voice"
 # Faults that may pass: the person is away, or the server is busy.
 _PASSING = {"263", "401", "439", "442", "707"}
 
@@ -123,6 +125,9 @@ class Outbound:
             return notes
         text = self._text(delivery, notes)
         written = self._lines(delivery, connection, target, text)
+        if not written and only_voice(delivery):
+            log.info("%s: delivery %s: this server takes no recordings", delivery.chat, delivery.id)
+            return Sent(Outcome.SENT)
         if not written:
             return Sent(Outcome.REFUSED, "the message has no text that IRC can show")
         async with connection.exclusive:
@@ -159,6 +164,8 @@ class Outbound:
         most = self._network.settings.max_file_megabytes * 1_000_000
         for number, file in enumerate(delivery.attachments):
             name, size = file["name"], file["bytes"]
+            if not host and file["kind"] == VOICE:
+                continue
             if not host:
                 notes.append(
                     f"[the file {name} ({size} bytes) was not sent: this IRC server takes no files]"
@@ -181,7 +188,7 @@ class Outbound:
                 else:
                     notes.append(f"{name}: {url}")
         has_text = bool(delivery.text.strip() or delivery.choices)
-        if delivery.attachments and not has_text and all(note.startswith("[") for note in notes):
+        if notes and not has_text and all(note.startswith("[") for note in notes):
             return Sent(Outcome.REFUSED, " ".join(note.strip("[]") for note in notes))
         return notes
 
@@ -270,6 +277,13 @@ async def answer(delivery: Delivery, sent: Sent) -> None:
             await delivery.refuse(sent.text)
         case Outcome.UNKNOWN:
             await delivery.unknown(sent.text)
+
+
+def only_voice(delivery: Delivery) -> bool:
+    """Return `True` for a message that is nothing but a spoken answer."""
+    return bool(delivery.attachments) and all(
+        file["kind"] == VOICE for file in delivery.attachments
+    )
 
 
 def platform_id(msgid: str) -> str | None:

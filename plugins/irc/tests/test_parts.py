@@ -374,5 +374,40 @@ class FileTest(irc_support.IrcTest):
         )
 
 
+class Speech(http.server.BaseHTTPRequestHandler):
+    """A speech server that sends the beginning of a recording."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "4")
+        self.end_headers()
+        self.wfile.write(b"OggS")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class VoiceTest(irc_support.IrcTest):
+    """A spoken answer."""
+
+    async def asyncSetUp(self) -> None:
+        speech = http.server.HTTPServer(("127.0.0.1", 0), Speech)
+        threading.Thread(target=speech.serve_forever, args=(0.01,), daemon=True).start()
+        self.addCleanup(speech.server_close)
+        self.addCleanup(speech.shutdown)
+        table = f'[speech]\nbase_url = "http://127.0.0.1:{speech.server_port}/v1"\nwhen = "on"\n'
+        self.config = irc_support.CONFIG + table
+        await super().asyncSetUp()
+
+    async def test_recording_without_a_place_for_files_is_left_out(self) -> None:
+        program = await self.started()
+        self.server.say("ann", "avocet", "hello")
+        await program.logs("this server takes no recordings")
+        texts = self.server.texts("ann")
+        self.assertTrue(texts)
+        self.assertNotIn("voice.ogg", "".join(texts))
+
+
 if __name__ == "__main__":
     unittest.main()
