@@ -94,6 +94,8 @@ const CONFIGS: &[&str] = &[
     "[models.\"offline/x\"]\nprice = { input = 1 }\n",
     "[tools.web_search]\n",
     "[transcription]\ntotal_seconds = 0\n",
+    "[speech]\nmax_characters = 5000\n",
+    "[speech]\nwhen = \"always\"\n",
     "[budgets]\nday_usd = \"5 $\"\n",
     "[gateway]\nsocket = 7\n",
     "model = offline\n",
