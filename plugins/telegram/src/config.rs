@@ -13,6 +13,9 @@ use serde::Deserialize;
 use crate::webhook::base_url;
 use crate::{Telegram, TelegramError};
 
+/// The highest `earlier_messages`, so that a request stays small.
+const MAX_EARLIER: u32 = 50;
+
 /// A Telegram bot. For several bots, write a table for each: `[channels.telegram.work]`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -35,6 +38,10 @@ pub struct TelegramConfig {
     /// Settings of single groups, by group id. A group that becomes a supergroup keeps its old id.
     /// If its new id is listed here, it is a chat of its own instead.
     pub groups: BTreeMap<String, GroupConfig>,
+    /// Number of earlier messages of a group that the model gets with a message for the bot, at most
+    /// 50. They are untrusted. The bot receives them only with privacy mode off, or as an admin.
+    /// Default: 20.
+    pub earlier_messages: u32,
     /// `true` to number the messages of an answer that needs several: `(1/3)`. Default: `false`.
     pub numbered: bool,
     /// Seconds that a poll for updates stays open, from 1 to 50. With `webhook`: the seconds between
@@ -67,6 +74,9 @@ impl ChannelConfig for TelegramConfig {
         if !(1..=50).contains(&self.poll_seconds) {
             let error = format!("{} is not a number from 1 to 50", self.poll_seconds);
             return Err(("poll_seconds", error));
+        }
+        if self.earlier_messages > MAX_EARLIER {
+            return Err(("earlier_messages", format!("it is more than {MAX_EARLIER}")));
         }
         let webhook = self.webhook.as_deref().map(base_url).transpose();
         webhook.map(drop).map_err(|error| ("webhook", error))
@@ -116,6 +126,7 @@ impl Default for TelegramConfig {
             owners: Vec::new(),
             pairing: true,
             groups: BTreeMap::new(),
+            earlier_messages: 20,
             numbered: false,
             poll_seconds: 50,
             webhook: None,

@@ -7,6 +7,9 @@ use teloxide::types::UpdateKind;
 use crate::bot::{Audience, BotIdentity};
 use crate::update::Update;
 
+/// The reason for ignoring a message of a group that is not for the bot.
+pub(crate) const NOT_MENTIONED: &str = "not mentioned";
+
 /// Converts an update, or the updates of an album as one. An album is for the bot if one of its
 /// messages is.
 pub(crate) fn convert(bot: &BotIdentity<'_>, updates: &[Update]) -> Converted {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use teloxide::types::{ChatId, Message, MessageEntity, MessageId, ThreadId, User};
 
 use crate::bot::{Audience, BotIdentity};
+use crate::convert::NOT_MENTIONED;
 use crate::message::{ButtonPress, corrected_at, no_correction};
 use crate::{raw_content, update};
 
@@ -46,7 +47,7 @@ impl BotIdentity<'_> {
         }
         let readable = readable(message, text.unwrap_or_default());
         if kind == ChatKind::Group && !self.is_for_us(chat, message, readable.as_ref()) {
-            return Ok(Converted::Ignored("not mentioned"));
+            return Ok(Converted::Ignored(NOT_MENTIONED));
         }
         if let Some(readable) = readable.filter(|_| text.is_some() || is_file) {
             return self.readable_part(message, &readable);

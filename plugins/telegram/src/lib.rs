@@ -27,6 +27,7 @@ mod position;
 mod probe;
 mod raw_content;
 mod receive;
+mod recent;
 mod send;
 mod serve;
 mod setup;
@@ -52,6 +53,7 @@ pub use config::TelegramConfig;
 use album::BotAlbums;
 use api::Api;
 use moved::Moves;
+use recent::RecentMessages;
 use token::TokenState;
 use topic::LostTopics;
 use webhook::Endpoint;
@@ -70,6 +72,8 @@ pub struct Telegram {
     poll_seconds: u32,
     /// The last albums that came through the webhook.
     albums: BotAlbums,
+    /// Messages of groups that were not for the agent.
+    recent: RecentMessages,
     /// `None` if the account polls.
     webhook: Option<Arc<Endpoint>>,
     /// The least time between two edits of a preview; `None` without previews.
@@ -144,6 +148,7 @@ impl Telegram {
             numbered: config.numbered,
             poll_seconds,
             albums: BotAlbums::default(),
+            recent: RecentMessages::new(config.earlier_messages),
             webhook,
             preview: (!preview.is_zero()).then_some(preview),
             health: Exchanges::new(clock.clone()),

@@ -9,6 +9,7 @@ use teloxide::types::{
 };
 
 use crate::bot::{Audience, BotIdentity};
+use crate::convert::NOT_MENTIONED;
 use crate::media::{self, Carried};
 
 impl BotIdentity<'_> {
@@ -25,7 +26,7 @@ impl BotIdentity<'_> {
             return Ok(Converted::Ignored("without text"));
         }
         if audience == Audience::Others {
-            return Ok(Converted::Ignored("not mentioned"));
+            return Ok(Converted::Ignored(NOT_MENTIONED));
         }
         let topic = message.thread_id.filter(|_| message.is_topic_message);
         let address = self.address(message.chat.id, topic)?;

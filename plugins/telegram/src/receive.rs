@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use avocet_channel_kit::{Intake, Stopped};
+use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
 use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -15,7 +15,7 @@ use teloxide::types::{CallbackQueryId, Me};
 
 use crate::api::ANSWER_LIMIT;
 use crate::bot::BotIdentity;
-use crate::convert::convert;
+use crate::convert::{NOT_MENTIONED, convert};
 use crate::failures::Failures;
 use crate::fault::BotApiError;
 use crate::moved::GroupMove;
@@ -170,7 +170,21 @@ impl Receiver<'_> {
             self.intake.ignore("a group that moved", cursor).await?;
             return Ok(None);
         }
-        self.intake.take(convert(&self.bot(me), updates), cursor).await?;
+        let bot = self.bot(me);
+        let mut converted = convert(&bot, updates);
+        let recent = &self.telegram.recent;
+        recent.give(&mut converted);
+        let message = match &converted {
+            Converted::Inbound(inbound) => Some(inbound.clone()),
+            _ => None,
+        };
+        let is_for_others = converted == Converted::Ignored(NOT_MENTIONED);
+        let taken = self.intake.take(converted, cursor).await?;
+        match message.filter(|_| taken == Taken::Accepted) {
+            Some(message) => recent.accepted(&message),
+            None if is_for_others => recent.note(&bot, updates),
+            None => {}
+        }
         Ok(update.query())
     }
 
