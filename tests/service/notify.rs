@@ -4,6 +4,7 @@
 use std::os::unix::net::UnixDatagram;
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
+use avocet_testkit::telegram::{ApiError, InjectedFault, On, TelegramFake};
 use avocet_tests::{DaemonProcess, FAIL_POINT, Home, program};
 use rustix::process::Signal;
 use serde_json::json;
@@ -11,7 +12,8 @@ use serde_json::json;
 use crate::chat::{AttachedChat, connect};
 use crate::log::{LogLock, number};
 use crate::model::{asked, config, first_and_then, held, held_back};
-use crate::patience::{end, logged, stop, until};
+use crate::patience::{end, logged, stop, until, with_timeout};
+use crate::telegram::{self, TOKEN};
 
 const ALIVE: &str = "WATCHDOG=1";
 /// Half a second: a sign of life every quarter of a second.
@@ -43,6 +45,17 @@ impl Manager {
         })
         .await;
         told.unwrap()
+    }
+
+    /// Waits until the daemon is ready, and returns its first status.
+    async fn told_ready(&self) -> String {
+        loop {
+            if let [ready, status] = &self.told().await[..]
+                && ready == "READY=1"
+            {
+                return status.clone();
+            }
+        }
     }
 
     fn told_already(&self) -> Option<Vec<String>> {
@@ -81,7 +94,13 @@ impl Manager {
         self.told_before();
         let found = daemon.logged(NO_LIFE);
         logged(daemon, NO_LIFE, found + 4).await;
-        assert_eq!(self.told_before(), [""; 0]);
+        assert!(!self.told_before().contains(&ALIVE.to_owned()));
+    }
+
+    /// Waits for a status that contains this text.
+    async fn shows(&self, text: &str) {
+        let is_shown = |line: &String| line.starts_with("STATUS=") && line.contains(text);
+        while !self.told().await.iter().any(is_shown) {}
     }
 }
 
@@ -98,7 +117,10 @@ async fn notify_sends_ready_once_the_daemon_has_recovered_and_answers() {
     manager.told_before();
 
     let daemon = manager.home.spawn(&["run", "--log", "debug"]);
-    assert_eq!(manager.told().await, ["READY=1", "STATUS=ready; fake/fake answers"]);
+    let ready = manager.told().await;
+    assert_eq!(ready[0], "READY=1");
+    // The number of running turns follows, once the recovered turn runs.
+    assert!(ready[1].starts_with("STATUS=ready; fake/fake answers"), "{ready:?}");
     let status = connect(&manager.home).await.call("status", json!({})).await.unwrap();
     assert_eq!((&status["pid"], &status["log"]["epoch"]), (&daemon.pid().into(), &2.into()));
     assert_eq!(number(&manager.home, "SELECT attempts FROM turns"), 1, "the turn was recovered");
@@ -131,6 +153,67 @@ async fn notify_sends_stopping_before_the_daemon_has_stopped() {
     let (status, log) = end(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!(manager.told_before(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notify_sends_ready_after_the_first_exchange_of_each_channel() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Hello.")).await;
+    let answer = held();
+    let hold = InjectedFault::HoldAnswer(answer.clone());
+    platform.inject(On::method("getMe"), 1, hold);
+    let manager = Manager::of(telegram::home(&platform, &model));
+    let mut daemon = manager.home.daemon();
+    with_timeout("getMe", platform.wait_for_calls("getMe", 1)).await;
+    // The socket answers already.
+    let status = connect(&manager.home).await.call("status", json!({})).await.unwrap();
+    assert_eq!(status["pid"], daemon.pid());
+    assert_eq!(manager.told_before(), [""; 0]);
+    answer.add_permits(1);
+    let ready = manager.told().await;
+    assert_eq!(ready, ["READY=1", "STATUS=ready; fake/fake answers"]);
+    assert_eq!(daemon.logged("some channels wait for their platform"), 0);
+    stop(daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notify_sends_ready_and_life_while_a_platform_is_down() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Hello.")).await;
+    let refusal = InjectedFault::Refuse(ApiError::new(502, "Bad Gateway"));
+    platform.inject(On::any(), usize::MAX, refusal);
+    let manager = Manager::of(telegram::home(&platform, &model));
+    let mut command = manager.home.command(&["run"]);
+    let daemon = DaemonProcess::spawn(command.env("WATCHDOG_USEC", WATCHDOG_USEC));
+    let ready = manager.told_ready().await;
+    assert!(ready.contains("telegram:main is down: ") && ready.contains("Bad Gateway"), "{ready}");
+    for _ in 0..4 {
+        manager.hears_life().await;
+    }
+    platform.clear_faults();
+    manager.shows("STATUS=ready; fake/fake answers").await;
+    stop(daemon).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notify_sends_the_queues_as_they_change() {
+    let permits = held();
+    let on_hold = permits.clone();
+    let model = OpenAiFake::start(move |_| held_back(&on_hold, "Done.")).await;
+    let manager = Manager::of(Home::new(program!()).with_config(&config(&model, "")));
+    let _daemon = manager.starts(None).await;
+    let chat = AttachedChat::join(&manager.home, "ann").await;
+    chat.ask("Take your time.").await;
+    manager.shows("fake/fake answers; 1 running").await;
+    chat.ask("And this.").await;
+    manager.shows("1 running, 1 queued").await;
+    permits.add_permits(2);
+    chat.reply().await;
+    chat.reply().await;
+    let mut last = String::new();
+    while last != "STATUS=ready; fake/fake answers" {
+        last = manager.told().await.concat();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,11 +10,11 @@ use avocet_config::Durability;
 use avocet_gateway::{Gateway, GatewayParts};
 use avocet_http::{Console, ConsoleParts, HttpListener, HttpServer};
 use avocet_mcp::{McpClient, McpServices};
-use avocet_outbox::Deliverer;
-use avocet_protocol::{Clock, StoreError};
+use avocet_outbox::{Channels, Deliverer};
+use avocet_protocol::{Clock, LogStatus, Query, StoreError};
 use avocet_session::{
-    Attachments, Events, LaneLimits, NotMoving, QuestionParts, Questions, RetryingLedger,
-    RetryingLog, RunningTurns, Sampler, SessionParts, Sessions,
+    Attachments, Events, LaneLimits, QuestionParts, Questions, RetryingLedger, RetryingLog,
+    RunningTurns, Sampler, SessionParts, Sessions,
 };
 use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
@@ -40,6 +40,7 @@ use crate::models::Models;
 use crate::places::Configuration;
 use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
+use crate::stuck::{Stuck, hung_channel};
 use crate::timers::Timers;
 use crate::{mcp, redaction, registry, retention, roots};
 
@@ -51,6 +52,7 @@ pub(crate) struct RunningDaemon {
     store: Arc<SqliteStore>,
     bus: Arc<Bus>,
     sessions: Sessions,
+    channels: Arc<Channels>,
     deliverer: Deliverer,
     gateway: Gateway,
     children: Children,
@@ -172,7 +174,7 @@ impl RunningDaemon {
         let exporter = exporter(configuration, &store, &clock, &group)?;
         let examiner = Examiner {
             configuration: configuration.clone(),
-            channels,
+            channels: channels.clone(),
             webhooks: webhooks.clone(),
             models,
             walls: layers::checks(configuration, &shells, cgroup),
@@ -236,13 +238,37 @@ impl RunningDaemon {
         let gateway = Gateway::open(&socket_place(configuration)?, clients, parts.clone(), &group)?;
         let children = Children::start(programs, &shells, &parts, &group);
         group.spawn("sandbox", async move { shells.confirm().await });
-        Ok(Self { store, bus, sessions, deliverer, gateway, children, audit, intake, group, clock })
+        Ok(Self {
+            store,
+            bus,
+            sessions,
+            channels,
+            deliverer,
+            gateway,
+            children,
+            audit,
+            intake,
+            group,
+            clock,
+        })
     }
 
-    /// Sends a ping through the writer and the lanes to check that they make progress.
+    /// Checks that the receive loops of channels, the writer and the lanes make progress. The last two
+    /// have to answer a ping.
     pub(crate) async fn ping(&self) -> Result<(), Stuck> {
         self.store.ping().await.map_err(Stuck::Log)?;
-        self.sessions.ping().await.map_err(Stuck::Lanes)
+        self.sessions.ping().await.map_err(Stuck::Lanes)?;
+        hung_channel(&self.channels).map_or(Ok(()), Err)
+    }
+
+    /// The channels, for reports of their health.
+    pub(crate) fn channels(&self) -> &Channels {
+        &self.channels
+    }
+
+    /// Reads the numbers of messages and turns in the log.
+    pub(crate) async fn log_status(&self) -> Result<LogStatus, StoreError> {
+        self.store.log_status().await
     }
 
     /// Waits until the log belongs to another process, or was deleted or replaced. Returns the
@@ -458,20 +484,4 @@ fn copies(
         keep: settings.backup.keep,
     };
     Some(Copies::start(plan, clock, group))
-}
-
-/// A part that makes no progress.
-#[derive(Debug)]
-pub(crate) enum Stuck {
-    Log(StoreError),
-    Lanes(NotMoving),
-}
-
-impl std::fmt::Display for Stuck {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Log(error) => write!(f, "the log: {error}"),
-            Self::Lanes(error) => write!(f, "the lanes: {error}"),
-        }
-    }
 }

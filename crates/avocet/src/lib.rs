@@ -44,6 +44,7 @@ mod shell;
 mod skills_tests;
 mod status;
 mod stderr;
+mod stuck;
 mod systemd;
 mod timers;
 mod values;

@@ -1,21 +1,29 @@
 //! Notifies systemd of readiness, status and stopping, and feeds the watchdog while the daemon is
 //! alive (sd_notify(3), sd_watchdog_enabled(3)). Does nothing without systemd.
 
+mod summary;
+
+use std::convert::Infallible;
 use std::time::Duration;
 
 use avocet_protocol::{Clock, StoreError, within};
 use sd_notify::NotifyState;
 
-use crate::daemon::{RunningDaemon, Stuck};
+use crate::daemon::RunningDaemon;
+use crate::environment::environment;
+use crate::stuck::Stuck;
+
+use summary::summary;
 
 /// The interval of life checks if systemd sets none.
 const EVERY: Duration = Duration::from_mins(1);
 /// The time for the writer and the lanes to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-pub(crate) fn ready(status: &str) {
-    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
-}
+/// The longest interval of new status texts.
+const STATUS_EVERY: Duration = Duration::from_secs(15);
+/// The time for the first exchanges of all channels. After it, the daemon is ready without them.
+const CONNECTING: Duration = Duration::from_mins(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub(crate) fn stopping(status: &str) {
     notify(&[NotifyState::Stopping, NotifyState::Status(status)]);
@@ -27,13 +35,42 @@ fn notify(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Checks at intervals that the daemon makes progress, and then feeds systemd's watchdog. Returns
-/// the reason if the daemon has to stop: its log belongs to another process, or was deleted or
-/// replaced.
-pub(crate) async fn watch(daemon: &RunningDaemon, clock: &dyn Clock) -> StoreError {
+/// Reports to systemd, and feeds its watchdog while the daemon makes progress. `model` is the name of
+/// the one that answers. Returns the reason if the daemon has to stop: its log belongs to another
+/// process, or was deleted or replaced.
+pub(crate) async fn watch(daemon: &RunningDaemon, clock: &dyn Clock, model: &str) -> StoreError {
     tokio::select! {
         error = daemon.lost() => error,
         error = look_for_life(daemon, clock) => error,
+        never = report(daemon, clock, model) => match never {},
+    }
+}
+
+/// Reports that the daemon is ready, and then each change of its status.
+async fn report(daemon: &RunningDaemon, clock: &dyn Clock, model: &str) -> Infallible {
+    if environment("NOTIFY_SOCKET").is_none() {
+        return std::future::pending().await;
+    }
+    if within(clock, CONNECTING, first_exchanges(daemon, clock)).await.is_err() {
+        tracing::warn!("some channels wait for their platform; the daemon is ready without them");
+    }
+    let every = sd_notify::watchdog_enabled().map_or(STATUS_EVERY, |limit| limit / 2);
+    let mut shown = summary(daemon, model).await;
+    notify(&[NotifyState::Ready, NotifyState::Status(&shown)]);
+    loop {
+        clock.sleep(every.min(STATUS_EVERY)).await;
+        let now = summary(daemon, model).await;
+        if now != shown {
+            notify(&[NotifyState::Status(&now)]);
+            shown = now;
+        }
+    }
+}
+
+/// Waits until each channel has reached its platform, or has failed once and retries.
+async fn first_exchanges(daemon: &RunningDaemon, clock: &dyn Clock) {
+    while daemon.channels().iter().any(|channel| channel.is_starting()) {
+        clock.sleep(LOOK_AGAIN).await;
     }
 }
 

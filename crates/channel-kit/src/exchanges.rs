@@ -55,6 +55,13 @@ impl Exchanges {
         self.last().exchanges.clone()
     }
 
+    /// Returns `true` before the first exchange, successful or not.
+    #[must_use]
+    pub fn is_starting(&self) -> bool {
+        let last = self.last();
+        last.worked_at.is_none() && last.fault.is_none()
+    }
+
     /// The health of the account now: down from the first failure on, or after a minute of silence.
     #[must_use]
     pub fn get(&self) -> Health {

@@ -4,8 +4,8 @@
 //! - Out: [`plan`] cuts a reply into messages. It uses [`render`], which turns Markdown into plain
 //!   text with styles, and [`split`]. [`discord`] and [`telegram`] write the result in the
 //!   platform's own format. [`Pace`] limits the rate of sending.
-//! - [`BotAccess`] and [`GroupIds`] read the configuration of a bot, and [`Exchanges`] reports its
-//!   health.
+//! - [`BotAccess`] and [`GroupIds`] read the configuration of a bot. [`Exchanges`] reports its health,
+//!   and [`PollWatch`] a receive loop that hangs.
 
 mod access;
 mod breaks;
@@ -19,6 +19,7 @@ mod link;
 mod pace;
 mod pieces;
 mod plan;
+mod poll_watch;
 mod ranges;
 mod render;
 mod source;
@@ -35,6 +36,7 @@ pub use intake::{Converted, Intake, Stopped, Taken, Unreadable};
 pub use link::MAX_URL_CHARS;
 pub use pace::{Pace, Rate, Rates, UnderWay};
 pub use plan::{plan, plan_preview, plan_preview_styled, plan_styled};
+pub use poll_watch::{PollWatch, WatchedRun};
 pub use render::render;
 pub use split::{Limit, split};
 pub use styled::Styled;

@@ -145,6 +145,18 @@ pub trait Channel: fmt::Debug + Send + Sync {
         LastExchanges::default()
     }
 
+    /// Returns `true` before the first exchange with the platform, successful or not. The daemon
+    /// reports itself ready after it.
+    fn is_starting(&self) -> bool {
+        false
+    }
+
+    /// Returns the time by which the receive loop is late, if it hangs. A platform that is down is no
+    /// reason, because failed requests are repeated. systemd then restarts the daemon.
+    fn overdue(&self) -> Option<Duration> {
+        None
+    }
+
     /// Asks the platform, without changing anything there, if the account can work: its token, and
     /// the permissions that the operator has to give. Empty for a channel without a platform.
     async fn probe(&self) -> Vec<Check> {

@@ -125,6 +125,10 @@ impl Channel for DirectoryChannel {
         self.polls.exchanges()
     }
 
+    fn is_starting(&self) -> bool {
+        self.polls.is_starting()
+    }
+
     async fn probe(&self) -> Vec<Check> {
         let (folders, label) = (self.folders.clone(), format!("{}:{}", self.name, self.account));
         let found = blocking(move || folders.probe()).await;

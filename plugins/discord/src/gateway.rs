@@ -32,6 +32,8 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// With jitter up to 40 s. After a loss, events come again within 60 s if the platform is reachable
 /// (F9).
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// Time for the requests before a connection, with their retries.
+const CONNECTING: Duration = Duration::from_mins(3);
 /// Attempts to resume a session before it is abandoned.
 const MAX_RESUMES: u32 = 3;
 /// Events that may wait for their commit; then reading pauses.
@@ -126,12 +128,15 @@ impl<'a> GatewayClient<'a> {
     /// # Errors
     /// [`ChannelError::Fatal`] if only the operator can help.
     pub(crate) async fn run(mut self) -> Result<Infallible, ChannelError> {
+        let _watched = self.discord.health.watch.run();
         loop {
+            self.discord.health.watch.expect(CONNECTING);
             let lost = match self.connect().await {
                 Ok(never) => match never {},
                 Err(lost) => lost,
             };
             let wait = self.wait_after(lost)?;
+            self.discord.health.watch.expect(wait);
             self.context.clock.sleep(wait).await;
         }
     }

@@ -2,20 +2,23 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_channel_kit::Exchanges;
+use avocet_channel_kit::{Exchanges, PollWatch};
 use avocet_protocol::{Clock, Health, LastExchanges};
 
 /// The health of a bot: its exchanges with the platform, and the channels that it cannot read.
 #[derive(Debug)]
 pub(crate) struct BotHealth {
     exchanges: Exchanges,
+    /// The watch of the gateway connection.
+    pub(crate) watch: PollWatch,
     /// A text about channels that cannot be read, although the platform answers.
     unread: Mutex<Option<String>>,
 }
 
 impl BotHealth {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { exchanges: Exchanges::new(clock), unread: Mutex::default() }
+        let watch = PollWatch::new(clock.clone());
+        Self { exchanges: Exchanges::new(clock), watch, unread: Mutex::default() }
     }
 
     /// Records a successful exchange with the platform.
@@ -35,6 +38,10 @@ impl BotHealth {
 
     pub(crate) fn last_exchanges(&self) -> LastExchanges {
         self.exchanges.exchanges()
+    }
+
+    pub(crate) fn is_starting(&self) -> bool {
+        self.exchanges.is_starting()
     }
 
     pub(crate) fn get(&self) -> Health {

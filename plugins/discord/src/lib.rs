@@ -213,6 +213,14 @@ impl Channel for Discord {
         self.health.last_exchanges()
     }
 
+    fn is_starting(&self) -> bool {
+        self.health.is_starting()
+    }
+
+    fn overdue(&self) -> Option<Duration> {
+        self.health.watch.overdue()
+    }
+
     async fn probe(&self) -> Vec<Check> {
         self.check_access().await
     }

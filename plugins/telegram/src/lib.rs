@@ -42,7 +42,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_channel_kit::{Exchanges, GroupIds, Pace};
+use avocet_channel_kit::{Exchanges, GroupIds, Pace, PollWatch};
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
     Content, Delivery, FetchError, Health, LastExchanges, PlatformId, Receipt, SendError,
@@ -79,6 +79,7 @@ pub struct Telegram {
     /// The least time between two edits of a preview; `None` without previews.
     preview: Option<Duration>,
     health: Exchanges,
+    watch: PollWatch,
     pace: Pace,
     token: TokenState,
     lost_topics: LostTopics,
@@ -152,6 +153,7 @@ impl Telegram {
             webhook,
             preview: (!preview.is_zero()).then_some(preview),
             health: Exchanges::new(clock.clone()),
+            watch: PollWatch::new(clock.clone()),
             pace: Pace::new(pace::RATES, clock.clone()),
             token: TokenState::new(),
             lost_topics: LostTopics::default(),
@@ -232,6 +234,14 @@ impl Channel for Telegram {
 
     fn exchanges(&self) -> LastExchanges {
         self.health.exchanges()
+    }
+
+    fn is_starting(&self) -> bool {
+        self.health.is_starting()
+    }
+
+    fn overdue(&self) -> Option<Duration> {
+        self.watch.overdue()
     }
 
     async fn probe(&self) -> Vec<Check> {

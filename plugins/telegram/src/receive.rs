@@ -43,6 +43,7 @@ pub(crate) async fn run(telegram: &Telegram, context: &ChannelContext) -> Result
     let (api, clock) = (&telegram.api, context.clock.as_ref());
     let poller = Poller { api, clock, seconds: telegram.poll_seconds };
     let receiver = Receiver { telegram, context, intake, poller };
+    let _watched = telegram.watch.run();
     intake.run(receiver.receive()).await
 }
 
@@ -50,12 +51,14 @@ impl Receiver<'_> {
     async fn receive(&self) -> Result<Infallible, Stopped> {
         let mut failures = Failures::new();
         let me: Me = loop {
+            self.expect(ANSWER_LIMIT);
             match self.call(GetMe::new()).await {
                 Ok(me) => break me,
                 Err(fault) => self.recover(&fault, &mut failures).await,
             }
         };
         self.works(&mut failures);
+        self.telegram.watch.suspend();
         tracing::info!(account = %self.telegram.account, bot = me.username(), "connected");
         // The registration runs beside the polls, which need not wait for it.
         let registration = async {
@@ -85,9 +88,12 @@ impl Receiver<'_> {
         let (mut next, mut without_id) = (None, 0);
         let mut may_have_webhook = true;
         loop {
+            self.expect(self.poller.longest());
             match self.poller.poll(next).await {
                 Ok(Batch { updates, without_id: now }) => {
                     self.works(&mut failures);
+                    // From here to the next poll, only the log can delay the loop.
+                    self.telegram.watch.suspend();
                     may_have_webhook = false;
                     // This poll has confirmed the updates of the previous poll.
                     if earlier.mode == Mode::Webhook && next.is_some() {
@@ -248,7 +254,16 @@ impl Receiver<'_> {
             fault if token::is_refused(fault) => self.telegram.account_refused(fault),
             fault => self.note(fault, failures),
         };
+        self.expect(wait);
         self.context.clock.sleep(wait).await;
+    }
+
+    /// Reports that a loop that polls works, and that its next step ends within this time. Posted
+    /// updates have no such time.
+    fn expect(&self, within: Duration) {
+        if self.telegram.webhook.is_none() {
+            self.telegram.watch.expect(within);
+        }
     }
 
     /// Shows a fault in `status` and, if it is new, in the log. Returns the time to wait.

@@ -41,7 +41,6 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
         model,
         "ready"
     );
-    systemd::ready(&format!("ready; {model} answers"));
 
     let ended = tokio::select! {
         name = signals.next() => {
@@ -50,7 +49,7 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
             tracing::info!(signal = name, "stopping; running answers may finish");
             Ok(Exit::Done)
         }
-        error = systemd::watch(&daemon, context.clock.as_ref()) => Err(Failure::from(error)),
+        error = systemd::watch(&daemon, context.clock.as_ref(), model) => Err(Failure::from(error)),
     };
     let hurry = CancellationToken::new();
     match &ended {

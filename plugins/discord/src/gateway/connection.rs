@@ -57,6 +57,8 @@ impl GatewayClient<'_> {
             SocketRead::Frame(_) | SocketRead::Unreadable => return Err(lost("no HELLO")),
         };
         let hello = Hello::deserialize(hello).map_err(|_| lost("HELLO cannot be read"))?;
+        // A full log can delay the count of sessions.
+        self.discord.health.watch.suspend();
         let first = self.identify_or_resume().await?;
         let interval = Duration::from_millis(hello.heartbeat_interval.max(1));
         let jitter = u32::try_from(clock.now().0.rem_euclid(1000)).unwrap_or_default();
@@ -127,6 +129,7 @@ impl OpenConnection<'_, '_> {
             let wait = self.update_presence().await?;
             let deadline = self.heartbeat.until_deadline(clock.elapsed());
             let wait = wait.map_or(deadline, |wait| wait.min(deadline));
+            self.gateway.discord.health.watch.expect(wait);
             let read = tokio::select! {
                 biased;
                 () = clock.sleep(wait) => None,
@@ -251,6 +254,7 @@ impl OpenConnection<'_, '_> {
         let mut sending = std::pin::pin!(events.send_async(event));
         loop {
             let wait = self.heartbeat.until_heartbeat(clock.elapsed());
+            self.gateway.discord.health.watch.expect(wait);
             tokio::select! {
                 biased;
                 sent = &mut sending => {

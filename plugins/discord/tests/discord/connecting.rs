@@ -57,6 +57,19 @@ async fn f9_connection_that_is_lost_is_restored_within_a_minute() {
 }
 
 #[tokio::test]
+async fn overdue_means_a_connection_that_gets_no_time() {
+    let world = World::new().await;
+    assert!(world.discord.is_starting());
+    let running = world.connected().await;
+    assert!(!world.discord.is_starting());
+    assert_eq!(world.discord.overdue(), None);
+    // The connection gets no time to run, as if it were blocked.
+    world.clock.advance(10 * MINUTE);
+    assert!(world.discord.overdue().is_some());
+    drop(running);
+}
+
+#[tokio::test]
 async fn f9_connection_with_unanswered_heartbeats_is_restored_within_a_minute() {
     for frozen in [false, true] {
         let world = World::new().await;

@@ -75,6 +75,33 @@ async fn f24_health_is_down_while_polls_hang_and_up_after_an_answer() {
 }
 
 #[tokio::test]
+async fn overdue_means_a_loop_that_hangs_and_not_a_platform_that_is_down() {
+    let world = World::new().await;
+    let hour = 3600 * SECOND;
+    world.clock.advance(hour);
+    assert!(world.telegram.is_starting());
+    assert_eq!(world.telegram.overdue(), None, "nothing runs yet");
+    let running = world.run();
+    world.platform.wait_for_poll().await;
+    assert!(!world.telegram.is_starting());
+    world.platform.inject(On::method("getUpdates"), usize::MAX, InjectedFault::Hang);
+    assert!(world.platform.break_poll(Break::Hang));
+    let began = world.clock.elapsed();
+    world
+        .pass_until(|| {
+            assert_eq!(world.telegram.overdue(), None);
+            world.clock.elapsed() - began > hour
+        })
+        .await;
+    // The loop gets no time to run, as if it were blocked.
+    world.clock.advance(hour);
+    assert!(world.telegram.overdue().is_some());
+    running.abort();
+    drop(running.await);
+    assert_eq!(world.telegram.overdue(), None, "the loop has ended");
+}
+
+#[tokio::test]
 async fn get_me_is_retried_after_a_timeout() {
     let world = World::new().await;
     world.platform.inject(On::method("getMe"), 1, InjectedFault::Hang);
