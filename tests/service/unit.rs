@@ -17,6 +17,7 @@ use crate::model::config;
 use crate::patience::stop;
 
 const UNIT: &str = include_str!("../../systemd/avocet.service");
+const USER_UNIT: &str = include_str!("../../systemd/avocet.user.service");
 const SYSUSERS: &str = include_str!("../../systemd/avocet.sysusers");
 
 /// The time beyond the drain deadline: turns are released, deliveries end.
@@ -64,6 +65,76 @@ fn unit_passes_systemd_analyze_verify() {
     assert_eq!((verify.status.code(), says.as_str()), (Some(0), ""));
 }
 
+/// The rating of `systemd-analyze security`, in tenths, that the unit may have.
+const EXPOSURE: &str = "25";
+
+#[test]
+fn unit_exposure_is_at_most_2_5() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("avocet.service");
+    fs::write(&path, UNIT).unwrap();
+    let threshold = format!("--threshold={EXPOSURE}");
+    let mut rate = Command::new("systemd-analyze");
+    let rate = rate.args(["security", "--offline=yes", "--no-pager", &threshold]).arg(path);
+    let rated = rate.output().unwrap();
+    let says = String::from_utf8(rated.stdout).unwrap();
+    assert!(rated.status.success(), "{says}");
+    assert!(says.contains("Overall exposure level for avocet.service: "), "{says}");
+}
+
+/// Each right that the unit leaves has its reason in a comment.
+#[test]
+fn unit_comments_name_each_setting_that_weakens_its_rating() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("avocet.service");
+    fs::write(&path, UNIT).unwrap();
+    let mut rate = Command::new("systemd-analyze");
+    let rate = rate.args(["security", "--offline=yes", "--no-pager", "--json=short"]).arg(path);
+    let rows: Vec<serde_json::Value> =
+        serde_json::from_slice(&rate.output().unwrap().stdout).unwrap();
+    let comments: String = UNIT.lines().filter(|line| line.starts_with('#')).collect();
+    for row in rows.iter().filter(|row| row["exposure"].is_string()) {
+        let name = row["name"].as_str().unwrap().split('=').next().unwrap();
+        // The list of addresses and that of system calls have comments of their own.
+        let is_known = comments.contains(&format!("{name}=")) || name == "IPAddressDeny";
+        assert!(is_known || name == "SystemCallFilter", "no reason for {row}");
+    }
+}
+
+#[test]
+fn user_unit_passes_systemd_analyze_verify_and_has_the_limits_of_the_other() {
+    let unit = USER_UNIT.replace("%h/.cargo/bin/avocet", program!());
+    assert!(unit.contains(program!()));
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("avocet.service");
+    fs::write(&path, unit).unwrap();
+    let mut verify = Command::new("systemd-analyze");
+    let verify = verify.args(["verify", "--user", "--man=no"]).arg(path);
+    let verify = verify.env("XDG_RUNTIME_DIR", directory.path()).output().unwrap();
+    let says = [verify.stdout, verify.stderr].map(|said| String::from_utf8(said).unwrap()).concat();
+    assert!(verify.status.success() && !says.contains("avocet.service:"), "{says}");
+    let common = [
+        "Type",
+        "NotifyAccess",
+        "TimeoutStartSec",
+        "WatchdogSec",
+        "TimeoutStopSec",
+        "KillMode",
+        "Restart",
+        "RestartSec",
+        "RestartPreventExitStatus",
+        "UMask",
+        "LimitCORE",
+        "OOMPolicy",
+        "Delegate",
+        "NoNewPrivileges",
+    ];
+    for name in common {
+        let setting = format!("\n{name}={}\n", value(name));
+        assert!(USER_UNIT.contains(&setting), "{setting} is not in the unit of users");
+    }
+}
+
 #[test]
 fn unit_settings_match_the_program() {
     let table = [
@@ -104,6 +175,7 @@ fn unit_settings_match_the_program() {
         "ProtectHostname",
         "ProtectKernelLogs",
         "ProtectKernelTunables",
+        "ProcSubset",
     ] {
         assert_eq!(all(hindrance), "", "{hindrance}");
     }
