@@ -77,7 +77,7 @@ fn poison(home: &Home) {
     let people = "INSERT INTO people VALUES ('telegram', 'main', '8', ?1, 'user', 1)";
     let far = "9999999999999";
     let pairing = format!(
-        "INSERT INTO pairings VALUES ('K7QXM2PA', 'telegram', 'main', '9', '9', ?1, 1, {far}, NULL, NULL)"
+        "INSERT INTO pairings VALUES ('K7QXM2PA', 'telegram', 'main', '9', '9', ?1, 1, {far}, NULL, NULL, NULL)"
     );
     let audit = "UPDATE audit SET summary = ?1, outcome = ?1 WHERE sequence = 1";
     let usage = "UPDATE usage SET model = ?1";

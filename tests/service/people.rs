@@ -77,10 +77,12 @@ async fn f14_pair_approve_admits_a_stranger_and_people_remove_reverts_it() {
     let again = home.run(&["pair", "approve", &code]);
     assert_eq!(again.code, Some(1));
     assert!(again.err.contains("was approved before"), "{again:?}");
-    let welcome = "You may speak with me now. What can I do for you?";
+    let welcome = "You may speak with me now. I am reading your message.";
     assert_eq!(last_told(&platform, CID, 2).await, welcome);
-    platform.private_text(CID, "good morning");
     assert_eq!(last_told(&platform, CID, 3).await, "Good morning.");
+    assert!(model.requests()[0].to_string().contains("let me in"), "{:?}", model.requests());
+    platform.private_text(CID, "good morning");
+    assert_eq!(last_told(&platform, CID, 4).await, "Good morning.");
 
     let people = home.run(&["people", "list"]).out;
     for line in ["telegram:main:7  owner  configured", "telegram:main:9  user"] {
@@ -92,7 +94,7 @@ async fn f14_pair_approve_admits_a_stranger_and_people_remove_reverts_it() {
     with_timeout("the confirmation", platform.wait_for_confirmed()).await;
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
-    assert_eq!((told(&platform, CID, 3).await.len(), model.requests().len()), (3, 1));
+    assert_eq!((told(&platform, CID, 4).await.len(), model.requests().len()), (4, 2));
     assert_eq!(platform.refusals(), vec![]);
 }
 
@@ -113,9 +115,11 @@ async fn f14_pair_approve_without_a_daemon_makes_the_first_owner() {
     assert_eq!(home.run(&["pair", "list"]).out, "No stranger waits for approval.\n");
 
     let daemon = home.daemon();
-    assert!(last_told(&platform, CID, 2).await.contains("as an owner"));
+    let welcome = "You may speak with me now, as an owner. I am reading your message.";
+    assert_eq!(told(&platform, CID, 3).await[1].text, welcome);
+    assert_eq!(last_told(&platform, CID, 3).await, "Good morning.", "kept over the restart");
     platform.private_text(CID, "/pair");
-    assert_eq!(last_told(&platform, CID, 3).await, "No stranger waits for approval.");
+    assert_eq!(last_told(&platform, CID, 4).await, "No stranger waits for approval.");
     assert!(stop(daemon).await.0.success());
 }
 
@@ -145,8 +149,7 @@ async fn f14_pairing_button_admits_once_and_only_if_an_owner_presses() {
     platform.press(ANN, &notice, &approve);
     let replayed = format!("The code {code} was approved before; a code can be used once.");
     assert_eq!(last_told(&platform, ANN, 5).await, replayed);
-    platform.private_text(CID, "good morning");
-    assert_eq!(last_told(&platform, CID, 3).await, "Good morning.");
+    assert_eq!(last_told(&platform, CID, 3).await, "Good morning.", "the answer to the first text");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!((told(&platform, ANN, 5).await.len(), platform.refusals()), (5, vec![]));

@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Allow, AllowLists, ChatKind, Content, GroupRules, Outbox, Publish, PublishError, Query,
-    Receipt, SendEnd, Sender,
+    Allow, AllowLists, ChatKind, Claim, Content, GroupRules, Outbox, People, Publish, PublishError,
+    Query, Receipt, SendEnd, Sender, Suspects, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -77,6 +77,15 @@ impl AccessHarness {
         self.bus.publish(inbound, None).await.map(|_| ())
     }
 
+    /// Returns the texts of the messages that an approval has put into a chat's session.
+    async fn queued(&self, chat: &str) -> Vec<String> {
+        let session = SessionId::of(&chat.parse().unwrap()).unwrap();
+        let claim = self.store.claim(&session, Suspects::Exclude, Duration::ZERO).await.unwrap();
+        let Claim::Turn(claimed) = claim else { return Vec::new() };
+        let messages = claimed.turn.origin.messages();
+        messages.iter().map(|one| one.message.inbound.content.text.clone()).collect()
+    }
+
     /// Returns the stranger's code.
     fn code(&self) -> String {
         self.bus.pairings()[0].code.to_string()
@@ -115,7 +124,7 @@ async fn f14_pairing_gives_a_stranger_a_code_and_admits_them_after_approval() {
         harness.sent_to("terminal:main:c").await,
         format!(
             "I do not know you yet. Please ask my owner to run: `avocet pair approve {code}` \
-                (within 10 minutes)."
+                (within 10 minutes). I will answer your message after that."
         )
     );
     assert!(
@@ -129,7 +138,7 @@ async fn f14_pairing_gives_a_stranger_a_code_and_admits_them_after_approval() {
     assert_eq!((person.id.to_string().as_str(), person.role), ("terminal:main:cid", Role::User));
     assert_eq!(
         harness.sent_to("terminal:main:c").await,
-        "You may speak with me now. What can I do for you?"
+        "You may speak with me now. I am reading your message."
     );
     assert!(harness.platforms.woken().contains(&"terminal:main:c".parse().unwrap()));
     assert_eq!(harness.publish_from("terminal:main:c", "cid").await, Ok(()));
@@ -143,6 +152,52 @@ async fn f14_pairing_gives_a_stranger_a_code_and_admits_them_after_approval() {
         Ok(()),
         "also after a restart"
     );
+}
+
+/// Makes a text with this key.
+fn text(key: &str, text: &str) -> Inbound {
+    let inbound = inbound("terminal:main:c", "cid");
+    Inbound { key: key.parse().unwrap(), content: Content::text(text), ..inbound }
+}
+
+#[tokio::test]
+async fn pairing_answers_the_first_text_of_a_stranger_after_the_approval() {
+    let harness = AccessHarness::new().await;
+    let long = "x".repeat(16 * 1024 + 1);
+    let edit = Inbound { corrects: Some("2".parse().unwrap()), ..text("2e", "one, better") };
+    let mut group = text("g", "in a group");
+    (group.chat, group.address) = (ChatKind::Group, "terminal:main:g".parse().unwrap());
+    let messages = [text("0", "/start"), text("1", &long), group, text("2", "one"), edit];
+    for message in messages.into_iter().chain([text("3", "two")]) {
+        assert!(refused(&harness.publish(message).await));
+    }
+    let hint = harness.sent_to("terminal:main:c").await;
+    assert!(hint.ends_with("Write your message now, and I will answer it after that."), "{hint}");
+    let harness = harness.restart().await;
+    assert_eq!(harness.queued("terminal:main:c").await, [""; 0], "before the approval");
+    harness.bus.approve(&harness.code(), Role::User).await.unwrap();
+    let welcome = harness.sent_to("terminal:main:c").await;
+    assert_eq!(welcome, "You may speak with me now. I am reading your message.");
+    assert_eq!(harness.queued("terminal:main:c").await, ["one, better"]);
+}
+
+#[tokio::test]
+async fn pairing_drops_the_message_of_a_denied_or_an_expired_code() {
+    let harness = AccessHarness::new().await;
+    assert!(refused(&harness.publish(text("1", "one")).await));
+    harness.clock.advance(10 * MINUTE);
+    assert!(refused(&harness.publish(text("2", "/start")).await));
+    harness.bus.approve(&harness.code(), Role::User).await.unwrap();
+    assert_eq!(harness.queued("terminal:main:c").await, [""; 0], "it was kept for the first code");
+
+    let other = |key| Inbound { sender: Sender::new("dan".parse().unwrap()), ..text(key, "one") };
+    let other = |key| Inbound { address: "terminal:main:d".parse().unwrap(), ..other(key) };
+    assert!(refused(&harness.publish(other("1")).await));
+    harness.bus.deny(&harness.code()).await.unwrap();
+    assert!(refused(&harness.publish(other("1")).await), "the platform sends it again");
+    assert_eq!(harness.queued("terminal:main:d").await, [""; 0]);
+    let stored = harness.store.stored_access().await.unwrap();
+    assert_eq!((stored.kept, stored.pairings.len()), (vec![], 3));
 }
 
 #[tokio::test]
@@ -334,7 +389,7 @@ async fn link_moves_a_private_chat_into_another_session_until_unlink() {
     assert_eq!(harness.publish_from("terminal:main:a", "ann").await, Ok(()));
     harness.bus.link(&into, &chat).await.unwrap();
     let sessions = || async {
-        let open = avocet_protocol::Turns::open_sessions(harness.store.as_ref()).await.unwrap();
+        let open = Turns::open_sessions(harness.store.as_ref()).await.unwrap();
         open.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(harness.publish_from("terminal:main:a", "ann").await, Ok(()));

@@ -187,6 +187,11 @@ impl Admission {
             inbound.content.author_roles.clear();
         }
         let role = self.check(&inbound)?;
+        Ok(Admitted { message: self.prepare(inbound)?, role })
+    }
+
+    /// Checks the text of a message and sanitises it. The sender need not have access.
+    pub(crate) fn prepare(&self, inbound: Inbound) -> Result<NewInbound, PublishError> {
         let session = self.session(&inbound)?;
         let bytes = inbound.content.text.len();
         if bytes > MAX_TEXT_BYTES {
@@ -205,10 +210,7 @@ impl Admission {
         let by_owner = self.author_role(&inbound) == Some(Role::Owner);
         let inbound = Inbound { by_owner, ..inbound };
         let removed = u32::try_from(removed).unwrap_or(u32::MAX);
-        Ok(Admitted {
-            message: NewInbound { session, kind, inbound, removed, trust: Trust::Full },
-            role,
-        })
+        Ok(NewInbound { session, kind, inbound, removed, trust: Trust::Full })
     }
 
     /// Admits a message from the log again, since its sender may have lost access.

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    AccessError, Allow, ChatAddress, ChatKind, Choice, Content, Decision, Inbound, Pairing,
-    PairingCode, PersonId, Planned, PublishError, Role, Roles, SettledPairing, Timestamp, sanitise,
+    AccessError, Allow, ChatAddress, ChatKind, Choice, Content, Decision, DecisionEffect, Inbound,
+    InboundKind, NewInbound, Pairing, PairingCode, PersonId, Planned, PublishError, Role, Roles,
+    SettledPairing, Timestamp, sanitise,
 };
 
 use crate::Bus;
+use crate::wake::Wake;
 
 /// Time in which a code can be approved.
 const CODE_LIFETIME: Duration = Duration::from_mins(10);
@@ -23,13 +25,19 @@ const PER_SENDER_AND_DAY: usize = 10;
 const OPEN: usize = 10;
 /// Hints per hour to all strangers, well below the platforms' rate limits.
 const PER_HOUR: usize = 30;
+/// Longest text of a stranger that is kept, in bytes: more than a message of any platform.
+const KEPT_BYTES: usize = 16 * 1024;
 /// Characters of a stranger's name that owners see.
 const NAME_LENGTH: usize = 64;
 
 impl Bus {
     /// Gives a code to a stranger in a private chat, and informs the owners. Above the limits, it
-    /// does nothing.
-    pub(crate) async fn give_code(&self, inbound: &Inbound) -> Result<(), PublishError> {
+    /// does nothing. `has_message` is `true` if the message is worth an answer after the approval.
+    pub(crate) async fn give_code(
+        &self,
+        inbound: &Inbound,
+        has_message: bool,
+    ) -> Result<(), PublishError> {
         let Inbound { address, sender, chat, .. } = inbound;
         let pairs = match self.access.admission.allow(address) {
             Some(Allow::Listed(lists)) => lists.pairing,
@@ -48,7 +56,7 @@ impl Bus {
             return Ok(());
         }
         let pairing = new_pairing(person, sender.name.as_deref(), address.whole_chat(), now);
-        let messages = self.pairing_messages(&pairing, address)?;
+        let messages = self.pairing_messages(&pairing, address, has_message)?;
         let forget = Timestamp(now.0.saturating_sub(Timestamp(0).after(KEPT).0));
         self.access.people.add_pairing(&pairing, &messages, forget).await?;
         self.refresh().await?;
@@ -62,8 +70,9 @@ impl Bus {
         &self,
         pairing: &Pairing,
         address: &ChatAddress,
+        has_message: bool,
     ) -> Result<Vec<Planned>, PublishError> {
-        let hint = self.destinations.plan(address, &hint(&pairing.code))?;
+        let hint = self.destinations.plan(address, &hint(&pairing.code, has_message))?;
         let notice = notice(pairing);
         // Owners whose channel is gone are skipped.
         let notices = self
@@ -71,6 +80,31 @@ impl Bus {
             .into_iter()
             .filter_map(|chat| self.destinations.plan(&chat, &notice).ok());
         Ok(std::iter::once(hint).chain(notices).collect())
+    }
+
+    /// Returns a stranger's message in the form for the log. `None` for a command, which acts at its
+    /// time only, and for a message without a readable or with a very long text.
+    pub(crate) fn message_to_keep(&self, inbound: &Inbound) -> Option<NewInbound> {
+        let message = self.access.admission.prepare(inbound.clone()).ok()?;
+        let is_short = message.inbound.content.text.len() <= KEPT_BYTES;
+        (message.kind == InboundKind::Text && is_short).then_some(message)
+    }
+
+    /// Keeps the first message of a stranger with an open code, or an edit of it.
+    pub(crate) async fn keep_message(&self, message: &NewInbound) -> Result<(), PublishError> {
+        let Inbound { address, corrects, .. } = &message.inbound;
+        let (person, chat) = (PersonId::of(&message.inbound), address.whole_chat());
+        let now = self.clock.now();
+        let code = self.access.admission.cache.read(|access| {
+            let theirs = |one: &&Pairing| one.person == person && one.chat == chat;
+            let open = access.pairings.iter().filter(theirs).find(|one| is_open(one, now))?;
+            let has_first = access.kept.contains(&open.code);
+            (has_first == corrects.is_some()).then(|| open.code.clone())
+        });
+        let Some(code) = code else { return Ok(()) };
+        self.access.people.keep_message(&code, message).await?;
+        self.refresh().await?;
+        Ok(())
     }
 
     /// Prepares the approval or denial of a code; the caller commits it.
@@ -85,7 +119,9 @@ impl Bus {
         let pairing = self.open_pairing(code)?;
         let notice = match decision {
             Decision::Approved(role) => {
-                Some(self.destinations.plan(&pairing.chat, &welcome(role))?)
+                let has_message =
+                    self.access.admission.cache.read(|access| access.kept.contains(&pairing.code));
+                Some(self.destinations.plan(&pairing.chat, &welcome(role, has_message))?)
             }
             Decision::Denied => None,
         };
@@ -96,9 +132,9 @@ impl Bus {
     /// Commits a decision. Fails if another one was faster.
     pub(crate) async fn decide(&self, settled: &SettledPairing) -> Result<(), AccessError> {
         let _changing = self.changing().await;
-        let decided = self.access.people.decide(settled).await?;
+        let effect = self.access.people.decide(settled).await?;
         self.refresh().await?;
-        if !decided {
+        if effect == DecisionEffect::Nothing {
             let code = settled.code.clone();
             return Err(self
                 .open_pairing(code.as_str())
@@ -107,6 +143,9 @@ impl Bus {
         }
         if let Some(notice) = &settled.notice {
             self.deliveries.wake(&notice.address);
+        }
+        if let DecisionEffect::Queued(session) = effect {
+            self.waker.wake(Wake::Lane(session));
         }
         Ok(())
     }
@@ -165,11 +204,16 @@ fn new_pairing(person: PersonId, name: Option<&str>, chat: ChatAddress, now: Tim
 }
 
 /// Returns the text for the stranger.
-fn hint(code: &PairingCode) -> Content {
+fn hint(code: &PairingCode, has_message: bool) -> Content {
     let minutes = CODE_LIFETIME.as_secs() / 60;
+    let then = if has_message {
+        "I will answer your message after that."
+    } else {
+        "Write your message now, and I will answer it after that."
+    };
     Content::text(format!(
         "I do not know you yet. Please ask my owner to run: `avocet pair approve {code}` (within \
-            {minutes} minutes)."
+            {minutes} minutes). {then}"
     ))
 }
 
@@ -200,11 +244,13 @@ fn shown_name(pairing: &Pairing) -> String {
 }
 
 /// Returns the text for an admitted stranger.
-fn welcome(role: Role) -> Content {
-    Content::text(match role {
-        Role::User => "You may speak with me now. What can I do for you?",
-        Role::Owner => "You may speak with me now, as an owner. What can I do for you?",
-    })
+fn welcome(role: Role, has_message: bool) -> Content {
+    let now = match role {
+        Role::User => "You may speak with me now.",
+        Role::Owner => "You may speak with me now, as an owner.",
+    };
+    let then = if has_message { "I am reading your message." } else { "What can I do for you?" };
+    Content::text(format!("{now} {then}"))
 }
 
 #[cfg(test)]

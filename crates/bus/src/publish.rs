@@ -26,7 +26,7 @@ pub struct Bus {
     pub(crate) deliveries: Arc<dyn Deliveries>,
     pub(crate) clock: Arc<dyn Clock>,
     bots: BotRateLimit,
-    waker: Waker,
+    pub(crate) waker: Waker,
     stopped: CancellationToken,
 }
 
@@ -112,13 +112,18 @@ impl Bus {
         self.access.admission.without_owner()
     }
 
-    /// Refuses senders without access. A stranger on a platform gets a pairing code.
+    /// Refuses senders without access. A stranger on a platform gets a pairing code, and the first
+    /// message is kept for the approval.
     async fn check_speaker(&self, inbound: &Inbound) -> Result<(), PublishError> {
         let Err(refusal) = self.access.admission.check(inbound) else { return Ok(()) };
         // A missing destination is the better reason for the refusal, so check it first.
         self.destinations.plan(&inbound.address, &Content::text(""))?;
         if inbound.from_platform {
-            self.give_code(inbound).await?;
+            let message = self.message_to_keep(inbound);
+            self.give_code(inbound, message.is_some()).await?;
+            if let Some(message) = message {
+                self.keep_message(&message).await?;
+            }
         }
         Err(refusal)
     }

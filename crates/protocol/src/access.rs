@@ -5,8 +5,8 @@ use std::fmt;
 use async_trait::async_trait;
 
 use crate::{
-    Asker, ChatAddress, ChatLink, Decision, IdError, Inbound, NoDestination, Pairing, PairingCode,
-    Person, PersonId, Planned, Role, SenderId, SessionId, StoreError, Timestamp,
+    Asker, ChatAddress, ChatLink, Decision, IdError, Inbound, NewInbound, NoDestination, Pairing,
+    PairingCode, Person, PersonId, Planned, Role, SenderId, SessionId, StoreError, Timestamp,
 };
 
 /// The admitted people, as stored in the log.
@@ -24,9 +24,17 @@ pub trait People: fmt::Debug + Send + Sync {
         forget: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// Decides about a code and commits the message to the stranger. Returns `false` if the code
-    /// was already decided or has expired. Durable when this returns.
-    async fn decide(&self, settled: &SettledPairing) -> Result<bool, StoreError>;
+    /// Keeps the message of a stranger with an open code. Only the first one is kept, and an edit
+    /// replaces its content. It is deleted with the decision or after the code has expired.
+    async fn keep_message(
+        &self,
+        code: &PairingCode,
+        message: &NewInbound,
+    ) -> Result<(), StoreError>;
+
+    /// Decides about a code and commits the message to the stranger. An approval accepts the kept
+    /// message of the stranger in the same transaction. Durable when this returns.
+    async fn decide(&self, settled: &SettledPairing) -> Result<DecisionEffect, StoreError>;
 
     /// Removes an admitted person, with the person's codes, private chats and their links. Returns
     /// `false` if the person was not admitted. Durable when this returns.
@@ -55,6 +63,8 @@ pub struct StoredAccess {
     pub people: Vec<Person>,
     /// The codes issued lately, oldest first.
     pub pairings: Vec<Pairing>,
+    /// The codes whose stranger has a kept message.
+    pub kept: Vec<PairingCode>,
     /// Chats that are linked to the session of another chat.
     pub links: Vec<ChatLink>,
     /// The private chats of admitted people.
@@ -70,6 +80,17 @@ pub struct SettledPairing {
     pub decision: Decision,
     /// The message to the stranger, if any.
     pub notice: Option<Planned>,
+}
+
+/// The effect of a decision about a code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DecisionEffect {
+    /// The code was already decided or has expired.
+    Nothing,
+    /// The decision is in the log.
+    Decided,
+    /// The stranger is admitted, and the kept message waits in the lane of this session.
+    Queued(SessionId),
 }
 
 /// Pairing and links, as the gateway uses them. A change is in the log when the method returns.

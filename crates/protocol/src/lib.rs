@@ -75,7 +75,9 @@ mod views;
 mod web_console;
 mod webhook;
 
-pub use access::{AccessControl, AccessError, People, Roles, SettledPairing, StoredAccess};
+pub use access::{
+    AccessControl, AccessError, DecisionEffect, People, Roles, SettledPairing, StoredAccess,
+};
 pub use address::{ChatAddress, SessionId};
 pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};

@@ -116,7 +116,10 @@ impl Lanes {
             CommandEffect::Resolved(_)
             | CommandEffect::Stopped(_)
             | CommandEffect::Cancelled(_) => self.deliver_all().await,
-            CommandEffect::Done | CommandEffect::Nothing | CommandEffect::Resent(_) => {}
+            CommandEffect::Done
+            | CommandEffect::Nothing
+            | CommandEffect::Queued(_)
+            | CommandEffect::Resent(_) => {}
         }
     }
 

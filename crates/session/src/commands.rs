@@ -206,6 +206,9 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     if changes_access(&plan.action) {
         reload_access(lanes, &plan.action).await?;
     }
+    if let CommandEffect::Queued(session) = &effect {
+        lanes.wake(session.clone());
+    }
     let emit = |turn, messages, outcome| {
         lanes.parts.events.emit(session, TurnEvent::Ended { turn, messages, outcome });
     };

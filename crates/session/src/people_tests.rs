@@ -65,9 +65,13 @@ async fn f14_pair_lets_only_an_owner_admit_a_stranger_from_a_chat() {
     assert!(harness.sent_to("own", 4).await.contains("8 characters"), "no chat makes an owner");
     harness.publish_from("me", "own", &approve).await.unwrap();
     assert_eq!(harness.sent_to("own", 5).await, "`terminal:local:cid` may speak with me now.");
-    assert_eq!(harness.sent_to("c", 2).await, "You may speak with me now. What can I do for you?");
+    assert_eq!(
+        harness.sent_to("c", 2).await,
+        "You may speak with me now. I am reading your message."
+    );
+    assert_eq!(harness.sent_to("c", 3).await, "let me in", "the first message is answered");
     harness.publish_from("cid", "c", "thanks").await.unwrap();
-    assert_eq!(harness.sent_to("c", 3).await, "thanks");
+    assert_eq!(harness.sent_to("c", 4).await, "thanks");
     harness.publish_from("me", "own", &format!("{approve} ")).await.unwrap();
     let replayed = format!("The code {code} was approved before; a code can be used once.");
     assert_eq!(harness.sent_to("own", 6).await, replayed);

@@ -183,7 +183,7 @@ pub(crate) fn commanded(
     action: &CommandAction,
     effect: &CommandEffect,
 ) -> Result<()> {
-    if *effect != CommandEffect::Done {
+    if !matches!(effect, CommandEffect::Done | CommandEffect::Queued(_)) {
         return Ok(());
     }
     let by = || author(tx, command).map(Actor::Person);

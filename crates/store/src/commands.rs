@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{CommandAction, CommandEffect, Effort, MemoryAuthor, MessageId, SessionId};
+use avocet_protocol::{
+    CommandAction, CommandEffect, DecisionEffect, Effort, MemoryAuthor, MessageId, SessionId,
+};
 use rusqlite::params;
 
 use crate::audit;
@@ -90,7 +92,11 @@ pub(crate) fn act(
             past::mark_as_trusted(tx, &session).map(|()| CommandEffect::Done)
         }
         CommandAction::Resend => resend(tx, command),
-        CommandAction::Decide(settled) => people::decide(tx, settled).map(done_or_nothing),
+        CommandAction::Decide(settled) => Ok(match people::decide(tx, settled)? {
+            DecisionEffect::Nothing => CommandEffect::Nothing,
+            DecisionEffect::Decided => CommandEffect::Done,
+            DecisionEffect::Queued(session) => CommandEffect::Queued(session),
+        }),
         CommandAction::Link(link) => people::link(tx, link).map(|()| CommandEffect::Done),
         CommandAction::Unlink(chat) => people::unlink(tx, chat).map(done_or_nothing),
         CommandAction::ForgetMemory { id, by } => {

@@ -118,6 +118,7 @@ impl Inbox for SqliteStore {
                 CommandEffect::Nothing => reply.nothing,
                 CommandEffect::Resolved(_) if prompts::is_shown(tx, command, newest)? => None,
                 CommandEffect::Done
+                | CommandEffect::Queued(_)
                 | CommandEffect::Stopped(_)
                 | CommandEffect::Resent(_)
                 | CommandEffect::Resolved(_)

@@ -40,6 +40,7 @@ mod history;
 mod identity;
 mod inbox;
 mod jobs;
+mod kept_message;
 mod last;
 mod ledger;
 mod lock;

@@ -3,13 +3,14 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    AccountName, Actor, ChannelName, ChatAddress, ChatId, ChatLink, Decision, Pairing, People,
-    Person, PersonId, Planned, Role, SenderId, SessionId, SettledPairing, StoreError, StoredAccess,
-    Timestamp,
+    AccountName, Actor, ChannelName, ChatAddress, ChatId, ChatLink, Decision, DecisionEffect,
+    NewInbound, Pairing, PairingCode, People, Person, PersonId, Planned, Role, SenderId, SessionId,
+    SettledPairing, StoreError, StoredAccess, Timestamp,
 };
 use rusqlite::{Row, params};
 
 use crate::audit;
+use crate::kept_message;
 use crate::rows::chunks::insert_notice;
 use crate::rows::{chat_key, parsed, word};
 use crate::tx::{Db, Result, Tx};
@@ -30,20 +31,30 @@ impl People for SqliteStore {
         let (pairing, messages) = (pairing.clone(), messages.to_vec());
         self.write("add-pairing", Durability::Process, move |tx| {
             tx.update("DELETE FROM pairings WHERE created_at < ?1", [forget.0])?;
+            kept_message::delete_closed(tx)?;
             insert_pairing(tx, &pairing)?;
             messages.iter().try_for_each(|one| insert_notice(tx, one))
         })
         .await
     }
 
-    async fn decide(&self, settled: &SettledPairing) -> Result<bool> {
+    async fn keep_message(&self, code: &PairingCode, message: &NewInbound) -> Result<()> {
+        let (code, message) = (code.clone(), message.clone());
+        self.write("keep-message", Durability::Process, move |tx| {
+            kept_message::delete_closed(tx)?;
+            kept_message::keep(tx, &code, message)
+        })
+        .await
+    }
+
+    async fn decide(&self, settled: &SettledPairing) -> Result<DecisionEffect> {
         let settled = settled.clone();
         self.write("decide", Durability::Synced, move |tx| {
-            let done = decide(tx, &settled)?;
-            if done {
+            let effect = decide(tx, &settled)?;
+            if effect != DecisionEffect::Nothing {
                 audit::decided(tx, &settled, &Actor::Host)?;
             }
-            Ok(done)
+            Ok(effect)
         })
         .await
     }
@@ -96,8 +107,8 @@ impl People for SqliteStore {
     }
 }
 
-/// Decides about an open pairing code. Returns `false` for any other code.
-pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
+/// Decides about an open pairing code. Has no effect for any other code.
+pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<DecisionEffect> {
     let SettledPairing { code, decision, notice } = settled;
     let role = match decision {
         Decision::Approved(role) => Some(*role),
@@ -109,7 +120,7 @@ pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
         params![code.as_str(), decision.word(), role.map(Role::word), tx.now.0],
     )?;
     if decided == 0 {
-        return Ok(false);
+        return Ok(DecisionEffect::Nothing);
     }
     if let Some(role) = role {
         tx.insert(
@@ -128,7 +139,12 @@ pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<bool> {
     if let Some(notice) = notice {
         insert_notice(tx, notice)?;
     }
-    Ok(true)
+    let accepted = match role {
+        Some(_) => kept_message::accept_kept(tx, code)?,
+        None => None,
+    };
+    kept_message::delete_closed(tx)?;
+    Ok(accepted.map_or(DecisionEffect::Decided, DecisionEffect::Queued))
 }
 
 pub(crate) fn link(tx: &Tx<'_>, link: &ChatLink) -> Result<()> {
@@ -159,6 +175,7 @@ fn remove_person(tx: &Tx<'_>, person: &PersonId) -> Result<bool> {
          WHERE channel = ?1 AND account = ?2 AND sender = ?3 AND decision IS NULL",
         who,
     )?;
+    kept_message::delete_closed(tx)?;
     // A person admitted again later must not rejoin the old shared session.
     const CHATS: &str = "SELECT channel, account, chat FROM private_chats \
         WHERE channel = ?1 AND account = ?2 AND sender = ?3";
@@ -210,6 +227,11 @@ fn stored_access(db: Db<'_>) -> Result<StoredAccess> {
              FROM pairings ORDER BY created_at, code",
             (),
             pairing,
+        )?,
+        kept: db.rows(
+            "SELECT code FROM pairings WHERE message IS NOT NULL ORDER BY code",
+            (),
+            |row| parsed(row, "code"),
         )?,
         links: db.rows(
             "SELECT channel, account, chat, session FROM links ORDER BY channel, account, chat",

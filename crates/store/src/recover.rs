@@ -4,6 +4,7 @@ use avocet_protocol::TurnId;
 use rusqlite::params;
 
 use crate::audit;
+use crate::kept_message;
 use crate::rows::chunks::OPEN_CHUNK;
 use crate::rows::turns::OPEN_TURN;
 use crate::tx::{Result, Tx};
@@ -30,6 +31,7 @@ pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
         &format!("UPDATE outbox SET state = 'unknown' WHERE {OPEN_CHUNK} AND state = 'sending'"),
         (),
     )?;
+    kept_message::delete_closed(tx)?;
     if !running.is_empty() || deliveries > 0 {
         tracing::info!(turns = running.len(), deliveries, "resuming work that a crash interrupted");
     }

@@ -320,6 +320,7 @@ CREATE TABLE pairings (                         -- pairing codes given to strang
     expires_at INTEGER NOT NULL,
     decision   TEXT CHECK (decision IN ('approved', 'denied')),
     role       TEXT CHECK (role IN ('user', 'owner')),
+    message    TEXT,                            -- first message of the stranger, as JSON, while the code is open
     CHECK ((decision IS 'approved') = (role IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 

@@ -221,6 +221,8 @@ pub enum CommandEffect {
     Stopped(Vec<TurnId>),
     /// Number of chunks that are in the outbox again.
     Resent(u64),
+    /// A stranger was admitted, whose kept message waits in the lane of this session.
+    Queued(SessionId),
     /// This session has a turn to run: one that waited, or one that failed.
     Resolved(SessionId),
     /// A task was cancelled.

@@ -372,6 +372,7 @@ rules! {
     people:
         add_pairing_stores_a_code_with_its_hint
         decide_accepts_one_decision_per_code
+        decide_accepts_the_kept_message_of_an_admitted_stranger
         settle_command_decides_links_and_unlinks
         remove_person_removes_links_chats_and_codes_of_the_person
         asked_by_returns_own_steering_and_parent_messages;

@@ -1,8 +1,9 @@
 //! Rules of admitted people, pairing codes, private chats and links.
 
 use avocet_protocol::{
-    ChatAddress, ChatLink, Claim, CommandAction, CommandEffect, CommandReply, Decision, LogWrite,
-    NewChild, NewWait, Pairing, PairingCode, PersonId, Role, SettledPairing, Timestamp, WaitKind,
+    AcceptedAs, ChatAddress, ChatLink, Claim, CommandAction, CommandEffect, CommandReply, Content,
+    Decision, DecisionEffect, Inbound, InboundKind, LogWrite, NewChild, NewInbound, NewWait,
+    Pairing, PairingCode, PersonId, Role, SessionId, SettledPairing, Timestamp, WaitKind,
 };
 
 use super::Backend;
@@ -62,7 +63,11 @@ pub async fn decide_accepts_one_decision_per_code(backend: &impl Backend) {
         people.add_pairing(&pairing, &[], Timestamp(0)).await.unwrap();
     }
     let approved = Decision::Approved(Role::Owner);
-    let decided = async |bits, decision| people.decide(&settled(bits, decision)).await.unwrap();
+    let decided = async |bits, decision| {
+        let effect = people.decide(&settled(bits, decision)).await.unwrap();
+        assert!(matches!(effect, DecisionEffect::Decided | DecisionEffect::Nothing), "{effect:?}");
+        effect == DecisionEffect::Decided
+    };
     assert!(decided(1, approved).await);
     assert!(!decided(1, Decision::Denied).await);
     assert!(decided(2, Decision::Denied).await);
@@ -77,6 +82,58 @@ pub async fn decide_accepts_one_decision_per_code(backend: &impl Backend) {
     let [(chat, whose)] = &known.chats[..] else { panic!("{known:?}") };
     assert_eq!((chat, whose), (&pairing(1, 1).chat, &person.id.sender), "where they wrote");
     assert_eq!(world.delivered_texts(&session("a")).await, ["welcome", "welcome"]);
+}
+
+/// Makes a message of the stranger, or an edit of a message with the time in seconds.
+fn of_stranger(key: &str, text: &str, edit: Option<(&str, i64)>) -> NewInbound {
+    let message = message(&SessionId::of(&chat()).unwrap(), key, InboundKind::Text);
+    let inbound = Inbound {
+        content: Content::text(text),
+        corrects: edit.map(|(corrected, _)| corrected.parse().unwrap()),
+        written_at: edit.map(|(_, seconds)| Timestamp(seconds * 1000)),
+        from_platform: true,
+        ..message.inbound
+    };
+    NewInbound { inbound, ..message }
+}
+
+/// The first message of a stranger joins the log with the approval, and never before.
+pub async fn decide_accepts_the_kept_message_of_an_admitted_stranger(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let people = &world.ports.people;
+    for bits in [1, 2] {
+        people.add_pairing(&pairing(bits, 1), &[], Timestamp(0)).await.unwrap();
+    }
+    let messages = [
+        of_stranger("1", "one", None),
+        of_stranger("2", "two", None),
+        of_stranger("1e9", "one, better", Some(("1", 9))),
+        of_stranger("1e8", "an older edit", Some(("1", 8))),
+        of_stranger("2e9", "an edit of another", Some(("2", 9))),
+    ];
+    for message in &messages {
+        people.keep_message(&code(1), message).await.unwrap();
+    }
+    people.keep_message(&code(2), &of_stranger("3", "denied", None)).await.unwrap();
+    people.keep_message(&code(4), &of_stranger("4", "no code", None)).await.unwrap();
+
+    let world = world.restart().await;
+    let people = &world.ports.people;
+    let kept = async || people.stored_access().await.unwrap().kept;
+    let stranger = SessionId::of(&chat()).unwrap();
+    assert_eq!(kept().await, [code(1), code(2)]);
+    assert_eq!(people.decide(&settled(2, Decision::Denied)).await, Ok(DecisionEffect::Decided));
+    assert_eq!(kept().await, [code(1)]);
+    assert_eq!(world.claim(&stranger).await, Claim::Nothing, "no turn before the approval");
+    let approved = settled(1, Decision::Approved(Role::User));
+    let queued = DecisionEffect::Queued(stranger.clone());
+    assert_eq!(people.decide(&approved).await, Ok(queued));
+    assert_eq!(people.decide(&approved).await, Ok(DecisionEffect::Nothing));
+    people.keep_message(&code(1), &of_stranger("5", "too late", None)).await.unwrap();
+    assert_eq!(kept().await, []);
+    let again = world.accept(&of_stranger("1", "one", None)).await;
+    assert_eq!(again.what, AcceptedAs::Duplicate, "the platform sends it again");
+    assert_eq!(world.texts(&stranger).await, ["one, better"]);
 }
 
 /// A command decides, links and unlinks in the transaction of its reply.
@@ -143,7 +200,7 @@ pub async fn asked_by_returns_own_steering_and_parent_messages(backend: &impl Ba
     let first = world.say(&a, "first").await;
     let turn = world.take(&a).await;
     let call = world.step(turn.id, 0, &["read"]).await[0];
-    let second = world.accept(&message(&a, "second", avocet_protocol::InboundKind::Text)).await.id;
+    let second = world.accept(&message(&a, "second", InboundKind::Text)).await.id;
     world.finish(call).await;
     let call = world.step(turn.id, 1, &["spawn"]).await[0];
     let wait = NewWait {

@@ -1,0 +1,67 @@
+//! The first message of a stranger, kept with the pairing code until an owner decides about it. It is
+//! data of the code and no inbound message, so no lane can see it before the approval.
+
+use avocet_protocol::{Inbound, NewInbound, PairingCode, QueueMode, SessionId};
+use rusqlite::params;
+
+use crate::accept::accept;
+use crate::rows::{json_if_any, to_json};
+use crate::tx::{Result, Tx};
+
+/// Keeps the message if its code is open and has none yet. An edit replaces the content of the kept
+/// message, which stays at its place and under its key.
+pub(crate) fn keep(tx: &Tx<'_>, code: &PairingCode, message: NewInbound) -> Result<()> {
+    let open = tx.db.row(
+        "SELECT message FROM pairings WHERE code = ?1 AND decision IS NULL AND expires_at > ?2",
+        params![code.as_str(), tx.now.0],
+        |row| json_if_any::<NewInbound>(row, "message"),
+    )?;
+    let kept = match (open, &message.inbound.corrects) {
+        (Some(None), None) => message,
+        (Some(Some(kept)), Some(corrected)) if *corrected == kept.inbound.key => {
+            let Some(edited) = edited(kept, message) else { return Ok(()) };
+            edited
+        }
+        _ => return Ok(()),
+    };
+    tx.update(
+        "UPDATE pairings SET message = ?2 WHERE code = ?1",
+        params![code.as_str(), to_json(&kept)?],
+    )?;
+    Ok(())
+}
+
+/// Returns the kept message with the content of an edit; `None` if a newer edit was applied.
+fn edited(kept: NewInbound, edit: NewInbound) -> Option<NewInbound> {
+    let edited_at = edit.inbound.written_at;
+    if kept.inbound.edited_at > edited_at {
+        return None;
+    }
+    let content = kept.inbound.content.edited_to(edit.inbound.content);
+    let inbound = Inbound { content, edited_at, ..kept.inbound };
+    Some(NewInbound { inbound, removed: edit.removed, ..kept })
+}
+
+/// Accepts the kept message of a code that was just approved. Returns its session; `None` if there
+/// is no message.
+pub(crate) fn accept_kept(tx: &Tx<'_>, code: &PairingCode) -> Result<Option<SessionId>> {
+    let kept =
+        tx.db.row("SELECT message FROM pairings WHERE code = ?1", [code.as_str()], |row| {
+            json_if_any::<NewInbound>(row, "message")
+        })?;
+    let Some(mut message) = kept.flatten() else { return Ok(None) };
+    // Only messages of a platform are kept. The platform may send this one again, with more details.
+    message.inbound.from_platform = true;
+    accept(tx, &message, QueueMode::default())?;
+    Ok(Some(message.session))
+}
+
+/// Deletes the messages of codes that were decided or have expired.
+pub(crate) fn delete_closed(tx: &Tx<'_>) -> Result<()> {
+    tx.update(
+        "UPDATE pairings SET message = NULL \
+         WHERE message IS NOT NULL AND (decision IS NOT NULL OR expires_at <= ?1)",
+        [tx.now.0],
+    )?;
+    Ok(())
+}
