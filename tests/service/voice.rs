@@ -156,6 +156,9 @@ async fn voice_failure_of_the_server_leaves_the_text_and_one_warning() {
     assert!(sent[0].text.starts_with("Bread is on the list:"), "{sent:?}");
     logged(&mut daemon, "an answer is not spoken; the chat gets its text", 1).await;
     assert!(daemon.logged("503: overloaded") > 0);
+    let doctor = chat.home.run(&["doctor"]).out;
+    let says = "it answers; the first spoken answer will show whether the key is good";
+    assert!(doctor.contains(says), "{doctor}");
     stops_well(daemon).await;
     assert_eq!((chat.platform.sent().len(), chat.spoken().len()), (1, 1));
 }

@@ -23,7 +23,7 @@ fn plan(quiet: bool) -> SchedulePlan {
 
 impl SessionHarness {
     /// Adds a schedule of `sender` for a chat of this kind.
-    async fn scheduled(&self, quiet: bool, sender: &str, chat: ChatKind) -> ScheduleId {
+    pub(super) async fn scheduled(&self, quiet: bool, sender: &str, chat: ChatKind) -> ScheduleId {
         let sender = Sender::new(sender.parse().unwrap());
         let owner = ScheduleOwner { address: session("a").address(), chat, sender };
         let new = NewSchedule { name: None, owner, plan: plan(quiet), trust: Trust::Full };
@@ -31,7 +31,7 @@ impl SessionHarness {
     }
 
     /// Claims the next time of a schedule as the runner does, and waits for the end of its turn.
-    async fn runs(&self, id: ScheduleId) {
+    pub(super) async fn runs(&self, id: ScheduleId) {
         self.begins(id).await;
         let session = SessionId::of_schedule(id);
         let is_done = async || {

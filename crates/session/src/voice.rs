@@ -90,11 +90,14 @@ impl Recorder<'_> {
     /// file of its earlier run, if the answer is the same.
     async fn record(&self, text: &str) -> Result<Option<Attachment>, StoreError> {
         let path = format!("answers/{}-{:016x}.ogg", self.turn.id, fingerprint(text));
-        let spent = self.speak.cost(text);
         let bytes = match self.found(&path).await {
-            Some(bytes) => bytes,
+            Some(bytes) => {
+                // The crash of the earlier run has lost this entry.
+                self.meter.add(Purpose::Speech, &self.speak.cost(text));
+                bytes
+            }
             None => {
-                let is_unpriced = std::future::ready(spent.cost.is_none());
+                let is_unpriced = std::future::ready(self.speak.cost(text).cost.is_none());
                 if self.agent.used_up(self.meter, is_unpriced).await?.is_some() {
                     return Ok(None);
                 }
@@ -111,8 +114,6 @@ impl Recorder<'_> {
                 }
             }
         };
-        // The crash of an earlier run has lost this entry.
-        self.meter.add(Purpose::Speech, &spent);
         Ok(Some(Attachment {
             name: Some("voice.ogg".to_owned()),
             media_type: Some("audio/ogg".to_owned()),
@@ -130,6 +131,7 @@ impl Recorder<'_> {
     /// Makes the recording and returns its size.
     async fn make(&self, path: &str, text: &str) -> Result<u64, String> {
         let recording = self.speak.speak(text).await.map_err(|error| error.to_string())?;
+        self.meter.add(Purpose::Speech, &self.speak.cost(text));
         let bytes = recording.len() as u64;
         let written = self.agent.files.write(path, recording, self.answer.trust).await;
         written.map_err(|error| format!("the recording cannot be saved: {error}"))?;

@@ -1,6 +1,6 @@
 //! Tests of spoken answers.
 
-use avocet_protocol::{Money, SpeakError, Timestamp, UsageBy, VoiceMode};
+use avocet_protocol::{ChatKind, Money, SpeakError, Timestamp, UsageBy, VoiceMode};
 use avocet_testkit::FakeSpeaker;
 
 use super::*;
@@ -100,6 +100,16 @@ async fn voice_command_without_a_speaker_names_the_missing_table() {
 }
 
 #[tokio::test]
+async fn voice_is_left_out_of_reports_of_a_schedule() {
+    let speaker = Arc::new(FakeSpeaker::default());
+    let model = ScriptedModel::new(vec![Scripted::says("It rains.")]);
+    let harness = SessionHarness::with(model, spoken_by(&speaker, VoiceMode::On)).await;
+    let id = harness.scheduled(false, "me", ChatKind::Private).await;
+    harness.runs(id).await;
+    assert_eq!((shown(&harness, 1).await.len(), speaker.spoken().len()), (1, 0));
+}
+
+#[tokio::test]
 async fn voice_failure_leaves_the_text() {
     let failed = Err(SpeakError::Failed("503: overloaded".to_owned()));
     let speaker = Arc::new(FakeSpeaker::new([failed, Ok(avocet_testkit::speech::opus())]));
@@ -113,6 +123,11 @@ async fn voice_failure_leaves_the_text() {
     harness.idle().await;
     harness.say("three").await;
     assert_eq!(shown(&harness, 4).await[2..], [text("three"), voice()]);
+    harness.idle().await;
+    let usage = harness.store.usage(UsageBy::Purpose, Timestamp(0)).await.unwrap();
+    let paid: Vec<u64> =
+        usage.iter().filter(|row| row.of == "speech").map(|row| row.answers).collect();
+    assert_eq!(paid, [2], "a recording that cannot be saved has a price too");
 }
 
 #[tokio::test]
