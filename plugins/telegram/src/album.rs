@@ -1,5 +1,5 @@
-//! Several updates that form one message for the reader: an album, or a long text that the sender's
-//! client has cut.
+//! Several updates that form one message for the reader: an album, a long text that the sender's
+//! client has cut, or a comment with forwarded messages.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use avocet_protocol::Cursor;
 use teloxide::types::{Message, UpdateKind};
 
+use crate::forwards;
 use crate::update::Update;
 
 /// UTF-16 units of a text that a client may have cut: a message has at most 4,096 (Bot API,
@@ -16,8 +17,19 @@ const CUT_TEXT: RangeInclusive<usize> = 3900..=4096;
 /// Seconds between the parts of a text that a client sends one after the other.
 const CUT_SECONDS: i64 = 2;
 
-/// Groups the updates of a batch, in order; an album takes the place of its first update, and so does
-/// a text that was cut.
+/// The treatment of a batch whose last update may not be complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// The batch is complete.
+    No,
+    /// The last update may be a comment. Forwarded messages follow it directly, or not at all.
+    Once,
+    /// The last update is a part, and others arrive within a moment.
+    WhileGrowing,
+}
+
+/// Groups the updates of a batch, in order. An album takes the place of its first update, and so do a
+/// text that was cut, and a comment with its forwarded messages.
 /// `committed` is the last update known to be in the log. Updates up to it are grouped separately
 /// from later ones, because the log would absorb a mixed group as known.
 pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
@@ -26,8 +38,8 @@ pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
         let belongs = |known: &&mut Vec<Update>| {
             let first = &known[0];
             let is_same_album = album(&update).is_some() && album(&update) == album(first);
-            let is_next_part = known.last().is_some_and(|last| continues(last, &update));
-            (is_same_album || is_next_part) && (update.id > committed) == (first.id > committed)
+            (is_same_album || belongs(known, &update))
+                && (update.id > committed) == (first.id > committed)
         };
         match gathered.iter_mut().find(belongs) {
             Some(album) => album.push(update),
@@ -37,23 +49,51 @@ pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
     gathered
 }
 
-/// Returns `true` if the last update is part of an album or a text that was cut, which may continue.
-pub(crate) fn may_continue(updates: &[Update]) -> bool {
-    updates.last().is_some_and(|last| album(last).is_some() || is_cut(last))
+/// Returns `true` if an update is the next part of a text that was cut, or the next forwarded message.
+pub(crate) fn belongs(known: &[Update], update: &Update) -> bool {
+    let is_next_part = known.last().is_some_and(|last| continues(last, update));
+    is_next_part || forwards::belongs(known, update)
 }
 
-/// The number of updates before the album or the text at the end. All of them if that number is zero:
-/// some have to be taken, so that others come.
+/// Decides if a batch has to wait for more parts of the message at its end. Text and forwarded
+/// messages for others do not wait.
+pub(crate) fn hold(updates: &[Update], is_for_bot: impl Fn(&Update) -> bool) -> Hold {
+    let Some(last) = updates.last() else { return Hold::No };
+    if album(last).is_some() {
+        return Hold::WhileGrowing;
+    }
+    match &updates[updates.len() - parts_at_end(updates)..] {
+        parts if !parts.iter().any(is_for_bot) => Hold::No,
+        _ if waits_for_more(last) => Hold::WhileGrowing,
+        _ if is_typed(last) => Hold::Once,
+        _ => Hold::No,
+    }
+}
+
+/// The number of updates at the end that form one message, apart from albums; at least 1.
+fn parts_at_end(updates: &[Update]) -> usize {
+    let is_next =
+        |pair: &[Update]| continues(&pair[0], &pair[1]) || forwards::follows(&pair[0], &pair[1]);
+    1 + updates.windows(2).rev().take_while(|pair| is_next(pair)).count()
+}
+
+/// Returns `true` for a text that may be cut, and for a forwarded message.
+pub(crate) fn waits_for_more(update: &Update) -> bool {
+    is_cut(update) || forwards::is_forward(update)
+}
+
+/// The number of updates before the message at the end, which may be incomplete. All of them if that
+/// number is zero: some have to be taken, so that others come.
 pub(crate) fn settled(updates: &[Update]) -> usize {
-    let last = updates.last().and_then(album);
-    let album = updates.iter().position(|update| last.is_some() && album(update) == last);
-    let begins = album.or_else(|| {
-        updates.last().filter(|last| is_cut(last))?;
-        let parts = updates.windows(2).rev();
-        let more = parts.take_while(|pair| continues(&pair[0], &pair[1])).count();
-        Some(updates.len() - 1 - more)
-    });
-    begins.filter(|before| *before > 0).unwrap_or(updates.len())
+    let Some(last) = updates.last() else { return 0 };
+    let album =
+        updates.iter().position(|update| album(last).is_some() && album(update) == album(last));
+    let begins = match album {
+        Some(begins) => begins,
+        None if waits_for_more(last) || is_typed(last) => updates.len() - parts_at_end(updates),
+        None => updates.len(),
+    };
+    if begins > 0 { begins } else { updates.len() }
 }
 
 /// Prefix of the scope of cursors that record an album for the bot.
@@ -90,9 +130,21 @@ pub(crate) fn cursor(update: &Update) -> Option<Cursor> {
     Some(Cursor { scope: format!("{SCOPE}{chat}"), position: id.to_owned() })
 }
 
-/// Returns `true` if an update can be part of an album or of a text that was cut.
+/// Returns `true` if an update can be part of a message that several updates form.
 pub(crate) fn is_part(update: &Update) -> bool {
-    album(update).is_some() || plain_text(update).is_some()
+    album(update).is_some() || is_typed(update) || forwards::is_forward(update)
+}
+
+/// Returns `true` for a text that a person has typed.
+pub(crate) fn is_typed(update: &Update) -> bool {
+    plain_text(update).is_some()
+}
+
+/// Returns `true` if two messages are from one person, in the same chat and topic.
+pub(crate) fn is_same_author(one: &Message, other: &Message) -> bool {
+    let place = |message: &Message| (message.chat.id, message.thread_id);
+    let sender = |message: &Message| message.from.as_ref().map(|from| from.id);
+    place(one) == place(other) && sender(one) == sender(other)
 }
 
 /// Returns a message that a person has typed, and its text: no file, command or forwarded text.
@@ -112,13 +164,8 @@ fn continues(first: &Update, next: &Update) -> bool {
     let (Some((first_part, _)), Some((part, _))) = (plain_text(first), plain_text(next)) else {
         return false;
     };
-    let place = |message: &Message| (message.chat.id, message.thread_id);
-    let sender = |message: &Message| message.from.as_ref().map(|from| from.id);
     let seconds = part.date.timestamp() - first_part.date.timestamp();
-    is_cut(first)
-        && place(first_part) == place(part)
-        && sender(first_part) == sender(part)
-        && (0..=CUT_SECONDS).contains(&seconds)
+    is_cut(first) && is_same_author(first_part, part) && (0..=CUT_SECONDS).contains(&seconds)
 }
 
 /// The chat and the id of the album that an update is part of.
@@ -180,7 +227,8 @@ mod tests {
         let long = "x".repeat(*CUT_TEXT.start());
         let parts = [text(1, 7, 1, &long), text(2, 7, 1, &long), text(3, 7, 2, "end")];
         assert_eq!(ids(&gather(parts.to_vec(), 0)), [[1, 2, 3]]);
-        assert!(may_continue(&parts[..2]) && !may_continue(&parts));
+        let hold = |updates| hold(updates, |_| true);
+        assert_eq!([hold(&parts[..2]), hold(&parts)], [Hold::WhileGrowing, Hold::Once]);
         let before = [text(0, 7, 1, "hi")];
         assert_eq!(settled(&[&before[..], &parts[..2]].concat()), 1);
         for other in
@@ -211,9 +259,30 @@ mod tests {
     }
 
     #[test]
-    fn may_continue_only_if_the_batch_ends_in_an_album() {
-        assert!(may_continue(&[update(1, None), update(2, Some("a"))]));
-        assert!(!may_continue(&[update(1, Some("a")), update(2, None)]));
-        assert!(!may_continue(&[]));
+    fn hold_waits_for_the_rest_of_the_message_at_the_end() {
+        let typed = || text(3, 7, 1, "look at this");
+        let origin = json!({ "type": "hidden_user", "date": 1, "sender_user_name": "Eve" });
+        let mut forward = json!({ "update_id": 4, "message": {
+            "message_id": 4, "date": 1, "text": "news", "forward_origin": origin,
+            "chat": { "id": 7, "type": "private", "first_name": "A" },
+            "from": { "id": 7, "is_bot": false, "first_name": "A" } } });
+        let table = [
+            (vec![], Hold::No),
+            (vec![update(1, None), update(2, Some("a"))], Hold::WhileGrowing),
+            (vec![update(1, Some("a")), update(2, None)], Hold::No),
+            (vec![update(1, Some("a")), typed()], Hold::Once),
+            (vec![typed(), Update::read(forward.clone()).unwrap()], Hold::WhileGrowing),
+            (vec![text(3, 7, 1, "/stop")], Hold::No),
+        ];
+        for (updates, expected) in &table {
+            assert_eq!(hold(updates, |_| true), *expected, "{updates:?}");
+        }
+        let (comment, forward_of_it) = (typed(), Update::read(forward.clone()).unwrap());
+        let pair = [comment, forward_of_it];
+        assert_eq!(hold(&pair, |update| update.id == 3), Hold::WhileGrowing, "the comment counts");
+        assert_eq!([hold(&pair, |_| false), hold(&pair[..1], |_| false)], [Hold::No; 2]);
+        forward["update_id"] = json!(5);
+        let batch = [update(1, None), typed(), Update::read(forward).unwrap()];
+        assert_eq!((settled(&batch), settled(&batch[..2])), (1, 1));
     }
 }

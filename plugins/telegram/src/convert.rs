@@ -1,7 +1,7 @@
 //! Converts updates of the platform to inbound messages, or to a reason for ignoring them.
 
 use avocet_channel_kit::Converted;
-use avocet_protocol::IdError;
+use avocet_protocol::{Attachment, Content, IdError, Quote};
 use teloxide::types::UpdateKind;
 
 use crate::bot::{Audience, BotIdentity};
@@ -49,19 +49,32 @@ fn convert_one(
     }
 }
 
-/// Joins a message with the next one of the same album.
+/// Joins a message with the next one: of the same album or text, or forwarded with it.
 fn joined(first: Converted, next: Converted) -> Converted {
     match (first, next) {
         (Converted::Inbound(mut first), Converted::Inbound(next)) => {
             let (content, next) = (&mut first.content, next.content);
-            let gap = if content.text.is_empty() || next.text.is_empty() { "" } else { "\n" };
-            content.text = format!("{}{gap}{}", content.text, next.text);
+            let is_file_of_same =
+                next.text.is_empty() && content.forwarded_from == next.forwarded_from;
+            if next.forwarded_from.is_some() && !is_file_of_same {
+                content.forwarded.push(as_forwarded(&next));
+            } else {
+                let gap = if content.text.is_empty() || next.text.is_empty() { "" } else { "\n" };
+                content.text = format!("{}{gap}{}", content.text, next.text);
+            }
             content.attachments.extend(next.attachments);
             Converted::Inbound(first)
         }
         (first @ Converted::Inbound(_), _) => first,
         (_, next) => next,
     }
+}
+
+/// Returns a forwarded message with its text, or with a line for each of its files.
+fn as_forwarded(content: &Content) -> Quote {
+    let files = || content.attachments.iter().map(Attachment::describe).collect::<Vec<_>>();
+    let text = if content.text.is_empty() { files().join("\n") } else { content.text.clone() };
+    Quote { from: content.forwarded_from.clone(), text }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod failures;
 mod fault;
 mod fetch;
 mod files;
+mod forwards;
 mod lenient;
 mod media;
 mod message;

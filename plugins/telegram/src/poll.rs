@@ -4,16 +4,19 @@ use std::time::Duration;
 
 use avocet_protocol::Clock;
 
-use crate::album;
+use crate::album::{self, Hold};
 use crate::api::Api;
 use crate::fault::BotApiError;
-use crate::update::{ALLOWED_UPDATES, Batch, GetUpdates};
+use crate::update::{ALLOWED_UPDATES, Batch, GetUpdates, Update};
 
 /// The extra time after which a poll that hangs is abandoned (F3).
 const GRACE: Duration = Duration::from_secs(15);
 
-/// The pause after which an album counts as complete.
+/// The pause after which an album, a cut text, or a row of forwarded messages counts as complete.
 const ALBUM_PAUSE: Duration = Duration::from_millis(500);
+
+/// The time for the poll that looks for forwarded messages. A typed text waits meanwhile.
+const LOOK_LIMIT: Duration = Duration::from_secs(3);
 
 /// Updates in a full batch (Bot API, `getUpdates`).
 const FULL: usize = 100;
@@ -33,18 +36,37 @@ impl Poller<'_> {
         Duration::from_secs(u64::from(self.seconds)) + GRACE
     }
 
-    /// Polls for updates from `next` on, and waits for the rest of an album at the end of the
-    /// batch: unconfirmed updates come again. If the batch is full, that album is left for the next
-    /// poll.
-    pub(crate) async fn poll(&self, next: Option<i64>) -> Result<Batch, BotApiError> {
-        let mut batch = self.poll_once(next, self.seconds).await?;
-        while album::may_continue(&batch.updates) {
+    /// Polls for updates from `next` on, and waits for the rest of the message at the end of the
+    /// batch: unconfirmed updates come again. If the batch is full, that message is left for the
+    /// next poll.
+    ///
+    /// A typed text may be a comment on messages that are forwarded with it. A second poll without
+    /// a pause looks for them, because every text would have to wait for the pause.
+    pub(crate) async fn poll(
+        &self,
+        next: Option<i64>,
+        is_for_bot: impl Fn(&Update) -> bool,
+    ) -> Result<Batch, BotApiError> {
+        let mut batch = self.poll_once(next, self.seconds, self.longest()).await?;
+        let mut has_looked = false;
+        loop {
+            let hold = album::hold(&batch.updates, &is_for_bot);
+            if hold == Hold::No || (hold == Hold::Once && has_looked) {
+                break;
+            }
             if batch.len() >= FULL {
                 batch.updates.truncate(album::settled(&batch.updates));
                 break;
             }
-            self.clock.sleep(ALBUM_PAUSE).await;
-            match self.poll_once(next, 0).await {
+            let limit = match hold {
+                Hold::Once | Hold::No => LOOK_LIMIT,
+                Hold::WhileGrowing => {
+                    self.clock.sleep(ALBUM_PAUSE).await;
+                    GRACE
+                }
+            };
+            has_looked = true;
+            match self.poll_once(next, 0, limit).await {
                 Ok(more) if more.len() > batch.len() => batch = more,
                 _ => break,
             }
@@ -52,11 +74,16 @@ impl Poller<'_> {
         Ok(batch)
     }
 
-    /// A poll from `next` on confirms all earlier updates.
-    async fn poll_once(&self, next: Option<i64>, seconds: u32) -> Result<Batch, BotApiError> {
+    /// A poll from `next` on confirms all earlier updates. It stays open for `seconds`, and is
+    /// abandoned after `limit`.
+    async fn poll_once(
+        &self,
+        next: Option<i64>,
+        seconds: u32,
+        limit: Duration,
+    ) -> Result<Batch, BotApiError> {
         let allowed_updates = ALLOWED_UPDATES;
         let payload = GetUpdates { offset: next, timeout: seconds, allowed_updates };
-        let limit = Duration::from_secs(u64::from(seconds)) + GRACE;
         self.api.call_within(self.clock, limit, payload).await.map(Batch::read)
     }
 }

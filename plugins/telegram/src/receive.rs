@@ -15,7 +15,7 @@ use teloxide::types::{CallbackQueryId, Me};
 
 use crate::api::ANSWER_LIMIT;
 use crate::bot::BotIdentity;
-use crate::convert::{NOT_MENTIONED, convert};
+use crate::convert::{NOT_MENTIONED, convert, is_for_bot};
 use crate::failures::Failures;
 use crate::fault::BotApiError;
 use crate::moved::GroupMove;
@@ -89,7 +89,8 @@ impl Receiver<'_> {
         let mut may_have_webhook = true;
         loop {
             self.expect(self.poller.longest());
-            match self.poller.poll(next).await {
+            let is_for_bot = |update: &Update| is_for_bot(&self.bot(me), update);
+            match self.poller.poll(next, is_for_bot).await {
                 Ok(Batch { updates, without_id: now }) => {
                     self.works(&mut failures);
                     // From here to the next poll, only the log can delay the loop.

@@ -6,6 +6,7 @@ mod connecting;
 mod earlier;
 mod editing;
 mod files;
+mod forwarding;
 mod malformed;
 mod media;
 mod moving;

@@ -314,11 +314,12 @@ async fn change_from_polls_to_a_webhook_loses_and_doubles_nothing() {
     world.platform.private_text(ANN, "hello");
     world.bus.set_open(false);
     let running = world.run();
-    world.platform.wait_for_calls("getUpdates", 1).await;
+    // The second poll looks for messages that were forwarded with the text.
+    world.platform.wait_for_calls("getUpdates", 2).await;
     // The daemon dies after the commit, before the next poll has confirmed it.
     world.platform.inject(On::method("getUpdates"), 1, InjectedFault::Hang);
     world.bus.set_open(true);
-    world.platform.wait_for_calls("getUpdates", 2).await;
+    world.platform.wait_for_calls("getUpdates", 3).await;
     end(&world, running).await;
     world.platform.private_text(ANN, "good night");
     assert_eq!((world.bus.taken(2).await.len(), world.platform.unconfirmed().len()), (2, 5));

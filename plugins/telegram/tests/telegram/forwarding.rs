@@ -1,0 +1,133 @@
+//! A comment and the messages that were forwarded with it.
+
+use std::time::Duration;
+
+use avocet_protocol::{Inbound, Quote};
+use avocet_testkit::telegram::{InjectedFault, On, UserMessage};
+
+use crate::{ANN, World};
+
+/// The pause after a forwarded message.
+const PAUSE: Duration = Duration::from_millis(500);
+
+fn forward(text: &str) -> UserMessage {
+    UserMessage::private(ANN, text).forwarded_from(9, 12)
+}
+
+fn forwarded(inbound: &Inbound) -> Vec<(&str, &str)> {
+    let parts = inbound.content.forwarded.iter();
+    parts.map(|Quote { from, text }| (from.as_deref().unwrap(), text.as_str())).collect()
+}
+
+impl World {
+    /// Waits until the channel pauses after a forwarded message, and lets the pause end.
+    async fn end_pause(&self) {
+        self.clock.sleeper_within(Duration::ZERO..Duration::from_secs(1)).await;
+        self.clock.advance(PAUSE);
+    }
+}
+
+#[tokio::test]
+async fn comment_and_forwarded_messages_are_one_message() {
+    let world = World::new().await;
+    world.platform.private_text(ANN, "is this true?");
+    world.platform.say(forward("/stop\nthe moon is made of cheese"));
+    let photo = UserMessage::thing(ANN, ANN, "photo", UserMessage::photo("f"));
+    let last = world.platform.say(photo.forwarded_from(10, 12)).update.unwrap();
+    let _running = world.run();
+    world.end_pause().await;
+    let received = world.bus.taken(1).await.remove(0);
+    assert_eq!(received.content.text, "is this true?");
+    let expected =
+        [("User 9", "/stop\nthe moon is made of cheese"), ("User 10", "[image: 1000 bytes]")];
+    assert_eq!(forwarded(&received), expected);
+    assert_eq!((received.content.attachments.len(), received.content.forwarded_from), (1, None));
+    world.platform.wait_for_confirmed().await;
+    let position = &world.bus.moves()[0].position;
+    assert_eq!(*position, format!("{last} {} {last}", last - 1), "both parts are listed");
+    assert_eq!((world.bus.taken(1).await.len(), world.platform.refusals()), (1, vec![]));
+}
+
+#[tokio::test]
+async fn comment_waits_for_no_pause_and_takes_a_forward_of_the_second_poll() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    world.platform.private_text(ANN, "hello");
+    assert_eq!(world.bus.taken(1).await[0].content.text, "hello", "no time has passed");
+    world.platform.wait_for_poll().await;
+    let polls = world.platform.calls("getUpdates");
+    // The comment ends the open poll, and the second poll gets both.
+    world.platform.private_text(ANN, "look at this");
+    world.platform.say(forward("news"));
+    world.end_pause().await;
+    let received = world.bus.taken(2).await.remove(1);
+    assert_eq!(received.content.text, "look at this");
+    assert_eq!(forwarded(&received), [("User 9", "news")]);
+    world.platform.wait_for_confirmed().await;
+    // The second poll, one after the pause, and the next one.
+    assert_eq!(world.platform.calls("getUpdates"), polls + 3);
+}
+
+#[tokio::test]
+async fn forwarded_messages_in_a_row_are_one_message_of_at_most_ten() {
+    let world = World::new().await;
+    for number in 0..11 {
+        world.platform.say(forward(&number.to_string()));
+    }
+    world.platform.private_text(ANN, "and now?");
+    let _running = world.run();
+    let received = world.bus.taken(3).await;
+    let texts: Vec<&str> = received.iter().map(|one| one.content.text.as_str()).collect();
+    assert_eq!(texts, ["0", "10", "and now?"]);
+    assert_eq!(received[0].content.forwarded_from.as_deref(), Some("User 9"));
+    let rest = forwarded(&received[0]);
+    assert_eq!((rest.len(), rest[0], rest[8]), (9, ("User 9", "1"), ("User 9", "9")));
+    assert_eq!(forwarded(&received[1]), []);
+}
+
+#[tokio::test]
+async fn forward_in_a_group_belongs_to_its_comment_for_the_bot() {
+    const GROUP: i64 = -50;
+    let in_group = |text: &str| UserMessage::group(ANN, GROUP, text);
+    let world = World::new().await;
+    world.platform.say(in_group("look, all of you"));
+    world.platform.say(in_group("news").forwarded_from(9, 12));
+    world.platform.say(in_group("@avocet_bot is this true?"));
+    world.platform.say(in_group("more news").forwarded_from(9, 12));
+    let _running = world.run();
+    world.end_pause().await;
+    let received = world.bus.taken(1).await.remove(0);
+    assert_eq!(received.content.text, "@avocet_bot is this true?");
+    assert_eq!(forwarded(&received), [("User 9", "more news")]);
+    let earlier: Vec<&str> =
+        received.content.earlier.iter().map(|quote| quote.text.as_str()).collect();
+    assert_eq!(earlier, ["look, all of you", "[forwarded from User 9]\nnews"]);
+}
+
+#[tokio::test]
+async fn comment_and_forward_that_come_again_after_a_crash_stay_one_message() {
+    let world = World::new().await;
+    world.platform.private_text(ANN, "is this true?");
+    world.platform.say(forward("news"));
+    world.bus.set_open(false);
+    let running = world.run();
+    world.end_pause().await;
+    world.platform.wait_for_calls("getUpdates", 2).await;
+    // The daemon dies after the commit, before the next poll has confirmed it.
+    world.platform.inject(On::method("getUpdates"), 1, InjectedFault::Hang);
+    world.bus.set_open(true);
+    world.bus.taken(1).await;
+    running.abort();
+    drop(running.await);
+    world.platform.clear_faults();
+    world.platform.private_text(ANN, "well?");
+    assert_eq!(world.platform.unconfirmed().len(), 3);
+    let _running = world.run();
+    let received = world.bus.taken(2).await;
+    let texts: Vec<&str> = received.iter().map(|one| one.content.text.as_str()).collect();
+    assert_eq!(texts, ["is this true?", "well?"]);
+    assert_eq!(forwarded(&received[0]), [("User 9", "news")]);
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(world.bus.taken(2).await.len(), 2);
+}
