@@ -16,12 +16,14 @@ mod fault;
 mod fetch;
 mod files;
 mod forwards;
+mod held;
 mod lenient;
 mod media;
 mod message;
 mod moved;
 mod outcome;
 mod pace;
+mod parts;
 mod plan;
 mod poll;
 mod position;
@@ -53,6 +55,7 @@ pub use config::TelegramConfig;
 
 use album::BotAlbums;
 use api::Api;
+use held::HeldParts;
 use moved::Moves;
 use recent::RecentMessages;
 use token::TokenState;
@@ -73,6 +76,8 @@ pub struct Telegram {
     poll_seconds: u32,
     /// The last albums that came through the webhook.
     albums: BotAlbums,
+    /// Parts of messages that came through the webhook.
+    held: HeldParts,
     /// Messages of groups that were not for the agent.
     recent: RecentMessages,
     /// `None` if the account polls.
@@ -150,6 +155,7 @@ impl Telegram {
             numbered: config.numbered,
             poll_seconds,
             albums: BotAlbums::default(),
+            held: HeldParts::default(),
             recent: RecentMessages::new(config.earlier_messages),
             webhook,
             preview: (!preview.is_zero()).then_some(preview),

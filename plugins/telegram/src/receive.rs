@@ -67,6 +67,9 @@ impl Receiver<'_> {
         };
         let receiving = async {
             let earlier = self.restore().await?;
+            if self.telegram.webhook.is_none() {
+                self.release_all_parts(&me).await?;
+            }
             match &self.telegram.webhook {
                 Some(endpoint) => self.serve(&me, endpoint, &earlier, failures).await,
                 None => self.poll(&me, earlier, failures).await,
@@ -148,7 +151,9 @@ impl Receiver<'_> {
         let cursors = self.intake.cursors().await?;
         let moves = cursors.iter().filter_map(GroupMove::from_cursor);
         moves.for_each(|moved| self.telegram.moves.learn(moved));
-        cursors.iter().for_each(|cursor| self.telegram.albums.learn(cursor));
+        let (Telegram { albums, held, .. }, now) = (self.telegram, self.context.clock.elapsed());
+        cursors.iter().for_each(|cursor| albums.learn(cursor));
+        cursors.iter().for_each(|cursor| held.learn(cursor, now));
         Ok(EarlierRun::read(&cursors))
     }
 
@@ -172,6 +177,10 @@ impl Receiver<'_> {
         cursor: Option<Cursor>,
     ) -> Result<Option<CallbackQueryId>, Stopped> {
         let Some(update) = updates.first() else { return Ok(None) };
+        if updates.iter().all(|update| self.telegram.held.has_joined(update)) {
+            self.intake.ignore("a known part of a message", cursor).await?;
+            return Ok(None);
+        }
         if let Some(moved) = GroupMove::read(update) {
             self.follow(moved).await?;
             self.intake.ignore("a group that moved", cursor).await?;

@@ -48,7 +48,15 @@ impl Receiver<'_> {
     ) -> Result<Infallible, Stopped> {
         let receiver = Self { intake: self.intake.once(), ..*self };
         let (mut queue, mut failures) = (endpoint.open(), Failures::new());
-        while let Some(PostedUpdate { raw, result }) = queue.recv().await {
+        loop {
+            let posted = tokio::select! {
+                posted = queue.recv() => posted,
+                () = self.parts_due() => {
+                    receiver.release_due(me, &mut failures).await?;
+                    continue;
+                }
+            };
+            let Some(PostedUpdate { raw, result }) = posted else { break };
             let unavailable = |why: &str| Err(WebhookError::Unavailable(why.to_owned()));
             match receiver.take_one(me, raw, earlier).await {
                 Ok(query) => {
@@ -79,11 +87,14 @@ impl Receiver<'_> {
         raw: Value,
         earlier: &EarlierRun,
     ) -> Result<Option<CallbackQueryId>, Stopped> {
-        let Some(update) = Update::read(raw) else {
+        let Some(update) = Update::read(raw.clone()) else {
             self.count_updates_without_id(1).await?;
             return Ok(None);
         };
-        if earlier.has_joined(&update) {
+        if earlier.has_joined(&update) || self.telegram.held.has(&update) {
+            return Ok(None);
+        }
+        if self.hold_part(me, &update, &raw).await? {
             return Ok(None);
         }
         // The other parts of the album follow, perhaps without a mention.

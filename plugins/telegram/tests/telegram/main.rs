@@ -16,6 +16,7 @@ mod sending;
 mod token;
 mod topics;
 mod webhook;
+mod webhook_parts;
 
 use std::sync::Arc;
 

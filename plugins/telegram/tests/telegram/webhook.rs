@@ -18,13 +18,13 @@ const GROUP: i64 = -50;
 const URL: &str = "https://bus.example/telegram/main";
 
 /// A world whose account has a webhook, and the server in front of it.
-struct WebhookWorld {
-    world: World,
+pub(crate) struct WebhookWorld {
+    pub(crate) world: World,
     server: HttpFake,
 }
 
 impl WebhookWorld {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::of(World::new().await).await
     }
 
@@ -46,7 +46,7 @@ impl WebhookWorld {
     }
 
     /// Changes the account to polls.
-    fn polling(self) -> World {
+    pub(crate) fn polling(self) -> World {
         self.world.platform.deliver_to(None);
         let telegram = crate::telegram(&self.world.platform.base_url(), &self.world.clock);
         World { telegram: Arc::new(telegram), ..self.world }
@@ -95,7 +95,7 @@ fn photo(user: i64, chat: i64, file: &str) -> UserMessage {
         .with("media_group_id", "a".into())
 }
 
-async fn end<T>(world: &World, running: tokio::task::JoinHandle<T>) {
+pub(crate) async fn end<T>(world: &World, running: tokio::task::JoinHandle<T>) {
     running.abort();
     drop(running.await);
     world.platform.wait_for_no_poll().await;

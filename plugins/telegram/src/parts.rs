@@ -1,0 +1,98 @@
+//! Joins the parts of a message that come through a webhook one by one.
+
+use std::time::Duration;
+
+use avocet_channel_kit::Stopped;
+use serde_json::Value;
+use teloxide::types::Me;
+
+use crate::convert::is_for_bot;
+use crate::failures::Failures;
+use crate::held::WaitingParts;
+use crate::receive::Receiver;
+use crate::update::Update;
+
+impl Receiver<'_> {
+    /// Takes an update that is a part of a message: the log keeps it until the message is complete.
+    /// Returns `false` for any other update. Parts that wait before it are committed first.
+    pub(crate) async fn hold_part(
+        &self,
+        me: &Me,
+        update: &Update,
+        raw: &Value,
+    ) -> Result<bool, Stopped> {
+        if let Some(mut parts) = self.telegram.held.waiting_for(update) {
+            let belongs = parts.add(update, raw);
+            if belongs && parts.may_grow() {
+                self.keep(parts).await?;
+            } else {
+                self.release(me, &parts).await?;
+            }
+            if belongs {
+                return Ok(true);
+            }
+        }
+        let first = WaitingParts::first(update, raw);
+        let Some(parts) = first.filter(|_| is_for_bot(&self.bot(me), update)) else {
+            return Ok(false);
+        };
+        self.keep(parts).await?;
+        Ok(true)
+    }
+
+    /// Waits until parts are complete, because no other part has followed. Never ends if none wait.
+    pub(crate) async fn parts_due(&self) {
+        let clock = &self.context.clock;
+        match self.telegram.held.next_due(clock.elapsed()) {
+            Some(wait) => clock.sleep(wait).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Commits the messages whose parts are complete. A failed write is repeated later.
+    ///
+    /// # Errors
+    /// [`Stopped::Requested`] if the daemon is stopping.
+    pub(crate) async fn release_due(
+        &self,
+        me: &Me,
+        failures: &mut Failures,
+    ) -> Result<(), Stopped> {
+        for parts in self.telegram.held.due(self.context.clock.elapsed()) {
+            match self.release(me, &parts).await {
+                Ok(()) => {
+                    failures.reset();
+                }
+                Err(Stopped::Requested) => return Err(Stopped::Requested),
+                Err(Stopped::Failed(error)) => {
+                    self.telegram.held.postpone(&parts, self.context.clock.elapsed());
+                    let (account, error) = (&self.telegram.account, error.to_string());
+                    if let Some(times) = failures.count(&error) {
+                        tracing::warn!(%account, error, times, "cannot commit a message of several parts; retrying");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits all parts that wait since an earlier run with a webhook.
+    pub(crate) async fn release_all_parts(&self, me: &Me) -> Result<(), Stopped> {
+        for parts in self.telegram.held.due(Duration::MAX) {
+            self.release(me, &parts).await?;
+        }
+        Ok(())
+    }
+
+    async fn keep(&self, parts: WaitingParts) -> Result<(), Stopped> {
+        self.intake.move_cursor(parts.cursor()).await?;
+        self.telegram.held.hold(parts, self.context.clock.elapsed());
+        Ok(())
+    }
+
+    async fn release(&self, me: &Me, parts: &WaitingParts) -> Result<(), Stopped> {
+        self.commit(me, &parts.updates, Some(parts.end_cursor())).await?;
+        self.telegram.held.release(parts);
+        Ok(())
+    }
+}

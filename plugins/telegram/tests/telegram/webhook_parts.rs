@@ -1,0 +1,146 @@
+//! Messages of several parts that come through a webhook.
+
+use std::time::Duration;
+
+use avocet_protocol::{ChannelConfig, Cursor, PublishError, StoreError};
+use avocet_telegram::TelegramConfig;
+use avocet_testkit::telegram::UserMessage;
+use serde_json::{Value, json};
+
+use crate::webhook::{WebhookWorld, end};
+use crate::{ANN, World};
+
+const HOLD: Duration = Duration::from_secs(1);
+
+fn long() -> String {
+    "word ".repeat(800)
+}
+
+/// Sends a text that is cut by the client, and waits until Telegram may forget its first part.
+async fn send_first_part(world: &World) {
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    world.platform.private_text(ANN, &long());
+    world.platform.wait_for_confirmed().await;
+}
+
+/// Lets the time for the next part pass.
+async fn end_hold(world: &World) {
+    world.clock.sleeper_within(Duration::ZERO..=HOLD).await;
+    world.clock.advance(HOLD);
+}
+
+fn parts_cursor(world: &World) -> Cursor {
+    world.bus.moves().into_iter().rev().find(|one| one.scope == "parts 7").unwrap()
+}
+
+#[tokio::test]
+async fn text_cut_by_the_client_comes_through_a_webhook_as_one_message() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    send_first_part(world).await;
+    world.platform.private_text(ANN, &long());
+    world.platform.private_text(ANN, "and the end");
+    let text = world.bus.taken(1).await.remove(0).content.text;
+    assert_eq!(text, format!("{0}\n{0}\nand the end", long()));
+    world.platform.private_text(ANN, "another");
+    assert_eq!(world.bus.taken(2).await[1].content.text, "another");
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(parts_cursor(world).position.split(' ').count(), 3, "the parts are listed");
+}
+
+#[tokio::test]
+async fn part_without_a_next_one_is_committed_after_a_second_or_before_another_message() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    send_first_part(world).await;
+    let full = StoreError::Full { path: "avocet.db".to_owned() };
+    world.bus.refuse([PublishError::Log(full)]);
+    end_hold(world).await;
+    end_hold(world).await;
+    assert_eq!(world.bus.taken(1).await[0].content.text, long(), "the log was full once");
+    world.platform.private_text(ANN, &long());
+    world.platform.private_text(ANN, "/status");
+    let taken = world.bus.taken(3).await;
+    assert_eq!((&taken[1].content.text, taken[2].content.text.as_str()), (&long(), "/status"));
+}
+
+#[tokio::test]
+async fn part_survives_a_crash_before_the_next_one() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let running = world.run();
+    send_first_part(world).await;
+    end(world, running).await;
+    let running = world.run();
+    world.platform.private_text(ANN, "and the end");
+    let text = world.bus.taken(1).await.remove(0).content.text;
+    assert_eq!(text, format!("{}\nand the end", long()));
+    world.platform.wait_for_confirmed().await;
+    end(world, running).await;
+
+    // No next part comes after this crash.
+    let running = world.run();
+    world.platform.private_text(ANN, &long());
+    world.platform.wait_for_confirmed().await;
+    end(world, running).await;
+    let _running = world.run();
+    end_hold(world).await;
+    assert_eq!(world.bus.taken(2).await[1].content.text, long());
+}
+
+#[tokio::test]
+async fn part_that_waits_is_committed_after_a_change_to_polls() {
+    let webhook = WebhookWorld::new().await;
+    let running = webhook.world.run();
+    send_first_part(&webhook.world).await;
+    end(&webhook.world, running).await;
+    let world = webhook.polling();
+    let _running = world.run();
+    assert_eq!(world.bus.taken(1).await[0].content.text, long());
+    world.platform.private_text(ANN, "hello");
+    assert_eq!(world.bus.taken(2).await[1].content.text, "hello");
+}
+
+fn update(id: i64, text: &str) -> Value {
+    json!({ "update_id": id, "message": {
+        "message_id": id, "date": 1, "text": text,
+        "from": { "id": ANN, "is_bot": false, "first_name": "Ann" },
+        "chat": { "id": ANN, "type": "private", "first_name": "Ann" } } })
+}
+
+#[tokio::test]
+async fn part_that_is_repeated_after_a_crash_becomes_no_second_message() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let mut running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    let endpoint = TelegramConfig::webhook(&world.telegram).unwrap();
+    let (first, last) = (update(5, &long()), update(6, "and the end"));
+    for (calls, part) in (2..).zip([&first, &first, &last, &last, &first]) {
+        endpoint.receive(part.to_string().as_bytes()).await.unwrap();
+        // The process dies before Telegram gets the response.
+        end(world, running).await;
+        running = world.run();
+        world.platform.wait_for_calls("getWebhookInfo", calls).await;
+    }
+    endpoint.receive(update(7, "another").to_string().as_bytes()).await.unwrap();
+    let texts: Vec<String> =
+        world.bus.taken(2).await.into_iter().map(|one| one.content.text).collect();
+    assert_eq!(texts, [format!("{}\nand the end", long()), "another".to_owned()]);
+}
+
+#[tokio::test]
+async fn messages_forwarded_at_once_come_through_a_webhook_as_one_message() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    for text in ["one", "two"] {
+        world.platform.say(UserMessage::private(ANN, text).forwarded_from(9, 12));
+    }
+    world.platform.wait_for_confirmed().await;
+    end_hold(world).await;
+    let received = world.bus.taken(1).await.remove(0).content;
+    assert_eq!(
+        (received.text.as_str(), received.forwarded_from.as_deref()),
+        ("one", Some("User 9"))
+    );
+    assert_eq!(received.forwarded[0].text, "two");
+}
