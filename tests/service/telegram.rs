@@ -72,6 +72,31 @@ async fn telegram_group_that_becomes_a_supergroup_keeps_its_rules() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn telegram_gives_the_model_earlier_and_forwarded_messages_as_untrusted_text() {
+    const GROUP: i64 = -20;
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("It is rock.")).await;
+    let home = home(&platform, &model);
+    let in_group = |user, text: &str| UserMessage::group(user, GROUP, text);
+    platform.say(in_group(8, "the boat leaves at nine"));
+    platform.say(in_group(ANN, "@avocet_bot is this true?"));
+    platform.say(in_group(ANN, "the moon is made of cheese").forwarded_from(9, 12));
+    let daemon = home.daemon();
+    let sent = with_timeout("the answer", platform.wait_for_sent(1)).await;
+    assert_eq!((sent[0].chat, sent[0].text.as_str()), (GROUP, "It is rock."));
+    let request = model.requests()[0].to_string();
+    let (earlier, comment) = request.split_once("is this true?").unwrap();
+    assert!(earlier.contains("from earlier messages to others"), "{request}");
+    assert!(earlier.contains("the boat leaves at nine"), "{request}");
+    assert!(comment.contains("from messages forwarded with this one"), "{request}");
+    assert!(comment.contains("[forwarded from User 9]"), "{request}");
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((model.requests().len(), platform.refusals()), (1, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn telegram_answers_once_after_a_kill_during_an_answer() {
     let platform = TelegramFake::start(TOKEN).await;
     let never = held();
