@@ -67,9 +67,8 @@ pub enum EntityKind {
 
 /// Returns the entities of a text, sorted by offset, the longer one first.
 ///
-/// Telegram accepts no other style together with code. Around code blocks, emphasis and quotes are
-/// cut; around inline code, emphasis is cut. Inline code in spoilers, links and quotes becomes
-/// plain. Entities begin and end at visible characters, except that code blocks keep their
+/// Code may be part of a quote, and of no other style (Bot API, "Formatting options"). Around code,
+/// emphasis is cut. Inline code in spoilers and links becomes plain. Entities begin and end at visible characters, except that code blocks keep their
 /// indentation. Mail addresses are plain: Telegram finds them itself, and refuses `mailto` links.
 #[must_use]
 pub fn entities(styled: &Styled) -> Vec<Entity> {
@@ -113,17 +112,25 @@ fn kind(style: Style) -> EntityKind {
 /// Returns the ranges that Telegram accepts, sorted and nested.
 fn allowed(styled: &Styled) -> Vec<StyleRange> {
     let ranges = trimmed(&styled.text, styled.styles.clone());
-    let opaque = places(&ranges, |style| {
-        matches!(style, Style::Spoiler | Style::Link { .. } | Style::Quote)
-    });
+    let opaque = places(&ranges, |style| matches!(style, Style::Spoiler | Style::Link { .. }));
+    let quotes = places(&ranges, |style| matches!(style, Style::Quote));
+    let is_in_quote = |code: &Range<usize>| {
+        quotes.iter().any(|quote| quote.start <= code.start && code.end <= quote.end)
+    };
+    let may_be_code =
+        |code: &Range<usize>| !touch(&opaque, code) && (!touch(&quotes, code) || is_in_quote(code));
     let kept = ranges.into_iter().filter(|range| match &range.style {
-        Style::Code => !touch(&opaque, &range.range()),
+        Style::Code => may_be_code(&range.range()),
         Style::Link { url } => is_linkable(url),
         _ => true,
     });
     let kept: Vec<StyleRange> = kept.collect();
-    let code = places(&kept, is_code);
-    let mut cut = nested(kept.into_iter().flat_map(|range| around(range, &code)).collect());
+    let (code, blocks) = (places(&kept, is_code), places(&kept, is_block));
+    let cut = kept.into_iter().flat_map(|range| match range.style {
+        Style::Quote => around(range, &blocks),
+        _ => around(range, &code),
+    });
+    let mut cut = nested(cut.collect());
     loop {
         // A range that is cut at the end of another may now begin or end in white space.
         let again = nested(trimmed(&styled.text, cut.clone()));
@@ -136,6 +143,10 @@ fn allowed(styled: &Styled) -> Vec<StyleRange> {
 
 fn is_code(style: &Style) -> bool {
     matches!(style, Style::Pre { .. } | Style::Code)
+}
+
+fn is_block(style: &Style) -> bool {
+    matches!(style, Style::Pre { .. })
 }
 
 /// Returns the places of the styles for which `is` holds.

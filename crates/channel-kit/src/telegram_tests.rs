@@ -52,10 +52,18 @@ fn entities_cut_emphasis_around_code() {
 }
 
 #[test]
-fn entities_omit_code_in_spoilers_links_and_quotes() {
+fn entities_omit_code_in_spoilers_and_links() {
     check("||a `b`||", &["spoiler 0+3"]);
     check("[a `b`](http://x.org)", &["text_link 0+3"]);
-    check("> a `b`\n\n`c`", &["blockquote 0+3", "code 5+1"]);
+}
+
+#[test]
+fn entities_keep_code_in_quotes() {
+    check("> a `b`\n\n`c`", &["blockquote 0+3", "code 2+1", "code 5+1"]);
+    check("> `a`", &["blockquote 0+1", "code 0+1"]);
+    check("> **a `b` c**", &["blockquote 0+5", "bold 0+1", "code 2+1", "bold 4+1"]);
+    check("> ||a `b`||", &["blockquote 0+3", "spoiler 0+3"]);
+    check("> > `a`\n> b", &["blockquote 0+7", "code 2+1"]);
 }
 
 #[test]
@@ -140,6 +148,7 @@ fn refusal_refuses_entities_that_telegram_refuses() {
         ("abc", vec![entity(EntityKind::Bold, 0, 2), entity(EntityKind::Italic, 1, 2)], "overlap"),
         ("ab", vec![entity(EntityKind::Bold, 0, 2), entity(EntityKind::Code, 0, 1)], "code"),
         ("ab", vec![entity(EntityKind::Code, 0, 2), entity(EntityKind::Bold, 0, 1)], "code"),
+        ("ab", vec![entity(EntityKind::Code, 0, 2), entity(EntityKind::Blockquote, 0, 1)], "code"),
         ("ab", vec![entity(EntityKind::Bold, 0, 2), entity(EntityKind::Bold, 0, 1)], "itself"),
         ("a", vec![entity(url("mailto:a"), 0, 1)], "link"),
         ("a", vec![entity(EntityKind::Bold, 0, 1); 101], "many"),
@@ -147,6 +156,8 @@ fn refusal_refuses_entities_that_telegram_refuses() {
     for (text, entities, reason) in cases {
         assert_eq!(refusal(text, &entities), Some(reason), "{text:?} {entities:?}");
     }
+    let quoted = [entity(EntityKind::Blockquote, 0, 2), entity(EntityKind::Code, 0, 1)];
+    assert_eq!(refusal("ab", &quoted), None, "quotes may contain code");
 }
 
 /// The reason why Telegram would refuse, drop or change the entities (Bot API, "Formatting
@@ -173,7 +184,8 @@ fn refusal(text: &str, entities: &[Entity]) -> Option<&'static str> {
             if end > ends {
                 return Some("overlap");
             }
-            if is_code(&outer.kind) || is_code(&entity.kind) {
+            let is_in_quote = outer.kind == EntityKind::Blockquote;
+            if is_code(&outer.kind) || (is_code(&entity.kind) && !is_in_quote) {
                 return Some("code");
             }
             if outer.kind == entity.kind {
