@@ -17,7 +17,7 @@ const SMALL_CONTEXT: u64 = 16_000;
 pub(super) async fn checks(examiner: &Examiner, offline: bool) -> Vec<Check> {
     let settings = &examiner.configuration.settings;
     if settings.providers.is_empty() {
-        let fix = "name one: [providers.NAME] in the configuration";
+        let fix = "run `avocet init`, or name one: [providers.NAME] in the configuration";
         return vec![Check::fair("models", "no provider", fix)];
     }
     let models = examiner.models.configured();
