@@ -9,7 +9,7 @@ use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake};
 use avocet_testkit::telegram::TelegramFake;
 use avocet_tests::{Home, now, program};
 
-use crate::support::{assert_fails, run, run_with, soon, stop};
+use crate::support::{assert_fails, end, run, run_with, soon, start, stop};
 use crate::terminal::pty::{Terminal, TerminalOptions};
 
 const TOKEN: &str = "4711:AA-secret";
@@ -371,4 +371,59 @@ async fn init_of_a_discord_bot_shows_the_invite_link_and_knows_the_owner() {
     terminal.wait_for("Start the daemon: avocet run");
     assert_eq!(terminal.leave(""), Some(0));
     assert!(text(&home).contains("[channels.discord]") && text(&home).contains("owners = [1]"));
+}
+
+/// A home whose user has services, with fakes of systemd's programs. Returns its `PATH`.
+fn with_systemd(home: &Home) -> String {
+    fs::create_dir_all(home.path("run/systemd")).unwrap();
+    fs::create_dir(home.path("bin")).unwrap();
+    for (name, line) in [("systemctl", "exit 0"), ("loginctl", "echo yes")] {
+        let script = format!("#!/bin/sh\necho {name} \"$@\" >>{}\n{line}\n", calls(home));
+        let file = home.path("bin").join(name);
+        // A file that a test has open for writing cannot be run by another.
+        fs::write(file.with_extension("new"), script).unwrap();
+        fs::set_permissions(file.with_extension("new"), PermissionsExt::from_mode(0o755)).unwrap();
+        fs::rename(file.with_extension("new"), file).unwrap();
+    }
+    format!("{}:/usr/bin:/bin", home.path("bin").display())
+}
+
+fn calls(home: &Home) -> String {
+    home.path("calls").display().to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn init_installs_the_service_after_a_yes_or_with_its_option() {
+    const ASKS_SERVICE: &str = "Install the daemon as a service, and start it now? [y/n]";
+    let run_of = FirstRun::new().await;
+    let home = &run_of.home;
+    let path = with_systemd(home);
+    let runtime = home.path("run").display().to_string();
+    let unit = home.path(".config/systemd/user/avocet.service");
+    for (given, is_installed) in [("n", false), ("\x03", false), ("y", true)] {
+        let mut terminal = TerminalOptions::new(home)
+            .size(180, 40)
+            .with_command(&run_of.arguments())
+            .with_variable("PATH", &path)
+            .with_variable("XDG_RUNTIME_DIR", &runtime)
+            .open();
+        answer(&mut terminal, ASKS_KEY, KEY);
+        answer(&mut terminal, ASKS_MODEL, "");
+        answer(&mut terminal, ASKS_TOKEN, "");
+        answer(&mut terminal, ASKS_SERVICE, given);
+        terminal.wait_for("Or chat here: avocet");
+        assert_eq!(terminal.leave(""), Some(0));
+        assert_eq!(unit.exists(), is_installed, "{given:?}");
+        fs::remove_file(home.path(".config/avocet/config.toml")).unwrap();
+    }
+    let called = fs::read_to_string(calls(home)).unwrap();
+    assert!(called.contains("systemctl --user enable --now avocet.service"), "{called}");
+
+    fs::remove_file(&unit).unwrap();
+    fs::write(home.path("key"), KEY).unwrap();
+    let option = [&run_of.arguments()[..], &["--api-key-file", "key", "--service"]].concat();
+    let mut command = home.command(&option);
+    command.env("PATH", &path);
+    let ran = end(start(command, b""));
+    assert!(ran.code == Some(0) && unit.exists(), "{ran:?}");
 }

@@ -78,7 +78,7 @@ impl<'h> TerminalOptions<'h> {
         command.args(["--ctty".as_ref(), ours.get_program()]).args(ours.get_args()).env_clear();
         command.current_dir(ours.get_current_dir().unwrap());
         command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.envs(self.variables.iter().copied()).env("PATH", "/usr/bin:/bin");
+        command.env("PATH", "/usr/bin:/bin").envs(self.variables.iter().copied());
         let end = || Stdio::from(terminal.try_clone().unwrap());
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let keyboard = File::from(master);

@@ -17,6 +17,7 @@ use avocet_config::{Document, Settings};
 use avocet_protocol::{ConfigFileError, plain_io};
 use clap::Args;
 
+use crate::commands::service::{self, ServiceInstall};
 use crate::commands::{connect, text_or_stdin};
 use crate::config_file::FileText;
 use crate::context::CommandContext;
@@ -63,6 +64,9 @@ pub(crate) struct InitArgs {
     /// Numeric user id of the bot's owner.
     #[arg(long, value_name = "ID")]
     owner: Option<u64>,
+    /// Install the daemon as a service of your user, and start it.
+    #[arg(long)]
+    service: bool,
     /// Ask no question: use the options, and the default of everything else.
     #[arg(long)]
     yes: bool,
@@ -194,7 +198,7 @@ impl Setup<'_> {
         self.file.replace(self.context, &text).map_err(unusable)
     }
 
-    async fn show_next_steps(&self) -> Result<(), Failure> {
+    async fn show_next_steps(&mut self) -> Result<(), Failure> {
         let path = &self.file.path;
         print(&format!("\nThe configuration is in {}.\n", shown_path(path)))?;
         if self.file.is_open_to_others() {
@@ -205,7 +209,11 @@ impl Setup<'_> {
         if connect(self.context, &configuration).await?.is_some() {
             return print("Restart the running daemon, so that it reads the configuration.\n");
         }
-        print("Start the daemon: avocet run\n")?;
+        if self.wants_service().await? {
+            service::install(self.context, ServiceInstall::default())?;
+        } else {
+            print("Start the daemon: avocet run\n")?;
+        }
         match &self.additions.bot {
             None => print("Or chat here: avocet\n"),
             Some(bot) if bot.owner.is_none() => print(
@@ -215,6 +223,30 @@ impl Setup<'_> {
             Some(_) => Ok(()),
         }
     }
+
+    /// Asks whether to install the service, if this user has a manager of services. Ctrl-C is a no,
+    /// because the configuration is written already.
+    async fn wants_service(&mut self) -> Result<bool, Failure> {
+        let Some(questions) = self.questions.as_mut().filter(|_| !self.args.service) else {
+            return Ok(self.args.service);
+        };
+        if !has_user_services() {
+            return Ok(false);
+        }
+        tokio::select! {
+            answer = questions.is_yes("Install the daemon as a service, and start it now?") => answer,
+            pressed = tokio::signal::ctrl_c() => {
+                pressed?;
+                print("\n")?;
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Returns `true` if systemd runs services of this user.
+fn has_user_services() -> bool {
+    environment("XDG_RUNTIME_DIR").is_some_and(|run| Path::new(&run).join("systemd").is_dir())
 }
 
 /// The parts of a configuration to add.
