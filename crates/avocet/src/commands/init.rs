@@ -77,7 +77,7 @@ pub(crate) struct InitArgs {
 }
 
 /// The state of a setup.
-struct Setup<'c> {
+struct InitRun<'c> {
     context: &'c CommandContext,
     args: InitArgs,
     file: FileText,
@@ -94,7 +94,7 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
     }
     let is_asking = io::stdin().is_terminal() && !args.yes;
     let questions = is_asking.then(|| Questions::start(&context.root)).transpose()?;
-    let mut setup = Setup { context, args, file, questions, additions: Additions::default() };
+    let mut setup = InitRun { context, args, file, questions, additions: Additions::default() };
     tokio::select! {
         gathered = setup.gather() => gathered?,
         pressed = tokio::signal::ctrl_c() => {
@@ -127,7 +127,7 @@ fn unusable(error: ConfigFileError) -> Failure {
     Failure { exit: Exit::Configuration, error: error.into() }
 }
 
-impl Setup<'_> {
+impl InitRun<'_> {
     /// Asks for everything that the options leave open.
     async fn gather(&mut self) -> Result<(), Failure> {
         let parts = self.parts().await?;

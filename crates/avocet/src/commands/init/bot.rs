@@ -6,7 +6,7 @@ use avocet_config::ConfigError;
 use avocet_protocol::{BotIntroduction, BotSetup, Check, CheckState, OwnerCandidate, Secret};
 
 use super::additions::{AddedBot, Additions};
-use super::{Setup, secret_from};
+use super::{InitRun, secret_from};
 use crate::exit::{Exit, Failure};
 use crate::output::print;
 use crate::registry;
@@ -15,7 +15,7 @@ const QUESTION: &str = "Token of your bot, from @BotFather on Telegram or from D
     (it stays invisible; Enter for none):";
 const AGAIN: &str = "Token of your bot (Enter tests the last one again, - for none):";
 
-impl Setup<'_> {
+impl InitRun<'_> {
     /// Adds a bot, if one is wanted.
     pub(super) async fn add_bot(&mut self) -> Result<(), Failure> {
         let mut last = self.given_token()?;

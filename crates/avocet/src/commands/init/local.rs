@@ -7,7 +7,7 @@ use std::time::Duration;
 use avocet_protocol::within;
 use futures_util::future::join_all;
 
-use super::Setup;
+use super::InitRun;
 use super::additions::AddedProvider;
 
 /// The timeout of a look at a port.
@@ -57,7 +57,7 @@ pub(super) struct LocalServer {
     pub(super) models: Vec<String>,
 }
 
-impl Setup<'_> {
+impl InitRun<'_> {
     /// Asks the usual ports of this machine for models. Servers without models are left out.
     pub(super) async fn local_servers(&self) -> Vec<LocalServer> {
         let LocalPorts(ports) = self.args.local_ports;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use avocet_llm::OfferedModel;
 use avocet_protocol::{PlainTable, nearest};
 
-use super::Setup;
+use super::InitRun;
 use super::additions::AddedProvider;
 use super::presets::{Preset, chatting, default_model};
 use super::questions::Questions;
@@ -15,7 +15,7 @@ use crate::output::print;
 /// The most models that are shown at once.
 const SHOWN: usize = 20;
 
-impl Setup<'_> {
+impl InitRun<'_> {
     /// Takes a model from the options, by a question, or by default.
     pub(super) async fn choose_model(
         &mut self,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use avocet_llm::{Catalogue, ConfiguredModel, Facts, OfferedModel, Probe};
 use avocet_protocol::{Check, ModelError, within};
 
-use super::Setup;
+use super::InitRun;
 use super::additions::{AddedProvider, Additions};
 use crate::checkup::providers::of_model;
 use crate::exit::Failure;
@@ -25,7 +25,7 @@ pub(super) enum NoList {
     Failed(String),
 }
 
-impl Setup<'_> {
+impl InitRun<'_> {
     /// Asks a provider for its models.
     pub(super) async fn offered(
         &self,

@@ -6,7 +6,7 @@ use super::additions::{AddedProvider, names};
 use super::local::LocalServer;
 use super::offer::NoList;
 use super::presets::{PRESETS, Preset};
-use super::{Setup, secret_from};
+use super::{InitRun, secret_from};
 use crate::exit::{Exit, Failure};
 use crate::output::print;
 
@@ -20,7 +20,7 @@ enum KeyAnswer {
     None,
 }
 
-impl Setup<'_> {
+impl InitRun<'_> {
     /// Adds a provider and a model of it.
     pub(super) async fn add_provider(&mut self) -> Result<(), Failure> {
         let is_open = self.args.provider.is_none() && self.args.base_url.is_none();
