@@ -13,7 +13,7 @@ use crate::oracle::{key, parse};
 use crate::person::{Progress, named, pause};
 use crate::platform::{ChatPlatform, ShownMessage};
 use crate::script::{
-    Script, ScriptLine, is_about_open_question, is_choice_reply, is_command_reply,
+    Script, ScriptLine, is_about_open_question, is_choice_reply, is_command_reply, is_outcome,
     is_unconfirmed_command_reply,
 };
 
@@ -169,7 +169,7 @@ impl ReadMessages {
                 self.choices.push((message.id, says));
             }
             _ if text.contains("I continue without it.") => self.settled += 1,
-            _ if is_choice_reply(text) || is_about_open_question(text) => {}
+            _ if is_choice_reply(text) || is_about_open_question(text) || is_outcome(text) => {}
             _ if is_command_reply(text) => {
                 let (plain, marked) = &mut self.command_replies;
                 *if message.marked { marked } else { plain } += 1;

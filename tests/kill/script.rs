@@ -128,6 +128,11 @@ pub(crate) fn is_choice_reply(text: &str) -> bool {
     })
 }
 
+/// Returns `true` for a question that has become its outcome.
+pub(crate) fn is_outcome(text: &str) -> bool {
+    ["Skipped by ", "Run again by ", "Ended, "].iter().any(|start| text.starts_with(start))
+}
+
 /// Returns `true` for a notice that a message waits behind a question, and for a report that this
 /// notice may be lost.
 pub(crate) fn is_about_open_question(text: &str) -> bool {

@@ -392,7 +392,14 @@ async fn prompt_for_each_kind_of_wait_is_the_same_on_every_channel() {
     let daemon = connected(&world).await;
     let (written, ids) = world.asked("an interruption").await;
     assert!(written.starts_with("I was interrupted while running `post`"), "{written}");
-    world.decide("an interruption", "/skip", &ids, ("I continue without it.", &[])).await;
+    world
+        .decide(
+            "an interruption",
+            "/skip",
+            &ids,
+            ("I continue without it.", &["telegram", "discord"]),
+        )
+        .await;
 
     let lookup = json!({ "tool": "mcp_lookup", "arguments": { "topic": "topic" } });
     world.ask_everywhere(&lookup);

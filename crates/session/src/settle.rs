@@ -301,7 +301,7 @@ impl Lanes {
             WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
         };
         let can_edit = |chat: &&ChatAddress| {
-            request.kind == WaitKind::Approval
+            request.kind != WaitKind::Child
                 && self.parts.channels.of(chat).is_some_and(|channel| channel.can_edit())
         };
         let asked_in = prompt.iter().chain(&notices).map(|message| &message.address);

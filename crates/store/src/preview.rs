@@ -168,8 +168,11 @@ pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -
     let ordinal = next_ordinal(tx, Some(turn))?;
     let source = OutboxSource::Reply;
     let position = ChunkPosition { turn: Some(turn), ordinal, chunk: 0, key: None, source };
-    let is_usable = |part: &&PreviewRow| part.may_be_there && part.chat == reply.address;
-    let usable = parts.iter().take_while(is_usable).count().min(reply.chunks.len());
+    let reply = &with_files_apart(reply, parts.len());
+    let is_usable = |(part, chunk): &(&PreviewRow, &Content)| {
+        part.may_be_there && part.chat == reply.address && chunk.attachments.is_empty()
+    };
+    let usable = parts.iter().zip(&reply.chunks).take_while(is_usable).count();
     let (used, others) = parts.split_at(usable);
     for (part, content) in used.iter().zip(&reply.chunks) {
         take_over(tx, part, content, &ChunkPosition { chunk: part.part, ..position })?;
@@ -179,6 +182,23 @@ pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -
     }
     insert_chunks(tx, reply, usable, &position)?;
     hold(tx, &parts, turn, ordinal)
+}
+
+/// Splits those of the first chunks that have both text and files. The message of a part becomes a
+/// text, but cannot get files.
+fn with_files_apart(reply: &Planned, parts: usize) -> Planned {
+    let mut chunks = Vec::new();
+    for chunk in &reply.chunks {
+        let is_split = chunks.len() < parts && !chunk.text.trim().is_empty();
+        if !is_split || chunk.attachments.is_empty() {
+            chunks.push(chunk.clone());
+            continue;
+        }
+        let attachments = chunk.attachments.clone();
+        chunks.push(Content { attachments: Vec::new(), ..chunk.clone() });
+        chunks.push(Content { styles: Some(Vec::new()), attachments, ..Content::default() });
+    }
+    Planned { address: reply.address.clone(), chunks }
 }
 
 /// Makes the first open chunk wait as long as the platform asked any part to wait.

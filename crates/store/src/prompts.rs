@@ -14,6 +14,10 @@ use crate::tx::{Db, Result, Tx};
 /// Characters of a person's name, and of the call, in an outcome.
 const MAX_NAME: usize = 40;
 const MAX_CALL: usize = 200;
+/// Characters of an answer in an outcome.
+const MAX_ANSWER: usize = 200;
+/// Characters of a question that has room for its outcome in the same message of every platform.
+const MAX_QUESTION: usize = 1200;
 /// The call that withholds an answer.
 const WITHHELD_CALL: &str = "say_held_answer";
 
@@ -88,23 +92,23 @@ pub(crate) fn stop_all(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     open.iter().try_for_each(|wait| show_end(tx, wait, WaitEnd::Stopped))
 }
 
-/// Queues an edit of each message that asked for an approval. The delivery reads the platform's id of
-/// that message when its turn comes, because the message may be on its way.
+/// Queues an edit of each message that asked a person. The delivery reads the platform's id of that
+/// message when its turn comes, because the message may be on its way.
 pub(crate) fn show_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<()> {
-    match wait.kind {
-        WaitKind::Approval => {}
-        WaitKind::Answer | WaitKind::Child | WaitKind::Choice => return Ok(()),
-    }
     let asked = tx.db.rows(
-        "SELECT id, channel, account, chat, topic FROM outbox WHERE wait = ?1 ORDER BY id",
+        "SELECT id, channel, account, chat, topic, content FROM outbox WHERE wait = ?1 ORDER BY id",
         [wait.id.0],
-        |row| Ok((row.get::<_, i64>("id")?, rows::address(row)?)),
+        |row| Ok((row.get::<_, i64>("id")?, rows::address(row)?, rows::json(row, "content")?)),
     )?;
     if asked.is_empty() {
         return Ok(());
     }
-    let content = outcome(tx, wait, end)?;
-    for (message, chat) in asked {
+    let outcome = outcome(tx, wait, end)?;
+    for (message, chat, question) in asked {
+        let content = match wait.kind {
+            WaitKind::Answer => below(question, &outcome.text),
+            WaitKind::Approval | WaitKind::Child | WaitKind::Choice => outcome.clone(),
+        };
         let source = OutboxSource::Notice;
         let position = ChunkPosition { turn: None, ordinal: 0, chunk: 0, key: None, source };
         let edit = insert_chunk(tx, &chat, &content, &position)?;
@@ -119,12 +123,14 @@ pub(crate) fn newest(tx: &Tx<'_>) -> Result<i64> {
 }
 
 /// Returns `true` if an edit after the message `newest` shows an outcome in the chat of a command.
-/// Its reply would repeat that. A message that has not arrived shows nothing.
+/// Its reply would repeat that. A message that has not arrived shows nothing, and a command with a
+/// place for its answer gets the answer there.
 pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<bool> {
     tx.db.one(
         "SELECT EXISTS (SELECT 1 FROM outbox JOIN inbound ON inbound.id = ?1 \
              JOIN outbox AS asked ON asked.id = outbox.edits \
              WHERE outbox.id > ?2 AND asked.state NOT IN ('unconfirmed', 'dead') \
+                 AND json_extract(inbound.content, '$.reply_to') IS NULL \
                  AND outbox.topic IS inbound.topic \
                  AND (outbox.channel, outbox.account, outbox.chat) = \
                      (inbound.channel, inbound.account, inbound.chat))",
@@ -133,7 +139,19 @@ pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<b
     )
 }
 
-/// Describes the end of a wait in one line: the decision, its author, its time and the call.
+/// Adds the outcome to a question of the model, without buttons. A long question is left out.
+fn below(question: Content, outcome: &str) -> Content {
+    let Content { mut text, styles, .. } = question;
+    if text.chars().count() > MAX_QUESTION {
+        return Content { styles: Some(Vec::new()), ..Content::text(outcome) };
+    }
+    text.push_str("\n\n");
+    text.push_str(outcome);
+    Content { styles: styles.or_else(|| Some(Vec::new())), ..Content::text(text) }
+}
+
+/// Describes the end of a wait in one line: the decision, its author, its time, and the call or the
+/// answer.
 fn outcome(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Content> {
     let start = match end {
         WaitEnd::Stopped => "Ended, the work was stopped".to_owned(),
@@ -143,9 +161,12 @@ fn outcome(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Content> 
             "Ended, no answer came in time".to_owned()
         }
         WaitEnd::Resolved(resolution, decider) => {
-            let decision = match resolution {
-                Resolution::Run | Resolution::RunAlways => "Allowed",
-                Resolution::Error(_) | Resolution::Answer { .. } => "Refused",
+            let decision = match (resolution, wait.kind) {
+                (Resolution::Run | Resolution::RunAlways, WaitKind::Choice) => "Run again",
+                (Resolution::Error(_), WaitKind::Choice) => "Skipped",
+                (Resolution::Answer { .. }, WaitKind::Answer) => "Answered",
+                (Resolution::Run | Resolution::RunAlways, _) => "Allowed",
+                (Resolution::Error(_) | Resolution::Answer { .. }, _) => "Refused",
             };
             let scope = match resolution {
                 Resolution::RunAlways => " for this session",
@@ -154,6 +175,13 @@ fn outcome(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Content> 
             format!("{decision}{scope} by {} at {}", author(tx, decider)?, time_of_day(tx))
         }
     };
+    if wait.kind == WaitKind::Answer {
+        let answer = match end {
+            WaitEnd::Resolved(Resolution::Answer { text, .. }, _) => in_one_line(text, MAX_ANSWER),
+            _ => return Ok(styled(format!("{start}."), "")),
+        };
+        return Ok(styled(format!("{start}: {answer}"), ""));
+    }
     let (name, arguments) = tx.db.one(
         "SELECT name, arguments FROM calls WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
         params![wait.call.turn.0, wait.call.step, wait.call.ordinal],

@@ -32,6 +32,9 @@ const MAX_NAME: usize = 32;
 const SHOWING: [&str; 11] =
     ["help", "id", "job", "memory", "model", "pair", "queue", "status", "tasks", "think", "usage"];
 
+/// Commands that decide a question. Its message shows the outcome to everyone.
+const DECIDING: [&str; 4] = ["approve", "deny", "retry", "skip"];
+
 /// A pressed button, a chosen option of a menu, or a called command.
 #[derive(Debug)]
 pub(crate) struct UserInteraction<'a> {
@@ -100,8 +103,9 @@ impl<'a> UserInteraction<'a> {
             text.push(' ');
             text.push_str(&value);
         }
-        let shows = SHOWING.contains(&called.data.name.as_str());
-        let is_personal = shows && called.data.options.is_empty();
+        let name = called.data.name.as_str();
+        let shows = SHOWING.contains(&name) && called.data.options.is_empty();
+        let is_personal = shows || DECIDING.contains(&name);
         Self {
             id: called.id,
             token: &called.token,

@@ -252,6 +252,8 @@ rules! {
         accept_and_enqueue_report_a_reused_key_with_another_text
         query_reads_sessions_transcripts_and_usage_by_page;
     prompts:
+        command_with_a_place_is_answered_besides_the_edit
+        resolve_edits_choices_and_questions
         resolve_edits_each_prompt_to_the_outcome_once
         prompt_of_an_ended_wait_says_why_it_ended
         outcome_without_a_message_to_edit_is_no_message;
@@ -389,6 +391,7 @@ rules! {
     preview_parts:
         begin_preview_leaves_no_gap
         preview_part_that_was_opened_again_is_edited_at_the_end
+        preview_parts_become_text_and_files_follow
         preview_parts_become_the_chunks_of_the_reply
         preview_parts_survive_a_crash
         preview_parts_without_a_chunk_are_removed

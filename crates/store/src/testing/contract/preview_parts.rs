@@ -1,7 +1,8 @@
 //! Rules of previews with several messages.
 
 use avocet_protocol::{
-    Content, DeliveryId, Outcome, PlatformId, Preview, Settlement, Showing, TurnId,
+    Attachment, AttachmentKind, AttachmentSource, Content, DeliveryId, Outcome, PlatformId,
+    Preview, Settlement, Showing, TurnId,
 };
 
 use super::Backend;
@@ -90,6 +91,31 @@ pub async fn preview_parts_survive_a_crash(backend: &impl Backend) {
     let head = world.head().await.unwrap();
     assert_eq!((head.delivery.id, head.unknown), (second, false));
     assert_eq!(world.changes().await, [change("two", Some("p1")), change("three", None)]);
+}
+
+/// A message cannot get files by an edit, so they are a message of their own.
+pub async fn preview_parts_become_text_and_files_follow(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    world.part(turn, 0, &complete(0, "one")).await;
+    world.part(turn, 1, &shown(1, "tw …")).await;
+    world.part(turn, 2, &shown(2, "th …")).await;
+    let mut chunks = planned(&session("a"), &["one", "two"]);
+    let file = AttachmentSource::Workspace("a.md".to_owned());
+    chunks.chunks[1].attachments = vec![Attachment::new(AttachmentKind::Document, file)];
+    let settlement = Settlement { reply: Some(chunks), ..reply("the answer") };
+    world.settle(turn, &settlement).await.unwrap();
+    let sent = world.deliveries(&session("a").address()).await;
+    let sent: Vec<_> = sent
+        .iter()
+        .map(|one| {
+            let message = one.shown_as.as_ref().map(ToString::to_string);
+            (one.content.text.clone(), one.content.attachments.len(), message)
+        })
+        .collect();
+    let message = |id: &str| Some(id.to_owned());
+    let (text, none) = ("two".to_owned(), String::new());
+    assert_eq!(sent, [(text, 0, message("p1")), (none.clone(), 0, message("p2")), (none, 1, None)]);
 }
 
 /// An edit that begins after the message was complete may have changed it, so it is edited again.

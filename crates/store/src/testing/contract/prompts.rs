@@ -1,18 +1,28 @@
 //! Rules of the messages that ask a person, and become the outcome.
 
 use avocet_protocol::{
-    Choice, CommandAction, CommandReply, NewWait, PlatformId, Receipt, Resolution, SendEnd,
-    SessionId, Timestamp, WaitId, WaitKind,
+    Choice, CommandAction, CommandReply, InboundKind, NewWait, PlatformId, Receipt, Resolution,
+    SendEnd, SessionId, Timestamp, Trust, WaitId, WaitKind,
 };
 
 use super::Backend;
-use super::world::{World, new_wait, planned, session};
+use super::world::{World, message, new_wait, planned, session};
 
 /// A time long after every test.
 const NEVER: Timestamp = Timestamp(9_000_000_000_000);
 
-/// Starts a turn of a session that asks in its chat and in an owner's chat, which can edit.
+/// Starts a turn of a session that asks for an approval in its chat and in an owner's chat, which can
+/// edit.
 async fn asks(world: &World<'_>, chats: &[SessionId; 2], expires_at: Timestamp) -> WaitId {
+    asks_for(world, chats, WaitKind::Approval, expires_at).await
+}
+
+async fn asks_for(
+    world: &World<'_>,
+    chats: &[SessionId; 2],
+    kind: WaitKind,
+    expires_at: Timestamp,
+) -> WaitId {
     let [a, owner] = chats;
     world.say(a, "begin").await;
     let turn = world.take(a).await;
@@ -25,13 +35,7 @@ async fn asks(world: &World<'_>, chats: &[SessionId; 2], expires_at: Timestamp) 
     };
     let editable = vec![a.address(), owner.address()];
     let (prompt, notices) = (Some(prompt(a)), vec![prompt(owner)]);
-    let new = NewWait {
-        id: wait,
-        prompt,
-        notices,
-        editable,
-        ..new_wait(call, WaitKind::Approval, expires_at)
-    };
+    let new = NewWait { id: wait, prompt, notices, editable, ..new_wait(call, kind, expires_at) };
     world.ports.turns.wait(&[new]).await.unwrap();
     wait
 }
@@ -133,4 +137,48 @@ pub async fn outcome_without_a_message_to_edit_is_no_message(backend: &impl Back
     world.ports.turns.resolve(wait, &Resolution::Run).await.unwrap();
     let head = world.ports.outbox.head(&asker).await.unwrap().unwrap();
     assert_eq!((head.is_edit, head.delivery.shown_as), (true, None));
+}
+
+/// A choice about an interrupted call, and a question of the model, end in place, too. The question
+/// stays above its answer.
+pub async fn resolve_edits_choices_and_questions(backend: &impl Backend) {
+    let answer = Resolution::Answer { text: "red\nor so".to_owned(), trust: Trust::User };
+    let skipped = || Resolution::Error("skipped".to_owned());
+    let table = [
+        (WaitKind::Choice, NEVER, Resolution::Run, "Run again by the operator at ", ": tool"),
+        (WaitKind::Choice, NEVER, skipped(), "Skipped by the operator at ", ": tool"),
+        (WaitKind::Choice, Timestamp(1), skipped(), "Ended, no answer came in time: ", "tool"),
+        (WaitKind::Answer, NEVER, answer, "may I?\n\nAnswered by the operator at ", ": red or so"),
+        (WaitKind::Answer, Timestamp(1), skipped(), "may I?\n\nEnded, no answer ", "came in time."),
+    ];
+    let world = World::new(backend).await;
+    for (number, (kind, expires_at, resolution, start, end)) in (0..).zip(table) {
+        let chats = chats(number);
+        let wait = asks_for(&world, &chats, kind, expires_at).await;
+        sent(&world, &chats[0]).await;
+        world.ports.turns.resolve(wait, &resolution).await.unwrap();
+        let edits = sent(&world, &chats[0]).await;
+        let [(Some(edited), text)] = &edits[..] else { panic!("{edits:?}") };
+        assert_eq!(edited, "pmay I?");
+        assert!(text.starts_with(start) && text.ends_with(end), "{text}");
+    }
+}
+
+/// A command of a platform that shows answers in place of the command gets its answer there.
+pub async fn command_with_a_place_is_answered_besides_the_edit(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let chats = chats(0);
+    let wait = asks(&world, &chats, NEVER).await;
+    for chat in &chats {
+        sent(&world, chat).await;
+    }
+    let kind = InboundKind::Command;
+    let mut command = message(&chats[1], "/approve", kind);
+    command.inbound.content.reply_to = Some("i1".parse().unwrap());
+    let command = world.accept(&command).await.id;
+    let reply = CommandReply { done: Some(planned(&chats[1], &["done"])), nothing: None };
+    let action = decides(wait, Resolution::Run);
+    world.ports.inbox.settle_command(command, &action, &reply).await.unwrap();
+    let texts: Vec<_> = sent(&world, &chats[1]).await.into_iter().map(|(_, text)| text).collect();
+    assert!(texts.len() == 2 && texts[1] == "done", "{texts:?}");
 }
