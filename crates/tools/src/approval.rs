@@ -26,10 +26,11 @@ pub(crate) fn is_of_file(tool: &ToolName) -> bool {
 }
 
 /// Returns `true` if a grant for the session covers a call with this grant. A trusted file may be
-/// changed by each tool that changes one file.
+/// changed by each tool that changes one file. A grant without a file covers its own tool only.
 pub(crate) fn is_covered(wanted: &Grant, grants: &[Grant]) -> bool {
     let is_same_file = |grant: &Grant| {
-        is_of_file(&grant.tool) && is_of_file(&wanted.tool) && grant.scope == wanted.scope
+        let is_of_files = is_of_file(&grant.tool) && is_of_file(&wanted.tool);
+        is_of_files && !grant.scope.is_empty() && grant.scope == wanted.scope
     };
     grants.iter().any(|grant| grant == wanted || is_same_file(grant))
 }

@@ -60,3 +60,22 @@ fn approval_prompt_offers_buttons_and_commands() {
     assert_eq!(once.choices.len(), 2);
     assert!(!once.text.contains("session"), "{}", once.text);
 }
+
+#[test]
+fn is_covered_by_a_grant_for_the_same_file_or_the_same_tool() {
+    let grant = |tool: &str, scope: &str| Grant {
+        tool: ToolName::parse(tool).unwrap(),
+        scope: scope.to_owned(),
+    };
+    let table = [
+        (("edit_file", "a.md"), ("write_file", "a.md"), true),
+        (("edit_file", "a.md"), ("write_file", "b.md"), false),
+        (("edit_file", ""), ("write_file", ""), false),
+        (("edit_file", ""), ("edit_file", ""), true),
+        (("exec_shell", "ls"), ("write_file", "ls"), false),
+    ];
+    for ((tool, scope), (granted, file), covered) in table {
+        let grants = [grant(granted, file)];
+        assert_eq!(is_covered(&grant(tool, scope), &grants), covered, "{tool} {scope}");
+    }
+}
