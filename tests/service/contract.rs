@@ -11,8 +11,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{DaemonProcess, Home, program};
+use serde_json::json;
 use tokio::sync::Semaphore;
 
+use crate::log::number;
 use crate::model::{asked, config, held, held_back};
 use crate::patience::{stop, until};
 use crate::rows::{is_settled, status, trouble};
@@ -25,6 +27,11 @@ use python::PythonSide;
 const WORDS: [&str; 6] = ["apple", "bread", "cheese", "dates", "eggs", "figs"];
 /// Asks for [`long_answer`].
 const LONG: &str = "Tell me everything.";
+/// Is answered with a question that has buttons.
+const ASK: &str = "Ask me something.";
+const QUESTION: &str = "Which colour?";
+const CHOICE: &str = "blue";
+const AFTER_CHOICE: &str = "You chose blue.";
 /// Is answered after a permit.
 const HELD: &str = "Think first.";
 const AFTER_HELD: &str = "Now I know.";
@@ -46,6 +53,16 @@ trait FakePlatformSide {
 
     /// Writes a message to the agent.
     async fn say(&mut self, text: &str);
+
+    /// Answers the last question with one of its buttons. A channel without buttons sends the text.
+    async fn choose(&mut self, choice: &str) {
+        self.say(choice).await;
+    }
+
+    /// Returns how often the typing indicator was shown; `None` on a platform without one.
+    fn typings(&self) -> Option<usize> {
+        None
+    }
 
     /// Returns the texts of the agent's messages, the oldest first.
     async fn texts(&mut self) -> Vec<String>;
@@ -70,7 +87,17 @@ async fn model(permits: &Arc<Semaphore>) -> OpenAiFake {
     OpenAiFake::start(move |request| {
         let text = last_user_text(request);
         let word = WORDS.iter().find(|word| text.contains(*word));
+        let last = request["messages"].as_array().and_then(|messages| messages.last()).unwrap();
+        if last["role"] == "tool" {
+            let answer = last["content"].as_str().unwrap();
+            assert!(answer.contains(CHOICE), "the channel changed an answer: {answer:?}");
+            return ModelAnswer::says(AFTER_CHOICE);
+        }
         match word {
+            None if text.contains(ASK) => {
+                let question = json!({ "question": QUESTION, "options": [CHOICE, "green"] });
+                ModelAnswer::Calls(vec![("ask_user".to_owned(), question)])
+            }
             Some(word) => ModelAnswer::says(answer_to(word)),
             None if text.contains(HELD) => held_back(&permits, AFTER_HELD),
             None if text.contains(LONG) => ModelAnswer::says(long_answer()),
@@ -105,6 +132,8 @@ async fn check(mut side: impl FakePlatformSide) {
     contract.answers_in_order().await;
     contract.delivers_long_texts_whole().await;
     contract.runs_commands().await;
+    contract.shows_typing_while_the_agent_thinks().await;
+    contract.asks_with_buttons().await;
     contract = contract.answers_what_was_written_meanwhile().await;
     contract = contract.answers_once_after_a_kill().await;
     contract.ends().await;
@@ -167,6 +196,39 @@ impl<S: FakePlatformSide> Contract<S> {
         let (platform, _) = self.side.account().split_once(':').map(own).unwrap();
         assert!(reply.starts_with(&format!("This chat is {platform}:")), "{reply}");
         assert_eq!(self.model.requests().len(), requests);
+        self.checked += texts.len();
+    }
+
+    /// The indicator is shown until the answer comes.
+    async fn shows_typing_while_the_agent_thinks(&mut self) {
+        let Some(before) = self.side.typings() else { return };
+        self.side.say(HELD).await;
+        until("the typing indicator", async || self.side.typings() > Some(before)).await;
+        self.permits.add_permits(1);
+        self.expect_texts(&[AFTER_HELD.to_owned()]).await;
+    }
+
+    /// The choice reaches the agent as the answer to its question.
+    async fn asks_with_buttons(&mut self) {
+        self.side.say(ASK).await;
+        let checked = self.checked;
+        let name = self.side.account();
+        until(&format!("{name}: the question"), async || {
+            let texts = self.side.texts().await.split_off(checked);
+            texts.iter().any(|text| text.contains(QUESTION))
+        })
+        .await;
+        let is_sent = "SELECT count(*) FROM outbox WHERE source = 'prompt' AND state = 'sent'";
+        until("the question in the log", async || number(&self.home, is_sent) == 1).await;
+        self.side.choose(CHOICE).await;
+        until(&format!("{name}: the answer"), async || {
+            let texts = self.side.texts().await;
+            texts.last().is_some_and(|text| text.trim() == AFTER_CHOICE)
+        })
+        .await;
+        is_settled(&self.home).await;
+        let texts = self.side.texts().await.split_off(checked);
+        assert_eq!(texts.iter().filter(|text| text.trim() == AFTER_CHOICE).count(), 1, "{texts:?}");
         self.checked += texts.len();
     }
 

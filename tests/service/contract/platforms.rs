@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use async_trait::async_trait;
-use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::discord::{DiscordFake, Route};
 use avocet_testkit::telegram::TelegramFake;
 use avocet_tests::Home;
 
@@ -39,6 +39,15 @@ impl FakePlatformSide for TelegramSide {
 
     async fn say(&mut self, text: &str) {
         self.0.private_text(ANN, text);
+    }
+
+    async fn choose(&mut self, choice: &str) {
+        let asked = self.0.sent().pop().unwrap();
+        self.0.press(ANN, &asked, choice);
+    }
+
+    fn typings(&self) -> Option<usize> {
+        Some(self.0.calls("sendChatAction"))
     }
 
     async fn texts(&mut self) -> Vec<String> {
@@ -77,6 +86,15 @@ impl FakePlatformSide for DiscordSide {
 
     async fn say(&mut self, text: &str) {
         self.fake.say(self.fake.dm(self.ann), self.ann, text);
+    }
+
+    async fn choose(&mut self, choice: &str) {
+        let asked = self.fake.sent().pop().unwrap();
+        self.fake.press(self.ann, asked.id, choice);
+    }
+
+    fn typings(&self) -> Option<usize> {
+        Some(self.fake.calls(Route::Typing))
     }
 
     async fn texts(&mut self) -> Vec<String> {
