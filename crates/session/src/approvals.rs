@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    ApprovalDecision, Approvals, CommandAction, CommandEffect, OpenApproval, Query, StoreError,
-    Turns, WaitId, WaitKind,
+    ApprovalDecision, Approvals, ChatKind, CommandAction, CommandEffect, Inbound, LoggedInbound,
+    OpenApproval, Query, StoreError, Turns, WaitId, WaitKind,
 };
 
 use crate::commands::CommandPlan;
@@ -17,11 +17,45 @@ pub(crate) const TRUSTED: &str = "I now trust what I have read in this conversat
 
 const NOTHING: &str = "No call waits for approval here, or it is decided already.";
 /// The same for a command without an id.
-const NOT_ONE: &str = "No call waits for approval here, or I asked after you wrote. Name it, for \
-    example /approve w7.";
+const NOT_ONE: &str = "No call waits for approval here.";
+/// The same if calls wait in another chat, or I asked after the command was written.
+const NAME_ONE: &str = "I asked elsewhere, or after you wrote. Name the call, for example";
+/// Calls that are listed.
+const MAX_LISTED: usize = 10;
+/// Open calls that are read to find those of a chat.
+const OPEN_READ: u32 = 200;
 
-/// Plans `/approve`.
-pub(crate) fn approve(argument: &str) -> CommandPlan {
+/// Lists the open calls that a command without an id can mean: those of its chat, and for an owner in
+/// private those of all chats. Empty if there are none.
+pub(crate) async fn open_calls(
+    lanes: &Lanes,
+    command: &LoggedInbound,
+) -> Result<String, StoreError> {
+    let Inbound { address, chat, .. } = &command.message.inbound;
+    let is_theirs = |open: &OpenApproval| {
+        *chat == ChatKind::Private
+            || open.session == command.message.session
+            || open.chat.as_ref() == Some(address)
+    };
+    let open = lanes.parts.query.open_approvals(OPEN_READ, None).await?;
+    let open: Vec<&OpenApproval> = open.iter().filter(|open| is_theirs(open)).collect();
+    let Some(first) = open.first() else { return Ok(String::new()) };
+    // The arguments may have secrets, and the question shows them without.
+    let lines =
+        open.iter().take(MAX_LISTED).map(|OpenApproval { id, tool, chat, .. }| match chat {
+            Some(chat) if chat != address => format!("- {id}: {tool}, asked in {chat}"),
+            _ => format!("- {id}: {tool}"),
+        });
+    let mut text = format!("{NAME_ONE} /approve {}:\n\n", first.id);
+    text.push_str(&lines.collect::<Vec<_>>().join("\n"));
+    if let more @ 1.. = open.len().saturating_sub(MAX_LISTED) {
+        text.push_str(&format!("\n- and {more} more"));
+    }
+    Ok(text)
+}
+
+/// Plans `/approve`. `open` lists the open calls.
+pub(crate) fn approve(argument: &str, open: &str) -> CommandPlan {
     let mut words = argument.split_whitespace();
     let mut wait = None;
     let mut decision = ApprovalDecision::Once;
@@ -39,21 +73,21 @@ pub(crate) fn approve(argument: &str) -> CommandPlan {
         ApprovalDecision::ForSession => "Allowed, and similar calls too for this session.",
         _ => "Allowed.",
     };
-    plan(wait, &decision, done)
+    plan(wait, &decision, done, open)
 }
 
-/// Plans `/deny`.
-pub(crate) fn deny(argument: &str) -> CommandPlan {
+/// Plans `/deny`. `open` lists the open calls.
+pub(crate) fn deny(argument: &str, open: &str) -> CommandPlan {
     let (first, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let (wait, why) = match first.to_ascii_lowercase().parse::<WaitId>() {
         Ok(wait) => (Some(wait), rest.trim()),
         Err(_) => (None, argument),
     };
     let why = (!why.is_empty()).then(|| why.to_owned());
-    plan(wait, &ApprovalDecision::Denied { why }, "Denied.")
+    plan(wait, &ApprovalDecision::Denied { why }, "Denied.", open)
 }
 
-fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str) -> CommandPlan {
+fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str, open: &str) -> CommandPlan {
     let action = CommandAction::Resolve {
         wait,
         kind: WaitKind::Approval,
@@ -61,7 +95,12 @@ fn plan(wait: Option<WaitId>, decision: &ApprovalDecision, done: &str) -> Comman
         anywhere: true,
         resolution: decision.resolution(),
     };
-    CommandPlan::act(action, done, if wait.is_some() { NOTHING } else { NOT_ONE })
+    let nothing = match (wait, open) {
+        (Some(_), _) => NOTHING,
+        (None, "") => NOT_ONE,
+        (None, open) => open,
+    };
+    CommandPlan::act(action, done, nothing)
 }
 
 /// Decisions from the command line.

@@ -76,11 +76,9 @@ async fn approval_prompt_is_sent_to_owners_in_private_if_the_asker_may_not_decid
     let notice = "In `terminal:local:b` I was asked by `bob`:\n\nMay I?";
     assert_eq!(harness.sent_to("own", 2).await, notice);
     harness.publish_from("me", "own", "/approve").await.unwrap();
-    let nothing = harness.sent_to("own", 3).await;
-    assert!(
-        nothing.ends_with("Name it, for example /approve w7."),
-        "elsewhere it has to be named: {nothing}"
-    );
+    let listed = "I asked elsewhere, or after you wrote. Name the call, for example /approve w1:\n\n\
+        - w1: dangerous, asked in terminal:local:b";
+    assert_eq!(harness.sent_to("own", 3).await, listed);
     harness.publish_from("me", "own", "/approve w1").await.unwrap();
     assert_eq!(harness.sent_to("own", 4).await, "Allowed.");
     assert_eq!(harness.sent_to("b", 2).await, r#"{"n":2}"#);

@@ -283,8 +283,10 @@ async fn plan(
             )
         }
         Verb::Answer => questions::answer(&lanes.parts.questions, argument),
-        Verb::Approve => approvals::approve(argument),
-        Verb::Deny => approvals::deny(argument),
+        Verb::Approve => {
+            approvals::approve(argument, &approvals::open_calls(lanes, command).await?)
+        }
+        Verb::Deny => approvals::deny(argument, &approvals::open_calls(lanes, command).await?),
         Verb::Help => CommandPlan::say(help(is_owner, *chat)),
         Verb::Id => CommandPlan::say(format!(
             "This chat is {address}. Its session is {}. You are {}.",
