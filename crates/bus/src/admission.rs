@@ -267,6 +267,8 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         styles: None,
         attachments,
         choices,
+        // Only the agent sends polls.
+        poll: None,
     };
     (content, removed)
 }

@@ -37,6 +37,10 @@ pub fn plan_preview_styled(
 /// Like [`plan`], with the text of the reply that the channel has rendered itself.
 #[must_use]
 pub fn plan_styled(reply: &Content, text: &Styled, limit: Limit, numbered: bool) -> Vec<Content> {
+    if reply.poll.is_some() {
+        // Platforms show questions and answers of polls as plain text.
+        return vec![Content { styles: Some(Vec::new()), ..reply.clone() }];
+    }
     let texts = messages(text, limit, numbered).into_iter();
     let content = |Styled { text, styles }| Content { styles: Some(styles), ..Content::text(text) };
     let mut chunks: Vec<Content> = texts.map(content).collect();

@@ -44,7 +44,10 @@ impl Destinations for Channels {
         let Some(channel) = self.of(address) else {
             return Err(NoDestination { address: address.to_string(), known: self.known() });
         };
-        let mut chunks = channel.plan(content);
+        let mut chunks = match &content.poll {
+            Some(_) if !channel.has_polls() => channel.plan(&without_poll(content)),
+            _ => channel.plan(content),
+        };
         if let Some(first) = chunks.first_mut() {
             first.reply_to.clone_from(&content.reply_to);
         }
@@ -56,11 +59,28 @@ impl Destinations for Channels {
     }
 }
 
+/// Returns a poll as a text with a numbered list of its answers.
+fn without_poll(content: &Content) -> Content {
+    let text = Content { attachments: Vec::new(), ..content.clone() }.as_text();
+    Content { text, poll: None, ..content.clone() }
+}
+
 #[cfg(test)]
 mod tests {
+    use avocet_protocol::Poll;
     use avocet_testkit::FakeChannel;
 
     use super::*;
+
+    #[test]
+    fn destinations_plan_a_poll_as_a_list_for_a_channel_without_polls() {
+        let channels = Channels::new(vec![Arc::new(FakeChannel::default())]);
+        let answers = vec!["tea".to_owned(), "coffee".to_owned()];
+        let poll = Poll { answers, multiple: false, hours: 24 };
+        let content = Content { poll: Some(poll), ..Content::text("Which?") };
+        let planned = channels.plan(&"terminal:local:a".parse().unwrap(), &content).unwrap();
+        assert_eq!(planned.chunks, [Content::text("Which?\n\n1. tea\n2. coffee")]);
+    }
 
     #[test]
     fn destinations_plan_and_limit_files_by_the_channel_of_the_address() {

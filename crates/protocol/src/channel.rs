@@ -96,6 +96,17 @@ pub trait Channel: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns `true` if a block of code that takes several messages is sent as a file instead.
+    fn sends_code_as_files(&self) -> bool {
+        false
+    }
+
+    /// Returns `true` if the platform has polls ([`Content::poll`]). Other chats get the answers as a
+    /// numbered list.
+    fn has_polls(&self) -> bool {
+        false
+    }
+
     /// Shows "typing" for as long as the platform displays it. Failures are ignored.
     async fn typing(&self, chat: &ChatAddress) {
         let _ = chat;

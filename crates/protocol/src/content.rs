@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DedupeKey, WaitId};
+use crate::{DedupeKey, Poll, WaitId};
 
 /// A placeholder in a prompt for the id of its wait, used until that id is reserved.
 pub const WAIT: &str = "{wait}";
@@ -45,6 +45,9 @@ pub struct Content {
     /// Buttons; a channel without buttons shows them as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
+    /// Outbound: a poll with the text as its question, without styles, files and buttons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub poll: Option<Poll>,
 }
 
 impl Content {
@@ -167,6 +170,10 @@ impl Content {
             text.push_str(&format!("[forwarded from {from}]\n"));
         }
         text.push_str(&self.text);
+        if let Some(poll) = &self.poll {
+            text.push_str("\n\n");
+            text.push_str(&poll.as_list());
+        }
         for attachment in &self.attachments {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');

@@ -44,6 +44,7 @@ mod pattern;
 mod people;
 mod plain;
 mod policy;
+mod poll;
 mod printable;
 mod protected;
 mod query;
@@ -152,6 +153,7 @@ pub use pattern::{fits, specificity};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
 pub use plain::{plain_error, plain_io, plain_json};
 pub use policy::{Rule, ToolList, ToolPolicy};
+pub use poll::Poll;
 pub use printable::{printable, printable_json};
 pub use protected::PROTECTED_PATHS;
 pub use query::{

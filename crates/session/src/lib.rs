@@ -16,6 +16,7 @@ mod job_plan;
 mod job_summary;
 mod jobs;
 mod lane;
+mod long_code;
 mod long_reply;
 mod memory;
 mod model;

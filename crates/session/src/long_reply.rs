@@ -30,7 +30,8 @@ impl Lanes {
         trust: Trust,
     ) -> Option<Planned> {
         if text.len() <= MOST_BYTES {
-            let planned = self.plan(to, &Content::text(text))?;
+            let reply = self.with_code_files(turn, to, text, trust).await;
+            let planned = self.plan(to, &reply)?;
             if planned.chunks.len() <= MOST_MESSAGES {
                 return Some(planned);
             }
@@ -52,7 +53,7 @@ impl Lanes {
 
 impl Lanes {
     /// Returns the workspace of a turn.
-    async fn files_of(&self, turn: &TurnRecord) -> Result<Arc<dyn Files>, String> {
+    pub(crate) async fn files_of(&self, turn: &TurnRecord) -> Result<Arc<dyn Files>, String> {
         let lineage = self.with_retry(|| self.parts.turns.lineage(turn.id)).await;
         let lineage = lineage.map_err(|error| error.to_string())?;
         let agent = self.parts.agents.of_turn(&lineage).map_err(|error| error.to_string())?;

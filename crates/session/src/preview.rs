@@ -319,7 +319,7 @@ impl<'l> Preview<'l> {
         };
         match (text, &mut self.draft) {
             (Some(text), _) => {
-                let mut wanted = self.screen.plan(&text);
+                let mut wanted = self.screen.plan(&self.screen.in_short(text));
                 wanted.truncate(MOST_MESSAGES);
                 wanted.retain(|content| !content.text.trim().is_empty());
                 self.parts.want(wanted);

@@ -155,3 +155,25 @@ async fn preview_messages_of_a_longer_step_show_an_ellipsis_and_are_removed() {
     let status = harness.store.log_status().await.unwrap();
     assert_eq!((status.pending, status.unconfirmed, status.dead), (0, 0, 0));
 }
+
+#[tokio::test]
+async fn answer_with_long_code_sends_the_code_as_a_file_and_keeps_the_text() {
+    let (harness, pen) = written(Setup::default()).await;
+    let id = harness.say("write it").await;
+    let code = "let x = 1;\n".repeat(300);
+    write(&pen, &format!("This is the code:\n\n```rust\n{code}"));
+    harness.interval().await;
+    harness.shows("This is the code:\n\n[code with 300 lines]\n…").await;
+    write(&pen, "```\n\nRun it.");
+    drop(pen);
+    let shown =
+        "This is the code:\n\n[The code is in the file code-1.rs, with 300 lines.]\n\nRun it.";
+    harness.channel.shows(|texts| texts.len() == 2 && texts[0] == shown).await;
+    assert_eq!(harness.outcome(id).await, Some(Outcome::Replied));
+    harness.delivered().await;
+    let sent = harness.channel.taken(3).await;
+    let sent = sent.iter().find(|one| !one.content.attachments.is_empty()).unwrap();
+    let file = &sent.content.attachments[0];
+    assert_eq!((file.name.as_deref(), file.bytes), (Some("code-1.rs"), Some(code.len() as u64)));
+    assert_eq!(&*sent.files[0].bytes, code.as_bytes());
+}

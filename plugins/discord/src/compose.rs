@@ -1,11 +1,15 @@
 //! Composes messages for Discord: in its dialect of Markdown, cut into chunks, with buttons or a
 //! menu.
 
+use std::time::Duration;
+
 use avocet_channel_kit::{Limit, discord, plan_preview_styled, plan_styled};
 use avocet_protocol::{Choice, Content, REPEAT_MARK};
 use serenity::all::ButtonStyle;
+use serenity::builder::create_poll::Ready;
 use serenity::builder::{
-    CreateActionRow, CreateButton, CreateSelectMenu, CreateSelectMenuKind, CreateSelectMenuOption,
+    CreateActionRow, CreateButton, CreatePoll, CreatePollAnswer, CreateSelectMenu,
+    CreateSelectMenuKind, CreateSelectMenuOption,
 };
 
 use crate::convert::interaction_of;
@@ -45,8 +49,11 @@ fn in_place(reply: &Content, mut chunks: Vec<Content>) -> Vec<Content> {
     chunks
 }
 
-/// Returns the text of a message in Discord's Markdown.
+/// Returns the text of a message in Discord's Markdown. A poll has a question of its own.
 pub(crate) fn text(content: &Content, repeat: bool) -> String {
+    if content.poll.is_some() {
+        return if repeat { REPEAT_MARK.to_owned() } else { String::new() };
+    }
     let text = discord::markdown(&discord::styled(content));
     if repeat { mark() + &text } else { text }
 }
@@ -77,6 +84,17 @@ pub(crate) fn buttons(choices: &[Choice]) -> Vec<CreateActionRow> {
             vec![CreateActionRow::SelectMenu(CreateSelectMenu::new(MENU, kind))]
         }
     }
+}
+
+/// Returns the poll of a message.
+pub(crate) fn poll(content: &Content) -> Option<CreatePoll<Ready>> {
+    let poll = content.poll.as_ref()?;
+    let answers = poll.answers.iter().map(|answer| CreatePollAnswer::new().text(answer));
+    let created = CreatePoll::new()
+        .question(&content.text)
+        .answers(answers.collect())
+        .duration(Duration::from_hours(poll.hours.into()));
+    Some(if poll.multiple { created.allow_multiselect() } else { created })
 }
 
 fn option(choice: &Choice) -> CreateSelectMenuOption {

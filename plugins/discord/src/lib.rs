@@ -180,6 +180,14 @@ impl Channel for Discord {
         true
     }
 
+    fn sends_code_as_files(&self) -> bool {
+        true
+    }
+
+    fn has_polls(&self) -> bool {
+        true
+    }
+
     async fn typing(&self, chat: &ChatAddress) {
         self.activity.note_typing(self.clock.elapsed());
         self.show_typing(chat).await;

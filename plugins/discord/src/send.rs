@@ -184,7 +184,11 @@ impl Discord {
 }
 
 fn draft(delivery: &Delivery, text: &str, nonce: String) -> CreateMessage {
-    CreateMessage::new()
+    let message = match compose::poll(&delivery.content) {
+        Some(poll) => CreateMessage::new().poll(poll),
+        None => CreateMessage::new(),
+    };
+    message
         .content(text)
         .allowed_mentions(CreateAllowedMentions::new().replied_user(false))
         .flags(MessageFlags::SUPPRESS_EMBEDS)

@@ -231,6 +231,14 @@ impl Channel for Telegram {
         true
     }
 
+    fn sends_code_as_files(&self) -> bool {
+        true
+    }
+
+    fn has_polls(&self) -> bool {
+        true
+    }
+
     async fn typing(&self, chat: &ChatAddress) {
         self.show_typing(chat).await;
     }

@@ -1,14 +1,17 @@
 //! Sends a text chunk to the platform.
 
 use avocet_protocol::{Delivery, Receipt, SendError};
-use teloxide::payloads::{SendMessage, SendMessageSetters};
-use teloxide::types::MessageId;
+use teloxide::payloads::{SendMessage, SendMessageSetters, SendPoll, SendPollSetters};
+use teloxide::types::{InputPollOption, MessageId};
 
 use crate::api::MessageReceipt;
 use crate::attempt::Attempt;
 use crate::compose::{buttons, no_preview};
 use crate::fault::BotApiError;
 use crate::{Telegram, edit};
+
+/// Characters of a question (Bot API, sendPoll).
+const MAX_QUESTION: usize = 300;
 
 impl Telegram {
     /// Sends a chunk to its chat, or edits the message that shows a part of it.
@@ -20,6 +23,7 @@ impl Telegram {
                     let message = attempt.place.message(number).ok_or(SendError::Gone)?;
                     self.edit_text(&attempt, message).await
                 }
+                None if delivery.content.poll.is_some() => self.send_poll(&attempt).await,
                 None => self.send_text(&attempt).await,
             };
             match sent {
@@ -31,6 +35,23 @@ impl Telegram {
             }
             self.pace.leave_again();
         }
+    }
+
+    /// Sends a poll. The extra lines of the message stand above its question.
+    async fn send_poll(&self, attempt: &Attempt<'_>) -> Result<MessageId, BotApiError> {
+        let Attempt { delivery, place, text, .. } = attempt;
+        let poll = delivery.content.poll.iter();
+        let answers = poll.clone().flat_map(|poll| &poll.answers).map(InputPollOption::new);
+        let question: String = text.text.chars().take(MAX_QUESTION).collect();
+        let mut request = SendPoll::new(place.chat, question, answers)
+            .allows_multiple_answers(poll.clone().any(|poll| poll.multiple));
+        if let Some(topic) = attempt.topic() {
+            request = request.message_thread_id(topic);
+        }
+        if let Some(replied) = attempt.reply_to() {
+            request = request.reply_parameters(replied);
+        }
+        self.api.call(request).await.map(MessageReceipt::id)
     }
 
     async fn send_text(&self, attempt: &Attempt<'_>) -> Result<MessageId, BotApiError> {

@@ -12,6 +12,7 @@ use avocet_supervise::catch;
 
 use super::parts::PartUpdate;
 use crate::lane::Lanes;
+use crate::long_code::without_long_code;
 
 /// Timeout of a channel, after which the outcome is unknown. The turn's end waits for this.
 const SHOW_LIMIT: Duration = Duration::from_secs(10);
@@ -65,6 +66,14 @@ impl Screen<'_> {
             first.reply_to = content.reply_to;
         }
         chunks
+    }
+
+    /// Leaves out long code, which becomes a file.
+    pub(super) fn in_short(&self, text: String) -> String {
+        if !self.channel.sends_code_as_files() {
+            return text;
+        }
+        without_long_code(&text, |block| self.channel.plan_preview(&Content::text(block)).len())
     }
 
     /// Shows content in the first message. Always returns, whatever the channel does.

@@ -39,6 +39,7 @@ pub(super) struct MessageFields {
     /// `attachments`: the new files and, in an edit, the remaining ones.
     pub(super) attachments: Option<Vec<Value>>,
     pub(super) files: Vec<Upload>,
+    pub(super) poll: Option<Value>,
 }
 
 /// Checks that the test can change.
@@ -80,6 +81,7 @@ impl MessageFields {
             flags: body["flags"].as_u64(),
             attachments: body["attachments"].as_array().cloned(),
             files: files(&call.files),
+            poll: body.get("poll").filter(|given| !given.is_null()).cloned(),
         };
         draft.check(body, rules)?;
         Ok(draft)
@@ -96,6 +98,9 @@ impl MessageFields {
         errors.at_most("nonce", length(nonce), NONCE_LIMIT);
         components::check(&body["components"], &mut errors);
         self.check_embeds(&mut errors);
+        if let Some(poll) = &self.poll {
+            check_poll(poll, &mut errors);
+        }
         let attachments = self.attachments.as_ref().map_or(0, Vec::len);
         errors.at_most("attachments", attachments.max(self.files.len()), FILE_LIMIT);
         let says_something = self.text.is_some() || self.embeds.is_some();
@@ -138,6 +143,34 @@ impl MessageFields {
             && self.embeds.as_ref().is_none_or(Vec::is_empty)
             && self.components.as_ref().is_none_or(Vec::is_empty)
             && self.files.is_empty()
+            && self.poll.is_none()
+    }
+}
+
+/// Checks a poll (Discord API, "Poll Create Request Object").
+fn check_poll(poll: &Value, errors: &mut FormErrors) {
+    let question = poll["question"]["text"].as_str().unwrap_or_default();
+    if question.is_empty() {
+        errors.required("poll.question.text");
+    }
+    errors.at_most("poll.question.text", length(question), 300);
+    let answers = poll["answers"].as_array().map_or(&[][..], Vec::as_slice);
+    if answers.len() < 2 {
+        errors.add("poll.answers", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 10 in length.");
+    }
+    errors.at_most("poll.answers", answers.len(), 10);
+    for (place, answer) in answers.iter().enumerate() {
+        let path = format!("poll.answers.{place}.poll_media.text");
+        let text = answer["poll_media"]["text"].as_str().unwrap_or_default();
+        if text.is_empty() {
+            errors.required(&path);
+        }
+        errors.at_most(&path, length(text), 55);
+    }
+    let hours = poll["duration"].as_u64().unwrap_or(24);
+    if !(1..=768).contains(&hours) {
+        let why = "int value should be between 1 and 768.";
+        errors.add("poll.duration", "NUMBER_TYPE_MAX", why);
     }
 }
 

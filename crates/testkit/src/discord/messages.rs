@@ -37,6 +37,8 @@ pub struct DiscordMessage {
     pub components: Vec<Value>,
     /// Embeds.
     pub embeds: Vec<Value>,
+    /// The poll.
+    pub poll: Option<Value>,
     /// Message flags: 4 is "no embeds", 64 is "for one user only".
     pub flags: u64,
     /// Files.

@@ -107,6 +107,7 @@ impl PlatformState {
             text,
             components: Vec::new(),
             embeds: Vec::new(),
+            poll: None,
             flags: 0,
             files,
             edits: Vec::new(),

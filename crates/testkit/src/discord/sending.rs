@@ -72,6 +72,7 @@ impl PlatformState {
             text: draft.text.unwrap_or_default(),
             components: draft.components.unwrap_or_default(),
             embeds: draft.embeds.unwrap_or_default(),
+            poll: draft.poll,
             flags: draft.flags.unwrap_or_default(),
             files,
             edits: Vec::new(),

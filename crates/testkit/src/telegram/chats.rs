@@ -33,6 +33,8 @@ pub struct SentMessage {
     pub deleted: bool,
     /// The file of a method such as `sendDocument`.
     pub file: Option<SentFile>,
+    /// The answers and settings of a poll, whose question is the text.
+    pub poll: Option<Value>,
 }
 
 /// A file in a chat.
@@ -83,6 +85,7 @@ pub(super) struct UnsentMessage {
     pub(super) preview_off: bool,
     pub(super) formatted: Formatted,
     pub(super) file: Option<SentFile>,
+    pub(super) poll: Option<Value>,
 }
 
 impl Chats {
@@ -194,6 +197,7 @@ impl Chats {
             edits: Vec::new(),
             deleted: false,
             file: draft.file,
+            poll: draft.poll,
         };
         let described = message.describe(me, date);
         self.sent.push(message);
@@ -214,7 +218,7 @@ impl Chats {
         let Some(sent) = self.sent.iter_mut().find(is_it) else {
             return Err(ApiError::bad_request("message can't be edited"));
         };
-        if formatted.is_some() && sent.file.is_some() {
+        if formatted.is_some() && (sent.file.is_some() || sent.poll.is_some()) {
             return Err(ApiError::bad_request("there is no text in the message to edit"));
         }
         let old = Formatted { text: sent.text.clone(), entities: sent.entities.clone() };

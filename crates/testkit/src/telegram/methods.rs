@@ -26,6 +26,7 @@ impl BotState {
             "senddocument" => self.send_file(call, "document"),
             "sendvideo" => self.send_file(call, "video"),
             "sendvoice" => self.send_file(call, "voice"),
+            "sendpoll" => self.send_poll(call),
             "sendphoto" => self.send_file(call, "photo"),
             "getfile" => self.files.get(call.text("file_id"), self.now),
             "setmycommands" => self.set_my_commands(call),
@@ -62,6 +63,37 @@ impl BotState {
         Ok(self.say(UnsentMessage { formatted, file, ..draft }))
     }
 
+    /// Sends a poll with 2 to 12 different answers (Bot API, sendPoll).
+    fn send_poll(&mut self, call: &MethodCall) -> MethodResult {
+        let question = call.text("question");
+        match text::length(question) {
+            0 => return Err(ApiError::bad_request("message text is empty")),
+            1..=300 => {}
+            _ => return Err(ApiError::bad_request("poll question length must not exceed 300")),
+        }
+        let Some(Value::Array(options)) = call.json("options")? else {
+            return Err(ApiError::bad_request("can't parse options: expected an Array"));
+        };
+        if !(2..=12).contains(&options.len()) {
+            let why = "poll must have at least 2 option, and must not have more than 12";
+            return Err(ApiError::bad_request(why));
+        }
+        for (place, option) in options.iter().enumerate() {
+            let length = text::length(option["text"].as_str().unwrap_or_default());
+            if !(1..=100).contains(&length) {
+                return Err(ApiError::bad_request("poll options length must not exceed 100"));
+            }
+            if options[..place].iter().any(|other| other["text"] == option["text"]) {
+                return Err(ApiError::bad_request("poll options must be unique"));
+            }
+        }
+        let formatted = Formatted { text: question.to_owned(), entities: Vec::new() };
+        let several = call.json("allows_multiple_answers")? == Some(Value::Bool(true));
+        let poll = Some(json!({ "options": options, "allows_multiple_answers": several }));
+        let draft = UnsentMessage { formatted, poll, ..self.draft(call)? };
+        Ok(self.say(draft))
+    }
+
     /// Checks the parameters that all messages share, in the platform's order.
     fn draft(&self, call: &MethodCall) -> Result<UnsentMessage, ApiError> {
         let keyboard = keyboard::read(call)?;
@@ -72,7 +104,8 @@ impl BotState {
         }
         let reply_to = self.reply_to(call, chat)?;
         let (preview_off, formatted, file) = (false, Formatted::default(), None);
-        Ok(UnsentMessage { chat, thread, reply_to, keyboard, preview_off, formatted, file })
+        let poll = None;
+        Ok(UnsentMessage { chat, thread, reply_to, keyboard, preview_off, formatted, file, poll })
     }
 
     fn say(&mut self, draft: UnsentMessage) -> Value {

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::BuiltinParts;
 use super::attachments::{Recipient, attachments};
 use super::files::ToolFiles;
+use super::poll;
 use crate::approval::fenced;
 
 #[derive(Debug)]
@@ -38,6 +39,17 @@ pub(super) struct Arguments {
     #[schemars(length(max = 10))]
     files: Vec<String>,
     chat: Option<String>,
+    #[serde(default)]
+    #[schemars(length(max = 12))]
+    poll: Vec<String>,
+}
+
+impl Arguments {
+    /// Returns all that leaves as text.
+    fn shown_text(&self) -> String {
+        let parts = std::iter::once(&self.text).chain(&self.poll).map(String::as_str);
+        parts.collect::<Vec<_>>().join("\n")
+    }
 }
 
 #[async_trait]
@@ -45,7 +57,7 @@ impl Tool for MessageTool {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        const TEXT: &str = "Send text or files before your final answer, or to another chat.";
+        const TEXT: &str = "Send text, files or a poll before your answer, or to another chat.";
         // Everyone sees this description, so it must omit the operator's directories.
         Description::new("message", ToolClass::InLog, TEXT).in_group("chat").for_everyone()
     }
@@ -62,7 +74,7 @@ impl Tool for MessageTool {
     }
 
     fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
-        vec![Leaving::Text(arguments.text.clone())]
+        vec![Leaving::Text(arguments.shown_text())]
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
@@ -70,7 +82,8 @@ impl Tool for MessageTool {
     }
 
     async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
-        let Arguments { text, files, chat } = arguments;
+        let Arguments { files, chat, .. } = arguments;
+        let text = arguments.shown_text();
         let chat = chat.as_deref().unwrap_or("this chat");
         let mut sorted = files.clone();
         sorted.sort_unstable();
@@ -79,7 +92,7 @@ impl Tool for MessageTool {
         } else {
             format!("\n\nWith these files:\n{}", fenced(&files.join("\n"), ""))
         };
-        let shown = format!("To:\n{}\n\n{}{files}", fenced(chat, ""), fenced(text, ""));
+        let shown = format!("To:\n{}\n\n{}{files}", fenced(chat, ""), fenced(&text, ""));
         let scope = [&[chat.to_owned()], &sorted[..]].concat().join(" ");
         Some(Question { shown, scope })
     }
@@ -100,11 +113,13 @@ impl Tool for MessageTool {
             })?,
             Some(chat) => self.permitted(&chat, context)?,
         };
+        let poll = poll::read(&arguments.text, &arguments.files, &arguments.poll)?;
         let max_file_bytes = self.destinations.max_file_bytes(&address);
         let to = Recipient { address: address.clone(), max_file_bytes };
         let attachments =
             self.files.all(context, move |roots| attachments(roots, &arguments.files, &to));
-        let content = Content { attachments: attachments.await?, ..Content::text(arguments.text) };
+        let text = Content { poll, ..Content::text(arguments.text) };
+        let content = Content { attachments: attachments.await?, ..text };
         if content.is_empty() {
             return Err(ToolError::InvalidArgs("text is empty, and there are no files".to_owned()));
         }

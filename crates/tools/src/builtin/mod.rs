@@ -25,6 +25,7 @@ mod memory_search;
 mod memory_write;
 mod message;
 mod outline;
+mod poll;
 mod process_kill;
 mod process_poll;
 mod programs;

@@ -189,6 +189,18 @@ async fn message_goes_to_this_chat_or_to_another_writable_one() {
 }
 
 #[tokio::test]
+async fn message_sends_a_poll_that_every_platform_accepts() {
+    let world = World::new().await;
+    let poll = |poll: Value| json!({ "text": "Which?", "poll": poll });
+    let output = world.run("message", poll(json!(["tea", "coffee", ":48h"]))).await.unwrap();
+    let [LogWrite::Message(planned)] = &output.writes[..] else { panic!("{output:?}") };
+    let sent = planned.chunks[0].poll.as_ref().unwrap();
+    assert_eq!((&sent.answers[..], sent.hours), (&["tea".to_owned(), "coffee".to_owned()][..], 48));
+    let refused = world.run("message", poll(json!(["tea"]))).await.unwrap_err().to_string();
+    assert!(refused.contains("2 to 10 answers"), "{refused}");
+}
+
+#[tokio::test]
 async fn message_attaches_readable_files_only() {
     let world = World::new().await;
     world.put("out/report.pdf", "%PDF");

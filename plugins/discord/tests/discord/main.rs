@@ -8,6 +8,7 @@ mod connecting;
 mod earlier;
 mod history;
 mod interactions;
+mod polls;
 mod previews;
 mod rate_limits;
 mod reactions;

@@ -11,6 +11,7 @@ mod malformed;
 mod media;
 mod moving;
 mod pacing;
+mod polls;
 mod receiving;
 mod sending;
 mod token;
