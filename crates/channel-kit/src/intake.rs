@@ -4,8 +4,8 @@
 use std::convert::Infallible;
 
 use avocet_protocol::{
-    AccountName, ChannelContext, ChannelError, ChannelName, ChatKind, Content, Cursor, DedupeKey,
-    IdError, Inbound, PublishError, Quote, StoreError,
+    Accepted, AcceptedAs, AccountName, ChannelContext, ChannelError, ChannelName, ChatKind,
+    Content, Cursor, DedupeKey, IdError, Inbound, PublishError, Quote, StoreError,
 };
 use avocet_supervise::with_retry;
 
@@ -53,8 +53,10 @@ pub struct Unreadable {
 /// The fate of an update that [`Intake::take`] has committed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Taken {
-    /// The message is in the log, perhaps since an earlier attempt.
+    /// The message is in the log since this attempt.
     Accepted,
+    /// The message was in the log before.
+    Repeated,
     /// The bus refused the message. It is counted as ignored.
     Refused(PublishError),
     /// The update was ignored or unreadable.
@@ -118,6 +120,9 @@ impl<'a> Intake<'a> {
             Converted::Inbound(inbound) => {
                 let publish = || self.context.publish.publish((*inbound).clone(), cursor.clone());
                 match self.with_retry(publish).await? {
+                    Ok(Accepted { what: AcceptedAs::Duplicate, .. }) => {
+                        return Ok(Taken::Repeated);
+                    }
                     Ok(_) => return Ok(Taken::Accepted),
                     Err(error) => {
                         let chat = &inbound.address;

@@ -68,6 +68,7 @@ async fn take_moves_the_cursor_with_every_update() {
     let unreadable = Converted::Unreadable(Box::new(unreadable));
     let table = [
         (inbound("m1"), None, Taken::Accepted, None),
+        (inbound("m1"), None, Taken::Repeated, None),
         (inbound("m2"), Some(not_allowed()), Taken::Refused(not_allowed()), Some("not allowed")),
         (Converted::Ignored("of another kind"), None, Taken::Ignored, Some("of another kind")),
         (unreadable, None, Taken::Ignored, Some("of an unsupported kind")),

@@ -91,12 +91,13 @@ impl Publish for FakeBus {
         let is_known = |taken: &Vec<Inbound>| {
             taken.iter().any(|one| (&one.address, &one.key) == (&inbound.address, &inbound.key))
         };
-        self.taken.send_if_modified(|taken| {
+        let is_new = self.taken.send_if_modified(|taken| {
             let is_new = !is_known(taken);
             taken.extend(is_new.then_some(inbound.clone()));
             is_new
         });
-        Ok(Accepted { id: MessageId(1), what: AcceptedAs::Queued })
+        let what = if is_new { AcceptedAs::Queued } else { AcceptedAs::Duplicate };
+        Ok(Accepted { id: MessageId(1), what })
     }
 
     async fn decline(&self, inbound: Inbound, line: Content) -> Result<(), PublishError> {

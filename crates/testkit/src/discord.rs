@@ -303,6 +303,17 @@ impl DiscordFake {
         self.change(|platform| platform.world.roles.insert((guild, user, role)));
     }
 
+    /// Takes a role from a user.
+    pub fn revoke_role(&self, guild: u64, user: u64, role: u64) {
+        self.change(|platform| platform.world.roles.remove(&(guild, user, role)));
+    }
+
+    /// Presses a button below an answer in a chat with another user, as a user who has installed the
+    /// bot. Returns the id of the interaction.
+    pub fn press_elsewhere(&self, user: u64, custom_id: &str) -> u64 {
+        self.change(|platform| platform.press_elsewhere(user, custom_id))
+    }
+
     /// Removes the bot from a guild; an event reports this.
     pub fn kick(&self, guild: u64) {
         self.change(|platform| platform.set_left(guild, true));

@@ -14,6 +14,7 @@ use super::form::FormErrors;
 use super::platform::{ApiReply, MethodResult, PlatformState};
 use super::rest::ParsedRequest;
 use super::sending::empty;
+use super::snowflake::iso;
 use super::world::with;
 
 /// Timeout for the first answer to an interaction.
@@ -103,16 +104,33 @@ impl PlatformState {
             command["name"] == name && contexts.into_iter().any(|context| *context == 2)
         };
         assert!(self.commands.iter().any(|one| is_offered(&one)), "no command {name} elsewhere");
+        let data = json!({ "id": "1", "name": name, "type": 1, "options": [] });
+        self.interact_elsewhere(user, &json!({ "type": 2, "data": data }))
+    }
+
+    /// Presses a button of an answer in such a chat.
+    pub(super) fn press_elsewhere(&mut self, user: u64, custom_id: &str) -> u64 {
+        let (message, channel) = (self.next_id(), self.next_id());
+        let shown = json!({ "id": message.to_string(), "channel_id": channel.to_string(),
+            "author": self.world.user(self.world.me.id), "content": "May I?", "type": 0,
+            "timestamp": iso(self.now), "edited_timestamp": null, "tts": false, "pinned": false,
+            "mention_everyone": false, "mentions": [], "mention_roles": [], "attachments": [],
+            "embeds": [], "flags": 0 });
+        let data = json!({ "custom_id": custom_id, "component_type": 2, "id": 1 });
+        self.interact_elsewhere(user, &json!({ "type": 3, "data": data, "message": shown }))
+    }
+
+    fn interact_elsewhere(&mut self, user: u64, more: &Value) -> u64 {
         let (id, channel) = (self.next_id(), self.next_id());
         let (at, token) = (self.now, format!("interaction-{id}"));
         let event = json!({ "id": id.to_string(), "application_id": self.world.me.id.to_string(),
-            "token": token, "version": 1, "type": 2, "channel_id": channel.to_string(),
+            "token": token, "version": 1, "channel_id": channel.to_string(),
             "channel": { "id": channel.to_string(), "type": 1, "flags": 0,
                 "recipients": [self.world.user(user), self.world.user(1)] },
             "app_permissions": "0", "locale": "en-US", "entitlements": [], "context": 2,
             "authorizing_integration_owners": { "1": user.to_string() },
-            "attachment_size_limit": self.rules.file_size, "user": self.world.user(user),
-            "data": { "id": "1", "name": name, "type": 1, "options": [] } });
+            "attachment_size_limit": self.rules.file_size, "user": self.world.user(user) });
+        let event = with(event, more);
         let (message, answered, data, original) = (None, None, Value::Null, None);
         let interaction = Interaction { id, token, channel, at, message, answered, data, original };
         self.interactions.0.insert(id, interaction);

@@ -330,19 +330,6 @@ async fn button_press_is_received_as_the_text_of_its_choice() {
 }
 
 #[tokio::test]
-async fn slash_command_in_a_chat_of_others_is_answered_to_its_caller_only() {
-    let world = World::with(|config| config.user_install = true).await;
-    let _running = world.connected().await;
-    let called = world.platform.slash_elsewhere(ANN, "stop");
-    let command = world.bus.taken(1).await.remove(0);
-    assert_eq!((command.chat, command.sender.id.as_str()), (ChatKind::Group, "77"));
-    world.discord.deliver(&reply_to(&command, 1, "Stopped.")).await.unwrap();
-    let answer = world.platform.interaction(called);
-    assert_eq!((answer.answered, &answer.data["flags"]), (Some(4), &json!(64 | 4)));
-    assert_eq!(world.platform.refusals(), []);
-}
-
-#[tokio::test]
 async fn choice_of_a_menu_is_received_as_the_text_of_its_choice() {
     let world = World::new().await;
     let _running = world.connected().await;

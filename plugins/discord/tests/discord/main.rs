@@ -6,6 +6,7 @@ mod catching_up;
 mod configuring;
 mod connecting;
 mod earlier;
+mod ephemeral;
 mod history;
 mod interactions;
 mod polls;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{Channel, Content, Outcome};
-use avocet_testkit::discord::Route;
+use avocet_testkit::discord::{ApiError, InjectedFault, On, Route, UserMessage};
 use serde_json::json;
 
 use crate::{ANN, BOB, World, delivery};
@@ -103,4 +103,64 @@ async fn reactions_to_an_answer_come_with_the_next_message() {
     let text = format!("user88: [reacted with :goose: to your message {beginning}]");
     assert_eq!(of_bob.describe_earlier().unwrap(), format!("[earlier in this chat]\n> {text}"));
     assert!(of_bob.has_untrusted_parts());
+}
+
+#[tokio::test]
+async fn f6_reaction_waits_as_long_as_the_platform_asks_and_is_given_up_after_a_long_time() {
+    let world = world().await;
+    let _running = world.connected().await;
+    let limited =
+        |seconds| InjectedFault::Refuse(ApiError::rate_limited(Duration::from_secs(seconds)));
+    world.platform.inject(On::route(Route::AddReaction), 1, limited(3));
+    let message = world.platform.say(world.dm, ANN, "hello");
+    world.bus.taken(1).await;
+    let wait = Duration::from_secs(3);
+    world.clock.sleeper_within(wait..=wait).await;
+    assert_eq!(world.platform.reactions(message), [""; 0]);
+    world.pass(wait);
+    world.platform.wait_for_reactions(message, &["👀"]).await;
+    world.platform.inject(On::route(Route::AddReaction), 1, limited(3600));
+    let late = world.platform.say(world.dm, ANN, "again");
+    world.bus.taken(2).await;
+    world.platform.wait_for_calls(Route::AddReaction, 3).await;
+    let next = world.platform.say(world.channel, ANN, "elsewhere");
+    world.platform.say(world.dm, ANN, "and again");
+    world.bus.taken(3).await;
+    assert_eq!(world.platform.reactions(late), [""; 0]);
+    assert_eq!(world.platform.reactions(next), [""; 0], "without a mention");
+}
+
+#[tokio::test]
+async fn reaction_to_a_message_that_is_received_again_is_not_repeated() {
+    let world = world().await;
+    let running = world.connected().await;
+    let message = world.platform.say(world.dm, ANN, "hello");
+    world.bus.taken(1).await;
+    world.platform.wait_for_reactions(message, &["👀"]).await;
+    let again = world.platform.describe_message(message);
+    world.platform.push("MESSAGE_CREATE", &again);
+    let next = world.platform.say(world.dm, ANN, "next");
+    world.platform.wait_for_reactions(next, &["👀"]).await;
+    assert_eq!(world.platform.calls(Route::AddReaction), 2);
+    world.stop.cancel();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn reaction_to_the_first_message_of_a_forum_post_is_made_in_the_post() {
+    let world = world().await;
+    let _running = world.connected().await;
+    let mut forum = world.platform.describe_channel(world.channel);
+    (forum["id"], forum["type"], forum["name"]) = (json!("9000"), json!(15), json!("help"));
+    world.platform.push("CHANNEL_CREATE", &forum);
+    let thread = world.platform.thread(world.channel, "It does not start");
+    let mut post = world.platform.describe_channel(thread);
+    post["parent_id"] = json!("9000");
+    world.platform.push("THREAD_CREATE", &post);
+    let said = world.platform.post(UserMessage::new(thread, ANN, "It says no.").mention());
+    let received = world.bus.taken(1).await.remove(0);
+    world.platform.wait_for_reactions(said, &["👀"]).await;
+    world.discord.note_outcome(&received.address, &received.key, Outcome::Replied);
+    world.platform.wait_for_reactions(said, &["✅"]).await;
+    assert_eq!(world.platform.refusals(), []);
 }

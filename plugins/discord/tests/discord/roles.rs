@@ -65,3 +65,31 @@ async fn missed_message_gets_the_roles_of_its_author_by_a_request() {
     }
     assert_eq!(world.platform.calls(Route::GetMember), 2, "one failed, and one is remembered");
 }
+
+#[tokio::test]
+async fn message_after_the_loss_of_a_role_names_no_role() {
+    let (world, guild) = world().await;
+    let running = world.connected().await;
+    let say = |text: &str| {
+        world.platform.post(UserMessage::new(world.channel, BOB, text).mention());
+    };
+    say("with the role");
+    world.bus.taken(1).await;
+    world.platform.revoke_role(guild, BOB, MEMBERS);
+    say("without it");
+    let received = world.bus.taken(2).await;
+    assert_eq!(received[0].content.author_roles, [MEMBERS.to_string()]);
+    assert_eq!(received[1].content.author_roles, [""; 0]);
+    // A message that was missed gets the roles of the time at which it is read.
+    world.stop.cancel();
+    running.await.unwrap().unwrap();
+    say("missed");
+    let server = ServerConfig { allow_roles: vec![MEMBERS], ..ServerConfig::default() };
+    let world = world.restarted_with(|config| config.servers = [("77".to_owned(), server)].into());
+    let _running = world.run();
+    let missed = world.bus.taken(3).await.pop().unwrap();
+    assert_eq!(
+        (&missed.content.author_roles[..], world.platform.calls(Route::GetMember)),
+        (&[][..], 1)
+    );
+}
