@@ -129,11 +129,13 @@ pub(crate) struct AdmittedSpeakers(pub(crate) Arc<Bus>);
 
 impl Speakers for AdmittedSpeakers {
     fn may_ask(&self, owner: &ScheduleOwner, task: &str) -> Result<(), PublishError> {
-        let ScheduleOwner { address, chat, sender } = owner.clone();
+        let ScheduleOwner { address, chat, sender, roles } = owner.clone();
         // The message is not published, so any key will do.
         let key = DedupeKey::parse("schedule")?;
-        let inbound = Inbound::new(address, sender, key, Content::text(task));
-        self.0.admit_task(Inbound { chat, ..inbound }).map(drop)
+        let content = Content { author_roles: roles, ..Content::text(task) };
+        let inbound = Inbound::new(address, sender, key, content);
+        // The roles come from a message of the platform.
+        self.0.admit_task(Inbound { chat, from_platform: true, ..inbound }).map(drop)
     }
 }
 

@@ -219,7 +219,8 @@ fn message(schedule: &Schedule, text: &str, due: Timestamp) -> Result<NewInbound
     let key = DedupeKey::parse(&format!("schedule:{}:{}", schedule.id.0, due.0))
         .map_err(|error| StoreError::Internal(error.to_string()))?;
     let owner = schedule.owner.clone();
-    let inbound = Inbound::new(owner.address, owner.sender, key, Content::text(text));
+    let content = Content { author_roles: owner.roles, ..Content::text(text) };
+    let inbound = Inbound::new(owner.address, owner.sender, key, content);
     Ok(NewInbound {
         session: SessionId::of_schedule(schedule.id),
         kind: InboundKind::Text,

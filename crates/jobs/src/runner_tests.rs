@@ -108,7 +108,12 @@ impl Harness {
         catch_up: CatchUp,
     ) -> ScheduleId {
         let sender = Sender::new("me".parse().unwrap());
-        let owner = ScheduleOwner { address: chat(), chat: ChatKind::Private, sender };
+        let owner = ScheduleOwner {
+            address: chat(),
+            chat: ChatKind::Private,
+            sender,
+            roles: vec!["77".into()],
+        };
         let rule = ScheduleRule { recurrence, zone: "UTC".to_owned() };
         let plan = SchedulePlan { rule, work, agent: None, catch_up, quiet: true, next_at };
         let new = NewSchedule { name: None, owner, plan, trust: Trust::User };
@@ -130,6 +135,15 @@ impl Harness {
 
 fn task() -> ScheduledWork {
     ScheduledWork::Task("look at the sky".to_owned())
+}
+
+#[tokio::test]
+async fn message_of_a_run_has_the_roles_of_its_owner() {
+    let harness = Harness::new().await;
+    let id = harness.add(task(), CatchUp::Once).await;
+    let schedule = harness.store.schedule(id).await.unwrap().unwrap();
+    let message = message(&schedule, "look", Timestamp(1)).unwrap();
+    assert_eq!(message.inbound.content.author_roles, ["77"]);
 }
 
 #[tokio::test]

@@ -158,7 +158,12 @@ pub fn new_schedule(
     let next_at = *next.first().ok_or_else(|| refused("this time never comes".to_owned()))?;
     Ok(NewSchedule {
         name: name.map(str::to_owned),
-        owner: ScheduleOwner { address: chat.clone(), chat: *kind, sender: Sender::new(person) },
+        owner: ScheduleOwner {
+            address: chat.clone(),
+            chat: *kind,
+            sender: Sender::new(person),
+            roles: Vec::new(),
+        },
         plan: SchedulePlan {
             rule,
             work: work.clone(),

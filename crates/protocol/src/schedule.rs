@@ -154,6 +154,10 @@ pub struct ScheduleOwner {
     pub chat: ChatKind,
     /// The person. Their access is checked at each run.
     pub sender: Sender,
+    /// The roles that the platform gave the person, as of the request for the schedule
+    /// ([`crate::Content::author_roles`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
 }
 
 /// The times and the work of a new schedule.

@@ -95,7 +95,10 @@ async fn submit(
     let workspace = workspace.transpose().map_err(|error| PublishError::Job(error.to_string()))?;
     let key = DedupeKey::parse(&format!("job {}", command.id))?;
     let asked = &command.message.inbound;
-    let inbound = Inbound { key, content: Content::text(task), ..asked.clone() };
+    let author_roles = asked.content.author_roles.clone();
+    let content = Content { author_roles, ..Content::text(task) };
+    // The roles come from a message of the platform.
+    let inbound = Inbound { key, content, from_platform: true, ..asked.clone() };
     let rules = JobRules { agent: agent.to_owned(), workspace, limits: JobLimits::default() };
     desk.check(&rules)?;
     let SubmittedJob { id, .. } =

@@ -25,7 +25,8 @@ impl SessionHarness {
     /// Adds a schedule of `sender` for a chat of this kind.
     pub(super) async fn scheduled(&self, quiet: bool, sender: &str, chat: ChatKind) -> ScheduleId {
         let sender = Sender::new(sender.parse().unwrap());
-        let owner = ScheduleOwner { address: session("a").address(), chat, sender };
+        let owner =
+            ScheduleOwner { address: session("a").address(), chat, sender, roles: Vec::new() };
         let new = NewSchedule { name: None, owner, plan: plan(quiet), trust: Trust::Full };
         self.store.add_schedule(&new, None).await.unwrap()
     }

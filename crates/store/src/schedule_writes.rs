@@ -1,8 +1,8 @@
 //! Writes to schedules: new ones, changes, and those that a tool asks for.
 
 use avocet_protocol::{
-    CallId, DedupeKey, NewSchedule, ScheduleChange, ScheduleId, ScheduleOwner, ScheduleWrite,
-    StoreError, Trust,
+    CallId, DedupeKey, Inbound, NewSchedule, ScheduleChange, ScheduleId, ScheduleOwner,
+    ScheduleWrite, StoreError, Trust,
 };
 use rusqlite::params;
 
@@ -42,12 +42,14 @@ pub(crate) fn add(tx: &Tx<'_>, new: &NewSchedule, key: Option<&DedupeKey>) -> Re
 
 fn insert(tx: &Tx<'_>, id: ScheduleId, new: &NewSchedule) -> Result<()> {
     let NewSchedule { name, owner, plan, trust } = new;
-    let ScheduleOwner { address, chat, sender } = owner;
+    let ScheduleOwner { address, chat, sender, roles } = owner;
+    let roles = (!roles.is_empty()).then(|| to_json(roles)).transpose()?;
     tx.insert(
         "INSERT INTO schedules (id, name, state, channel, account, chat, topic, chat_kind, sender, \
-             sender_name, rule, kind, body, agent, catch_up, quiet, trust, next_at, made_at) \
+             sender_name, rule, kind, body, agent, catch_up, quiet, trust, next_at, made_at, \
+             sender_roles) \
          VALUES (?1, ?2, 'active', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, \
-             ?17, ?18)",
+             ?17, ?18, ?19)",
         params![
             id.0,
             name,
@@ -67,6 +69,7 @@ fn insert(tx: &Tx<'_>, id: ScheduleId, new: &NewSchedule) -> Result<()> {
             trust.word(),
             plan.next_at.0,
             tx.now.0,
+            roles,
         ],
     )?;
     tx.changed.schedules.set(true);
@@ -118,5 +121,6 @@ fn asker(tx: &Tx<'_>, call: CallId) -> Result<ScheduleOwner> {
         inbound,
     )?;
     let asked = asked.ok_or_else(|| StoreError::Stale(call.to_string()))?.message.inbound;
-    Ok(ScheduleOwner { address: asked.address, chat: asked.chat, sender: asked.sender })
+    let Inbound { address, chat, sender, content, .. } = asked;
+    Ok(ScheduleOwner { address, chat, sender, roles: content.author_roles })
 }

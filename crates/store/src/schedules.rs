@@ -111,8 +111,8 @@ impl Schedules for SqliteStore {
 
 /// Columns that [`schedule`] reads.
 const SCHEDULE: &str = "SELECT id, name, state, reason, channel, account, chat, topic, chat_kind, \
-    sender, sender_name, rule, kind, body, agent, catch_up, quiet, trust, next_at, made_at \
-    FROM schedules";
+    sender, sender_name, rule, kind, body, agent, catch_up, quiet, trust, next_at, made_at, \
+    sender_roles FROM schedules";
 
 fn schedule(row: &Row<'_>) -> RowResult<Schedule> {
     let body: String = row.get("body")?;
@@ -129,6 +129,7 @@ fn schedule(row: &Row<'_>) -> RowResult<Schedule> {
                 name: row.get("sender_name")?,
                 is_bot: false,
             },
+            roles: rows::json_if_any(row, "sender_roles")?.unwrap_or_default(),
         },
         rule: rows::json(row, "rule")?,
         work: match rows::word(row, "kind", &ScheduledWork::KINDS, |kind| kind)? {

@@ -468,6 +468,7 @@ CREATE TABLE schedules (                        -- work that the daemon begins a
     next_at    INTEGER,                         -- next time; NULL unless active
     made_at    INTEGER NOT NULL,
     key        TEXT,                            -- idempotency key of the request that made it
+    sender_roles TEXT,                          -- JSON: roles of the platform; NULL: none
     CHECK ((state = 'active') = (next_at IS NOT NULL))
 ) STRICT;
 CREATE INDEX schedules_due ON schedules (next_at) WHERE state = 'active';

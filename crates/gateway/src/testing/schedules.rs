@@ -16,6 +16,7 @@ fn shown() -> ShownSchedule {
         address: session().address(),
         chat: ChatKind::Private,
         sender: Sender::new("uid:0".parse().unwrap()),
+        roles: Vec::new(),
     };
     let schedule = Schedule {
         id: SCHEDULE,

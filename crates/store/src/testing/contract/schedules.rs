@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 
 use super::Backend;
-use super::world::{World, good, planned, session};
+use super::world::{World, good, message as message_of, planned, session};
 
 pub(super) const FIRST: Timestamp = Timestamp(1_000_000);
 
@@ -31,7 +31,12 @@ pub(super) fn task() -> SchedulePlan {
 
 pub(super) fn new(chat: &str, name: Option<&str>, plan: SchedulePlan) -> NewSchedule {
     let sender = Sender { name: Some("Ann".to_owned()), ..Sender::new("user".parse().unwrap()) };
-    let owner = ScheduleOwner { address: session(chat).address(), chat: ChatKind::Private, sender };
+    let owner = ScheduleOwner {
+        address: session(chat).address(),
+        chat: ChatKind::Private,
+        sender,
+        roles: vec!["9".to_owned()],
+    };
     NewSchedule { name: name.map(str::to_owned), owner, plan, trust: Trust::User }
 }
 
@@ -243,7 +248,9 @@ pub async fn set_configured_makes_named_schedules_equal_to_the_list(backend: &im
 /// The tool's write makes a schedule for the asking chat and person, with the trust of the request.
 pub async fn finish_call_adds_a_schedule_of_the_tool(backend: &impl Backend) {
     let world = World::new(backend).await;
-    world.say(&session("a"), "every day").await;
+    let mut asked = message_of(&session("a"), "every day", InboundKind::Text);
+    asked.inbound.content.author_roles = vec!["77".to_owned()];
+    world.accept(&asked).await;
     let turn = world.take(&session("a")).await;
     let call = world.step(turn.id, 0, &["schedule"]).await[0];
     world.start(call, ToolClass::InLog).await;
@@ -254,6 +261,7 @@ pub async fn finish_call_adds_a_schedule_of_the_tool(backend: &impl Backend) {
     let found = world.schedule(id).await;
     assert_eq!(found.owner.address, session("a").address());
     assert_eq!((found.owner.sender.id.as_str(), found.trust), ("user", Trust::Full));
+    assert_eq!(found.owner.roles, ["77"]);
     world.ports.schedules.schedules_changed().await;
 }
 
