@@ -40,6 +40,7 @@ mod people;
 mod pictures;
 mod preview;
 mod prompts;
+mod reload;
 mod replay;
 mod request;
 mod responses;

@@ -36,7 +36,7 @@ use crate::prompt_file::OperatorPrompt;
 use crate::shell::Shells;
 use crate::web::{named_hosts, web};
 use crate::workspaces::{AgentWorkspaces, OpenWorkspace, binding, named_in_chat};
-use crate::{policy, redaction};
+use crate::{policy, redaction, registry};
 
 /// The instructions that lead every request. They are constant, so that a provider's cache of the
 /// beginning of a request stays valid.
@@ -44,7 +44,7 @@ const SYSTEM: &str = "You are Avocet, an assistant in chats. Answer briefly, in 
     Markdown. Paths are relative to the workspace. Say what you did and what you could not do.";
 
 /// The parts from which agents are built.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AgentParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) otherwise: Otherwise,
@@ -60,6 +60,21 @@ pub(crate) struct AgentParts {
     pub(crate) events: Arc<Events>,
     pub(crate) logs: AgentLogs,
     pub(crate) attachments: Attachments,
+    pub(crate) kept: KeptByAgents,
+}
+
+/// The state that the agents of a changed configuration take over.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptByAgents {
+    paths: Arc<Paths>,
+    marks: Marks,
+}
+
+impl Default for KeptByAgents {
+    fn default() -> Self {
+        let marks = Marks::new(uuid::Uuid::new_v4().as_u64_pair().0);
+        Self { paths: Arc::default(), marks }
+    }
 }
 
 impl AgentParts {
@@ -67,9 +82,20 @@ impl AgentParts {
     pub(crate) fn agents(self) -> Result<Agents, Failure> {
         let web = web(&self.configuration, &self.clock, self.otherwise.web)?;
         let hosts = named_hosts(&self.configuration)?;
-        AgentFactory { parts: self, web, hosts, paths: Arc::default(), known: Mutex::default() }
-            .agents()
+        AgentFactory { parts: self, web, hosts, known: Mutex::default() }.agents()
     }
+}
+
+/// Returns the settings for attachments.
+pub(crate) fn attachments(
+    configuration: &Configuration,
+    clock: &Arc<dyn Clock>,
+) -> Result<Attachments, Failure> {
+    let Configuration { document, settings, .. } = configuration;
+    Ok(Attachments {
+        transcribe: registry::transcribe(document, settings, clock.clone())?,
+        max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
+    })
 }
 
 /// Describes the profiles for clients.
@@ -88,7 +114,6 @@ struct AgentFactory {
     web: Arc<Web>,
     /// The hosts that the configuration names.
     hosts: Arc<[String]>,
-    paths: Arc<Paths>,
     /// The directories of jobs so far, with the agent's name.
     known: Mutex<BTreeMap<(String, PathBuf), DirectoryTools>>,
 }
@@ -106,7 +131,7 @@ impl AgentFactory {
             system: format!("{SYSTEM} {ABOUT_MARKS}").into(),
             file: None,
             zone: TimeZone::system(),
-            marks: Marks::new(uuid::Uuid::new_v4().as_u64_pair().0),
+            marks: self.parts.kept.marks,
         };
         let AgentParts { configuration, workspaces, models, .. } = &self.parts;
         let mut shared: BTreeMap<&Path, Registry> = BTreeMap::new();
@@ -183,7 +208,7 @@ impl AgentFactory {
             .with_same_tools()
             .with_policy(rules, policy::approvals(&self.parts.configuration.settings))
             .with_secrets(redaction::redactor());
-        Arc::new(tools.with_paths(self.paths.clone()).with_hosts(self.hosts.clone()))
+        Arc::new(tools.with_paths(self.parts.kept.paths.clone()).with_hosts(self.hosts.clone()))
     }
 
     fn fetcher(&self, workspace: &OpenWorkspace) -> AttachmentFetcher {

@@ -35,7 +35,7 @@ const LOW: u64 = 256 * 1024 * 1024;
 const LARGE: u64 = 1_000_000_000;
 
 /// The subjects of a checkup.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Examiner {
     pub(crate) configuration: Configuration,
     pub(crate) channels: Arc<Channels>,
@@ -134,7 +134,7 @@ impl Examiner {
     }
 
     async fn of_channels(&self, offline: bool) -> Vec<Check> {
-        let probes = self.channels.iter().map(async |channel| {
+        let probes = self.channels.all().into_iter().map(async |channel| {
             let (name, account) = (channel.name(), channel.account());
             let table = format!("channels.{name}");
             let unresolved = [format!("{table}.token"), format!("{table}.{account}.token")];

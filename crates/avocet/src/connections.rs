@@ -42,17 +42,12 @@ impl Connections {
         clock: &Arc<dyn Clock>,
         group: &Group,
     ) -> Result<(Self, Wakes), Failure> {
-        let Configuration { document, settings, .. } = configuration;
         let registry::Channels { channels: mut configured, admission } =
-            registry::channels(document, settings, clock)?;
+            configured_channels(configuration, clock)?;
         let uploads = Arc::new(uploads(configuration, clock));
         // Of two channels for one account, the later one serves the account.
         let web = registry::web(Some(uploads.clone()));
         configured.push(web.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?);
-        let mut operators = operators(settings);
-        let http = registry::http(document, settings)?;
-        operators.extend(http.iter().flat_map(HttpPlan::operators).cloned());
-        let admission = admission.with_operators(operators);
         let (attach, webhooks) = (attach(&configured), registry::webhooks(&configured));
         let programs = configured.iter().filter_map(|one| one.program.clone()).collect();
         let channels = configured.into_iter().map(|one| one.channel).collect();
@@ -79,18 +74,36 @@ impl Connections {
         })
         .await?;
         let bus = Arc::new(bus);
-        for account in bus.without_owner() {
-            tracing::warn!(
-                account,
-                "the account has no owner: its chats have no tools for files and programs, and no \
-                    person can admit others; add yourself to its `owners`, or write to it and run \
-                    `avocet pair approve CODE --owner`"
-            );
-        }
+        warn_without_owner(&bus);
         Ok((
             Self { channels, attach, programs, uploads, webhooks, workspaces, deliverer, bus },
             wakes,
         ))
+    }
+}
+
+/// Makes the channels of a configuration. The admission has the named clients that are operators.
+pub(crate) fn configured_channels(
+    configuration: &Configuration,
+    clock: &Arc<dyn Clock>,
+) -> Result<registry::Channels, Failure> {
+    let Configuration { document, settings, .. } = configuration;
+    let registry::Channels { channels, admission } = registry::channels(document, settings, clock)?;
+    let mut operators = operators(settings);
+    let http = registry::http(document, settings)?;
+    operators.extend(http.iter().flat_map(HttpPlan::operators).cloned());
+    Ok(registry::Channels { channels, admission: admission.with_operators(operators) })
+}
+
+/// Logs the accounts that lack an owner.
+pub(crate) fn warn_without_owner(bus: &Bus) {
+    for account in bus.without_owner() {
+        tracing::warn!(
+            account,
+            "the account has no owner: its chats have no tools for files and programs, and no person \
+                can admit others; add yourself to its `owners`, or write to it and run \
+                `avocet pair approve CODE --owner`"
+        );
     }
 }
 

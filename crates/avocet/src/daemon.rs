@@ -11,9 +11,9 @@ use avocet_gateway::{Gateway, GatewayParts};
 use avocet_http::{Console, ConsoleParts, HttpListener, HttpServer};
 use avocet_mcp::{McpClient, McpServices};
 use avocet_outbox::{Channels, Deliverer};
-use avocet_protocol::{Clock, LogStatus, Query, StoreError};
+use avocet_protocol::{Clock, Live, LogStatus, Query, StoreError};
 use avocet_session::{
-    Attachments, Events, LaneLimits, QuestionParts, Questions, RetryingLedger, RetryingLog,
+    Events, LaneLimits, QuestionParts, Questions, RetryingLedger, RetryingLog,
     RunningTurns, Sampler, SessionParts, Sessions,
 };
 use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
@@ -22,7 +22,7 @@ use avocet_telemetry::{Exporter, ExporterParts};
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::{AgentParts, summaries};
+use crate::agents::{AgentParts, KeptByAgents, attachments, summaries};
 use crate::audit::Keeper;
 use crate::budgets::{budgets, tell_unknown_prices};
 use crate::checkup::{Examiner, layers};
@@ -33,11 +33,12 @@ use crate::connections::Connections;
 use crate::context::CommandContext;
 use crate::copies::{BackupPlan, Copies};
 use crate::exit::Failure;
-use crate::intake::run_channels;
+use crate::intake::Intake;
 use crate::json_answers::JsonAnswers;
 use crate::memories::SearchedMemories;
 use crate::models::Models;
 use crate::places::Configuration;
+use crate::reload::{LiveParts, Reloader};
 use crate::shell::{Shells, control_groups};
 use crate::status::Reporter;
 use crate::stuck::{Stuck, hung_channel};
@@ -59,6 +60,7 @@ pub(crate) struct RunningDaemon {
     audit: Arc<Keeper>,
     /// Cancelled when channels have to stop receiving.
     intake: Group,
+    reloader: Arc<Reloader>,
     group: Group,
     clock: Arc<dyn Clock>,
 }
@@ -129,7 +131,7 @@ impl RunningDaemon {
         let models = Arc::new(Models::of(configuration, clock.clone())?);
         let memories = SearchedMemories::configured(configuration, &store, &clock)?;
         let mcp = mcp::client(configuration, &shells, &clock, &group)?;
-        let parts = session_parts(
+        let (parts, agent_parts) = session_parts(
             context,
             configuration,
             &store,
@@ -138,7 +140,7 @@ impl RunningDaemon {
             ProgramsOfTools { shells: &shells, mcp: &mcp },
             &models,
         )?;
-        let model = parts.agents.agents.default().run.models.main.name().to_owned();
+        let agents = parts.agents.clone();
         let of_budgets = budgets(&settings.budgets);
         tell_unknown_prices(document, of_budgets, models.clone(), &group);
 
@@ -154,13 +156,14 @@ impl RunningDaemon {
         mcp.start(mcp_services(&parts, &connections));
         let sessions = Sessions::start(parts, lanes, wakes, &group).await?;
         let intake = group.child("channels");
+        let accounts = Arc::new(Intake::new(bus, deliverer, &clock, &intake));
         if options.intake == ChannelIntake::Open {
-            run_channels(channels, bus, deliverer, &clock, &intake);
+            channels.all().into_iter().for_each(|channel| accounts.start(channel));
         }
         let Timers { schedules, consolidator } =
             Timers::start(configuration, &connections, &store, &models, &clock, &intake).await?;
-        let ask_json =
-            Arc::new(JsonAnswers::new(configuration, models.clone(), store.clone(), &clock));
+        let ask_json = JsonAnswers::new(configuration, models.clone(), store.clone(), &clock);
+        let ask_json = Live::new(ask_json);
         let Connections {
             channels,
             attach,
@@ -172,7 +175,7 @@ impl RunningDaemon {
             bus,
         } = connections;
         let exporter = exporter(configuration, &store, &clock, &group)?;
-        let examiner = Examiner {
+        let examiner = Live::new(Examiner {
             configuration: configuration.clone(),
             channels: channels.clone(),
             webhooks: webhooks.clone(),
@@ -183,11 +186,26 @@ impl RunningDaemon {
             is_daemon: true,
             exporter: exporter.clone(),
             clock: clock.clone(),
+        });
+        let (reloads, summaries) = (Live::default(), Live::new(summaries(configuration)));
+        let live = LiveParts {
+            agents: agents.clone(),
+            agent_parts,
+            ask_json: ask_json.clone(),
+            consolidator: consolidator.clone(),
+            examiner: examiner.clone(),
+            intake: accounts,
+            summaries: summaries.clone(),
         };
+        let reloader = Reloader::new(context, configuration, live, reloads.clone(), &group);
+        if options.intake == ChannelIntake::Open {
+            reloader.start();
+        }
         let reporter = Reporter {
             store: store.clone(),
             examiner,
-            model,
+            agents,
+            reloads,
             clock: clock.clone(),
             started: clock.elapsed(),
             shells: shells.clone(),
@@ -206,8 +224,8 @@ impl RunningDaemon {
             mirror: memories.mirror(),
             mcp: mcp.clone(),
             memories: memories.memories,
-            ask_json,
-            consolidate: consolidator,
+            ask_json: Arc::new(ask_json),
+            consolidate: Arc::new(consolidator),
             query: store.clone(),
             history: store.clone(),
             config: DaemonConfigFile::of(context, document)?,
@@ -226,7 +244,7 @@ impl RunningDaemon {
             uploads,
             workspaces,
             redactor: redaction::redactor(),
-            agents: summaries(configuration),
+            agents: summaries,
             attach,
         };
         if let Some(listener) = http {
@@ -248,9 +266,15 @@ impl RunningDaemon {
             children,
             audit,
             intake,
+            reloader,
             group,
             clock,
         })
+    }
+
+    /// Returns the part that takes a changed configuration into use.
+    pub(crate) fn reloader(&self) -> &Reloader {
+        &self.reloader
     }
 
     /// Checks that the receive loops of channels, the writer and the lanes make progress. The last two
@@ -381,8 +405,7 @@ fn session_parts(
     connections: &Connections,
     programs: ProgramsOfTools<'_>,
     models: &Arc<Models>,
-) -> Result<SessionParts, Failure> {
-    let Configuration { document, settings, .. } = configuration;
+) -> Result<(SessionParts, AgentParts), Failure> {
     let Connections { channels, workspaces, deliverer, bus, .. } = connections;
     let clock = &context.clock;
     let events = Arc::new(Events::default());
@@ -398,7 +421,7 @@ fn session_parts(
     let deliveries = Arc::new(deliverer.clone());
     let log = Arc::new(RetryingLog::new(store.clone(), running.clone(), deliveries));
     let ledger = Arc::new(RetryingLedger::new(store.clone(), running.clone()));
-    let agents = AgentParts {
+    let agent_parts = AgentParts {
         clock: clock.clone(),
         otherwise: context.otherwise,
         configuration: configuration.clone(),
@@ -412,12 +435,10 @@ fn session_parts(
         bus: bus.clone(),
         events: events.clone(),
         logs: AgentLogs { turns: log.clone(), ledger: ledger.clone() },
-        attachments: Attachments {
-            transcribe: registry::transcribe(document, settings, clock.clone())?,
-            max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
-        },
+        attachments: attachments(configuration, clock)?,
+        kept: KeptByAgents::default(),
     };
-    Ok(SessionParts {
+    let parts = SessionParts {
         turns: store.clone(),
         inbox: store.clone(),
         outbox: store.clone(),
@@ -430,7 +451,7 @@ fn session_parts(
         tasks: store.clone(),
         dead_letters: store.clone(),
         bus: bus.clone(),
-        agents: agents.agents()?,
+        agents: Live::new(agent_parts.clone().agents()?),
         channels: channels.clone(),
         deliverer: deliverer.clone(),
         events,
@@ -438,7 +459,8 @@ fn session_parts(
         questions,
         spoken: registry::spoken_answers(document, settings, clock.clone())?,
         clock: clock.clone(),
-    })
+    };
+    Ok((parts, agent_parts))
 }
 
 /// The answers to the own requests of MCP servers.

@@ -1,12 +1,15 @@
 //! Runs the channels, from which messages enter the bus.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_bus::Bus;
-use avocet_outbox::{Channels, Deliverer};
+use avocet_outbox::Deliverer;
 use avocet_protocol::{Channel, ChannelContext, ChannelError, Clock, CommandHelp, Publish};
 use avocet_supervise::{Group, Restart};
+
+use crate::registry::AccountId;
 
 /// The restart policy for channels that end by themselves.
 const CHANNEL_RESTART: Restart = Restart {
@@ -15,31 +18,74 @@ const CHANNEL_RESTART: Restart = Restart {
     healthy_after: Duration::from_mins(2),
 };
 
-/// Runs every channel until the group is cancelled. A channel that fails for good logs the reason
-/// and stays down.
-pub(crate) fn run_channels(
-    channels: &Channels,
-    bus: &Arc<Bus>,
-    deliverer: &Deliverer,
-    clock: &Arc<dyn Clock>,
-    intake: &Group,
-) {
-    let commands: Arc<[CommandHelp]> = avocet_session::commands().collect();
-    for channel in channels.iter() {
+/// The time for an account to stop while the daemon runs.
+const STOPPING: Duration = Duration::from_secs(10);
+
+/// Runs the accounts, each in a group of its own.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    bus: Arc<Bus>,
+    deliverer: Deliverer,
+    clock: Arc<dyn Clock>,
+    group: Group,
+    running: Mutex<BTreeMap<AccountId, Group>>,
+}
+
+impl Intake {
+    /// Runs accounts until `group` is cancelled.
+    pub(crate) fn new(
+        bus: &Arc<Bus>,
+        deliverer: &Deliverer,
+        clock: &Arc<dyn Clock>,
+        group: &Group,
+    ) -> Self {
+        Self {
+            bus: bus.clone(),
+            deliverer: deliverer.clone(),
+            clock: clock.clone(),
+            group: group.clone(),
+            running: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn deliverer(&self) -> &Deliverer {
+        &self.deliverer
+    }
+
+    /// Runs an account. A channel that fails for good logs the reason and stays down.
+    pub(crate) fn start(&self, channel: Arc<dyn Channel>) {
         let name = format!("{}:{}", channel.name(), channel.account());
-        let publish: Arc<dyn Publish> = bus.clone();
+        let group = self.group.child(&name);
+        self.running().insert((channel.name(), channel.account()), group.clone());
+        let publish: Arc<dyn Publish> = self.bus.clone();
+        let commands: Arc<[CommandHelp]> = avocet_session::commands().collect();
         let context = ChannelContext {
             publish,
-            deliveries: Arc::new(deliverer.clone()),
-            clock: clock.clone(),
-            commands: commands.clone(),
-            stop: intake.token(),
+            deliveries: Arc::new(self.deliverer.clone()),
+            clock: self.clock.clone(),
+            commands,
+            stop: group.token(),
         };
-        let channel = channel.clone();
-        intake.spawn_restarting(&name, clock.clone(), CHANNEL_RESTART, move || {
+        group.spawn_restarting(&name, self.clock.clone(), CHANNEL_RESTART, move || {
             let (channel, context) = (channel.clone(), context.clone());
             async move { run_channel(channel.as_ref(), context).await }
         });
+    }
+
+    /// Stops an account and waits for its end, so that it never receives twice at the same time.
+    pub(crate) async fn stop(&self, account: &AccountId) {
+        let Some(group) = self.running().remove(account) else { return };
+        group.cancel();
+        if let Err(unfinished) = group.finish(self.clock.as_ref(), STOPPING).await {
+            tracing::warn!(%unfinished, "the account does not stop in time; aborting it");
+            group.abort();
+            // An aborted task ends at its next pause, within this time or with an error of its own.
+            group.finish(self.clock.as_ref(), STOPPING).await.unwrap_or_default();
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, BTreeMap<AccountId, Group>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

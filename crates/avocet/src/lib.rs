@@ -36,6 +36,7 @@ mod redaction;
 #[cfg(test)]
 mod reference_tests;
 mod registry;
+mod reload;
 mod retention;
 mod roots;
 mod schedules;

@@ -1,7 +1,7 @@
 //! Sets up the program's log. All of it passes [`Redacting`].
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use avocet_config::{ConfigError, Document, Log, LogFormat};
 use avocet_protocol::{Clock, nearest};
@@ -154,10 +154,39 @@ pub(crate) fn to_stderr(
         .with_ansi(coloured)
         .with_writer(Redacting::new(|| Stderr, form));
     match log.format {
-        LogFormat::Text => builder.init(),
-        LogFormat::Json => builder.json().flatten_event(true).init(),
+        LogFormat::Text => {
+            let builder = builder.with_filter_reloading();
+            let handle = builder.reload_handle();
+            keep_level(Box::new(move |filter| handle.reload(filter).is_ok()));
+            builder.init();
+        }
+        LogFormat::Json => {
+            let builder = builder.json().flatten_event(true).with_filter_reloading();
+            let handle = builder.reload_handle();
+            keep_level(Box::new(move |filter| handle.reload(filter).is_ok()));
+            builder.init();
+        }
     }
     Ok(())
+}
+
+/// Changes the filter of the log; `false` if that failed.
+type SetFilter = Box<dyn Fn(EnvFilter) -> bool + Send + Sync>;
+
+/// The filter of this process's log.
+static SET_FILTER: OnceLock<SetFilter> = OnceLock::new();
+
+fn keep_level(set: SetFilter) {
+    // The log begins once for each process.
+    drop(SET_FILTER.set(set));
+}
+
+/// Changes the level of the log to stderr. A log elsewhere keeps its level.
+pub(crate) fn set_level(level: &str) {
+    let Some(set) = SET_FILTER.get() else { return };
+    if !filter(level).is_ok_and(set) {
+        tracing::warn!(level, "cannot change the level of the log");
+    }
 }
 
 /// Formats the line in place of dropped lines.

@@ -5,7 +5,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::panic::{PanicHookInfo, set_hook};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 
 use avocet_protocol::{Redactor, Secret, printable, printable_json};
@@ -13,17 +13,17 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::stderr;
 
-static KNOWN: LazyLock<RwLock<Arc<Redactor>>> = LazyLock::new(RwLock::default);
+static KNOWN: LazyLock<Arc<Redactor>> = LazyLock::new(Arc::default);
 
-/// Adds secrets to keep out. Call this before any output about the configuration.
+/// Adds secrets to keep out, also for redactors that others hold already. Call this before any output
+/// about the configuration.
 pub(crate) fn learn(secrets: &[Secret]) {
-    let redactor = Arc::new(Redactor::new(secrets.iter().cloned()));
-    *KNOWN.write().unwrap_or_else(PoisonError::into_inner) = redactor;
+    KNOWN.learn(secrets.iter().cloned());
 }
 
 /// Returns the redactor for all secrets learned so far.
 pub(crate) fn redactor() -> Arc<Redactor> {
-    KNOWN.read().unwrap_or_else(PoisonError::into_inner).clone()
+    KNOWN.clone()
 }
 
 /// Installs a panic hook that removes secrets.

@@ -28,8 +28,8 @@ use crate::exit::{Exit, Failure};
 use crate::models;
 
 pub(crate) use channels::{
-    ChannelDirectory, ChannelProgram, Channels, ConfiguredChannel, channels, directories, web,
-    webhooks,
+    AccountId, ChannelDirectory, ChannelProgram, Channels, ConfiguredChannel, channels,
+    directories, web, webhooks,
 };
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{

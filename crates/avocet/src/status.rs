@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Channel, ChannelStatus, Check, Checkup, Clock, DaemonStatus, Health, LastExchanges, McpServers,
-    ProviderStatus, Query, Redactor, Report, StoreError, TelemetryStatus,
+    Channel, ChannelStatus, Check, Checkup, Clock, DaemonStatus, Health, LastExchanges, Live,
+    McpServers, ProviderStatus, Query, Redactor, Report, StoreError, TelemetryStatus,
 };
+use avocet_session::Agents;
 use avocet_store::SqliteStore;
 use avocet_telemetry::Exporter;
 
 use crate::audit::Keeper;
 use crate::checkup::Examiner;
 use crate::copies::Copies;
+use crate::reload::ReloadState;
 use crate::shell::Shells;
 use crate::{disk, mcp, redaction};
 
@@ -22,8 +24,9 @@ use crate::{disk, mcp, redaction};
 #[derive(Debug)]
 pub(crate) struct Reporter {
     pub(crate) store: Arc<SqliteStore>,
-    pub(crate) examiner: Examiner,
-    pub(crate) model: String,
+    pub(crate) examiner: Live<Examiner>,
+    pub(crate) agents: Live<Agents>,
+    pub(crate) reloads: Live<ReloadState>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started: Duration,
     pub(crate) shells: Arc<Shells>,
@@ -37,7 +40,8 @@ pub(crate) struct Reporter {
 #[async_trait]
 impl Report for Reporter {
     async fn report(&self) -> Result<DaemonStatus, StoreError> {
-        let Examiner { configuration, channels, models, mcp, .. } = &self.examiner;
+        let examiner = self.examiner.now();
+        let Examiner { configuration, channels, models, mcp, .. } = &*examiner;
         let servers = mcp.as_ref().map(|mcp| mcp.servers()).unwrap_or_default();
         let of_servers = servers.iter().filter_map(mcp::problem);
         let data_dir: &Path = &configuration.data_dir;
@@ -55,13 +59,13 @@ impl Report for Reporter {
             pid: Some(std::process::id()),
             uptime_seconds: self.clock.elapsed().saturating_sub(self.started).as_secs(),
             data_dir: configuration.data_dir.display().to_string(),
-            model: self.model.clone(),
+            model: self.agents.now().agents.default().run.models.main.name().to_owned(),
             log: self.store.log_status().await?,
             audit_fault: self.audit.fault(),
             log_check: self.store.check(),
             disk: disk::status(data_dir, self.store.writes()),
             providers: providers.collect(),
-            channels: channels.iter().map(|one| channel(one.as_ref(), &redactor)).collect(),
+            channels: channels.all().iter().map(|one| channel(one.as_ref(), &redactor)).collect(),
             telemetry: self.exporter.as_ref().map(|one| telemetry(one.status(), &redactor)),
             warnings: self
                 .shells
@@ -70,13 +74,14 @@ impl Report for Reporter {
                 .chain(shells_changed)
                 .chain(copies_fail)
                 .chain(of_servers)
+                .chain(self.reloads.now().warnings())
                 .collect(),
         })
     }
 
     async fn checkup(&self, offline: bool) -> Checkup {
         let redactor = redaction::redactor();
-        let mut found = self.examiner.examine(offline).await;
+        let mut found = self.examiner.now().examine(offline).await;
         let Checkup { avocet, providers, channels, walls } = &mut found;
         for check in [avocet, providers, channels, walls].into_iter().flatten() {
             let Check { says, fix, .. } = check;

@@ -30,7 +30,7 @@ impl fmt::Display for Stuck {
 
 /// Returns the first channel whose receive loop hangs.
 pub(crate) fn hung_channel(channels: &Channels) -> Option<Stuck> {
-    channels.iter().find_map(|channel| {
+    channels.all().into_iter().find_map(|channel| {
         let account = format!("{}:{}", channel.name(), channel.account());
         Some(Stuck::Channel(account, channel.overdue()?))
     })

@@ -25,6 +25,14 @@ const STATUS_EVERY: Duration = Duration::from_secs(15);
 const CONNECTING: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
+/// Tells that the configuration is read again. A call of [`ready`] has to follow.
+pub(crate) fn reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => notify(&[NotifyState::Reloading, now]),
+        Err(error) => tracing::warn!(%error, "cannot notify systemd of a reload"),
+    }
+}
+
 pub(crate) fn stopping(status: &str) {
     notify(&[NotifyState::Stopping, NotifyState::Status(status)]);
 }
@@ -69,7 +77,7 @@ async fn report(daemon: &RunningDaemon, clock: &dyn Clock, model: &str) -> Infal
 
 /// Waits until each channel has reached its platform, or has failed once and retries.
 async fn first_exchanges(daemon: &RunningDaemon, clock: &dyn Clock) {
-    while daemon.channels().iter().any(|channel| channel.is_starting()) {
+    while daemon.channels().all().iter().any(|channel| channel.is_starting()) {
         clock.sleep(LOOK_AGAIN).await;
     }
 }

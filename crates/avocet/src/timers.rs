@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_jobs::{RunnerParts, ScheduleService};
 use avocet_memory::Consolidator;
-use avocet_protocol::Clock;
+use avocet_protocol::{Clock, Live};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 
@@ -18,7 +18,7 @@ use crate::{consolidation, schedules};
 /// The parts that begin work at set times.
 pub(crate) struct Timers {
     pub(crate) schedules: ScheduleService,
-    pub(crate) consolidator: Arc<Consolidator>,
+    pub(crate) consolidator: Live<Consolidator>,
 }
 
 impl Timers {
@@ -41,9 +41,11 @@ impl Timers {
             clock: clock.clone(),
         };
         let schedules = schedules::start(configuration, bus, runner, group).await?;
-        let consolidator = consolidation::consolidator(configuration, models, store, clock)?;
+        let consolidator =
+            Live::new(consolidation::consolidator(configuration, models, store, clock)?);
         let regular = &configuration.settings.memory.consolidation;
-        consolidation::start(regular, store.clone(), consolidator.clone(), clock, group)?;
+        let work = Arc::new(consolidator.clone());
+        consolidation::start(regular, store.clone(), work, clock, group)?;
         Ok(Self { schedules, consolidator })
     }
 }

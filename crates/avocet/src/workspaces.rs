@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_config::{DEFAULT, DEFAULTS, Profile};
-use avocet_protocol::{Files, FilesError, Jobs, TurnId, Turns, Workspaces};
+use avocet_protocol::{Files, FilesError, Jobs, Live, TurnId, Turns, Workspaces};
 use avocet_sandbox::{Access, Roots, Workspace, digest};
 use avocet_session::{BySession, SessionBinding};
 use avocet_skills::{FixedSkills, SHIPPED, ShippedSkill, SkillCatalogue};
@@ -35,10 +35,30 @@ pub(crate) struct OpenWorkspace {
 pub(crate) struct AgentWorkspaces {
     /// Those of the agents, and directories that jobs have named since.
     opened: Mutex<BTreeMap<PathBuf, OpenWorkspace>>,
-    of: BySession<PathBuf>,
-    by_name: BTreeMap<String, PathBuf>,
+    of_agents: Live<WorkspacesOfAgents>,
     opener: WorkspaceOpener,
     logs: WorkspaceLogs,
+}
+
+/// The directories of the agents.
+#[derive(Debug)]
+struct WorkspacesOfAgents {
+    of: BySession<PathBuf>,
+    by_name: BTreeMap<String, PathBuf>,
+}
+
+impl WorkspacesOfAgents {
+    fn new(agents: &[Agent]) -> Result<Self, Failure> {
+        let by_name = agents
+            .iter()
+            .map(|agent| (agent.profile.name.clone(), agent.workspace.clone()))
+            .collect();
+        let mut of = agents.iter().map(|agent| (binding(&agent.profile), agent.workspace.clone()));
+        let (_, default) = of.next().ok_or_else(|| {
+            Failure::new(Exit::Configuration, "there is no agent; add [agents.defaults]")
+        })?;
+        Ok(Self { of: BySession::new(default, of.collect()), by_name })
+    }
 }
 
 /// The ports that tell in which directory a turn works.
@@ -91,16 +111,14 @@ impl AgentWorkspaces {
                 opened.insert(path.clone(), opener.open(path)?);
             }
         }
-        let by_name = agents
-            .iter()
-            .map(|agent| (agent.profile.name.clone(), agent.workspace.clone()))
-            .collect();
-        let mut of = agents.iter().map(|agent| (binding(&agent.profile), agent.workspace.clone()));
-        let (_, default) = of.next().ok_or_else(|| {
-            Failure::new(Exit::Configuration, "there is no agent; add [agents.defaults]")
-        })?;
-        let (of, opened) = (BySession::new(default, of.collect()), Mutex::new(opened));
-        Ok(Self { opened, of, by_name, opener, logs })
+        let of_agents = Live::new(WorkspacesOfAgents::new(agents)?);
+        Ok(Self { opened: Mutex::new(opened), of_agents, opener, logs })
+    }
+
+    /// Takes the agents of a changed configuration.
+    pub(crate) fn choose(&self, agents: &[Agent]) -> Result<(), Failure> {
+        self.of_agents.replace(WorkspacesOfAgents::new(agents)?);
+        Ok(())
     }
 
     /// Returns the workspace in this directory. The directory of a job is opened at its first use.
@@ -230,7 +248,8 @@ impl Workspaces for AgentWorkspaces {
     /// Returns the workspace of the turn's agent: the one chosen for its session, else that of the
     /// session at the root.
     async fn of(&self, turn: Option<TurnId>) -> Result<Arc<dyn Files>, FilesError> {
-        let mut path = self.of.default();
+        let of_agents = self.of_agents.now();
+        let mut path = of_agents.of.default();
         if let Some(turn) = turn {
             let unread = |error| FilesError(format!("the log cannot be read: {error}"));
             let lineage = self.logs.turns.lineage(turn).await.map_err(unread)?;
@@ -243,10 +262,10 @@ impl Workspaces for AgentWorkspaces {
             }
             let chosen = lineage.first().and_then(|turn| turn.agent.as_ref());
             path = match (chosen, lineage.last()) {
-                (Some(name), _) => self.named(name).ok_or_else(|| {
+                (Some(name), _) => of_agents.named(name).ok_or_else(|| {
                     FilesError(format!("the profile [agents.{name}] is not configured any more"))
                 })?,
-                (None, Some(root)) => self.of.of(&root.session, root.person.as_ref()),
+                (None, Some(root)) => of_agents.of.of(&root.session, root.person.as_ref()),
                 (None, None) => path,
             };
         }
@@ -254,13 +273,15 @@ impl Workspaces for AgentWorkspaces {
     }
 }
 
-impl AgentWorkspaces {
+impl WorkspacesOfAgents {
     fn named(&self, name: &str) -> Option<&PathBuf> {
         // The log of an older version names the default profile so.
         let name = if name == DEFAULTS { DEFAULT } else { name };
         self.by_name.get(name)
     }
+}
 
+impl AgentWorkspaces {
     fn files_at(&self, path: &Path) -> Result<Arc<dyn Files>, FilesError> {
         let opened = self.at(path).map_err(|failure| FilesError(failure.error.to_string()))?;
         Ok(opened.files)

@@ -8,13 +8,20 @@ use avocet_protocol::{
 };
 use tokio::sync::RwLockWriteGuard;
 
-use crate::Bus;
 use crate::pairing::is_open;
+use crate::{Admission, Bus};
 
 impl Bus {
     /// Blocks publishing while access control changes in the log and then in memory.
     pub async fn changing(&self) -> RwLockWriteGuard<'_, ()> {
         self.access.change().await
+    }
+
+    /// Takes the access rules of a changed configuration. Messages that wait are admitted again
+    /// before their turn, by the new rules.
+    pub async fn change_rules(&self, admission: &Admission) {
+        let _changing = self.changing().await;
+        self.access.admission.take_rules(admission);
     }
 
     /// Reloads access control from the log after a change.

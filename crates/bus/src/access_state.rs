@@ -45,7 +45,7 @@ impl AccessState {
     /// Records the private chat of a person with access.
     pub(crate) async fn record_private_chat(&self, inbound: &Inbound) -> Result<(), StoreError> {
         let Inbound { address, sender, chat, .. } = inbound;
-        let local = matches!(self.admission.allow(address), Some(Allow::Local));
+        let local = matches!(self.admission.allow(address).as_deref(), Some(Allow::Local));
         if *chat == ChatKind::Group || local || self.admission.cache.whose(address).is_some() {
             return Ok(());
         }

@@ -2,11 +2,12 @@
 //! only [`Admitted`] messages, and only this file makes them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use avocet_protocol::{
     AccountName, Allow, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
-    InboundKind, LoggedInbound, NewInbound, PersonId, PublishError, Quote, Role, Sender, SenderId,
-    SessionId, Trust, sanitise,
+    InboundKind, Live, LoggedInbound, NewInbound, PersonId, PublishError, Quote, Role, Sender,
+    SenderId, SessionId, Trust, sanitise,
 };
 
 use crate::access_cache::AccessCache;
@@ -45,33 +46,52 @@ impl<T> Admitted<T> {
 /// later. Everyone else is refused.
 #[derive(Debug, Default)]
 pub struct Admission {
-    accounts: BTreeMap<(ChannelName, AccountName), Allow>,
+    rules: Live<AccessRules>,
+    pub(crate) cache: AccessCache,
+}
+
+/// The access rules of the configuration.
+#[derive(Debug, Clone, Default)]
+struct AccessRules {
+    accounts: BTreeMap<(ChannelName, AccountName), Arc<Allow>>,
     /// The named clients of the socket that are owners of local accounts.
     operators: BTreeSet<SenderId>,
-    pub(crate) cache: AccessCache,
 }
 
 impl Admission {
     /// Adds an account.
     #[must_use]
-    pub fn with(mut self, channel: ChannelName, account: AccountName, allow: Allow) -> Self {
-        self.accounts.insert((channel, account), allow);
+    pub fn with(self, channel: ChannelName, account: AccountName, allow: Allow) -> Self {
+        self.change(|rules| drop(rules.accounts.insert((channel, account), Arc::new(allow))));
         self
     }
 
     /// Makes these clients of the socket owners of local accounts. Other named clients are users
     /// there, because their rights on the socket are limited.
     #[must_use]
-    pub fn with_operators(mut self, operators: BTreeSet<SenderId>) -> Self {
-        self.operators = operators;
+    pub fn with_operators(self, operators: BTreeSet<SenderId>) -> Self {
+        self.change(|rules| rules.operators = operators);
         self
+    }
+
+    fn change(&self, change: impl FnOnce(&mut AccessRules)) {
+        self.rules.change(|rules| {
+            let mut rules = rules.clone();
+            change(&mut rules);
+            Arc::new(rules)
+        });
+    }
+
+    /// Takes the rules of another configuration. People who were admitted later stay admitted.
+    pub(crate) fn take_rules(&self, other: &Self) {
+        self.rules.replace(other.rules.now());
     }
 
     /// Returns the role in which a message is handled; `None` if its sender lacks access there.
     #[must_use]
     pub fn role(&self, inbound: &Inbound) -> Option<Role> {
         let own = self.author_role(inbound);
-        match self.allow(&inbound.address) {
+        match self.allow(&inbound.address).as_deref() {
             Some(Allow::Listed(lists)) if inbound.chat == ChatKind::Group => {
                 lists.role_in_group(&inbound.address.chat, &inbound.sender.id, own)
             }
@@ -83,7 +103,7 @@ impl Admission {
     /// gives in a group.
     pub(crate) fn author_role(&self, inbound: &Inbound) -> Option<Role> {
         let own = self.own_role(&PersonId::of(inbound));
-        match self.allow(&inbound.address) {
+        match self.allow(&inbound.address).as_deref() {
             Some(Allow::Listed(lists)) if inbound.chat == ChatKind::Group => {
                 own.max(lists.role_of_roles(&inbound.content.author_roles))
             }
@@ -94,24 +114,17 @@ impl Admission {
     /// Returns a person's role on an account, independent of the chat.
     pub(crate) fn own_role(&self, person: &PersonId) -> Option<Role> {
         let account = (person.channel.clone(), person.account.clone());
-        match self.accounts.get(&account)? {
-            Allow::Local if self.is_limited(&person.sender) => Some(Role::User),
+        let rules = self.rules.now();
+        match &**rules.accounts.get(&account)? {
+            Allow::Local if rules.is_limited(&person.sender) => Some(Role::User),
             Allow::Local => Some(Role::Owner),
             Allow::Listed(lists) => lists.role(&person.sender).max(self.cache.role(person)),
         }
     }
 
-    /// Returns `true` for a webhook, and for a named client of the socket or of the HTTP interface
-    /// that is no operator.
-    fn is_limited(&self, sender: &SenderId) -> bool {
-        let is_named =
-            ["client:", "hook:", "http:"].iter().any(|kind| sender.as_str().starts_with(kind));
-        is_named && !self.operators.contains(sender)
-    }
-
     /// Returns `true` if the agent may start a conversation in this chat.
     pub(crate) fn may_write(&self, chat: &ChatAddress) -> bool {
-        match self.allow(chat) {
+        match self.allow(chat).as_deref() {
             None => false,
             Some(Allow::Local) => true,
             Some(Allow::Listed(lists)) => {
@@ -127,21 +140,23 @@ impl Admission {
 
     /// Returns the role of the person in a private chat; `None` for groups and unknown chats.
     pub(crate) fn role_in_private(&self, chat: &ChatAddress) -> Option<Role> {
-        if matches!(self.allow(chat), Some(Allow::Local)) {
+        if matches!(self.allow(chat).as_deref(), Some(Allow::Local)) {
             return Some(Role::Owner);
         }
         self.own_role(&PersonId::on(chat, self.cache.whose(chat)?))
     }
 
     /// Returns the access rule of the account; `None` for an unknown account.
-    pub(crate) fn allow(&self, address: &ChatAddress) -> Option<&Allow> {
-        self.accounts.get(&(address.channel.clone(), address.account.clone()))
+    pub(crate) fn allow(&self, address: &ChatAddress) -> Option<Arc<Allow>> {
+        let account = (address.channel.clone(), address.account.clone());
+        self.rules.now().accounts.get(&account).cloned()
     }
 
     /// Returns all people named in the configuration.
-    pub(crate) fn configured(&self) -> impl Iterator<Item = (PersonId, Role)> {
-        self.accounts.iter().flat_map(|((channel, account), allow)| {
-            let people = match allow {
+    pub(crate) fn configured(&self) -> Vec<(PersonId, Role)> {
+        let rules = self.rules.now();
+        let people = rules.accounts.iter().flat_map(|((channel, account), allow)| {
+            let people = match &**allow {
                 Allow::Local => Vec::new(),
                 Allow::Listed(lists) => lists.people(),
             };
@@ -149,7 +164,8 @@ impl Admission {
                 let (channel, account) = (channel.clone(), account.clone());
                 (PersonId { channel, account, sender }, role)
             })
-        })
+        });
+        people.collect()
     }
 
     pub(crate) fn without_owner(&self) -> Vec<String> {
@@ -166,7 +182,8 @@ impl Admission {
                     })
             }
         };
-        let accounts = self.accounts.iter();
+        let rules = self.rules.now();
+        let accounts = rules.accounts.iter();
         let unowned =
             accounts.filter(|((channel, account), allow)| !is_owned(channel, account, allow));
         unowned.map(|((channel, account), _)| format!("{channel}:{account}")).collect()
@@ -227,6 +244,16 @@ impl Admission {
             channel: inbound.address.channel.to_string(),
             sender: inbound.sender.id.to_string(),
         })
+    }
+}
+
+impl AccessRules {
+    /// Returns `true` for a webhook, and for a named client of the socket or of the HTTP interface
+    /// that is no operator.
+    fn is_limited(&self, sender: &SenderId) -> bool {
+        let is_named =
+            ["client:", "hook:", "http:"].iter().any(|kind| sender.as_str().starts_with(kind));
+        is_named && !self.operators.contains(sender)
     }
 }
 

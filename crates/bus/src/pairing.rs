@@ -39,7 +39,7 @@ impl Bus {
         has_message: bool,
     ) -> Result<(), PublishError> {
         let Inbound { address, sender, chat, .. } = inbound;
-        let pairs = match self.access.admission.allow(address) {
+        let pairs = match self.access.admission.allow(address).as_deref() {
             Some(Allow::Listed(lists)) => lists.pairing,
             Some(Allow::Local) | None => false,
         };

@@ -52,7 +52,7 @@ impl fmt::Display for ConfigError {
 pub struct Document {
     path: Option<PathBuf>,
     text: String,
-    root: Value,
+    pub(crate) root: Value,
     /// The position of each value's key, by its path: `agents.defaults.model`.
     pub(crate) spans: BTreeMap<String, Range<usize>>,
     /// The paths of values that came from a reference. Errors must hide them.
@@ -206,6 +206,18 @@ impl Document {
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&Value> {
         find(&self.root, path)
+    }
+
+    /// Returns the text of the file, before references are replaced.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns `true` if the document has no key at all.
+    #[must_use]
+    pub fn has_no_keys(&self) -> bool {
+        self.root.as_object().is_none_or(Map::is_empty)
     }
 
     /// Returns the document's secrets: the values of references, also those inside a longer text,

@@ -147,7 +147,8 @@ fn at(document: &Document, path: &str, span: Range<usize>, message: &str) -> Con
 
 /// Returns `true` if the key at a path is for secrets. A test of the registry compares this with
 /// the types of all components.
-pub(crate) fn is_for_secrets(path: &str) -> bool {
+#[must_use]
+pub fn is_for_secrets(path: &str) -> bool {
     let key = path.rsplit('.').next().unwrap_or(path);
     // An element of a list belongs to its key.
     let key = key.split('[').next().unwrap_or(key);

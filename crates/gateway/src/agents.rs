@@ -34,7 +34,7 @@ impl AgentSummary {
 
 /// Answers `agents.list`.
 pub(crate) fn list(parts: &GatewayParts) -> Value {
-    presentable(json!(parts.agents), &parts.redactor)
+    presentable(json!(*parts.agents.now()), &parts.redactor)
 }
 
 #[cfg(test)]

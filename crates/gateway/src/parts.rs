@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
-    Consolidate, DeadLetters, Deliveries, EventLog, History, JobControl, McpServers, Memories,
-    MemoryMirror, Publish, Query, Redactor, Report, ScheduleControl, SessionDeletion, Tasks,
-    TurnEvents, Uploads, WebConsole, Workspaces,
+    Consolidate, DeadLetters, Deliveries, EventLog, History, JobControl, Live, McpServers,
+    Memories, MemoryMirror, Publish, Query, Redactor, Report, ScheduleControl, SessionDeletion,
+    Tasks, TurnEvents, Uploads, WebConsole, Workspaces,
 };
 
 use crate::agents::AgentSummary;
@@ -44,7 +44,7 @@ pub struct GatewayParts {
     /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,
     /// The profiles of agents, the default one first.
-    pub agents: Arc<[AgentSummary]>,
+    pub agents: Live<[AgentSummary]>,
     /// The accounts that clients can attach to.
     pub attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
 }

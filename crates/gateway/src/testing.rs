@@ -19,13 +19,13 @@ use avocet_protocol::{
     Content, Cursor, DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason,
     DedupeKey, DeletedSession, DeliveredText, Deliveries, DeliveryId, Enqueued, ForClient, History,
     HistoryAuthor, HistoryHit, HistoryQuery, Inbound, JobControl, JobId, JobLimits, JobRequest,
-    JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, LogStatus, MemoryScope, MessageId,
-    MessageStatus, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId, Publish,
-    PublishError, Query, Redactor, Report, RetriedLetter, Role, Secret, SentState, SessionDeletion,
-    SessionFilter, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary,
-    StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total, TranscriptPage, Trust,
-    TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId,
-    WideHistoryQuery,
+    JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, Live, LogStatus, MemoryScope,
+    MessageId, MessageStatus, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId,
+    Publish, PublishError, Query, Redactor, Report, RetriedLetter, Role, Secret, SentState,
+    SessionDeletion, SessionFilter, SessionId, SessionReports, SessionRow, SessionStatus,
+    SessionSummary, StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total,
+    TranscriptPage, Trust, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered,
+    UsageBy, UsageRow, WaitId, WideHistoryQuery,
 };
 use serde_json::json;
 
@@ -112,9 +112,10 @@ impl FakeDaemon {
             workspaces: self.clone(),
             clock,
             redactor: Arc::new(Redactor::new([Secret::new(KEY.to_owned())])),
-            agents: ["default", "builder"]
-                .map(|name| AgentSummary::new(name, Some("You work. Be brief.")))
-                .into(),
+            agents: Live::new(
+                ["default", "builder"]
+                    .map(|name| AgentSummary::new(name, Some("You work. Be brief."))),
+            ),
             attach: [(local, self.clone() as Arc<dyn Attach>)].into(),
         }
     }

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    AccountName, Channel, ChannelName, ChatAddress, Content, Destinations, NoDestination, Planned,
+    AccountName, Channel, ChannelName, ChatAddress, Content, Destinations, Live, NoDestination,
+    Planned,
 };
 
-/// The channels of this daemon.
+type ByAccount = BTreeMap<(ChannelName, AccountName), Arc<dyn Channel>>;
+
+/// The channels of this daemon. They may change while it runs.
 #[derive(Debug, Default)]
 pub struct Channels {
-    by_account: BTreeMap<(ChannelName, AccountName), Arc<dyn Channel>>,
+    by_account: Live<ByAccount>,
 }
 
 impl Channels {
@@ -19,22 +22,43 @@ impl Channels {
     pub fn new(channels: Vec<Arc<dyn Channel>>) -> Self {
         let by_account =
             channels.into_iter().map(|channel| ((channel.name(), channel.account()), channel));
-        Self { by_account: by_account.collect() }
+        Self { by_account: Live::new(by_account.collect::<ByAccount>()) }
+    }
+
+    /// Adds a channel, or replaces the one of the same account.
+    pub fn add(&self, channel: Arc<dyn Channel>) {
+        self.change(|all| drop(all.insert((channel.name(), channel.account()), channel)));
+    }
+
+    /// Removes the channel of an account. Its messages wait in the outbox until it is added again.
+    pub fn remove(&self, name: &ChannelName, account: &AccountName) {
+        self.change(|all| drop(all.remove(&(name.clone(), account.clone()))));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut ByAccount)) {
+        self.by_account.change(|all| {
+            let mut all = all.clone();
+            change(&mut all);
+            Arc::new(all)
+        });
     }
 
     /// Returns every channel, by name and account.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Channel>> {
-        self.by_account.values()
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<dyn Channel>> {
+        self.by_account.now().values().cloned().collect()
     }
 
     /// Returns the channel that serves an address.
     #[must_use]
-    pub fn of(&self, address: &ChatAddress) -> Option<&Arc<dyn Channel>> {
-        self.by_account.get(&(address.channel.clone(), address.account.clone()))
+    pub fn of(&self, address: &ChatAddress) -> Option<Arc<dyn Channel>> {
+        let account = (address.channel.clone(), address.account.clone());
+        self.by_account.now().get(&account).cloned()
     }
 
     fn known(&self) -> String {
-        let names = self.by_account.keys().map(|(name, account)| format!("{name}:{account}"));
+        let all = self.by_account.now();
+        let names = all.keys().map(|(name, account)| format!("{name}:{account}"));
         names.collect::<Vec<_>>().join(", ")
     }
 }
@@ -80,6 +104,19 @@ mod tests {
         let content = Content { poll: Some(poll), ..Content::text("Which?") };
         let planned = channels.plan(&"terminal:local:a".parse().unwrap(), &content).unwrap();
         assert_eq!(planned.chunks, [Content::text("Which?\n\n1. tea\n2. coffee")]);
+    }
+
+    #[test]
+    fn channels_of_finds_a_channel_that_was_added_and_not_a_removed_one() {
+        let channels = Channels::default();
+        let channel = Arc::new(FakeChannel::default());
+        let (name, account) = (channel.name(), channel.account());
+        let chat: ChatAddress = format!("{name}:{account}:a").parse().unwrap();
+        assert!(channels.of(&chat).is_none());
+        channels.add(channel);
+        assert!(channels.of(&chat).is_some());
+        channels.remove(&name, &account);
+        assert!(channels.of(&chat).is_none() && channels.all().is_empty());
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl DeliveryWorker {
                 }
                 self.finish(&head, done_without_message()).await
             }
-            Step::Abandon => self.abandon(channel, &head, rules::never_confirmed(&head)).await,
+            Step::Abandon => self.abandon(&channel, &head, rules::never_confirmed(&head)).await,
             Step::Send { .. } if !channel.reachable(&head.delivery.address) => {
                 Ok(WorkerAction::Leave)
             }
@@ -144,7 +144,7 @@ impl DeliveryWorker {
                     return self.wait(pause).await;
                 }
                 let span = delivery_span(&head);
-                self.send(channel, &head, repeat, progress).instrument(span).await
+                self.send(&channel, &head, repeat, progress).instrument(span).await
             }
         }
     }

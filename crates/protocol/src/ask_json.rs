@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{SessionId, StoreError};
+use crate::{Live, SessionId, StoreError};
 
 /// Asks for answers that are JSON.
 #[async_trait]
@@ -16,6 +16,13 @@ pub trait AskJson: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`AskJsonError`]. A model that gives no matching answer is no error.
     async fn ask_json(&self, question: &JsonQuestion) -> Result<JsonAnswer, AskJsonError>;
+}
+
+#[async_trait]
+impl<T: AskJson> AskJson for Live<T> {
+    async fn ask_json(&self, question: &JsonQuestion) -> Result<JsonAnswer, AskJsonError> {
+        self.now().ask_json(question).await
+    }
 }
 
 /// A question whose answer is JSON.

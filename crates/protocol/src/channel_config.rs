@@ -17,6 +17,9 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
     const NAME: &'static str;
     /// The accounts that the channel has.
     const ACCOUNTS: ChannelAccounts = ChannelAccounts::Configured;
+    /// The keys that only [`Self::allow`] reads; `*` stands for any name. A change of them needs no
+    /// restart of the account.
+    const ACCESS_KEYS: &'static [&'static str] = &[];
     /// The channel of an account.
     type Channel: Channel + 'static;
     /// The reason why a configuration cannot be used.

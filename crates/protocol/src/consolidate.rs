@@ -5,7 +5,7 @@ use std::fmt;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{MemoryChangeId, MemoryId, MemoryScope, StoreError};
+use crate::{Live, MemoryChangeId, MemoryId, MemoryScope, StoreError};
 
 /// Consolidates memories now, even if the configuration turns regular runs off.
 #[async_trait]
@@ -27,6 +27,23 @@ pub trait Consolidate: fmt::Debug + Send + Sync {
         &self,
         scope: &MemoryScope,
     ) -> Result<ConsolidationReport, ConsolidateError>;
+}
+
+#[async_trait]
+impl<T: Consolidate> Consolidate for Live<T> {
+    async fn consolidate(
+        &self,
+        request: &ConsolidateRequest,
+    ) -> Result<Vec<ConsolidationReport>, ConsolidateError> {
+        self.now().consolidate(request).await
+    }
+
+    async fn consolidate_due(
+        &self,
+        scope: &MemoryScope,
+    ) -> Result<ConsolidationReport, ConsolidateError> {
+        self.now().consolidate_due(scope).await
+    }
 }
 
 /// A request to consolidate memories.

@@ -29,6 +29,7 @@ mod inbound;
 mod job_calls;
 mod job_control;
 mod key_shapes;
+mod live;
 mod main_argument;
 mod mcp;
 mod message;
@@ -128,6 +129,7 @@ pub use job_calls::{
     JobCommits,
 };
 pub use job_control::{JobControl, JobRequest};
+pub use live::Live;
 pub use main_argument::{in_one_line, main_argument};
 pub use mcp::{
     McpError, McpServerStatus, McpServers, McpState, McpToolForm, McpToolHints, McpToolState,

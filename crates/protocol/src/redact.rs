@@ -4,15 +4,16 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::Value;
 
-use crate::Secret;
 use crate::key_shapes::shapes_in;
 use crate::views::{is_blank, views};
+use crate::{Live, Secret};
 
 /// The text that replaces a secret.
 pub const REDACTED: &str = "[secret]";
@@ -22,9 +23,15 @@ const WINDOW: usize = 64 * 1024;
 /// Bytes of the next window that are searched too: longer than any secret in any encoding.
 const OVERLAP: usize = 32 * 1024;
 
-/// Finds secrets in texts, in linear time.
+/// Finds secrets in texts, in linear time. Clones share the secrets.
 #[derive(Clone, Default)]
 pub struct Redactor {
+    known: Live<KnownSecrets>,
+}
+
+/// The secrets of a redactor.
+#[derive(Default)]
+struct KnownSecrets {
     secrets: Vec<Secret>,
     /// Every form of every secret; `None` without secrets, or if the automaton is too large.
     forms: Option<AhoCorasick>,
@@ -58,22 +65,19 @@ impl Redactor {
     /// secrets are left out.
     #[must_use]
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
-        let long = |text: &str| text.chars().count() >= Self::SHORTEST;
-        let secrets: Vec<Secret> =
-            secrets.into_iter().filter(|secret| long(secret.expose().trim())).collect();
-        let (mut patterns, mut owners) = (Vec::new(), Vec::new());
-        for (number, secret) in secrets.iter().enumerate() {
-            let whole = secret.expose().trim();
-            let words = whole.split_whitespace().filter(|word| long(word) && *word != whole);
-            for form in std::iter::once(whole).chain(words).flat_map(forms) {
-                patterns.push(form);
-                owners.push(number);
-            }
-        }
-        // Building fails only if there are more states than a `u32` can count. The shapes of keys
-        // are still found then.
-        let forms = (!patterns.is_empty()).then(|| AhoCorasick::new(patterns).ok()).flatten();
-        Self { secrets, forms, owners }
+        Self { known: Live::new(KnownSecrets::of(secrets)) }
+    }
+
+    /// Adds secrets to those that are known, such as the new ones of a changed configuration.
+    pub fn learn(&self, secrets: impl IntoIterator<Item = Secret>) {
+        self.known.change(|known| {
+            let is_new = |secret: &Secret| {
+                let new = secret.expose().as_bytes();
+                !known.secrets.iter().any(|old| old.is(new))
+            };
+            let new: Vec<Secret> = secrets.into_iter().filter(is_new).collect();
+            Arc::new(KnownSecrets::of(known.secrets.iter().cloned().chain(new)))
+        });
     }
 
     /// Returns the text without secrets.
@@ -141,10 +145,11 @@ impl Redactor {
     /// its decoded views take about a hundred times its size in memory.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<Found> {
+        let known = self.known.now();
         let (mut found, mut start) = (Vec::new(), 0);
         loop {
             let end = text.ceil_char_boundary(start + WINDOW + OVERLAP);
-            let here = self.find_in(&text[start..end]).into_iter();
+            let here = known.find_in(&text[start..end]).into_iter();
             found.extend(here.map(|one| {
                 let range = one.range.start + start..one.range.end + start;
                 Found { range, ..one }
@@ -154,6 +159,33 @@ impl Redactor {
             }
             start = text.floor_char_boundary(start + WINDOW);
         }
+    }
+
+    /// The secret with an index.
+    #[must_use]
+    pub fn secret(&self, number: usize) -> Option<Secret> {
+        self.known.now().secrets.get(number).cloned()
+    }
+}
+
+impl KnownSecrets {
+    fn of(secrets: impl IntoIterator<Item = Secret>) -> Self {
+        let long = |text: &str| text.chars().count() >= Redactor::SHORTEST;
+        let secrets: Vec<Secret> =
+            secrets.into_iter().filter(|secret| long(secret.expose().trim())).collect();
+        let (mut patterns, mut owners) = (Vec::new(), Vec::new());
+        for (number, secret) in secrets.iter().enumerate() {
+            let whole = secret.expose().trim();
+            let words = whole.split_whitespace().filter(|word| long(word) && *word != whole);
+            for form in std::iter::once(whole).chain(words).flat_map(forms) {
+                patterns.push(form);
+                owners.push(number);
+            }
+        }
+        // Building fails only if there are more states than a `u32` can count. The shapes of keys
+        // are still found then.
+        let forms = (!patterns.is_empty()).then(|| AhoCorasick::new(patterns).ok()).flatten();
+        Self { secrets, forms, owners }
     }
 
     fn find_in(&self, text: &str) -> Vec<Found> {
@@ -173,17 +205,13 @@ impl Redactor {
         }
         found
     }
-
-    /// The secret with an index.
-    #[must_use]
-    pub fn secret(&self, number: usize) -> Option<&Secret> {
-        self.secrets.get(number)
-    }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Redactor").field("secrets", &self.secrets.len()).finish_non_exhaustive()
+        f.debug_struct("Redactor")
+            .field("secrets", &self.known.now().secrets.len())
+            .finish_non_exhaustive()
     }
 }
 

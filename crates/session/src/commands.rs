@@ -401,7 +401,7 @@ fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> St
         now: lanes.parts.clock.now(),
     };
     let mut text = facts.sentences();
-    let configured = lanes.parts.agents.of_session(session, status).run.effort;
+    let configured = lanes.parts.agents.now().of_session(session, status).run.effort;
     if status.effort.or(configured).is_some() {
         // Writing to a `String` cannot fail.
         write!(text, " {}.", think::shown(status.effort, configured)).unwrap_or_default();

@@ -22,7 +22,7 @@ impl Lanes {
     pub(crate) async fn compact(&self, command: &LoggedInbound) -> Result<(), StoreError> {
         let session = &command.message.session;
         let status = self.with_retry(|| self.parts.query.session_status(session)).await?;
-        let agent = self.parts.agents.for_session(session, &status);
+        let agent = self.parts.agents.now().for_session(session, &status);
         // Entered first, so that a later `/stop` finds the compaction here.
         let entered = self.parts.running.enter_compaction(session);
         let begin = || self.parts.turns.begin_compaction(command.id);

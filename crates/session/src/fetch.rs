@@ -73,7 +73,7 @@ impl FetchAttachments for AttachmentFetcher {
             for ordinal in 0..attachments.len() {
                 if is_elsewhere(&attachments[ordinal]) {
                     let name = FileName { message: message.id, ordinal };
-                    self.settle(&mut attachments[ordinal], &name, channel).await;
+                    self.settle(&mut attachments[ordinal], &name, channel.as_ref()).await;
                     self.log.set_attachments(turn, message.id, attachments).await?;
                 }
             }

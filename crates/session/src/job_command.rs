@@ -91,7 +91,8 @@ async fn submit(
     if task.is_empty() {
         return Ok(USE.to_owned());
     }
-    let workspace = directory.map(|directory| lanes.parts.agents.directories.named(directory));
+    let agents = lanes.parts.agents.now();
+    let workspace = directory.map(|directory| agents.directories.named(directory));
     let workspace = workspace.transpose().map_err(|error| PublishError::Job(error.to_string()))?;
     let key = DedupeKey::parse(&format!("job {}", command.id))?;
     let asked = &command.message.inbound;

@@ -73,7 +73,7 @@ impl Lanes {
         let rules = self.with_retry(|| self.parts.jobs.job_rules(&root.session)).await?;
         let Some(rules) = rules else { return plain(agent) };
         let most_rounds = rules.limits.max_inference_runs;
-        let agent = match self.parts.agents.for_job(agent, lineage, rules) {
+        let agent = match self.parts.agents.now().for_job(agent, lineage, rules) {
             Ok(agent) => agent,
             Err(error) => return Ok(Err(error.to_string())),
         };
@@ -94,7 +94,8 @@ impl Lanes {
         let none = Ok(Ok(JobPlan::default()));
         let Some(id) = turn.session.job() else { return none };
         let Some(job) = self.with_retry(|| self.parts.jobs.job(id)).await? else { return none };
-        let agent = self.parts.agents.named(&job.rules.agent);
+        let agents = self.parts.agents.now();
+        let agent = agents.named(&job.rules.agent);
         let Some(agent) = agent.filter(|agent| agent.jobs.own_branch) else { return none };
         if job.turn != Some(turn.id) {
             return none;
@@ -114,8 +115,9 @@ impl Lanes {
     /// Returns a job that has begun earlier and works on a branch in the same workspace.
     async fn on_branch_there(&self, job: &JobStatus) -> Result<Option<JobId>, StoreError> {
         let others = self.with_retry(|| self.parts.jobs.jobs(LOOKED_AT, None)).await?;
+        let agents = self.parts.agents.now();
         let has_branch = |other: &JobStatus| {
-            let agent = self.parts.agents.named(&other.rules.agent);
+            let agent = agents.named(&other.rules.agent);
             agent.is_some_and(|agent| agent.jobs.own_branch)
         };
         let is_there = |other: &&JobStatus| {

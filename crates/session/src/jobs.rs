@@ -40,7 +40,7 @@ impl JobDesk {
     /// check both.
     pub(crate) fn check(&self, rules: &JobRules) -> Result<(), PublishError> {
         let Some(lanes) = &self.lanes else { return Ok(()) };
-        let agents = &lanes.parts.agents;
+        let agents = lanes.parts.agents.now();
         let Some(agent) = agents.named(&rules.agent) else {
             let known: Vec<&str> = agents.agents.iter().map(Agent::shown_name).collect();
             return Err(PublishError::Job(no_agent(&rules.agent, &known)));

@@ -99,8 +99,8 @@ impl Lanes {
     /// Returns a turn that has been silent for longer than allowed; `None` if all is well.
     pub(crate) fn stuck(&self) -> Option<TurnId> {
         const GRACE: Duration = Duration::from_mins(2);
-        let agents = self.parts.agents.agents.iter();
-        let longest = agents.map(|agent| agent.run.limits.turn.max_duration).max();
+        let agents = self.parts.agents.now();
+        let longest = agents.agents.iter().map(|agent| agent.run.limits.turn.max_duration).max();
         let longest = longest.unwrap_or_default().max(LONGEST_FETCH);
         self.parts.running.silent_for(longest + GRACE)
     }

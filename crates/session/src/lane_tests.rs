@@ -151,7 +151,7 @@ async fn ping_reports_a_turn_that_runs_too_long() {
     harness.asked(1).await;
     assert_eq!(harness.sessions.ping().await, Ok(()));
     let stuck =
-        harness.sessions.lanes.parts.agents.agents.default().run.limits.turn.max_duration * 2;
+        harness.sessions.lanes.parts.agents.now().agents.default().run.limits.turn.max_duration * 2;
     // The turn's own timeout would end it, but the turn is blocked before it sees the time.
     harness.clock.advance(stuck);
     let pinged = harness.sessions.ping().await;

@@ -56,7 +56,8 @@ impl Lanes {
     pub(crate) async fn files_of(&self, turn: &TurnRecord) -> Result<Arc<dyn Files>, String> {
         let lineage = self.with_retry(|| self.parts.turns.lineage(turn.id)).await;
         let lineage = lineage.map_err(|error| error.to_string())?;
-        let agent = self.parts.agents.of_turn(&lineage).map_err(|error| error.to_string())?;
+        let agents = self.parts.agents.now();
+        let agent = agents.of_turn(&lineage).map_err(|error| error.to_string())?;
         Ok(agent.run.files.clone())
     }
 }

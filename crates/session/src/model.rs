@@ -21,7 +21,8 @@ pub(crate) async fn plan(
     role: Role,
 ) -> Result<CommandPlan, StoreError> {
     let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
-    let agent = lanes.parts.agents.of_session(session, &status);
+    let agents = lanes.parts.agents.now();
+    let agent = agents.of_session(session, &status);
     if argument.is_empty() {
         return Ok(CommandPlan::say(shown(lanes, agent, status.model.as_deref(), role).await));
     }
@@ -39,7 +40,7 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
         let done = format!("{name} answers here again, {}.", whose(agent));
         return CommandPlan::act(CommandAction::SetModel(None), &done, &done);
     }
-    match lanes.parts.agents.models.model(name, &agent.fallbacks) {
+    match lanes.parts.agents.now().models.model(name, &agent.fallbacks) {
         Ok(model) => {
             let mut done = format!("{name} answers here from now on; /model {DEFAULT} goes back.");
             let facts = within(lanes.parts.clock.as_ref(), LEARNING, model.facts()).await;
@@ -56,7 +57,7 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
 
 /// Describes the current model, the reason for it, and the other models.
 async fn shown(lanes: &Lanes, agent: &Agent, chosen: Option<&str>, role: Role) -> String {
-    let models = &lanes.parts.agents.models;
+    let models = lanes.parts.agents.now().models.clone();
     let own = agent.run.models.main.name();
     let (answers, why) = match chosen {
         None => (own, whose(agent)),
@@ -92,7 +93,7 @@ fn whose(agent: &Agent) -> String {
 
 /// Returns a line with known facts for each model.
 async fn described(lanes: &Lanes) -> String {
-    let models = &lanes.parts.agents.models;
+    let models = lanes.parts.agents.now().models.clone();
     let mut lines = Vec::new();
     for name in models.configured() {
         // A broken model was logged at the start.

@@ -226,7 +226,7 @@ async fn for_session_puts_the_chosen_model_behind_or_in_place_of_the_cheap_one()
     let harness = SessionHarness::new(parrot()).await;
     for (has_cheap_model, cheap) in [(true, "c/cheap"), (false, "b/new")] {
         let models = Arc::<AnyModels>::default();
-        let mut agent = harness.sessions.lanes.parts.agents.agents.default().clone();
+        let mut agent = harness.sessions.lanes.parts.agents.now().agents.default().clone();
         agent.fallbacks = vec!["d/behind".to_owned()];
         agent.has_cheap_model = has_cheap_model;
         agent.run.models.cheap = named("c/cheap");

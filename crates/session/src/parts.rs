@@ -5,8 +5,8 @@ use std::sync::Arc;
 use avocet_bus::Bus;
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
-    Clock, DeadLetters, Inbox, Jobs, Ledger, Memories, Outbox, Query, Schedules, Tasks, TurnLog,
-    Turns,
+    Clock, DeadLetters, Inbox, Jobs, Ledger, Live, Memories, Outbox, Query, Schedules, Tasks,
+    TurnLog, Turns,
 };
 
 use crate::{Agents, Events, Questions, RunningTurns, SpokenAnswers};
@@ -28,7 +28,8 @@ pub struct SessionParts {
     pub tasks: Arc<dyn Tasks>,
     pub dead_letters: Arc<dyn DeadLetters>,
     pub bus: Arc<Bus>,
-    pub agents: Agents,
+    /// A turn keeps the agents with which it began.
+    pub agents: Live<Agents>,
     pub channels: Arc<Channels>,
     pub deliverer: Deliverer,
     pub events: Arc<Events>,

@@ -86,6 +86,7 @@ impl Lanes {
             Some((to, of, chat, self.parts.channels.of(chat)?))
         });
         let Some((to, of, chat, channel)) = in_chat else { return work.await };
+        let channel = &channel;
         let is_task = of == turn.id && matches!(turn.origin, Origin::Child { .. });
         let typing = catch(async {
             // The chat can go on while a task works in the background.
@@ -143,7 +144,7 @@ impl Lanes {
         let chat = &to.message.inbound.address;
         let shown = turn.session.job().zip(self.parts.channels.of(chat));
         let Some((id, channel)) = shown else { return };
-        let screen = Screen { lanes: self, channel, turn: turn.id, to, chat };
+        let screen = Screen { lanes: self, channel: &channel, turn: turn.id, to, chat };
         let text = job::waiting(id, kind);
         let Some(content) = words::first_message(|text| screen.plan(text), &text) else { return };
         let outbox = &self.parts.outbox;

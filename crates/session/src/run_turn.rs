@@ -114,7 +114,7 @@ impl Lanes {
         }
         let chosen = SessionChoice { model: model.as_deref(), effort: *effort };
         let TurnAgent { run: agent, within, skills_above } =
-            match self.parts.agents.for_turn(lineage, chosen) {
+            match self.parts.agents.now().for_turn(lineage, chosen) {
                 Ok(agent) => agent,
                 Err(error) => {
                     let failed = SettleReason::failed(format!("I could not answer: {error}."));

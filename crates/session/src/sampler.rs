@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_agent::UsageMeter;
 use avocet_protocol::{
-    Ledger, NoSample, Query, Sample, SampleModel, SampleRequest, SignsOfLife, StoreError,
+    Ledger, Live, NoSample, Query, Sample, SampleModel, SampleRequest, SignsOfLife, StoreError,
 };
 
 use crate::{Agents, RunningTurns, SessionParts};
@@ -13,7 +13,7 @@ use crate::{Agents, RunningTurns, SessionParts};
 /// Asks the cheap models of the agents.
 #[derive(Debug, Clone)]
 pub struct Sampler {
-    agents: Agents,
+    agents: Live<Agents>,
     query: Arc<dyn Query>,
     ledger: Arc<dyn Ledger>,
     running: Arc<RunningTurns>,
@@ -35,7 +35,7 @@ impl SampleModel for Sampler {
         let failed = |error: StoreError| NoSample(error.to_string());
         let session = request.session.clone();
         let status = self.query.session_status(&session).await.map_err(failed)?;
-        let agent = self.agents.for_session(&session, &status);
+        let agent = self.agents.now().for_session(&session, &status);
         let (turn, meter) = (request.turn, UsageMeter::new(Some(request.turn), session));
         // The turn makes no other sign of life while its call asks.
         self.running.sign(turn);

@@ -13,8 +13,8 @@ use avocet_bus::{Admission, Bus, Wakes};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{
     Accepted, AccountName, Allow, AllowLists, Attachment, ChannelName, ChatAddress, Content,
-    Deliveries, Inbound, LoggedInbound, Message, MessageId, ModelRequest, Outcome, Publish, Query,
-    Sender, SessionId, without_marks,
+    Deliveries, Inbound, Live, LoggedInbound, Message, MessageId, ModelRequest, Outcome, Publish,
+    Query, Sender, SessionId, without_marks,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -283,7 +283,7 @@ impl SessionHarness {
             ledger,
             tasks: store.clone(),
             dead_letters: store.clone(),
-            agents: agents(run, &attachments, &setup),
+            agents: Live::new(agents(run, &attachments, &setup)),
             channels,
             deliverer,
             events: events.clone(),

@@ -291,7 +291,7 @@ async fn for_turn_names_the_other_profiles_above_and_refuses_a_missing_one() {
     let work = (Arc::new(ScriptedModel::new(Vec::new())), Arc::<FakeFiles>::default());
     let setup = Setup { work: Some(work), ..Setup::default() };
     let harness = SessionHarness::with(ScriptedModel::new(Vec::new()), setup).await;
-    let agents = &harness.sessions.lanes.parts.agents;
+    let agents = harness.sessions.lanes.parts.agents.now();
     // The profiles chosen for a turn and its ancestors, `-` for none, and the other profiles above.
     let table = [
         ("-", Some("")),

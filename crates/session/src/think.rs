@@ -15,7 +15,7 @@ pub(crate) async fn plan(
     role: Role,
 ) -> Result<CommandPlan, StoreError> {
     let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
-    let agents = &lanes.parts.agents;
+    let agents = lanes.parts.agents.now();
     let agent = agents.of_session(session, &status);
     let chosen = SessionChoice::from(&status);
     let model = agents.for_session(session, &status).models.main;

@@ -33,7 +33,7 @@ pub(crate) async fn usage(
         }
     }
     let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
-    let budgets = lanes.parts.agents.of_session(session, &status).run.limits.budgets;
+    let budgets = lanes.parts.agents.now().of_session(session, &status).run.limits.budgets;
     let all = spending.day;
     let mut text = String::new();
     let session_budget =

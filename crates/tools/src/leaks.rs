@@ -126,8 +126,9 @@ fn secrets_in(text: &str, secrets: &Redactor, leaks: &mut Vec<Leak>) -> Vec<Rang
     for found in secrets.find(text) {
         match found.what {
             FoundSecret::Configured(number) if seen.insert(number) => {
-                let secret = secrets.secret(number).map_or("", |secret| secret.expose());
-                leaks.push(Leak { kind: LeakKind::Secret, shown: masked(secret) });
+                let secret = secrets.secret(number);
+                let shown = masked(secret.as_ref().map_or("", |secret| secret.expose()));
+                leaks.push(Leak { kind: LeakKind::Secret, shown });
                 taken.push(found.range);
             }
             FoundSecret::Configured(_) => {}

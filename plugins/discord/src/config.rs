@@ -121,6 +121,8 @@ impl DiscordConfig {
 
 impl ChannelConfig for DiscordConfig {
     const NAME: &'static str = "discord";
+    const ACCESS_KEYS: &'static [&'static str] =
+        &["pairing", "groups.*.allow", "groups.*.owner_tools"];
     type Channel = Discord;
     type Error = DiscordError;
 

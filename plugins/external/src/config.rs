@@ -65,6 +65,7 @@ pub struct ExternalGroup {
 
 impl ChannelConfig for ExternalConfig {
     const NAME: &'static str = "external";
+    const ACCESS_KEYS: &'static [&'static str] = &["allow", "owners", "pairing", "groups"];
     const ACCOUNTS: ChannelAccounts = ChannelAccounts::Programs;
     type Channel = External;
     type Error = Infallible;

@@ -58,6 +58,8 @@ pub struct TelegramConfig {
 
 impl ChannelConfig for TelegramConfig {
     const NAME: &'static str = "telegram";
+    const ACCESS_KEYS: &'static [&'static str] =
+        &["allow", "owners", "pairing", "groups.*.allow", "groups.*.owner_tools"];
     type Channel = Telegram;
     type Error = TelegramError;
 

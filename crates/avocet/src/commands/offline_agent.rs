@@ -11,7 +11,7 @@ use avocet_session::{Attachments, Events, SessionChoice, TurnAgent};
 use avocet_store::SqliteStore;
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::AgentParts;
+use crate::agents::{AgentParts, KeptByAgents};
 use crate::commands::bus_to_log;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -119,5 +119,6 @@ async fn agent_parts(
         events: Arc::new(Events::default()),
         logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
         attachments: Attachments { transcribe: None, max_bytes: 0 },
+        kept: KeptByAgents::default(),
     })
 }

@@ -1,6 +1,6 @@
 //! `avocet run`: the daemon.
 
-use std::time::Duration;
+use std::io::{self, IsTerminal};
 
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -43,7 +43,7 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
     );
 
     let ended = tokio::select! {
-        name = signals.next() => {
+        name = signals.next_stop(|| daemon.reloader().ask()) => {
             // End the intake first: readers of the log line below rely on it.
             daemon.end_intake();
             tracing::info!(signal = name, "stopping; running answers may finish");
@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
             hurry.cancel();
         }
     }
-    let drain = Duration::from_secs(settings.daemon.drain_seconds);
+    let drain = daemon.reloader().drain();
     let stopping = daemon.stop(drain, &hurry);
     tokio::pin!(stopping);
     tokio::select! {
@@ -79,6 +79,8 @@ pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
+    /// `true` if the daemon runs in a terminal, whose end the signal means.
+    is_in_terminal: bool,
 }
 
 impl Signals {
@@ -87,7 +89,19 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
+            is_in_terminal: io::stdin().is_terminal(),
         })
+    }
+
+    /// Waits for the next signal that stops the daemon, and returns its name. Outside of a terminal,
+    /// SIGHUP asks for a reload.
+    async fn next_stop(&mut self, reload: impl Fn()) -> &'static str {
+        loop {
+            match self.next().await {
+                "SIGHUP" if !self.is_in_terminal => reload(),
+                name => return name,
+            }
+        }
     }
 
     /// Waits for the next signal, and returns its name.

@@ -48,6 +48,9 @@ impl ChannelKind {
     }
 }
 
+/// An account: the channel, and the login on it.
+pub(crate) type AccountId = (ChannelName, AccountName);
+
 /// An account of a channel, and the path of its table.
 struct AccountTable {
     account: AccountName,
@@ -66,6 +69,34 @@ pub(crate) struct ConfiguredChannel {
     /// Set for accounts that a child of the daemon serves.
     pub(crate) program: Option<ChannelProgram>,
     pub(crate) allow: Allow,
+    pub(crate) table: ConfiguredTable,
+}
+
+/// The table of an account.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfiguredTable {
+    /// Its path: `channels.telegram.work`.
+    pub(crate) path: String,
+    /// The patterns of keys that only decide about access.
+    pub(crate) access_keys: &'static [&'static str],
+    /// `true` if an operator speaks through the files of a directory.
+    pub(crate) has_directory: bool,
+}
+
+impl ConfiguredChannel {
+    /// Returns the account.
+    pub(crate) fn id(&self) -> AccountId {
+        (self.channel.name(), self.channel.account())
+    }
+
+    /// Returns `true` if other parts of the daemon were made for this account at the start: its
+    /// endpoint, its program, its clients, or the protection of its directory.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.webhook.is_some()
+            || self.program.is_some()
+            || self.attach.is_some()
+            || self.table.has_directory
+    }
 }
 
 /// The program of an account, and its access to the system.
@@ -94,6 +125,11 @@ pub(crate) fn web(uploads: Option<Arc<UploadStore>>) -> Result<ConfiguredChannel
         webhook: None,
         program: None,
         allow: Allow::Local,
+        table: ConfiguredTable {
+            path: format!("channels.{WEB_CHANNEL}"),
+            access_keys: &[],
+            has_directory: false,
+        },
     })
 }
 
@@ -281,7 +317,7 @@ fn make<C: ChannelConfig>(
 ) -> Result<ConfiguredChannel, ConfigError> {
     let AccountTable { account, path } = table;
     let mut config: C = document.table(path)?;
-    resolve_directory(document, path, &mut config)?;
+    let has_directory = resolve_directory(document, path, &mut config)?.is_some();
     match config.check() {
         // A left-out secret has only a placeholder, which cannot be checked.
         Err((key, error)) if !document.is_unresolved(&format!("{path}.{key}")) => {
@@ -301,5 +337,6 @@ fn make<C: ChannelConfig>(
         let error = "it needs the HTTP interface: set `listen` in [http]";
         return Err(key_error(document, path, "webhook", error));
     }
-    Ok(ConfiguredChannel { attach, setup, webhook, program, channel, allow })
+    let table = ConfiguredTable { path: path.clone(), access_keys: C::ACCESS_KEYS, has_directory };
+    Ok(ConfiguredChannel { attach, setup, webhook, program, channel, allow, table })
 }

@@ -23,7 +23,7 @@ pub(super) async fn summary(daemon: &RunningDaemon, model: &str) -> String {
 
 /// Describes each channel that is down.
 fn channels(channels: &Channels, redactor: &Redactor) -> Vec<String> {
-    let down = channels.iter().filter_map(|channel| match channel.health() {
+    let down = channels.all().into_iter().filter_map(|channel| match channel.health() {
         Health::Up => None,
         Health::Down(why) => {
             let why: String =

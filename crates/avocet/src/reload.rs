@@ -1,0 +1,354 @@
+//! Takes a changed configuration into use while the daemon runs. Keys that only a start can use keep
+//! their old values until then, and a file with a fault changes nothing.
+
+mod effects;
+mod watch;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_config::{ConfigError, Document, KeyPath};
+use avocet_gateway::AgentSummary;
+use avocet_memory::Consolidator;
+use avocet_protocol::{Clock, Deliveries, Live};
+use avocet_session::Agents;
+use avocet_supervise::{Group, blocking};
+use tokio::sync::{Mutex, Notify};
+use tracing::dispatcher::{Dispatch, with_default};
+
+use crate::agents::{AgentParts, attachments, summaries};
+use crate::budgets::{budgets, tell_unknown_prices};
+use crate::checkup::Examiner;
+use crate::commands::config::check_directories;
+use crate::connections::{configured_channels, warn_without_owner};
+use crate::context::CommandContext;
+use crate::environment::environment;
+use crate::exit::Failure;
+use crate::intake::Intake;
+use crate::json_answers::JsonAnswers;
+use crate::models::Models;
+use crate::places::{Configuration, Uses, config_path};
+use crate::registry::{self, AccountId, ConfiguredChannel};
+use crate::{consolidation, logging, redaction, systemd};
+use effects::SortedChanges;
+use watch::FileWatch;
+
+/// The interval between two looks at the configuration file.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// Keeps the parts of the daemon equal to the configuration file, as far as a running daemon can.
+#[derive(Debug)]
+pub(crate) struct Reloader {
+    context: CommandContext,
+    /// The configuration in use.
+    running: Live<Configuration>,
+    parts: LiveParts,
+    state: Live<ReloadState>,
+    /// Held during a reload.
+    reloading: Mutex<()>,
+    asked: Notify,
+    group: Group,
+}
+
+/// The parts that a reload replaces.
+#[derive(Debug)]
+pub(crate) struct LiveParts {
+    pub(crate) agents: Live<Agents>,
+    /// The parts of the first agents, from which later ones are made.
+    pub(crate) agent_parts: AgentParts,
+    pub(crate) ask_json: Live<JsonAnswers>,
+    pub(crate) consolidator: Live<Consolidator>,
+    pub(crate) examiner: Live<Examiner>,
+    pub(crate) intake: Arc<Intake>,
+    pub(crate) summaries: Live<[AgentSummary]>,
+}
+
+/// The difference between the file and the configuration in use.
+#[derive(Debug, Default)]
+pub(crate) struct ReloadState {
+    /// The keys whose values in the file need a restart.
+    pub(crate) waiting: Vec<String>,
+    /// The fault of the file, for which the last good configuration stays in use.
+    pub(crate) fault: Option<String>,
+}
+
+impl ReloadState {
+    /// Returns a sentence for each difference, for the operator.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let Self { waiting, fault } = self;
+        let waiting = (!waiting.is_empty()).then(|| {
+            let keys = waiting.join(", ");
+            format!("changed keys of the configuration need a restart of the daemon: {keys}")
+        });
+        let fault = fault.as_ref().map(|fault| {
+            format!("the configuration file has a fault, so the last good one is in use: {fault}")
+        });
+        fault.into_iter().chain(waiting).collect()
+    }
+}
+
+/// A changed configuration that can be used.
+struct ReloadPlan {
+    /// The new configuration, with the old values of keys that need a restart.
+    configuration: Configuration,
+    changes: SortedChanges,
+}
+
+impl Reloader {
+    pub(crate) fn new(
+        context: &CommandContext,
+        configuration: &Configuration,
+        parts: LiveParts,
+        state: Live<ReloadState>,
+        group: &Group,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            context: context.clone(),
+            running: Live::new(configuration.clone()),
+            parts,
+            state,
+            reloading: Mutex::default(),
+            asked: Notify::new(),
+            group: group.clone(),
+        })
+    }
+
+    /// Reloads whenever the file has changed, and when asked.
+    pub(crate) fn start(self: &Arc<Self>) {
+        let (reloader, stop) = (self.clone(), self.group.token());
+        let mut watch = FileWatch::new(&self.context.cli, &self.running.now().document);
+        self.group.spawn("configuration", async move {
+            let clock = reloader.context.clock.clone();
+            loop {
+                let is_due = tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = reloader.asked.notified() => true,
+                    () = clock.sleep(EVERY) => watch.has_changed(),
+                };
+                if is_due {
+                    watch.note();
+                    reloader.reload().await;
+                }
+            }
+        });
+    }
+
+    /// Asks for a reload, even if the file is unchanged: the values of references may have changed.
+    pub(crate) fn ask(&self) {
+        self.asked.notify_one();
+    }
+
+    /// Returns the time that running turns have when the daemon stops.
+    pub(crate) fn drain(&self) -> Duration {
+        Duration::from_secs(self.running.now().settings.daemon.drain_seconds)
+    }
+
+    /// Reads the file again, and takes into use what can change while the daemon runs.
+    async fn reload(&self) {
+        let _reloading = self.reloading.lock().await;
+        systemd::reloading();
+        match self.try_reload().await {
+            Ok(changes) => self.tell(&changes),
+            Err(failure) => {
+                let fault =
+                    redaction::redactor().redact(&format!("{:#}", failure.error)).into_owned();
+                // The state comes first, because readers of the log line rely on it.
+                self.state.change(|state| {
+                    let waiting = state.waiting.clone();
+                    Arc::new(ReloadState { waiting, fault: Some(fault.clone()) })
+                });
+                tracing::warn!(
+                    error = fault,
+                    "cannot use the changed configuration; the last good one stays in use"
+                );
+            }
+        }
+        let model = self.running.now().settings.agents.defaults.answering().to_owned();
+        systemd::ready(&format!("ready; {model} answers"));
+    }
+
+    async fn try_reload(&self) -> Result<SortedChanges, Failure> {
+        let (context, running) = (self.context.clone(), self.running.now());
+        // Reading may block, for example on a file that a reference names.
+        let plan = blocking(move || plan(&context, &running)).await?;
+        let ReloadPlan { configuration, changes } = plan?;
+        if !changes.live.is_empty() {
+            self.apply(configuration, &changes).await?;
+        }
+        Ok(changes)
+    }
+
+    fn tell(&self, changes: &SortedChanges) {
+        let SortedChanges { live, waiting, .. } = changes;
+        let keys = waiting.iter().map(ToString::to_string).collect();
+        self.state.replace(ReloadState { waiting: keys, fault: None });
+        if live.is_empty() && waiting.is_empty() {
+            tracing::info!("the configuration is unchanged");
+        }
+        if !live.is_empty() {
+            tracing::info!(keys = names(live), "changed keys of the configuration are in use");
+        }
+        if !waiting.is_empty() {
+            tracing::warn!(
+                keys = names(waiting),
+                "changed keys of the configuration need a restart; their old values stay in use"
+            );
+        }
+    }
+
+    /// Makes the new parts, and replaces the old ones if all can be made.
+    async fn apply(
+        &self,
+        configuration: Configuration,
+        changes: &SortedChanges,
+    ) -> Result<(), Failure> {
+        let clock = &self.context.clock;
+        let made = self.make(&configuration, changes, clock)?;
+        let NewParts { agents, models, consolidator, channels } = made;
+        let registry::Channels { channels, admission } = channels;
+        let AgentParts { workspaces, bus, store, .. } = &self.parts.agent_parts;
+        workspaces.choose(&configuration.agents)?;
+        // From here on, nothing fails. A stopped account leaves its messages on the platform, so the
+        // account stops before its people lose access.
+        self.stop_accounts(&changes.accounts, &channels).await;
+        bus.change_rules(&admission).await;
+        self.parts.agents.replace(agents);
+        let answers =
+            JsonAnswers::new(&configuration, models.clone(), store.clone(), &self.context.clock);
+        self.parts.ask_json.replace(answers);
+        self.parts.consolidator.replace(consolidator);
+        self.parts.summaries.replace(summaries(&configuration));
+        let examiner = Examiner::clone(&self.parts.examiner.now());
+        let examiner =
+            Examiner { configuration: configuration.clone(), models: models.clone(), ..examiner };
+        self.parts.examiner.replace(examiner);
+        if changes.has(&["budgets", "models", "providers", "agents"]) {
+            let budgets = budgets(&configuration.settings.budgets);
+            tell_unknown_prices(&configuration.document, budgets, models, &self.group);
+        }
+        if self.context.cli.log.is_none() {
+            logging::set_level(&configuration.settings.log.level);
+        }
+        self.running.replace(configuration);
+        self.start_accounts(&changes.accounts, channels);
+        if changes.has(&["channels"]) {
+            warn_without_owner(bus);
+        }
+        Ok(())
+    }
+
+    fn make(
+        &self,
+        configuration: &Configuration,
+        changes: &SortedChanges,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<NewParts, Failure> {
+        let models = if changes.has(&["agents", "memory", "models", "providers"]) {
+            Arc::new(Models::of(configuration, clock.clone())?)
+        } else {
+            self.parts.examiner.now().models.clone()
+        };
+        let parts = AgentParts {
+            configuration: configuration.clone(),
+            models: models.clone(),
+            attachments: attachments(configuration, clock)?,
+            ..self.parts.agent_parts.clone()
+        };
+        let store = parts.store.clone();
+        Ok(NewParts {
+            agents: parts.agents()?,
+            consolidator: consolidation::consolidator(configuration, &models, &store, clock)?,
+            channels: configured_channels(configuration, clock)?,
+            models,
+        })
+    }
+
+    /// Stops the accounts, and removes those that are gone from the configuration.
+    async fn stop_accounts(
+        &self,
+        accounts: &BTreeSet<AccountId>,
+        configured: &[ConfiguredChannel],
+    ) {
+        let channels = &self.parts.agent_parts.channels;
+        for account in accounts {
+            self.parts.intake.stop(account).await;
+            if !configured.iter().any(|one| one.id() == *account) {
+                let (channel, account) = account;
+                tracing::info!(%channel, %account, "the account is removed; its messages wait");
+                channels.remove(channel, account);
+            }
+        }
+    }
+
+    /// Starts the accounts with their new settings, and delivers the messages that wait for them.
+    fn start_accounts(&self, accounts: &BTreeSet<AccountId>, configured: Vec<ConfiguredChannel>) {
+        let changed = configured.into_iter().filter(|one| accounts.contains(&one.id()));
+        for ConfiguredChannel { channel, .. } in changed {
+            let (name, account) = (channel.name(), channel.account());
+            tracing::info!(channel = %name, %account, "the account starts with its new settings");
+            self.parts.agent_parts.channels.add(channel.clone());
+            self.parts.intake.start(channel);
+            self.parts.intake.deliverer().wake_account(&name, &account);
+        }
+    }
+}
+
+/// The parts of a changed configuration, before they are in use.
+struct NewParts {
+    agents: Agents,
+    models: Arc<Models>,
+    consolidator: Arc<Consolidator>,
+    channels: registry::Channels,
+}
+
+/// Reads the file, and finds out what its changes mean for the running daemon.
+fn plan(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan, Failure> {
+    let document = read(context, running)?;
+    redaction::learn(document.secrets());
+    // The whole file has to be good, because the next start uses all of it.
+    let newest = with_default(&Dispatch::none(), || -> Result<Configuration, Failure> {
+        let newest = Configuration::of(context, document.clone(), Uses::Everything)?;
+        check_directories(&newest)?;
+        Ok(newest)
+    })?;
+    let accounts =
+        |one: &Configuration| registry::channels(&one.document, &one.settings, &context.clock);
+    let (old, new) = (accounts(running)?.channels, accounts(&newest)?.channels);
+    let changes = effects::sort(&running.document, &document, &old, &new);
+    if changes.waiting.is_empty() {
+        return Ok(ReloadPlan { configuration: newest, changes });
+    }
+    let mut effective = document;
+    changes.waiting.iter().for_each(|key| effective.keep(key, &running.document));
+    let configuration = Configuration::of(context, effective, Uses::Everything);
+    let configuration = configuration.map_err(|failure| {
+        let keys = names(&changes.waiting);
+        let error = failure.error.context(format!(
+            "the changes can be used together only, and these need a restart: {keys}"
+        ));
+        Failure { error, ..failure }
+    })?;
+    Ok(ReloadPlan { configuration, changes })
+}
+
+/// Reads the file of the running daemon. A file that is missing or has no key is a mistake, unless
+/// the daemon started so.
+fn read(context: &CommandContext, running: &Configuration) -> Result<Document, ConfigError> {
+    let known = running.document.path().map(Path::to_owned);
+    let Some(path) = known.or_else(|| config_path(&context.cli)) else {
+        return Ok(Document::empty());
+    };
+    let document = Document::read(&path, &environment, Uses::Everything.references())?;
+    if document.has_no_keys() && !running.document.has_no_keys() {
+        let message = "it has no key any more; restart the daemon to use only defaults";
+        return Err(document.error_at("", message.to_owned()));
+    }
+    Ok(document)
+}
+
+/// Lists keys for people.
+fn names(keys: &[KeyPath]) -> String {
+    keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,116 @@
+//! Notices changes of the configuration file.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use avocet_config::Document;
+use avocet_sandbox::digest;
+
+use crate::context::Global;
+use crate::places::config_place;
+
+/// Compares the file with the one that was read last. Editors write in several steps, so a change
+/// counts once two looks in a row have found the same content.
+#[derive(Debug)]
+pub(super) struct FileWatch {
+    /// `None` if the file has no place.
+    path: Option<PathBuf>,
+    /// The content that was read last; `None` if there was no file.
+    known: Option<String>,
+    /// Another content, found by the last look.
+    found: Option<Option<String>>,
+    /// The last look at the file's inode, which tells whether a look at the content is due.
+    looked_at: Option<FileStamp>,
+}
+
+/// The values that change with every write of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FileStamp {
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileWatch {
+    /// Watches the file of a document, or the place where its file would be.
+    pub(super) fn new(global: &Global, document: &Document) -> Self {
+        let path = document.path().map(Path::to_owned).or_else(|| config_place(global));
+        let known = document.path().map(|_| digest(document.text().as_bytes()));
+        Self { path, known, found: None, looked_at: None }
+    }
+
+    /// Returns `true` if the file has changed and the change has settled.
+    pub(super) fn has_changed(&mut self) -> bool {
+        let Some(path) = &self.path else { return false };
+        let stamp = FileStamp::of(path);
+        if self.found.is_none() && self.looked_at == stamp {
+            return false;
+        }
+        self.looked_at = stamp;
+        let content = content(path);
+        if content == self.known {
+            self.found = None;
+            return false;
+        }
+        let content = Some(content);
+        let has_settled = self.found == content;
+        self.found = content;
+        has_settled
+    }
+
+    /// Notes that the file is read now.
+    pub(super) fn note(&mut self) {
+        let Some(path) = &self.path else { return };
+        self.known = content(path);
+        self.found = None;
+    }
+}
+
+impl FileStamp {
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        Some(Self {
+            inode: found.ino(),
+            bytes: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+}
+
+/// Returns the digest of a file; `None` if it cannot be read.
+fn content(path: &Path) -> Option<String> {
+    fs::read(path).ok().map(|bytes| digest(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_changed_waits_until_the_same_content_is_found_twice() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config.toml");
+        let write = |text: &str| fs::write(&path, text).unwrap();
+        write("a = 1\n");
+        let document = Document::read(&path, &|_| None, avocet_config::References::All).unwrap();
+        let global = Global { config: None, log: None };
+        let mut watch = FileWatch::new(&global, &document);
+        let mut looks = |count: usize| (0..count).map(|_| watch.has_changed()).collect::<Vec<_>>();
+        assert_eq!(looks(3), [false, false, false]);
+        write("a = 12\n");
+        assert_eq!(looks(1), [false], "the editor may still write");
+        write("a = 123\n");
+        assert_eq!(looks(3), [false, true, true]);
+        write("a = 1\n");
+        assert_eq!(looks(2), [false, false], "the old content is back");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(looks(2), [false, true]);
+        watch.note();
+        assert!(!watch.has_changed());
+        write("a = 1\n");
+        assert_eq!([watch.has_changed(), watch.has_changed()], [false, true]);
+    }
+}

@@ -1,0 +1,64 @@
+//! A value that can be replaced while the daemon runs, such as a part of the configuration.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A value that can be replaced while others read it. Clones share the value.
+pub struct Live<T: ?Sized>(Arc<RwLock<Arc<T>>>);
+
+impl<T: ?Sized> Live<T> {
+    /// Takes the first value.
+    pub fn new(value: impl Into<Arc<T>>) -> Self {
+        Self(Arc::new(RwLock::new(value.into())))
+    }
+
+    /// Returns the current value. The caller keeps this value if another one replaces it.
+    #[must_use]
+    pub fn now(&self) -> Arc<T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the value, for all later calls of [`Self::now`].
+    pub fn replace(&self, value: impl Into<Arc<T>>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = value.into();
+    }
+
+    /// Replaces the value by one that is made from it. Other changes wait meanwhile.
+    pub fn change(&self, make: impl FnOnce(&T) -> Arc<T>) {
+        let mut value = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *value = make(&value);
+    }
+}
+
+impl<T: ?Sized> Clone for Live<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Default> Default for Live<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Live<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Live").field(&self.now()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replace_changes_the_value_of_all_clones_and_keeps_borrowed_ones() {
+        let live = Live::<str>::new("first");
+        let (clone, before) = (live.clone(), live.now());
+        live.replace("second");
+        assert_eq!((&*before, &*clone.now()), ("first", "second"));
+        clone.change(|value| format!("{value} and third").into());
+        assert_eq!(&*live.now(), "second and third");
+    }
+}
