@@ -1,11 +1,12 @@
 //! Tests of the effective configuration, and of `config check`.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use avocet_tests::{Home, program};
 
-use crate::support::{assert_fails, printed, printed_json, run};
+use crate::support::{assert_fails, end, printed, printed_json, run, start};
 
 /// Writes a configuration that can be recognised by the name of its model.
 fn write(home: &Home, below: &str, name: &str) {
@@ -130,4 +131,65 @@ fn models_lists_models_with_their_properties_and_sources() {
     insta::assert_snapshot!("models_json", printed(&home, &["models", "--json"]));
     insta::assert_snapshot!("models_none", printed(&Home::new(program!()), &["models"]));
     assert!(!home.data_dir().exists(), "the list of models creates no files");
+}
+
+const COMMENTED: &str = "# mine\n[agents.defaults]\nmodel = \"offline/commands\" # the model\n\n\
+    [providers.claude]\nkind = \"anthropic\"\napi_key = \"sk-ant-literal-0123456789\"\n";
+
+#[test]
+fn config_get_shows_a_key_as_it_stands_and_hides_secrets() {
+    let home = Home::new(program!()).with_config(COMMENTED);
+    assert_eq!(printed(&home, &["config", "get", "agents.defaults.model"]), "offline/commands\n");
+    let table = printed(&home, &["config", "get", "providers.claude"]);
+    assert_eq!(table, "kind = \"anthropic\"\napi_key = \"hidden\"\n");
+    let missing = run(&home, &["config", "get", "budgets.day_usd"]);
+    assert_fails(&missing, 1, &["`budgets.day_usd` is not in", "its default applies"]);
+}
+
+#[test]
+fn config_set_keeps_comments_and_tells_when_the_change_is_in_use() {
+    let home = Home::new(program!()).with_config(COMMENTED);
+    let file = home.path(".config/avocet/config.toml");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    let set = |key: &str, value: &str| printed(&home, &["config", "set", key, value]);
+    let changed = set("agents.defaults.model", "offline/other");
+    assert_eq!(home.without_home(&changed), "HOME/.config/avocet/config.toml is changed.\n");
+    let expected = COMMENTED.replace("offline/commands", "offline/other");
+    assert_eq!(fs::read_to_string(&file).unwrap(), expected);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+
+    let mut daemon = home.daemon();
+    let live = "The running daemon uses within a few seconds: agents.defaults.model\n";
+    assert_eq!(set("agents.defaults.model", "offline/commands"), live);
+    daemon.wait_for("changed keys of the configuration are in use");
+    let waiting = "These need a restart of the daemon: sessions.max_running\n";
+    assert_eq!(set("sessions.max_running", "3"), waiting);
+    assert_eq!(set("sessions.max_running", "3"), "The values are the same as before.\n");
+    let refused = run(&home, &["config", "set", "sessions.max_runing", "3"]);
+    assert_fails(&refused, 78, &["unknown key `max_runing`", "did you mean `max_running`?"]);
+    assert!(fs::read_to_string(&file).unwrap().contains("# mine\n"));
+}
+
+#[test]
+fn config_edit_replaces_the_file_only_with_a_usable_text() {
+    let home = Home::new(program!()).with_config(COMMENTED);
+    let file = home.path(".config/avocet/config.toml");
+    let edit = |home: &Home, script: &str| {
+        fs::write(home.path("editor.sh"), format!("#!/bin/sh\n{script}\n")).unwrap();
+        let editor = format!("sh {}", home.path("editor.sh").display());
+        let mut command = home.command(&["config", "edit"]);
+        command.env("EDITOR", editor);
+        end(start(command, b""))
+    };
+    assert_eq!(edit(&home, "true").out, "Nothing has changed.\n");
+    let refused = edit(&home, "sed -i s/model/modle/ \"$1\"");
+    assert_fails(&refused, 78, &["unknown key `modle`", "did you mean `model`?"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), COMMENTED);
+    let failed = edit(&home, "exit 3");
+    assert_fails(&failed, 1, &["the editor sh failed"]);
+    let done = edit(&home, "sed -i s/mine/ours/ \"$1\"");
+    assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{done:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), COMMENTED.replace("mine", "ours"));
+    let left = fs::read_dir(file.parent().unwrap()).unwrap().count();
+    assert_eq!(left, 2, "the file and its last version");
 }

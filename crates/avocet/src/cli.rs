@@ -72,7 +72,7 @@ pub(crate) enum Command {
         /// Name of the shell.
         shell: Shell,
     },
-    /// Check the configuration.
+    /// Check, show or change the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Show the size of the database, or reduce it.

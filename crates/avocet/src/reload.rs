@@ -32,8 +32,9 @@ use crate::models::Models;
 use crate::places::{Configuration, Uses, config_path};
 use crate::registry::{self, AccountId, ConfiguredChannel};
 use crate::{consolidation, logging, redaction, systemd};
-use effects::SortedChanges;
 use watch::FileWatch;
+
+pub(crate) use effects::SortedChanges;
 
 /// The interval between two looks at the configuration file.
 const EVERY: Duration = Duration::from_secs(2);
@@ -331,6 +332,26 @@ fn plan(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan,
         Failure { error, ..failure }
     })?;
     Ok(ReloadPlan { configuration, changes })
+}
+
+/// Returns what a change of the file's text means for a running daemon. References without a value
+/// here are left out.
+pub(crate) fn changes_between(
+    context: &CommandContext,
+    path: &Path,
+    old: &str,
+    new: &str,
+) -> Result<SortedChanges, Failure> {
+    let read = |text: &str| -> Result<_, Failure> {
+        let (text, path) = (text.to_owned(), Some(path.to_owned()));
+        let references = Uses::Check.references();
+        let document = Document::parse_with(text, path, &environment, references)?;
+        let settings = document.table("")?;
+        let channels = registry::channels(&document, &settings, &context.clock)?.channels;
+        Ok((document, channels))
+    };
+    let (old, new) = (read(old)?, read(new)?);
+    Ok(effects::sort(&old.0, &new.0, &old.1, &new.1))
 }
 
 /// Reads the file of the running daemon. A file that is missing or has no key is a mistake, unless

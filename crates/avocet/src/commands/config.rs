@@ -1,4 +1,7 @@
-//! `avocet config`: shows the effective configuration and its faults.
+//! `avocet config`: shows the effective configuration and its faults, and changes the file.
+
+mod change;
+mod text;
 
 use std::path::Path;
 
@@ -23,14 +26,35 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Edit the configuration file with $VISUAL or $EDITOR; a text with a fault does not replace it.
+    Edit,
+    /// Show a key or a table as it stands in the configuration file; secrets are hidden.
+    Get {
+        /// Key, such as agents.defaults.model or models."local/*".context.
+        key: String,
+    },
+    /// Set a key in the configuration file, and tell if a running daemon uses it at once.
+    Set {
+        /// Key, such as agents.defaults.model.
+        key: String,
+        /// Value in TOML, or text without quotes.
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
 }
 
 const NO_FILE: &str =
     "none; every key has its default (avocet/config.toml in $XDG_CONFIG_HOME, or ~/.config)";
 
-pub(crate) fn run(context: &CommandContext, command: &ConfigCommand) -> Result<Exit, Failure> {
+pub(crate) async fn run(
+    context: &CommandContext,
+    command: &ConfigCommand,
+) -> Result<Exit, Failure> {
     match command {
         ConfigCommand::Check { json } => check(context, *json),
+        ConfigCommand::Edit => change::edit(context).await,
+        ConfigCommand::Get { key } => change::get(context, key),
+        ConfigCommand::Set { key, value } => change::set(context, key, value).await,
     }
 }
 

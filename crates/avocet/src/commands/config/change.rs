@@ -1,0 +1,176 @@
+//! `avocet config get`, `set` and `edit`: the configuration file from the command line.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use avocet_protocol::{ConfigFileError, plain_io};
+use avocet_supervise::blocking;
+
+use super::text;
+use crate::commands::connect;
+use crate::config_file::FileText;
+use crate::context::CommandContext;
+use crate::environment::{environment, given};
+use crate::exit::{Exit, Failure};
+use crate::output::{confirmed, error, print, warning};
+use crate::places::{Configuration, Uses, config_place};
+use crate::reload::{SortedChanges, changes_between};
+
+pub(super) fn get(context: &CommandContext, key: &str) -> Result<Exit, Failure> {
+    let file = read(context)?;
+    match text::get(&file.text, key).map_err(failed)? {
+        Some(value) => {
+            print(&format!("{}\n", value.trim_end_matches('\n')))?;
+            Ok(Exit::Done)
+        }
+        None => {
+            let path = file.path.display();
+            Err(failed(format!("`{key}` is not in {path}, so its default applies")))
+        }
+    }
+}
+
+pub(super) async fn set(context: &CommandContext, key: &str, value: &str) -> Result<Exit, Failure> {
+    let file = read(context)?;
+    let new = text::set(&file.text, key, value).map_err(failed)?;
+    if text::is_literal_secret(key, value) {
+        warning("the secret is now in the file; a reference such as ${NAME} keeps it out");
+    }
+    save(context, &file, &new).await
+}
+
+/// Opens an editor on a copy, until the copy can be used or the person gives up.
+pub(super) async fn edit(context: &CommandContext) -> Result<Exit, Failure> {
+    let file = read(context)?;
+    let copy = EditedCopy::make(&file)?;
+    loop {
+        run_editor(copy.path.clone()).await?;
+        let new = fs::read_to_string(&copy.path).map_err(|error| {
+            failed(format!("cannot read the edited copy: {}", plain_io(&error)))
+        })?;
+        if new == file.text {
+            print("Nothing has changed.\n")?;
+            return Ok(Exit::Done);
+        }
+        match save(context, &file, &new).await {
+            Err(failure) => {
+                if !io::stdin().is_terminal() {
+                    return Err(failure);
+                }
+                error(&format!("{:#}", failure.error));
+                if !confirmed("Edit the file again?")? {
+                    return Err(failed("the configuration is unchanged".to_owned()));
+                }
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Writes a text that can be used, and says when its changes are in use.
+async fn save(context: &CommandContext, file: &FileText, new: &str) -> Result<Exit, Failure> {
+    file.replace(context, new).map_err(|error| refused(&error))?;
+    let path = file.path.display();
+    let changes = changes_between(context, &file.path, &file.text, new).ok();
+    let has_daemon = has_daemon(context).await;
+    print(&match changes {
+        Some(changes) if has_daemon => described(&changes),
+        _ => format!("{path} is changed.\n"),
+    })?;
+    Ok(Exit::Done)
+}
+
+fn described(changes: &SortedChanges) -> String {
+    let lists = [
+        (&changes.live, "The running daemon uses within a few seconds"),
+        (&changes.waiting, "These need a restart of the daemon"),
+    ];
+    let lines = lists.into_iter().filter(|(keys, _)| !keys.is_empty()).map(|(keys, text)| {
+        let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        format!("{text}: {}\n", keys.join(", "))
+    });
+    let text: String = lines.collect();
+    if text.is_empty() { "The values are the same as before.\n".to_owned() } else { text }
+}
+
+async fn has_daemon(context: &CommandContext) -> bool {
+    let Ok(configuration) = Configuration::load(context, Uses::Daemon) else { return false };
+    matches!(connect(context, &configuration).await, Ok(Some(_)))
+}
+
+fn read(context: &CommandContext) -> Result<FileText, Failure> {
+    let path = config_place(&context.cli).ok_or_else(|| {
+        failed(
+            "there is no home directory, so the file has no place; give --config FILE".to_owned(),
+        )
+    })?;
+    FileText::read(given(&path)?).map_err(|error| refused(&error))
+}
+
+/// A copy of the file for the editor. Only its owner can read it, and it is removed in the end.
+struct EditedCopy {
+    path: PathBuf,
+}
+
+impl EditedCopy {
+    fn make(file: &FileText) -> Result<Self, Failure> {
+        let directory = file.path.parent().filter(|directory| directory.is_dir());
+        let directory = directory.ok_or_else(|| {
+            let path = file.path.display();
+            failed(format!("the directory of {path} does not exist; make it first"))
+        })?;
+        // The ending tells editors that the text is TOML.
+        let path = directory.join(format!(".avocet-config-{}.toml", uuid::Uuid::new_v4()));
+        let written = write_new(&path, &file.text);
+        written.map_err(|error| {
+            failed(format!("cannot write {}: {}", path.display(), plain_io(&error)))
+        })?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for EditedCopy {
+    fn drop(&mut self) {
+        fs::remove_file(&self.path).unwrap_or_default();
+    }
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// Runs the editor of the person on a file, and waits for its end.
+async fn run_editor(path: PathBuf) -> Result<(), Failure> {
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(environment);
+    let editor = editor.unwrap_or_else(|| "vi".to_owned());
+    let mut words = editor.split_whitespace().map(str::to_owned);
+    let program = words.next().unwrap_or_else(|| "vi".to_owned());
+    let mut command = Command::new(&program);
+    command.args(words).arg(path);
+    let ended = blocking(move || command.status()).await?;
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(failed(format!("the editor {program} failed: {status}"))),
+        Err(error) => Err(failed(format!(
+            "cannot run the editor {program}: {}; set VISUAL or EDITOR",
+            plain_io(&error)
+        ))),
+    }
+}
+
+fn failed(message: String) -> Failure {
+    Failure::new(Exit::Failed, message)
+}
+
+fn refused(error: &ConfigFileError) -> Failure {
+    let exit = match error {
+        ConfigFileError::Unusable(_) | ConfigFileError::TooLong(_) => Exit::Configuration,
+        ConfigFileError::Changed(_) => Exit::TryLater,
+        ConfigFileError::Failed(_) => Exit::Failed,
+    };
+    Failure::new(exit, error.to_string())
+}

@@ -1,0 +1,164 @@
+//! Reads and sets single keys in the text of a configuration. Comments, order and all other keys stay
+//! as they are.
+
+use avocet_config::is_for_secrets;
+use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, TomlError, Value, value};
+
+/// The text in place of a secret.
+const HIDDEN: &str = "hidden";
+
+/// Returns the value of a key or of a table as it stands in the text: references are not replaced, and
+/// secrets are hidden. `None` if the text does not have the key.
+///
+/// # Errors
+/// The reason, as a sentence, if the text is no TOML, or the key is malformed.
+pub(super) fn get(text: &str, key: &str) -> Result<Option<String>, String> {
+    let document = parsed(text)?;
+    let names = names(key)?;
+    let found = names.iter().try_fold(document.as_item(), |item, name| {
+        item.as_table_like().and_then(|table| table.get(name.get()))
+    });
+    let Some(mut found) = found.cloned() else { return Ok(None) };
+    let path = names.iter().map(Key::get).collect::<Vec<_>>().join(".");
+    hide(&mut found, &path);
+    Ok(Some(match found {
+        Item::Value(Value::String(text)) => text.into_value(),
+        Item::Value(mut value) => {
+            value.decor_mut().clear();
+            value.to_string()
+        }
+        Item::Table(table) => DocumentMut::from(table).to_string().trim_start().to_owned(),
+        other => other.to_string(),
+    }))
+}
+
+/// Sets a key to a value of TOML, or else to the text itself.
+///
+/// # Errors
+/// The reason, as a sentence, if the text is no TOML, or the key cannot have a value.
+pub(super) fn set(text: &str, key: &str, new: &str) -> Result<String, String> {
+    let mut document = parsed(text)?;
+    let names = names(key)?;
+    let Some((last, tables)) = names.split_last() else { return Err("there is no key".to_owned()) };
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    let mut is_inline = false;
+    for name in tables {
+        let missing = if is_inline { value(InlineTable::new()) } else { new_table() };
+        let item = table.entry(name.get()).or_insert(missing);
+        is_inline = item.is_inline_table();
+        table = item
+            .as_table_like_mut()
+            .ok_or_else(|| format!("`{}` is a value and has no keys", name.get()))?;
+    }
+    let mut new = new.parse::<Value>().unwrap_or_else(|_| Value::from(new));
+    match table.get_mut(last.get()) {
+        Some(Item::Value(old)) => {
+            *new.decor_mut() = old.decor().clone();
+            *old = new;
+        }
+        Some(_) => return Err(format!("`{key}` is a table; set one of its keys")),
+        None => drop(table.insert(last.get(), Item::Value(new))),
+    }
+    Ok(document.to_string().trim_start_matches('\n').to_owned())
+}
+
+/// Returns `true` if the value of a key is a secret that stands in the file itself.
+pub(super) fn is_literal_secret(key: &str, value: &str) -> bool {
+    is_for_secrets(key) && !value.contains("${")
+}
+
+fn names(key: &str) -> Result<Vec<Key>, String> {
+    let wrong = |_| format!("{key:?} is not a key; write it like agents.defaults.model");
+    Key::parse(key).map_err(wrong)
+}
+
+fn parsed(text: &str) -> Result<DocumentMut, String> {
+    text.parse().map_err(|error: TomlError| {
+        let place = error.span().map(|span| text[..span.start].lines().count().max(1));
+        let place = place.map_or_else(String::new, |line| format!("line {line}: "));
+        format!("the configuration is not TOML: {place}{}", error.message())
+    })
+}
+
+/// A table whose header appears once it has a value.
+fn new_table() -> Item {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    table.decor_mut().set_prefix("\n");
+    Item::Table(table)
+}
+
+fn hide(item: &mut Item, path: &str) {
+    match item {
+        Item::Value(value) => hide_value(value, path),
+        Item::Table(table) => {
+            for (name, item) in table.iter_mut() {
+                hide(item, &format!("{path}.{}", name.get()));
+            }
+        }
+        Item::None | Item::ArrayOfTables(_) => {}
+    }
+}
+
+fn hide_value(value: &mut Value, path: &str) {
+    match value {
+        Value::String(text) if is_literal_secret(path, text.value()) => {
+            let decor = text.decor().clone();
+            *value = Value::from(HIDDEN);
+            *value.decor_mut() = decor;
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| hide_value(value, path)),
+        Value::InlineTable(table) => {
+            for (name, value) in table.iter_mut() {
+                hide_value(value, &format!("{path}.{}", name.get()));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# first\n[agents.defaults] # table\nmodel = \"a/b\" # the model\n\
+        fallbacks = [\"a/c\"]\n\n[providers.a]\napi_key = \"sk-literal\"\n\
+        [providers.b]\napi_key = \"${B}\"\n[models.\"a/b\"]\ncontext = 5\n";
+
+    #[test]
+    fn get_shows_values_as_they_stand_and_hides_secrets() {
+        let table = [
+            ("agents.defaults.model", Some("a/b")),
+            ("agents.defaults.fallbacks", Some("[\"a/c\"]")),
+            ("models.\"a/b\".context", Some("5")),
+            ("providers.a.api_key", Some("hidden")),
+            ("providers.b.api_key", Some("${B}")),
+            ("providers.a", Some("api_key = \"hidden\"\n")),
+            ("agents.defaults.modle", None),
+            ("agents.defaults.model.x", None),
+        ];
+        for (key, expected) in table {
+            assert_eq!(get(TEXT, key).unwrap().as_deref(), expected, "{key}");
+        }
+        assert!(get(TEXT, "a..b").is_err() && get("a = ", "a").is_err());
+    }
+
+    #[test]
+    fn set_changes_one_key_and_keeps_all_else() {
+        let table = [
+            ("agents.defaults.model", "x/y", "model = \"a/b\" #", "model = \"x/y\" #"),
+            ("agents.defaults.fallbacks", "[]", "[\"a/c\"]", "[]"),
+            ("models.\"a/b\".context", "7", "context = 5", "context = 7"),
+            ("agents.defaults.max_children", "2", "[\"a/c\"]\n", "[\"a/c\"]\nmax_children = 2\n"),
+        ];
+        for (key, new, from, to) in table {
+            assert_eq!(set(TEXT, key, new).unwrap(), TEXT.replacen(from, to, 1), "{key}");
+        }
+        assert_eq!(set("", "log.level", "debug").unwrap(), "[log]\nlevel = \"debug\"\n");
+        assert_eq!(set("", "data_dir", "/x").unwrap(), "data_dir = \"/x\"\n");
+        let added = set(TEXT, "budgets.day_usd", "5").unwrap();
+        assert_eq!(added, format!("{TEXT}\n[budgets]\nday_usd = 5\n"));
+        assert!(set(TEXT, "agents.defaults", "5").is_err());
+        assert!(set(TEXT, "agents.defaults.model.x", "5").is_err());
+    }
+}
