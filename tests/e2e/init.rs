@@ -148,7 +148,7 @@ async fn init_without_a_network_says_so_and_asks_again() {
     let arguments = ["init", "--base-url", &server, "--telegram-api-url", NOWHERE];
     let mut terminal = open(&run.home, &arguments);
     answer(&mut terminal, ASKS_KEY, KEY);
-    terminal.wait_for("cannot ask openai for its models: ");
+    terminal.wait_for("cannot ask openai at http://127.0.0.1:9/v1 for its models: ");
     terminal.wait_for("check the network");
     answer(&mut terminal, ASKS_KEY, KEY);
     assert_eq!(terminal.leave("\x03"), Some(1));

@@ -165,7 +165,9 @@ impl InitRun<'_> {
             ),
             NoList::Missing => (Exit::Failed, format!("{name} has no list of models")),
             NoList::Failed(detail) => {
-                (Exit::TryLater, format!("cannot ask {name} for its models: {detail}"))
+                let place = provider.base_url.as_deref();
+                let place = place.map_or_else(String::new, |url| format!(" at {url}"));
+                (Exit::TryLater, format!("cannot ask {name}{place} for its models: {detail}"))
             }
         };
         if self.questions.is_none() {
