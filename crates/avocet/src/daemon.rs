@@ -13,8 +13,8 @@ use avocet_mcp::{McpClient, McpServices};
 use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{Clock, Live, LogStatus, Query, StoreError};
 use avocet_session::{
-    Events, LaneLimits, QuestionParts, Questions, RetryingLedger, RetryingLog,
-    RunningTurns, Sampler, SessionParts, Sessions,
+    Events, LaneLimits, QuestionParts, Questions, RetryingLedger, RetryingLog, RunningTurns,
+    Sampler, SessionParts, Sessions,
 };
 use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
 use avocet_supervise::Group;

@@ -4,6 +4,7 @@
 //! - Out: [`plan`] cuts a reply into messages. It uses [`render`], which turns Markdown into plain
 //!   text with styles, and [`split`]. [`discord`] and [`telegram`] write the result in the
 //!   platform's own format. [`Pace`] limits the rate of sending.
+//! - [`ReactionNotes`] keeps people's reactions to the bot's messages for the model.
 //! - [`BotAccess`] and [`GroupIds`] read the configuration of a bot. [`Exchanges`] reports its health,
 //!   and [`PollWatch`] a receive loop that hangs.
 
@@ -21,6 +22,7 @@ mod pieces;
 mod plan;
 mod poll_watch;
 mod ranges;
+mod reactions;
 mod render;
 mod source;
 mod split;
@@ -37,6 +39,7 @@ pub use link::MAX_URL_CHARS;
 pub use pace::{Pace, Rate, Rates, UnderWay};
 pub use plan::{plan, plan_preview, plan_preview_styled, plan_styled};
 pub use poll_watch::{PollWatch, WatchedRun};
+pub use reactions::{ReactionNotes, UserReaction, reaction_emoji};
 pub use render::render;
 pub use split::{Limit, split};
 pub use styled::Styled;

@@ -58,8 +58,8 @@ pub use schedules::{DueClaim, DueRun, DueWork, EndedSchedules, Schedules};
 pub use tasks::{CancelledTask, TaskPage, TaskView, Tasks, task_name};
 pub use turn_log::{CompactedPast, Family, KeptResult, KeptResults, NewStep, Past, TurnLog};
 pub use turns::{
-    Answer, Claim, Claimed, LineageTurn, NewWait, OpenPrompt, OpenWait, Resolution, SettledTurn,
-    Settlement, Suspects, Turns, UsageAtClaim,
+    Answer, Claim, Claimed, EndedMessage, LineageTurn, NewWait, OpenPrompt, OpenWait, Resolution,
+    SettledTurn, Settlement, Suspects, Turns, UsageAtClaim,
 };
 
 /// The reason why the log refused an operation.

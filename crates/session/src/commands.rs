@@ -220,6 +220,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         lanes.parts.running.end(turns);
         lanes.parts.running.stop_compaction(session);
         turns.iter().for_each(|turn| emit(Some(*turn), Vec::new(), Outcome::Stopped));
+        lanes.note_outcomes(turns.clone());
     }
     lanes.deliver_outcomes(&effect).await;
     if let CommandEffect::Cancelled(cancelled) = &effect {

@@ -115,7 +115,7 @@ impl Lanes {
         self.keyed.len()
     }
 
-    #[cfg(test)]
+    /// The group of the lanes' tasks.
     pub(crate) fn group(&self) -> &Group {
         self.keyed.group()
     }

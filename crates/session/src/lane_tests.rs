@@ -124,6 +124,11 @@ async fn f16_queue_modes_pass_every_message_to_the_model_in_order() {
             _ => [Some(Outcome::Replied); 2],
         };
         assert_eq!(outcomes, expected, "{mode}");
+        let told = harness.channel.outcomes(ids.len()).await;
+        let keys: std::collections::BTreeSet<&str> =
+            told.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys.into_iter().collect::<Vec<_>>(), ["1", "2", "3", "4", "5", "go"], "{mode}");
+        assert!(told.contains(&("go".to_owned(), expected[0].unwrap())), "{mode}: {told:?}");
     }
 }
 

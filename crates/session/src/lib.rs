@@ -20,6 +20,7 @@ mod long_code;
 mod long_reply;
 mod memory;
 mod model;
+mod outcomes;
 mod parts;
 mod people;
 mod preview;

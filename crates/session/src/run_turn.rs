@@ -5,9 +5,9 @@ use std::sync::Arc;
 use avocet_agent::{TurnContext, UsageMeter};
 use avocet_bus::Admitted;
 use avocet_protocol::{
-    ChatAddress, Claimed, Content, Deliveries, LoggedInbound, Origin, Outcome, PublishError,
-    ScheduleChange, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents, TurnId,
-    TurnRecord,
+    ChatAddress, Claimed, Content, Deliveries, EndedMessage, Inbound, LoggedInbound, Origin,
+    Outcome, PublishError, ScheduleChange, SessionId, StartedMessage, StoreError, TurnEvent,
+    TurnEvents, TurnId, TurnRecord,
 };
 use avocet_supervise::Panicked;
 use tokio_util::sync::CancellationToken;
@@ -249,7 +249,10 @@ impl Lanes {
                         Err(StoreError::Stale(_)) => {}
                         dropped => dropped?,
                     }
-                    self.parts.deliverer.wake(&message.message.inbound.address);
+                    let Inbound { address, key, .. } = message.message.inbound;
+                    self.parts.deliverer.wake(&address);
+                    let outcome = Outcome::Dropped;
+                    self.note_ended(&[EndedMessage { address, key, outcome }]);
                 }
             }
         }

@@ -147,7 +147,10 @@ async fn listen(
                 lanes.wake(session);
             }
             Some(Wake::Commands) => commands.notify_one(),
-            Some(Wake::Ended(turns)) => lanes.parts.running.end(&turns),
+            Some(Wake::Ended(turns)) => {
+                lanes.parts.running.end(&turns);
+                lanes.note_outcomes(turns);
+            }
             Some(Wake::Everybody) => {
                 commands.notify_one();
                 if let Err(error) = wake_all(&lanes).await {

@@ -116,6 +116,8 @@ async fn readmit_drops_a_message_of_a_removed_person_with_a_notice() {
     assert_eq!(harness.channel.texts(1).await, [notice]);
     harness.idle().await;
     assert_eq!(harness.outcome(id).await, Some(Outcome::Dropped));
+    let told = harness.channel.outcomes(1).await;
+    assert_eq!(told, [("hello".to_owned(), Outcome::Dropped)]);
 }
 
 #[tokio::test]

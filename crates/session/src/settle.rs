@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_agent::{CallWait, TurnEnd, UsageMeter};
 use avocet_protocol::{
-    Answer, Attachment, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations, Inbound,
+    Answer, Attachment, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations,
     LogWrite, LoggedInbound, NOTHING_NEW, NewWait, Origin, Outcome, Planned, Roles, SessionId,
     SettledTurn, Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord,
     WaitKind, WaitRequest, task_name,
@@ -88,7 +88,7 @@ impl Lanes {
             self.parts.running.sign(turn.id);
             self.parts.turns.settle(turn.id, &settlement)
         };
-        let SettledTurn { parent, more, started } = match self.with_retry(settle).await {
+        let SettledTurn { parent, more, started, ended } = match self.with_retry(settle).await {
             Ok(settled) => settled,
             Err(error) => {
                 meter.put_back(settlement.spent, &error);
@@ -111,20 +111,10 @@ impl Lanes {
             self.wake(parent);
         }
         let messages = turn.origin.messages().iter().map(|message| message.id).collect();
-        let ended = TurnEvent::Ended { turn: Some(turn.id), messages, outcome: settlement.outcome };
-        self.parts.events.emit(&turn.session, ended);
-        self.note_outcome(turn, settlement.outcome);
+        let event = TurnEvent::Ended { turn: Some(turn.id), messages, outcome: settlement.outcome };
+        self.parts.events.emit(&turn.session, event);
+        self.note_ended(&ended);
         Ok(if more { LaneWork::Open } else { LaneWork::None })
-    }
-
-    /// Tells the channels about the outcome of the messages of a turn.
-    fn note_outcome(&self, turn: &TurnRecord, outcome: Outcome) {
-        for message in turn.origin.messages() {
-            let Inbound { address, key, .. } = &message.message.inbound;
-            if let Some(channel) = self.parts.channels.of(address) {
-                channel.note_outcome(address, key, outcome);
-            }
-        }
     }
 
     async fn reply(

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Answer, Claim, CompactedPast, LineageTurn, LoggedInbound, MessageId, NewWait, OpenPrompt,
-    OpenWait, Outcome, Planned, Resolution, SessionId, SettledTurn, Settlement, Suspects,
-    Timestamp, Trust, TurnId, Turns, WaitId,
+    Answer, Claim, CompactedPast, EndedMessage, LineageTurn, LoggedInbound, MessageId, NewWait,
+    OpenPrompt, OpenWait, Outcome, Planned, Resolution, SessionId, SettledTurn, Settlement,
+    Suspects, Timestamp, Trust, TurnId, Turns, WaitId,
 };
-use rusqlite::params;
+use rusqlite::{Row, params};
 
 use crate::audit;
 use crate::claim::claim;
@@ -109,6 +109,18 @@ impl Turns for SqliteStore {
         .await
     }
 
+    async fn ended_messages(&self, turn: TurnId) -> Result<Vec<EndedMessage>> {
+        self.read(move |db| {
+            db.rows(
+                "SELECT channel, account, chat, topic, key, outcome FROM inbound \
+                 WHERE turn = ?1 AND outcome IS NOT NULL ORDER BY id",
+                [turn.0],
+                ended_message,
+            )
+        })
+        .await
+    }
+
     async fn lineage(&self, turn: TurnId) -> Result<Vec<LineageTurn>> {
         self.read(move |db| lineage(db, turn)).await
     }
@@ -175,7 +187,7 @@ fn settle(
             params![turn.0, step, text, input, output, trust.word()],
         )?;
     }
-    end_messages(tx, turn, *outcome)?;
+    let ended = end_messages(tx, turn, *outcome)?;
     if running.is_background {
         preview::stay(tx, turn, reply.as_ref())?;
     } else if settlement.removes_preview {
@@ -200,7 +212,7 @@ fn settle(
         Some(reply) if settlement.start_send => start_head(tx, &reply.address)?,
         Some(_) | None => None,
     };
-    Ok(SettledTurn { parent, more: has_work(tx, &running.session)?, started })
+    Ok(SettledTurn { parent, more: has_work(tx, &running.session)?, started, ended })
 }
 
 /// Returns `true` if a claim would find something.
@@ -248,15 +260,22 @@ fn note_report(
 /// Ends all messages bound to the turn. The answer counts for the last one, and the others are
 /// merged into it. An answer to a question of the turn never counts as the last one. A turn without
 /// an answer gives all of them its own outcome.
-fn end_messages(tx: &Tx<'_>, turn: TurnId, outcome: Outcome) -> Result<()> {
+fn end_messages(tx: &Tx<'_>, turn: TurnId, outcome: Outcome) -> Result<Vec<EndedMessage>> {
     let state = if outcome == Outcome::Dropped { "dead" } else { "done" };
-    tx.update(
+    tx.db.rows(
         "UPDATE inbound SET state = ?2, outcome = CASE \
              WHEN ?3 <> 'replied' OR id = (SELECT max(id) FROM inbound WHERE turn = ?1 \
                  AND state = 'running' AND after_step IS NOT ?4) THEN ?3 \
              ELSE 'merged' END \
-         WHERE turn = ?1 AND state = 'running'",
+         WHERE turn = ?1 AND state = 'running' \
+         RETURNING channel, account, chat, topic, key, outcome",
         params![turn.0, state, outcome.word(), ANSWERED],
-    )?;
-    Ok(())
+        ended_message,
+    )
+}
+
+fn ended_message(row: &Row<'_>) -> rusqlite::Result<EndedMessage> {
+    let (address, key) = (rows::address(row)?, rows::parsed(row, "key")?);
+    let outcome = rows::word(row, "outcome", &Outcome::ALL, Outcome::word)?;
+    Ok(EndedMessage { address, key, outcome })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    Delivery, FetchError, Health, OnUnknown, PlatformId, Receipt, SendError,
+    DedupeKey, Delivery, FetchError, Health, OnUnknown, Outcome, PlatformId, Receipt, SendError,
 };
 use tokio::sync::watch;
 
@@ -49,6 +49,7 @@ pub struct FakeChannel {
     messages: watch::Sender<Vec<(PlatformId, String)>>,
     tried: watch::Sender<usize>,
     typed: watch::Sender<usize>,
+    outcomes: watch::Sender<Vec<(String, Outcome)>>,
     away: Mutex<BTreeSet<ChatAddress>>,
     failing: Mutex<BTreeMap<String, SendError>>,
     files: Mutex<BTreeMap<String, VecDeque<OnFetch>>>,
@@ -84,6 +85,7 @@ impl FakeChannel {
             messages: watch::Sender::new(Vec::new()),
             tried: watch::Sender::new(0),
             typed: watch::Sender::new(0),
+            outcomes: watch::Sender::new(Vec::new()),
             away: Mutex::default(),
             failing: Mutex::default(),
             files: Mutex::default(),
@@ -185,6 +187,12 @@ impl FakeChannel {
     /// Waits until the typing indicator was shown this many times.
     pub async fn typed(&self, times: usize) -> usize {
         *self.typed.subscribe().wait_for(|typed| *typed >= times).await.unwrap()
+    }
+
+    /// Waits until the channel knows the outcomes of `count` messages, and returns them by key.
+    pub async fn outcomes(&self, count: usize) -> Vec<(String, Outcome)> {
+        let mut outcomes = self.outcomes.subscribe();
+        outcomes.wait_for(|outcomes| outcomes.len() >= count).await.unwrap().clone()
     }
 
     /// Adds a chunk to the chat, or edits the message that shows it.
@@ -300,6 +308,10 @@ impl Channel for FakeChannel {
 
     async fn typing(&self, _chat: &ChatAddress) {
         self.typed.send_modify(|typed| *typed += 1);
+    }
+
+    fn note_outcome(&self, _chat: &ChatAddress, key: &DedupeKey, outcome: Outcome) {
+        self.outcomes.send_modify(|outcomes| outcomes.push((key.to_string(), outcome)));
     }
 
     async fn retract(&self, _chat: &ChatAddress, message: &PlatformId) -> Result<(), SendError> {

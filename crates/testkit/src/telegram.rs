@@ -12,6 +12,7 @@ mod keyboard;
 mod limits;
 mod methods;
 mod odd;
+mod reactions;
 mod said;
 mod seen;
 mod text;

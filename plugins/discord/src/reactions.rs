@@ -75,9 +75,9 @@ impl Discord {
     pub(crate) fn note_end(&self, address: &ChatAddress, key: &DedupeKey, outcome: Outcome) {
         let emojis = &self.settings.reactions;
         let add = match outcome {
-            Outcome::Replied => &emojis.done,
+            Outcome::Replied | Outcome::Merged => &emojis.done,
             Outcome::Error | Outcome::Dropped => &emojis.failed,
-            Outcome::Merged | Outcome::Stopped => "",
+            Outcome::Stopped => "",
         };
         let remove = if emojis.received == *add { "" } else { &emojis.received };
         let Some(message) = convert::message_of(key) else { return };

@@ -40,6 +40,13 @@ fn commands(all: &[CommandHelp]) -> Vec<BotCommand> {
     described.take(MAX_COMMANDS).map(command).collect()
 }
 
+/// Returns `true` for a text that the bus takes as a command: a slash, and a word of letters.
+pub(crate) fn is_command(text: &str) -> bool {
+    let Some(rest) = text.trim_start().strip_prefix('/') else { return false };
+    let word = rest.split(|c: char| c.is_whitespace() || c == '@').next().unwrap_or_default();
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
 /// Cuts a text to the length of a description.
 fn cut(text: &str) -> String {
     let mut units = 0;

@@ -10,6 +10,7 @@ use avocet_protocol::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::reactions::is_reaction;
 use crate::webhook::base_url;
 use crate::{Telegram, TelegramError};
 
@@ -44,6 +45,15 @@ pub struct TelegramConfig {
     pub earlier_messages: u32,
     /// `true` to number the messages of an answer that needs several: `(1/3)`. Default: `false`.
     pub numbered: bool,
+    /// The emoji with which the bot reacts to a message that it has received; it is removed with the
+    /// answer. `""` for no reaction. Default: `"👀"`.
+    pub reaction_received: String,
+    /// The emoji with which the bot reacts to a message that it has answered, such as "👍". Default:
+    /// `""`, no reaction.
+    pub reaction_done: String,
+    /// The emoji with which the bot reacts to a message whose answer failed, such as "👎". Default:
+    /// `""`, no reaction.
+    pub reaction_failed: String,
     /// Seconds that a poll for updates stays open, from 1 to 50. With `webhook`: the seconds between
     /// two checks of the webhook. Default: 50.
     pub poll_seconds: u32,
@@ -79,6 +89,15 @@ impl ChannelConfig for TelegramConfig {
         }
         if self.earlier_messages > MAX_EARLIER {
             return Err(("earlier_messages", format!("it is more than {MAX_EARLIER}")));
+        }
+        let reactions = [
+            ("reaction_received", &self.reaction_received),
+            ("reaction_done", &self.reaction_done),
+            ("reaction_failed", &self.reaction_failed),
+        ];
+        if let Some((key, emoji)) = reactions.into_iter().find(|(_, emoji)| !is_reaction(emoji)) {
+            let error = "is not one of Telegram's reactions: write one such as 👀, 👍 or 👎";
+            return Err((key, format!("{emoji:?} {error}")));
         }
         let webhook = self.webhook.as_deref().map(base_url).transpose();
         webhook.map(drop).map_err(|error| ("webhook", error))
@@ -130,6 +149,9 @@ impl Default for TelegramConfig {
             groups: BTreeMap::new(),
             earlier_messages: 20,
             numbered: false,
+            reaction_received: "👀".to_owned(),
+            reaction_done: String::new(),
+            reaction_failed: String::new(),
             poll_seconds: 50,
             webhook: None,
             preview_seconds: 1,
@@ -140,6 +162,22 @@ impl Default for TelegramConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn check_accepts_only_the_reactions_of_the_platform() {
+        let check = |emoji: &str| {
+            let reaction_done = emoji.to_owned();
+            TelegramConfig { reaction_done, ..TelegramConfig::default() }.check()
+        };
+        for emoji in ["", "👍", "❤", "❤\u{fe0f}", "👨\u{200d}💻"] {
+            assert_eq!(check(emoji), Ok(()), "{emoji}");
+        }
+        for emoji in ["✅", "ok", "👍👍"] {
+            let (key, error) = check(emoji).unwrap_err();
+            assert_eq!(key, "reaction_done");
+            assert!(error.contains("👀, 👍 or 👎"), "{error}");
+        }
+    }
 
     #[test]
     fn check_refuses_an_invalid_token_without_showing_it() {

@@ -29,6 +29,7 @@ mod poll;
 mod position;
 mod probe;
 mod raw_content;
+mod reactions;
 mod receive;
 mod recent;
 mod send;
@@ -37,6 +38,7 @@ mod setup;
 mod token;
 mod topic;
 mod update;
+mod user_reactions;
 mod webhook;
 
 use std::collections::BTreeSet;
@@ -48,7 +50,8 @@ use async_trait::async_trait;
 use avocet_channel_kit::{Exchanges, GroupIds, Pace, PollWatch};
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
-    Content, Delivery, FetchError, Health, LastExchanges, PlatformId, Receipt, SendError,
+    Content, DedupeKey, Delivery, FetchError, Health, LastExchanges, Outcome, PlatformId, Receipt,
+    SendError,
 };
 
 pub use config::TelegramConfig;
@@ -57,9 +60,11 @@ use album::BotAlbums;
 use api::Api;
 use held::HeldParts;
 use moved::Moves;
+use reactions::BotReactions;
 use recent::RecentMessages;
 use token::TokenState;
 use topic::LostTopics;
+use user_reactions::UserReactions;
 use webhook::Endpoint;
 
 /// A Telegram bot.
@@ -89,6 +94,8 @@ pub struct Telegram {
     pace: Pace,
     token: TokenState,
     lost_topics: LostTopics,
+    reactions: BotReactions,
+    user_reactions: UserReactions,
     clock: Arc<dyn Clock>,
 }
 
@@ -164,6 +171,8 @@ impl Telegram {
             pace: Pace::new(pace::RATES, clock.clone()),
             token: TokenState::new(),
             lost_topics: LostTopics::default(),
+            reactions: BotReactions::new(config),
+            user_reactions: UserReactions::default(),
             clock,
         })
     }
@@ -193,8 +202,9 @@ impl Channel for Telegram {
             self.send_file(delivery).await
         };
         self.note_rate_limit(delivery, &sent);
-        if sent.is_ok() {
+        if let Ok(receipt) = &sent {
             self.account_accepted();
+            self.note_own(delivery, receipt);
         }
         sent
     }
@@ -241,6 +251,10 @@ impl Channel for Telegram {
 
     async fn typing(&self, chat: &ChatAddress) {
         self.show_typing(chat).await;
+    }
+
+    fn note_outcome(&self, chat: &ChatAddress, key: &DedupeKey, outcome: Outcome) {
+        self.reactions.note_end(chat, key, outcome);
     }
 
     async fn retract(&self, chat: &ChatAddress, message: &PlatformId) -> Result<(), SendError> {

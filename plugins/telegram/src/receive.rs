@@ -22,6 +22,7 @@ use crate::moved::GroupMove;
 use crate::poll::Poller;
 use crate::position::{EarlierRun, Mode, PollPosition};
 use crate::update::{Batch, Update};
+use crate::user_reactions::ReactionUpdate;
 use crate::{Telegram, commands, token, webhook};
 
 /// The pause after a poll that returned only updates without an id. The next poll would return them
@@ -78,6 +79,7 @@ impl Receiver<'_> {
         tokio::select! {
             stopped = receiving => stopped,
             never = registration => never,
+            never = self.telegram.keep_reacting() => match never {},
         }
     }
 
@@ -186,16 +188,27 @@ impl Receiver<'_> {
             self.intake.ignore("a group that moved", cursor).await?;
             return Ok(None);
         }
+        if let Some(reaction) = ReactionUpdate::read(update) {
+            self.telegram.note_user_reaction(&reaction);
+            if let Some(cursor) = cursor {
+                self.intake.move_cursor(cursor).await?;
+            }
+            return Ok(None);
+        }
         let bot = self.bot(me);
         let mut converted = convert(&bot, updates);
         let recent = &self.telegram.recent;
         recent.give(&mut converted);
+        let received = self.telegram.with_reactions(&mut converted);
         let message = match &converted {
             Converted::Inbound(inbound) => Some(inbound.clone()),
             _ => None,
         };
         let is_for_others = converted == Converted::Ignored(NOT_MENTIONED);
         let taken = self.intake.take(converted, cursor).await?;
+        if let Some(received) = received.filter(|_| taken == Taken::Accepted) {
+            self.telegram.note_received(&received);
+        }
         match message.filter(|_| taken == Taken::Accepted) {
             Some(message) => recent.accepted(&message),
             None if is_for_others => recent.note(&bot, updates),

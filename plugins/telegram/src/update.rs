@@ -17,12 +17,16 @@ pub(crate) struct GetUpdates {
     pub(crate) offset: Option<i64>,
     /// Seconds that the poll may stay open.
     pub(crate) timeout: u32,
-    pub(crate) allowed_updates: [AllowedUpdate; 3],
+    pub(crate) allowed_updates: &'static [AllowedUpdate],
 }
 
 /// The kinds of updates that the bot receives.
-pub(crate) const ALLOWED_UPDATES: [AllowedUpdate; 3] =
-    [AllowedUpdate::Message, AllowedUpdate::EditedMessage, AllowedUpdate::CallbackQuery];
+pub(crate) const ALLOWED_UPDATES: &[AllowedUpdate] = &[
+    AllowedUpdate::Message,
+    AllowedUpdate::EditedMessage,
+    AllowedUpdate::CallbackQuery,
+    AllowedUpdate::MessageReaction,
+];
 
 impl Payload for GetUpdates {
     type Output = Vec<Value>;

@@ -48,7 +48,7 @@ pub(crate) struct SetWebhook {
     secret_token: String,
     /// Always 1, because Telegram promises no order of the requests on several connections.
     max_connections: u8,
-    allowed_updates: [AllowedUpdate; 3],
+    allowed_updates: &'static [AllowedUpdate],
 }
 
 impl Payload for SetWebhook {

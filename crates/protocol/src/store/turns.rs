@@ -7,9 +7,9 @@ use async_trait::async_trait;
 
 use super::Result;
 use crate::{
-    CallId, ChatAddress, ChildMode, CompactedPast, Effort, Grant, Head, LogWrite, LoggedInbound,
-    MessageId, Outcome, PersonId, Planned, SessionId, SkillCall, Spending, Timestamp, Trust,
-    TurnId, TurnRecord, Usage, UsageEntry, WaitId, WaitKind,
+    CallId, ChatAddress, ChildMode, CompactedPast, DedupeKey, Effort, Grant, Head, LogWrite,
+    LoggedInbound, MessageId, Outcome, PersonId, Planned, SessionId, SkillCall, Spending,
+    Timestamp, Trust, TurnId, TurnRecord, Usage, UsageEntry, WaitId, WaitKind,
 };
 
 /// Turns for the lanes: claim, settle, wait, resolve.
@@ -72,6 +72,10 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// those of the root turn.
     async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>>;
 
+    /// The messages of a turn that have an outcome: its own, and those that steered it or answered
+    /// its questions. For turns that were ended from outside.
+    async fn ended_messages(&self, turn: TurnId) -> Result<Vec<EndedMessage>>;
+
     /// A turn and its ancestors up to the root.
     async fn lineage(&self, turn: TurnId) -> Result<Vec<LineageTurn>>;
 
@@ -89,6 +93,17 @@ pub trait Turns: fmt::Debug + Send + Sync {
     /// Sessions with work to do, needed at boot and after lost wake-ups. Sessions with a turn that
     /// has begun come first, then those with the longest wait.
     async fn open_sessions(&self) -> Result<Vec<SessionId>>;
+}
+
+/// A message with its outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedMessage {
+    /// The chat.
+    pub address: ChatAddress,
+    /// The channel's name for the message.
+    pub key: DedupeKey,
+    /// The outcome.
+    pub outcome: Outcome,
 }
 
 /// The treatment of turns that were running when the process died: one of them may have killed it.
@@ -218,6 +233,8 @@ pub struct SettledTurn {
     /// The chunk whose send this transaction has started ([`Settlement::start_send`]), as it was
     /// before the start.
     pub started: Option<Head>,
+    /// The messages that this transaction has ended.
+    pub ended: Vec<EndedMessage>,
 }
 
 /// The step that ends a turn.

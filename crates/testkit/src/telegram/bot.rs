@@ -12,6 +12,7 @@ use super::chats::Chats;
 use super::faults::{Faults, InjectedFault};
 use super::files::BotFiles;
 use super::limits::{self, EnforcedLimits};
+use super::reactions::Reactions;
 use super::updates::{Poll, Updates};
 use super::webhook::SetWebhook;
 use super::wire::{self, ApiError, MethodCall, PathTarget};
@@ -105,6 +106,7 @@ pub(super) struct BotState {
     pub(super) files: BotFiles,
     pub(super) faults: Faults,
     pub(super) limits: EnforcedLimits,
+    pub(super) reactions: Reactions,
     /// Messages of users, by chat and id.
     pub(super) heard: BTreeMap<(i64, i64), Value>,
     /// Pressed buttons without an answer, with the time of the press.
@@ -130,6 +132,7 @@ impl BotState {
             files: BotFiles::default(),
             faults: Faults::default(),
             limits: EnforcedLimits::default(),
+            reactions: Reactions::default(),
             heard: BTreeMap::new(),
             pressed: BTreeMap::new(),
             presses: 0,

@@ -29,6 +29,7 @@ impl BotState {
             "sendpoll" => self.send_poll(call),
             "sendphoto" => self.send_file(call, "photo"),
             "getfile" => self.files.get(call.text("file_id"), self.now),
+            "setmessagereaction" => self.set_message_reaction(call),
             "setmycommands" => self.set_my_commands(call),
             "getmycommands" => Ok(Value::Array(self.commands.clone())),
             "setwebhook" => self.set_webhook(call),
@@ -175,7 +176,7 @@ impl BotState {
         self.chats.edit(place, None, keyboard, &me, now)
     }
 
-    fn edited(&self, call: &MethodCall) -> Result<(i64, i64), ApiError> {
+    pub(super) fn edited(&self, call: &MethodCall) -> Result<(i64, i64), ApiError> {
         let message = call.int("message_id");
         let unnamed = || ApiError::bad_request("message identifier is not specified");
         Ok((self.open_chat(call)?, message.ok_or_else(unnamed)?))

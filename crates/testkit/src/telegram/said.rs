@@ -153,7 +153,7 @@ impl BotState {
 }
 
 /// Returns a user in the platform's format.
-fn person(user: i64) -> Value {
+pub(super) fn person(user: i64) -> Value {
     json!({ "id": user, "is_bot": false, "first_name": format!("User {user}"),
         "username": format!("user{user}"), "language_code": "en" })
 }

@@ -97,7 +97,7 @@ impl TelegramFake {
         self.shared.lock().commands.clone()
     }
 
-    async fn wait<T>(&self, mut ready: impl FnMut(&BotState) -> Option<T>) -> T {
+    pub(super) async fn wait<T>(&self, mut ready: impl FnMut(&BotState) -> Option<T>) -> T {
         let mut changed = self.shared.changed.subscribe();
         loop {
             if let Some(found) = ready(&self.shared.lock()) {

@@ -57,7 +57,7 @@ impl Receiver<'_> {
                 self.intake.ignore(reason, cursor).await?;
             }
             (Some(SkipReason::Own), cursor) => {
-                self.reactions.note_own(message);
+                self.reactions.note_own(message.channel_id, message.id, &message.content);
                 if matches!(channel_type, DiscordChannel::Thread { .. }) {
                     self.note_spoken(message.channel_id);
                 }
@@ -80,7 +80,7 @@ impl Receiver<'_> {
         let version = MessageVersion::Original;
         let mut converted = self.identity(bot).message(message, channel_type, version);
         let is_command = self.identity(bot).is_command(&message.content);
-        let reactions = self.reactions.in_channel(message.channel_id, message.author.id);
+        let reactions = self.reactions.of_chat(&message.channel_id, message.author.id.get());
         if is_command && channel_type == DiscordChannel::Direct {
             return converted;
         }
@@ -111,7 +111,7 @@ impl Receiver<'_> {
         if self.identity(bot).is_command(&message.content) {
             return;
         }
-        self.reactions.forget(message.channel_id);
+        self.reactions.forget(&message.channel_id);
         self.recent.forget_before(message.channel_id, message.id);
         self.recent.note_given(message.id, earlier);
         let emojis = &self.discord.settings.reactions;
@@ -162,7 +162,7 @@ impl Receiver<'_> {
         let channel_type = self.channel_type(message.channel_id);
         match self.skip_reason(bot, message, channel_type) {
             Some(SkipReason::Own) => {
-                self.reactions.note_own(message);
+                self.reactions.note_own(message.channel_id, message.id, &message.content);
                 Ok(())
             }
             Some(SkipReason::Ignored(reason)) => self.intake.ignore(reason, None).await,

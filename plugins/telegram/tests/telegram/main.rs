@@ -12,6 +12,7 @@ mod media;
 mod moving;
 mod pacing;
 mod polls;
+mod reactions;
 mod receiving;
 mod sending;
 mod token;
@@ -44,10 +45,15 @@ struct World {
 
 impl World {
     async fn new() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    /// A bot with other settings.
+    async fn with(change: impl FnOnce(&mut TelegramConfig)) -> Self {
         let platform = TelegramFake::start(TOKEN).await;
         platform.open_chat(ANN);
         let (bus, clock) = (Arc::default(), Arc::<ManualClock>::default());
-        let telegram = Arc::new(telegram(&platform.base_url(), &clock));
+        let telegram = Arc::new(telegram_with(&platform.base_url(), &clock, change));
         let (commands, stop) = (Arc::default(), CancellationToken::new());
         Self { platform, telegram, bus, clock, commands, stop }
     }
@@ -67,12 +73,21 @@ impl World {
 }
 
 fn telegram(url: &str, clock: &Arc<ManualClock>) -> Telegram {
-    let config = TelegramConfig {
+    telegram_with(url, clock, |_| ())
+}
+
+fn telegram_with(
+    url: &str,
+    clock: &Arc<ManualClock>,
+    change: impl FnOnce(&mut TelegramConfig),
+) -> Telegram {
+    let mut config = TelegramConfig {
         token: Some(TOKEN.to_owned().into()),
         api_url: url.to_owned(),
         allow: vec![7],
         ..TelegramConfig::default()
     };
+    change(&mut config);
     let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
     Telegram::new(name, account, &config, clock.clone()).unwrap()
 }

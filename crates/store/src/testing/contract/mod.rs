@@ -176,6 +176,7 @@ rules! {
         f37_claim_takes_a_backlog_in_one_turn
         accept_in_interrupt_mode_ends_the_running_turn_in_its_transaction
         the_last_result_binds_waiting_messages_in_steer_mode
+        ended_messages_returns_the_outcome_of_every_message_of_a_turn
         settle_ends_a_turn_once_with_its_reply_and_outcome
         settle_starts_the_send_of_the_next_chunk
         settle_marks_the_last_message_replied_and_the_others_merged

@@ -100,6 +100,31 @@ pub async fn the_last_result_binds_waiting_messages_in_steer_mode(backend: &impl
     assert_eq!(world.texts(&a).await, ["too late"]);
 }
 
+/// Messages that steered a turn have an outcome as well, and none before the end.
+pub async fn ended_messages_returns_the_outcome_of_every_message_of_a_turn(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    set_mode(&world, &a, QueueMode::Steer).await;
+    world.say(&a, "1").await;
+    let turn = world.take(&a).await;
+    let call = world.step(turn.id, 0, &["read"]).await[0];
+    world.say(&a, "2").await;
+    world.finish(call).await;
+    let turns = &world.ports.turns;
+    assert_eq!(turns.ended_messages(turn.id).await.unwrap(), []);
+    let mut settled = world.settle(turn.id, &reply("done")).await.unwrap().ended;
+    world.say(&a, "of the next turn").await;
+    let ended = turns.ended_messages(turn.id).await.unwrap();
+    let outcomes: Vec<_> = ended.iter().map(|message| message.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Merged, Outcome::Replied]);
+    assert!(ended.iter().all(|message| message.address == a.address()));
+    assert_ne!(ended[0].key, ended[1].key);
+    settled.sort_by(|one, other| one.key.cmp(&other.key));
+    let mut ended = ended;
+    ended.sort_by(|one, other| one.key.cmp(&other.key));
+    assert_eq!(settled, ended);
+}
+
 /// A turn is settled in one transaction, and only once.
 pub async fn settle_ends_a_turn_once_with_its_reply_and_outcome(backend: &impl Backend) {
     let world = World::new(backend).await;
@@ -108,7 +133,8 @@ pub async fn settle_ends_a_turn_once_with_its_reply_and_outcome(backend: &impl B
     assert_eq!(world.outcome(id).await, None);
     let turn = world.take(&a).await;
     let settled = world.settle(turn.id, &reply("one")).await.unwrap();
-    assert_eq!(settled, SettledTurn { parent: None, more: false, started: None });
+    let SettledTurn { parent, more, started, ended } = settled;
+    assert_eq!((parent, more, started, ended.len()), (None, false, None, 1));
     let again = world.settle(turn.id, &reply("two")).await;
     assert_eq!(again, Err(StoreError::Stale(turn.id.to_string())));
 

@@ -1,0 +1,177 @@
+//! Reactions of the bot and of people.
+
+use std::time::Duration;
+
+use avocet_protocol::{Channel, Content, Outcome};
+use avocet_testkit::telegram::{ApiError, InjectedFault, On, PostedMessage, UserMessage};
+
+use crate::{ANN, World, delivery};
+
+const BOB: i64 = 8;
+const GROUP: i64 = -100;
+
+async fn world() -> World {
+    World::with(|config| {
+        config.reaction_done = "👍".to_owned();
+        config.reaction_failed = "👎".to_owned();
+    })
+    .await
+}
+
+impl World {
+    /// Ends the `count`th message.
+    async fn end(&self, count: usize, outcome: Outcome) {
+        let received = self.bus.taken(count).await.pop().unwrap();
+        self.telegram.note_outcome(&received.address, &received.key, outcome);
+    }
+
+    fn reactions_set(&self) -> usize {
+        self.platform.calls("setMessageReaction")
+    }
+}
+
+#[tokio::test]
+async fn bot_reacts_to_receipt_and_outcome_of_a_message() {
+    let world = world().await;
+    let _running = world.run();
+    let outcomes = [
+        (Outcome::Replied, "👍"),
+        (Outcome::Merged, "👍"),
+        (Outcome::Error, "👎"),
+        (Outcome::Dropped, "👎"),
+        (Outcome::Stopped, ""),
+    ];
+    for (count, (outcome, expected)) in (1..).zip(outcomes) {
+        let message = world.platform.private_text(ANN, "hello");
+        world.platform.wait_for_reaction(message, "👀").await;
+        world.end(count, outcome).await;
+        world.platform.wait_for_reaction(message, expected).await;
+    }
+    assert_eq!(world.reactions_set(), 2 * outcomes.len());
+    assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn bot_shows_only_the_receipt_by_default() {
+    let world = World::new().await;
+    let _running = world.run();
+    let message = world.platform.private_text(ANN, "hello");
+    world.platform.wait_for_reaction(message, "👀").await;
+    world.end(1, Outcome::Error).await;
+    world.platform.wait_for_reaction(message, "").await;
+    assert_eq!(world.reactions_set(), 2);
+}
+
+#[tokio::test]
+async fn bot_reacts_to_no_command_press_or_edit() {
+    let world = World::new().await;
+    let _running = world.run();
+    let command = world.platform.private_text(ANN, "/stop now");
+    let choices = vec![avocet_protocol::Choice::new("Yes", "/approve")];
+    let asked = delivery(ANN, Content { choices, ..Content::text("May I?") });
+    world.telegram.deliver(&asked).await.unwrap();
+    world.platform.press(ANN, &world.platform.sent()[0], "/approve");
+    world.bus.taken(2).await;
+    let message = world.platform.private_text(ANN, "hello");
+    world.platform.wait_for_reaction(message, "👀").await;
+    world.platform.edit(message, "hello!");
+    world.bus.taken(4).await;
+    world.end(4, Outcome::Replied).await;
+    let last = world.platform.private_text(ANN, "again");
+    world.platform.wait_for_reaction(last, "👀").await;
+    assert_eq!((world.platform.reaction(command), world.reactions_set()), (String::new(), 2));
+}
+
+#[tokio::test]
+async fn bot_without_emojis_sends_no_reaction() {
+    let world = World::with(|config| config.reaction_received = String::new()).await;
+    let _running = world.run();
+    for count in 1..3 {
+        world.platform.private_text(ANN, "hello");
+        world.end(count, Outcome::Replied).await;
+    }
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(world.reactions_set(), 0);
+}
+
+#[tokio::test]
+async fn chat_that_forbids_reactions_is_asked_once() {
+    let world = world().await;
+    world.platform.forbid_reactions(ANN);
+    let _running = world.run();
+    world.platform.private_text(ANN, "hello");
+    // The refused reaction, and the removal of an earlier one.
+    world.platform.wait_for_calls("setMessageReaction", 2).await;
+    world.end(1, Outcome::Replied).await;
+    world.platform.private_text(ANN, "again");
+    world.end(2, Outcome::Replied).await;
+    let others = world.platform.say(UserMessage::private(BOB, "hello"));
+    world.platform.wait_for_reaction(others, "👀").await;
+    assert_eq!(world.reactions_set(), 3);
+}
+
+#[tokio::test]
+async fn reaction_that_the_chat_does_not_know_leaves_no_earlier_one() {
+    let world = world().await;
+    let _running = world.run();
+    let message = world.platform.private_text(ANN, "hello");
+    world.platform.wait_for_reaction(message, "👀").await;
+    let refusal = ApiError::bad_request("REACTIONS_DISABLED");
+    world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::Refuse(refusal));
+    world.end(1, Outcome::Replied).await;
+    world.platform.wait_for_reaction(message, "").await;
+    assert_eq!(world.reactions_set(), 3);
+}
+
+#[tokio::test]
+async fn reaction_waits_as_long_as_the_platform_asks() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::flood(3));
+    let message = world.platform.private_text(ANN, "hello");
+    let wait = Duration::from_secs(3);
+    world.clock.sleeper_within(wait..=wait).await;
+    assert_eq!(world.platform.reaction(message), "");
+    world.clock.advance(wait);
+    world.platform.wait_for_reaction(message, "👀").await;
+}
+
+#[tokio::test]
+async fn reactions_to_an_answer_come_with_the_next_message() {
+    let world = World::new().await;
+    world.platform.open_chat(GROUP);
+    world.platform.make_administrator(GROUP);
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    let long = format!("The answer is {}", "long ".repeat(30));
+    for chat in [ANN, GROUP] {
+        let content = world.telegram.plan(&Content::text(&long)).remove(0);
+        world.telegram.deliver(&delivery(chat, content)).await.unwrap();
+    }
+    let [to_ann, to_all] = [0, 1].map(|number| world.platform.sent()[number].clone());
+    let own = world.platform.private_text(ANN, "a question");
+    world.platform.react_to_user(ANN, own, "🔥");
+    world.platform.react(ANN, &to_ann, "👎");
+    world.platform.react(ANN, &to_ann, "👍");
+    world.platform.react(BOB, &to_all, "🎉");
+    world.platform.react(BOB, &to_all, "");
+    world.platform.react(BOB, &to_all, "🤔");
+    let say_in = |text| world.platform.say(UserMessage::group(ANN, GROUP, text));
+    let said: [PostedMessage; 3] = [
+        world.platform.private_text(ANN, "good"),
+        world.platform.private_text(ANN, "again"),
+        say_in("@avocet_bot well?"),
+    ];
+    assert!(said.iter().all(|message| message.update.is_some()));
+    let received = world.bus.taken(4).await;
+    let [first, own, none, of_bob] = [0, 1, 2, 3].map(|number| &received[number].content);
+    assert_eq!(first.earlier, []);
+    let beginning = "“The answer is long long long long long long long long long l…”";
+    let text = format!("[the author of this message reacted with 👍 to yours {beginning}]");
+    assert_eq!(own.describe_earlier().unwrap(), format!("[earlier in this chat]\n> {text}"));
+    assert!(!own.has_untrusted_parts());
+    assert_eq!(none.earlier, [], "each is told once");
+    let text = format!("User 8: [reacted with 🤔 to your message {beginning}]");
+    assert_eq!(of_bob.describe_earlier().unwrap(), format!("[earlier in this chat]\n> {text}"));
+    assert!(of_bob.has_untrusted_parts());
+}
