@@ -282,13 +282,14 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
     let quote = content.quote.map(&mut clean_quote);
     let earlier = content.earlier.into_iter().map(&mut clean_quote).collect();
     let forwarded = content.forwarded.into_iter().map(clean_quote).collect();
-    let Content { choices, reply_to, author_roles, .. } = content;
+    let Content { choices, reply_to, pressed, author_roles, .. } = content;
     let content = Content {
         text,
         quote,
         earlier,
         author_roles,
         reply_to,
+        pressed,
         forwarded_from,
         forwarded,
         styles: None,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DedupeKey, Poll, WaitId};
+use crate::{DedupeKey, PlatformId, Poll, WaitId};
 
 /// A placeholder in a prompt for the id of its wait, used until that id is reserved.
 pub const WAIT: &str = "{wait}";
@@ -30,6 +30,10 @@ pub struct Content {
     /// reference. Inbound: the key to which every answer refers, also in a private chat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<DedupeKey>,
+    /// Inbound only: the message of the bot whose button was pressed. A command can change it instead
+    /// of replying below it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressed: Option<PlatformId>,
     /// The original author of a forwarded message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forwarded_from: Option<String>,

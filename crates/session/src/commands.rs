@@ -5,14 +5,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    ChatKind, CommandAction, CommandEffect, CommandHelp, CommandReply, Content, Deliveries,
-    Inbound, LoggedInbound, Outcome, QueueMode, Role, Roles, SessionId, SessionStatus, StoreError,
-    Trust, TurnEvent, TurnEvents,
+    ChatKind, CommandAction, CommandEffect, CommandHelp, Content, Deliveries, Inbound,
+    LoggedInbound, Outcome, QueueMode, Role, Roles, SessionId, SessionStatus, StoreError, Trust,
+    TurnEvent, TurnEvents,
 };
 use avocet_supervise::{Panicked, catch};
 
+pub(crate) use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
-use crate::questions::TakenAnswer;
 use crate::status_text::StatusFacts;
 use crate::usage::usage;
 use crate::{
@@ -159,29 +159,6 @@ async fn drop_command(
     Ok(())
 }
 
-/// The action of a command, with its replies for success and for the lack of a target.
-pub(crate) struct CommandPlan {
-    action: CommandAction,
-    done: String,
-    nothing: String,
-    /// The answer for a running call, given after the reply is committed.
-    answer: Option<TakenAnswer>,
-}
-
-impl CommandPlan {
-    pub(crate) fn say(text: impl Into<String>) -> Self {
-        Self::act(CommandAction::None, text, "")
-    }
-
-    pub(crate) fn act(action: CommandAction, done: impl Into<String>, nothing: &str) -> Self {
-        Self { action, done: done.into(), nothing: nothing.to_owned(), answer: None }
-    }
-
-    pub(crate) fn giving(self, answer: TakenAnswer) -> Self {
-        Self { answer: Some(answer), ..self }
-    }
-}
-
 async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreError> {
     let address = &command.message.inbound.address;
     let session = &command.message.session;
@@ -190,7 +167,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         Err(refusal) => return drop_command(lanes, command, &refusal.to_string()).await,
     };
     let plan = plan(lanes, command, role).await?;
-    let reply = reply(lanes, command, &plan);
+    let reply = plan.reply(lanes, command);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
     let _changing =
         if changes_access(&plan.action) { Some(lanes.parts.bus.changing().await) } else { None };
@@ -250,14 +227,6 @@ async fn reload_access(lanes: &Lanes, action: &CommandAction) -> Result<(), Stor
     Ok(())
 }
 
-fn reply(lanes: &Lanes, command: &LoggedInbound, plan: &CommandPlan) -> CommandReply {
-    let say = |text: &str| match text {
-        "" => None,
-        text => lanes.plan(command, &Content::text(text)),
-    };
-    CommandReply { done: say(&plan.done), nothing: say(&plan.nothing) }
-}
-
 async fn plan(
     lanes: &Arc<Lanes>,
     command: &LoggedInbound,
@@ -297,7 +266,7 @@ async fn plan(
         Verb::Link => people::link(lanes, address, argument),
         Verb::Memory => memory::memory(lanes, &message.inbound, role, argument).await?,
         Verb::Pair => people::pair(lanes, argument),
-        Verb::Model => model::plan(lanes, &message.session, argument, role).await?,
+        Verb::Model => model::plan(lanes, command, argument, role).await?,
         Verb::New => {
             let done = "This is a new conversation: I have forgotten the earlier one in this chat.";
             CommandPlan::act(CommandAction::Forget, done, done)

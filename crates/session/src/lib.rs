@@ -3,6 +3,7 @@
 
 mod agents;
 mod approvals;
+mod command_plan;
 mod commands;
 mod compact;
 mod dead_letters;
@@ -20,6 +21,7 @@ mod long_code;
 mod long_reply;
 mod memory;
 mod model;
+mod model_pages;
 mod outcomes;
 mod parts;
 mod people;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{CommandAction, ModelFacts, Price, Role, SessionId, StoreError, within};
+use avocet_protocol::{CommandAction, LoggedInbound, ModelFacts, Price, Role, StoreError, within};
 
 use crate::agents::Agent;
 use crate::commands::CommandPlan;
 use crate::lane::Lanes;
+use crate::model_pages::{ModelPages, PAGE_WORD, page_of};
 
 /// Argument that resets the model to the configured one.
 pub(crate) const DEFAULT: &str = "default";
@@ -16,17 +17,29 @@ pub(crate) const LEARNING: Duration = Duration::from_secs(2);
 /// Plans `/model`.
 pub(crate) async fn plan(
     lanes: &Lanes,
-    session: &SessionId,
+    command: &LoggedInbound,
     argument: &str,
     role: Role,
 ) -> Result<CommandPlan, StoreError> {
+    let session = &command.message.session;
     let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
     let agents = lanes.parts.agents.now();
     let agent = agents.of_session(session, &status);
-    if argument.is_empty() {
-        return Ok(CommandPlan::say(shown(lanes, agent, status.model.as_deref(), role).await));
+    let can_choose = role >= Role::Owner;
+    if let Some(page) = page_of(argument) {
+        let channel = lanes.parts.channels.of(&command.message.inbound.address);
+        let has_buttons = can_choose && channel.is_some_and(|channel| channel.can_edit());
+        let pages = match (has_buttons, argument) {
+            (false, "") => ModelPages::whole(lanes),
+            _ => ModelPages::new(lanes, page, has_buttons),
+        };
+        let (answers, why) = current(lanes, agent, status.model.as_deref());
+        let text = shown(lanes, agent, (&answers, &why), &pages, role).await;
+        let plan = CommandPlan::say(text).with_choices(pages.choices(&answers));
+        // A press of somebody else must not take the buttons away.
+        return Ok(if can_choose { plan.in_place() } else { plan });
     }
-    if role < Role::Owner {
+    if !can_choose {
         return Ok(CommandPlan::say(
             "Only my owner can choose the model; /model shows the current one.",
         ));
@@ -38,7 +51,7 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
     if name.eq_ignore_ascii_case(DEFAULT) {
         let name = agent.run.models.main.name();
         let done = format!("{name} answers here again, {}.", whose(agent));
-        return CommandPlan::act(CommandAction::SetModel(None), &done, &done);
+        return CommandPlan::act(CommandAction::SetModel(None), &done, &done).in_place();
     }
     match lanes.parts.agents.now().models.model(name, &agent.fallbacks) {
         Ok(model) => {
@@ -49,34 +62,48 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
             {
                 done.push_str(" Price unknown: budgets in dollars do not count it.");
             }
-            CommandPlan::act(CommandAction::SetModel(Some(name.to_owned())), &done, &done)
+            let action = CommandAction::SetModel(Some(name.to_owned()));
+            CommandPlan::act(action, &done, &done).in_place()
         }
         Err(error) => CommandPlan::say(format!("I cannot use that model: {error}.")),
     }
 }
 
-/// Describes the current model, the reason for it, and the other models.
-async fn shown(lanes: &Lanes, agent: &Agent, chosen: Option<&str>, role: Role) -> String {
-    let models = lanes.parts.agents.now().models.clone();
+/// Returns the name of the model that answers, and the reason for it.
+fn current(lanes: &Lanes, agent: &Agent, chosen: Option<&str>) -> (String, String) {
     let own = agent.run.models.main.name();
     let (answers, why) = match chosen {
         None => (own, whose(agent)),
-        Some(name) => match models.model(name, &[]) {
+        Some(name) => match lanes.parts.agents.models.model(name, &[]) {
             Ok(_) => (name, "chosen with /model".to_owned()),
             Err(error) => {
                 (own, format!("{}; {name} was chosen, but cannot be asked: {error}", whose(agent)))
             }
         },
     };
+    (answers.to_owned(), why)
+}
+
+/// Describes the current model, the reason for it, and the models of a page.
+async fn shown(
+    lanes: &Lanes,
+    agent: &Agent,
+    (answers, why): (&str, &str),
+    pages: &ModelPages,
+    role: Role,
+) -> String {
     let mut text = format!("{answers} answers here, {why}.");
     let fallbacks: Vec<&str> =
         agent.fallbacks.iter().map(String::as_str).filter(|name| *name != answers).collect();
     if !fallbacks.is_empty() {
         text.push_str(&format!(" If it fails: {}.", fallbacks.join(", ")));
     }
-    text.push_str("\n\nThe models of the configuration:\n");
-    let list = within(lanes.parts.clock.as_ref(), LEARNING, described(lanes)).await;
-    text.push_str(&list.unwrap_or_else(|_| models.configured().join("\n")));
+    text.push_str(&format!("\n\nThe models of the configuration{}:\n", pages.range()));
+    let list = within(lanes.parts.clock.as_ref(), LEARNING, described(lanes, pages.names()));
+    text.push_str(&list.await.unwrap_or_else(|_| pages.names().join("\n")));
+    if let Some(next) = pages.next().filter(|_| !pages.has_buttons) {
+        text.push_str(&format!("\n\n/model {PAGE_WORD} {next} shows more."));
+    }
     if role >= Role::Owner {
         text.push_str("\n\n/model provider/model chooses one for this conversation.");
     }
@@ -92,12 +119,12 @@ fn whose(agent: &Agent) -> String {
 }
 
 /// Returns a line with known facts for each model.
-async fn described(lanes: &Lanes) -> String {
+async fn described(lanes: &Lanes, names: &[String]) -> String {
     let models = lanes.parts.agents.now().models.clone();
     let mut lines = Vec::new();
-    for name in models.configured() {
+    for name in names {
         // A broken model was logged at the start.
-        let Ok(model) = models.model(&name, &[]) else { continue };
+        let Ok(model) = models.model(name, &[]) else { continue };
         lines.push(format!("{name}: {}", described_facts(&model.facts().await)));
     }
     lines.join("\n")

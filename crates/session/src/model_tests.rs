@@ -75,6 +75,90 @@ async fn model_command_shows_the_current_model_its_reason_and_the_alternatives()
     assert_eq!(said[2], format!("a/known answers here, chosen with /model.{list}"));
 }
 
+/// A daemon with ten models, on a channel with buttons.
+async fn with_ten_models() -> SessionHarness {
+    const NAMES: [&str; 10] =
+        ["a/0", "a/1", "a/2", "a/3", "a/4", "a/5", "a/6", "a/7", "a/8", "a/9"];
+    // Short facts, because the list has to fit into one message.
+    let facts = ModelFacts { price: Some(Price::default()), ..ModelFacts::default() };
+    let model = |name: &'static str| {
+        let says = move |request: &ModelRequest| {
+            Scripted::says(&format!("{name}: {}", last_said(request)))
+        };
+        Arc::new(ScriptedModel::answering(says).named(name).with_facts(facts))
+    };
+    let models = NAMES.into_iter().map(|name| (name, model(name))).collect();
+    let (channel, setup) = (FakeChannel::with_preview(SECOND), Setup { models, ..choice() });
+    SessionHarness::on(TempStore::new(), Arc::new(channel), parrot(), setup).await
+}
+
+/// Presses a button of the message.
+async fn press(harness: &SessionHarness, sender: &str, message: &str, says: &str) {
+    let content = Content { pressed: Some(message.parse().unwrap()), ..Content::text(says) };
+    let key = format!("c {sender} {}", says.replace('/', "-")).parse().unwrap();
+    let sender = Sender::new(sender.parse().unwrap());
+    let inbound = Inbound::new(session("a").address(), sender, key, content);
+    harness.bus.publish(inbound, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn model_command_offers_buttons_whose_presses_change_the_same_message() {
+    let harness = with_ten_models().await;
+    harness.say("/model").await;
+    let list = harness.channel.taken(1).await.remove(0);
+    let labels = |delivery: &avocet_protocol::Delivery| -> Vec<String> {
+        delivery.content.choices.iter().map(|choice| choice.label.clone()).collect()
+    };
+    assert_eq!(labels(&list).len(), 9);
+    assert_eq!(labels(&list)[7..], ["a/7", "More ›"]);
+    assert!(list.content.text.contains("configuration, 1 to 8 of 10:"), "{list:?}");
+    assert!(!list.content.text.contains("/model page"), "the button says it: {list:?}");
+    let shown = format!("p{}", list.id);
+    press(&harness, "me", &shown, "/model page 2").await;
+    let second = harness.channel.taken(2).await.remove(1);
+    assert_eq!(second.shown_as.as_ref().unwrap().as_str(), shown);
+    assert_eq!(labels(&second), ["a/8", "a/9", "‹ Back"]);
+    press(&harness, "me", &shown, "/model a/9").await;
+    let chosen = harness.channel.taken(3).await.remove(2);
+    assert_eq!((chosen.shown_as, chosen.content.choices), (second.shown_as, Vec::new()));
+    assert!(chosen.content.text.starts_with("a/9 answers here from now on"));
+    harness.channel.shows(|shown| shown.len() == 1).await;
+    harness.say("hi").await;
+    assert_eq!(harness.channel.texts(4).await[3], "a/9: hi");
+}
+
+#[tokio::test]
+async fn model_button_whose_message_is_gone_is_answered_in_a_new_one() {
+    let harness = with_ten_models().await;
+    harness.say("/model").await;
+    let list = harness.channel.taken(1).await.remove(0);
+    harness.channel.delete_all();
+    press(&harness, "me", &format!("p{}", list.id), "/model a/1").await;
+    let chosen = harness.channel.taken(2).await.remove(1);
+    assert_eq!(chosen.shown_as, None);
+    assert!(chosen.content.text.starts_with("a/1 answers here from now on"));
+}
+
+#[tokio::test]
+async fn model_buttons_are_only_for_owners() {
+    let mut harness = with_ten_models().await;
+    harness.setup.allow = Allow::Listed(AllowLists {
+        users: ["you".parse().unwrap()].into(),
+        owners: ["me".parse().unwrap()].into(),
+        ..AllowLists::default()
+    });
+    let harness = harness.restart(parrot()).await;
+    for (count, says) in (1..).zip(["/model", "/model page 2", "/model a/1"]) {
+        press(&harness, "you", "p1", says).await;
+        let answer = harness.channel.taken(count).await.remove(count - 1);
+        assert_eq!((answer.shown_as, answer.content.choices), (None, Vec::new()), "{says}");
+    }
+    let texts = harness.channel.texts(3).await;
+    assert!(texts[0].contains("a/9") && texts[0].contains("of the configuration:"), "{texts:?}");
+    assert!(texts[1].contains("configuration, 9 to 10 of 10:"), "{texts:?}");
+    assert!(texts[2].starts_with("Only my owner can choose the model"), "{texts:?}");
+}
+
 #[tokio::test]
 async fn first_answer_of_a_model_with_an_unknown_window_is_followed_by_a_remark() {
     let remark = "[The window of b/new is unknown: 65,536 tokens are assumed.";

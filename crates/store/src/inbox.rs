@@ -128,6 +128,13 @@ impl Inbox for SqliteStore {
                 let text: String = message.chunks.iter().map(Content::as_text).collect();
                 tx.update("UPDATE inbound SET reply = ?2 WHERE id = ?1", params![command.0, text])?;
                 insert_planned(tx, &message, None, OutboxSource::Reply)?;
+                if let (Some(shown), [_]) = (&reply.replaces, &message.chunks[..]) {
+                    tx.update(
+                        "UPDATE outbox SET platform_id = ?1 \
+                         WHERE id = (SELECT max(id) FROM outbox)",
+                        [shown.as_str()],
+                    )?;
+                }
             }
             Ok(effect)
         })

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{CommandHelp, Content, IdError, Inbound, within};
+use avocet_protocol::{CommandHelp, Content, IdError, Inbound, PlatformId, within};
 use reqwest::Method;
 use serde_json::{Value, json};
 use serenity::builder::{CreateCommand, CreateCommandOption, CreateInteractionResponse};
@@ -12,8 +12,9 @@ use serenity::model::application::{
     CommandDataOptionValue, CommandInteraction, CommandOptionType, CommandType,
     ComponentInteraction, ComponentInteractionDataKind, Interaction, InteractionContext,
 };
+use serenity::model::channel::MessageFlags;
 use serenity::model::guild::Member;
-use serenity::model::id::{ApplicationId, ChannelId, InteractionId, RoleId};
+use serenity::model::id::{ApplicationId, ChannelId, InteractionId, MessageId, RoleId};
 use serenity::model::user::User;
 
 use crate::Discord;
@@ -43,6 +44,8 @@ pub(crate) struct UserInteraction<'a> {
     pub(crate) channel: ChannelId,
     /// The text that the user would have typed.
     text: String,
+    /// The message with the button, if the bot can change it.
+    pressed: Option<MessageId>,
     user: &'a User,
     member: Option<&'a Member>,
     pub(crate) kind: InteractionKind,
@@ -85,7 +88,10 @@ impl<'a> UserInteraction<'a> {
         let is_among_others =
             is_among_others(pressed.context, &pressed.authorizing_integration_owners);
         let personal = InteractionKind::Command { is_personal: true };
+        let flags = pressed.message.flags.unwrap_or_default();
+        let is_lasting = !is_among_others && !flags.contains(MessageFlags::EPHEMERAL);
         Some(Self {
+            pressed: is_lasting.then_some(pressed.message.id),
             id: pressed.id,
             token: &pressed.token,
             channel: pressed.channel_id,
@@ -107,6 +113,7 @@ impl<'a> UserInteraction<'a> {
         let shows = SHOWING.contains(&name) && called.data.options.is_empty();
         let is_personal = shows || DECIDING.contains(&name);
         Self {
+            pressed: None,
             id: called.id,
             token: &called.token,
             channel: called.channel_id,
@@ -148,6 +155,7 @@ impl<'a> UserInteraction<'a> {
         let address = bot.address(self.channel, channel_type)?;
         let mut content = Content::text(&self.text);
         content.author_roles = roles;
+        content.pressed = self.pressed.and_then(|id| PlatformId::parse(&id.to_string()).ok());
         if self.kind != InteractionKind::Press {
             content.reply_to = Some(key.clone());
         }

@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 
 use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, ChatId, CommandHelp, DedupeKey, IdError, TopicId,
+    AccountName, ChannelName, ChatAddress, ChatId, CommandHelp, DedupeKey, IdError, PlatformId,
+    TopicId,
 };
-use teloxide::types::{Me, Message, MessageEntityKind, ThreadId};
+use teloxide::types::{Me, Message, MessageEntityKind, MessageId, ThreadId};
 
 use crate::album::BotAlbums;
 use crate::entities;
-use crate::moved::Moves;
+use crate::moved::{MessageNumber, Moves};
 
 /// The bot's identity and settings, for reading its updates.
 #[derive(Debug)]
@@ -86,6 +87,17 @@ impl BotIdentity<'_> {
     ) -> Result<DedupeKey, IdError> {
         let begins = if self.moves.home(chat) == chat { 'm' } else { 'n' };
         DedupeKey::parse(&format!("{begins}{message}"))
+    }
+
+    /// The id of a message of the bot, as a receipt has it.
+    pub(crate) fn sent_number(
+        &self,
+        chat: teloxide::types::ChatId,
+        id: MessageId,
+    ) -> Option<PlatformId> {
+        let in_supergroup = self.moves.home(chat) != chat;
+        let number = MessageNumber { id, in_supergroup, lost: None };
+        PlatformId::parse(&number.to_string()).ok()
     }
 
     /// The address of a chat. A group that has moved keeps its old address.

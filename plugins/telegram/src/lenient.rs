@@ -115,7 +115,10 @@ impl BotIdentity<'_> {
         let chat = message.and_then(|message| Some((chat(message)?, topic(message))));
         let (Some(sender), Some(((chat, kind), topic))) = (from, chat) else { return Ok(OTHER) };
         let address = self.address(chat, topic)?;
-        ButtonPress { id, text, address, chat: kind, sender: sender? }.convert()
+        let number = message.and_then(|message| message.get("message_id")?.as_i64());
+        let number = number.and_then(|number| number.try_into().ok()).map(MessageId);
+        let pressed = number.and_then(|number| self.sent_number(chat, number));
+        ButtonPress { id, text, address, chat: kind, sender: sender?, pressed }.convert()
     }
 }
 

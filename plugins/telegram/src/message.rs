@@ -2,7 +2,8 @@
 
 use avocet_channel_kit::{Converted, Unreadable};
 use avocet_protocol::{
-    ChatAddress, ChatKind, Content, DedupeKey, IdError, Inbound, Quote, Sender, SenderId, Timestamp,
+    ChatAddress, ChatKind, Content, DedupeKey, IdError, Inbound, PlatformId, Quote, Sender,
+    SenderId, Timestamp,
 };
 use teloxide::types::{
     CallbackQuery, Chat, MaybeInaccessibleMessage, Message, MessageOrigin, User,
@@ -94,7 +95,8 @@ impl BotIdentity<'_> {
         };
         let address = self.address(chat.id, topic)?;
         let sender = sender(&query.from)?;
-        ButtonPress { id: &query.id.0, text, address, chat: kind(chat), sender }.convert()
+        let pressed = self.sent_number(chat.id, message.id());
+        ButtonPress { id: &query.id.0, text, address, chat: kind(chat), sender, pressed }.convert()
     }
 }
 
@@ -106,13 +108,16 @@ pub(crate) struct ButtonPress<'a> {
     pub(crate) address: ChatAddress,
     pub(crate) chat: ChatKind,
     pub(crate) sender: Sender,
+    /// The message with the button.
+    pub(crate) pressed: Option<PlatformId>,
 }
 
 impl ButtonPress<'_> {
     pub(crate) fn convert(self) -> Result<Converted, IdError> {
-        let Self { id, text, address, chat, sender } = self;
+        let Self { id, text, address, chat, sender, pressed } = self;
         let key = DedupeKey::parse(&format!("c{id}"))?;
-        let inbound = Inbound::new(address, sender, key, Content::text(text));
+        let content = Content { pressed, ..Content::text(text) };
+        let inbound = Inbound::new(address, sender, key, content);
         Ok(Converted::Inbound(Box::new(Inbound { chat, from_platform: true, ..inbound })))
     }
 }

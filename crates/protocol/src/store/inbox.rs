@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use super::{CancelledTask, NewMemory, Result};
 use crate::{
     AccountName, ChannelName, ChatAddress, ChatLink, Cursor, Effort, LoggedInbound, MemoryId,
-    MessageId, NewInbound, PersonId, Planned, QueueMode, Resolution, SenderId, SessionId,
-    SettledPairing, TurnId, VoiceMode, WaitId, WaitKind,
+    MessageId, NewInbound, PersonId, Planned, PlatformId, QueueMode, Resolution, SenderId,
+    SessionId, SettledPairing, TurnId, VoiceMode, WaitId, WaitKind,
 };
 
 /// Inbound messages: acceptance, deduplication, cursors, commands.
@@ -207,6 +207,8 @@ pub struct CommandReply {
     pub done: Option<Planned>,
     /// The reply if the command found nothing to act on.
     pub nothing: Option<Planned>,
+    /// The message that a reply of one chunk replaces. If it is gone, the reply is a new message.
+    pub replaces: Option<PlatformId>,
 }
 
 /// The effect that a command had.

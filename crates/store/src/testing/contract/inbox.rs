@@ -70,6 +70,7 @@ pub async fn settle_command_bypasses_the_lane_and_acts_once(backend: &impl Backe
     let answer = CommandReply {
         done: Some(planned(&a, &["collecting"])),
         nothing: Some(planned(&a, &["nothing to collect"])),
+        replaces: None,
     };
     let effect = inbox.settle_command(command, &action, &answer).await;
     assert_eq!(effect, Ok(CommandEffect::Done));
@@ -80,6 +81,26 @@ pub async fn settle_command_bypasses_the_lane_and_acts_once(backend: &impl Backe
     let again = inbox.settle_command(command, &action, &answer).await;
     assert_eq!(again, Err(StoreError::Stale(command.to_string())));
     assert_eq!(world.delivered_texts(&a).await, ["collecting"]);
+}
+
+/// A reply to a pressed button changes the message with the button, unless it has several chunks.
+pub async fn settle_command_replaces_a_message_by_a_reply_of_one_chunk(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let shown: avocet_protocol::PlatformId = "m7".parse().unwrap();
+    for (texts, replaces) in [
+        (&["page 2"][..], Some(shown.clone())),
+        (&["long", "reply"], Some(shown.clone())),
+        (&["page 1"], None),
+    ] {
+        let command = world.command(&a, &format!("/model {}", texts[0])).await;
+        let expected = replaces.clone().filter(|_| texts.len() == 1);
+        let reply = CommandReply { done: Some(planned(&a, texts)), replaces, nothing: None };
+        world.ports.inbox.settle_command(command, &CommandAction::None, &reply).await.unwrap();
+        let head = world.ports.outbox.head(&a.address()).await.unwrap().unwrap();
+        assert_eq!((head.delivery.shown_as, head.is_edit), (expected, false), "{texts:?}");
+        assert_eq!(world.delivered_texts(&a).await, texts);
+    }
 }
 
 /// A message whose sender has lost access ends with a notice.
@@ -184,6 +205,7 @@ pub async fn new_hides_older_messages_from_later_turns(backend: &impl Backend) {
     let reply = CommandReply {
         done: Some(planned(&a, &["retrying"])),
         nothing: Some(planned(&a, &["there is nothing to retry"])),
+        replaces: None,
     };
     let effect = inbox.settle_command(retry, &nothing, &reply).await;
     assert_eq!(effect, Ok(CommandEffect::Nothing));

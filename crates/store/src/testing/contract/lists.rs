@@ -67,7 +67,7 @@ pub async fn sent_lists_messages_outside_of_the_turns_of_a_session(backend: &imp
     world.reply(turn.id, "the reply").await;
     let command = world.command(&a, "/status").await;
     let done = Some(planned(&a, &["all", "is", "well"]));
-    let reply_to_command = CommandReply { done: done.clone(), nothing: done };
+    let reply_to_command = CommandReply { done: done.clone(), nothing: done, replaces: None };
     let action = CommandAction::Forget;
     world.ports.inbox.settle_command(command, &action, &reply_to_command).await.unwrap();
     world.send(&a, "k1", &["from a", "process"]).await;

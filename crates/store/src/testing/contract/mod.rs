@@ -165,6 +165,7 @@ rules! {
         correct_absorbs_an_edit_that_the_message_arrived_with
         correct_refuses_answered_messages_commands_and_unknown_keys
         settle_command_bypasses_the_lane_and_acts_once
+        settle_command_replaces_a_message_by_a_reply_of_one_chunk
         drop_message_ends_the_message_with_a_notice
         stop_cancels_only_a_turn_that_began_before_it
         stop_gives_every_open_call_a_result

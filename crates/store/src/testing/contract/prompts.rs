@@ -59,7 +59,7 @@ async fn sent(world: &World<'_>, chat: &SessionId) -> Vec<(Option<String>, Strin
 async fn command(world: &World<'_>, owner: &SessionId, text: &str, action: CommandAction) {
     let command = world.command(owner, text).await;
     let done = Some(planned(owner, &["done"]));
-    let reply = CommandReply { done, nothing: None };
+    let reply = CommandReply { done, nothing: None, replaces: None };
     world.ports.inbox.settle_command(command, &action, &reply).await.unwrap();
 }
 

@@ -95,7 +95,7 @@ pub async fn undelivered_excludes_notices_and_command_replies(backend: &impl Bac
     world.loses_next(&a, "refused", false).await;
     world.loses_next(&a, "refused", false).await;
     let status = world.command(&a, "/status").await;
-    let reply = CommandReply { done: Some(planned(&a, &["idle"])), nothing: None };
+    let reply = CommandReply { done: Some(planned(&a, &["idle"])), nothing: None, replaces: None };
     world.ports.inbox.settle_command(status, &CommandAction::None, &reply).await.unwrap();
     world.deliveries(&a.address()).await;
     assert_eq!(world.told("well?").await, ["“hello”"]);
