@@ -74,7 +74,7 @@ fn current(lanes: &Lanes, agent: &Agent, chosen: Option<&str>) -> (String, Strin
     let own = agent.run.models.main.name();
     let (answers, why) = match chosen {
         None => (own, whose(agent)),
-        Some(name) => match lanes.parts.agents.models.model(name, &[]) {
+        Some(name) => match lanes.parts.agents.now().models.model(name, &[]) {
             Ok(_) => (name, "chosen with /model".to_owned()),
             Err(error) => {
                 (own, format!("{}; {name} was chosen, but cannot be asked: {error}", whose(agent)))

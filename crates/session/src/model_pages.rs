@@ -35,12 +35,12 @@ pub(crate) fn page_of(argument: &str) -> Option<usize> {
 impl ModelPages {
     /// The page with this index, or the last one.
     pub(crate) fn new(lanes: &Lanes, page: usize, has_buttons: bool) -> Self {
-        Self { has_buttons, ..Self::of(lanes.parts.agents.models.configured(), page, PAGE) }
+        Self { has_buttons, ..Self::of(lanes.parts.agents.now().models.configured(), page, PAGE) }
     }
 
     /// One page with all models, without buttons.
     pub(crate) fn whole(lanes: &Lanes) -> Self {
-        Self::of(lanes.parts.agents.models.configured(), 0, usize::MAX)
+        Self::of(lanes.parts.agents.now().models.configured(), 0, usize::MAX)
     }
 
     fn of(all: Vec<String>, page: usize, size: usize) -> Self {

@@ -10,6 +10,7 @@ mod files;
 mod images;
 mod keyboard;
 mod limits;
+mod media_group;
 mod methods;
 mod odd;
 mod reactions;

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use avocet_protocol::{Clock, Secret, within};
-use reqwest::RequestBuilder;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::multipart::Form;
+use reqwest::RequestBuilder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use teloxide::net::default_reqwest_settings;
@@ -113,15 +113,15 @@ impl Api {
         answered.unwrap_or_else(|_| Err(BotApiError::timed_out()))
     }
 
-    /// Calls a method that takes a file.
+    /// Calls a method that takes files. `T` is the type of its result.
     ///
     /// # Errors
     /// [`BotApiError`] if the request fails or the platform refuses it.
-    pub(crate) async fn upload(
+    pub(crate) async fn upload<T: DeserializeOwned>(
         &self,
         method: &str,
         form: Form,
-    ) -> Result<MessageReceipt, BotApiError> {
+    ) -> Result<T, BotApiError> {
         answer(self.post(method)?.timeout(UPLOAD_LIMIT).multipart(form)).await
     }
 

@@ -1,4 +1,4 @@
-//! Sends files. Each is a message of its own, shown as a photo, sound, voice message or video if it is
+//! Sends single files. Each is a message of its own, shown as a photo, sound, voice message or video if it is
 //! one.
 
 use avocet_protocol::{
@@ -43,7 +43,7 @@ struct Upload<'a> {
 
 /// The form in which a file is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ShownAs {
+pub(crate) enum ShownAs {
     Audio,
     Document,
     Photo,
@@ -53,7 +53,7 @@ enum ShownAs {
 
 impl ShownAs {
     /// Returns the form that fits the first bytes of a file.
-    fn of(attachment: &Attachment, file: &LoadedFile) -> Self {
+    pub(crate) fn of(attachment: &Attachment, file: &LoadedFile) -> Self {
         let bytes = &file.bytes;
         let has = |start: &[u8]| bytes.starts_with(start);
         let brand = bytes.get(4..12).unwrap_or_default();
@@ -68,7 +68,7 @@ impl ShownAs {
     }
 
     /// Returns the method, and the parameter that holds the file (Bot API).
-    fn method(self) -> (&'static str, &'static str) {
+    pub(crate) fn method(self) -> (&'static str, &'static str) {
         match self {
             Self::Audio => ("sendAudio", "audio"),
             Self::Document => ("sendDocument", "document"),
@@ -112,31 +112,43 @@ impl Telegram {
 }
 
 impl Upload<'_> {
-    /// The parameters that the methods for files have in common (Bot API).
+    /// The parameters of a method for a file (Bot API).
     fn form(&self) -> Result<Form, BotApiError> {
-        let Attempt { delivery, place, text: caption, entities, .. } = &self.attempt;
-        let bytes = Bytes::from_owner(self.file.bytes.clone());
-        let file = Part::stream(bytes).file_name(name(&self.file.name));
-        let mut form = Form::new().text("chat_id", place.chat.to_string());
+        let Attempt { delivery, text: caption, entities, .. } = &self.attempt;
+        let mut form = self.attempt.form()?;
         if !caption.text.is_empty() {
             form = form.text("caption", caption.text.clone());
             form = form.text("caption_entities", json(entities)?);
-        }
-        if let Some(topic) = self.attempt.topic() {
-            form = form.text("message_thread_id", topic.to_string());
-        }
-        if let Some(replied) = self.attempt.reply_to() {
-            form = form.text("reply_parameters", json(&replied)?);
         }
         if !delivery.content.choices.is_empty() {
             form = form.text("reply_markup", json(&buttons(&delivery.content.choices))?);
         }
         let (_, parameter) = self.shown_as.method();
-        Ok(form.part(parameter, file))
+        Ok(form.part(parameter, file_part(self.file)))
     }
 }
 
-fn json(value: &impl Serialize) -> Result<String, BotApiError> {
+impl Attempt<'_> {
+    /// The parameters that all methods for files have in common: the destination.
+    pub(crate) fn form(&self) -> Result<Form, BotApiError> {
+        let mut form = Form::new().text("chat_id", self.place.chat.to_string());
+        if let Some(topic) = self.topic() {
+            form = form.text("message_thread_id", topic.to_string());
+        }
+        if let Some(replied) = self.reply_to() {
+            form = form.text("reply_parameters", json(&replied)?);
+        }
+        Ok(form)
+    }
+}
+
+/// The bytes and the name of a file, as a part of a form.
+pub(crate) fn file_part(file: &LoadedFile) -> Part {
+    let bytes = Bytes::from_owner(file.bytes.clone());
+    Part::stream(bytes).file_name(name(&file.name))
+}
+
+pub(crate) fn json(value: &impl Serialize) -> Result<String, BotApiError> {
     serde_json::to_string(value).map_err(|_| BotApiError::NotSent("it cannot be written"))
 }
 

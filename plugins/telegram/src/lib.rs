@@ -19,6 +19,7 @@ mod forwards;
 mod held;
 mod lenient;
 mod media;
+mod media_group;
 mod message;
 mod moved;
 mod outcome;
@@ -59,6 +60,7 @@ pub use config::TelegramConfig;
 use album::BotAlbums;
 use api::Api;
 use held::HeldParts;
+use media_group::PartlySent;
 use moved::Moves;
 use reactions::BotReactions;
 use recent::RecentMessages;
@@ -94,6 +96,7 @@ pub struct Telegram {
     pace: Pace,
     token: TokenState,
     lost_topics: LostTopics,
+    partly_sent: PartlySent,
     reactions: BotReactions,
     user_reactions: UserReactions,
     clock: Arc<dyn Clock>,
@@ -171,6 +174,7 @@ impl Telegram {
             pace: Pace::new(pace::RATES, clock.clone()),
             token: TokenState::new(),
             lost_topics: LostTopics::default(),
+            partly_sent: PartlySent::default(),
             reactions: BotReactions::new(config),
             user_reactions: UserReactions::default(),
             clock,
@@ -196,10 +200,10 @@ impl Channel for Telegram {
         // Fails if a hold began after the turn, so that few requests hit a ban.
         let under_way = self.pace.leave(&delivery.address.chat).await;
         let _under_way = under_way.map_err(SendError::RetryAfter)?;
-        let sent = if delivery.content.attachments.is_empty() {
-            self.send(delivery).await
-        } else {
-            self.send_file(delivery).await
+        let sent = match delivery.content.attachments.len() {
+            0 => self.send(delivery).await,
+            1 => self.send_file(delivery).await,
+            _ => self.send_files(delivery).await,
         };
         self.note_rate_limit(delivery, &sent);
         if let Ok(receipt) = &sent {

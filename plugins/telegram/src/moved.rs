@@ -93,11 +93,21 @@ pub(crate) struct MessageNumber {
 
 impl MessageNumber {
     /// Parses the number of a sent message: `17`, or `n17` after a move. The suffix `d` means that
-    /// the topic was deleted, `c` that it was closed.
+    /// the topic was deleted, `c` that it was closed. An album has several numbers (`17,18`), of
+    /// which this is the first.
     pub(crate) fn of_sent(id: &PlatformId) -> Option<Self> {
-        let (id, in_supergroup) = match id.as_str().strip_prefix('n') {
+        Self::all_of_sent(id).next()
+    }
+
+    /// Parses the numbers of all messages of a delivery.
+    pub(crate) fn all_of_sent(id: &PlatformId) -> impl Iterator<Item = Self> {
+        id.as_str().split(',').map_while(Self::of_one_sent)
+    }
+
+    fn of_one_sent(id: &str) -> Option<Self> {
+        let (id, in_supergroup) = match id.strip_prefix('n') {
             Some(id) => (id, true),
-            None => (id.as_str(), false),
+            None => (id, false),
         };
         let lost = [('d', TopicLoss::Deleted), ('c', TopicLoss::Closed)];
         let (id, lost) = lost

@@ -83,12 +83,13 @@ impl Telegram {
 
     /// Notes a message of the bot, to which people can react.
     pub(crate) fn note_own(&self, delivery: &Delivery, receipt: &Receipt) {
-        let number = receipt.platform_id.as_ref().and_then(MessageNumber::of_sent);
-        let Some(number) = number else { return };
         let address = &delivery.address;
         let text = Styled::of(&delivery.content).text;
-        let message = (address.chat.clone(), number.id.0);
-        self.user_reactions.notes().note_own(address.clone(), message, &text);
+        let mut notes = self.user_reactions.notes();
+        for number in receipt.platform_id.iter().flat_map(MessageNumber::all_of_sent) {
+            let message = (address.chat.clone(), number.id.0);
+            notes.note_own(address.clone(), message, &text);
+        }
     }
 
     /// Adds the reactions in its chat to a message for the agent. Returns the message, unless it is a

@@ -112,6 +112,8 @@ pub(super) struct BotState {
     /// Pressed buttons without an answer, with the time of the press.
     pub(super) pressed: BTreeMap<String, Timestamp>,
     pub(super) presses: u64,
+    /// Number of albums of the bot.
+    pub(super) albums: u64,
     pub(super) commands: Vec<Value>,
     pub(super) calls: Vec<ApiCall>,
     pub(super) refusals: Vec<RefusedCall>,
@@ -136,6 +138,7 @@ impl BotState {
             heard: BTreeMap::new(),
             pressed: BTreeMap::new(),
             presses: 0,
+            albums: 0,
             commands: Vec::new(),
             calls: Vec::new(),
             refusals: Vec::new(),

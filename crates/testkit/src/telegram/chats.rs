@@ -35,6 +35,8 @@ pub struct SentMessage {
     pub file: Option<SentFile>,
     /// The answers and settings of a poll, whose question is the text.
     pub poll: Option<Value>,
+    /// The id of its album.
+    pub album: Option<String>,
 }
 
 /// A file in a chat.
@@ -86,6 +88,7 @@ pub(super) struct UnsentMessage {
     pub(super) formatted: Formatted,
     pub(super) file: Option<SentFile>,
     pub(super) poll: Option<Value>,
+    pub(super) album: Option<String>,
 }
 
 impl Chats {
@@ -198,6 +201,7 @@ impl Chats {
             deleted: false,
             file: draft.file,
             poll: draft.poll,
+            album: draft.album,
         };
         let described = message.describe(me, date);
         self.sent.push(message);
@@ -307,6 +311,9 @@ impl SentMessage {
         if let Some(thread) = self.thread {
             message["message_thread_id"] = json!(thread);
             message["is_topic_message"] = json!(true);
+        }
+        if let Some(album) = &self.album {
+            message["media_group_id"] = json!(album);
         }
         if let Some(keyboard) = &self.keyboard {
             message["reply_markup"] = keyboard.clone();

@@ -87,6 +87,7 @@ pub(super) fn counts(method: &str) -> bool {
             | "sendphoto"
             | "sendvideo"
             | "sendvoice"
+            | "sendmediagroup"
             | "editmessagetext"
     )
 }

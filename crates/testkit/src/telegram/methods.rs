@@ -28,6 +28,7 @@ impl BotState {
             "sendvoice" => self.send_file(call, "voice"),
             "sendpoll" => self.send_poll(call),
             "sendphoto" => self.send_file(call, "photo"),
+            "sendmediagroup" => self.send_media_group(call),
             "getfile" => self.files.get(call.text("file_id"), self.now),
             "setmessagereaction" => self.set_message_reaction(call),
             "setmycommands" => self.set_my_commands(call),
@@ -96,7 +97,7 @@ impl BotState {
     }
 
     /// Checks the parameters that all messages share, in the platform's order.
-    fn draft(&self, call: &MethodCall) -> Result<UnsentMessage, ApiError> {
+    pub(super) fn draft(&self, call: &MethodCall) -> Result<UnsentMessage, ApiError> {
         let keyboard = keyboard::read(call)?;
         let chat = self.open_chat(call)?;
         let thread = call.int("message_thread_id").filter(|thread| *thread != 0);
@@ -105,11 +106,21 @@ impl BotState {
         }
         let reply_to = self.reply_to(call, chat)?;
         let (preview_off, formatted, file) = (false, Formatted::default(), None);
-        let poll = None;
-        Ok(UnsentMessage { chat, thread, reply_to, keyboard, preview_off, formatted, file, poll })
+        let (poll, album) = (None, None);
+        Ok(UnsentMessage {
+            chat,
+            thread,
+            reply_to,
+            keyboard,
+            preview_off,
+            formatted,
+            file,
+            poll,
+            album,
+        })
     }
 
-    fn say(&mut self, draft: UnsentMessage) -> Value {
+    pub(super) fn say(&mut self, draft: UnsentMessage) -> Value {
         let (me, date) = (self.me(), self.date());
         self.chats.send(draft, &me, date)
     }
@@ -141,7 +152,11 @@ impl BotState {
     }
 
     /// Reads a file: a part of the form, `attach://PART`, or an identifier.
-    fn sent_file(&mut self, call: &MethodCall, kind: &str) -> Result<SentFile, ApiError> {
+    pub(super) fn sent_file(
+        &mut self,
+        call: &MethodCall,
+        kind: &str,
+    ) -> Result<SentFile, ApiError> {
         let given = call.text(kind);
         let part = given.strip_prefix("attach://").unwrap_or(kind);
         let is_photo = kind == "photo";

@@ -17,7 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 impl World {
     /// Delivers a message with files as the outbox does.
-    async fn post(
+    pub(crate) async fn post(
         &self,
         text: &str,
         files: &[(&str, &[u8])],
@@ -35,14 +35,14 @@ impl World {
     }
 }
 
-fn attachment(path: &str) -> Attachment {
+pub(crate) fn attachment(path: &str) -> Attachment {
     let is_picture = [".png", ".jpg"].iter().any(|end| path.ends_with(end));
     let kind = if is_picture { AttachmentKind::Image } else { AttachmentKind::Document };
     Attachment::new(kind, AttachmentSource::Workspace(path.to_owned()))
 }
 
 /// A chunk with the bytes of its files.
-fn loaded(chunk: Content, files: &[(&str, &[u8])], repeat: bool) -> Delivery {
+pub(crate) fn loaded(chunk: Content, files: &[(&str, &[u8])], repeat: bool) -> Delivery {
     let load = |attachment: &Attachment| {
         let AttachmentSource::Workspace(path) = &attachment.source else { panic!("elsewhere") };
         let (_, bytes) = files.iter().find(|(known, _)| known == path).unwrap();

@@ -1,0 +1,197 @@
+//! Sends several files as an album, which people see as one message. It is one delivery with the
+//! numbers of all its messages. If the platform refuses the album, its files are sent one by one.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use avocet_protocol::{
+    Attachment, Content, Delivery, DeliveryId, LoadedFile, PlatformId, Receipt, SendError,
+};
+use reqwest::multipart::Form;
+use serde::Serialize;
+use teloxide::types::MessageEntity;
+
+use crate::Telegram;
+use crate::api::MessageReceipt;
+use crate::attempt::Attempt;
+use crate::fault::BotApiError;
+use crate::files::{ShownAs, file_part, json};
+
+const METHOD: &str = "sendMediaGroup";
+/// Deliveries whose progress is remembered.
+const MAX_PARTLY_SENT: usize = 100;
+
+/// The files of albums that are sent one by one, as far as they have arrived. A repeated delivery
+/// continues there. A crash forgets them, so that the repetition is marked as for other messages.
+#[derive(Debug, Default)]
+pub(crate) struct PartlySent(Mutex<BTreeMap<DeliveryId, Vec<Option<PlatformId>>>>);
+
+impl PartlySent {
+    fn take(&self, id: DeliveryId) -> Option<Vec<Option<PlatformId>>> {
+        self.deliveries().remove(&id)
+    }
+
+    fn put(&self, id: DeliveryId, parts: Vec<Option<PlatformId>>) {
+        let mut deliveries = self.deliveries();
+        if deliveries.len() >= MAX_PARTLY_SENT {
+            deliveries.pop_first();
+        }
+        deliveries.insert(id, parts);
+    }
+
+    fn deliveries(&self) -> MutexGuard<'_, BTreeMap<DeliveryId, Vec<Option<PlatformId>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A file of an album (Bot API, `InputMedia`).
+#[derive(Serialize)]
+struct AlbumItem<'a> {
+    r#type: &'static str,
+    media: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    caption: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    caption_entities: &'a [MessageEntity],
+}
+
+impl Telegram {
+    /// Sends the files of a chunk as an album, if they fit together, or one by one.
+    pub(crate) async fn send_files(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
+        let Content { attachments, .. } = &delivery.content;
+        if attachments.len() != delivery.files.len() {
+            let why = "the files of an album must be in the workspace";
+            return Err(SendError::Refused(why.to_owned()));
+        }
+        let parts = self.partly_sent.take(delivery.id);
+        let forms: Vec<ShownAs> = attachments
+            .iter()
+            .zip(&delivery.files)
+            .map(|(one, file)| ShownAs::of(one, file))
+            .collect();
+        if parts.is_none()
+            && fit_together(&forms)
+            && let Some(receipt) = self.send_album(delivery, &forms).await?
+        {
+            return Ok(receipt);
+        }
+        let parts = parts.unwrap_or_else(|| vec![None; attachments.len()]);
+        self.send_one_by_one(delivery, parts).await
+    }
+
+    /// Sends an album. Returns `None` if the platform refuses it, so that none of it was sent.
+    async fn send_album(
+        &self,
+        delivery: &Delivery,
+        forms: &[ShownAs],
+    ) -> Result<Option<Receipt>, SendError> {
+        let mut attempt = Attempt::new(self, delivery)?;
+        loop {
+            let form = album_form(&attempt, forms).map_err(|fault| self.outcome(&fault))?;
+            let sent: Result<Vec<MessageReceipt>, _> = self.api.upload(METHOD, form).await;
+            match sent {
+                Ok(messages) => {
+                    let ids = messages.into_iter().map(MessageReceipt::id);
+                    let ids = ids.filter_map(|id| attempt.receipt(id).platform_id);
+                    return Ok(Some(Receipt { platform_id: joined(ids.map(Some)) }));
+                }
+                Err(fault) => {
+                    let is_about_album = fault.has_code(400) || fault.has_code(413);
+                    match attempt.adapt(self, &fault) {
+                        Ok(adapted) => attempt = adapted,
+                        Err(SendError::Refused(error)) if is_about_album => {
+                            tracing::info!(chat = %delivery.address, error, "Telegram refuses the \
+                                album; sending its files one by one");
+                            self.pace.leave_again();
+                            return Ok(None);
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            self.pace.leave_again();
+        }
+    }
+
+    /// Sends the files that are not in `parts`. A refused file does not hold up the others.
+    async fn send_one_by_one(
+        &self,
+        delivery: &Delivery,
+        mut parts: Vec<Option<PlatformId>>,
+    ) -> Result<Receipt, SendError> {
+        let mut refused = Vec::new();
+        let mut is_first = true;
+        for place in 0..parts.len() {
+            if parts[place].is_some() {
+                continue;
+            }
+            let has_text = parts[..place].iter().all(Option::is_none);
+            let part = part(delivery, place, has_text, is_first);
+            if !std::mem::take(&mut is_first) {
+                self.pace.leave_again();
+            }
+            match self.send_file(&part).await {
+                Ok(receipt) => parts[place] = receipt.platform_id,
+                Err(SendError::Refused(error)) => refused.push(error),
+                Err(error) => {
+                    self.partly_sent.put(delivery.id, parts);
+                    return Err(error);
+                }
+            }
+        }
+        let Some(error) = refused.first() else {
+            return Ok(Receipt { platform_id: joined(parts.into_iter()) });
+        };
+        let error = match parts.len() {
+            all if all == refused.len() => error.clone(),
+            all => format!("{} of {all} files: {error}", refused.len()),
+        };
+        self.partly_sent.put(delivery.id, parts);
+        Err(SendError::Refused(error))
+    }
+}
+
+/// Returns `true` if files of these forms can be in one album (Bot API, `sendMediaGroup`).
+fn fit_together(forms: &[ShownAs]) -> bool {
+    let is_visual = |form: &ShownAs| matches!(form, ShownAs::Photo | ShownAs::Video);
+    forms.iter().all(is_visual)
+        || [ShownAs::Audio, ShownAs::Document]
+            .iter()
+            .any(|kind| forms.iter().all(|form| form == kind))
+}
+
+fn album_form(attempt: &Attempt<'_>, forms: &[ShownAs]) -> Result<Form, BotApiError> {
+    let Attempt { delivery, text, entities, .. } = attempt;
+    let mut form = attempt.form()?;
+    let mut items = Vec::new();
+    for (place, (shown_as, file)) in forms.iter().zip(&delivery.files).enumerate() {
+        let (_, kind) = shown_as.method();
+        let (caption, caption_entities) = match place {
+            0 => (text.text.as_str(), &entities[..]),
+            _ => ("", &[][..]),
+        };
+        let name = format!("file{place}");
+        let media = format!("attach://{name}");
+        items.push(AlbumItem { r#type: kind, media, caption, caption_entities });
+        form = form.part(name, file_part(file));
+    }
+    Ok(form.text("media", json(&items)?))
+}
+
+/// The delivery of a single file, with or without the text of all of them.
+fn part(delivery: &Delivery, place: usize, has_text: bool, is_first: bool) -> Delivery {
+    let attachments: Vec<Attachment> = delivery.content.attachments[place..=place].to_vec();
+    let files: Vec<LoadedFile> = delivery.files[place..=place].to_vec();
+    let content = if has_text {
+        Content { attachments, ..delivery.content.clone() }
+    } else {
+        Content { attachments, styles: Some(Vec::new()), ..Content::default() }
+    };
+    Delivery { content, files, repeat: delivery.repeat && is_first, ..delivery.clone() }
+}
+
+/// Joins the numbers of several messages to one id.
+fn joined(ids: impl Iterator<Item = Option<PlatformId>>) -> Option<PlatformId> {
+    let ids: Vec<String> = ids.flatten().map(|id| id.to_string()).collect();
+    PlatformId::parse(&ids.join(",")).ok()
+}
