@@ -152,7 +152,7 @@ pub fn is_for_secrets(path: &str) -> bool {
     let key = path.rsplit('.').next().unwrap_or(path);
     // An element of a list belongs to its key.
     let key = key.split('[').next().unwrap_or(key);
-    ["api_key", "client_secret", "secret", "token"].contains(&key)
+    ["api_key", "client_secret", "proxy", "secret", "token"].contains(&key)
         || path.contains(".headers.")
         || path.contains(".env.") && is_variable_for_secrets(key)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_protocol::{Clock, Secret, within};
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::multipart::Form;
-use reqwest::RequestBuilder;
+use reqwest::{ClientBuilder, Proxy, RequestBuilder};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use teloxide::net::default_reqwest_settings;
@@ -57,10 +57,14 @@ impl Api {
         token: &Secret,
         api_url: &str,
         poll_seconds: u32,
+        proxy: Option<Proxy>,
     ) -> Result<Self, TelegramError> {
         let client = default_reqwest_settings()
             .timeout(Duration::from_secs(u64::from(poll_seconds)) + REQUEST_LIMIT)
-            .no_proxy()
+            .no_proxy();
+        let client = proxy
+            .into_iter()
+            .fold(client, ClientBuilder::proxy)
             .build()
             .map_err(|error| TelegramError::Client(error.without_url().to_string()))?;
         let url: reqwest::Url = api_url.parse().map_err(|_| TelegramError::Url)?;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::reactions::is_reaction;
 use crate::webhook::base_url;
-use crate::{Telegram, TelegramError};
+use crate::{Telegram, TelegramError, proxy};
 
 /// The highest `earlier_messages`, so that a request stays small.
 const MAX_EARLIER: u32 = 50;
@@ -27,6 +27,10 @@ pub struct TelegramConfig {
     /// The base URL of the Bot API; it may be that of a local server. Default:
     /// `https://api.telegram.org`.
     pub api_url: String,
+    /// The proxy for all requests to the Bot API: `socks5h://USER:PASSWORD@HOST:PORT`, with which the
+    /// proxy resolves host names, or `socks5://` or `http://`. Refer to a password instead of writing
+    /// it here: `"${TELEGRAM_PROXY}"`. Default: none.
+    pub proxy: Option<Secret>,
     /// Numeric user ids of the people who have access. Owners, and people who were admitted later
     /// by pairing, need not be listed. The log names everyone who is refused. Default: `[]`.
     pub allow: Vec<u64>,
@@ -82,6 +86,9 @@ impl ChannelConfig for TelegramConfig {
             let error = "it is not a bot token, which is a number, a colon and letters: copy it \
                 again from @BotFather";
             return Err(("token", error.to_owned()));
+        }
+        if self.proxy.as_ref().is_some_and(|proxy| proxy::parse(proxy).is_none()) {
+            return Err(("proxy", proxy::FORM.to_owned()));
         }
         if !(1..=50).contains(&self.poll_seconds) {
             let error = format!("{} is not a number from 1 to 50", self.poll_seconds);
@@ -143,6 +150,7 @@ impl Default for TelegramConfig {
         Self {
             token: None,
             api_url: "https://api.telegram.org".to_owned(),
+            proxy: None,
             allow: Vec::new(),
             owners: Vec::new(),
             pairing: true,

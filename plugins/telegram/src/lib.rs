@@ -29,6 +29,7 @@ mod plan;
 mod poll;
 mod position;
 mod probe;
+mod proxy;
 mod raw_content;
 mod reactions;
 mod receive;
@@ -81,6 +82,8 @@ pub struct Telegram {
     /// `true` if the messages of an answer are numbered.
     numbered: bool,
     poll_seconds: u32,
+    /// `true` if requests go through a proxy.
+    has_proxy: bool,
     /// The last albums that came through the webhook.
     albums: BotAlbums,
     /// Parts of messages that came through the webhook.
@@ -122,6 +125,9 @@ pub enum TelegramError {
         "api_url is not the URL of a server: it must begin with http:// or https:// and a host"
     )]
     Url,
+    /// `proxy` is invalid.
+    #[error("proxy: {}", proxy::FORM)]
+    Proxy,
     /// `webhook` is invalid.
     #[error("webhook: {0}")]
     Webhook(String),
@@ -149,7 +155,10 @@ impl Telegram {
     ) -> Result<Self, TelegramError> {
         let token = config.token.as_ref().ok_or(TelegramError::NoToken)?;
         let poll_seconds = config.poll_seconds;
-        let api = Api::new(token, &config.api_url, poll_seconds)?;
+        let proxy = config.proxy.as_ref().map(proxy::parse_or_unreachable);
+        let proxy = proxy.map(|proxy| proxy.ok_or(TelegramError::Proxy)).transpose()?;
+        let has_proxy = proxy.is_some();
+        let api = Api::new(token, &config.api_url, poll_seconds, proxy)?;
         let parse = |id: &str| id.parse().ok().filter(|id: &i64| *id < 0);
         let groups = GroupIds::parse(&config.groups, parse).map_err(TelegramError::Group)?;
         let preview = Duration::from_secs(u64::from(config.preview_seconds));
@@ -164,6 +173,7 @@ impl Telegram {
             moves: Moves::new(groups.named),
             numbered: config.numbered,
             poll_seconds,
+            has_proxy,
             albums: BotAlbums::default(),
             held: HeldParts::default(),
             recent: RecentMessages::new(config.earlier_messages),

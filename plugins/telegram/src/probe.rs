@@ -19,9 +19,18 @@ impl Telegram {
         let found = within(self.clock.as_ref(), LIMIT, self.check_both(&name)).await;
         let late = || {
             let says = format!("no answer within {} s", LIMIT.as_secs());
-            vec![Check::bad(&name, says, "check api_url and the network")]
+            vec![Check::bad(&name, says, self.way())]
         };
         found.unwrap_or_else(|_| late())
+    }
+
+    /// Names the parts between the daemon and the Bot API.
+    fn way(&self) -> &'static str {
+        if self.has_proxy {
+            "check proxy, api_url and the network"
+        } else {
+            "check api_url and the network"
+        }
     }
 
     async fn check_both(&self, name: &str) -> Vec<Check> {
@@ -89,11 +98,9 @@ impl Telegram {
     /// Explains a failed request, with advice.
     fn problem(&self, name: &str, fault: &BotApiError) -> Check {
         match fault {
-            BotApiError::NotSent(_) | BotApiError::Broken(_) => Check::bad(
-                name,
-                "there is no connection to the Bot API",
-                "check api_url and the network",
-            ),
+            BotApiError::NotSent(_) | BotApiError::Broken(_) => {
+                Check::bad(name, "there is no connection to the Bot API", self.way())
+            }
             fault if fault.has_code(401) => Check::bad(
                 name,
                 "Telegram does not know the token",

@@ -13,6 +13,7 @@ mod media;
 mod moving;
 mod pacing;
 mod polls;
+mod proxy;
 mod reactions;
 mod receiving;
 mod sending;
