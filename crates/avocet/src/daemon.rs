@@ -198,9 +198,6 @@ impl RunningDaemon {
             summaries: summaries.clone(),
         };
         let reloader = Reloader::new(context, configuration, live, reloads.clone(), &group);
-        if options.intake == ChannelIntake::Open {
-            reloader.start();
-        }
         let reporter = Reporter {
             store: store.clone(),
             examiner,
@@ -256,6 +253,9 @@ impl RunningDaemon {
         let gateway = Gateway::open(&socket_place(configuration)?, clients, parts.clone(), &group)?;
         let children = Children::start(programs, &shells, &parts, &group);
         group.spawn("sandbox", async move { shells.confirm().await });
+        if options.intake == ChannelIntake::Open {
+            reloader.start();
+        }
         Ok(Self {
             store,
             bus,

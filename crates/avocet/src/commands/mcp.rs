@@ -4,7 +4,7 @@
 mod add;
 mod changes;
 mod daemon_methods;
-mod edit;
+pub(super) mod edit;
 mod import;
 mod login;
 mod serve;

@@ -1,6 +1,7 @@
 //! `avocet run`: the daemon.
 
 use std::io::{self, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -24,10 +25,10 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
     let configuration = Configuration::load(context, Uses::Everything)?;
     let (log, level) = (&configuration.settings.log, context.cli.log.as_deref());
     logging::to_stderr(log, level, &context.clock, &context.root)?;
-    let mut signals = Signals::new()?;
+    let (mut signals, is_reload_asked) = (Signals::new()?, AtomicBool::new(false));
     let daemon = tokio::select! {
         daemon = RunningDaemon::start(context, &configuration, StartOptions::serving(run.start_empty)) => daemon?,
-        name = signals.next() => {
+        name = signals.next_stop(|| is_reload_asked.store(true, Ordering::Relaxed)) => {
             tracing::info!(signal = name, "stopped before it was ready");
             return Ok(Exit::Done);
         }
@@ -42,6 +43,9 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
         "ready"
     );
 
+    if is_reload_asked.into_inner() {
+        daemon.reloader().ask();
+    }
     let ended = tokio::select! {
         name = signals.next_stop(|| daemon.reloader().ask()) => {
             // End the intake first: readers of the log line below rely on it.
@@ -65,7 +69,7 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
     tokio::pin!(stopping);
     tokio::select! {
         () = &mut stopping => {}
-        _ = signals.next() => {
+        _ = signals.next_stop(|| ()) => {
             hurry.cancel();
             stopping.await;
         }

@@ -2,7 +2,9 @@
 //! as they are.
 
 use avocet_config::is_for_secrets;
-use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, TomlError, Value, value};
+use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, Value, value};
+
+use crate::commands::mcp::edit::parsed;
 
 /// The text in place of a secret.
 const HIDDEN: &str = "hidden";
@@ -70,14 +72,6 @@ pub(super) fn is_literal_secret(key: &str, value: &str) -> bool {
 fn names(key: &str) -> Result<Vec<Key>, String> {
     let wrong = |_| format!("{key:?} is not a key; write it like agents.defaults.model");
     Key::parse(key).map_err(wrong)
-}
-
-fn parsed(text: &str) -> Result<DocumentMut, String> {
-    text.parse().map_err(|error: TomlError| {
-        let place = error.span().map(|span| text[..span.start].lines().count().max(1));
-        let place = place.map_or_else(String::new, |line| format!("line {line}: "));
-        format!("the configuration is not TOML: {place}{}", error.message())
-    })
 }
 
 /// A table whose header appears once it has a value.

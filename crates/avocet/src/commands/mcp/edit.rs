@@ -84,7 +84,11 @@ pub(crate) fn remove(text: &str, name: &str) -> Result<Option<String>, String> {
     Ok(removed.map(|_| document.to_string()))
 }
 
-fn parsed(text: &str) -> Result<DocumentMut, String> {
+/// Parses the text of a configuration.
+///
+/// # Errors
+/// The reason, as a sentence, if the text is no TOML.
+pub(crate) fn parsed(text: &str) -> Result<DocumentMut, String> {
     text.parse().map_err(|error: TomlError| {
         let place = error.span().map(|span| text[..span.start].lines().count().max(1));
         let place = place.map_or_else(String::new, |line| format!("line {line}: "));
