@@ -462,3 +462,23 @@ async fn link_refuses_chains_and_self_links() {
         "terminal:local:a speaks in its own session; there is nothing to unlink"
     );
 }
+
+#[tokio::test]
+async fn change_rules_admits_new_people_and_refuses_removed_ones_at_once() {
+    let harness = AccessHarness::new().await;
+    assert!(refused(&harness.publish_from("terminal:main:c", "cid").await));
+    harness.bus.approve(&harness.code(), Role::User).await.unwrap();
+    assert_eq!(harness.publish_from("terminal:main:b", "bob").await, Ok(()));
+    let users = [("eve".parse().unwrap())].into();
+    let lists = AllowLists { users, ..AllowLists::default() };
+    let main = "main".parse().unwrap();
+    let changed =
+        Admission::default().with("terminal".parse().unwrap(), main, Allow::Listed(lists));
+    harness.bus.change_rules(&changed).await;
+    assert_eq!(harness.publish_from("terminal:main:e", "eve").await, Ok(()));
+    assert_eq!(harness.publish_from("terminal:main:c", "cid").await, Ok(()), "admitted by pairing");
+    for (chat, sender) in [("terminal:main:b", "bob"), ("terminal:main:a", "ann")] {
+        assert!(refused(&harness.publish_from(chat, sender).await), "{sender}");
+    }
+    assert!(refused(&harness.publish_from("terminal:quiet:b", "bob").await), "no such account");
+}
