@@ -457,7 +457,11 @@ fn session_parts(
         events,
         running,
         questions,
-        spoken: registry::spoken_answers(document, settings, clock.clone())?,
+        spoken: registry::spoken_answers(
+            &configuration.document,
+            &configuration.settings,
+            clock.clone(),
+        )?,
         clock: clock.clone(),
     };
     Ok((parts, agent_parts))

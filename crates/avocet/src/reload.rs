@@ -141,6 +141,11 @@ impl Reloader {
         self.asked.notify_one();
     }
 
+    /// Returns the name of the default agent's model.
+    pub(crate) fn model(&self) -> String {
+        self.running.now().settings.agents.defaults.answering().to_owned()
+    }
+
     /// Returns the time that running turns have when the daemon stops.
     pub(crate) fn drain(&self) -> Duration {
         Duration::from_secs(self.running.now().settings.daemon.drain_seconds)
@@ -166,8 +171,7 @@ impl Reloader {
                 );
             }
         }
-        let model = self.running.now().settings.agents.defaults.answering().to_owned();
-        systemd::ready(&format!("ready; {model} answers"));
+        systemd::reloaded();
     }
 
     async fn try_reload(&self) -> Result<SortedChanges, Failure> {

@@ -25,12 +25,17 @@ const STATUS_EVERY: Duration = Duration::from_secs(15);
 const CONNECTING: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Tells that the configuration is read again. A call of [`ready`] has to follow.
+/// Tells that the configuration is read again. A call of [`reloaded`] has to follow.
 pub(crate) fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => notify(&[NotifyState::Reloading, now]),
         Err(error) => tracing::warn!(%error, "cannot notify systemd of a reload"),
     }
+}
+
+/// Tells that the changed configuration is in use, or refused.
+pub(crate) fn reloaded() {
+    notify(&[NotifyState::Ready]);
 }
 
 pub(crate) fn stopping(status: &str) {
@@ -43,19 +48,18 @@ fn notify(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Reports to systemd, and feeds its watchdog while the daemon makes progress. `model` is the name of
-/// the one that answers. Returns the reason if the daemon has to stop: its log belongs to another
-/// process, or was deleted or replaced.
-pub(crate) async fn watch(daemon: &RunningDaemon, clock: &dyn Clock, model: &str) -> StoreError {
+/// Reports to systemd, and feeds its watchdog while the daemon makes progress. Returns the reason if
+/// the daemon has to stop: its log belongs to another process, or was deleted or replaced.
+pub(crate) async fn watch(daemon: &RunningDaemon, clock: &dyn Clock) -> StoreError {
     tokio::select! {
         error = daemon.lost() => error,
         error = look_for_life(daemon, clock) => error,
-        never = report(daemon, clock, model) => match never {},
+        never = report(daemon, clock) => match never {},
     }
 }
 
 /// Reports that the daemon is ready, and then each change of its status.
-async fn report(daemon: &RunningDaemon, clock: &dyn Clock, model: &str) -> Infallible {
+async fn report(daemon: &RunningDaemon, clock: &dyn Clock) -> Infallible {
     if environment("NOTIFY_SOCKET").is_none() {
         return std::future::pending().await;
     }
@@ -63,11 +67,11 @@ async fn report(daemon: &RunningDaemon, clock: &dyn Clock, model: &str) -> Infal
         tracing::warn!("some channels wait for their platform; the daemon is ready without them");
     }
     let every = sd_notify::watchdog_enabled().map_or(STATUS_EVERY, |limit| limit / 2);
-    let mut shown = summary(daemon, model).await;
+    let mut shown = summary(daemon).await;
     notify(&[NotifyState::Ready, NotifyState::Status(&shown)]);
     loop {
         clock.sleep(every.min(STATUS_EVERY)).await;
-        let now = summary(daemon, model).await;
+        let now = summary(daemon).await;
         if now != shown {
             notify(&[NotifyState::Status(&now)]);
             shown = now;

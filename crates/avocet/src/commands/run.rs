@@ -53,7 +53,7 @@ pub(crate) async fn run(context: &CommandContext, run: RunArgs) -> Result<Exit, 
             tracing::info!(signal = name, "stopping; running answers may finish");
             Ok(Exit::Done)
         }
-        error = systemd::watch(&daemon, context.clock.as_ref(), model) => Err(Failure::from(error)),
+        error = systemd::watch(&daemon, context.clock.as_ref()) => Err(Failure::from(error)),
     };
     let hurry = CancellationToken::new();
     match &ended {

@@ -31,7 +31,7 @@ fn effects_cover_every_table_of_the_configuration() {
     let covered =
         |name: &String| EFFECTS.iter().any(|(key, _)| key.split('.').next() == Some(name));
     let missing: Vec<_> = tables.filter(|name| !covered(name)).collect();
-    assert_eq!(missing, [&String::new(); 0]);
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

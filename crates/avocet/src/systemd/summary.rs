@@ -10,9 +10,9 @@ use crate::redaction;
 const ERROR_CHARACTERS: usize = 100;
 
 /// Describes the state of the daemon in one line.
-pub(super) async fn summary(daemon: &RunningDaemon, model: &str) -> String {
+pub(super) async fn summary(daemon: &RunningDaemon) -> String {
     let log = daemon.log_status().await.ok();
-    let parts = [format!("ready; {model} answers")].into_iter();
+    let parts = [format!("ready; {} answers", daemon.reloader().model())].into_iter();
     let parts = parts.chain(channels(daemon.channels(), &redaction::redactor()));
     parts
         .chain(log.as_ref().map(queues))

@@ -76,7 +76,6 @@ pub enum Preview {
 
 /// The outcome of an attempt to show a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "it is written at once and never kept")]
 pub enum Showing {
     /// The chat shows the preview.
     Shown {

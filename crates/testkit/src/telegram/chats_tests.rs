@@ -32,6 +32,7 @@ async fn chat_contains_the_sent_and_edited_messages() {
         edits: vec!["hi".to_owned()],
         deleted: false,
         file: None,
+        poll: None,
         album: None,
     };
     assert_eq!(fake.sent()[1], expected);

@@ -61,7 +61,7 @@ impl BotState {
 fn check_kinds(kinds: &[&str]) -> Result<(), ApiError> {
     let is_visual = |kind: &&str| matches!(*kind, "photo" | "video");
     match kinds.first() {
-        Some(first) if is_visual(first) && kinds.iter().all(|kind| is_visual(kind)) => Ok(()),
+        Some(first) if is_visual(first) && kinds.iter().all(is_visual) => Ok(()),
         Some(first @ (&"audio" | &"document")) if kinds.iter().all(|kind| kind == first) => Ok(()),
         Some(first) if is_visual(first) || matches!(*first, "audio" | "document") => {
             let why = format!("{first} can't be mixed with other media types");

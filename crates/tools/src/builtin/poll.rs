@@ -26,17 +26,17 @@ pub(super) fn read(
             (_, Some(hours)) => poll.hours = hours,
             _ => {
                 let known = format!("{MULTIPLE} and :48h (at most {} hours)", Poll::MAX_HOURS);
-                return Err(invalid(format!("{setting} is no setting; there are {known}")));
+                return Err(invalid(&format!("{setting} is no setting; there are {known}")));
             }
         }
     }
     if !files.is_empty() {
-        return Err(invalid("it takes no files; send them in another message".to_owned()));
+        return Err(invalid("it takes no files; send them in another message"));
     }
     let length = text.trim().chars().count();
     if !(1..=Poll::MAX_QUESTION).contains(&length) {
         let most = Poll::MAX_QUESTION;
-        return Err(invalid(format!("its question is text, with 1 to {most} characters")));
+        return Err(invalid(&format!("its question is text, with 1 to {most} characters")));
     }
     check(&poll.answers)?;
     Ok(Some(poll))
@@ -44,17 +44,17 @@ pub(super) fn read(
 
 fn check(answers: &[String]) -> Result<(), ToolError> {
     if !(2..=Poll::MAX_ANSWERS).contains(&answers.len()) {
-        return Err(invalid(format!("it has 2 to {} answers", Poll::MAX_ANSWERS)));
+        return Err(invalid(&format!("it has 2 to {} answers", Poll::MAX_ANSWERS)));
     }
     for (place, answer) in answers.iter().enumerate() {
         if !(1..=Poll::MAX_ANSWER).contains(&answer.chars().count()) {
             let most = Poll::MAX_ANSWER;
-            return Err(invalid(format!(
+            return Err(invalid(&format!(
                 "an answer has 1 to {most} characters, unlike {answer:?}"
             )));
         }
         if answers[..place].contains(answer) {
-            return Err(invalid(format!("it has the answer {answer:?} twice")));
+            return Err(invalid(&format!("it has the answer {answer:?} twice")));
         }
     }
     Ok(())
@@ -66,7 +66,7 @@ fn hours(setting: &str) -> Option<u16> {
     (1..=Poll::MAX_HOURS).contains(&hours).then_some(hours)
 }
 
-fn invalid(why: String) -> ToolError {
+fn invalid(why: &str) -> ToolError {
     ToolError::InvalidArgs(format!("poll: {why}"))
 }
 
