@@ -35,3 +35,7 @@ pub(crate) fn hung_channel(channels: &Channels) -> Option<Stuck> {
         Some(Stuck::Channel(account, channel.overdue()?))
     })
 }
+
+#[cfg(test)]
+#[path = "stuck_tests.rs"]
+mod tests;
