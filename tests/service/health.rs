@@ -101,7 +101,7 @@ async fn health_of_a_failing_provider_is_down_in_status_doctor_and_log() {
             key: "sk-expired-1234567890",
             reason: "refused the key (401: Incorrect API key provided: [secret].)",
             doctor: Some("refused the key (401: Incorrect API key provided: [secret].)"),
-            fix: "correct api_key in [providers.fake] and restart the daemon",
+            fix: "correct api_key in [providers.fake]",
         },
         Outage {
             config: provider("http://127.0.0.1:1/v1", ""),

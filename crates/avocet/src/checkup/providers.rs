@@ -180,7 +180,7 @@ fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelErr
         Err(error) => error,
     };
     let fix = match &error {
-        Unauthorized { .. } => format!("correct api_key in [{table}] and restart the daemon"),
+        Unauthorized { .. } => format!("correct api_key in [{table}]"),
         Unreachable { .. } | BadAnswer { .. } | TimedOut { .. } => {
             format!("check base_url in [{table}], and that the server runs")
         }
@@ -258,7 +258,7 @@ async fn transcription(examiner: &Examiner, offline: bool) -> Option<Check> {
             let says = "it answers; the first recording will show whether the key is good";
             Check::fair(NAME, says, "send a voice message")
         }
-        Err(error) => Check::bad(NAME, error, "correct [transcription] and restart the daemon"),
+        Err(error) => Check::bad(NAME, error, "correct [transcription]"),
     })
 }
 

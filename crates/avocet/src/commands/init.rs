@@ -207,7 +207,7 @@ impl InitRun<'_> {
         }
         let configuration = Configuration::load(self.context, Uses::Daemon)?;
         if connect(self.context, &configuration).await?.is_some() {
-            return print("Restart the running daemon, so that it reads the configuration.\n");
+            return print("The running daemon uses the configuration within seconds.\n");
         }
         if self.wants_service().await? {
             service::install(self.context, ServiceInstall::default())?;

@@ -53,6 +53,7 @@ pub(crate) const EFFECTS: &[(&str, ReloadEffect)] = &[
     ("schedules", Restart),
     ("sessions", Restart),
     ("skills", Restart),
+    ("speech", Restart),
     ("telemetry", Restart),
     ("tools.approval_minutes", Live),
     ("tools.channels", Live),

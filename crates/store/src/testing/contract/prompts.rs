@@ -176,7 +176,8 @@ pub async fn command_with_a_place_is_answered_besides_the_edit(backend: &impl Ba
     let mut command = message(&chats[1], "/approve", kind);
     command.inbound.content.reply_to = Some("i1".parse().unwrap());
     let command = world.accept(&command).await.id;
-    let reply = CommandReply { done: Some(planned(&chats[1], &["done"])), nothing: None, replaces: None };
+    let reply =
+        CommandReply { done: Some(planned(&chats[1], &["done"])), nothing: None, replaces: None };
     let action = decides(wait, Resolution::Run);
     world.ports.inbox.settle_command(command, &action, &reply).await.unwrap();
     let texts: Vec<_> = sent(&world, &chats[1]).await.into_iter().map(|(_, text)| text).collect();
