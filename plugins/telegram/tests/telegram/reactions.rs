@@ -127,9 +127,10 @@ async fn reaction_that_the_chat_does_not_know_leaves_no_earlier_one() {
 async fn reaction_waits_as_long_as_the_platform_asks() {
     let world = World::new().await;
     let _running = world.run();
-    world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::flood(3));
+    world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::flood(7));
     let message = world.platform.private_text(ANN, "hello");
-    let wait = Duration::from_secs(3);
+    // No other part of the bot sleeps that long.
+    let wait = Duration::from_secs(7);
     world.clock.sleeper_within(wait..=wait).await;
     assert_eq!(world.platform.reaction(message), "");
     world.clock.advance(wait);
