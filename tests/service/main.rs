@@ -6,6 +6,7 @@
 mod anthropic;
 mod approvals;
 mod budgets;
+mod calls;
 mod chat;
 mod consolidation;
 mod contract;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     AccountName, ChannelName, ChatAddress, Check, Clock, Content, DedupeKey, Deliveries, Delivery,
-    LastExchanges, Outcome, PlatformId, Publish, Receipt, TurnId,
+    LastExchanges, Outcome, PlatformId, Publish, Receipt,
 };
 
 /// One account on one platform.
@@ -89,22 +89,6 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// writes; `None` if the channel shows replies only when they are complete.
     fn preview_interval(&self) -> Option<Duration> {
         None
-    }
-
-    /// Shows a draft of an answer: text that the platform shows while it is written, and that
-    /// disappears by itself. Drafts with the same number replace each other. The answer follows as a
-    /// message of its own.
-    ///
-    /// # Errors
-    /// [`DraftError::Unsupported`] if the chat gets a preview message instead.
-    async fn show_draft(
-        &self,
-        chat: &ChatAddress,
-        number: TurnId,
-        content: &Content,
-    ) -> Result<(), DraftError> {
-        let (_, _, _) = (chat, number, content);
-        Err(DraftError::Unsupported)
     }
 
     /// Returns `true` if a sent message can be replaced. A question then becomes its outcome.
@@ -245,20 +229,6 @@ pub enum OnUnknown {
     RepeatMarked,
     /// The chunk can be sent again, because the platform recognises it, or because it is an edit.
     RepeatSafe,
-}
-
-/// The reason why a draft is not shown.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DraftError {
-    /// The platform shows no drafts in this chat.
-    #[error("the chat shows no drafts")]
-    Unsupported,
-    /// The draft has to wait for this time.
-    #[error("the draft has to wait {0:?}")]
-    Later(Duration),
-    /// The draft may not have been shown; the next one may be.
-    #[error("{0}")]
-    Failed(String),
 }
 
 /// The state of a channel.

@@ -93,8 +93,7 @@ pub use bot_setup::{BotIntroduction, BotSetup, OwnerCandidate};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError, WakeLanes};
 pub use calendar::Calendar;
 pub use channel::{
-    Channel, ChannelContext, ChannelError, CommandHelp, DraftError, FetchError, Health, OnUnknown,
-    SendError,
+    Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
 };
 pub use channel_config::{ChannelAccounts, ChannelConfig, ProgramConfig};
 pub use client_role::ClientRole;
