@@ -26,10 +26,11 @@ const MAX_LISTED: usize = 10;
 const OPEN_READ: u32 = 200;
 
 /// Lists the open calls that a command without an id can mean: those of its chat, and for an owner in
-/// private those of all chats. Empty if there are none.
+/// private those of all chats. Empty if there are none. `word` is the command's word, without `/`.
 pub(crate) async fn open_calls(
     lanes: &Lanes,
     command: &LoggedInbound,
+    word: &str,
 ) -> Result<String, StoreError> {
     let Inbound { address, chat, .. } = &command.message.inbound;
     let is_theirs = |open: &OpenApproval| {
@@ -46,7 +47,7 @@ pub(crate) async fn open_calls(
             Some(chat) if chat != address => format!("- {id}: {tool}, asked in {chat}"),
             _ => format!("- {id}: {tool}"),
         });
-    let mut text = format!("{NAME_ONE} /approve {}:\n\n", first.id);
+    let mut text = format!("{NAME_ONE} /{word} {}:\n\n", first.id);
     text.push_str(&lines.collect::<Vec<_>>().join("\n"));
     if let more @ 1.. = open.len().saturating_sub(MAX_LISTED) {
         text.push_str(&format!("\n- and {more} more"));

@@ -79,8 +79,11 @@ async fn approval_prompt_is_sent_to_owners_in_private_if_the_asker_may_not_decid
     let listed = "I asked elsewhere, or after you wrote. Name the call, for example /approve w1:\n\n\
         - w1: dangerous, asked in terminal:local:b";
     assert_eq!(harness.sent_to("own", 3).await, listed);
+    harness.publish_from("me", "own", "/deny").await.unwrap();
+    let listed = listed.replace("/approve", "/deny");
+    assert_eq!(harness.sent_to("own", 4).await, listed);
     harness.publish_from("me", "own", "/approve w1").await.unwrap();
-    assert_eq!(harness.sent_to("own", 4).await, "Allowed.");
+    assert_eq!(harness.sent_to("own", 5).await, "Allowed.");
     assert_eq!(harness.sent_to("b", 2).await, r#"{"n":2}"#);
 }
 

@@ -254,9 +254,13 @@ async fn plan(
         }
         Verb::Answer => questions::answer(&lanes.parts.questions, argument),
         Verb::Approve => {
-            approvals::approve(argument, &approvals::open_calls(lanes, command).await?)
+            let open = approvals::open_calls(lanes, command, "approve").await?;
+            approvals::approve(argument, &open)
         }
-        Verb::Deny => approvals::deny(argument, &approvals::open_calls(lanes, command).await?),
+        Verb::Deny => {
+            let open = approvals::open_calls(lanes, command, "deny").await?;
+            approvals::deny(argument, &open)
+        }
         Verb::Help => CommandPlan::say(help(is_owner, *chat)),
         Verb::Id => CommandPlan::say(format!(
             "This chat is {address}. Its session is {}. You are {}.",
