@@ -131,6 +131,21 @@ async fn f6_preview_message_that_is_refused_is_sent_with_the_answer() {
 }
 
 #[tokio::test]
+async fn reply_with_long_code_is_omitted_if_the_message_tool_has_sent_it() {
+    let code = format!("```rust\n{}```", "let x = 1;\n".repeat(300));
+    let say = Scripted::calls(&[("say", json!({ "text": code }))]);
+    let model = ScriptedModel::new(vec![say, Scripted::says(&code)]);
+    let harness = previews::harness(model, Setup::default()).await;
+    let id = harness.say("write it").await;
+    while harness.outcome(id).await.is_none() {
+        tokio::task::yield_now().await;
+    }
+    harness.delivered().await;
+    let sent = harness.channel.taken(1).await;
+    assert!(sent.iter().all(|one| one.content.attachments.is_empty()), "{sent:?}");
+}
+
+#[tokio::test]
 async fn preview_messages_of_a_longer_step_show_an_ellipsis_and_are_removed() {
     let (harness, pen) = written(Setup::default()).await;
     harness.say("a long story").await;

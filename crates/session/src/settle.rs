@@ -134,12 +134,9 @@ impl Lanes {
                 0 => Vec::new(),
                 _ => self.parts.log.sent_texts(turn.id, chat).await?,
             };
-            let planned = self.plan_reply(turn, to, &answer.text, answer.trust).await;
-            // Sent texts were planned by the same channel, so compare with the planned text.
-            let shown = planned.as_ref().map(shown_text).unwrap_or_default();
             let remark =
                 answer.remark.as_deref().and_then(|text| self.plan(to, &Content::text(text)));
-            if sent.iter().any(|sent| same_words(sent, &shown)) {
+            if self.is_sent(&sent, to, &answer.text) {
                 tracing::debug!(turn = %turn.id, "the message tool has already sent this text");
                 settlement.removes_preview = true;
                 settlement.reply = remark;
@@ -147,6 +144,7 @@ impl Lanes {
                 tracing::debug!(turn = %turn.id, "the scheduled task has nothing new to report");
                 settlement.removes_preview = true;
             } else {
+                let planned = self.plan_reply(turn, to, &answer.text, answer.trust).await;
                 settlement.reply = planned.map(|planned| followed_by(planned, remark));
             }
             if let Some(voice) = voice {
@@ -155,6 +153,17 @@ impl Lanes {
         }
         settlement.answer = Some(answer);
         Ok(settlement)
+    }
+
+    /// Returns `true` if one of the sent texts is the answer. They were planned by the same channel, so
+    /// the planned answer is compared, before its long code becomes files.
+    fn is_sent(&self, sent: &[String], to: &LoggedInbound, answer: &str) -> bool {
+        if sent.is_empty() {
+            return false;
+        }
+        let planned = self.plan(to, &Content::text(answer));
+        let shown = planned.as_ref().map(shown_text).unwrap_or_default();
+        sent.iter().any(|sent| same_words(sent, &shown))
     }
 
     /// Returns `true` if a scheduled task says that it has nothing new to report, or repeats the
