@@ -12,7 +12,7 @@ use crate::lane::Lanes;
 use crate::preview::unfinished;
 
 /// Maximum number of platform messages for one reply.
-pub(crate) const MOST_MESSAGES: usize = 20;
+const MOST_MESSAGES: usize = 20;
 /// Size in bytes above which a text needs more messages than that on any platform, which saves the
 /// planning.
 const MOST_BYTES: usize = 128 * 1024;

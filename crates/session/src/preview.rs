@@ -22,7 +22,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::job_plan::ShownJob;
 use crate::lane::Lanes;
-use crate::long_reply::MOST_MESSAGES;
 use crate::run_turn::asker;
 use board::BoardPreview;
 pub(crate) use board::Boards;
@@ -36,6 +35,10 @@ pub(crate) use words::unfinished;
 
 /// Interval of typing notifications. Telegram shows one for five seconds (Bot API, sendChatAction).
 const TYPING_EVERY: Duration = Duration::from_secs(4);
+
+/// Messages of a growing answer. The rest arrives at the end, because a very long answer becomes a file
+/// and its other messages would be deleted.
+const MOST_PREVIEW_MESSAGES: usize = 5;
 
 /// Tries to show that a job waits, and the longest time between two of them.
 const MOST_TRIES: u32 = 4;
@@ -321,7 +324,7 @@ impl<'l> Preview<'l> {
         match (text, &mut self.draft) {
             (Some(text), _) => {
                 let mut wanted = self.screen.plan(&self.screen.in_short(text));
-                wanted.truncate(MOST_MESSAGES);
+                wanted.truncate(MOST_PREVIEW_MESSAGES);
                 wanted.retain(|content| !content.text.trim().is_empty());
                 self.parts.want(wanted);
             }

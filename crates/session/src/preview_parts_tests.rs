@@ -131,6 +131,22 @@ async fn f6_preview_message_that_is_refused_is_sent_with_the_answer() {
 }
 
 #[tokio::test]
+async fn preview_of_a_very_long_answer_has_five_messages() {
+    let (harness, pen) = written(Setup::default()).await;
+    harness.say("a very long story").await;
+    write(&pen, &words(7 * LIMIT));
+    for count in 1..=5 {
+        harness.interval().await;
+        harness.messages(count).await;
+    }
+    write(&pen, &words(LIMIT));
+    drop(pen);
+    harness.messages(8).await;
+    let previews = harness.requests(8).await;
+    assert_eq!(previews[..5], ["+1", "+2", "+3", "+4", "+5"]);
+}
+
+#[tokio::test]
 async fn reply_with_long_code_is_omitted_if_the_message_tool_has_sent_it() {
     let code = format!("```rust\n{}```", "let x = 1;\n".repeat(300));
     let say = Scripted::calls(&[("say", json!({ "text": code }))]);
