@@ -131,6 +131,30 @@ async fn f6_preview_message_that_is_refused_is_sent_with_the_answer() {
 }
 
 #[tokio::test]
+async fn preview_message_is_edited_at_the_end_after_an_edit_of_unknown_outcome() {
+    let (harness, pen) = written(Setup::default()).await;
+    harness.say("a long story").await;
+    write(&pen, &words(300));
+    harness.interval().await;
+    harness.messages(1).await;
+    harness.channel.script([OnSend::TakeAndReset]);
+    write(&pen, &words(400));
+    harness.interval().await;
+    harness.channel.tried(2).await;
+    harness.interval().await;
+    harness.channel.tried(3).await;
+    harness.interval().await;
+    harness.messages(2).await;
+    drop(pen);
+    let whole = words(700);
+    harness.channel.shows(|texts| texts.concat() == whole.trim_end()).await;
+    harness.idle().await;
+    harness.delivered().await;
+    // A late edit could shorten the first message, so its last edit is one of the delivery.
+    assert_eq!(harness.requests(6).await, ["+1", "e1", "e1", "+2", "e1", "e2"]);
+}
+
+#[tokio::test]
 async fn preview_of_a_very_long_answer_has_five_messages() {
     let (harness, pen) = written(Setup::default()).await;
     harness.say("a very long story").await;

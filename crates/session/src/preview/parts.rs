@@ -22,8 +22,9 @@ struct PreviewPart {
 }
 
 impl PreviewPart {
-    fn is_complete(&self) -> bool {
-        matches!(self.state, PreviewState::Complete(..))
+    /// Returns `true` if the next message may begin after this one.
+    fn is_closed(&self) -> bool {
+        matches!(self.state, PreviewState::Complete(..) | PreviewState::Unsure(..))
     }
 }
 
@@ -67,7 +68,7 @@ impl PreviewParts {
             let content = self.wanted.get(part).or(self.unused.as_ref())?;
             let is_complete = part < last;
             let is_shown = known.is_some_and(|known| {
-                known.content.as_ref() == Some(content) && (known.is_complete() || !is_complete)
+                known.content.as_ref() == Some(content) && (known.is_closed() || !is_complete)
             });
             if !is_shown {
                 return Some(PartUpdate { part, state, content: content.clone(), is_complete });

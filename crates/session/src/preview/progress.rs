@@ -125,7 +125,7 @@ impl<'l> ProgressPreview<'l> {
         }
         let began = clock.elapsed();
         let Showed { state, content, hold } = self.screen.show(self.state.clone(), content).await;
-        if let PreviewState::In(_, message) = &state {
+        if let PreviewState::In(_, message) | PreviewState::Unsure(_, message) = &state {
             let messages = &self.screen.lanes.progress;
             messages.shown.insert(self.progress.task, message.clone());
         }

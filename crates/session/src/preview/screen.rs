@@ -37,6 +37,9 @@ pub(super) enum PreviewState {
     In(DeliveryId, PlatformId),
     /// Shown in this message, whose content is final as long as the text does not change.
     Complete(DeliveryId, PlatformId),
+    /// Shown in this message. An earlier edit of unknown outcome may still change the message, so the
+    /// end of the turn edits it once more.
+    Unsure(DeliveryId, PlatformId),
     /// The message does not change again before the end of the turn.
     Over,
 }
@@ -54,6 +57,14 @@ pub(super) struct Showed {
 impl Showed {
     fn nothing(state: PreviewState) -> Self {
         Self { state, content: None, hold: None }
+    }
+
+    /// Keeps the message from being complete.
+    fn unsure(mut self) -> Self {
+        if let PreviewState::In(id, message) = self.state {
+            self.state = PreviewState::Unsure(id, message);
+        }
+        self
     }
 }
 
@@ -89,6 +100,9 @@ impl Screen<'_> {
         let (id, platform_id) = match state {
             PreviewState::Over => return Showed::nothing(state),
             PreviewState::In(id, platform_id) => (id, platform_id),
+            PreviewState::Unsure(id, platform_id) => {
+                return self.edit(id, platform_id, content, false).await.unsure();
+            }
             // A preview that would have to wait is skipped.
             PreviewState::Nowhere if self.spare_turn(&content, None).is_err() => {
                 return Showed::nothing(PreviewState::Nowhere);
@@ -181,9 +195,8 @@ impl Screen<'_> {
                 Showed { state, content: None, hold: Some(hold) }
             }
             Err(SendError::Gone | SendError::Refused(_)) => Showed::nothing(PreviewState::Over),
-            Err(SendError::Failed(_) | SendError::Unreachable | SendError::Unknown(_)) => {
-                Showed::nothing(state)
-            }
+            Err(SendError::Failed(_) | SendError::Unreachable) => Showed::nothing(state),
+            Err(SendError::Unknown(_)) => Showed::nothing(state).unsure(),
         }
     }
 
