@@ -14,6 +14,8 @@ type ByAccount = BTreeMap<(ChannelName, AccountName), Arc<dyn Channel>>;
 #[derive(Debug, Default)]
 pub struct Channels {
     by_account: Live<ByAccount>,
+    /// The last channels of removed accounts. They only plan, and send nothing.
+    removed: Live<ByAccount>,
 }
 
 impl Channels {
@@ -22,25 +24,43 @@ impl Channels {
     pub fn new(channels: Vec<Arc<dyn Channel>>) -> Self {
         let by_account =
             channels.into_iter().map(|channel| ((channel.name(), channel.account()), channel));
-        Self { by_account: Live::new(by_account.collect::<ByAccount>()) }
+        let by_account = Live::new(by_account.collect::<ByAccount>());
+        Self { by_account, removed: Live::default() }
     }
 
     /// Adds a channel, or replaces the one of the same account.
     pub fn add(&self, channel: Arc<dyn Channel>) {
-        self.change(|all| drop(all.insert((channel.name(), channel.account()), channel)));
+        let account = (channel.name(), channel.account());
+        change(&self.by_account, |all| drop(all.insert(account.clone(), channel)));
+        change(&self.removed, |removed| drop(removed.remove(&account)));
     }
 
     /// Removes the channel of an account. Its messages wait in the outbox until it is added again.
     pub fn remove(&self, name: &ChannelName, account: &AccountName) {
-        self.change(|all| drop(all.remove(&(name.clone(), account.clone()))));
+        let account = (name.clone(), account.clone());
+        if let Some(channel) = self.by_account.now().get(&account).cloned() {
+            // Planning finds the channel at every moment, so the copy comes first.
+            change(&self.removed, |removed| drop(removed.insert(account.clone(), channel)));
+        }
+        change(&self.by_account, |all| drop(all.remove(&account)));
     }
 
-    fn change(&self, change: impl FnOnce(&mut ByAccount)) {
-        self.by_account.change(|all| {
-            let mut all = all.clone();
-            change(&mut all);
-            Arc::new(all)
-        });
+    /// Plans an answer to a message like [`Destinations::plan`], also for an account that was removed
+    /// after the message has arrived. Such an answer waits in the outbox.
+    ///
+    /// # Errors
+    /// [`NoDestination`] if the account is unknown since the start of the daemon.
+    pub fn plan_answer(
+        &self,
+        address: &ChatAddress,
+        content: &Content,
+    ) -> Result<Planned, NoDestination> {
+        let account = (address.channel.clone(), address.account.clone());
+        let removed = || self.removed.now().get(&account).cloned();
+        match self.of(address).or_else(removed) {
+            Some(channel) => Ok(planned(channel.as_ref(), address, content)),
+            None => Err(self.no_destination(address)),
+        }
     }
 
     /// Returns every channel, by name and account.
@@ -56,31 +76,44 @@ impl Channels {
         self.by_account.now().get(&account).cloned()
     }
 
-    fn known(&self) -> String {
+    fn no_destination(&self, address: &ChatAddress) -> NoDestination {
         let all = self.by_account.now();
         let names = all.keys().map(|(name, account)| format!("{name}:{account}"));
-        names.collect::<Vec<_>>().join(", ")
+        let known = names.collect::<Vec<_>>().join(", ");
+        NoDestination { address: address.to_string(), known }
     }
+}
+
+fn change(channels: &Live<ByAccount>, change: impl FnOnce(&mut ByAccount)) {
+    channels.change(|all| {
+        let mut all = all.clone();
+        change(&mut all);
+        Arc::new(all)
+    });
 }
 
 impl Destinations for Channels {
     fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination> {
-        let Some(channel) = self.of(address) else {
-            return Err(NoDestination { address: address.to_string(), known: self.known() });
-        };
-        let mut chunks = match &content.poll {
-            Some(_) if !channel.has_polls() => channel.plan(&without_poll(content)),
-            _ => channel.plan(content),
-        };
-        if let Some(first) = chunks.first_mut() {
-            first.reply_to.clone_from(&content.reply_to);
+        match self.of(address) {
+            Some(channel) => Ok(planned(channel.as_ref(), address, content)),
+            None => Err(self.no_destination(address)),
         }
-        Ok(Planned { address: address.clone(), chunks })
     }
 
     fn max_file_bytes(&self, address: &ChatAddress) -> Option<u64> {
         self.of(address)?.max_file_bytes(address)
     }
+}
+
+fn planned(channel: &dyn Channel, address: &ChatAddress, content: &Content) -> Planned {
+    let mut chunks = match &content.poll {
+        Some(_) if !channel.has_polls() => channel.plan(&without_poll(content)),
+        _ => channel.plan(content),
+    };
+    if let Some(first) = chunks.first_mut() {
+        first.reply_to.clone_from(&content.reply_to);
+    }
+    Planned { address: address.clone(), chunks }
 }
 
 /// Returns a poll as a text with a numbered list of its answers.
@@ -117,6 +150,23 @@ mod tests {
         assert!(channels.of(&chat).is_some());
         channels.remove(&name, &account);
         assert!(channels.of(&chat).is_none() && channels.all().is_empty());
+    }
+
+    #[test]
+    fn plan_answer_plans_for_a_removed_channel_too() {
+        let channel = Arc::new(FakeChannel::default());
+        let (name, account) = (channel.name(), channel.account());
+        let channels = Channels::new(vec![channel.clone()]);
+        let chat: ChatAddress = format!("{name}:{account}:a").parse().unwrap();
+        let content = Content::text("late");
+        let planned = channels.plan(&chat, &content).unwrap();
+        channels.remove(&name, &account);
+        assert!(channels.plan(&chat, &content).is_err(), "new messages have no destination");
+        assert_eq!(channels.plan_answer(&chat, &content).as_ref(), Ok(&planned));
+        channels.add(channel);
+        assert_eq!(channels.plan_answer(&chat, &content), Ok(planned));
+        let nowhere: ChatAddress = "icq:local:a".parse().unwrap();
+        assert!(channels.plan_answer(&nowhere, &content).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Claim, Content, Destinations, LoggedInbound, Planned, SessionId, StoreError, Suspects, TurnId,
+    Claim, Content, LoggedInbound, Planned, SessionId, StoreError, Suspects, TurnId,
 };
 use avocet_supervise::{Group, Keyed, with_retry};
 use tokio::sync::{Notify, Semaphore};
@@ -210,10 +210,11 @@ impl Lanes {
         self.with_retry(|| self.parts.turns.claim(session, suspects, self.burst)).await
     }
 
-    /// Plans a reply to a message; `None` if its channel is gone.
+    /// Plans a reply to a message; `None` if its channel is gone since the start of the daemon. The
+    /// reply waits if a reload has removed the account.
     pub(crate) fn plan(&self, to: &LoggedInbound, content: &Content) -> Option<Planned> {
         let address = &to.message.inbound.address;
-        let planned = self.parts.channels.plan(address, &self.in_reply(to, content));
+        let planned = self.parts.channels.plan_answer(address, &self.in_reply(to, content));
         let gone = "cannot send to this chat: its channel is not configured";
         planned.inspect_err(|error| tracing::error!(%error, "{gone}")).ok()
     }

@@ -1,6 +1,27 @@
 //! Tests of the lanes: order, fairness, queue modes, children.
 
+use avocet_protocol::{Channel, Deliveries};
+
 use super::*;
+
+/// The answer of a turn during which a reload has removed its account waits for the account.
+#[tokio::test]
+async fn reply_of_a_removed_account_waits_until_it_is_back() {
+    let permits = Arc::new(Semaphore::new(0));
+    let harness = SessionHarness::new(gated_parrot(&permits)).await;
+    let id = harness.say("hello").await;
+    harness.asked(1).await;
+    let channels = harness.sessions.lanes.parts.channels.clone();
+    let (name, account) = (harness.channel.name(), harness.channel.account());
+    channels.remove(&name, &account);
+    permits.add_permits(1);
+    harness.idle().await;
+    assert_eq!(harness.outcome(id).await, Some(Outcome::Replied));
+    assert!(harness.channel.taken(0).await.is_empty(), "the account is removed");
+    channels.add(harness.channel.clone());
+    harness.sessions.lanes.parts.deliverer.wake_account(&name, &account);
+    assert_eq!(harness.channel.texts(1).await, ["hello"]);
+}
 
 #[tokio::test]
 async fn sessions_answer_messages_of_one_session_in_order() {
