@@ -118,7 +118,10 @@ fn planned(channel: &dyn Channel, address: &ChatAddress, content: &Content) -> P
 
 /// Returns a poll as a text with a numbered list of its answers.
 fn without_poll(content: &Content) -> Content {
-    let text = Content { attachments: Vec::new(), ..content.clone() }.as_text();
+    let mut text = Content { attachments: Vec::new(), ..content.clone() }.as_text();
+    if content.poll.as_ref().is_some_and(|poll| poll.multiple) {
+        text.push_str("\n\nSeveral answers are possible.");
+    }
     Content { text, poll: None, ..content.clone() }
 }
 
@@ -133,10 +136,14 @@ mod tests {
     fn destinations_plan_a_poll_as_a_list_for_a_channel_without_polls() {
         let channels = Channels::new(vec![Arc::new(FakeChannel::default())]);
         let answers = vec!["tea".to_owned(), "coffee".to_owned()];
-        let poll = Poll { answers, multiple: false, hours: 24 };
-        let content = Content { poll: Some(poll), ..Content::text("Which?") };
-        let planned = channels.plan(&"terminal:local:a".parse().unwrap(), &content).unwrap();
-        assert_eq!(planned.chunks, [Content::text("Which?\n\n1. tea\n2. coffee")]);
+        let list = "Which?\n\n1. tea\n2. coffee";
+        let several = format!("{list}\n\nSeveral answers are possible.");
+        for (multiple, expected) in [(false, list), (true, &several)] {
+            let poll = Poll { answers: answers.clone(), multiple, hours: 24 };
+            let content = Content { poll: Some(poll), ..Content::text("Which?") };
+            let planned = channels.plan(&"terminal:local:a".parse().unwrap(), &content).unwrap();
+            assert_eq!(planned.chunks, [Content::text(expected)]);
+        }
     }
 
     #[test]
