@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Attachment, CallId, CallResult, CallState, ChatAddress, CompactedPast, Evidence, Family,
     FetchAttachments, Ledger, LogWrite, LoggedCall, LoggedInbound, MessageId, NewStep, Past,
-    RecalledMemory, SessionId, Spending, Spent, Step, StoreError, Timestamp, ToolCall, ToolClass,
-    Total, TurnId, TurnLog, TurnRecord, UsageEntry,
+    Purpose, RecalledMemory, SessionId, Spending, Spent, Step, StoreError, Timestamp, ToolCall,
+    ToolClass, Total, TurnId, TurnLog, TurnRecord, UsageEntry,
 };
 
 use crate::agent_loop::open_step;
@@ -237,6 +237,10 @@ impl Ledger for ReplayLog {
         let so_far = real.ledger.spent(None, session, day_start).await?;
         let own = total(&self.replayed().spent);
         Ok(Spending { turn: own, session: so_far.session + own, day: so_far.day + own })
+    }
+
+    async fn has_usage(&self, _turn: TurnId, _purpose: Purpose) -> Result<bool, StoreError> {
+        Ok(false)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::SessionParts;
 use crate::failures::Failures;
 use crate::fetch::LONGEST_FETCH;
 use crate::preview::{Boards, ProgressMessages};
+use crate::voice::SpeechPause;
 
 /// The work of a lane after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +62,7 @@ pub(crate) struct Lanes {
     /// The progress of children for which turns wait.
     pub(crate) boards: Boards,
     pub(crate) progress: ProgressMessages,
+    pub(crate) speech_pause: SpeechPause,
     /// Tells the expiry watcher about a new wait.
     pub(crate) new_wait: Notify,
     /// Cancelled when lanes must stop taking turns.
@@ -83,6 +85,7 @@ impl Lanes {
             failures,
             boards: Boards::default(),
             progress: ProgressMessages::default(),
+            speech_pause: SpeechPause::default(),
             new_wait: Notify::new(),
         }
     }

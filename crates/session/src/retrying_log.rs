@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     Attachment, CallId, CallResult, ChatAddress, CompactedPast, Deliveries, Evidence, Family,
-    Ledger, LogWrite, LoggedInbound, MessageId, NewStep, Past, RecalledMemory, SessionId, Spending,
-    StoreError, Timestamp, ToolClass, TurnId, TurnLog, UsageEntry,
+    Ledger, LogWrite, LoggedInbound, MessageId, NewStep, Past, Purpose, RecalledMemory, SessionId,
+    Spending, StoreError, Timestamp, ToolClass, TurnId, TurnLog, UsageEntry,
 };
 
 use crate::running::RunningTurns;
@@ -150,6 +150,10 @@ impl Ledger for RetryingLedger {
         day_start: Timestamp,
     ) -> Result<Spending> {
         self.running.with_retry(turn, || self.ledger.spent(turn, session, day_start)).await
+    }
+
+    async fn has_usage(&self, turn: TurnId, purpose: Purpose) -> Result<bool> {
+        self.running.with_retry(Some(turn), || self.ledger.has_usage(turn, purpose)).await
     }
 }
 

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Purpose, Spent, Usage};
+use avocet_protocol::{Spent, Usage};
 use avocet_testkit::ManualClock;
 
 use super::*;
@@ -29,6 +29,10 @@ impl Ledger for FullAtFirst {
 
     async fn spent(&self, _: Option<TurnId>, _: &SessionId, _: Timestamp) -> Result<Spending> {
         self.try_it(Spending::default())
+    }
+
+    async fn has_usage(&self, _: TurnId, _: Purpose) -> Result<bool> {
+        self.try_it(false)
     }
 }
 

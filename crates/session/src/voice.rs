@@ -1,12 +1,13 @@
 //! Spoken answers: the recording of an answer beside its text, and `/voice`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use avocet_agent::{AgentLoop, TurnEnd, UsageMeter};
 use avocet_protocol::{
     Answer, Attachment, AttachmentKind, AttachmentSource, CommandAction, Content, LoggedInbound,
-    Planned, Purpose, SessionId, Speak, StoreError, TurnRecord, VoiceMode,
+    Planned, Purpose, SessionId, Speak, SpeakError, StoreError, TurnRecord, VoiceMode,
 };
 use avocet_supervise::fail_point::{Moment, pass_in_task};
 
@@ -18,6 +19,23 @@ use crate::spoken::spoken;
 
 /// The first bytes of a recording.
 const OGG: &[u8] = b"OggS";
+
+/// Time without recordings after a failure of the speech server, whose timeout delays an answer.
+const SPEECH_PAUSE: Duration = Duration::from_mins(1);
+
+/// The end of the pause after a failure of the speech server, as a time of `Clock::elapsed`.
+#[derive(Debug, Default)]
+pub(crate) struct SpeechPause(Mutex<Duration>);
+
+impl SpeechPause {
+    fn begin(&self, now: Duration) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now + SPEECH_PAUSE;
+    }
+
+    fn is_over(&self, now: Duration) -> bool {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) <= now
+    }
+}
 
 /// The settings of spoken answers.
 #[derive(Debug, Clone)]
@@ -39,7 +57,7 @@ impl Lanes {
         meter: &UsageMeter,
     ) -> Result<Option<Attachment>, StoreError> {
         let Some(SpokenAnswers { speak, when }) = &self.parts.spoken else { return Ok(None) };
-        let (TurnEnd::Answered(answer), Some(to)) = (end, asker(turn)) else { return Ok(None) };
+        let (TurnEnd::Answered(answer), Some(_)) = (end, asker(turn)) else { return Ok(None) };
         if turn.session.schedule().is_some() || turn.session.job().is_some() {
             return Ok(None);
         }
@@ -47,11 +65,11 @@ impl Lanes {
         let is_wanted = match status.voice.unwrap_or(*when) {
             VoiceMode::On => true,
             VoiceMode::Off => false,
-            VoiceMode::Auto => has_voice(to),
+            VoiceMode::Auto => turn.origin.messages().iter().any(has_voice),
         };
         let text = spoken(&answer.text, speak.max_characters()).filter(|_| is_wanted);
         let Some(text) = text else { return Ok(None) };
-        let recording = Recorder { turn, agent, answer, speak: speak.as_ref(), meter };
+        let recording = Recorder { lanes: self, turn, agent, answer, speak: speak.as_ref(), meter };
         recording.record(&text).await
     }
 
@@ -78,6 +96,7 @@ fn has_voice(message: &LoggedInbound) -> bool {
 
 /// Records the answer of one turn.
 struct Recorder<'t> {
+    lanes: &'t Lanes,
     turn: &'t TurnRecord,
     agent: &'t AgentLoop,
     answer: &'t Answer,
@@ -92,9 +111,15 @@ impl Recorder<'_> {
         let path = format!("answers/{}-{:016x}.ogg", self.turn.id, fingerprint(text));
         let bytes = match self.found(&path).await {
             Some(bytes) => {
-                // The crash of the earlier run has lost this entry.
-                self.meter.add(Purpose::Speech, &self.speak.cost(text));
+                if !self.is_paid().await? {
+                    // The crash of the earlier run has lost this entry.
+                    self.meter.add(Purpose::Speech, &self.speak.cost(text));
+                }
                 bytes
+            }
+            None if !self.lanes.speech_pause.is_over(self.lanes.parts.clock.elapsed()) => {
+                tracing::debug!("an answer is not spoken: the speech server has just failed");
+                return Ok(None);
             }
             None => {
                 let is_unpriced = std::future::ready(self.speak.cost(text).cost.is_none());
@@ -122,6 +147,12 @@ impl Recorder<'_> {
         }))
     }
 
+    /// Returns `true` if the ledger has the cost of a recording of this turn.
+    async fn is_paid(&self) -> Result<bool, StoreError> {
+        let ledger = &self.lanes.parts.ledger;
+        ledger.has_usage(self.turn.id, Purpose::Speech).await
+    }
+
     /// Returns the size of a recording that exists.
     async fn found(&self, path: &str) -> Option<u64> {
         let start = self.agent.files.start_of(path, OGG.len() as u64).await.ok()??;
@@ -130,7 +161,12 @@ impl Recorder<'_> {
 
     /// Makes the recording and returns its size.
     async fn make(&self, path: &str, text: &str) -> Result<u64, String> {
-        let recording = self.speak.speak(text).await.map_err(|error| error.to_string())?;
+        let recording = self.speak.speak(text).await.map_err(|error| {
+            if matches!(error, SpeakError::Failed(_)) {
+                self.lanes.speech_pause.begin(self.lanes.parts.clock.elapsed());
+            }
+            error.to_string()
+        })?;
         self.meter.add(Purpose::Speech, &self.speak.cost(text));
         let bytes = recording.len() as u64;
         let written = self.agent.files.write(path, recording, self.answer.trust).await;
@@ -142,7 +178,7 @@ impl Recorder<'_> {
 
 /// Returns a number that differs between texts. Another build may return another number for the same
 /// text, which is then spoken once more.
-fn fingerprint(text: &str) -> u64 {
+pub(crate) fn fingerprint(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()

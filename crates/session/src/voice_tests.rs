@@ -1,10 +1,14 @@
 //! Tests of spoken answers.
 
-use avocet_protocol::{ChatKind, Money, SpeakError, Timestamp, UsageBy, VoiceMode};
+use avocet_protocol::{
+    ChatKind, Files, Ledger, Money, Purpose, Speak, SpeakError, Timestamp, Trust, TurnId, UsageBy,
+    UsageEntry, VoiceMode,
+};
 use avocet_testkit::FakeSpeaker;
 
 use super::*;
 use crate::SpokenAnswers;
+use crate::voice::fingerprint;
 
 /// A setup whose answers are spoken by `speaker` if `when` says so.
 fn spoken_by(speaker: &Arc<FakeSpeaker>, when: VoiceMode) -> Setup {
@@ -117,12 +121,18 @@ async fn voice_failure_leaves_the_text() {
     harness.say("one").await;
     assert_eq!(shown(&harness, 1).await, [text("one")]);
     harness.idle().await;
+    harness.clock.advance(Duration::from_secs(59));
+    harness.say("in the pause").await;
+    assert_eq!(shown(&harness, 2).await[1..], [text("in the pause")]);
+    harness.idle().await;
+    assert_eq!(speaker.spoken(), ["one."], "the server gets a minute to recover");
+    harness.clock.advance(SECOND);
     harness.setup.files.refuse_writes(1);
     harness.say("two").await;
-    assert_eq!(shown(&harness, 2).await[1..], [text("two")]);
+    assert_eq!(shown(&harness, 3).await[2..], [text("two")]);
     harness.idle().await;
     harness.say("three").await;
-    assert_eq!(shown(&harness, 4).await[2..], [text("three"), voice()]);
+    assert_eq!(shown(&harness, 5).await[3..], [text("three"), voice()]);
     harness.idle().await;
     let usage = harness.store.usage(UsageBy::Purpose, Timestamp(0)).await.unwrap();
     let paid: Vec<u64> =
@@ -146,4 +156,45 @@ async fn voice_is_left_out_if_a_budget_is_used_up_or_there_are_no_words() {
     harness.idle().await;
     harness.sent().await;
     assert_eq!((harness.channel.taken(2).await.len(), speaker.spoken().len()), (2, 0));
+}
+
+#[tokio::test]
+async fn voice_answers_messages_of_which_one_is_a_voice_message() {
+    let speaker = Arc::new(FakeSpeaker::default());
+    let limits = LaneLimits::default();
+    let burst = limits.burst;
+    let setup = Setup { limits, ..spoken_by(&speaker, VoiceMode::Auto) };
+    let model = ScriptedModel::answering(|_| Scripted::says("Done."));
+    let harness = SessionHarness::with(model, setup).await;
+    harness.channel.keep("f", [OnFetch::Give(b"OggS".to_vec())]);
+    harness.say("/queue collect").await;
+    harness.channel.taken(1).await;
+    harness.say_with("a", "listen", recording()).await;
+    harness.say("and read").await;
+    harness.pass(burst).await;
+    assert_eq!(shown(&harness, 3).await[2], voice());
+    assert_eq!(harness.model.requests().len(), 1, "both messages are one turn");
+}
+
+#[tokio::test]
+async fn voice_found_after_a_graceful_stop_is_not_charged_again() {
+    let speaker = Arc::new(FakeSpeaker::default());
+    let model = ScriptedModel::new(vec![Scripted::Hang]);
+    let harness = SessionHarness::with(model, spoken_by(&speaker, VoiceMode::On)).await;
+    harness.say("one").await;
+    harness.asked(1).await;
+    // The earlier run has made the recording, and the stop has recorded its cost.
+    let path = format!("answers/{}-{:016x}.ogg", TurnId(1), fingerprint("one."));
+    let opus = avocet_testkit::speech::opus();
+    harness.setup.files.write(&path, opus, Trust::User).await.unwrap();
+    let spent = speaker.cost("one.");
+    let entries = [UsageEntry { purpose: Purpose::Speech, spent }];
+    harness.store.record_usage(Some(TurnId(1)), &session("a"), &entries).await.unwrap();
+    let harness = harness.restart(parrot()).await;
+    assert_eq!(shown(&harness, 2).await, [text("one"), voice()]);
+    harness.idle().await;
+    let usage = harness.store.usage(UsageBy::Purpose, Timestamp(0)).await.unwrap();
+    let paid: Vec<u64> =
+        usage.iter().filter(|row| row.of == "speech").map(|row| row.answers).collect();
+    assert_eq!((paid, speaker.spoken().len()), (vec![1], 0));
 }

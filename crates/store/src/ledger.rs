@@ -45,6 +45,17 @@ impl Ledger for SqliteStore {
         })
         .await
     }
+
+    async fn has_usage(&self, turn: TurnId, purpose: Purpose) -> Result<bool> {
+        self.read(move |db| {
+            db.one(
+                "SELECT EXISTS (SELECT 1 FROM usage WHERE turn = ?1 AND purpose = ?2)",
+                params![turn.0, purpose.word()],
+                |row| row.get(0),
+            )
+        })
+        .await
+    }
 }
 
 /// Reads the usage for the first request of a claimed turn.

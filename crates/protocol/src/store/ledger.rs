@@ -27,6 +27,9 @@ pub trait Ledger: fmt::Debug + Send + Sync {
         session: &SessionId,
         day_start: Timestamp,
     ) -> Result<Spending>;
+
+    /// Returns `true` if usage of a root turn was recorded for this purpose.
+    async fn has_usage(&self, turn: TurnId, purpose: Purpose) -> Result<bool>;
 }
 
 /// The usage of a request for a conversation.

@@ -88,6 +88,21 @@ pub async fn spent_sums_usage_by_turn_session_and_day(backend: &impl Backend) {
     assert_eq!(spending(&world, None, &session("unheard")).await.session, Total::default());
 }
 
+/// A resumed turn asks for the usage that an earlier run has recorded.
+pub async fn has_usage_finds_the_purpose_of_a_turn(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let first = turn(&world, &a, "1").await;
+    let ledger = &world.ports.ledger;
+    let speech = [entry(Purpose::Speech, &spent("m", Some(5)))];
+    ledger.record_usage(Some(first), &a, &speech).await.unwrap();
+    world.reply(first, "ok").await;
+    let second = turn(&world, &a, "2").await;
+    assert_eq!(ledger.has_usage(first, Purpose::Speech).await, Ok(true));
+    assert_eq!(ledger.has_usage(first, Purpose::Answer).await, Ok(false));
+    assert_eq!(ledger.has_usage(second, Purpose::Speech).await, Ok(false));
+}
+
 /// A claim reads the usage before the first request: of a new turn, and of one that continues.
 pub async fn claim_reads_the_usage_before_the_first_request(backend: &impl Backend) {
     let world = World::new(backend).await;

@@ -339,6 +339,7 @@ rules! {
     ledger:
         record_usage_keeps_the_purpose
         spent_sums_usage_by_turn_session_and_day
+        has_usage_finds_the_purpose_of_a_turn
         usage_of_a_step_and_of_an_end_counts_even_if_the_turn_has_ended
         claim_reads_the_usage_before_the_first_request
         spent_counts_tokens_without_a_price_apart
