@@ -106,7 +106,10 @@ pub(crate) fn show_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Resu
     let outcome = outcome(tx, wait, end)?;
     for (message, chat, question) in asked {
         let content = match wait.kind {
-            WaitKind::Answer => below(question, &outcome.text),
+            WaitKind::Answer => match below(question, &outcome.text) {
+                Some(content) => content,
+                None => continue,
+            },
             WaitKind::Approval | WaitKind::Child | WaitKind::Choice => outcome.clone(),
         };
         let source = OutboxSource::Notice;
@@ -123,13 +126,15 @@ pub(crate) fn newest(tx: &Tx<'_>) -> Result<i64> {
 }
 
 /// Returns `true` if an edit after the message `newest` shows an outcome in the chat of a command.
-/// Its reply would repeat that. A message that has not arrived shows nothing, and a command with a
-/// place for its answer gets the answer there.
+/// Its reply would repeat that. A message that has not arrived shows nothing, and a long question that
+/// only lost its buttons shows no outcome. A command with a place for its answer gets the answer there.
 pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<bool> {
     tx.db.one(
         "SELECT EXISTS (SELECT 1 FROM outbox JOIN inbound ON inbound.id = ?1 \
              JOIN outbox AS asked ON asked.id = outbox.edits \
              WHERE outbox.id > ?2 AND asked.state NOT IN ('unconfirmed', 'dead') \
+                 AND json_extract(outbox.content, '$.text') \
+                     IS NOT json_extract(asked.content, '$.text') \
                  AND json_extract(inbound.content, '$.reply_to') IS NULL \
                  AND outbox.topic IS inbound.topic \
                  AND (outbox.channel, outbox.account, outbox.chat) = \
@@ -139,15 +144,17 @@ pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<b
     )
 }
 
-/// Adds the outcome to a question of the model, without buttons. A long question is left out.
-fn below(question: Content, outcome: &str) -> Content {
-    let Content { mut text, styles, .. } = question;
-    if text.chars().count() > MAX_QUESTION {
-        return Content { styles: Some(Vec::new()), ..Content::text(outcome) };
+/// Adds the outcome to a question of the model, without buttons. A question without room for its outcome
+/// only loses its buttons; `None` if it has none.
+fn below(question: Content, outcome: &str) -> Option<Content> {
+    let Content { mut text, styles, choices, .. } = question;
+    if text.chars().count() <= MAX_QUESTION {
+        text.push_str("\n\n");
+        text.push_str(outcome);
+    } else if choices.is_empty() {
+        return None;
     }
-    text.push_str("\n\n");
-    text.push_str(outcome);
-    Content { styles: styles.or_else(|| Some(Vec::new())), ..Content::text(text) }
+    Some(Content { styles: styles.or_else(|| Some(Vec::new())), ..Content::text(text) })
 }
 
 /// Describes the end of a wait in one line: the decision, its author, its time, and the call or the

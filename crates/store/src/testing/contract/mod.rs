@@ -256,6 +256,7 @@ rules! {
     prompts:
         command_with_a_place_is_answered_besides_the_edit
         resolve_edits_choices_and_questions
+        resolve_keeps_a_long_question_without_its_buttons
         resolve_edits_each_prompt_to_the_outcome_once
         prompt_of_an_ended_wait_says_why_it_ended
         outcome_without_a_message_to_edit_is_no_message;

@@ -164,6 +164,32 @@ pub async fn resolve_edits_choices_and_questions(backend: &impl Backend) {
     }
 }
 
+/// A question without room for its outcome stays, and loses its buttons. The chat of the command gets
+/// the reply, because the question does not show the outcome.
+pub async fn resolve_keeps_a_long_question_without_its_buttons(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let [a, _] = &chats(0);
+    world.say(a, "begin").await;
+    let turn = world.take(a).await;
+    let call = world.step(turn.id, 0, &["tool"]).await[0];
+    let wait = world.ports.turns.reserve_wait().await.unwrap();
+    let question = "why ".repeat(400);
+    let mut prompt = planned(a, &[&question]);
+    prompt.chunks[0].choices = vec![Choice::new("Red", format!("/answer {wait} red"))];
+    let (prompt, editable) = (Some(prompt), vec![a.address()]);
+    let new = NewWait { id: wait, prompt, editable, ..new_wait(call, WaitKind::Answer, NEVER) };
+    world.ports.turns.wait(&[new]).await.unwrap();
+    world.deliveries(&a.address()).await;
+    let resolution = Resolution::Answer { text: "red".to_owned(), trust: Trust::User };
+    let (wait, kind) = (Some(wait), WaitKind::Answer);
+    let action = CommandAction::Resolve { wait, kind, anywhere: true, resolution };
+    command(&world, a, "/answer", action).await;
+    let sent = world.deliveries(&a.address()).await;
+    let contents: Vec<_> =
+        sent.iter().map(|one| (&*one.content.text, one.content.choices.len())).collect();
+    assert_eq!(contents, [(&*question, 0), ("done", 0)]);
+}
+
 /// A command of a platform that shows answers in place of the command gets its answer there.
 pub async fn command_with_a_place_is_answered_besides_the_edit(backend: &impl Backend) {
     let world = World::new(backend).await;
