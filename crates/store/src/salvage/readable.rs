@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use avocet_protocol::{
     AccountName, Arguments, ChannelName, ChatId, Content, DedupeKey, Effort, Evidence, Grant,
-    PairingCode, PlatformId, QueueMode, Reasoning, ScheduleRule, SenderId, SessionId, TopicId,
-    VoiceMode,
+    NewInbound, PairingCode, PlatformId, QueueMode, Reasoning, ScheduleRule, SenderId, SessionId,
+    TopicId, VoiceMode,
 };
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Row, params_from_iter};
@@ -18,7 +18,7 @@ use crate::tx::{Db, Result};
 type Check = fn(&str) -> bool;
 
 /// The required content of columns with this name, in every table.
-const COLUMNS: [(&str, Check); 21] = [
+const COLUMNS: [(&str, Check); 23] = [
     ("account", parses::<AccountName>),
     ("arguments", is_json::<Arguments>),
     ("channel", parses::<ChannelName>),
@@ -30,6 +30,7 @@ const COLUMNS: [(&str, Check); 21] = [
     ("evidence", is_json::<Evidence>),
     ("key", parses::<DedupeKey>),
     ("may_grant", is_json::<Grant>),
+    ("message", is_json::<NewInbound>),
     ("mode", |text| QueueMode::ALL.iter().any(|mode| mode.word() == text)),
     ("platform_id", parses::<PlatformId>),
     ("reasoning", is_json::<Reasoning>),
@@ -37,6 +38,7 @@ const COLUMNS: [(&str, Check); 21] = [
     ("rule", is_json::<ScheduleRule>),
     ("said_from", parses::<SessionId>),
     ("sender", parses::<SenderId>),
+    ("sender_roles", is_json::<Vec<String>>),
     ("session", parses::<SessionId>),
     ("topic", parses::<TopicId>),
     ("voice", parses::<VoiceMode>),
@@ -99,4 +101,26 @@ fn unreadable_column(table: &str, row: &Row<'_>) -> rusqlite::Result<Option<&'st
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    #[test]
+    fn unreadable_column_finds_json_of_an_unexpected_shape() {
+        let connection = Connection::open_in_memory().unwrap();
+        let table = [
+            ("pairings", "SELECT '{}' AS message", Some("message")),
+            ("pairings", "SELECT NULL AS message", None),
+            ("schedules", "SELECT 'r1' AS sender_roles", Some("sender_roles")),
+            ("schedules", "SELECT '[\"r1\"]' AS sender_roles", None),
+        ];
+        for (table, sql, expected) in table {
+            let found = connection.query_row(sql, (), |row| unreadable_column(table, row)).unwrap();
+            assert_eq!(found, expected, "{sql}");
+        }
+    }
 }
