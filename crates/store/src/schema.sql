@@ -1,4 +1,4 @@
--- The complete schema of version 14, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 16, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 

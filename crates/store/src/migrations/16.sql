@@ -1,3 +1,3 @@
--- From version 16 to 17: a schedule keeps the roles that the platform gave its person.
+-- From version 15 to 16: a schedule keeps the roles that the platform gave its person.
 
 ALTER TABLE schedules ADD COLUMN sender_roles TEXT; -- JSON: roles of the platform; NULL: none
