@@ -29,6 +29,14 @@ pub(crate) struct PreviewRow {
     pub(crate) platform_id: Option<PlatformId>,
 }
 
+impl PreviewRow {
+    /// Returns `true` if the message may become a chunk of the reply. A part without a known message
+    /// that was left as it is stays so.
+    fn is_usable(&self) -> bool {
+        self.may_be_there && !(self.is_complete && self.platform_id.is_none())
+    }
+}
+
 /// The message that shows the beginning of the preview of an open turn.
 pub(crate) fn first_message(db: Db<'_>, turn: TurnId) -> Result<Option<PlatformId>> {
     let first = parts(db, turn)?.into_iter().next();
@@ -170,7 +178,7 @@ pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -
     let position = ChunkPosition { turn: Some(turn), ordinal, chunk: 0, key: None, source };
     let reply = &with_files_apart(reply, parts.len());
     let is_usable = |(part, chunk): &(&PreviewRow, &Content)| {
-        part.may_be_there && part.chat == reply.address && chunk.attachments.is_empty()
+        part.is_usable() && part.chat == reply.address && chunk.attachments.is_empty()
     };
     let usable = parts.iter().zip(&reply.chunks).take_while(is_usable).count();
     let (used, others) = parts.split_at(usable);

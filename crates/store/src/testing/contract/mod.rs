@@ -399,7 +399,8 @@ rules! {
         preview_parts_become_the_chunks_of_the_reply
         preview_parts_survive_a_crash
         preview_parts_without_a_chunk_are_removed
-        settle_removes_the_preview_if_requested;
+        settle_removes_the_preview_if_requested
+        settle_leaves_a_preview_of_unknown_outcome_besides_the_remark;
     previews:
         begin_preview_succeeds_once_and_blocks_no_delivery
         begin_preview_waits_for_pending_messages_of_the_chat

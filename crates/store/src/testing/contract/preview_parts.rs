@@ -171,6 +171,20 @@ pub async fn settle_removes_the_preview_if_requested(backend: &impl Backend) {
     assert_eq!(world.changes().await, [change("", Some("p0")), change("a remark", None)]);
 }
 
+/// A message of unknown outcome cannot be removed. A remark is a new message and not its repetition.
+pub async fn settle_leaves_a_preview_of_unknown_outcome_besides_the_remark(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let turn = world.running().await;
+    world.part(turn, 0, &Showing::Unknown).await;
+    let remark = Some(planned(&session("a"), &["a remark"]));
+    let settlement =
+        Settlement { reply: remark, removes_preview: true, ..Settlement::new(Outcome::Replied) };
+    world.settle(turn, &settlement).await.unwrap();
+    let head = world.head().await.unwrap();
+    assert!(!head.unknown, "{head:?}");
+    assert_eq!(world.changes().await, [change("a remark", None)]);
+}
+
 /// A part without its predecessor would become a chunk in the wrong place.
 pub async fn begin_preview_leaves_no_gap(backend: &impl Backend) {
     let world = World::new(backend).await;
