@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Allow, AllowLists, ChatKind, Claim, Content, GroupRules, Outbox, People, Publish, PublishError,
-    Query, Receipt, SendEnd, Sender, Suspects, Turns,
+    Query, Quote, Receipt, SendEnd, Sender, Suspects, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -163,11 +163,13 @@ fn text(key: &str, text: &str) -> Inbound {
 #[tokio::test]
 async fn pairing_answers_the_first_text_of_a_stranger_after_the_approval() {
     let harness = AccessHarness::new().await;
-    let long = "x".repeat(16 * 1024 + 1);
+    let long = "x".repeat(16 * 1024);
+    let mut quoting = text("q", "a short text with a long quote");
+    quoting.content.quote = Some(Quote { from: None, text: long.clone() });
     let edit = Inbound { corrects: Some("2".parse().unwrap()), ..text("2e", "one, better") };
     let mut group = text("g", "in a group");
     (group.chat, group.address) = (ChatKind::Group, "terminal:main:g".parse().unwrap());
-    let messages = [text("0", "/start"), text("1", &long), group, text("2", "one"), edit];
+    let messages = [text("0", "/start"), text("1", &long), quoting, group, text("2", "one"), edit];
     for message in messages.into_iter().chain([text("3", "two")]) {
         assert!(refused(&harness.publish(message).await));
     }

@@ -25,7 +25,8 @@ const PER_SENDER_AND_DAY: usize = 10;
 const OPEN: usize = 10;
 /// Hints per hour to all strangers, well below the platforms' rate limits.
 const PER_HOUR: usize = 30;
-/// Longest text of a stranger that is kept, in bytes: more than a message of any platform.
+/// Longest message of a stranger that is kept, in bytes of JSON: more than an ordinary message of any
+/// platform.
 const KEPT_BYTES: usize = 16 * 1024;
 /// Characters of a stranger's name that owners see.
 const NAME_LENGTH: usize = 64;
@@ -83,10 +84,11 @@ impl Bus {
     }
 
     /// Returns a stranger's message in the form for the log. `None` for a command, which acts at its
-    /// time only, and for a message without a readable or with a very long text.
+    /// time only, and for a message without a readable text or above the limit.
     pub(crate) fn message_to_keep(&self, inbound: &Inbound) -> Option<NewInbound> {
         let message = self.access.admission.prepare(inbound.clone()).ok()?;
-        let is_short = message.inbound.content.text.len() <= KEPT_BYTES;
+        let is_short =
+            serde_json::to_vec(&message).is_ok_and(|message| message.len() <= KEPT_BYTES);
         (message.kind == InboundKind::Text && is_short).then_some(message)
     }
 

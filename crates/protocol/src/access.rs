@@ -24,8 +24,9 @@ pub trait People: fmt::Debug + Send + Sync {
         forget: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// Keeps the message of a stranger with an open code. Only the first one is kept, and an edit
-    /// replaces its content. It is deleted with the decision or after the code has expired.
+    /// Keeps the first message of a stranger with an open code, so that it need not be sent again. An
+    /// edit of that message replaces its content, and other messages change nothing. The message is
+    /// deleted with the decision, or later if the code has expired.
     async fn keep_message(
         &self,
         code: &PairingCode,

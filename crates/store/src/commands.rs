@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    CommandAction, CommandEffect, DecisionEffect, Effort, MemoryAuthor, MessageId, SessionId,
+    CommandAction, CommandEffect, DecisionEffect, Effort, MemoryAuthor, MessageId, QueueMode,
+    SessionId,
 };
 use rusqlite::params;
 
@@ -31,6 +32,7 @@ pub(crate) fn act(
     tx: &Tx<'_>,
     command: MessageId,
     action: &CommandAction,
+    default_mode: QueueMode,
 ) -> Result<CommandEffect> {
     let session = tx.db.one("SELECT session FROM inbound WHERE id = ?1", [command.0], |row| {
         rows::parsed::<SessionId>(row, "session")
@@ -92,7 +94,7 @@ pub(crate) fn act(
             past::mark_as_trusted(tx, &session).map(|()| CommandEffect::Done)
         }
         CommandAction::Resend => resend(tx, command),
-        CommandAction::Decide(settled) => Ok(match people::decide(tx, settled)? {
+        CommandAction::Decide(settled) => Ok(match people::decide(tx, settled, default_mode)? {
             DecisionEffect::Nothing => CommandEffect::Nothing,
             DecisionEffect::Decided => CommandEffect::Done,
             DecisionEffect::Queued(session) => CommandEffect::Queued(session),

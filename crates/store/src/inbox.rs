@@ -106,13 +106,14 @@ impl Inbox for SqliteStore {
         reply: &CommandReply,
     ) -> Result<CommandEffect> {
         let (action, reply) = (action.clone(), reply.clone());
+        let default_mode = self.default_mode;
         self.write("settle-command", Durability::Synced, move |tx| {
             end_message(tx, command, Outcome::Replied)?;
             let newest = match action {
                 CommandAction::Resolve { .. } | CommandAction::Retry { .. } => prompts::newest(tx)?,
                 _ => i64::MAX,
             };
-            let effect = act(tx, command, &action)?;
+            let effect = act(tx, command, &action, default_mode)?;
             audit::commanded(tx, command, &action, &effect)?;
             let message = match effect {
                 CommandEffect::Nothing => reply.nothing,

@@ -1,12 +1,20 @@
 //! The first message of a stranger, kept with the pairing code until an owner decides about it. It is
 //! data of the code and no inbound message, so no lane can see it before the approval.
 
-use avocet_protocol::{Inbound, NewInbound, PairingCode, QueueMode, SessionId};
+use avocet_protocol::{DedupeKey, Inbound, NewInbound, PairingCode, QueueMode, SessionId};
 use rusqlite::params;
 
 use crate::accept::accept;
 use crate::rows::{json_if_any, to_json};
-use crate::tx::{Result, Tx};
+use crate::tx::{Db, Result, Tx};
+
+/// Returns `true` if the code has the kept message with this key.
+pub(crate) fn is_kept(db: Db<'_>, code: &PairingCode, key: &DedupeKey) -> Result<bool> {
+    let kept = db.row("SELECT message FROM pairings WHERE code = ?1", [code.as_str()], |row| {
+        json_if_any::<NewInbound>(row, "message")
+    })?;
+    Ok(kept.flatten().is_some_and(|kept| kept.inbound.key == *key))
+}
 
 /// Keeps the message if its code is open and has none yet. An edit replaces the content of the kept
 /// message, which stays at its place and under its key.
@@ -44,7 +52,11 @@ fn edited(kept: NewInbound, edit: NewInbound) -> Option<NewInbound> {
 
 /// Accepts the kept message of a code that was just approved. Returns its session; `None` if there
 /// is no message.
-pub(crate) fn accept_kept(tx: &Tx<'_>, code: &PairingCode) -> Result<Option<SessionId>> {
+pub(crate) fn accept_kept(
+    tx: &Tx<'_>,
+    code: &PairingCode,
+    default_mode: QueueMode,
+) -> Result<Option<SessionId>> {
     let kept =
         tx.db.row("SELECT message FROM pairings WHERE code = ?1", [code.as_str()], |row| {
             json_if_any::<NewInbound>(row, "message")
@@ -52,7 +64,7 @@ pub(crate) fn accept_kept(tx: &Tx<'_>, code: &PairingCode) -> Result<Option<Sess
     let Some(mut message) = kept.flatten() else { return Ok(None) };
     // Only messages of a platform are kept. The platform may send this one again, with more details.
     message.inbound.from_platform = true;
-    accept(tx, &message, QueueMode::default())?;
+    accept(tx, &message, default_mode)?;
     Ok(Some(message.session))
 }
 

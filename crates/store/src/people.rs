@@ -4,8 +4,8 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     AccountName, Actor, ChannelName, ChatAddress, ChatId, ChatLink, Decision, DecisionEffect,
-    NewInbound, Pairing, PairingCode, People, Person, PersonId, Planned, Role, SenderId, SessionId,
-    SettledPairing, StoreError, StoredAccess, Timestamp,
+    NewInbound, Pairing, PairingCode, People, Person, PersonId, Planned, QueueMode, Role, SenderId,
+    SessionId, SettledPairing, StoreError, StoredAccess, Timestamp,
 };
 use rusqlite::{Row, params};
 
@@ -40,6 +40,13 @@ impl People for SqliteStore {
 
     async fn keep_message(&self, code: &PairingCode, message: &NewInbound) -> Result<()> {
         let (code, message) = (code.clone(), message.clone());
+        if let Some(corrected) = message.inbound.corrects.clone() {
+            let edited = code.clone();
+            // A stranger may edit other messages often. These edits write nothing.
+            if !self.read(move |db| kept_message::is_kept(db, &edited, &corrected)).await? {
+                return Ok(());
+            }
+        }
         self.write("keep-message", Durability::Process, move |tx| {
             kept_message::delete_closed(tx)?;
             kept_message::keep(tx, &code, message)
@@ -48,9 +55,9 @@ impl People for SqliteStore {
     }
 
     async fn decide(&self, settled: &SettledPairing) -> Result<DecisionEffect> {
-        let settled = settled.clone();
+        let (settled, default_mode) = (settled.clone(), self.default_mode);
         self.write("decide", Durability::Synced, move |tx| {
-            let effect = decide(tx, &settled)?;
+            let effect = decide(tx, &settled, default_mode)?;
             if effect != DecisionEffect::Nothing {
                 audit::decided(tx, &settled, &Actor::Host)?;
             }
@@ -108,7 +115,11 @@ impl People for SqliteStore {
 }
 
 /// Decides about an open pairing code. Has no effect for any other code.
-pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<DecisionEffect> {
+pub(crate) fn decide(
+    tx: &Tx<'_>,
+    settled: &SettledPairing,
+    default_mode: QueueMode,
+) -> Result<DecisionEffect> {
     let SettledPairing { code, decision, notice } = settled;
     let role = match decision {
         Decision::Approved(role) => Some(*role),
@@ -140,7 +151,7 @@ pub(crate) fn decide(tx: &Tx<'_>, settled: &SettledPairing) -> Result<DecisionEf
         insert_notice(tx, notice)?;
     }
     let accepted = match role {
-        Some(_) => kept_message::accept_kept(tx, code)?,
+        Some(_) => kept_message::accept_kept(tx, code, default_mode)?,
         None => None,
     };
     kept_message::delete_closed(tx)?;
