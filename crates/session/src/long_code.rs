@@ -10,7 +10,7 @@ use avocet_protocol::{
 use crate::lane::Lanes;
 
 /// Messages that the code of one block may take.
-const MOST_MESSAGES: usize = 3;
+const MOST_CODE_MESSAGES: usize = 3;
 /// Bytes of a block that fits into so many messages on every platform.
 const CERTAINLY_FITS: usize = 1000;
 /// Extensions by the names of languages that differ from them.
@@ -77,7 +77,9 @@ fn blocks(text: &str) -> Vec<CodeBlock<'_>> {
                 let language = info.split_whitespace().next().unwrap_or_default();
                 open = Some((start..end, fence, language));
             }
-            Some((opening, begun, language)) if info.is_empty() && fence.starts_with(begun) => {
+            Some((opening, opening_fence, language))
+                if info.is_empty() && fence.starts_with(opening_fence) =>
+            {
                 let code = &text[opening.end..start];
                 blocks.push(CodeBlock { range: opening.start..end, language, code });
                 open = None;
@@ -113,7 +115,7 @@ fn replace<'t>(
     let mut at = 0;
     for block in blocks(text) {
         let is_long = block.code.len() > CERTAINLY_FITS
-            && messages(&text[block.range.clone()]) > MOST_MESSAGES;
+            && messages(&text[block.range.clone()]) > MOST_CODE_MESSAGES;
         let Some(instead) = is_long.then(|| instead(&block)).flatten() else { continue };
         shown.push_str(&text[at..block.range.start]);
         shown.push_str(&instead);

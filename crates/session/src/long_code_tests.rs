@@ -36,5 +36,5 @@ fn replace_keeps_the_text_around_long_code_and_short_code() {
     let shown = without_long_code(&text, |text| text.len().div_ceil(1000));
     let expected = "Before.\n[code with 400 lines]\nBetween.\n```sh\nls\n```\nAfter.";
     assert_eq!(shown, expected);
-    assert_eq!(without_long_code(&text, |_| MOST_MESSAGES), text);
+    assert_eq!(without_long_code(&text, |_| MOST_CODE_MESSAGES), text);
 }

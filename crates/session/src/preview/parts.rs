@@ -10,7 +10,7 @@ pub(super) struct PreviewParts {
     shown: Vec<PreviewPart>,
     wanted: Vec<Content>,
     /// The content of a message for which the text is too short now.
-    unused: Option<Content>,
+    placeholder: Option<Content>,
 }
 
 /// One message of a preview.
@@ -40,9 +40,9 @@ pub(super) struct PartUpdate {
 }
 
 impl PreviewParts {
-    /// Makes a preview without messages. `unused` is the content of messages without text.
-    pub(super) fn new(unused: Option<Content>) -> Self {
-        Self { shown: Vec::new(), wanted: Vec::new(), unused }
+    /// Makes a preview without messages. `placeholder` is the content of messages without text.
+    pub(super) fn new(placeholder: Option<Content>) -> Self {
+        Self { shown: Vec::new(), wanted: Vec::new(), placeholder }
     }
 
     /// Sets the messages to show. An empty list leaves the chat as it is.
@@ -65,7 +65,7 @@ impl PreviewParts {
             if state == PreviewState::Over {
                 return None;
             }
-            let content = self.wanted.get(part).or(self.unused.as_ref())?;
+            let content = self.wanted.get(part).or(self.placeholder.as_ref())?;
             let is_complete = part < last;
             let is_shown = known.is_some_and(|known| {
                 known.content.as_ref() == Some(content) && (known.is_closed() || !is_complete)
