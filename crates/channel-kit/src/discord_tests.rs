@@ -128,7 +128,9 @@ fn has_odd_link(styled: &Styled) -> bool {
 fn assert_reads_the_same(styled: &Styled) {
     let written = markdown(styled);
     if !has_odd_link(styled) {
-        let text = spaces(&styled.text).replace('\t', "    ");
+        // Discord knows no formulas, which this reader keeps with their backslashes.
+        let (written, text) = (written.replace('$', "§"), styled.text.replace('$', "§"));
+        let text = spaces(&text).replace('\t', "    ");
         let read = spaces(&render_with_headings(&written).text).replace('\t', "    ");
         assert_eq!(read, text, "{written:?}");
     }
