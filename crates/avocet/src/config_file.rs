@@ -210,9 +210,20 @@ impl FileText {
         Target::of(&self.path).map(drop).map_err(|why| unwritable(&self.path, &why))
     }
 
-    /// Returns `true` if every user of the system can read the file.
-    pub(crate) fn is_open_to_others(&self) -> bool {
-        fs::metadata(&self.path).is_ok_and(|file| file.mode() & 0o004 != 0)
+    /// Checks that the file is a place for secrets: no other user of the system can read it.
+    ///
+    /// # Errors
+    /// [`ConfigFileError::Failed`] with the ways to keep a secret.
+    pub(crate) fn check_private(&self) -> Result<(), ConfigFileError> {
+        if !fs::metadata(&self.path).is_ok_and(|file| file.mode() & 0o004 != 0) {
+            return Ok(());
+        }
+        let path = self.path.display();
+        Err(ConfigFileError::Failed(format!(
+            "every user of this system can read {path}, so no secret is written into it; run `chmod 600 \
+             {path}` if the daemon runs as the owner of the file, or write a reference such as \
+             \"${{credential:telegram}}\" (LoadCredential= in the unit of a service)"
+        )))
     }
 
     /// Checks a new text and writes it, if the file is still the one that was read.

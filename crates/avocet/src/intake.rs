@@ -80,7 +80,9 @@ impl Intake {
             tracing::warn!(%unfinished, "the account does not stop in time; aborting it");
             group.abort();
             // An aborted task ends at its next pause, within this time or with an error of its own.
-            group.finish(self.clock.as_ref(), STOPPING).await.unwrap_or_default();
+            if let Err(unfinished) = group.finish(self.clock.as_ref(), STOPPING).await {
+                tracing::error!(%unfinished, "the account does not end; restart the daemon");
+            }
         }
     }
 

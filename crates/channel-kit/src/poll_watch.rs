@@ -30,7 +30,7 @@ impl PollWatch {
 
     /// Reports that the loop works, and that its next step ends within this time.
     pub fn expect(&self, within: Duration) {
-        self.set(Some(self.clock.elapsed() + within));
+        self.set(Some(self.clock.elapsed().saturating_add(within)));
     }
 
     /// Reports that the loop waits for something without a limit. The log is an example: it has a

@@ -15,7 +15,10 @@ const GRACE: Duration = Duration::from_secs(15);
 /// The pause after which an album, a cut text, or a row of forwarded messages counts as complete.
 const ALBUM_PAUSE: Duration = Duration::from_millis(500);
 
-/// The time for the poll that looks for forwarded messages. A typed text waits meanwhile.
+/// The longest time for which a batch may grow, so that one chat cannot delay the others for long.
+const GROWING: Duration = Duration::from_secs(5);
+
+/// The time for a poll that looks for more parts. The received ones wait meanwhile.
 const LOOK_LIMIT: Duration = Duration::from_secs(3);
 
 /// Updates in a full batch (Bot API, `getUpdates`).
@@ -48,25 +51,22 @@ impl Poller<'_> {
         is_for_bot: impl Fn(&Update) -> bool,
     ) -> Result<Batch, BotApiError> {
         let mut batch = self.poll_once(next, self.seconds, self.longest()).await?;
-        let mut has_looked = false;
+        let (mut has_looked, received) = (false, self.clock.elapsed());
         loop {
             let hold = album::hold(&batch.updates, &is_for_bot);
-            if hold == Hold::No || (hold == Hold::Once && has_looked) {
+            let is_late = self.clock.elapsed() > received + GROWING;
+            if hold == Hold::No || (hold == Hold::Once && has_looked) || is_late {
                 break;
             }
             if batch.len() >= FULL {
                 batch.updates.truncate(album::settled(&batch.updates));
                 break;
             }
-            let limit = match hold {
-                Hold::Once | Hold::No => LOOK_LIMIT,
-                Hold::WhileGrowing => {
-                    self.clock.sleep(ALBUM_PAUSE).await;
-                    GRACE
-                }
-            };
+            if hold == Hold::WhileGrowing {
+                self.clock.sleep(ALBUM_PAUSE).await;
+            }
             has_looked = true;
-            match self.poll_once(next, 0, limit).await {
+            match self.poll_once(next, 0, LOOK_LIMIT).await {
                 Ok(more) if more.len() > batch.len() => batch = more,
                 _ => break,
             }

@@ -23,7 +23,7 @@ use crate::config_file::FileText;
 use crate::context::CommandContext;
 use crate::environment::{environment, given, home};
 use crate::exit::{Exit, Failure};
-use crate::output::{print, warning};
+use crate::output::print;
 use crate::places::{Configuration, Uses, config_place};
 use crate::redaction;
 
@@ -91,17 +91,20 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
     // A faulty file is not worth a single question.
     if file.path.exists() {
         Configuration::load(context, Uses::Check)?;
+        file.check_private().map_err(unusable)?;
     }
     let is_asking = io::stdin().is_terminal() && !args.yes;
     let questions = is_asking.then(|| Questions::start(&context.root)).transpose()?;
     let mut setup = InitRun { context, args, file, questions, additions: Additions::default() };
     tokio::select! {
-        gathered = setup.gather() => gathered?,
+        // Ctrl-C is noticed from the first question on.
+        biased;
         pressed = tokio::signal::ctrl_c() => {
             pressed?;
             print("\n")?;
             return Err(Failure::new(Exit::Failed, LEFT));
         }
+        gathered = setup.gather() => gathered?,
     }
     if setup.additions.is_empty() {
         print("Nothing was changed.\n")?;
@@ -201,10 +204,6 @@ impl InitRun<'_> {
     async fn show_next_steps(&mut self) -> Result<(), Failure> {
         let path = &self.file.path;
         print(&format!("\nThe configuration is in {}.\n", shown_path(path)))?;
-        if self.file.is_open_to_others() {
-            let path = path.display();
-            warning(&format!("other users can read {path}, which has secrets; chmod 600 {path}"));
-        }
         let configuration = Configuration::load(self.context, Uses::Daemon)?;
         if connect(self.context, &configuration).await?.is_some() {
             return print("The running daemon uses the configuration within seconds.\n");
@@ -234,12 +233,14 @@ impl InitRun<'_> {
             return Ok(false);
         }
         tokio::select! {
-            answer = questions.is_yes("Install the daemon as a service, and start it now?") => answer,
+            // A Ctrl-C before this is awaited would be lost, so it comes before the question.
+            biased;
             pressed = tokio::signal::ctrl_c() => {
                 pressed?;
                 print("\n")?;
                 Ok(false)
             }
+            answer = questions.is_yes("Install the daemon as a service, and start it now?") => answer,
         }
     }
 }

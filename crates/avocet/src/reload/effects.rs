@@ -91,11 +91,12 @@ pub(crate) fn sort(
     new: &[ConfiguredChannel],
 ) -> SortedChanges {
     let keys = running.changes(document);
+    let has_moved = moves_an_agent(&keys, running, document);
     let mut sorted = SortedChanges::default();
     for key in &keys {
         let is_live = match effect_of(key) {
             Restart => false,
-            Live => !is_in_new_agent_with_place(key, &keys, running),
+            Live => !(has_moved && key.is_in(&["agents"])),
             Account => account_change(key, old, new, &mut sorted.accounts),
         };
         if is_live { &mut sorted.live } else { &mut sorted.waiting }.push(key.clone());
@@ -108,14 +109,14 @@ fn effect_of(key: &KeyPath) -> ReloadEffect {
     known.map_or(Restart, |(_, effect)| *effect)
 }
 
-/// Returns `true` for a key of a new agent that names a workspace or a file. Without these, the agent
-/// would work in the wrong place.
-fn is_in_new_agent_with_place(key: &KeyPath, all: &[KeyPath], running: &Document) -> bool {
-    let [agents, name, ..] = key.names() else { return false };
-    let table = [agents.as_str(), name.as_str()];
-    agents == "agents"
-        && running.value(&KeyPath::of(&table)).is_none()
-        && all.iter().any(|other| other.is_in(&table) && effect_of(other) == Restart)
+/// Returns `true` if an agent with a place of its own, a workspace or a file, comes or goes. Half of
+/// the change would give its people another agent, or its tools another place.
+fn moves_an_agent(keys: &[KeyPath], running: &Document, document: &Document) -> bool {
+    keys.iter().filter(|key| effect_of(key) == Restart).any(|key| {
+        let [agents, name, _, ..] = key.names() else { return false };
+        let table = KeyPath::of(&[agents.as_str(), name.as_str()]);
+        agents == "agents" && (running.value(&table).is_none() || document.value(&table).is_none())
+    })
 }
 
 /// Returns `true` if the change of an account's key can be used at once, and adds the accounts that

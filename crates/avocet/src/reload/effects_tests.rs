@@ -55,6 +55,12 @@ fn sort_separates_live_keys_from_those_that_need_a_restart() {
             "[agents.work]\nmodel = \"a/b\"\nworkspace = \"y\"",
             ["agents.work.model", "agents.work.workspace", ""],
         ),
+        // Its people would have the default agent until the restart.
+        (
+            "[agents.a]\nmodel = \"a/b\"\nworkspace = \"x\"",
+            "[agents.b]\nmodel = \"a/b\"\nworkspace = \"x\"",
+            ["", "agents.a.model agents.a.workspace agents.b.model agents.b.workspace", ""],
+        ),
         ("[log]\nlevel = \"info\"", "[log]\nformat = \"json\"", ["log.level", "log.format", ""]),
     ];
     for (old, new, expected) in table {

@@ -37,6 +37,7 @@ pub(super) async fn set(context: &CommandContext, key: &str, value: &str) -> Res
     let file = read(context)?;
     let new = text::set(&file.text, key, value).map_err(failed)?;
     if text::is_literal_secret(key, value) {
+        file.check_private().map_err(|error| refused(&error))?;
         warning("the secret is now in the file; a reference such as ${NAME} keeps it out");
     }
     save(context, &file, &new).await
