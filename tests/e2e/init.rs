@@ -207,6 +207,9 @@ async fn init_with_a_configuration_shows_it_and_adds_a_bot() {
         run.addresses[0]
     );
     let home = run.home.with_config(&before);
+    let file = home.path(".config/avocet/config.toml");
+    assert_fails(&end(start(home.command(&["init", "--yes"]), b"")), 78, &["chmod 600"]);
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
     let telegram = ["init", "--telegram-api-url", &run.addresses[1]];
     let mut terminal = open(&home, &telegram);
     terminal.wait_for("config.toml has these providers: local; channels: none.");

@@ -15,8 +15,9 @@ async def serve(
     say: Callable[[str], Awaitable[object]],
     told: Callable[[], list[str]],
     ready: Callable[[], Awaitable[object]],
+    choose: Callable[[str], Awaitable[object]] | None = None,
 ) -> None:
-    """Serve until the end of the input."""
+    """Serve until the end of the input. Without `choose`, a choice is said like any text."""
     while line := await asyncio.to_thread(sys.stdin.readline):
         match json.loads(line):
             case "table":
@@ -28,6 +29,9 @@ async def serve(
                 response = None
             case {"say": text}:
                 await say(text)
+                response = None
+            case {"choose": text}:
+                await (choose or say)(text)
                 response = None
             case request:
                 raise ValueError(f"an unknown request: {request}")

@@ -36,8 +36,10 @@ use watch::FileWatch;
 
 pub(crate) use effects::SortedChanges;
 
-/// The interval between two looks at the configuration file.
-const EVERY: Duration = Duration::from_secs(2);
+/// The interval between two looks at the configuration file. Each one wakes an idle daemon.
+const EVERY: Duration = Duration::from_secs(20);
+/// The interval while the file changes.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Keeps the parts of the daemon equal to the configuration file, as far as a running daemon can.
 #[derive(Debug)]
@@ -123,10 +125,11 @@ impl Reloader {
         self.group.spawn("configuration", async move {
             let clock = reloader.context.clock.clone();
             loop {
+                let pause = if watch.is_settling() { SETTLING } else { EVERY };
                 let is_due = tokio::select! {
                     () = stop.cancelled() => return,
                     () = reloader.asked.notified() => true,
-                    () = clock.sleep(EVERY) => watch.has_changed(),
+                    () = clock.sleep(pause) => watch.has_changed(),
                 };
                 if is_due {
                     watch.note();

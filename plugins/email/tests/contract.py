@@ -36,6 +36,11 @@ async def main() -> None:
     async def say(text: str) -> None:
         imap.deliver(mail(text, Message_ID=f"<{next(numbers)}@example.org>"))
 
+    async def choose(text: str) -> None:
+        # The answer to a question is a reply to its mail.
+        question = str(smtp.mails[-1].message["Message-ID"])
+        imap.deliver(mail(text, Message_ID=f"<{next(numbers)}@example.org>", In_Reply_To=question))
+
     async def ready() -> None:
         await true(lambda: imap.idles)
 
@@ -44,6 +49,7 @@ async def main() -> None:
         say=say,
         told=lambda: [sent.text for sent in smtp.mails],
         ready=ready,
+        choose=choose,
     )
 
 

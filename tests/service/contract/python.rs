@@ -83,6 +83,10 @@ impl FakePlatformSide for PythonSide {
         self.ask(&json!({ "say": text }));
     }
 
+    async fn choose(&mut self, choice: &str) {
+        self.ask(&json!({ "choose": choice }));
+    }
+
     async fn texts(&mut self) -> Vec<String> {
         serde_json::from_value(self.ask(&json!("told"))).unwrap()
     }

@@ -41,6 +41,11 @@ impl FileWatch {
         Self { path, known, found: None, looked_at: None }
     }
 
+    /// Returns `true` if the last look has found another content for the first time.
+    pub(super) fn is_settling(&self) -> bool {
+        self.found.is_some()
+    }
+
     /// Returns `true` if the file has changed and the change has settled.
     pub(super) fn has_changed(&mut self) -> bool {
         let Some(path) = &self.path else { return false };
