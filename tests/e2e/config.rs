@@ -159,7 +159,7 @@ fn config_set_keeps_comments_and_tells_when_the_change_is_in_use() {
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
 
     let mut daemon = home.daemon();
-    let live = "The running daemon uses within 20 seconds: agents.defaults.model\n";
+    let live = "The running daemon uses within a few seconds: agents.defaults.model\n";
     assert_eq!(set("agents.defaults.model", "offline/commands"), live);
     daemon.wait_for("changed keys of the configuration are in use");
     let waiting = "These need a restart of the daemon: sessions.max_running\n";

@@ -32,12 +32,13 @@ use crate::models::Models;
 use crate::places::{Configuration, Uses, config_path};
 use crate::registry::{self, AccountId, ConfiguredChannel};
 use crate::{consolidation, logging, redaction, systemd};
-use watch::FileWatch;
+use watch::{DirectoryEvents, FileWatch};
 
 pub(crate) use effects::SortedChanges;
 
-/// The interval between two looks at the configuration file. Each one wakes an idle daemon.
-const EVERY: Duration = Duration::from_secs(20);
+/// The interval between two looks at the configuration file without an event of its directory, for
+/// example because the file is a link to another directory.
+const EVERY: Duration = Duration::from_mins(1);
 /// The interval while the file changes.
 const SETTLING: Duration = Duration::from_secs(1);
 
@@ -122,6 +123,7 @@ impl Reloader {
     pub(crate) fn start(self: &Arc<Self>) {
         let (reloader, stop) = (self.clone(), self.group.token());
         let mut watch = FileWatch::new(&self.context.cli, &self.running.now().document);
+        let events = DirectoryEvents::of(&watch);
         self.group.spawn("configuration", async move {
             let clock = reloader.context.clock.clone();
             loop {
@@ -129,6 +131,7 @@ impl Reloader {
                 let is_due = tokio::select! {
                     () = stop.cancelled() => return,
                     () = reloader.asked.notified() => true,
+                    () = events.next() => watch.has_changed(),
                     () = clock.sleep(pause) => watch.has_changed(),
                 };
                 if is_due {

@@ -206,7 +206,7 @@ impl InitRun<'_> {
         print(&format!("\nThe configuration is in {}.\n", shown_path(path)))?;
         let configuration = Configuration::load(self.context, Uses::Daemon)?;
         if connect(self.context, &configuration).await?.is_some() {
-            return print("The running daemon uses the configuration within 20 seconds.\n");
+            return print("The running daemon uses the configuration within a few seconds.\n");
         }
         if self.wants_service().await? {
             service::install(self.context, ServiceInstall::default())?;

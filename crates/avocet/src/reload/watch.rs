@@ -1,11 +1,16 @@
 //! Notices changes of the configuration file.
 
 use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use avocet_config::Document;
 use avocet_sandbox::digest;
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use crate::context::Global;
 use crate::places::config_place;
@@ -22,6 +27,44 @@ pub(super) struct FileWatch {
     found: Option<Option<String>>,
     /// The last look at the file's inode, which tells whether a look at the content is due.
     looked_at: Option<FileStamp>,
+}
+
+/// Wakes the daemon when something changes in the directory of the file (inotify(7)).
+#[derive(Debug)]
+pub(super) struct DirectoryEvents(Option<AsyncFd<OwnedFd>>);
+
+impl DirectoryEvents {
+    /// Starts to watch. Without a directory, no event comes.
+    pub(super) fn of(watch: &FileWatch) -> Self {
+        let directory = watch.path.as_deref().and_then(Path::parent);
+        let events = directory.map(Self::open).transpose();
+        Self(events.unwrap_or_else(|error| {
+            tracing::debug!(%error, "cannot watch the directory of the configuration");
+            None
+        }))
+    }
+
+    #[expect(deprecated, reason = "the descriptor is owned; the replacement needs unsafe code")]
+    fn open(directory: &Path) -> io::Result<AsyncFd<OwnedFd>> {
+        let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        let changes = WatchFlags::CLOSE_WRITE
+            | WatchFlags::CREATE
+            | WatchFlags::DELETE
+            | WatchFlags::MOVED_TO
+            | WatchFlags::MOVED_FROM;
+        inotify::add_watch(&events, directory, changes)?;
+        AsyncFd::with_interest(events, Interest::READABLE)
+    }
+
+    /// Waits for the next change.
+    pub(super) async fn next(&self) {
+        let Some(events) = &self.0 else { return std::future::pending().await };
+        let Ok(mut ready) = events.readable().await else { return std::future::pending().await };
+        // Only the fact of a change counts.
+        let mut read = [0; 4096];
+        while rustix::io::read(events, &mut read).is_ok_and(|bytes| bytes > 0) {}
+        ready.clear_ready();
+    }
 }
 
 /// The values that change with every write of a file.

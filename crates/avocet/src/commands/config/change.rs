@@ -86,7 +86,7 @@ async fn save(context: &CommandContext, file: &FileText, new: &str) -> Result<Ex
 
 fn described(changes: &SortedChanges) -> String {
     let lists = [
-        (&changes.live, "The running daemon uses within 20 seconds"),
+        (&changes.live, "The running daemon uses within a few seconds"),
         (&changes.waiting, "These need a restart of the daemon"),
     ];
     let lines = lists.into_iter().filter(|(keys, _)| !keys.is_empty()).map(|(keys, text)| {

@@ -18,7 +18,7 @@ export function Config() {
   return (
     <Page title="Configuration" hint={path && <span class="mono">{path}</span>}>
       <p class="hint config-note">
-        The daemon uses a saved change within 20 seconds. If a change needs a restart, the page Health names its keys.
+        The daemon uses a saved change within a few seconds. If a change needs a restart, the page Health names its keys.
       </p>
       <Loaded load={load} failure="The configuration could not be loaded">
         {({ file, number }) => <Editor key={number} file={file} onReload={load.reload} />}
