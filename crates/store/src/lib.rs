@@ -43,6 +43,7 @@ mod jobs;
 mod kept_message;
 mod last;
 mod ledger;
+mod links;
 mod lock;
 mod memories;
 mod memory_files;

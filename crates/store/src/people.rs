@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     AccountName, Actor, ChannelName, ChatAddress, ChatId, ChatLink, Decision, DecisionEffect,
     NewInbound, Pairing, PairingCode, People, Person, PersonId, Planned, QueueMode, Role, SenderId,
-    SessionId, SettledPairing, StoreError, StoredAccess, Timestamp,
+    SettledPairing, StoredAccess, Timestamp,
 };
 use rusqlite::{Row, params};
 
@@ -299,15 +299,4 @@ fn chat(row: &Row<'_>) -> rusqlite::Result<ChatAddress> {
         chat: parsed::<ChatId>(row, "chat")?,
         topic: None,
     })
-}
-
-/// Returns the session that the chat uses: its own, or another one by a link.
-pub(crate) fn session_of_chat(tx: &Tx<'_>, chat: &ChatAddress) -> Result<SessionId> {
-    let linked = tx.db.row(
-        "SELECT session FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
-        chat_key(chat),
-        |row| parsed(row, "session"),
-    )?;
-    let own = || SessionId::of(chat).map_err(|error| StoreError::Internal(error.to_string()));
-    linked.map_or_else(own, Ok)
 }

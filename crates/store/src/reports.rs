@@ -10,7 +10,7 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::people::session_of_chat;
+use crate::links::session_of_chat;
 use crate::rows;
 use crate::rows::turns::{TurnIds, speaking_session};
 use crate::tx::{Db, Result, Tx};

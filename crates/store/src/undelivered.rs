@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::people::session_of_chat;
+use crate::links::session_of_chat;
 use crate::rows;
 use crate::rows::chunks::{OPEN_CHUNK, OutboxSource};
 use crate::rows::turns::{ANCESTORS, TurnIds};

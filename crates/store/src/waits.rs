@@ -12,7 +12,7 @@ use crate::audit;
 use crate::calls::{apply_writes, finish};
 use crate::cancel::cancel_turn;
 use crate::grants;
-use crate::people::session_of_chat;
+use crate::links::session_of_chat;
 use crate::prompts::{self, Decider, EndingWait, WaitEnd};
 use crate::rows;
 use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
