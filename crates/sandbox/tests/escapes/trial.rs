@@ -15,6 +15,7 @@ use avocet_sandbox::{
     SandboxError, SandboxLayers, SandboxLimits,
 };
 use avocet_supervise::SystemClock;
+use futures_util::future::join_all;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -73,6 +74,13 @@ impl TrialResults {
         self.skipped += 1;
     }
 
+    fn add(mut self, other: Self) -> Self {
+        self.ran += other.ran;
+        self.skipped += other.skipped;
+        self.wrong.extend(other.wrong);
+        self
+    }
+
     fn settle(self) {
         let Self { ran, skipped, wrong } = self;
         println!("{ran} ran, {skipped} skipped, {} went wrong", wrong.len());
@@ -87,62 +95,82 @@ impl Trials {
         Self { parts, toolchain, path }
     }
 
-    /// Reports every case that gets out.
+    /// Reports every case that gets out. The kinds of sandboxes run at the same time, except for
+    /// the cases that use up resources: the kernel counts the processes of a user in all sandboxes.
     pub(crate) async fn escapes(&self, text: &str) {
         let corpus = EscapeCorpus::read(text);
-        let mut account = TrialResults::default();
-        for kind in self.kinds(&mut account).await {
-            let mut host = Host::new();
-            let forks = self.forks_are_limited(&host, kind).await;
-            for case in &corpus.case {
-                let name = format!("{} ({kind:?})", case.name);
-                if let Some(why) = self.why_not(case, kind, forks) {
-                    account.skip(&name, &why);
-                    continue;
-                }
-                let wrong = self.escape(&host, case, &corpus.attempt, kind).await;
-                account.ran += 1;
-                if !wrong.is_empty() {
-                    account.wrong.push(format!("{name}: {}", wrong.join("\n  ")));
-                    host = Host::new();
-                }
-            }
+        let mut results = TrialResults::default();
+        let kinds = self.kinds(&mut results).await;
+        let (loads, others): (Vec<&Case>, Vec<&Case>) =
+            corpus.case.iter().partition(|case| case.load.is_some());
+        let attempt = &corpus.attempt;
+        let of_kinds = kinds.iter().map(|kind| self.escapes_of(*kind, attempt, &others));
+        results = join_all(of_kinds).await.into_iter().fold(results, TrialResults::add);
+        for kind in kinds {
+            results = results.add(self.escapes_of(kind, attempt, &loads).await);
         }
-        account.settle();
+        results.settle();
     }
 
-    /// Reports every case with other output than expected.
-    pub(crate) async fn works(&self, text: &str) {
-        let corpus = EscapeCorpus::read(text);
-        let mut account = TrialResults::default();
-        for kind in self.kinds(&mut account).await {
-            let host = Host::new();
-            for case in &corpus.case {
-                let name = format!("{} ({kind:?})", case.name);
-                if let Some(why) = self.why_not(case, kind, true) {
-                    account.skip(&name, &why);
-                    continue;
-                }
-                account.ran += 1;
-                let workspace = workspace(&corpus.attempt, kind);
-                let ran = self.run(&host, kind, workspace.path(), case, &case.script).await;
-                let wanted =
-                    (ProgramEnd::Code(0), case.prints.as_deref().unwrap_or_default().trim());
-                match ran {
-                    Ok(ran) if (ran.ended, ran.output.text().trim()) == wanted => {}
-                    Ok(ran) => {
-                        let (ended, text) = (ran.ended, ran.output.text());
-                        account.wrong.push(format!("{name}: {ended:?} {text:?}, not {wanted:?}"));
-                    }
-                    Err(error) => account.wrong.push(format!("{name}: {error}")),
-                }
+    async fn escapes_of(&self, kind: SandboxKind, attempt: &str, cases: &[&Case]) -> TrialResults {
+        let mut results = TrialResults::default();
+        let mut host = Host::new();
+        let forks = match cases.iter().any(|case| case.load.is_some()) {
+            true => self.forks_are_limited(&host, kind).await,
+            false => true,
+        };
+        for case in cases {
+            let name = format!("{} ({kind:?})", case.name);
+            if let Some(why) = self.why_not(case, kind, forks) {
+                results.skip(&name, &why);
+                continue;
+            }
+            let wrong = self.escape(&host, case, attempt, kind).await;
+            results.ran += 1;
+            if !wrong.is_empty() {
+                results.wrong.push(format!("{name}: {}", wrong.join("\n  ")));
+                host = Host::new();
             }
         }
-        account.settle();
+        results
+    }
+
+    /// Reports every case with other output than expected. The kinds of sandboxes run at the same time.
+    pub(crate) async fn works(&self, text: &str) {
+        let corpus = EscapeCorpus::read(text);
+        let mut results = TrialResults::default();
+        let kinds = self.kinds(&mut results).await;
+        let of_kinds = kinds.into_iter().map(|kind| self.works_of(kind, &corpus));
+        join_all(of_kinds).await.into_iter().fold(results, TrialResults::add).settle();
+    }
+
+    async fn works_of(&self, kind: SandboxKind, corpus: &EscapeCorpus) -> TrialResults {
+        let mut results = TrialResults::default();
+        let host = Host::new();
+        for case in &corpus.case {
+            let name = format!("{} ({kind:?})", case.name);
+            if let Some(why) = self.why_not(case, kind, true) {
+                results.skip(&name, &why);
+                continue;
+            }
+            results.ran += 1;
+            let workspace = workspace(&corpus.attempt, kind);
+            let ran = self.run(&host, kind, workspace.path(), case, &case.script).await;
+            let wanted = (ProgramEnd::Code(0), case.prints.as_deref().unwrap_or_default().trim());
+            match ran {
+                Ok(ran) if (ran.ended, ran.output.text().trim()) == wanted => {}
+                Ok(ran) => {
+                    let (ended, text) = (ran.ended, ran.output.text());
+                    results.wrong.push(format!("{name}: {ended:?} {text:?}, not {wanted:?}"));
+                }
+                Err(error) => results.wrong.push(format!("{name}: {error}")),
+            }
+        }
+        results
     }
 
     /// Returns the kinds of sandboxes that this system provides.
-    async fn kinds(&self, account: &mut TrialResults) -> Vec<SandboxKind> {
+    async fn kinds(&self, results: &mut TrialResults) -> Vec<SandboxKind> {
         let workspace = TempDir::new().unwrap();
         let layers = SandboxLayers::probe(&self.sandbox(
             &Host::new(),
@@ -161,7 +189,7 @@ impl Trials {
         for (kind, layer) in kinds {
             match layer {
                 Ok(()) => given.push(kind),
-                Err(why) => account.skip(&format!("{kind:?}"), &why),
+                Err(why) => results.skip(&format!("{kind:?}"), &why),
             }
         }
         given
