@@ -25,6 +25,7 @@ const COMMANDS: &[&str] = &[
     "completions",
     "config",
     "config check",
+    "config diff",
     "config edit",
     "config get",
     "config set",

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use avocet_tests::{Home, program};
 
-use crate::support::{assert_fails, end, printed, printed_json, run, start};
+use crate::support::{assert_fails, end, printed, printed_json, run, start, stop};
 
 /// Writes a configuration that can be recognised by the name of its model.
 fn write(home: &Home, below: &str, name: &str) {
@@ -168,6 +168,45 @@ fn config_set_keeps_comments_and_tells_when_the_change_is_in_use() {
     let refused = run(&home, &["config", "set", "sessions.max_runing", "3"]);
     assert_fails(&refused, 78, &["unknown key `max_runing`", "did you mean `max_running`?"]);
     assert!(fs::read_to_string(&file).unwrap().contains("# mine\n"));
+}
+
+#[test]
+fn config_diff_shows_the_keys_that_are_not_in_use_and_hides_secrets() {
+    let home = Home::new(program!()).with("KEY", "a-key-of-claude-4711").with_config(COMMENTED);
+    let file = home.path(".config/avocet/config.toml");
+    assert_fails(&run(&home, &["config", "diff"]), 75, &["no daemon listens on", "avocet run"]);
+    let daemon = home.daemon();
+    let diff = || printed(&home, &["config", "diff"]);
+    assert_eq!(diff(), "The running daemon uses the file as it is.\n");
+    let mut text = COMMENTED.replace(
+        "[providers.claude]",
+        "[telemetry]\nendpoint = \"http://127.0.0.1:1\"\nheaders = { a = \"${KEY}\" }\n[providers.claude]",
+    );
+    text.push_str("[sessions]\nmax_running = 3\n");
+    fs::write(&file, &text).unwrap();
+    let waiting = "After a restart of the daemon:\n  sessions.max_running: (default) -> 3\n  \
+        telemetry.endpoint: (default) -> \"http://127.0.0.1:1\"\n  \
+        telemetry.headers.a: (default) -> (hidden)\n";
+    assert_eq!(diff(), waiting);
+    let json = printed(&home, &["config", "diff", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let change = serde_json::json!({
+        "key": "sessions.max_running", "running": null, "file": "3", "needs_restart": true,
+    });
+    assert_eq!(json["changes"][0], change);
+    stop(daemon);
+
+    let old = home.path("old.toml");
+    fs::write(&old, text.replace("offline/commands", "offline/other")).unwrap();
+    let of_file = printed(&home, &["config", "diff", old.to_str().unwrap()]);
+    let live = "In use within a few seconds:\n  \
+        agents.defaults.model: \"offline/other\" -> \"offline/commands\"\n";
+    assert_eq!(of_file, live);
+    let same = printed(&home, &["config", "diff", file.to_str().unwrap()]);
+    assert!(same.starts_with("The values are the same as in "), "{same}");
+    assert_fails(&run(&home, &["config", "diff", "gone.toml"]), 1, &["gone.toml does not exist"]);
+    fs::write(&file, "oops = 1\n").unwrap();
+    assert_fails(&run(&home, &["config", "diff"]), 78, &["unknown key `oops`"]);
 }
 
 #[test]

@@ -151,6 +151,7 @@ class ResultTest(DaemonTest):
         shown = await self.check("config.show")
         for text in [shown["text"], "oops = 1", 'socket = "${NOWHERE}"']:
             await self.check("config.check", {"text": text})
+        await self.check("config.diff")
         await self.check("config.save", {"text": shown["text"], "digest": shown["digest"]})
         # `file.get` needs an open delivery with a file: see `test_channel.py`.
         self.assertEqual(self.checked | {"file.get"}, set(SCHEMA["x-methods"]))

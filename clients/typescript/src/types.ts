@@ -321,6 +321,18 @@ export type ClientRole =
   /** Does everything. */
   | "operator";
 
+/** A key whose value in the file is not in use. Secrets are hidden. */
+export interface ConfigChange {
+  /** The key: `sessions.max_running`. */
+  key: string;
+  /** The value in use, as JSON; null if the key has its default. */
+  running: string | null;
+  /** The value in the file, as JSON; null if the file does not have the key. */
+  file: string | null;
+  /** `true` if only the next start uses the value of the file. */
+  needs_restart: boolean;
+}
+
 /** A fault of a configuration, without secrets. */
 export interface ConfigFault {
   /** The line, from 1; null if the fault has no place in the text. */
@@ -337,6 +349,17 @@ export interface ConfigCheck {
   faults: ConfigFault[];
   /** References that have no value for the daemon that runs now. */
   warnings: ConfigFault[];
+}
+
+/**
+ * `config.diff`: the difference between the configuration file and the configuration that the
+ * daemon uses.
+ */
+export interface ConfigDiff {
+  /** The file, or the place where it would be. */
+  path: string;
+  /** The keys whose values differ, by name. */
+  changes: ConfigChange[];
 }
 
 /** A consolidation of memories (`n3`). */
@@ -1623,8 +1646,8 @@ export interface RemoveSubscriber {
 }
 
 /**
- * `config.save`: replaces the configuration file if the text can be used. The daemon uses it after
- * its next start.
+ * `config.save`: replaces the configuration file if the text can be used. The daemon notices the
+ * change within a few seconds.
  */
 export interface SaveConfig {
   /** The new text. */
@@ -2176,6 +2199,7 @@ export interface Methods {
   "ask.json": { params: JsonQuestion; result: JsonAnswer };
   "attach": { params: AttachParams; result: AttachResult };
   "config.check": { params: CheckConfig; result: ConfigCheck };
+  "config.diff": { params: undefined; result: ConfigDiff };
   "config.save": { params: SaveConfig; result: SavedConfig };
   "config.show": { params: undefined; result: ShownConfig };
   "cursor.move": { params: MoveCursor; result: Record<string, unknown> };

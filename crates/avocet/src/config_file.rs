@@ -9,8 +9,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_config::{ConfigError, Document, Unresolved};
 use avocet_protocol::{
-    ConfigCheck, ConfigFault, ConfigFile, ConfigFileError, ConfigText, MAX_CONFIG_BYTES,
-    ShownConfig, plain_io,
+    ConfigCheck, ConfigDiff, ConfigFault, ConfigFile, ConfigFileError, ConfigText, Live,
+    MAX_CONFIG_BYTES, ShownConfig, plain_io,
 };
 use avocet_sandbox::digest;
 use avocet_supervise::blocking;
@@ -23,11 +23,14 @@ use crate::context::CommandContext;
 use crate::environment::{environment, given};
 use crate::exit::Failure;
 use crate::places::{Configuration, Uses, config_place};
+use crate::reload::difference;
 
 /// The configuration file of a running daemon.
 #[derive(Debug)]
 pub(crate) struct DaemonConfigFile {
     context: CommandContext,
+    /// The configuration in use.
+    running: Live<Configuration>,
     /// The file, or the place where it would be; `None` without a home directory.
     path: Option<PathBuf>,
     /// Held while the file is compared and replaced.
@@ -35,10 +38,14 @@ pub(crate) struct DaemonConfigFile {
 }
 
 impl DaemonConfigFile {
-    pub(crate) fn of(context: &CommandContext, document: &Document) -> Result<Arc<Self>, Failure> {
-        let path = document.path().map(Path::to_owned).or_else(|| config_place(&context.cli));
+    pub(crate) fn of(
+        context: &CommandContext,
+        running: Live<Configuration>,
+    ) -> Result<Arc<Self>, Failure> {
+        let path = running.now().document.path().map(Path::to_owned);
+        let path = path.or_else(|| config_place(&context.cli));
         let path = path.as_deref().map(given).transpose()?;
-        Ok(Arc::new(Self { context: context.clone(), path, saving: Mutex::default() }))
+        Ok(Arc::new(Self { context: context.clone(), running, path, saving: Mutex::default() }))
     }
 
     fn path(&self) -> Result<PathBuf, ConfigFileError> {
@@ -70,6 +77,17 @@ impl ConfigFile for DaemonConfigFile {
 
     async fn check(&self, ConfigText(text): ConfigText) -> Result<ConfigCheck, ConfigFileError> {
         self.on_disk(move |context, path| check(context, path, text)).await
+    }
+
+    async fn diff(&self) -> Result<ConfigDiff, ConfigFileError> {
+        let running = self.running.now();
+        self.on_disk(move |context, path| {
+            let changes = difference(context, &running);
+            let changes =
+                changes.map_err(|failure| ConfigFileError::Unusable(vec![fault_of(&failure)]))?;
+            Ok(ConfigDiff { path: path.display().to_string(), changes })
+        })
+        .await
     }
 
     async fn save(
@@ -141,16 +159,15 @@ fn check(
             });
             ConfigCheck { faults: Vec::new(), warnings: warnings.collect() }
         }
-        Err(failure) => {
-            let fault = match failure.error.downcast_ref::<ConfigError>() {
-                Some(error) => fault(error),
-                None => {
-                    ConfigFault { line: None, key: None, message: format!("{:#}", failure.error) }
-                }
-            };
-            ConfigCheck { faults: vec![fault], warnings: Vec::new() }
-        }
+        Err(failure) => ConfigCheck { faults: vec![fault_of(&failure)], warnings: Vec::new() },
     })
+}
+
+fn fault_of(failure: &Failure) -> ConfigFault {
+    match failure.error.downcast_ref::<ConfigError>() {
+        Some(error) => fault(error),
+        None => ConfigFault { line: None, key: None, message: format!("{:#}", failure.error) },
+    }
 }
 
 fn fault(ConfigError { place, key, message, .. }: &ConfigError) -> ConfigFault {

@@ -197,7 +197,8 @@ impl RunningDaemon {
             intake: accounts,
             summaries: summaries.clone(),
         };
-        let reloader = Reloader::new(context, configuration, live, reloads.clone(), &group);
+        let running = Live::new(configuration.clone());
+        let reloader = Reloader::new(context, running.clone(), live, reloads.clone(), &group);
         let reporter = Reporter {
             store: store.clone(),
             examiner,
@@ -225,7 +226,7 @@ impl RunningDaemon {
             consolidate: Arc::new(consolidator),
             query: store.clone(),
             history: store.clone(),
-            config: DaemonConfigFile::of(context, document)?,
+            config: DaemonConfigFile::of(context, running)?,
             report: Arc::new(reporter),
             events,
             event_log: store.clone(),

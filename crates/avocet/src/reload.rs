@@ -1,6 +1,7 @@
 //! Takes a changed configuration into use while the daemon runs. Keys that only a start can use keep
 //! their old values until then, and a file with a fault changes nothing.
 
+mod diff;
 mod effects;
 mod watch;
 
@@ -34,6 +35,7 @@ use crate::registry::{self, AccountId, ConfiguredChannel};
 use crate::{consolidation, logging, redaction, systemd};
 use watch::{DirectoryEvents, FileWatch};
 
+pub(crate) use diff::{difference, file_difference};
 pub(crate) use effects::SortedChanges;
 
 /// The interval between two looks at the configuration file without an event of its directory, for
@@ -98,19 +100,21 @@ struct ReloadPlan {
     /// The new configuration, with the old values of keys that need a restart.
     configuration: Configuration,
     changes: SortedChanges,
+    /// The file.
+    document: Document,
 }
 
 impl Reloader {
     pub(crate) fn new(
         context: &CommandContext,
-        configuration: &Configuration,
+        running: Live<Configuration>,
         parts: LiveParts,
         state: Live<ReloadState>,
         group: &Group,
     ) -> Arc<Self> {
         Arc::new(Self {
             context: context.clone(),
-            running: Live::new(configuration.clone()),
+            running,
             parts,
             state,
             reloading: Mutex::default(),
@@ -184,7 +188,7 @@ impl Reloader {
         let (context, running) = (self.context.clone(), self.running.now());
         // Reading may block, for example on a file that a reference names.
         let plan = blocking(move || plan(&context, &running)).await?;
-        let ReloadPlan { configuration, changes } = plan?;
+        let ReloadPlan { configuration, changes, .. } = plan?;
         if !changes.live.is_empty() {
             self.apply(configuration, &changes).await?;
         }
@@ -329,9 +333,9 @@ fn plan(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan,
     let (old, new) = (accounts(running)?.channels, accounts(&newest)?.channels);
     let changes = effects::sort(&running.document, &document, &old, &new);
     if changes.waiting.is_empty() {
-        return Ok(ReloadPlan { configuration: newest, changes });
+        return Ok(ReloadPlan { configuration: newest, changes, document });
     }
-    let mut effective = document;
+    let mut effective = document.clone();
     changes.waiting.iter().for_each(|key| effective.keep(key, &running.document));
     let configuration = Configuration::of(context, effective, Uses::Everything);
     let configuration = configuration.map_err(|failure| {
@@ -341,7 +345,7 @@ fn plan(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan,
         ));
         Failure { error, ..failure }
     })?;
-    Ok(ReloadPlan { configuration, changes })
+    Ok(ReloadPlan { configuration, changes, document })
 }
 
 /// Returns what a change of the file's text means for a running daemon. References without a value
@@ -352,6 +356,16 @@ pub(crate) fn changes_between(
     old: &str,
     new: &str,
 ) -> Result<SortedChanges, Failure> {
+    versions(context, path, old, new).map(|(changes, ..)| changes)
+}
+
+/// Reads two texts of a configuration, and sorts the changes between them.
+fn versions(
+    context: &CommandContext,
+    path: &Path,
+    old: &str,
+    new: &str,
+) -> Result<(SortedChanges, Document, Document), Failure> {
     let read = |text: &str| -> Result<_, Failure> {
         let (text, path) = (text.to_owned(), Some(path.to_owned()));
         let references = Uses::Check.references();
@@ -361,7 +375,7 @@ pub(crate) fn changes_between(
         Ok((document, channels))
     };
     let (old, new) = (read(old)?, read(new)?);
-    Ok(effects::sort(&old.0, &new.0, &old.1, &new.1))
+    Ok((effects::sort(&old.0, &new.0, &old.1, &new.1), old.0, new.0))
 }
 
 /// Reads the file of the running daemon. A file that is missing or has no key is a mistake, unless

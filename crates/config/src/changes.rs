@@ -6,6 +6,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::Document;
+use crate::reader::is_for_secrets;
 
 /// The path of a key: the names of its tables, and its own name. Names may contain dots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,12 +66,17 @@ impl Document {
     pub fn keep(&mut self, key: &KeyPath, of: &Self) {
         put(&mut self.root, Some(&of.root), &key.0, at(&of.root, &key.0));
         let path = key.to_string();
-        let is_of_key = |other: &String| {
-            other.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
-        };
-        self.secret.retain(|other| !is_of_key(other));
-        self.secret.extend(of.secret.iter().filter(|other| is_of_key(other)).cloned());
+        self.secret.retain(|other| !is_of_key(other, &path));
+        self.secret.extend(of.secret.iter().filter(|other| is_of_key(other, &path)).cloned());
         self.secrets.extend(of.secrets.iter().cloned());
+    }
+
+    /// Returns `true` if the value of a key is a secret: the key is for secrets, or its value comes from
+    /// a reference.
+    #[must_use]
+    pub fn is_secret(&self, key: &KeyPath) -> bool {
+        let path = key.to_string();
+        is_for_secrets(&path) || self.secret.iter().any(|other| is_of_key(other, &path))
     }
 
     /// Returns the value of a key.
@@ -78,6 +84,11 @@ impl Document {
     pub fn value(&self, key: &KeyPath) -> Option<&Value> {
         at(&self.root, &key.0)
     }
+}
+
+/// Returns `true` for the key at `path`, and for the elements of a list there.
+fn is_of_key(other: &str, path: &str) -> bool {
+    other.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
 }
 
 fn compare(path: &KeyPath, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<KeyPath>) {
@@ -178,6 +189,8 @@ mod tests {
         old.changes(&new).iter().for_each(|key| new.keep(key, &old));
         assert_eq!(new.shown("token", "value of ONE"), "(hidden: it comes from a reference)");
         assert_eq!(new.shown("name", "a"), "a");
+        let of_secrets = [["token"], ["name"]].map(|names| new.is_secret(&KeyPath::of(&names)));
+        assert_eq!(of_secrets, [true, false]);
         assert!(new.secrets().iter().any(|secret| secret.expose() == "value of ONE"));
     }
 

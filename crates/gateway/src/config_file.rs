@@ -35,7 +35,8 @@ pub struct SavedConfig {
 }
 
 /// Answers one of these methods. `config.show` returns a
-/// [`ShownConfig`](avocet_protocol::ShownConfig).
+/// [`ShownConfig`](avocet_protocol::ShownConfig), `config.diff` a
+/// [`ConfigDiff`](avocet_protocol::ConfigDiff).
 pub(crate) async fn answer(
     file: &dyn ConfigFile,
     method: &str,
@@ -43,6 +44,7 @@ pub(crate) async fn answer(
 ) -> Result<Value, RpcError> {
     match method {
         "config.show" => Ok(json!(file.show().await.map_err(|error| refusal(&error))?)),
+        "config.diff" => Ok(json!(file.diff().await.map_err(|error| refusal(&error))?)),
         "config.check" => {
             let CheckConfig { text } = read(method, params)?;
             Ok(json!(file.check(text).await.map_err(|error| refusal(&error))?))

@@ -128,6 +128,7 @@ pub const METHODS: &[SocketMethod] = &[
     method("ask.json", Group::AskJson, Sender, Touches::Chat("session")),
     method("attach", Group::Connection, Sender, Touches::ChatOrAccount),
     method("config.check", Group::Config, Operator, Touches::Everything),
+    method("config.diff", Group::Config, Operator, Touches::Everything),
     method("config.save", Group::Config, Operator, Touches::Everything),
     method("config.show", Group::Config, Operator, Touches::Everything),
     method("cursor.move", Group::Publish, Channel, Touches::ChatOrAccount),

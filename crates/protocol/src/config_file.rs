@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The longest text of a configuration, in bytes. With its frame it fits into a line of the socket.
 pub const MAX_CONFIG_BYTES: usize = 512 * 1024;
 
-/// Reads, checks and writes the configuration file. The daemon uses a new text after its next start.
+/// Reads, checks and writes the configuration file.
 #[async_trait]
 pub trait ConfigFile: fmt::Debug + Send + Sync {
     /// Returns the file as it is now.
@@ -17,6 +17,9 @@ pub trait ConfigFile: fmt::Debug + Send + Sync {
     /// Checks a text as `avocet config check` checks the file, with the environment of the daemon.
     /// The file stays as it is.
     async fn check(&self, text: ConfigText) -> Result<ConfigCheck, ConfigFileError>;
+
+    /// Compares the file with the configuration that the daemon uses.
+    async fn diff(&self) -> Result<ConfigDiff, ConfigFileError>;
 
     /// Replaces the file, and keeps the last version beside it. Returns the digest of the new file.
     async fn save(&self, text: ConfigText, digest: &str) -> Result<String, ConfigFileError>;
@@ -44,6 +47,28 @@ pub struct ShownConfig {
     pub digest: String,
     /// `true` if the daemon can replace the file.
     pub is_writable: bool,
+}
+
+/// The difference between the configuration file and the configuration that the daemon uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigDiff {
+    /// The file, or the place where it would be.
+    pub path: String,
+    /// The keys whose values differ, by name.
+    pub changes: Vec<ConfigChange>,
+}
+
+/// A key whose value in the file is not in use. Secrets are hidden.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigChange {
+    /// The key: `sessions.max_running`.
+    pub key: String,
+    /// The value in use, as JSON; `None` if the key has its default.
+    pub running: Option<String>,
+    /// The value in the file, as JSON; `None` if the file does not have the key.
+    pub file: Option<String>,
+    /// `true` if only the next start uses the value of the file.
+    pub needs_restart: bool,
 }
 
 /// The result of a check.

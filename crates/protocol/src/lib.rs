@@ -99,8 +99,8 @@ pub use channel_config::{ChannelAccounts, ChannelConfig, ProgramConfig};
 pub use client_role::ClientRole;
 pub use clock::{Clock, Elapsed, Timestamp, or_pending, within};
 pub use config_file::{
-    ConfigCheck, ConfigFault, ConfigFile, ConfigFileError, ConfigText, MAX_CONFIG_BYTES,
-    ShownConfig,
+    ConfigChange, ConfigCheck, ConfigDiff, ConfigFault, ConfigFile, ConfigFileError, ConfigText,
+    MAX_CONFIG_BYTES, ShownConfig,
 };
 pub use consolidate::{
     Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, ReportedEdit,

@@ -386,6 +386,19 @@ ClientRole: TypeAlias = (
 """The rights of a program that connects to the daemon. Each role includes the ones before it."""
 
 
+class ConfigChange(TypedDict):
+    """A key whose value in the file is not in use. Secrets are hidden."""
+
+    # The key: `sessions.max_running`.
+    key: str
+    # The value in use, as JSON; null if the key has its default.
+    running: str | None
+    # The value in the file, as JSON; null if the file does not have the key.
+    file: str | None
+    # `true` if only the next start uses the value of the file.
+    needs_restart: bool
+
+
 class ConfigFault(TypedDict):
     """A fault of a configuration, without secrets."""
 
@@ -404,6 +417,17 @@ class ConfigCheck(TypedDict):
     faults: list[ConfigFault]
     # References that have no value for the daemon that runs now.
     warnings: list[ConfigFault]
+
+
+class ConfigDiff(TypedDict):
+    """`config.diff`: the difference between the configuration file and the configuration that the
+    daemon uses.
+    """
+
+    # The file, or the place where it would be.
+    path: str
+    # The keys whose values differ, by name.
+    changes: list[ConfigChange]
 
 
 ConsolidationId: TypeAlias = str
@@ -1830,8 +1854,8 @@ class RemoveSubscriber(TypedDict):
 
 
 class SaveConfig(TypedDict):
-    """`config.save`: replaces the configuration file if the text can be used. The daemon uses it
-    after its next start.
+    """`config.save`: replaces the configuration file if the text can be used. The daemon notices
+    the change within a few seconds.
     """
 
     # The new text.

@@ -1,9 +1,10 @@
-//! `avocet config`: shows the effective configuration and its faults, and changes the file.
+//! `avocet config`: shows the effective configuration, its faults and its changes, and changes the file.
 
 mod change;
+mod diff;
 mod text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use avocet_config::{DEFAULT, Document, Unresolved};
 use avocet_protocol::PlainTable;
@@ -22,6 +23,14 @@ use crate::workspaces::{guarded, open_roots};
 pub(crate) enum ConfigCommand {
     /// Check the configuration and show the paths and the model in use.
     Check {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the keys of the configuration file that the running daemon does not use yet.
+    Diff {
+        /// Compare the file with this older file instead of the running daemon.
+        older: Option<PathBuf>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -52,6 +61,7 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     match command {
         ConfigCommand::Check { json } => check(context, *json),
+        ConfigCommand::Diff { older, json } => diff::run(context, older.as_deref(), *json).await,
         ConfigCommand::Edit => change::edit(context).await,
         ConfigCommand::Get { key } => change::get(context, key),
         ConfigCommand::Set { key, value } => change::set(context, key, value).await,

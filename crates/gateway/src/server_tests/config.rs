@@ -21,6 +21,12 @@ async fn config_methods_show_check_and_save_the_file() {
         })
     );
 
+    let diff: Value = client.call("config.diff", &json!(null)).await.unwrap();
+    let change = json!({
+        "key": "text", "running": null, "file": format!("{text:?}"), "needs_restart": true,
+    });
+    assert_eq!(diff, json!({ "path": "/etc/avocet/config.toml", "changes": [change] }));
+
     let fault = json!({"line": 2, "key": "key", "message": "`key`: it is a fault"});
     for (text, faults) in [("fine", json!([])), ("\nfault", json!([fault]))] {
         let checked: Value = client.call("config.check", &json!({ "text": text })).await.unwrap();

@@ -3,7 +3,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    ConfigCheck, ConfigFault, ConfigFile, ConfigFileError, ConfigText, ShownConfig,
+    ConfigChange, ConfigCheck, ConfigDiff, ConfigFault, ConfigFile, ConfigFileError, ConfigText,
+    ShownConfig,
 };
 
 use super::FakeDaemon;
@@ -33,6 +34,14 @@ impl ConfigFile for FakeDaemon {
 
     async fn check(&self, ConfigText(text): ConfigText) -> Result<ConfigCheck, ConfigFileError> {
         Ok(ConfigCheck { faults: faults(&text), warnings: Vec::new() })
+    }
+
+    async fn diff(&self) -> Result<ConfigDiff, ConfigFileError> {
+        let ShownConfig { path, text: ConfigText(text), .. } = self.show().await?;
+        let file = Some(format!("{text:?}"));
+        let change =
+            ConfigChange { key: "text".to_owned(), running: None, file, needs_restart: true };
+        Ok(ConfigDiff { path, changes: vec![change] })
     }
 
     async fn save(

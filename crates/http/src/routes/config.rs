@@ -55,7 +55,7 @@ pub(crate) async fn check(
     unstored(state.call(&caller, "config.check", json!(text)).await)
 }
 
-/// Replace the configuration file. The daemon uses it after its next start.
+/// Replace the configuration file. The daemon notices the change within a few seconds.
 #[utoipa::path(
     put, path = "/v1/config", tag = "configuration", request_body = SavedText,
     responses(

@@ -102,7 +102,7 @@ async fn has_daemon(context: &CommandContext) -> bool {
     matches!(connect(context, &configuration).await, Ok(Some(_)))
 }
 
-fn read(context: &CommandContext) -> Result<FileText, Failure> {
+pub(super) fn read(context: &CommandContext) -> Result<FileText, Failure> {
     let path = config_place(&context.cli).ok_or_else(|| {
         failed(
             "there is no home directory, so the file has no place; give --config FILE".to_owned(),
@@ -163,11 +163,11 @@ async fn run_editor(path: PathBuf) -> Result<(), Failure> {
     }
 }
 
-fn failed(message: String) -> Failure {
+pub(super) fn failed(message: String) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-fn refused(error: &ConfigFileError) -> Failure {
+pub(super) fn refused(error: &ConfigFileError) -> Failure {
     let exit = match error {
         ConfigFileError::Unusable(_) | ConfigFileError::TooLong(_) => Exit::Configuration,
         ConfigFileError::Changed(_) => Exit::TryLater,

@@ -56,7 +56,7 @@ export function Editor({ file, onReload }: Props) {
 
 function stateText({ isSaved, isDirty, result }: Draft): string {
   if (isSaved && !isDirty) {
-    return "Saved. The last version stays beside the file. The daemon uses the new version after its next start.";
+    return "Saved. The last version stays beside the file. The daemon uses it within a few seconds. If a change needs a restart, the page Health names its keys.";
   }
   if (result !== null) {
     // A check may end at the first fault, so the number says little.
