@@ -92,6 +92,8 @@ pub(crate) enum AttemptOutcome {
     End(SendEnd),
     /// Abandoned; the chat is informed, unless the chunk was itself a notice.
     Dead(String),
+    /// Abandoned after some of its messages have arrived; the chat is informed in the same way.
+    PartlyDead(String),
     /// Abandoned although it may have arrived; the chat is informed.
     Unconfirmed(String),
     /// The chat is unreachable; the chunk waits until the chat is reachable.
@@ -144,6 +146,25 @@ pub(crate) fn judge(
         }
         Err(SendError::Failed(error)) if is_stuck => AttemptOutcome::Dead(stuck(error)),
         Err(SendError::Failed(error)) => again(wait_after(attempts), error, true),
+        Err(SendError::Partly(rest)) => {
+            partly(judge(Err(*rest), head, of_channel, failed_alone, now))
+        }
+    }
+}
+
+/// Marks the later sends of a chunk of which some messages have arrived. A send after a restart
+/// begins with the first message again.
+fn partly(rest: AttemptOutcome) -> AttemptOutcome {
+    match rest {
+        // Its one repetition is marked in any case.
+        AttemptOutcome::End(end @ SendEnd::Unknown { .. }) => AttemptOutcome::End(end),
+        AttemptOutcome::End(end) => AttemptOutcome::End(SendEnd::Partly(Box::new(end))),
+        // The repetition by /resend has to be marked too.
+        AttemptOutcome::Dead(error) | AttemptOutcome::PartlyDead(error) => {
+            AttemptOutcome::PartlyDead(error)
+        }
+        AttemptOutcome::Unconfirmed(error) => AttemptOutcome::Unconfirmed(error),
+        AttemptOutcome::Unreachable => AttemptOutcome::Unreachable,
     }
 }
 

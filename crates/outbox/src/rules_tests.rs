@@ -208,3 +208,28 @@ fn judge_ends_a_removal_that_fails_without_a_notice() {
     assert_eq!(judged(MAX_REMOVALS - 1, failed()), done);
     assert_eq!(judged(MAX_REMOVALS - 1, SendError::Unknown("reset".to_owned())), done);
 }
+
+#[test]
+fn judge_marks_the_later_sends_of_a_chunk_sent_in_part() {
+    let judged = |rest| {
+        let sent = Err(SendError::Partly(Box::new(rest)));
+        match judge(sent, &head(false, false, 0), OnUnknown::RepeatMarked, 0, NOW) {
+            AttemptOutcome::End(SendEnd::Partly(rest)) => {
+                matches!(*rest, SendEnd::Again { .. }).then_some("again")
+            }
+            AttemptOutcome::End(SendEnd::Unknown { .. }) => Some("unknown"),
+            AttemptOutcome::PartlyDead(_) => Some("dead"),
+            _ => None,
+        }
+    };
+    let text = || "no".to_owned();
+    let table = [
+        (SendError::RetryAfter(Duration::from_secs(3)), "again"),
+        (SendError::Failed(text()), "again"),
+        (SendError::Unknown(text()), "unknown"),
+        (SendError::Refused(text()), "dead"),
+    ];
+    for (rest, expected) in table {
+        assert_eq!(judged(rest.clone()), Some(expected), "{rest:?}");
+    }
+}

@@ -226,6 +226,9 @@ impl DeliveryWorker {
                 return Ok(WorkerAction::Leave);
             }
             AttemptOutcome::Dead(error) => dead(channel, head, error),
+            AttemptOutcome::PartlyDead(error) => {
+                SendEnd::Partly(Box::new(dead(channel, head, error)))
+            }
             AttemptOutcome::Unconfirmed(error) => unconfirmed(channel, head, error),
         };
         let unknown = matches!(end, SendEnd::Unknown { .. });
@@ -246,7 +249,7 @@ impl DeliveryWorker {
     fn note(&self, sent: &Result<Receipt, SendError>, head: &Head, progress: &mut Progress) {
         let (attempts, chat) = (head.attempts + 1, &head.delivery.address);
         tracing::debug!(attempts, ok = sent.is_ok(), "delivering");
-        match sent {
+        match sent.as_ref().map_err(SendError::of_rest) {
             Ok(_) => {
                 self.accounts.succeeded(chat, self.clock.elapsed());
                 if head.failing_since.is_some() {

@@ -273,4 +273,19 @@ pub enum SendError {
     /// The platform may or may not have the message.
     #[error("outcome unknown: {0}")]
     Unknown(String),
+    /// The platform has some messages of the chunk. The rest ended with this error. The channel
+    /// continues there as long as it runs.
+    #[error("sent in part; the rest: {0}")]
+    Partly(Box<Self>),
+}
+
+impl SendError {
+    /// Returns the error of the messages that are still to be sent.
+    #[must_use]
+    pub fn of_rest(&self) -> &Self {
+        match self {
+            Self::Partly(rest) => rest.of_rest(),
+            error => error,
+        }
+    }
 }

@@ -58,15 +58,7 @@ impl Outbox for SqliteStore {
 
     async fn finish(&self, id: DeliveryId, end: &SendEnd) -> Result<bool> {
         let end = end.clone();
-        let durability = match &end {
-            SendEnd::Sent(_)
-            | SendEnd::Again { .. }
-            | SendEnd::Unreachable
-            | SendEnd::Anew
-            | SendEnd::Unknown { .. } => Durability::Process,
-            SendEnd::Unconfirmed { .. } | SendEnd::Dead { .. } => Durability::Synced,
-        };
-        self.write("finish-send", durability, move |tx| {
+        self.write("finish-send", durability(&end), move |tx| {
             finish(tx, id, &end)?;
             has_open_chunk(tx, id)
         })
@@ -217,6 +209,18 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     })
 }
 
+fn durability(end: &SendEnd) -> Durability {
+    match end {
+        SendEnd::Sent(_)
+        | SendEnd::Again { .. }
+        | SendEnd::Unreachable
+        | SendEnd::Anew
+        | SendEnd::Unknown { .. } => Durability::Process,
+        SendEnd::Unconfirmed { .. } | SendEnd::Dead { .. } => Durability::Synced,
+        SendEnd::Partly(rest) => durability(rest),
+    }
+}
+
 fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
     let set = |assignments: &str, params: &[&dyn rusqlite::ToSql]| {
         let sql = format!(
@@ -254,6 +258,10 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
             set("state = 'unconfirmed', error = ?2", &[&id.0, error])?;
             undelivered::note(tx, id)?;
             notice.iter().try_for_each(|notice| insert_notice(tx, notice))
+        }
+        SendEnd::Partly(rest) => {
+            set("repeat = 1", &[&id.0])?;
+            finish(tx, id, rest)
         }
         SendEnd::Dead { error, notice } => {
             set("state = 'dead', error = ?2", &[&id.0, error])?;

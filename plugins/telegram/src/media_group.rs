@@ -21,25 +21,44 @@ const METHOD: &str = "sendMediaGroup";
 /// Deliveries whose progress is remembered.
 const MAX_PARTLY_SENT: usize = 100;
 
-/// The files of albums that are sent one by one, as far as they have arrived. A repeated delivery
-/// continues there. A crash forgets them, so that the repetition is marked as for other messages.
+/// The albums that are sent file by file, as far as they have arrived. A repeated delivery continues
+/// there. A crash forgets them, so that the log marks the repetition as for other messages.
 #[derive(Debug, Default)]
-pub(crate) struct PartlySent(Mutex<BTreeMap<DeliveryId, Vec<Option<PlatformId>>>>);
+pub(crate) struct PartlySent(Mutex<BTreeMap<DeliveryId, SentFiles>>);
+
+/// The progress of an album.
+#[derive(Debug, Clone)]
+struct SentFiles {
+    /// The message of each file; `None` until it has arrived.
+    messages: Vec<Option<PlatformId>>,
+    /// `true` if the next file may have arrived.
+    is_unsure: bool,
+}
+
+impl SentFiles {
+    fn has_any(&self) -> bool {
+        self.messages.iter().any(Option::is_some)
+    }
+}
 
 impl PartlySent {
-    fn take(&self, id: DeliveryId) -> Option<Vec<Option<PlatformId>>> {
-        self.deliveries().remove(&id)
+    fn get(&self, id: DeliveryId) -> Option<SentFiles> {
+        self.deliveries().get(&id).cloned()
     }
 
-    fn put(&self, id: DeliveryId, parts: Vec<Option<PlatformId>>) {
+    fn put(&self, id: DeliveryId, files: &SentFiles) {
         let mut deliveries = self.deliveries();
-        if deliveries.len() >= MAX_PARTLY_SENT {
+        if deliveries.len() >= MAX_PARTLY_SENT && !deliveries.contains_key(&id) {
             deliveries.pop_first();
         }
-        deliveries.insert(id, parts);
+        deliveries.insert(id, files.clone());
     }
 
-    fn deliveries(&self) -> MutexGuard<'_, BTreeMap<DeliveryId, Vec<Option<PlatformId>>>> {
+    fn forget(&self, id: DeliveryId) {
+        self.deliveries().remove(&id);
+    }
+
+    fn deliveries(&self) -> MutexGuard<'_, BTreeMap<DeliveryId, SentFiles>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -63,20 +82,24 @@ impl Telegram {
             let why = "the files of an album must be in the workspace";
             return Err(SendError::Refused(why.to_owned()));
         }
-        let parts = self.partly_sent.take(delivery.id);
+        let sent = self.partly_sent.get(delivery.id);
         let forms: Vec<ShownAs> = attachments
             .iter()
             .zip(&delivery.files)
             .map(|(one, file)| ShownAs::of(one, file))
             .collect();
-        if parts.is_none()
+        if sent.is_none()
             && fit_together(&forms)
             && let Some(receipt) = self.send_album(delivery, &forms).await?
         {
             return Ok(receipt);
         }
-        let parts = parts.unwrap_or_else(|| vec![None; attachments.len()]);
-        self.send_one_by_one(delivery, parts).await
+        // An album whose outcome is unknown may have arrived.
+        let sent = sent.unwrap_or_else(|| SentFiles {
+            messages: vec![None; attachments.len()],
+            is_unsure: delivery.repeat,
+        });
+        self.send_one_by_one(delivery, sent).await
     }
 
     /// Sends an album. Returns `None` if the platform refuses it, so that none of it was sent.
@@ -113,42 +136,52 @@ impl Telegram {
         }
     }
 
-    /// Sends the files that are not in `parts`. A refused file does not hold up the others.
+    /// Sends the files that have not arrived. A refused file does not hold up the others.
     async fn send_one_by_one(
         &self,
         delivery: &Delivery,
-        mut parts: Vec<Option<PlatformId>>,
+        mut sent: SentFiles,
     ) -> Result<Receipt, SendError> {
         let mut refused = Vec::new();
         let mut is_first = true;
-        for place in 0..parts.len() {
-            if parts[place].is_some() {
+        for place in 0..sent.messages.len() {
+            if sent.messages[place].is_some() {
                 continue;
             }
-            let has_text = parts[..place].iter().all(Option::is_none);
-            let part = part(delivery, place, has_text, is_first);
             if !std::mem::take(&mut is_first) {
                 self.pace.leave_again();
             }
-            match self.send_file(&part).await {
-                Ok(receipt) => parts[place] = receipt.platform_id,
+            let part = part(delivery, place, !sent.has_any(), sent.is_unsure);
+            // The delivery may be cancelled meanwhile.
+            sent.is_unsure = true;
+            self.partly_sent.put(delivery.id, &sent);
+            let result = self.send_file(&part).await;
+            sent.is_unsure = matches!(result, Err(SendError::Unknown(_)));
+            match result {
+                Ok(receipt) => sent.messages[place] = receipt.platform_id,
                 Err(SendError::Refused(error)) => refused.push(error),
                 Err(error) => {
-                    self.partly_sent.put(delivery.id, parts);
-                    return Err(error);
+                    self.partly_sent.put(delivery.id, &sent);
+                    return Err(in_part(error, &sent));
                 }
             }
         }
         let Some(error) = refused.first() else {
-            return Ok(Receipt { platform_id: joined(parts.into_iter()) });
+            self.partly_sent.forget(delivery.id);
+            return Ok(Receipt { platform_id: joined(sent.messages.into_iter()) });
         };
-        let error = match parts.len() {
+        let error = match sent.messages.len() {
             all if all == refused.len() => error.clone(),
             all => format!("{} of {all} files: {error}", refused.len()),
         };
-        self.partly_sent.put(delivery.id, parts);
-        Err(SendError::Refused(error))
+        self.partly_sent.put(delivery.id, &sent);
+        Err(in_part(SendError::Refused(error), &sent))
     }
+}
+
+/// The outcome of an album that ended with an error.
+fn in_part(error: SendError, sent: &SentFiles) -> SendError {
+    if sent.has_any() { SendError::Partly(Box::new(error)) } else { error }
 }
 
 /// Returns `true` if files of these forms can be in one album (Bot API, `sendMediaGroup`).
@@ -178,8 +211,8 @@ fn album_form(attempt: &Attempt<'_>, forms: &[ShownAs]) -> Result<Form, BotApiEr
     Ok(form.text("media", json(&items)?))
 }
 
-/// The delivery of a single file, with or without the text of all of them.
-fn part(delivery: &Delivery, place: usize, has_text: bool, is_first: bool) -> Delivery {
+/// The delivery of a single file, with or without the text of all of them. A repetition is marked.
+fn part(delivery: &Delivery, place: usize, has_text: bool, repeat: bool) -> Delivery {
     let attachments: Vec<Attachment> = delivery.content.attachments[place..=place].to_vec();
     let files: Vec<LoadedFile> = delivery.files[place..=place].to_vec();
     let content = if has_text {
@@ -187,7 +220,7 @@ fn part(delivery: &Delivery, place: usize, has_text: bool, is_first: bool) -> De
     } else {
         Content { attachments, styles: Some(Vec::new()), ..Content::default() }
     };
-    Delivery { content, files, repeat: delivery.repeat && is_first, ..delivery.clone() }
+    Delivery { content, files, repeat, ..delivery.clone() }
 }
 
 /// Joins the numbers of several messages to one id.

@@ -17,7 +17,9 @@ pub(crate) const RATES: Rates = Rates {
 impl Telegram {
     /// Holds the chat, or the whole account, for as long as the platform asks.
     pub(crate) fn note_rate_limit(&self, delivery: &Delivery, sent: &Result<Receipt, SendError>) {
-        let Err(SendError::RetryAfter(wait)) = sent else { return };
+        let Err(SendError::RetryAfter(wait)) = sent.as_ref().map_err(SendError::of_rest) else {
+            return;
+        };
         if self.pace.refused(&delivery.address.chat, *wait) {
             tracing::warn!(account = %self.account, ?wait, "Telegram limits the whole bot; sending \
                 pauses until the limit ends");

@@ -187,4 +187,7 @@ pub enum SendEnd {
         /// The notice for the chat.
         notice: Option<Planned>,
     },
+    /// The platform has some messages of the chunk, and the rest ended in this way. A later send is a
+    /// repetition.
+    Partly(Box<Self>),
 }

@@ -161,7 +161,8 @@ impl Screen<'_> {
                 | SendError::Gone
                 | SendError::Refused(_),
             ) => (PreviewState::Over, Showing::Refused { not_before: Timestamp(0) }),
-            Ok(Receipt { platform_id: None }) | Err(SendError::Unknown(_)) => {
+            Ok(Receipt { platform_id: None })
+            | Err(SendError::Unknown(_) | SendError::Partly(_)) => {
                 (PreviewState::Over, Showing::Unknown)
             }
         };
@@ -196,7 +197,7 @@ impl Screen<'_> {
             }
             Err(SendError::Gone | SendError::Refused(_)) => Showed::nothing(PreviewState::Over),
             Err(SendError::Failed(_) | SendError::Unreachable) => Showed::nothing(state),
-            Err(SendError::Unknown(_)) => Showed::nothing(state).unsure(),
+            Err(SendError::Unknown(_) | SendError::Partly(_)) => Showed::nothing(state).unsure(),
         }
     }
 

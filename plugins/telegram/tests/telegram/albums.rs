@@ -1,12 +1,13 @@
 //! Several files, which leave as albums.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{Attachment, Channel, Choice, Content, REPEAT_MARK, SendError};
 use avocet_testkit::telegram::{ApiError, CAPTION_LIMIT, InjectedFault, On, SentMessage, png};
 
-use crate::World;
 use crate::files::{attachment, loaded};
+use crate::{World, telegram};
 
 const MP4: &[u8] = b"\0\0\0 ftypisom";
 
@@ -147,7 +148,8 @@ async fn repeated_delivery_continues_after_the_files_that_have_arrived() {
     let files = [0, 1].map(|place| (files[place].0, &files[place].1[..]));
     world.platform.inject(On::method("sendDocument"), 1, InjectedFault::flood(3));
     let wait = Duration::from_secs(3);
-    assert_eq!(world.post("Look", &files, &[]).await, [Err(SendError::RetryAfter(wait))]);
+    let ended = SendError::Partly(Box::new(SendError::RetryAfter(wait)));
+    assert_eq!(world.post("Look", &files, &[]).await, [Err(ended)]);
     assert_eq!(shown(&world), [row("", "photo", "Look")]);
     world.clock.advance(wait);
     assert_eq!(world.post("Look", &files, &[]).await, [Ok(())]);
@@ -162,7 +164,8 @@ async fn refused_file_does_not_hold_up_the_others() {
     let world = World::new().await;
     let files = [("a.pdf", &b""[..]), ("b.pdf", b"%PDF")];
     let sent = world.post("Look", &files, &[]).await;
-    let [Err(SendError::Refused(error))] = &sent[..] else { panic!("{sent:?}") };
+    let [Err(SendError::Partly(rest))] = &sent[..] else { panic!("{sent:?}") };
+    let SendError::Refused(error) = &**rest else { panic!("{sent:?}") };
     assert!(error.starts_with("1 of 2 files: "), "{error}");
     assert_eq!(shown(&world), [row("", "document", "Look")]);
 }
@@ -183,6 +186,65 @@ async fn f5_album_after_a_lost_answer_is_unknown_and_its_repetition_is_marked() 
     let texts: Vec<String> = shown(&world).into_iter().map(|(_, _, text)| text).collect();
     let marked = format!("{REPEAT_MARK}\nlook");
     assert_eq!(texts, ["look", "", &marked, ""]);
+}
+
+/// Delivers an album with the mark of a repetition.
+async fn repeat(world: &World, text: &str, files: &[(&str, &[u8])]) {
+    let attachments = files.iter().map(|(name, _)| attachment(name)).collect();
+    let content = Content { attachments, ..Content::text(text) };
+    let chunk = world.telegram.plan(&content).remove(0);
+    world.clock.advance(Duration::from_secs(5));
+    world.telegram.deliver(&loaded(chunk, files, true)).await.unwrap();
+}
+
+/// The log marks the next send of an album of which some files have arrived.
+#[tokio::test]
+async fn repetition_of_a_partly_sent_album_is_marked_only_after_a_restart() {
+    for is_restarted in [false, true] {
+        let mut world = World::new().await;
+        let files = good_and_long();
+        let files = [0, 1].map(|place| (files[place].0, &files[place].1[..]));
+        world.platform.inject(On::method("sendDocument"), 1, InjectedFault::flood(3));
+        let sent = world.post("Look", &files, &[]).await;
+        assert!(matches!(sent[..], [Err(SendError::Partly(_))]), "{sent:?}");
+        if is_restarted {
+            world.telegram = Arc::new(telegram(&world.platform.base_url(), &world.clock));
+        }
+        repeat(&world, "Look", &files).await;
+        let marked = format!("{REPEAT_MARK}\nLook");
+        let mut expected = vec![row("", "photo", "Look"), row("", "document", "")];
+        if is_restarted {
+            expected.insert(1, row("", "photo", &marked));
+        }
+        assert_eq!(shown(&world), expected, "{is_restarted}");
+    }
+}
+
+#[tokio::test]
+async fn repetition_of_a_partly_sent_album_marks_a_file_that_may_have_arrived() {
+    let world = World::new().await;
+    let files = good_and_long();
+    let files = [0, 1].map(|place| (files[place].0, &files[place].1[..]));
+    world.platform.inject(On::method("sendDocument"), 1, InjectedFault::ResetAfter);
+    let sent = world.post("Look", &files, &[]).await;
+    assert!(matches!(sent[..], [Err(SendError::Partly(_))]), "{sent:?}");
+    repeat(&world, "Look", &files).await;
+    let expected = [("photo", "Look"), ("document", ""), ("document", REPEAT_MARK)];
+    assert_eq!(shown(&world), expected.map(|(form, text)| row("", form, text)));
+}
+
+#[tokio::test]
+async fn repetition_of_a_partly_sent_album_does_not_repeat_its_text() {
+    let world = World::new().await;
+    let files = [("a.pdf", &b"%PDF"[..]), ("b.pdf", b"%PDF"), ("c.pdf", b"%PDF")];
+    let refused = || InjectedFault::Refuse(ApiError::bad_request("no"));
+    world.platform.inject(On::method("sendMediaGroup"), 1, refused());
+    world.platform.inject(On::method("sendDocument"), 1, refused());
+    let sent = world.post("Look", &files, &[]).await;
+    assert!(matches!(sent[..], [Err(SendError::Partly(_))]), "{sent:?}");
+    repeat(&world, "Look", &files).await;
+    let texts: Vec<String> = shown(&world).into_iter().map(|(_, _, text)| text).collect();
+    assert_eq!(texts, ["Look", "", ""]);
 }
 
 #[tokio::test]

@@ -280,6 +280,7 @@ rules! {
         log_status_lists_stuck_chats
         finish_with_dead_abandons_the_rest_of_the_message
         finish_with_unconfirmed_reports_the_chunk_and_frees_the_next
+        finish_marks_the_next_send_of_a_chunk_sent_in_part
         resend_repeats_abandoned_messages
         open_chats_lists_chats_with_pending_chunks;
     undelivered:

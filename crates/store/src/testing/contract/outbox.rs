@@ -201,6 +201,28 @@ pub async fn resend_repeats_abandoned_messages(backend: &impl Backend) {
     assert_eq!(resend("/resend again").await, CommandEffect::Nothing);
 }
 
+/// The next send of a chunk of which some messages have arrived is a repetition, also by `/resend`.
+pub async fn finish_marks_the_next_send_of_a_chunk_sent_in_part(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let waits = SendEnd::Again {
+        not_before: Timestamp(0),
+        error: "wait".to_owned(),
+        counts: false,
+        first_sent_at: None,
+    };
+    let refused = SendEnd::Dead { error: "no".to_owned(), notice: None };
+    for (number, rest) in [waits, refused].into_iter().enumerate() {
+        let sent = enqueue(&world, "a", &[&format!("{rest:?}")]).await;
+        end(&world, sent.id, SendEnd::Partly(Box::new(rest))).await;
+        let command = world.command(&a, &format!("/resend {number}")).await;
+        let (action, reply) = (CommandAction::Resend, CommandReply::default());
+        world.ports.inbox.settle_command(command, &action, &reply).await.unwrap();
+        let again = world.deliveries(&a.address()).await;
+        assert_eq!(again.iter().map(|one| one.repeat).collect::<Vec<_>>(), [true]);
+    }
+}
+
 /// The chats that a starting daemon must serve.
 pub async fn open_chats_lists_chats_with_pending_chunks(backend: &impl Backend) {
     let world = World::new(backend).await;
