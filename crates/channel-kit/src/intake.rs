@@ -53,8 +53,11 @@ pub struct Unreadable {
 /// The fate of an update that [`Intake::take`] has committed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Taken {
-    /// The message is in the log since this attempt.
+    /// The message is in the log since this attempt, and waits for the agent.
     Accepted,
+    /// The message is in the log since this attempt, and has ended without the agent: it decided a
+    /// pending question, or it may have been answered before a part of the log was lost.
+    Settled,
     /// The message was in the log before.
     Repeated,
     /// The bus refused the message. It is counted as ignored.
@@ -122,6 +125,9 @@ impl<'a> Intake<'a> {
                 match self.with_retry(publish).await? {
                     Ok(Accepted { what: AcceptedAs::Duplicate, .. }) => {
                         return Ok(Taken::Repeated);
+                    }
+                    Ok(Accepted { what: AcceptedAs::Decision | AcceptedAs::Unsure, .. }) => {
+                        return Ok(Taken::Settled);
                     }
                     Ok(_) => return Ok(Taken::Accepted),
                     Err(error) => {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use avocet_protocol::{ChatKind, SenderId};
+use avocet_protocol::{AcceptedAs, ChatKind, SenderId};
 use avocet_testkit::{FakeBus, FakeDestinations, ManualClock};
 
 use super::*;
@@ -70,6 +70,8 @@ async fn take_moves_the_cursor_with_every_update() {
         (inbound("m1"), None, Taken::Accepted, None),
         (inbound("m1"), None, Taken::Repeated, None),
         (inbound("m2"), Some(not_allowed()), Taken::Refused(not_allowed()), Some("not allowed")),
+        (inbound("m3"), None, Taken::Settled, None),
+        (inbound("m5"), None, Taken::Settled, None),
         (Converted::Ignored("of another kind"), None, Taken::Ignored, Some("of another kind")),
         (unreadable, None, Taken::Ignored, Some("of an unsupported kind")),
         (invalid.into(), None, Taken::Ignored, Some("with an unreadable id")),
@@ -77,12 +79,16 @@ async fn take_moves_the_cursor_with_every_update() {
     let (world, mut counted) = (World::new(), Vec::new());
     for (number, (update, refusal, taken, reason)) in table.into_iter().enumerate() {
         world.bus.refuse(refusal);
+        if taken == Taken::Settled {
+            world.bus.accept_as([[AcceptedAs::Decision, AcceptedAs::Unsure][number % 2].clone()]);
+        }
         assert_eq!(world.take(update, &number.to_string()).await, Ok(taken));
         assert_eq!(world.position().await, Some(number.to_string()));
         counted.extend(reason);
         assert_eq!(world.bus.ignored(0).await, counted);
     }
-    assert_eq!(world.bus.taken(0).await, [message("m1", ChatKind::Private)]);
+    let taken = ["m1", "m3", "m5"].map(|key| message(key, ChatKind::Private));
+    assert_eq!(world.bus.taken(0).await, taken);
 }
 
 #[tokio::test]

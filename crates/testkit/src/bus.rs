@@ -19,6 +19,7 @@ pub struct FakeBus {
     said: Mutex<Vec<(Outbound, DedupeKey)>>,
     open: watch::Sender<bool>,
     refusals: Mutex<Vec<PublishError>>,
+    effects: Mutex<Vec<AcceptedAs>>,
 }
 
 impl Default for FakeBus {
@@ -30,6 +31,7 @@ impl Default for FakeBus {
             said: Mutex::default(),
             open: watch::Sender::new(true),
             refusals: Mutex::default(),
+            effects: Mutex::default(),
         }
     }
 }
@@ -53,6 +55,11 @@ impl FakeBus {
     /// Refuses the next messages with these errors, beginning with the last one.
     pub fn refuse(&self, refusals: impl IntoIterator<Item = PublishError>) {
         self.refusals.lock().unwrap().extend(refusals);
+    }
+
+    /// Accepts the next messages with these effects, beginning with the last one.
+    pub fn accept_as(&self, effects: impl IntoIterator<Item = AcceptedAs>) {
+        self.effects.lock().unwrap().extend(effects);
     }
 
     /// Returns the messages sent, each with its key. Repeated ones appear once.
@@ -96,7 +103,11 @@ impl Publish for FakeBus {
             taken.extend(is_new.then_some(inbound.clone()));
             is_new
         });
-        let what = if is_new { AcceptedAs::Queued } else { AcceptedAs::Duplicate };
+        let what = match self.effects.lock().unwrap().pop().filter(|_| is_new) {
+            Some(effect) => effect,
+            None if is_new => AcceptedAs::Queued,
+            None => AcceptedAs::Duplicate,
+        };
         Ok(Accepted { id: MessageId(1), what })
     }
 

@@ -64,7 +64,7 @@ impl<'a> DirectoryReceiver<'a> {
                 let update = Converted::Inbound(Box::new(message));
                 match self.intake.take(update, None).await? {
                     Taken::Refused(error) => error.to_string(),
-                    Taken::Accepted | Taken::Repeated | Taken::Ignored => {
+                    Taken::Accepted | Taken::Settled | Taken::Repeated | Taken::Ignored => {
                         return self.on_disk(move |folders| folders.remove(&name)).await;
                     }
                 }

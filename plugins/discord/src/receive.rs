@@ -318,7 +318,7 @@ impl<'a> Receiver<'a> {
             Some(command) => self.discord.acknowledge_during(command, commit).await?,
             None => commit.await?,
         };
-        if matches!(taken, Taken::Accepted | Taken::Repeated) {
+        if matches!(taken, Taken::Accepted | Taken::Settled | Taken::Repeated) {
             self.background.extend(command.map(BackgroundRequest::Acknowledge));
         } else {
             commands.remove(id);
