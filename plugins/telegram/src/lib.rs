@@ -31,6 +31,7 @@ mod position;
 mod probe;
 mod proxy;
 mod raw_content;
+mod reaction_queue;
 mod reactions;
 mod receive;
 mod recent;

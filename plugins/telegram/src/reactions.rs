@@ -1,12 +1,11 @@
 //! Reactions of the bot: to a message that was received, and to one whose answer has ended. A bot has
 //! at most one reaction to a message (Bot API, `setMessageReaction`).
 
-use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{ChatAddress, ChatId, Clock, DedupeKey, Outcome};
+use avocet_protocol::{ChatAddress, Clock, DedupeKey, Outcome};
 use serde::de::IgnoredAny;
 use teloxide::payloads::{SetMessageReaction, SetMessageReactionSetters};
 use teloxide::types::ReactionType;
@@ -17,17 +16,18 @@ use crate::api::ANSWER_LIMIT;
 use crate::config::TelegramConfig;
 use crate::fault::BotApiError;
 use crate::moved::MessageNumber;
+use crate::reaction_queue::{NextReaction, ReactionChange, ReactionQueue};
 
-/// Changes that may wait. Further ones are dropped.
-const MAX_QUEUE: usize = 256;
-/// Ended messages that are remembered.
-const MAX_ENDED: usize = 1000;
-/// Chats without reactions that are remembered.
-const MAX_CLOSED: usize = 10_000;
-/// Attempts for a reaction, while the platform asks to wait.
-const ATTEMPTS: u32 = 3;
-/// Longest wait for a reaction.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Attempts for a reaction to a receipt, which the end of the answer replaces soon.
+const RECEIPT_ATTEMPTS: u32 = 3;
+/// Longest wait for a reaction to a receipt.
+const RECEIPT_WAIT: Duration = Duration::from_secs(30);
+/// Attempts for any other reaction. A reaction to a receipt must not stay.
+const ATTEMPTS: u32 = 10;
+/// Longest wait for any other reaction.
+const LONGEST_WAIT: Duration = Duration::from_hours(1);
+/// The wait after the first attempt that failed without a wait of the platform. It doubles each time.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 /// The emojis with which a bot can react (Bot API, `ReactionTypeEmoji`).
 #[rustfmt::skip]
@@ -62,31 +62,6 @@ pub(crate) struct BotReactions {
     added: Notify,
 }
 
-#[derive(Debug, Default)]
-struct ReactionQueue {
-    changes: VecDeque<ReactionChange>,
-    /// The last messages whose answer has ended. A fast answer can end before its message is noted as
-    /// received.
-    ended: VecDeque<(ChatId, MessageNumber)>,
-    /// Chats that forbid reactions.
-    closed: BTreeSet<ChatId>,
-}
-
-/// The next reaction of the bot to a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ReactionChange {
-    chat: ChatAddress,
-    message: MessageNumber,
-    /// Empty to remove the reaction.
-    emoji: String,
-}
-
-impl ReactionChange {
-    fn is_about(&self, chat: &ChatId, message: MessageNumber) -> bool {
-        self.chat.chat == *chat && self.message == message
-    }
-}
-
 impl BotReactions {
     pub(crate) fn new(config: &TelegramConfig) -> Self {
         Self {
@@ -101,54 +76,64 @@ impl BotReactions {
     /// Notes a message that is in the log.
     pub(crate) fn note_received(&self, chat: &ChatAddress, key: &DedupeKey) {
         let Some(message) = MessageNumber::of_received(key) else { return };
-        let mut queue = self.queue();
-        if self.received.is_empty() || queue.ended.contains(&(chat.chat.clone(), message)) {
-            return;
+        if !self.received.is_empty() {
+            self.queue().add_receipt(chat, message, &self.received);
+            self.added.notify_one();
         }
-        let (chat, emoji) = (chat.clone(), self.received.clone());
-        queue.add(ReactionChange { chat, message, emoji });
-        self.added.notify_one();
     }
 
     /// Notes the outcome of a message.
     pub(crate) fn note_end(&self, chat: &ChatAddress, key: &DedupeKey, outcome: Outcome) {
         let Some(message) = MessageNumber::of_received(key) else { return };
         let emoji = match outcome {
-            Outcome::Replied | Outcome::Merged => self.done.clone(),
-            Outcome::Error | Outcome::Dropped => self.failed.clone(),
-            Outcome::Stopped => String::new(),
+            Outcome::Replied | Outcome::Merged => &self.done,
+            Outcome::Error | Outcome::Dropped => &self.failed,
+            Outcome::Stopped => "",
         };
-        let mut queue = self.queue();
-        queue.ended.push_back((chat.chat.clone(), message));
-        if queue.ended.len() > MAX_ENDED {
-            queue.ended.pop_front();
-        }
-        let waiting = queue.changes.len();
-        queue.changes.retain(|change| !change.is_about(&chat.chat, message));
-        let was_shown = queue.changes.len() == waiting && !self.received.is_empty();
-        // An equal reaction stays.
-        if (!emoji.is_empty() || was_shown) && !(was_shown && emoji == self.received) {
-            queue.add(ReactionChange { chat: chat.clone(), message, emoji });
-            self.added.notify_one();
-        }
+        self.queue().add_end(chat, message, emoji, &self.received);
+        self.added.notify_one();
     }
 
-    /// Waits for the next change.
-    async fn next(&self) -> ReactionChange {
+    /// Waits for the next change that is due.
+    async fn next(&self, clock: &dyn Clock) -> ReactionChange {
         loop {
-            if let Some(change) = self.queue().changes.pop_front() {
-                return change;
+            let next = self.queue().next(clock.elapsed());
+            match next {
+                NextReaction::Now(change) => return change,
+                NextReaction::After(wait) => tokio::select! {
+                    () = clock.sleep(wait) => {}
+                    () = self.added.notified() => {}
+                },
+                NextReaction::Empty => self.added.notified().await,
             }
-            self.added.notified().await;
         }
     }
 
-    fn close(&self, chat: &ChatId) {
-        let closed = &mut self.queue().closed;
-        if closed.len() >= MAX_CLOSED {
-            closed.clear();
+    /// Keeps a change whose attempt has failed, if another attempt is worth it.
+    fn retry(&self, change: ReactionChange, fault: &BotApiError, now: Duration) {
+        let attempts = change.attempts + 1;
+        let (most, longest) = match change.is_receipt {
+            true => (RECEIPT_ATTEMPTS, RECEIPT_WAIT),
+            false => (ATTEMPTS, LONGEST_WAIT),
+        };
+        let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(change.attempts));
+        let (wait, is_unknown) = match fault {
+            BotApiError::Wait(wait) => (*wait, false),
+            BotApiError::NotSent(_) => (doubled, false),
+            BotApiError::Broken(_) => (doubled, true),
+            BotApiError::Refused(refusal) if refusal.code >= 500 => (doubled, true),
+            BotApiError::Moved(_) | BotApiError::Refused(_) => (Duration::MAX, false),
+        };
+        if attempts >= most || wait > longest {
+            tracing::debug!(chat = %change.chat, error = %fault, "cannot react to a message");
+            return;
         }
-        closed.insert(chat.clone());
+        let mut queue = self.queue();
+        if let BotApiError::Wait(wait) = fault {
+            queue.hold(&change.chat.chat, now, *wait);
+        }
+        let may_show = change.may_show || is_unknown;
+        queue.add_again(ReactionChange { attempts, not_before: now + wait, may_show, ..change });
     }
 
     fn queue(&self) -> MutexGuard<'_, ReactionQueue> {
@@ -156,66 +141,42 @@ impl BotReactions {
     }
 }
 
-impl ReactionQueue {
-    fn add(&mut self, change: ReactionChange) {
-        if self.closed.contains(&change.chat.chat) {
-            return;
-        }
-        if self.changes.len() >= MAX_QUEUE {
-            tracing::debug!(chat = %change.chat, "too many reactions wait; dropping one");
-            return;
-        }
-        self.changes.push_back(change);
-    }
-}
-
 impl Telegram {
     /// Makes the changes one after the other, so that no removal overtakes its reaction.
     pub(crate) async fn keep_reacting(&self) -> Infallible {
+        let clock: &dyn Clock = self.clock.as_ref();
         loop {
-            let change = self.reactions.next().await;
-            let chat = &change.chat.chat;
+            let change = self.reactions.next(clock).await;
             // A received message is answered soon, so its reaction can be left out.
-            if change.emoji == self.reactions.received && !self.pace.spare_request(chat) {
+            if change.is_receipt && !self.pace.spare_request(&change.chat.chat) {
                 continue;
             }
             match self.react(&change).await {
                 Err(fault) if FORBIDDEN.iter().any(|text| fault.contains(text)) => {
                     tracing::debug!(chat = %change.chat, error = %fault, "the chat forbids \
                         reactions; leaving them out");
-                    self.reactions.close(chat);
+                    self.reactions.queue().close(&change.chat.chat);
                     // An earlier reaction of the bot must not stay.
                     if !change.emoji.is_empty() {
                         let removal = ReactionChange { emoji: String::new(), ..change };
                         self.react(&removal).await.unwrap_or_default();
                     }
                 }
-                Err(fault) => {
-                    tracing::debug!(chat = %change.chat, error = %fault, "cannot react to a message");
-                }
+                Err(fault) => self.reactions.retry(change, &fault, clock.elapsed()),
                 Ok(()) => {}
             }
         }
     }
 
     async fn react(&self, change: &ReactionChange) -> Result<(), BotApiError> {
-        let ReactionChange { chat, message, emoji } = change;
+        let ReactionChange { chat, message, emoji, .. } = change;
         let Ok(place) = self.place(chat) else { return Ok(()) };
         let Some(message) = place.message(*message) else { return Ok(()) };
         let emojis = Some(emoji).filter(|emoji| !emoji.is_empty()).into_iter();
         let reaction = emojis.map(|emoji| ReactionType::Emoji { emoji: emoji.clone() });
         let request = SetMessageReaction::new(place.chat, message).reaction(reaction);
         let clock: &dyn Clock = self.clock.as_ref();
-        let mut attempts = 1;
-        loop {
-            let set = self.api.call_within::<IgnoredAny, _>(clock, ANSWER_LIMIT, request.clone());
-            match set.await {
-                Err(BotApiError::Wait(wait)) if attempts < ATTEMPTS && wait <= LONGEST_WAIT => {
-                    attempts += 1;
-                    clock.sleep(wait).await;
-                }
-                set => return set.map(|_| ()),
-            }
-        }
+        let set = self.api.call_within::<IgnoredAny, _>(clock, ANSWER_LIMIT, request);
+        set.await.map(|_| ())
     }
 }
