@@ -9,10 +9,8 @@ use avocet_protocol::Quote;
 const MAX_CHATS: usize = 10_000;
 /// Reactions to keep per chat.
 const MAX_REACTIONS: usize = 10;
-/// Messages of the bot whose texts are kept.
+/// Messages of the bot that are kept.
 const MAX_OWN: usize = 200;
-/// Characters of a message that a report about a reaction shows.
-const SHOWN: usize = 60;
 /// Longest emoji of a reaction, in characters.
 const MAX_EMOJI: usize = 32;
 
@@ -20,8 +18,9 @@ const MAX_EMOJI: usize = 32;
 /// unique in all chats.
 #[derive(Debug)]
 pub struct ReactionNotes<C, M> {
-    chats: BTreeMap<C, Vec<Note<M>>>,
-    /// The last messages of the bot.
+    chats: BTreeMap<C, Vec<UserReaction<M>>>,
+    /// The last messages of the bot, the oldest first. Their texts may quote untrusted content, so a
+    /// report names a message by its place.
     own: VecDeque<OwnMessage<C, M>>,
 }
 
@@ -29,8 +28,6 @@ pub struct ReactionNotes<C, M> {
 struct OwnMessage<C, M> {
     chat: C,
     id: M,
-    /// The beginning of its text.
-    text: String,
 }
 
 /// A reaction of a person to a message of the bot.
@@ -46,13 +43,6 @@ pub struct UserReaction<M> {
     pub emoji: String,
 }
 
-#[derive(Debug)]
-struct Note<M> {
-    reaction: UserReaction<M>,
-    /// The beginning of the message; empty if it is unknown.
-    to: String,
-}
-
 impl<C, M> Default for ReactionNotes<C, M> {
     fn default() -> Self {
         Self { chats: BTreeMap::new(), own: VecDeque::new() }
@@ -60,17 +50,12 @@ impl<C, M> Default for ReactionNotes<C, M> {
 }
 
 impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
-    /// Notes the text of a message of the bot, which an edit may have replaced.
-    pub fn note_own(&mut self, chat: C, id: M, text: &str) {
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut text: String = words.chars().take(SHOWN).collect();
-        if text.len() < words.len() {
-            text.push('…');
+    /// Notes a new message of the bot. Its edits change nothing.
+    pub fn note_own(&mut self, chat: C, id: M) {
+        if self.find_own(&id).is_some() {
+            return;
         }
-        match self.own.iter_mut().rev().find(|own| own.id == id) {
-            Some(known) => known.text = text,
-            None => self.own.push_back(OwnMessage { chat, id, text }),
-        }
+        self.own.push_back(OwnMessage { chat, id });
         if self.own.len() > MAX_OWN {
             self.own.pop_front();
         }
@@ -88,12 +73,11 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
 
     /// Adds a reaction. A chat keeps the last ten.
     pub fn add(&mut self, chat: C, reaction: UserReaction<M>) {
-        let to = self.find_own(&reaction.message).map(|own| own.text.clone()).unwrap_or_default();
         if self.chats.len() >= MAX_CHATS && !self.chats.contains_key(&chat) {
             self.chats.clear();
         }
         let notes = self.chats.entry(chat).or_default();
-        notes.push(Note { reaction, to });
+        notes.push(reaction);
         if notes.len() > MAX_REACTIONS {
             notes.remove(0);
         }
@@ -102,9 +86,7 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
     /// Removes the reactions of a person to a message, because the person has withdrawn them.
     pub fn withdraw(&mut self, chat: &C, message: &M, user: u64) {
         if let Some(notes) = self.chats.get_mut(chat) {
-            notes.retain(|Note { reaction, .. }| {
-                reaction.user != user || reaction.message != *message
-            });
+            notes.retain(|reaction| reaction.user != user || reaction.message != *message);
         }
     }
 
@@ -112,7 +94,21 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
     /// author.
     #[must_use]
     pub fn of_chat(&self, chat: &C, author: u64) -> Vec<Quote> {
-        self.chats.get(chat).into_iter().flatten().map(|note| note.quote(author)).collect()
+        let reactions = self.chats.get(chat).into_iter().flatten();
+        reactions
+            .map(|reaction| reaction.quote(author, &self.place_of(&reaction.message)))
+            .collect()
+    }
+
+    /// Names a message of the bot by its place among those of its chat.
+    fn place_of(&self, id: &M) -> String {
+        let Some(own) = self.find_own(id) else { return "an earlier message of yours".to_owned() };
+        let of_chat = self.own.iter().rev().filter(|other| other.chat == own.chat);
+        match of_chat.take_while(|other| other.id != *id).count() {
+            0 => "your last message".to_owned(),
+            1 => "your message before the last one".to_owned(),
+            later => format!("the message of yours that is {later} before the last one"),
+        }
     }
 
     /// Forgets the reactions in a chat.
@@ -121,19 +117,15 @@ impl<C: Ord + Clone, M: PartialEq> ReactionNotes<C, M> {
     }
 }
 
-impl<M> Note<M> {
+impl<M> UserReaction<M> {
     /// Describes the reaction. Only that of another person is untrusted.
-    fn quote(&self, author: u64) -> Quote {
-        let Self { reaction: UserReaction { user, name, emoji, .. }, to } = self;
-        let to = if to.is_empty() { String::new() } else { format!(" “{to}”") };
+    fn quote(&self, author: u64, place: &str) -> Quote {
+        let Self { user, name, emoji, .. } = self;
         if *user == author {
-            let text = format!("[the author of this message reacted with {emoji} to yours{to}]");
+            let text = format!("[the author of this message reacted with {emoji} to {place}]");
             return Quote { from: None, text };
         }
-        Quote {
-            from: Some(name.clone()),
-            text: format!("[reacted with {emoji} to your message{to}]"),
-        }
+        Quote { from: Some(name.clone()), text: format!("[reacted with {emoji} to {place}]") }
     }
 }
 
@@ -155,25 +147,27 @@ mod tests {
     }
 
     #[test]
-    fn of_chat_names_other_people_and_the_message() {
+    fn of_chat_names_other_people_and_the_place_of_the_message() {
         let mut notes = ReactionNotes::default();
-        notes.note_own("a", 1, "one  two\nthree");
-        notes.note_own("a", 2, &"x".repeat(SHOWN + 1));
-        notes.note_own("a", 2, "edited");
-        for (message, user) in [(1, 7), (2, 8), (3, 8)] {
+        for (chat, message) in [("a", 1), ("a", 2), ("b", 4), ("a", 5), ("a", 2)] {
+            notes.note_own(chat, message);
+        }
+        for (message, user) in [(1, 7), (2, 8), (3, 8), (5, 8)] {
             notes.add("a", reaction(message, user));
         }
         let told: Vec<String> = notes.of_chat(&"a", 7).into_iter().map(|note| note.text).collect();
         let expected = [
-            "[the author of this message reacted with 👍 to yours “one two three”]",
-            "[reacted with 👍 to your message “edited”]",
-            "[reacted with 👍 to your message]",
+            "[the author of this message reacted with 👍 to the message of yours that is 2 before the \
+                last one]",
+            "[reacted with 👍 to your message before the last one]",
+            "[reacted with 👍 to an earlier message of yours]",
+            "[reacted with 👍 to your last message]",
         ];
         assert_eq!(told, expected);
         notes.withdraw(&"a", &1, 7);
         notes.withdraw(&"a", &2, 7);
         let from: Vec<_> = notes.of_chat(&"a", 7).into_iter().map(|note| note.from).collect();
-        assert_eq!(from, [Some("Bob".to_owned()), Some("Bob".to_owned())]);
+        assert_eq!(from, [(); 3].map(|()| Some("Bob".to_owned())));
         notes.forget(&"a");
         assert_eq!(notes.of_chat(&"a", 7), []);
         assert_eq!((notes.chat_of(&2), notes.chat_of(&3)), (Some("a"), None));

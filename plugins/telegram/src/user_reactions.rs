@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_channel_kit::{Converted, ReactionNotes, Styled, UserReaction, reaction_emoji};
+use avocet_channel_kit::{Converted, ReactionNotes, UserReaction, reaction_emoji};
 use avocet_protocol::{ChatAddress, DedupeKey, Delivery, Inbound, Receipt};
 use serde::Deserialize;
 use serde_json::Value;
@@ -84,11 +84,10 @@ impl Telegram {
     /// Notes a message of the bot, to which people can react.
     pub(crate) fn note_own(&self, delivery: &Delivery, receipt: &Receipt) {
         let address = &delivery.address;
-        let text = Styled::of(&delivery.content).text;
         let mut notes = self.user_reactions.notes();
         for number in receipt.platform_id.iter().flat_map(MessageNumber::all_of_sent) {
             let message = (address.chat.clone(), number.id.0);
-            notes.note_own(address.clone(), message, &text);
+            notes.note_own(address.clone(), message);
         }
     }
 

@@ -57,7 +57,7 @@ impl Receiver<'_> {
                 self.intake.ignore(reason, cursor).await?;
             }
             (Some(SkipReason::Own), cursor) => {
-                self.reactions.note_own(message.channel_id, message.id, &message.content);
+                self.reactions.note_own(message.channel_id, message.id);
                 if matches!(channel_type, DiscordChannel::Thread { .. }) {
                     self.note_spoken(message.channel_id);
                 }
@@ -161,10 +161,7 @@ impl Receiver<'_> {
     ) -> Result<(), Stopped> {
         let channel_type = self.channel_type(message.channel_id);
         match self.skip_reason(bot, message, channel_type) {
-            Some(SkipReason::Own) => {
-                self.reactions.note_own(message.channel_id, message.id, &message.content);
-                Ok(())
-            }
+            Some(SkipReason::Own) => Ok(()),
             Some(SkipReason::Ignored(reason)) => self.intake.ignore(reason, None).await,
             None => {
                 let version = MessageVersion::Edited;

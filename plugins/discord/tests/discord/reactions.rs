@@ -79,9 +79,8 @@ async fn bot_reacts_to_nothing_by_default() {
 async fn reactions_to_an_answer_come_with_the_next_message() {
     let world = World::new().await;
     let _running = world.connected().await;
-    let long = format!("The answer is {}", "long ".repeat(30));
     for channel in [world.dm, world.channel] {
-        world.discord.deliver(&delivery(channel, Content::text(&long))).await.unwrap();
+        world.discord.deliver(&delivery(channel, Content::text("The answer"))).await.unwrap();
     }
     let [to_ann, to_all] = [0, 1].map(|number| world.platform.sent()[number].id);
     let thumb = json!({ "id": null, "name": "👍" });
@@ -95,12 +94,11 @@ async fn reactions_to_an_answer_come_with_the_next_message() {
     world.mention(world.channel, "well?");
     let received = world.bus.taken(3).await;
     let [own, none, of_bob] = [0, 1, 2].map(|number| &received[number].content);
-    let beginning = "“The answer is long long long long long long long long long l…”";
-    let text = format!("[the author of this message reacted with 👍 to yours {beginning}]");
+    let text = "[the author of this message reacted with 👍 to your last message]";
     assert_eq!(own.describe_earlier().unwrap(), format!("[earlier in this chat]\n> {text}"));
     assert!(!own.has_untrusted_parts());
     assert_eq!(none.earlier, [], "each is told once, and only what can be an emoji");
-    let text = format!("user88: [reacted with :goose: to your message {beginning}]");
+    let text = "user88: [reacted with :goose: to your last message]";
     assert_eq!(of_bob.describe_earlier().unwrap(), format!("[earlier in this chat]\n> {text}"));
     assert!(of_bob.has_untrusted_parts());
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Content, Outcome};
+use avocet_protocol::{AcceptedAs, Channel, Content, Outcome};
 use avocet_testkit::telegram::{ApiError, InjectedFault, On, PostedMessage, UserMessage};
 
 use crate::{ANN, World, delivery};
@@ -83,6 +83,19 @@ async fn bot_reacts_to_no_command_press_or_edit() {
 }
 
 #[tokio::test]
+async fn bot_reacts_only_to_a_message_that_waits_for_the_agent() {
+    let world = World::new().await;
+    world.bus.accept_as([AcceptedAs::Decision, AcceptedAs::Unsure]);
+    let _running = world.run();
+    for text in ["long ago", "yes"] {
+        world.platform.private_text(ANN, text);
+    }
+    let message = world.platform.private_text(ANN, "hello");
+    world.platform.wait_for_reaction(message, "👀").await;
+    assert_eq!(world.reactions_set(), 1);
+}
+
+#[tokio::test]
 async fn bot_without_emojis_sends_no_reaction() {
     let world = World::with(|config| config.reaction_received = String::new()).await;
     let _running = world.run();
@@ -138,15 +151,45 @@ async fn reaction_waits_as_long_as_the_platform_asks() {
 }
 
 #[tokio::test]
+async fn reaction_that_waits_in_a_chat_holds_up_no_other_chat() {
+    let world = World::new().await;
+    let _running = world.run();
+    let flood = InjectedFault::flood(7);
+    world.platform.inject(On::method("setMessageReaction").chat(ANN), 1, flood);
+    let message = world.platform.private_text(ANN, "hello");
+    let wait = Duration::from_secs(7);
+    world.clock.sleeper_within(wait..=wait).await;
+    let other = world.platform.say(UserMessage::private(BOB, "hello"));
+    world.platform.wait_for_reaction(other, "👀").await;
+    assert_eq!(world.platform.reaction(message), "");
+}
+
+#[tokio::test]
+async fn reaction_to_a_receipt_is_removed_after_failed_attempts() {
+    let world = World::new().await;
+    let _running = world.run();
+    let message = world.platform.private_text(ANN, "hello");
+    world.platform.wait_for_reaction(message, "👀").await;
+    world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::ResetBefore);
+    world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::flood(60));
+    world.end(1, Outcome::Replied).await;
+    for seconds in [1, 60] {
+        let wait = Duration::from_secs(seconds);
+        world.clock.sleeper_within(wait..=wait).await;
+        world.clock.advance(wait);
+    }
+    world.platform.wait_for_reaction(message, "").await;
+}
+
+#[tokio::test]
 async fn reactions_to_an_answer_come_with_the_next_message() {
     let world = World::new().await;
     world.platform.open_chat(GROUP);
     world.platform.make_administrator(GROUP);
     let _running = world.run();
     world.platform.wait_for_poll().await;
-    let long = format!("The answer is {}", "long ".repeat(30));
     for chat in [ANN, GROUP] {
-        let content = world.telegram.plan(&Content::text(&long)).remove(0);
+        let content = world.telegram.plan(&Content::text("The answer")).remove(0);
         world.telegram.deliver(&delivery(chat, content)).await.unwrap();
     }
     let [to_ann, to_all] = [0, 1].map(|number| world.platform.sent()[number].clone());
@@ -167,12 +210,11 @@ async fn reactions_to_an_answer_come_with_the_next_message() {
     let received = world.bus.taken(4).await;
     let [first, own, none, of_bob] = [0, 1, 2, 3].map(|number| &received[number].content);
     assert_eq!(first.earlier, []);
-    let beginning = "“The answer is long long long long long long long long long l…”";
-    let text = format!("[the author of this message reacted with 👍 to yours {beginning}]");
+    let text = "[the author of this message reacted with 👍 to your last message]";
     assert_eq!(own.describe_earlier().unwrap(), format!("[earlier in this chat]\n> {text}"));
     assert!(!own.has_untrusted_parts());
     assert_eq!(none.earlier, [], "each is told once");
-    let text = format!("User 8: [reacted with 🤔 to your message {beginning}]");
+    let text = "User 8: [reacted with 🤔 to your last message]";
     assert_eq!(of_bob.describe_earlier().unwrap(), format!("[earlier in this chat]\n> {text}"));
     assert!(of_bob.has_untrusted_parts());
 }
