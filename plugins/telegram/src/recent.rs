@@ -9,11 +9,13 @@ use avocet_protocol::{ChatKind, Content, DedupeKey, Inbound, Quote};
 use teloxide::types::UpdateKind;
 
 use crate::bot::{Audience, BotIdentity};
+use crate::commands::is_command;
 use crate::update::Update;
 
 /// Longest text of a message that is kept, in characters.
 const MAX_TEXT: usize = 600;
-/// Groups and topics whose messages are kept. A new one above that clears all.
+/// Groups and topics whose messages are kept. Above that, the one without a message for the longest
+/// time is forgotten.
 const MAX_CHATS: usize = 500;
 /// Messages whose context is kept for their edits.
 const MAX_GIVEN: usize = 100;
@@ -28,10 +30,20 @@ pub(crate) struct RecentMessages {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// The messages of each chat by its address, the oldest first.
-    chats: BTreeMap<String, VecDeque<(DedupeKey, Quote)>>,
+    /// The messages of each chat by its address.
+    chats: BTreeMap<String, ChatMessages>,
+    /// The number of noted messages, which orders the chats by their last one.
+    noted: u64,
     /// The context that came with the last messages, by chat and key.
     given: VecDeque<((String, DedupeKey), Vec<Quote>)>,
+}
+
+#[derive(Debug, Default)]
+struct ChatMessages {
+    /// The number of the last message that was noted.
+    last: u64,
+    /// The oldest first.
+    messages: VecDeque<(DedupeKey, Quote)>,
 }
 
 impl RecentMessages {
@@ -47,8 +59,11 @@ impl RecentMessages {
         for inbound in updates.iter().filter_map(|update| readable(bot, update)) {
             let chat = inbound.address.to_string();
             let quote = as_quote(&inbound);
-            let key = inbound.corrects.unwrap_or(inbound.key);
-            self.kept().note(chat, key, quote, self.limit);
+            let mut kept = self.kept();
+            match inbound.corrects {
+                Some(original) => kept.correct(&chat, &original, quote),
+                None => kept.note(chat, inbound.key, quote, self.limit),
+            }
         }
     }
 
@@ -63,7 +78,8 @@ impl RecentMessages {
         let earlier = match &inbound.corrects {
             Some(original) => kept.given_with(&(chat, original.clone())),
             None => {
-                kept.chats.get(&chat).into_iter().flatten().map(|(_, one)| one.clone()).collect()
+                let kept = kept.chats.get(&chat).map(|chat| &chat.messages);
+                kept.into_iter().flatten().map(|(_, quote)| quote.clone()).collect()
             }
         };
         drop(kept);
@@ -96,16 +112,28 @@ impl RecentMessages {
 impl Kept {
     fn note(&mut self, chat: String, key: DedupeKey, quote: Quote, limit: usize) {
         if self.chats.len() >= MAX_CHATS && !self.chats.contains_key(&chat) {
-            self.chats.clear();
+            let oldest = self.chats.iter().min_by_key(|(_, chat)| chat.last);
+            if let Some(oldest) = oldest.map(|(chat, _)| chat.clone()) {
+                self.chats.remove(&oldest);
+            }
         }
-        let messages = self.chats.entry(chat).or_default();
-        if let Some((_, known)) = messages.iter_mut().find(|(known, _)| *known == key) {
+        self.noted += 1;
+        let chat = self.chats.entry(chat).or_default();
+        chat.last = self.noted;
+        chat.messages.push_back((key, quote));
+        if chat.messages.len() > limit {
+            chat.messages.pop_front();
+        }
+    }
+
+    /// Replaces a kept message. The edit of any other message is ignored: the model has the original
+    /// already, or it was forgotten.
+    fn correct(&mut self, chat: &str, original: &DedupeKey, quote: Quote) {
+        let messages = self.chats.get_mut(chat).map(|chat| &mut chat.messages);
+        if let Some((_, known)) =
+            messages.into_iter().flatten().find(|(known, _)| known == original)
+        {
             *known = quote;
-            return;
-        }
-        messages.push_back((key, quote));
-        if messages.len() > limit {
-            messages.pop_front();
         }
     }
 
@@ -120,7 +148,7 @@ impl Kept {
 fn takes_context(inbound: &Inbound) -> bool {
     inbound.chat == ChatKind::Group
         && inbound.written_at.is_some()
-        && !inbound.content.text.starts_with('/')
+        && !is_command(&inbound.content.text)
 }
 
 /// Returns a message of a person in the form for the agent, although it is for others.
@@ -141,4 +169,42 @@ fn as_quote(inbound: &Inbound) -> Quote {
     let text = content.as_text().chars().take(MAX_TEXT).collect();
     let name = inbound.sender.name.clone().unwrap_or_else(|| inbound.sender.id.to_string());
     Quote { from: Some(name), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quote(text: &str) -> Quote {
+        Quote { from: None, text: text.to_owned() }
+    }
+
+    fn key(number: usize) -> DedupeKey {
+        format!("m{number}").parse().unwrap()
+    }
+
+    #[test]
+    fn note_forgets_the_chat_without_a_message_for_the_longest_time() {
+        let mut kept = Kept::default();
+        for number in (0..MAX_CHATS).chain([0, MAX_CHATS]) {
+            kept.note(number.to_string(), key(1), quote("hi"), 3);
+        }
+        assert_eq!(kept.chats.len(), MAX_CHATS);
+        assert!(kept.chats.contains_key("0") && !kept.chats.contains_key("1"));
+    }
+
+    #[test]
+    fn correct_replaces_only_a_kept_message() {
+        let mut kept = Kept::default();
+        for number in 1..4 {
+            kept.note("a".to_owned(), key(number), quote("hi"), 2);
+        }
+        for number in [1, 3, 9] {
+            kept.correct("a", &key(number), quote("edited"));
+        }
+        kept.correct("b", &key(3), quote("edited"));
+        let texts: Vec<&str> =
+            kept.chats["a"].messages.iter().map(|(_, quote)| quote.text.as_str()).collect();
+        assert_eq!((texts, kept.chats.len()), (vec!["hi", "edited"], 1));
+    }
 }

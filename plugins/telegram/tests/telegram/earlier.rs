@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{ChatKind, Inbound};
+use avocet_protocol::{AcceptedAs, ChatKind, Inbound};
 use avocet_telegram::{Telegram, TelegramConfig};
 use avocet_testkit::telegram::{PostedMessage, UserMessage};
 use serde_json::json;
@@ -122,4 +122,37 @@ async fn edit_of_a_mention_keeps_its_earlier_messages_and_a_command_or_button_ta
     assert_eq!(world.earlier(4).await, ["the boat leaves at nine"]);
     world.mention("well?");
     assert_eq!(world.earlier(5).await, ["or later"]);
+}
+
+#[tokio::test]
+async fn decision_of_a_question_leaves_the_earlier_messages_to_the_next_mention() {
+    let world = World::new().await;
+    world.bus.accept_as([AcceptedAs::Decision]);
+    let _running = world.run();
+    world.platform.say(by_bob("the boat leaves at nine"));
+    world.mention("yes");
+    world.bus.taken(1).await;
+    world.mention("when does it leave?");
+    assert_eq!(world.earlier(2).await, ["the boat leaves at nine"]);
+}
+
+#[tokio::test]
+async fn reply_that_begins_with_a_path_is_no_command_and_comes_with_earlier_messages() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.say(by_bob("the boat leaves at nine"));
+    world.platform.say(UserMessage::group(ANN, GROUP, "/etc/hosts: see @avocet_bot"));
+    assert_eq!(world.earlier(1).await, ["the boat leaves at nine"]);
+}
+
+#[tokio::test]
+async fn edit_of_a_message_that_was_given_is_no_new_message() {
+    let world = World::new().await;
+    let _running = world.run();
+    let boat = world.platform.say(by_bob("the boat leaves at nine"));
+    world.mention("when does it leave?");
+    assert_eq!(world.earlier(1).await.len(), 1);
+    world.platform.edit(boat, "the boat leaves at ten");
+    world.mention("and now?");
+    assert_eq!(world.earlier(2).await, [""; 0]);
 }
