@@ -87,8 +87,8 @@ impl ChannelConfig for TelegramConfig {
                 again from @BotFather";
             return Err(("token", error.to_owned()));
         }
-        if self.proxy.as_ref().is_some_and(|proxy| proxy::parse(proxy).is_none()) {
-            return Err(("proxy", proxy::FORM.to_owned()));
+        if let Some(Err(error)) = self.proxy.as_ref().map(proxy::parse) {
+            return Err(("proxy", error.to_owned()));
         }
         if !(1..=50).contains(&self.poll_seconds) {
             let error = format!("{} is not a number from 1 to 50", self.poll_seconds);

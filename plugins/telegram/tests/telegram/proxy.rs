@@ -73,4 +73,12 @@ fn check_names_the_key_of_an_invalid_proxy_without_its_password() {
         assert_eq!(key, "proxy", "{proxy}");
         assert!(error.contains("socks5h://") && !error.contains("secret"), "{error}");
     }
+    let (fits, long) = ("%C3%A9".repeat(127), "x".repeat(256));
+    assert_eq!(check(&format!("socks5h://{fits}:{fits}@h:1")), Ok(()));
+    assert_eq!(check(&format!("http://{long}:{long}@h:1")), Ok(()), "SOCKS5 has this limit");
+    for login in [format!("{long}:secret"), format!("ann:{long}")] {
+        let (key, error) = check(&format!("socks5://{login}@h:1")).unwrap_err();
+        assert_eq!(key, "proxy");
+        assert!(error.contains("255 bytes") && !error.contains("secret"), "{error}");
+    }
 }
