@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use avocet_protocol::Cursor;
 use teloxide::types::{Message, UpdateKind};
 
+use crate::commands::is_command;
 use crate::forwards;
 use crate::update::Update;
 
@@ -17,9 +18,9 @@ const CUT_TEXT: RangeInclusive<usize> = 3900..=4096;
 /// Seconds between the parts of a text that a client sends one after the other.
 const CUT_SECONDS: i64 = 2;
 
-/// The treatment of a batch whose last update may not be complete.
+/// The polls that follow a batch whose last message may not be complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hold {
+pub(crate) enum LookAgain {
     /// The batch is complete.
     No,
     /// The last update may be a comment. Forwarded messages follow it directly, or not at all.
@@ -57,16 +58,16 @@ pub(crate) fn belongs(known: &[Update], update: &Update) -> bool {
 
 /// Decides if a batch has to wait for more parts of the message at its end. Text and forwarded
 /// messages for others do not wait.
-pub(crate) fn hold(updates: &[Update], is_for_bot: impl Fn(&Update) -> bool) -> Hold {
-    let Some(last) = updates.last() else { return Hold::No };
+pub(crate) fn look_again(updates: &[Update], is_for_bot: impl Fn(&Update) -> bool) -> LookAgain {
+    let Some(last) = updates.last() else { return LookAgain::No };
     if album(last).is_some() {
-        return Hold::WhileGrowing;
+        return LookAgain::WhileGrowing;
     }
     match &updates[updates.len() - parts_at_end(updates)..] {
-        parts if !parts.iter().any(is_for_bot) => Hold::No,
-        _ if waits_for_more(last) => Hold::WhileGrowing,
-        _ if is_typed(last) => Hold::Once,
-        _ => Hold::No,
+        parts if !parts.iter().any(is_for_bot) => LookAgain::No,
+        _ if waits_for_more(last) => LookAgain::WhileGrowing,
+        _ if is_typed(last) => LookAgain::Once,
+        _ => LookAgain::No,
     }
 }
 
@@ -151,7 +152,7 @@ pub(crate) fn is_same_author(one: &Message, other: &Message) -> bool {
 fn plain_text(update: &Update) -> Option<(&Message, &str)> {
     let UpdateKind::Message(message) = &update.kind else { return None };
     let text = message.text().filter(|_| message.forward_origin().is_none())?;
-    (!text.starts_with('/')).then_some((message, text))
+    (!is_command(text)).then_some((message, text))
 }
 
 /// Returns `true` for a text that is so long that a client may have cut it.
@@ -227,13 +228,21 @@ mod tests {
         let long = "x".repeat(*CUT_TEXT.start());
         let parts = [text(1, 7, 1, &long), text(2, 7, 1, &long), text(3, 7, 2, "end")];
         assert_eq!(ids(&gather(parts.to_vec(), 0)), [[1, 2, 3]]);
-        let hold = |updates| hold(updates, |_| true);
-        assert_eq!([hold(&parts[..2]), hold(&parts)], [Hold::WhileGrowing, Hold::Once]);
+        let look_again = |updates| look_again(updates, |_| true);
+        assert_eq!(
+            [look_again(&parts[..2]), look_again(&parts)],
+            [LookAgain::WhileGrowing, LookAgain::Once]
+        );
         let before = [text(0, 7, 1, "hi")];
         assert_eq!(settled(&[&before[..], &parts[..2]].concat()), 1);
-        for other in
-            [text(2, 8, 1, "of another person"), text(2, 7, 4, "later"), text(2, 7, 1, "/stop")]
-        {
+        let path = [parts[0].clone(), text(2, 7, 1, "/etc/hosts has one more line")];
+        assert_eq!(ids(&gather(path.to_vec(), 0)), [[1, 2]], "no command");
+        for other in [
+            text(2, 8, 1, "of another person"),
+            text(2, 7, 4, "later"),
+            text(2, 7, 1, "/stop"),
+            text(2, 7, 1, "/new@avocet_bot"),
+        ] {
             let gathered = gather(vec![parts[0].clone(), other], 0);
             assert_eq!(ids(&gathered), [[1], [2]]);
         }
@@ -259,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn hold_waits_for_the_rest_of_the_message_at_the_end() {
+    fn look_again_waits_for_the_rest_of_the_message_at_the_end() {
         let typed = || text(3, 7, 1, "look at this");
         let origin = json!({ "type": "hidden_user", "date": 1, "sender_user_name": "Eve" });
         let mut forward = json!({ "update_id": 4, "message": {
@@ -267,20 +276,27 @@ mod tests {
             "chat": { "id": 7, "type": "private", "first_name": "A" },
             "from": { "id": 7, "is_bot": false, "first_name": "A" } } });
         let table = [
-            (vec![], Hold::No),
-            (vec![update(1, None), update(2, Some("a"))], Hold::WhileGrowing),
-            (vec![update(1, Some("a")), update(2, None)], Hold::No),
-            (vec![update(1, Some("a")), typed()], Hold::Once),
-            (vec![typed(), Update::read(forward.clone()).unwrap()], Hold::WhileGrowing),
-            (vec![text(3, 7, 1, "/stop")], Hold::No),
+            (vec![], LookAgain::No),
+            (vec![update(1, None), update(2, Some("a"))], LookAgain::WhileGrowing),
+            (vec![update(1, Some("a")), update(2, None)], LookAgain::No),
+            (vec![update(1, Some("a")), typed()], LookAgain::Once),
+            (vec![typed(), Update::read(forward.clone()).unwrap()], LookAgain::WhileGrowing),
+            (vec![text(3, 7, 1, "/stop")], LookAgain::No),
         ];
         for (updates, expected) in &table {
-            assert_eq!(hold(updates, |_| true), *expected, "{updates:?}");
+            assert_eq!(look_again(updates, |_| true), *expected, "{updates:?}");
         }
         let (comment, forward_of_it) = (typed(), Update::read(forward.clone()).unwrap());
         let pair = [comment, forward_of_it];
-        assert_eq!(hold(&pair, |update| update.id == 3), Hold::WhileGrowing, "the comment counts");
-        assert_eq!([hold(&pair, |_| false), hold(&pair[..1], |_| false)], [Hold::No; 2]);
+        assert_eq!(
+            look_again(&pair, |update| update.id == 3),
+            LookAgain::WhileGrowing,
+            "the comment counts"
+        );
+        assert_eq!(
+            [look_again(&pair, |_| false), look_again(&pair[..1], |_| false)],
+            [LookAgain::No; 2]
+        );
         forward["update_id"] = json!(5);
         let batch = [update(1, None), typed(), Update::read(forward).unwrap()];
         assert_eq!((settled(&batch), settled(&batch[..2])), (1, 1));

@@ -16,7 +16,6 @@ mod fault;
 mod fetch;
 mod files;
 mod forwards;
-mod held;
 mod lenient;
 mod media;
 mod media_group;
@@ -25,6 +24,7 @@ mod moved;
 mod outcome;
 mod pace;
 mod parts;
+mod pending_parts;
 mod plan;
 mod poll;
 mod position;
@@ -61,9 +61,9 @@ pub use config::TelegramConfig;
 
 use album::BotAlbums;
 use api::Api;
-use held::HeldParts;
 use media_group::PartlySent;
 use moved::Moves;
+use pending_parts::PendingParts;
 use reactions::BotReactions;
 use recent::RecentMessages;
 use token::TokenState;
@@ -88,7 +88,7 @@ pub struct Telegram {
     /// The last albums that came through the webhook.
     albums: BotAlbums,
     /// Parts of messages that came through the webhook.
-    held: HeldParts,
+    pending_parts: PendingParts,
     /// Messages of groups that were not for the agent.
     recent: RecentMessages,
     /// `None` if the account polls.
@@ -176,7 +176,7 @@ impl Telegram {
             poll_seconds,
             has_proxy,
             albums: BotAlbums::default(),
-            held: HeldParts::default(),
+            pending_parts: PendingParts::default(),
             recent: RecentMessages::new(config.earlier_messages),
             webhook,
             preview: (!preview.is_zero()).then_some(preview),

@@ -8,20 +8,20 @@ use teloxide::types::Me;
 
 use crate::convert::is_for_bot;
 use crate::failures::Failures;
-use crate::held::WaitingParts;
+use crate::pending_parts::WaitingParts;
 use crate::receive::Receiver;
 use crate::update::Update;
 
 impl Receiver<'_> {
     /// Takes an update that is a part of a message: the log keeps it until the message is complete.
     /// Returns `false` for any other update. Parts that wait before it are committed first.
-    pub(crate) async fn hold_part(
+    pub(crate) async fn keep_part(
         &self,
         me: &Me,
         update: &Update,
         raw: &Value,
     ) -> Result<bool, Stopped> {
-        if let Some(mut parts) = self.telegram.held.waiting_for(update) {
+        if let Some(mut parts) = self.telegram.pending_parts.waiting_for(update) {
             let belongs = parts.add(update, raw);
             if belongs && parts.may_grow() {
                 self.keep(parts).await?;
@@ -32,7 +32,7 @@ impl Receiver<'_> {
                 return Ok(true);
             }
         }
-        let first = WaitingParts::first(update, raw);
+        let first = self.telegram.pending_parts.begin(update, raw);
         let Some(parts) = first.filter(|_| is_for_bot(&self.bot(me), update)) else {
             return Ok(false);
         };
@@ -43,7 +43,7 @@ impl Receiver<'_> {
     /// Waits until parts are complete, because no other part has followed. Never ends if none wait.
     pub(crate) async fn parts_due(&self) {
         let clock = &self.context.clock;
-        match self.telegram.held.next_due(clock.elapsed()) {
+        match self.telegram.pending_parts.next_due(clock.elapsed()) {
             Some(wait) => clock.sleep(wait).await,
             None => std::future::pending().await,
         }
@@ -58,14 +58,14 @@ impl Receiver<'_> {
         me: &Me,
         failures: &mut Failures,
     ) -> Result<(), Stopped> {
-        for parts in self.telegram.held.due(self.context.clock.elapsed()) {
+        for parts in self.telegram.pending_parts.due(self.context.clock.elapsed()) {
             match self.release(me, &parts).await {
                 Ok(()) => {
                     failures.reset();
                 }
                 Err(Stopped::Requested) => return Err(Stopped::Requested),
                 Err(Stopped::Failed(error)) => {
-                    self.telegram.held.postpone(&parts, self.context.clock.elapsed());
+                    self.telegram.pending_parts.postpone(&parts, self.context.clock.elapsed());
                     let (account, error) = (&self.telegram.account, error.to_string());
                     if let Some(times) = failures.count(&error) {
                         tracing::warn!(%account, error, times, "cannot commit a message of several parts; retrying");
@@ -78,7 +78,7 @@ impl Receiver<'_> {
 
     /// Commits all parts that wait since an earlier run with a webhook.
     pub(crate) async fn release_all_parts(&self, me: &Me) -> Result<(), Stopped> {
-        for parts in self.telegram.held.due(Duration::MAX) {
+        for parts in self.telegram.pending_parts.due(Duration::MAX) {
             self.release(me, &parts).await?;
         }
         Ok(())
@@ -86,13 +86,13 @@ impl Receiver<'_> {
 
     async fn keep(&self, parts: WaitingParts) -> Result<(), Stopped> {
         self.intake.move_cursor(parts.cursor()).await?;
-        self.telegram.held.hold(parts, self.context.clock.elapsed());
+        self.telegram.pending_parts.keep(parts, self.context.clock.elapsed());
         Ok(())
     }
 
     async fn release(&self, me: &Me, parts: &WaitingParts) -> Result<(), Stopped> {
         self.commit(me, &parts.updates, Some(parts.end_cursor())).await?;
-        self.telegram.held.release(parts);
+        self.telegram.pending_parts.finish(parts);
         Ok(())
     }
 }

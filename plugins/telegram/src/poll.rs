@@ -1,10 +1,11 @@
 //! Polls for updates.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use avocet_protocol::Clock;
 
-use crate::album::{self, Hold};
+use crate::album::{self, LookAgain};
 use crate::api::Api;
 use crate::fault::BotApiError;
 use crate::update::{ALLOWED_UPDATES, Batch, GetUpdates, Update};
@@ -21,6 +22,10 @@ const GROWING: Duration = Duration::from_secs(5);
 /// The time for a poll that looks for more parts. The received ones wait meanwhile.
 const LOOK_LIMIT: Duration = Duration::from_secs(3);
 
+/// The wait after a conflict with a poll of our own that was abandoned. The platform has ended that
+/// poll with the conflict.
+const AFTER_ABANDONED: Duration = Duration::from_secs(1);
+
 /// Updates in a full batch (Bot API, `getUpdates`).
 const FULL: usize = 100;
 
@@ -31,6 +36,8 @@ pub(crate) struct Poller<'a> {
     pub(crate) clock: &'a dyn Clock,
     /// Seconds that a poll stays open.
     pub(crate) seconds: u32,
+    /// `true` if the last poll was abandoned, so that it may still be open at the platform.
+    pub(crate) was_abandoned: &'a AtomicBool,
 }
 
 impl Poller<'_> {
@@ -50,19 +57,29 @@ impl Poller<'_> {
         next: Option<i64>,
         is_for_bot: impl Fn(&Update) -> bool,
     ) -> Result<Batch, BotApiError> {
-        let mut batch = self.poll_once(next, self.seconds, self.longest()).await?;
+        let may_conflict = self.was_abandoned.swap(false, Ordering::Relaxed);
+        let mut polled = self.poll_once(next, self.seconds, self.longest()).await;
+        if may_conflict && polled.as_ref().is_err_and(is_conflict) {
+            tracing::debug!("the last poll was abandoned and still open; polling again");
+            self.clock.sleep(AFTER_ABANDONED).await;
+            polled = self.poll_once(next, self.seconds, self.longest()).await;
+        }
+        let mut batch = polled?;
         let (mut has_looked, received) = (false, self.clock.elapsed());
         loop {
-            let hold = album::hold(&batch.updates, &is_for_bot);
+            let look_again = album::look_again(&batch.updates, &is_for_bot);
             let is_late = self.clock.elapsed() > received + GROWING;
-            if hold == Hold::No || (hold == Hold::Once && has_looked) || is_late {
+            if look_again == LookAgain::No
+                || (look_again == LookAgain::Once && has_looked)
+                || is_late
+            {
                 break;
             }
             if batch.len() >= FULL {
                 batch.updates.truncate(album::settled(&batch.updates));
                 break;
             }
-            if hold == Hold::WhileGrowing {
+            if look_again == LookAgain::WhileGrowing {
                 self.clock.sleep(ALBUM_PAUSE).await;
             }
             has_looked = true;
@@ -84,6 +101,15 @@ impl Poller<'_> {
     ) -> Result<Batch, BotApiError> {
         let allowed_updates = ALLOWED_UPDATES;
         let payload = GetUpdates { offset: next, timeout: seconds, allowed_updates };
-        self.api.call_within(self.clock, limit, payload).await.map(Batch::read)
+        let polled = self.api.call_within(self.clock, limit, payload).await;
+        if matches!(polled, Err(BotApiError::Broken(_))) {
+            self.was_abandoned.store(true, Ordering::Relaxed);
+        }
+        polled.map(Batch::read)
     }
+}
+
+/// Returns `true` if another poll with the same token has ended this one (F4).
+pub(crate) fn is_conflict(fault: &BotApiError) -> bool {
+    fault.has_code(409) && fault.contains("terminated by other getUpdates")
 }

@@ -2,6 +2,7 @@
 //! to Telegram, so it is sent only once they are committed.
 
 use std::convert::Infallible;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
@@ -19,7 +20,7 @@ use crate::convert::{NOT_MENTIONED, convert, is_for_bot};
 use crate::failures::Failures;
 use crate::fault::BotApiError;
 use crate::moved::GroupMove;
-use crate::poll::Poller;
+use crate::poll::{Poller, is_conflict};
 use crate::position::{EarlierRun, Mode, PollPosition};
 use crate::update::{Batch, Update};
 use crate::user_reactions::ReactionUpdate;
@@ -42,7 +43,9 @@ pub(crate) struct Receiver<'a> {
 pub(crate) async fn run(telegram: &Telegram, context: &ChannelContext) -> Result<(), ChannelError> {
     let intake = Intake::new(&telegram.name, &telegram.account, context);
     let (api, clock) = (&telegram.api, context.clock.as_ref());
-    let poller = Poller { api, clock, seconds: telegram.poll_seconds };
+    let was_abandoned = AtomicBool::new(false);
+    let (seconds, was_abandoned) = (telegram.poll_seconds, &was_abandoned);
+    let poller = Poller { api, clock, seconds, was_abandoned };
     let receiver = Receiver { telegram, context, intake, poller };
     let _watched = telegram.watch.run();
     intake.run(receiver.receive()).await
@@ -153,9 +156,18 @@ impl Receiver<'_> {
         let cursors = self.intake.cursors().await?;
         let moves = cursors.iter().filter_map(GroupMove::from_cursor);
         moves.for_each(|moved| self.telegram.moves.learn(moved));
-        let (Telegram { albums, held, .. }, now) = (self.telegram, self.context.clock.elapsed());
-        cursors.iter().for_each(|cursor| albums.learn(cursor));
-        cursors.iter().for_each(|cursor| held.learn(cursor, now));
+        let Telegram { account, albums, pending_parts, .. } = self.telegram;
+        let now = self.context.clock.elapsed();
+        for cursor in &cursors {
+            albums.learn(cursor);
+            if !pending_parts.learn(cursor, now) {
+                let scope = &cursor.scope;
+                tracing::warn!(%account, scope, "cannot read the kept parts of a message; ignoring \
+                    them");
+                let (scope, position) = (scope.clone(), String::new());
+                self.intake.move_cursor(Cursor { scope, position }).await?;
+            }
+        }
         Ok(EarlierRun::read(&cursors))
     }
 
@@ -179,7 +191,7 @@ impl Receiver<'_> {
         cursor: Option<Cursor>,
     ) -> Result<Option<CallbackQueryId>, Stopped> {
         let Some(update) = updates.first() else { return Ok(None) };
-        if updates.iter().all(|update| self.telegram.held.has_joined(update)) {
+        if updates.iter().all(|update| self.telegram.pending_parts.has_joined(update)) {
             self.intake.ignore("a known part of a message", cursor).await?;
             return Ok(None);
         }
@@ -294,9 +306,7 @@ impl Receiver<'_> {
         let wait = match fault {
             // Longer than the other instance's poll, so that one of the two notices the conflict
             // (F4).
-            fault if fault.has_code(409) && fault.contains("terminated by other getUpdates") => {
-                self.poller.longest()
-            }
+            fault if is_conflict(fault) => self.poller.longest(),
             BotApiError::Wait(wait) => *wait,
             _ => failures.backoff.next_wait(),
         };

@@ -91,10 +91,10 @@ impl Receiver<'_> {
             self.count_updates_without_id(1).await?;
             return Ok(None);
         };
-        if earlier.has_joined(&update) || self.telegram.held.has(&update) {
+        if earlier.has_joined(&update) || self.telegram.pending_parts.has(&update) {
             return Ok(None);
         }
-        if self.hold_part(me, &update, &raw).await? {
+        if self.keep_part(me, &update, &raw).await? {
             return Ok(None);
         }
         // The other parts of the album follow, perhaps without a mention.

@@ -79,6 +79,25 @@ async fn f4_poll_conflict_with_another_bot_is_survived_and_shown_in_health() {
 }
 
 #[tokio::test]
+async fn f4_poll_conflict_with_an_abandoned_poll_delays_by_a_second() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.wait_for_poll().await;
+    // The poll that looks for forwarded messages hangs, and is open when the next one comes.
+    world.platform.inject(On::method("getUpdates"), 1, InjectedFault::Hang);
+    world.platform.inject(On::method("getUpdates"), 1, InjectedFault::Refuse(ApiError::conflict()));
+    world.platform.private_text(ANN, "hello");
+    for seconds in [3, 1] {
+        let wait = Duration::from_secs(seconds);
+        world.clock.sleeper_within(wait..=wait).await;
+        world.clock.advance(wait);
+    }
+    world.platform.private_text(ANN, "again");
+    assert_eq!(world.bus.taken(2).await[1].content.text, "again");
+    assert_eq!(world.telegram.health(), Health::Up);
+}
+
+#[tokio::test]
 async fn f15_errors_never_show_the_token() {
     let closed = crate::telegram("http://127.0.0.1:1", &Arc::default());
     assert!(!format!("{closed:?}").contains("secret"));

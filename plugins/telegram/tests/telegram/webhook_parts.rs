@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ChannelConfig, Cursor, PublishError, StoreError};
+use avocet_protocol::{ChannelConfig, Cursor, Publish, PublishError, StoreError};
 use avocet_telegram::TelegramConfig;
 use avocet_testkit::telegram::UserMessage;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ async fn end_hold(world: &World) {
 }
 
 fn parts_cursor(world: &World) -> Cursor {
-    world.bus.moves().into_iter().rev().find(|one| one.scope == "parts 7").unwrap()
+    world.bus.moves().into_iter().rev().find(|one| one.scope == "parts 0").unwrap()
 }
 
 #[tokio::test]
@@ -45,7 +45,8 @@ async fn text_cut_by_the_client_comes_through_a_webhook_as_one_message() {
     world.platform.private_text(ANN, "another");
     assert_eq!(world.bus.taken(2).await[1].content.text, "another");
     world.platform.wait_for_confirmed().await;
-    assert_eq!(parts_cursor(world).position.split(' ').count(), 3, "the parts are listed");
+    let position: Value = serde_json::from_str(&parts_cursor(world).position).unwrap();
+    assert_eq!(position["joined"].as_array().unwrap().len(), 3, "the parts are listed");
 }
 
 #[tokio::test]
@@ -98,6 +99,23 @@ async fn part_that_waits_is_committed_after_a_change_to_polls() {
     assert_eq!(world.bus.taken(1).await[0].content.text, long());
     world.platform.private_text(ANN, "hello");
     assert_eq!(world.bus.taken(2).await[1].content.text, "hello");
+}
+
+#[tokio::test]
+async fn damaged_cursor_of_parts_is_cleared_once() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let cursor = |position: &str| Cursor { scope: "parts 3".into(), position: position.into() };
+    let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
+    let damaged = cursor(r#"{"chat":7,"waiting":[{}]}"#);
+    world.bus.move_cursor(&channel, &account, damaged).await.unwrap();
+    for _ in 0..2 {
+        let running = world.run();
+        world.platform.private_text(ANN, "hello");
+        world.platform.wait_for_confirmed().await;
+        end(world, running).await;
+    }
+    let cleared = world.bus.moves().into_iter().filter(|one| *one == cursor("")).count();
+    assert_eq!(cleared, 1);
 }
 
 fn update(id: i64, text: &str) -> Value {
