@@ -16,6 +16,7 @@ mod fault;
 mod fetch;
 mod files;
 mod forwards;
+mod joined_parts;
 mod lenient;
 mod media;
 mod media_group;
@@ -61,6 +62,7 @@ pub use config::TelegramConfig;
 
 use album::BotAlbums;
 use api::Api;
+use joined_parts::JoinedParts;
 use media_group::PartlySent;
 use moved::Moves;
 use pending_parts::PendingParts;
@@ -89,6 +91,8 @@ pub struct Telegram {
     albums: BotAlbums,
     /// Parts of messages that came through the webhook.
     pending_parts: PendingParts,
+    /// The parts of the last messages that several updates formed.
+    joined: JoinedParts,
     /// Messages of groups that were not for the agent.
     recent: RecentMessages,
     /// `None` if the account polls.
@@ -177,6 +181,7 @@ impl Telegram {
             has_proxy,
             albums: BotAlbums::default(),
             pending_parts: PendingParts::default(),
+            joined: JoinedParts::default(),
             recent: RecentMessages::new(config.earlier_messages),
             webhook,
             preview: (!preview.is_zero()).then_some(preview),

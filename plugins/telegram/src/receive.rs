@@ -208,8 +208,11 @@ impl Receiver<'_> {
             return Ok(None);
         }
         let bot = self.bot(me);
-        let mut converted = convert(&bot, updates);
-        let recent = &self.telegram.recent;
+        let Telegram { joined, recent, .. } = self.telegram;
+        let mut converted = match joined.edit(update) {
+            Some(edited) => edited.convert(&bot),
+            None => convert(&bot, updates),
+        };
         recent.give(&mut converted);
         let received = self.telegram.with_reactions(&mut converted);
         let message = match &converted {
@@ -220,6 +223,9 @@ impl Receiver<'_> {
         let taken = self.intake.take(converted, cursor).await?;
         if let Some(received) = received.filter(|_| taken == Taken::Accepted) {
             self.telegram.note_received(&received);
+        }
+        if matches!(taken, Taken::Accepted | Taken::Repeated) {
+            joined.note(updates);
         }
         match message.filter(|_| taken == Taken::Accepted) {
             Some(message) => recent.accepted(&message),

@@ -106,6 +106,37 @@ async fn forward_in_a_group_belongs_to_its_comment_for_the_bot() {
 }
 
 #[tokio::test]
+async fn edit_of_a_part_corrects_the_whole_message() {
+    let world = World::new().await;
+    let long = "word ".repeat(800);
+    let parts = [&*long, "the end"].map(|text| world.platform.private_text(ANN, text));
+    let _running = world.run();
+    let joined = world.bus.taken(1).await.remove(0);
+    assert_eq!(joined.content.text, format!("{long}\nthe end"));
+    let beginning = format!("{long}!");
+    world.platform.edit(parts[1], "and so on");
+    world.platform.edit(parts[0], &beginning);
+    let corrections = world.bus.taken(3).await.split_off(1);
+    let texts = corrections.iter().map(|one| one.content.text.clone()).collect::<Vec<_>>();
+    assert_eq!(texts, [format!("{long}\nand so on"), format!("{beginning}\nand so on")]);
+    assert!(corrections.iter().all(|one| one.corrects.as_ref() == Some(&joined.key)));
+}
+
+#[tokio::test]
+async fn edit_of_a_comment_keeps_the_forwarded_messages() {
+    let world = World::new().await;
+    let comment = world.platform.private_text(ANN, "is this true?");
+    world.platform.say(forward("news"));
+    let _running = world.run();
+    world.end_pause().await;
+    world.bus.taken(1).await;
+    world.platform.edit(comment, "is this new?");
+    let corrected = world.bus.taken(2).await.remove(1);
+    assert_eq!(corrected.content.text, "is this new?");
+    assert_eq!(forwarded(&corrected), [("User 9", "news")]);
+}
+
+#[tokio::test]
 async fn comment_and_forward_that_come_again_after_a_crash_stay_one_message() {
     let world = World::new().await;
     world.platform.private_text(ANN, "is this true?");
