@@ -6,7 +6,7 @@
 //!   platform's own format. [`Pace`] limits the rate of sending.
 //! - [`ReactionNotes`] keeps people's reactions to the bot's messages for the model.
 //! - [`BotAccess`] and [`GroupIds`] read the configuration of a bot. [`Exchanges`] reports its health,
-//!   and [`PollWatch`] a receive loop that hangs.
+//!   and [`ReceiveWatch`] a receive loop that hangs.
 
 mod access;
 mod breaks;
@@ -20,9 +20,9 @@ mod link;
 mod pace;
 mod pieces;
 mod plan;
-mod poll_watch;
 mod ranges;
 mod reactions;
+mod receive_watch;
 mod render;
 mod source;
 mod split;
@@ -38,8 +38,8 @@ pub use intake::{Converted, Intake, Stopped, Taken, Unreadable};
 pub use link::MAX_URL_CHARS;
 pub use pace::{Pace, Rate, Rates, UnderWay};
 pub use plan::{plan, plan_preview, plan_preview_styled, plan_styled};
-pub use poll_watch::{PollWatch, WatchedRun};
 pub use reactions::{ReactionNotes, UserReaction, reaction_emoji};
+pub use receive_watch::{ReceiveWatch, WatchedRun};
 pub use render::render;
 pub use split::{Limit, split};
 pub use styled::Styled;

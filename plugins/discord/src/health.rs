@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use avocet_channel_kit::{Exchanges, PollWatch};
+use avocet_channel_kit::{Exchanges, ReceiveWatch};
 use avocet_protocol::{Clock, Health, LastExchanges};
 
 /// The health of a bot: its exchanges with the platform, and the channels that it cannot read.
@@ -10,14 +10,14 @@ use avocet_protocol::{Clock, Health, LastExchanges};
 pub(crate) struct BotHealth {
     exchanges: Exchanges,
     /// The watch of the gateway connection.
-    pub(crate) watch: PollWatch,
+    pub(crate) watch: ReceiveWatch,
     /// A text about channels that cannot be read, although the platform answers.
     unread: Mutex<Option<String>>,
 }
 
 impl BotHealth {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        let watch = PollWatch::new(clock.clone());
+        let watch = ReceiveWatch::new(clock.clone());
         Self { exchanges: Exchanges::new(clock), watch, unread: Mutex::default() }
     }
 

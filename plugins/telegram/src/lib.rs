@@ -51,7 +51,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_channel_kit::{Exchanges, GroupIds, Pace, PollWatch};
+use avocet_channel_kit::{Exchanges, GroupIds, Pace, ReceiveWatch};
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
     Content, DedupeKey, Delivery, FetchError, Health, LastExchanges, Outcome, PlatformId, Receipt,
@@ -100,7 +100,7 @@ pub struct Telegram {
     /// The least time between two edits of a preview; `None` without previews.
     preview: Option<Duration>,
     health: Exchanges,
-    watch: PollWatch,
+    watch: ReceiveWatch,
     pace: Pace,
     token: TokenState,
     lost_topics: LostTopics,
@@ -186,7 +186,7 @@ impl Telegram {
             webhook,
             preview: (!preview.is_zero()).then_some(preview),
             health: Exchanges::new(clock.clone()),
-            watch: PollWatch::new(clock.clone()),
+            watch: ReceiveWatch::new(clock.clone()),
             pace: Pace::new(pace::RATES, clock.clone()),
             token: TokenState::new(),
             lost_topics: LostTopics::default(),

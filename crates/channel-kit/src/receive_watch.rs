@@ -11,7 +11,7 @@ const GRACE: Duration = Duration::from_mins(2);
 
 /// The next time at which a receive loop has to report. Made when its daemon starts.
 #[derive(Debug)]
-pub struct PollWatch {
+pub struct ReceiveWatch {
     clock: Arc<dyn Clock>,
     /// By the clock's `elapsed`; `None` while no report is due.
     due: Mutex<Option<Duration>>,
@@ -19,9 +19,9 @@ pub struct PollWatch {
 
 /// Ends the watch of a loop that returns, fails or is dropped.
 #[derive(Debug)]
-pub struct WatchedRun<'a>(&'a PollWatch);
+pub struct WatchedRun<'a>(&'a ReceiveWatch);
 
-impl PollWatch {
+impl ReceiveWatch {
     /// Starts without an expected report.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
@@ -71,9 +71,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn poll_watch_is_overdue_only_if_an_expected_report_is_late() {
+    fn receive_watch_is_overdue_only_if_an_expected_report_is_late() {
         let clock = Arc::new(ManualClock::default());
-        let watch = PollWatch::new(clock.clone());
+        let watch = ReceiveWatch::new(clock.clone());
         let pass = |seconds| clock.advance(Duration::from_secs(seconds));
         pass(10_000);
         assert_eq!(watch.overdue(), None, "no report is expected");
