@@ -76,10 +76,10 @@ impl Content {
     }
 
     /// Returns the content after its author has edited the text to `edit`. Messages that were
-    /// forwarded with it stay, with their files.
+    /// forwarded with it stay, with their files, unless the edit contains them.
     #[must_use]
     pub fn edited_to(self, edit: Self) -> Self {
-        if self.forwarded.is_empty() {
+        if self.forwarded.is_empty() || !edit.forwarded.is_empty() {
             return edit;
         }
         let attachments = [edit.attachments, self.attachments].concat();

@@ -145,6 +145,8 @@ fn edited_to_keeps_what_was_forwarded_with_the_text() {
     let original = Content { forwarded, attachments, ..Content::text("tru?") };
     let edited = original.clone().edited_to(Content::text("true?"));
     assert_eq!(edited, Content { text: "true?".to_owned(), ..original });
+    let whole = Content { text: "so?".to_owned(), ..edited.clone() };
+    assert_eq!(edited.edited_to(whole.clone()), whole, "nothing is doubled");
     let plain = Content { attachments: vec![file], ..Content::text("one") };
     assert_eq!(plain.edited_to(Content::text("two")), Content::text("two"));
 }
