@@ -6,6 +6,7 @@ mod api;
 mod attempt;
 mod bot;
 mod commands;
+mod comments;
 mod compose;
 mod config;
 mod convert;
@@ -62,6 +63,7 @@ pub use config::TelegramConfig;
 
 use album::BotAlbums;
 use api::Api;
+use comments::LastTexts;
 use joined_parts::JoinedParts;
 use media_group::PartlySent;
 use moved::Moves;
@@ -91,6 +93,8 @@ pub struct Telegram {
     albums: BotAlbums,
     /// Parts of messages that came through the webhook.
     pending_parts: PendingParts,
+    /// Texts that came through the webhook.
+    last_texts: LastTexts,
     /// The parts of the last messages that several updates formed.
     joined: JoinedParts,
     /// Messages of groups that were not for the agent.
@@ -181,6 +185,7 @@ impl Telegram {
             has_proxy,
             albums: BotAlbums::default(),
             pending_parts: PendingParts::default(),
+            last_texts: LastTexts::default(),
             joined: JoinedParts::default(),
             recent: RecentMessages::new(config.earlier_messages),
             webhook,

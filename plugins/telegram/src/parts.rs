@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_channel_kit::Stopped;
+use avocet_channel_kit::{Stopped, Taken};
 use serde_json::Value;
 use teloxide::types::Me;
 
@@ -11,6 +11,7 @@ use crate::failures::Failures;
 use crate::pending_parts::WaitingParts;
 use crate::receive::Receiver;
 use crate::update::Update;
+use crate::{Telegram, comments};
 
 impl Receiver<'_> {
     /// Takes an update that is a part of a message: the log keeps it until the message is complete.
@@ -33,7 +34,10 @@ impl Receiver<'_> {
             }
         }
         let first = self.telegram.pending_parts.begin(update, raw);
-        let Some(parts) = first.filter(|_| is_for_bot(&self.bot(me), update)) else {
+        let comment = self.telegram.last_texts.comment_on(update);
+        let mut together = [Some(update), comment.as_ref()].into_iter().flatten();
+        let is_for_bot = together.any(|update| is_for_bot(&self.bot(me), update));
+        let Some(parts) = first.filter(|_| is_for_bot) else {
             return Ok(false);
         };
         self.keep(parts).await?;
@@ -91,8 +95,33 @@ impl Receiver<'_> {
     }
 
     async fn release(&self, me: &Me, parts: &WaitingParts) -> Result<(), Stopped> {
-        self.commit(me, &parts.updates, Some(parts.end_cursor())).await?;
+        if self.add_to_comment(me, parts).await? {
+            self.intake.move_cursor(parts.end_cursor()).await?;
+        } else {
+            self.commit(me, &parts.updates, Some(parts.end_cursor())).await?;
+        }
         self.telegram.pending_parts.finish(parts);
         Ok(())
+    }
+
+    /// Adds forwarded messages to the comment before them, which is in the log. Returns `false` if
+    /// there is no such comment, or if it was answered meanwhile.
+    async fn add_to_comment(&self, me: &Me, parts: &WaitingParts) -> Result<bool, Stopped> {
+        let Telegram { last_texts, joined, recent, .. } = self.telegram;
+        let first = parts.updates.first();
+        let Some(comment) = first.and_then(|first| last_texts.comment_on(first)) else {
+            return Ok(false);
+        };
+        let together = [&[comment], &parts.updates[..]].concat();
+        let Some(mut correction) = comments::correction(&self.bot(me), &together) else {
+            return Ok(false);
+        };
+        recent.give(&mut correction);
+        let taken = self.intake.take(correction, None).await?;
+        let is_added = matches!(taken, Taken::Accepted | Taken::Repeated);
+        if is_added {
+            joined.note(&together);
+        }
+        Ok(is_added)
     }
 }

@@ -101,6 +101,7 @@ impl Receiver<'_> {
         let cursor = album::cursor(&update).filter(|_| is_for_bot(&self.bot(me), &update));
         let query = self.commit(me, slice::from_ref(&update), cursor.clone()).await?;
         cursor.iter().for_each(|cursor| self.telegram.albums.learn(cursor));
+        self.telegram.last_texts.note(&update);
         Ok(query)
     }
 

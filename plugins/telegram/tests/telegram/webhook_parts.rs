@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{ChannelConfig, Cursor, Publish, PublishError, StoreError};
+use avocet_protocol::{ChannelConfig, Cursor, NoCorrection, Publish, PublishError, StoreError};
 use avocet_telegram::TelegramConfig;
 use avocet_testkit::telegram::UserMessage;
 use serde_json::{Value, json};
@@ -161,4 +161,44 @@ async fn messages_forwarded_at_once_come_through_a_webhook_as_one_message() {
         ("one", Some("User 9"))
     );
     assert_eq!(received.forwarded[0].text, "two");
+}
+
+#[tokio::test]
+async fn comment_is_received_at_once_and_corrected_by_the_messages_forwarded_with_it() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    world.platform.private_text(ANN, "is this true?");
+    let comment = world.bus.taken(1).await.remove(0);
+    assert_eq!(comment.content.text, "is this true?");
+    for text in ["one", "two"] {
+        world.platform.say(UserMessage::private(ANN, text).forwarded_from(9, 12));
+    }
+    world.platform.wait_for_confirmed().await;
+    end_hold(world).await;
+    let corrected = world.bus.taken(2).await.remove(1);
+    assert_eq!(corrected.corrects, Some(comment.key));
+    assert_eq!(corrected.content.text, "is this true?");
+    let forwarded: Vec<&str> =
+        corrected.content.forwarded.iter().map(|one| one.text.as_str()).collect();
+    assert_eq!(forwarded, ["one", "two"]);
+    assert!(corrected.content.has_untrusted_parts());
+    world.platform.private_text(ANN, "another");
+    assert_eq!(world.bus.taken(3).await[2].content.text, "another");
+}
+
+#[tokio::test]
+async fn forwards_after_an_answered_comment_are_a_message_of_their_own() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    world.platform.private_text(ANN, "is this true?");
+    world.bus.taken(1).await;
+    world.bus.refuse([NoCorrection::Answered.into()]);
+    world.platform.say(UserMessage::private(ANN, "news").forwarded_from(9, 12));
+    world.platform.wait_for_confirmed().await;
+    end_hold(world).await;
+    let forwarded = world.bus.taken(2).await.remove(1);
+    assert_eq!((forwarded.content.text.as_str(), forwarded.corrects), ("news", None));
+    assert_eq!(forwarded.content.forwarded_from.as_deref(), Some("User 9"));
 }

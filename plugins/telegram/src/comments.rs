@@ -1,0 +1,66 @@
+//! The last typed text of each chat that came through a webhook. It may be a comment on messages that
+//! are forwarded with it: their client sends the comment first. To wait for them would delay every
+//! text, so they become a correction of the comment.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use avocet_channel_kit::Converted;
+use avocet_protocol::DedupeKey;
+use teloxide::types::{Message, UpdateKind};
+
+use crate::bot::BotIdentity;
+use crate::convert::convert;
+use crate::message::corrected_at;
+use crate::update::Update;
+use crate::{album, forwards};
+
+/// Chats whose last text is kept.
+const MAX_CHATS: usize = 100;
+
+/// The last typed text of each chat, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct LastTexts(Mutex<VecDeque<Update>>);
+
+impl LastTexts {
+    /// Notes an update that is in the log.
+    pub(crate) fn note(&self, update: &Update) {
+        let Some(noted) = message(update) else { return };
+        let mut texts = self.texts();
+        texts.retain(|text| message(text).is_some_and(|text| text.chat.id != noted.chat.id));
+        if album::is_typed(update) {
+            texts.push_back(update.clone());
+        }
+        if texts.len() > MAX_CHATS {
+            texts.pop_front();
+        }
+    }
+
+    /// Returns the comment on a forwarded message.
+    pub(crate) fn comment_on(&self, forward: &Update) -> Option<Update> {
+        self.texts().iter().find(|text| forwards::follows(text, forward)).cloned()
+    }
+
+    fn texts(&self) -> MutexGuard<'_, VecDeque<Update>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Converts a comment and its forwarded messages to a correction of the comment. Returns `None` if they
+/// are no message for the agent.
+pub(crate) fn correction(bot: &BotIdentity<'_>, together: &[Update]) -> Option<Converted> {
+    let sent_at = together.iter().filter_map(message).next_back()?.date.timestamp();
+    let Ok(Converted::Inbound(mut inbound)) = corrected_at(convert(bot, together), sent_at) else {
+        return None;
+    };
+    // The comment may be edited in the same second.
+    inbound.key = DedupeKey::parse(&format!("{}.forwards", inbound.key)).ok()?;
+    Some(Converted::Inbound(inbound))
+}
+
+fn message(update: &Update) -> Option<&Message> {
+    match &update.kind {
+        UpdateKind::Message(message) => Some(message),
+        _ => None,
+    }
+}
