@@ -48,6 +48,19 @@ impl Loader {
         }
         Ok(Loaded { files, _place: place })
     }
+
+    /// Deletes the recordings of a chunk, of which the platform has a copy.
+    pub(crate) async fn delete_recordings(&self, chunk: &Delivery) {
+        for path in chunk.content.attachments.iter().filter_map(Attachment::as_recording) {
+            let deleted = match self.workspaces.of(chunk.turn).await {
+                Ok(workspace) => workspace.delete(path).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = deleted {
+                tracing::debug!(%error, path, "cannot delete the recording of an answer");
+            }
+        }
+    }
 }
 
 /// Returns the additional timeout for sending these files.

@@ -232,7 +232,11 @@ impl DeliveryWorker {
             AttemptOutcome::Unconfirmed(error) => unconfirmed(channel, head, error),
         };
         let unknown = matches!(end, SendEnd::Unknown { .. });
+        let is_sent = matches!(end, SendEnd::Sent(_));
         let next = self.finish(head, end).await?;
+        if is_sent && channel.keeps_files() {
+            self.loader.delete_recordings(delivery).await;
+        }
         drop(slot);
         if !unknown {
             return Ok(next);

@@ -107,6 +107,12 @@ pub trait Channel: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns `true` if the platform keeps a copy of each file that it was sent. The recording of an
+    /// answer is then deleted from the workspace.
+    fn keeps_files(&self) -> bool {
+        false
+    }
+
     /// Shows "typing" for as long as the platform displays it. Failures are ignored.
     async fn typing(&self, chat: &ChatAddress) {
         let _ = chat;

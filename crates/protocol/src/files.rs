@@ -40,6 +40,12 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`FilesError`]; the file is then unchanged.
     async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError>;
+
+    /// Deletes a regular file. Does nothing if there is none.
+    ///
+    /// # Errors
+    /// [`FilesError`]; the file is still there.
+    async fn delete(&self, path: &str) -> Result<(), FilesError>;
 }
 
 /// The beginning of a file.

@@ -51,6 +51,7 @@ mod protected;
 mod query;
 mod queue_mode;
 mod recall;
+mod recording;
 mod redact;
 mod sample_model;
 mod schedule;
@@ -164,6 +165,7 @@ pub use query::{
 };
 pub use queue_mode::QueueMode;
 pub use recall::{Recall, RecalledMemory};
+pub use recording::ANSWER_FILES;
 pub use redact::{Found, FoundSecret, REDACTED, Redactor};
 pub use sample_model::{NoSample, Sample, SampleModel, SampleRequest};
 pub use schedule::{

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Trust, TurnRecord,
+    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, LoggedInbound, Trust,
+    TurnRecord,
 };
 
 use crate::lane::Lanes;
@@ -184,7 +185,7 @@ impl Lanes {
         let files = self.files_of(turn).await?;
         let mut attachments = Vec::new();
         for CodeFile { name, code } in code {
-            let path = format!("answers/{}-{name}", turn.id);
+            let path = format!("{ANSWER_FILES}{}-{name}", turn.id);
             let bytes = Some(code.len() as u64);
             let written = files.write(&path, code.into_bytes(), trust).await;
             written.map_err(|error| error.to_string())?;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use avocet_agent::CUT_OFF;
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Content, Files, LoggedInbound, Planned, Trust,
-    TurnRecord,
+    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, Files, LoggedInbound,
+    Planned, Trust, TurnRecord,
 };
 
 use crate::lane::Lanes;
@@ -36,7 +36,7 @@ impl Lanes {
                 return Some(planned);
             }
         }
-        let path = format!("answers/{}.md", turn.id);
+        let path = format!("{ANSWER_FILES}{}.md", turn.id);
         let written = match self.files_of(turn).await {
             Ok(files) => files
                 .write(&path, text.as_bytes().to_vec(), trust)

@@ -306,6 +306,10 @@ impl Channel for FakeChannel {
         self.preview.is_some()
     }
 
+    fn keeps_files(&self) -> bool {
+        self.preview.is_some()
+    }
+
     async fn typing(&self, _chat: &ChatAddress) {
         self.typed.send_modify(|typed| *typed += 1);
     }

@@ -90,6 +90,11 @@ impl Files for FakeFiles {
         self.mark(path, trust);
         Ok(())
     }
+
+    async fn delete(&self, path: &str) -> Result<(), FilesError> {
+        self.remove(path);
+        Ok(())
+    }
 }
 
 /// The same workspace for every turn.

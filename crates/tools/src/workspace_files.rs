@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{DirectoryNames, FileStart, Files, FilesError, LeastTrust, Trust};
-use avocet_sandbox::{FileError, Roots, Workspace};
+use avocet_sandbox::{EntryKind, FileError, RemoveMode, Roots, Workspace};
 use avocet_supervise::blocking;
 
 /// The files of a workspace, with the same restrictions as those of the tools.
@@ -81,6 +81,17 @@ impl Files for WorkspaceFiles {
     async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError> {
         self.with(path, trust, move |one, path| one.write_any(&one.resolve(path)?, &bytes)).await
     }
+
+    async fn delete(&self, path: &str) -> Result<(), FilesError> {
+        let deleted = self.with(path, Trust::Low, move |one, path| {
+            let path = one.resolve(path)?;
+            match one.kind(&path)? {
+                Some(EntryKind::File(_)) => one.remove(&path, RemoveMode::Single).map(|_| ()),
+                _ => Ok(()),
+            }
+        });
+        deleted.await
+    }
 }
 
 #[cfg(test)]
@@ -108,6 +119,12 @@ mod tests {
             let error = files.read(path, 10).await.unwrap_err().to_string();
             assert!(error.contains("outside the workspace"), "{error}");
             assert!(files.write(path, Vec::new(), Trust::Full).await.is_err());
+            assert!(files.delete(path).await.is_err());
         }
+        for path in ["inbox/m1-0.bin", "inbox/m1-0.bin", "inbox"] {
+            assert_eq!(files.delete(path).await, Ok(()), "{path}");
+        }
+        assert_eq!(files.start_of("inbox/m1-0.bin", 10).await, Ok(None));
+        assert!(directory.path().join("inbox").is_dir(), "only files are deleted");
     }
 }

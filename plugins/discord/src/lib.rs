@@ -188,6 +188,10 @@ impl Channel for Discord {
         true
     }
 
+    fn keeps_files(&self) -> bool {
+        true
+    }
+
     async fn typing(&self, chat: &ChatAddress) {
         self.activity.note_typing(self.clock.elapsed());
         self.show_typing(chat).await;

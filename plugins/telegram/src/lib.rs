@@ -274,6 +274,10 @@ impl Channel for Telegram {
         true
     }
 
+    fn keeps_files(&self) -> bool {
+        true
+    }
+
     async fn typing(&self, chat: &ChatAddress) {
         self.show_typing(chat).await;
     }

@@ -141,4 +141,8 @@ impl Files for FakeWorkspace {
     async fn write(&self, path: &str, _: Vec<u8>, _: Trust) -> Result<(), FilesError> {
         Err(FilesError(format!("{path} is read-only")))
     }
+
+    async fn delete(&self, path: &str) -> Result<(), FilesError> {
+        Err(FilesError(format!("{path} is read-only")))
+    }
 }

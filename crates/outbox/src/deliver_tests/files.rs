@@ -1,7 +1,7 @@
 //! Files of chunks.
 
-use avocet_protocol::{LoadedFile, MAX_SENT_FILE_BYTES, Query};
-use avocet_testkit::OnSend;
+use avocet_protocol::{Attachment, LoadedFile, MAX_SENT_FILE_BYTES, Query};
+use avocet_testkit::{FakeChannel, OnSend};
 
 use super::world::{DeliveryHarness, SECOND};
 use crate::rules::AFTER_UNKNOWN;
@@ -53,4 +53,22 @@ async fn send_timeout_is_longer_for_a_large_file() {
     harness.channel.script([OnSend::Hang]);
     harness.send_file("a", "here", "large.bin").await;
     harness.clock.sleeper(SEND_LIMIT + 256 * SECOND).await;
+}
+
+#[tokio::test]
+async fn deliverer_deletes_a_recording_of_which_the_platform_has_a_copy() {
+    for keeps_files in [false, true] {
+        let channel =
+            if keeps_files { FakeChannel::with_preview(SECOND) } else { FakeChannel::default() };
+        let harness = DeliveryHarness::through(channel).await;
+        harness.files.put("answers/t1-1.ogg", b"OggS");
+        harness.files.put("answers/mine.ogg", b"OggS");
+        let recording = Attachment::recording("answers/t1-1.ogg".to_owned(), 4);
+        harness.send_attached("a", "spoken", recording).await;
+        harness.send_file("a", "mine", "answers/mine.ogg").await;
+        harness.channel.taken(2).await;
+        harness.stop().await;
+        assert_eq!(harness.files.get("answers/t1-1.ogg").is_none(), keeps_files);
+        assert!(harness.files.get("answers/mine.ogg").is_some());
+    }
 }

@@ -31,7 +31,11 @@ impl DeliveryHarness {
     }
 
     pub(super) async fn with_rule(rule: OnUnknown) -> Self {
-        Self::on(TempStore::new(), Arc::new(FakeChannel::with_rule(rule))).await
+        Self::through(FakeChannel::with_rule(rule)).await
+    }
+
+    pub(super) async fn through(channel: FakeChannel) -> Self {
+        Self::on(TempStore::new(), Arc::new(channel)).await
     }
 
     async fn on(log: TempStore, channel: Arc<FakeChannel>) -> Self {
@@ -75,13 +79,15 @@ impl DeliveryHarness {
     /// Sends like [`Self::send`], with a file of the workspace.
     pub(super) async fn send_file(&self, chat: &str, text: &str, path: &str) {
         let source = AttachmentSource::Workspace(path.to_owned());
-        let attachments = vec![Attachment::new(AttachmentKind::Document, source)];
-        let content = Content { attachments, ..Content::text(text) };
+        self.send_attached(chat, text, Attachment::new(AttachmentKind::Document, source)).await;
+    }
+
+    /// Sends like [`Self::send_file`].
+    pub(super) async fn send_attached(&self, chat: &str, text: &str, attachment: Attachment) {
+        let content = Content { attachments: vec![attachment], ..Content::text(text) };
         let planned = Planned { address: chat_address(chat), chunks: vec![content] };
-        self.store
-            .enqueue(&planned, &DedupeKey::parse(&path.replace('/', "-")).unwrap(), None)
-            .await
-            .unwrap();
+        let key = DedupeKey::parse(text).unwrap();
+        self.store.enqueue(&planned, &key, None).await.unwrap();
         self.deliverer.wake(&planned.address);
     }
 
