@@ -124,13 +124,13 @@ impl BotReactions {
             BotApiError::Refused(refusal) if refusal.code >= 500 => (doubled, true),
             BotApiError::Moved(_) | BotApiError::Refused(_) => (Duration::MAX, false),
         };
+        let mut queue = self.queue();
+        if let BotApiError::Wait(wait) = fault {
+            queue.hold(&change.chat.chat, now, *wait.min(&LONGEST_WAIT));
+        }
         if attempts >= most || wait > longest {
             tracing::debug!(chat = %change.chat, error = %fault, "cannot react to a message");
             return;
-        }
-        let mut queue = self.queue();
-        if let BotApiError::Wait(wait) = fault {
-            queue.hold(&change.chat.chat, now, *wait);
         }
         let may_show = change.may_show || is_unknown;
         queue.add_again(ReactionChange { attempts, not_before: now + wait, may_show, ..change });

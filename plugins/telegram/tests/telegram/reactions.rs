@@ -165,6 +165,22 @@ async fn reaction_that_waits_in_a_chat_holds_up_no_other_chat() {
 }
 
 #[tokio::test]
+async fn reaction_after_a_long_wait_is_left_out_and_others_in_the_chat_wait() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::flood(60));
+    let first = world.platform.private_text(ANN, "hello");
+    world.platform.wait_for_calls("setMessageReaction", 1).await;
+    let second = world.platform.private_text(ANN, "again");
+    let wait = Duration::from_secs(60);
+    world.clock.sleeper_within(wait..=wait).await;
+    assert_eq!(world.reactions_set(), 1);
+    world.clock.advance(wait);
+    world.platform.wait_for_reaction(second, "👀").await;
+    assert_eq!(world.platform.reaction(first), "");
+}
+
+#[tokio::test]
 async fn reaction_to_a_receipt_is_removed_after_failed_attempts() {
     let world = World::new().await;
     let _running = world.run();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::webhook::{WebhookWorld, end};
 use crate::{ANN, World};
 
-const HOLD: Duration = Duration::from_secs(1);
+const PART_WAIT: Duration = Duration::from_secs(1);
 
 fn long() -> String {
     "word ".repeat(800)
@@ -24,9 +24,9 @@ async fn send_first_part(world: &World) {
 }
 
 /// Lets the time for the next part pass.
-async fn end_hold(world: &World) {
-    world.clock.sleeper_within(Duration::ZERO..=HOLD).await;
-    world.clock.advance(HOLD);
+async fn end_part_wait(world: &World) {
+    world.clock.sleeper_within(Duration::ZERO..=PART_WAIT).await;
+    world.clock.advance(PART_WAIT);
 }
 
 fn parts_cursor(world: &World) -> Cursor {
@@ -56,8 +56,8 @@ async fn part_without_a_next_one_is_committed_after_a_second_or_before_another_m
     send_first_part(world).await;
     let full = StoreError::Full { path: "avocet.db".to_owned() };
     world.bus.refuse([PublishError::Log(full)]);
-    end_hold(world).await;
-    end_hold(world).await;
+    end_part_wait(world).await;
+    end_part_wait(world).await;
     assert_eq!(world.bus.taken(1).await[0].content.text, long(), "the log was full once");
     world.platform.private_text(ANN, &long());
     world.platform.private_text(ANN, "/status");
@@ -84,7 +84,7 @@ async fn part_survives_a_crash_before_the_next_one() {
     world.platform.wait_for_confirmed().await;
     end(world, running).await;
     let _running = world.run();
-    end_hold(world).await;
+    end_part_wait(world).await;
     assert_eq!(world.bus.taken(2).await[1].content.text, long());
 }
 
@@ -154,7 +154,7 @@ async fn messages_forwarded_at_once_come_through_a_webhook_as_one_message() {
         world.platform.say(UserMessage::private(ANN, text).forwarded_from(9, 12));
     }
     world.platform.wait_for_confirmed().await;
-    end_hold(world).await;
+    end_part_wait(world).await;
     let received = world.bus.taken(1).await.remove(0).content;
     assert_eq!(
         (received.text.as_str(), received.forwarded_from.as_deref()),
@@ -175,7 +175,7 @@ async fn comment_is_received_at_once_and_corrected_by_the_messages_forwarded_wit
         world.platform.say(UserMessage::private(ANN, text).forwarded_from(9, 12));
     }
     world.platform.wait_for_confirmed().await;
-    end_hold(world).await;
+    end_part_wait(world).await;
     let corrected = world.bus.taken(2).await.remove(1);
     assert_eq!(corrected.corrects, Some(comment.key));
     assert_eq!(corrected.content.text, "is this true?");
@@ -197,7 +197,7 @@ async fn forwards_after_an_answered_comment_are_a_message_of_their_own() {
     world.bus.refuse([NoCorrection::Answered.into()]);
     world.platform.say(UserMessage::private(ANN, "news").forwarded_from(9, 12));
     world.platform.wait_for_confirmed().await;
-    end_hold(world).await;
+    end_part_wait(world).await;
     let forwarded = world.bus.taken(2).await.remove(1);
     assert_eq!((forwarded.content.text.as_str(), forwarded.corrects), ("news", None));
     assert_eq!(forwarded.content.forwarded_from.as_deref(), Some("User 9"));
