@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Content, Outcome};
+use avocet_protocol::{AcceptedAs, Channel, Content, Outcome};
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route, UserMessage};
 use serde_json::json;
 
@@ -40,6 +40,18 @@ async fn bot_reacts_to_receipt_and_outcome_of_a_message() {
     world.bus.ignored(1).await;
     assert_eq!(world.platform.reactions(command), [""; 0]);
     assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn bot_reacts_only_to_a_message_that_waits_for_the_agent() {
+    let world = world().await;
+    world.bus.accept_as([AcceptedAs::Decision]);
+    let _running = world.connected().await;
+    let decision = world.platform.say(world.dm, ANN, "yes");
+    world.bus.taken(1).await;
+    let message = world.platform.say(world.dm, ANN, "hello");
+    world.platform.wait_for_reactions(message, &["👀"]).await;
+    assert_eq!(world.platform.reactions(decision), [""; 0]);
 }
 
 #[tokio::test]
