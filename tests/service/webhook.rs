@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 
 use avocet_testkit::http_client::exchange;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
-use avocet_testkit::telegram::TelegramFake;
+use avocet_testkit::telegram::{TelegramFake, UserMessage};
 use avocet_tests::{DaemonProcess, Home, now, program};
 use serde_json::{Value, json};
 
 use crate::log::number;
-use crate::model::{asked, begun, config, first_and_then, held};
+use crate::model::{asked, begun, config, first_and_then, held, held_back};
 use crate::patience::{logged, stop, until, with_timeout};
 use crate::rows::is_settled;
 use crate::telegram::{ANN, TOKEN};
@@ -181,4 +181,30 @@ async fn webhook_that_is_unreachable_is_in_status_and_doctor() {
     assert!(stop(daemon).await.0.success());
     assert_eq!(texts(&platform), ["hello"]);
     assert_eq!(platform.webhook_info()["pending_update_count"], json!(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn webhook_comment_is_corrected_by_the_messages_forwarded_with_it() {
+    let (platform, permits) = (TelegramFake::start(TOKEN).await, held());
+    let first = permits.clone();
+    let first = move |_: &Value| held_back(&first, "Which one?");
+    let model = first_and_then(first, |_| ModelAnswer::says("It is rock.")).await;
+    let home = home(&platform, &model, WEBHOOK);
+    let (daemon, _) = start(&home, &platform);
+    platform.private_text(ANN, "Is this true?");
+    platform.say(UserMessage::private(ANN, "the moon is made of cheese").forwarded_from(9, 12));
+    asked(&model, 1).await;
+    until("the correction", async || number(&home, "SELECT count(*) FROM inbound") == 2).await;
+    permits.add_permits(1);
+    asked(&model, 2).await;
+    let request = model.requests()[1].to_string();
+    let (_, corrected) = request.split_once("[corrects an earlier message]").unwrap();
+    let (_, forwarded) = corrected.split_once("Is this true?").unwrap();
+    assert!(forwarded.contains("from messages forwarded with this one"), "{request}");
+    assert!(forwarded.contains("the moon is made of cheese"), "{request}");
+    until("the answer", async || texts(&platform).concat().contains("It is rock.")).await;
+    is_settled(&home).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((model.requests().len(), platform.refusals()), (2, vec![]));
 }
