@@ -7,8 +7,9 @@ use avocet_tests::{Home, now, program};
 use serde_json::json;
 
 use crate::chat::AttachedChat;
+use crate::log::number;
 use crate::model::{asked, begun, config, first_and_then, held};
-use crate::patience::{logged, stop, with_timeout};
+use crate::patience::{logged, stop, until, with_timeout};
 use crate::rows::{self, HELD, TestedPlatform, is_answered, is_settled, parrot, trouble};
 
 pub(crate) const TOKEN: &str = "4711:AA-secret";
@@ -219,6 +220,42 @@ async fn message_tool_repeats_a_file_once_with_a_mark_after_a_kill() {
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
     assert_eq!(platform.sent().len(), 5);
+}
+
+/// The second picture is too long for a photo, so that Telegram refuses the album.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn message_tool_repeats_a_partly_sent_album_with_a_mark_after_a_kill() {
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|request| match last_results(request)[..] {
+        [] => ModelAnswer::call(
+            "message",
+            json!({ "text": "Both", "files": ["small.png", "long.png"] }),
+        ),
+        [..] => ModelAnswer::says("There they are."),
+    })
+    .await;
+    let home = home(&platform, &model);
+    let workspace = home.workspace();
+    std::fs::create_dir_all(&workspace).unwrap();
+    for (name, width) in [("small.png", 10), ("long.png", 4000)] {
+        std::fs::write(workspace.join(name), png(width, 10)).unwrap();
+    }
+    platform.inject(On::method("sendDocument"), 1, InjectedFault::flood(3));
+    let daemon = home.daemon();
+    platform.private_text(ANN, "send me the files");
+    let waits = "SELECT count(*) FROM outbox WHERE state = 'pending' AND repeat = 1";
+    until("the flood wait", async || number(&home, waits) == 1).await;
+    daemon.kill();
+    with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
+
+    let daemon = home.daemon();
+    let sent = with_timeout("the answer", platform.wait_for_sent(4)).await;
+    let texts: Vec<&str> = sent.iter().map(|message| message.text.as_str()).collect();
+    let marked = format!("{REPEAT_MARK}\nBoth");
+    assert_eq!(texts, ["Both", &marked, "", "There they are."]);
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(platform.sent().len(), 4);
 }
 
 /// Telegram may refuse a token for some seconds: the channel retries, and goes on without a
