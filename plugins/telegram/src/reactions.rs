@@ -112,9 +112,10 @@ impl BotReactions {
     /// Keeps a change whose attempt has failed, if another attempt is worth it.
     fn retry(&self, change: ReactionChange, fault: &BotApiError, now: Duration) {
         let attempts = change.attempts + 1;
-        let (most, longest) = match change.is_receipt {
-            true => (RECEIPT_ATTEMPTS, RECEIPT_WAIT),
-            false => (ATTEMPTS, LONGEST_WAIT),
+        let (most, longest) = if change.is_receipt {
+            (RECEIPT_ATTEMPTS, RECEIPT_WAIT)
+        } else {
+            (ATTEMPTS, LONGEST_WAIT)
         };
         let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(change.attempts));
         let (wait, is_unknown) = match fault {
