@@ -131,3 +131,65 @@ async fn f22_preview_and_answer_contain_no_reasoning() {
     stop(daemon).await;
     assert_eq!(platform.sent()[0].edits, [BEGINNING]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn preview_is_a_draft_if_the_server_knows_drafts_and_the_answer_is_one_message() {
+    let (platform, end) = (TelegramFake::start(TOKEN).await, held());
+    platform.learn_drafts();
+    let model = storyteller(&end).await;
+    let daemon = home(&platform, &model).daemon();
+    platform.private_text(ANN, "A story, please.");
+    with_timeout("the draft", platform.wait_for_calls("sendMessageDraft", 1)).await;
+    assert_eq!(platform.draft(ANN).as_deref(), Some(BEGINNING));
+    assert_eq!(platform.calls("sendMessage"), 0);
+    end.add_permits(100);
+    shows(&platform, STORY).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((platform.calls("sendMessage"), platform.calls("editMessageText")), (1, 0));
+    assert_eq!((platform.draft(ANN), platform.refusals()), (None, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn preview_in_a_draft_survives_a_kill_as_one_unmarked_answer() {
+    let (platform, never) = (TelegramFake::start(TOKEN).await, held());
+    platform.learn_drafts();
+    let model = first_and_then(
+        move |_| begun("Once upon a time there ", &never, "never"),
+        |_| ModelAnswer::says(STORY),
+    )
+    .await;
+    let home = home(&platform, &model);
+    let daemon = home.daemon();
+    platform.private_text(ANN, "A story, please.");
+    with_timeout("the draft", platform.wait_for_calls("sendMessageDraft", 1)).await;
+    with_timeout("the confirmation", platform.wait_for_confirmed()).await;
+    daemon.kill();
+    with_timeout("the end of the poll", platform.wait_for_no_poll()).await;
+    assert_eq!(number(&home, "SELECT count(*) FROM outbox"), 0);
+
+    let daemon = home.daemon();
+    shows(&platform, STORY).await;
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!((platform.calls("sendMessage"), platform.refusals()), (1, vec![]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn preview_asks_an_older_server_for_a_draft_once_in_a_run() {
+    let (platform, end) = (TelegramFake::start(TOKEN).await, held());
+    let model = storyteller(&end).await;
+    let daemon = home(&platform, &model).daemon();
+    for count in 1..=2 {
+        platform.private_text(ANN, "A story, please.");
+        let began = |sent: &[SentMessage]| sent.len() == count && sent[count - 1].text == BEGINNING;
+        with_timeout("the preview", platform.wait_for(began)).await;
+        end.add_permits(100);
+        let ended = |sent: &[SentMessage]| sent[count - 1].text == STORY;
+        with_timeout("the answer", platform.wait_for(ended)).await;
+        end.forget_permits(1000);
+    }
+    let (status, log) = stop(daemon).await;
+    assert!(status.success() && log.contains("the server shows no drafts"), "{log}");
+    assert_eq!((platform.calls("sendMessageDraft"), platform.calls("sendMessage")), (1, 2));
+}

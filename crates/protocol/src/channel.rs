@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     AccountName, ChannelName, ChatAddress, Check, Clock, Content, DedupeKey, Deliveries, Delivery,
-    LastExchanges, Outcome, PlatformId, Publish, Receipt,
+    DraftError, LastExchanges, Outcome, PlatformId, Publish, Receipt, TurnId,
 };
 
 /// One account on one platform.
@@ -89,6 +89,27 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// writes; `None` if the channel shows replies only when they are complete.
     fn preview_interval(&self) -> Option<Duration> {
         None
+    }
+
+    /// Returns `true` if the chat may show a growing answer by [`Self::show_draft`].
+    fn shows_drafts(&self, chat: &ChatAddress) -> bool {
+        let _ = chat;
+        false
+    }
+
+    /// Shows the beginning of the answer of a turn as a draft. A draft is no message: the platform
+    /// removes it by itself, within 30 seconds or with the next message. A crash loses it.
+    ///
+    /// # Errors
+    /// [`DraftError`] shows if the answer needs a message instead.
+    async fn show_draft(
+        &self,
+        chat: &ChatAddress,
+        turn: TurnId,
+        content: &Content,
+    ) -> Result<(), DraftError> {
+        let (_, _, _) = (chat, turn, content);
+        Err(DraftError::Unsupported)
     }
 
     /// Returns `true` if a sent message can be replaced. A question then becomes its outcome.

@@ -18,6 +18,7 @@ mod clock;
 mod config_file;
 mod consolidate;
 mod content;
+mod draft;
 mod effort;
 mod embed;
 mod events;
@@ -111,6 +112,7 @@ pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
     Transcript, WAIT,
 };
+pub use draft::DraftError;
 pub use effort::{Effort, NoEffort};
 pub use embed::{EmbedError, EmbeddedTexts, Embedder};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};

@@ -3,6 +3,7 @@
 
 mod board;
 mod draft;
+mod draft_screen;
 mod job;
 mod parts;
 mod progress;
@@ -35,6 +36,10 @@ pub(crate) use words::unfinished;
 
 /// Interval of typing notifications. Telegram shows one for five seconds (Bot API, sendChatAction).
 const TYPING_EVERY: Duration = Duration::from_secs(4);
+
+/// Time after which an unchanged draft is shown again. Telegram removes a draft after 30 seconds (Bot
+/// API, sendMessageDraft).
+const DRAFT_KEPT: Duration = Duration::from_secs(25);
 
 /// Messages of a growing answer. The rest arrives at the end, because a very long answer becomes a file
 /// and its other messages would be deleted.
@@ -99,7 +104,9 @@ impl Lanes {
         });
         // Subscribes before the work begins, so that no event is missed.
         let preview = channel.preview_interval().and_then(|interval| {
-            let screen = Screen { lanes: self, channel, turn: of, to, chat };
+            // A job changes its message later, and several turns share the message of a board.
+            let may_draft = job.is_none() && matches!(turn.origin, Origin::Messages(_));
+            let screen = Screen { lanes: self, channel, turn: of, to, chat, may_draft };
             let events = self.parts.events.subscribe(&turn.session);
             Some(match &turn.origin {
                 Origin::Messages(_) => {
@@ -147,7 +154,8 @@ impl Lanes {
         let chat = &to.message.inbound.address;
         let shown = turn.session.job().zip(self.parts.channels.of(chat));
         let Some((id, channel)) = shown else { return };
-        let screen = Screen { lanes: self, channel: &channel, turn: turn.id, to, chat };
+        let (channel, turn_id) = (&channel, turn.id);
+        let screen = Screen { lanes: self, channel, turn: turn_id, to, chat, may_draft: false };
         let text = job::waiting(id, kind);
         let Some(content) = words::first_message(|text| screen.plan(text), &text) else { return };
         let outbox = &self.parts.outbox;
@@ -233,6 +241,8 @@ struct Preview<'l> {
     events: flume::Receiver<TurnEvent>,
     draft: TurnDraft,
     parts: PreviewParts,
+    /// The time of the last update, shown or not.
+    updated_at: Duration,
 }
 
 impl<'l> Preview<'l> {
@@ -247,7 +257,7 @@ impl<'l> Preview<'l> {
             None => TurnDraft::Answer(PreviewDraft::new(interval)),
         };
         let parts = PreviewParts::new(screen.plan(words::GOES_ON).into_iter().next());
-        Self { screen, events, draft, parts }
+        Self { screen, events, draft, parts, updated_at: Duration::ZERO }
     }
 
     /// Follows the events and updates the preview until the turn is over. Waits for an update in
@@ -309,7 +319,8 @@ impl<'l> Preview<'l> {
             TurnDraft::Answer(draft) => self.parts.next().map(|_| draft.not_before()),
             TurnDraft::Job(_) => None,
         };
-        self.draft.due().into_iter().chain(more).min()
+        let fades = self.parts.in_draft().map(|_| self.updated_at + DRAFT_KEPT);
+        [self.draft.due(), more, fades].into_iter().flatten().min()
     }
 
     /// Returns the change to show now, if any.
@@ -331,12 +342,19 @@ impl<'l> Preview<'l> {
             (None, TurnDraft::Answer(draft)) if draft.not_before() <= now => draft.goes_on(now),
             (None, _) => return None,
         }
-        self.parts.next()
+        self.parts.next().or_else(|| self.faded(now))
+    }
+
+    /// Returns the content of a draft that the platform is about to remove.
+    fn faded(&self, now: Duration) -> Option<PartUpdate> {
+        let is_due = now >= self.updated_at + DRAFT_KEPT;
+        self.parts.in_draft().filter(|_| is_due).map(PartUpdate::of_draft)
     }
 
     fn note(&mut self, part: usize, showed: &Showed) {
         self.parts.note(part, showed);
         let now = self.screen.lanes.parts.clock.elapsed();
+        self.updated_at = now;
         if showed.content.is_none() {
             self.draft.missed(now);
         }

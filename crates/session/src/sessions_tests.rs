@@ -40,6 +40,8 @@ mod memories;
 mod models;
 #[path = "people_tests.rs"]
 mod people;
+#[path = "preview_drafts_tests.rs"]
+mod preview_drafts;
 #[path = "preview_parts_tests.rs"]
 mod preview_parts;
 #[path = "preview_tests.rs"]

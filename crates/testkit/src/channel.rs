@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    DedupeKey, Delivery, FetchError, Health, OnUnknown, Outcome, PlatformId, Receipt, SendError,
+    DedupeKey, Delivery, DraftError, FetchError, Health, OnUnknown, Outcome, PlatformId, Receipt,
+    SendError, TurnId,
 };
 use tokio::sync::watch;
 
@@ -24,6 +25,13 @@ pub enum OnSend {
     Hang,
     /// Panics, like a channel with a bug.
     Panic,
+}
+
+/// The drafts of a platform, and the errors of the next ones.
+#[derive(Debug, Default)]
+struct FakeDrafts {
+    shown: Vec<(TurnId, String)>,
+    errors: VecDeque<DraftError>,
 }
 
 /// The platform's reaction to a request for a file.
@@ -59,6 +67,8 @@ pub struct FakeChannel {
     /// Number of chunks that have waited for a turn, and `true` if turns are given.
     turns: watch::Sender<(usize, bool)>,
     preview: Option<Duration>,
+    /// `None` on a platform without drafts.
+    drafts: watch::Sender<Option<FakeDrafts>>,
     forgetful: bool,
 }
 
@@ -94,6 +104,7 @@ impl FakeChannel {
             pause: Mutex::default(),
             turns: watch::Sender::new((0, true)),
             preview: None,
+            drafts: watch::Sender::new(None),
             forgetful: false,
         }
     }
@@ -108,6 +119,26 @@ impl FakeChannel {
     #[must_use]
     pub fn with_preview(interval: Duration) -> Self {
         Self { preview: Some(interval), ..Self::default() }
+    }
+
+    /// Returns a channel like [`Self::with_preview`], whose platform also shows drafts.
+    #[must_use]
+    pub fn with_drafts(interval: Duration) -> Self {
+        let drafts = watch::Sender::new(Some(FakeDrafts::default()));
+        Self { drafts, ..Self::with_preview(interval) }
+    }
+
+    /// Adds an error of the next draft.
+    pub fn fail_draft(&self, error: DraftError) {
+        self.drafts.send_modify(|drafts| drafts.as_mut().unwrap().errors.push_back(error));
+    }
+
+    /// Waits until `count` drafts were shown, and returns them with their turns.
+    pub async fn drafts(&self, count: usize) -> Vec<(TurnId, String)> {
+        let mut drafts = self.drafts.subscribe();
+        let shown = |drafts: &Option<FakeDrafts>| drafts.as_ref().unwrap().shown.clone();
+        let found = drafts.wait_for(|drafts| shown(drafts).len() >= count).await.unwrap();
+        shown(&found)
     }
 
     /// Adds reactions for the next chunks. Later chunks are accepted.
@@ -296,6 +327,28 @@ impl Channel for FakeChannel {
 
     fn preview_interval(&self) -> Option<Duration> {
         self.preview
+    }
+
+    fn shows_drafts(&self, _chat: &ChatAddress) -> bool {
+        self.drafts.borrow().is_some()
+    }
+
+    async fn show_draft(
+        &self,
+        _chat: &ChatAddress,
+        turn: TurnId,
+        content: &Content,
+    ) -> Result<(), DraftError> {
+        let mut result = Err(DraftError::Unsupported);
+        self.drafts.send_if_modified(|drafts| {
+            let Some(drafts) = drafts else { return false };
+            result = drafts.errors.pop_front().map_or(Ok(()), Err);
+            if result.is_ok() {
+                drafts.shown.push((turn, content.text.clone()));
+            }
+            true
+        });
+        result
     }
 
     fn can_edit(&self) -> bool {

@@ -5,6 +5,7 @@ mod bot;
 mod chats;
 #[cfg(test)]
 mod client;
+mod drafts;
 mod faults;
 mod files;
 mod images;

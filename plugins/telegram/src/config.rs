@@ -68,6 +68,10 @@ pub struct TelegramConfig {
     /// Seconds between two edits of the preview, the message that grows while the model writes. 0
     /// turns the preview off, so that only complete messages are shown. Default: 1.
     pub preview_seconds: u32,
+    /// `true` to show a growing answer in a private chat as a draft, which Telegram animates, instead of
+    /// a message that is edited. Needs a server with Bot API 9.5; with an older one, the answer is a
+    /// message. Default: `true`.
+    pub drafts: bool,
 }
 
 impl ChannelConfig for TelegramConfig {
@@ -163,6 +167,7 @@ impl Default for TelegramConfig {
             poll_seconds: 50,
             webhook: None,
             preview_seconds: 1,
+            drafts: true,
         }
     }
 }

@@ -45,7 +45,8 @@ impl Telegram {
     /// Shows the typing indicator for five seconds (Bot API, sendChatAction).
     pub(crate) async fn show_typing(&self, chat: &ChatAddress) {
         let Ok(place) = self.place(chat) else { return };
-        if !self.pace.spare_request(&chat.chat) {
+        if self.drafts.is_shown(chat, self.clock.elapsed()) || !self.pace.spare_request(&chat.chat)
+        {
             return;
         }
         let mut request = SendChatAction::new(place.chat, ChatAction::Typing);

@@ -10,6 +10,7 @@ mod comments;
 mod compose;
 mod config;
 mod convert;
+mod drafts;
 mod edit;
 mod entities;
 mod failures;
@@ -55,8 +56,8 @@ use async_trait::async_trait;
 use avocet_channel_kit::{Exchanges, GroupIds, Pace, ReceiveWatch};
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
-    Content, DedupeKey, Delivery, FetchError, Health, LastExchanges, Outcome, PlatformId, Receipt,
-    SendError,
+    Content, DedupeKey, Delivery, DraftError, FetchError, Health, LastExchanges, Outcome,
+    PlatformId, Receipt, SendError, TurnId,
 };
 
 pub use config::TelegramConfig;
@@ -64,6 +65,7 @@ pub use config::TelegramConfig;
 use album::BotAlbums;
 use api::Api;
 use comments::LastTexts;
+use drafts::BotDrafts;
 use joined_parts::JoinedParts;
 use media_group::PartlySent;
 use moved::Moves;
@@ -109,6 +111,7 @@ pub struct Telegram {
     token: TokenState,
     lost_topics: LostTopics,
     partly_sent: PartlySent,
+    drafts: BotDrafts,
     reactions: BotReactions,
     user_reactions: UserReactions,
     clock: Arc<dyn Clock>,
@@ -196,6 +199,7 @@ impl Telegram {
             token: TokenState::new(),
             lost_topics: LostTopics::default(),
             partly_sent: PartlySent::default(),
+            drafts: BotDrafts::new(config.drafts),
             reactions: BotReactions::new(config),
             user_reactions: UserReactions::default(),
             clock,
@@ -228,6 +232,7 @@ impl Channel for Telegram {
         };
         self.note_rate_limit(delivery, &sent);
         if let Ok(receipt) = &sent {
+            self.drafts.end(&delivery.address);
             self.account_accepted();
             self.note_own(delivery, receipt);
         }
@@ -260,6 +265,19 @@ impl Channel for Telegram {
 
     fn preview_interval(&self) -> Option<Duration> {
         self.preview
+    }
+
+    fn shows_drafts(&self, chat: &ChatAddress) -> bool {
+        self.may_draft(chat)
+    }
+
+    async fn show_draft(
+        &self,
+        chat: &ChatAddress,
+        turn: TurnId,
+        content: &Content,
+    ) -> Result<(), DraftError> {
+        self.send_draft(chat, turn, content).await
     }
 
     fn can_edit(&self) -> bool {

@@ -39,6 +39,14 @@ pub(super) struct PartUpdate {
     pub(super) is_complete: bool,
 }
 
+impl PartUpdate {
+    /// Shows a draft with the same content again.
+    pub(super) fn of_draft(content: &Content) -> Self {
+        let (state, content) = (PreviewState::Draft, content.clone());
+        Self { part: 0, state, content, is_complete: false }
+    }
+}
+
 impl PreviewParts {
     /// Makes a preview without messages. `placeholder` is the content of messages without text.
     pub(super) fn new(placeholder: Option<Content>) -> Self {
@@ -53,6 +61,12 @@ impl PreviewParts {
     /// Returns `true` if no message of the preview changes again.
     pub(super) fn is_over(&self) -> bool {
         self.shown.first().is_some_and(|first| first.state == PreviewState::Over)
+    }
+
+    /// Returns the content of the draft that stands for the first message.
+    pub(super) fn in_draft(&self) -> Option<&Content> {
+        let first = self.shown.first().filter(|first| first.state == PreviewState::Draft);
+        first.and_then(|first| first.content.as_ref())
     }
 
     /// Returns the next change of the first message that differs, so that each message is complete

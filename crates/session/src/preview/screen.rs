@@ -15,7 +15,7 @@ use crate::lane::Lanes;
 use crate::long_code::without_long_code;
 
 /// Timeout of a channel, after which the outcome is unknown. The turn's end waits for this.
-const SHOW_LIMIT: Duration = Duration::from_secs(10);
+pub(super) const SHOW_LIMIT: Duration = Duration::from_secs(10);
 
 /// The place where a turn is shown.
 #[derive(Clone, Copy)]
@@ -26,6 +26,8 @@ pub(super) struct Screen<'l> {
     /// The message that it replies to.
     pub(super) to: &'l LoggedInbound,
     pub(super) chat: &'l ChatAddress,
+    /// `true` if a draft of the platform can take the place of the message.
+    pub(super) may_draft: bool,
 }
 
 /// The state of a message of the preview.
@@ -33,6 +35,8 @@ pub(super) struct Screen<'l> {
 pub(super) enum PreviewState {
     /// The message may begin: this run of the turn knows of none.
     Nowhere,
+    /// Shown as a draft of the platform, which no row of the log knows.
+    Draft,
     /// Shown in this message.
     In(DeliveryId, PlatformId),
     /// Shown in this message, whose content is final as long as the text does not change.
@@ -55,7 +59,7 @@ pub(super) struct Showed {
 }
 
 impl Showed {
-    fn nothing(state: PreviewState) -> Self {
+    pub(super) fn nothing(state: PreviewState) -> Self {
         Self { state, content: None, hold: None }
     }
 
@@ -96,9 +100,14 @@ impl Screen<'_> {
     pub(super) async fn update(self, update: PartUpdate) -> Showed {
         use avocet_protocol::Preview;
         let outbox = &self.lanes.parts.outbox;
+        if let Some(showed) = self.show_as_draft(&update).await {
+            return showed;
+        }
         let PartUpdate { part, state, content, is_complete } = update;
+        // The message takes the place of the draft.
+        let state = if state == PreviewState::Draft { PreviewState::Nowhere } else { state };
         let (id, platform_id) = match state {
-            PreviewState::Over => return Showed::nothing(state),
+            PreviewState::Over | PreviewState::Draft => return Showed::nothing(state),
             PreviewState::In(id, platform_id) => (id, platform_id),
             PreviewState::Unsure(id, platform_id) => {
                 return self.edit(id, platform_id, content, false).await.unsure();

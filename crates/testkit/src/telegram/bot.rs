@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::chats::Chats;
+use super::drafts::ShownDrafts;
 use super::faults::{Faults, InjectedFault};
 use super::files::BotFiles;
 use super::limits::{self, EnforcedLimits};
@@ -107,6 +108,7 @@ pub(super) struct BotState {
     pub(super) faults: Faults,
     pub(super) limits: EnforcedLimits,
     pub(super) reactions: Reactions,
+    pub(super) drafts: ShownDrafts,
     /// Messages of users, by chat and id.
     pub(super) heard: BTreeMap<(i64, i64), Value>,
     /// Pressed buttons without an answer, with the time of the press.
@@ -135,6 +137,7 @@ impl BotState {
             faults: Faults::default(),
             limits: EnforcedLimits::default(),
             reactions: Reactions::default(),
+            drafts: ShownDrafts::default(),
             heard: BTreeMap::new(),
             pressed: BTreeMap::new(),
             presses: 0,
@@ -255,6 +258,8 @@ impl BotState {
         };
         let pieces = match &result {
             Ok(result) => wire::success(result),
+            // The bot cannot know what an older server knows.
+            Err(error) if error.code == 404 && call.is_probe() => error.pieces(),
             Err(error) => self.refuse(&call.method, error.clone()),
         };
         match fault {

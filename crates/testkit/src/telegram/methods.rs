@@ -26,6 +26,7 @@ impl BotState {
             "senddocument" => self.send_file(call, "document"),
             "sendvideo" => self.send_file(call, "video"),
             "sendvoice" => self.send_file(call, "voice"),
+            "sendmessagedraft" if self.drafts.are_known() => self.send_message_draft(call),
             "sendpoll" => self.send_poll(call),
             "sendphoto" => self.send_file(call, "photo"),
             "sendmediagroup" => self.send_media_group(call),
@@ -122,6 +123,7 @@ impl BotState {
 
     pub(super) fn say(&mut self, draft: UnsentMessage) -> Value {
         let (me, date) = (self.me(), self.date());
+        self.drafts.end(draft.chat);
         self.chats.send(draft, &me, date)
     }
 
@@ -256,7 +258,7 @@ impl BotState {
 }
 
 /// Reads a text. It must be present and within the limit.
-fn message_text(call: &MethodCall, too_long: &str) -> Result<Formatted, ApiError> {
+pub(super) fn message_text(call: &MethodCall, too_long: &str) -> Result<Formatted, ApiError> {
     if call.text("text").is_empty() {
         return Err(ApiError::bad_request("message text is empty"));
     }

@@ -143,6 +143,11 @@ pub(super) fn target(path: &str) -> Result<PathTarget, ApiError> {
 }
 
 impl MethodCall {
+    /// Returns `true` for a method that a bot tries on a server whose version it does not know.
+    pub(super) fn is_probe(&self) -> bool {
+        self.method == "sendmessagedraft"
+    }
+
     /// Parses the body, by its media type.
     pub(super) fn read(method: &str, request: &HttpRequest) -> Result<Self, ApiError> {
         let mut call = Self { method: method.to_ascii_lowercase(), ..Self::default() };

@@ -4,6 +4,7 @@
 
 mod albums;
 mod connecting;
+mod drafts;
 mod earlier;
 mod editing;
 mod files;

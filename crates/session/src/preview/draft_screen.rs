@@ -1,0 +1,47 @@
+//! Shows a growing answer as a draft of the platform, as long as it fits into one message.
+
+use avocet_protocol::{DraftError, within};
+use avocet_supervise::catch;
+
+use super::parts::PartUpdate;
+use super::screen::{PreviewState, SHOW_LIMIT, Screen, Showed};
+
+impl Screen<'_> {
+    /// Shows an update as a draft. Returns `None` if it needs a message: the chat shows no drafts, the
+    /// text goes on in another message, or the turn has a message from before a wait or a restart.
+    pub(super) async fn show_as_draft(&self, update: &PartUpdate) -> Option<Showed> {
+        let PartUpdate { part, state, content, is_complete } = update;
+        let may_begin = self.may_draft && *part == 0 && !is_complete;
+        let is_known = match state {
+            PreviewState::Nowhere => false,
+            PreviewState::Draft => true,
+            _ => return None,
+        };
+        if !may_begin || !self.channel.shows_drafts(self.chat) {
+            return None;
+        }
+        if !is_known && !matches!(self.lanes.parts.outbox.preview(self.turn).await, Ok(None)) {
+            return None;
+        }
+        let showing = catch(self.channel.show_draft(self.chat, self.turn, content));
+        match within(self.lanes.parts.clock.as_ref(), SHOW_LIMIT, showing).await {
+            Ok(Ok(Ok(()))) => {
+                let content = Some(content.clone());
+                Some(Showed { state: PreviewState::Draft, content, hold: None })
+            }
+            Ok(Ok(Err(DraftError::Unsupported))) => None,
+            Ok(Ok(Err(DraftError::Later(hold)))) => {
+                Some(Showed { hold: Some(hold), ..Showed::nothing(state.clone()) })
+            }
+            Ok(Ok(Err(DraftError::Failed(error)))) => {
+                tracing::debug!(error, "cannot show a draft");
+                Some(Showed::nothing(state.clone()))
+            }
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the channel panicked while it showed a draft");
+                None
+            }
+            Err(_elapsed) => Some(Showed::nothing(state.clone())),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Drafts: texts that a person sees while the bot writes them (`sendMessageDraft`). The method came
+//! with Bot API 9.3, and all bots may use it since 9.5. The fake is an older server at first.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use avocet_protocol::Timestamp;
+use serde_json::Value;
+
+use super::TelegramFake;
+use super::bot::BotState;
+use super::methods::message_text;
+use super::wire::{ApiError, MethodCall};
+
+/// Lifetime of a draft (Bot API, sendMessageDraft).
+const DRAFT_KEPT: Duration = Duration::from_secs(30);
+
+/// The drafts in private chats.
+#[derive(Debug, Default)]
+pub(super) struct ShownDrafts {
+    /// `true` for a server that knows the method.
+    are_known: bool,
+    /// The number, the text and the end of each draft, by chat.
+    shown: BTreeMap<i64, (i64, String, Timestamp)>,
+}
+
+impl ShownDrafts {
+    pub(super) fn are_known(&self) -> bool {
+        self.are_known
+    }
+
+    /// A message of the bot takes the place of the draft.
+    pub(super) fn end(&mut self, chat: i64) {
+        self.shown.remove(&chat);
+    }
+}
+
+impl BotState {
+    pub(super) fn send_message_draft(&mut self, call: &MethodCall) -> Result<Value, ApiError> {
+        let formatted = message_text(call, "message is too long")?;
+        let unsent = self.draft(call)?;
+        if unsent.chat < 0 {
+            return Err(ApiError::bad_request("TEXTDRAFT_PEER_INVALID"));
+        }
+        let number = call.int("draft_id").filter(|number| *number != 0);
+        let number = number.ok_or_else(|| ApiError::bad_request("draft_id must be non-zero"))?;
+        let until = self.now.after(DRAFT_KEPT);
+        self.drafts.shown.insert(unsent.chat, (number, formatted.text, until));
+        Ok(Value::Bool(true))
+    }
+}
+
+impl TelegramFake {
+    /// Makes it a server that knows drafts.
+    pub fn learn_drafts(&self) {
+        self.change(|bot| bot.drafts.are_known = true);
+    }
+
+    /// Returns the draft that a person sees in a private chat.
+    #[must_use]
+    pub fn draft(&self, chat: i64) -> Option<String> {
+        let bot = self.shared.lock();
+        let draft = bot.drafts.shown.get(&chat).filter(|(_, _, until)| *until > bot.now);
+        draft.map(|(_, text, _)| text.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::client::{GROUP, USER, call, fake, text};
+    use super::*;
+
+    fn draft(chat: i64, number: i64, text: &str) -> Value {
+        json!({ "chat_id": chat, "draft_id": number, "text": text })
+    }
+
+    #[tokio::test]
+    async fn send_message_draft_shows_a_text_until_a_message_comes() {
+        let fake = fake().await;
+        fake.learn_drafts();
+        for shown in ["Once", "Once upon"] {
+            let answer = call(&fake, "sendMessageDraft", &draft(USER, 7, shown)).await;
+            assert_eq!(answer.result(), json!(true));
+            assert_eq!(fake.draft(USER).as_deref(), Some(shown));
+        }
+        let before = fake.sent().len();
+        call(&fake, "sendMessage", &text("Once upon a time")).await.result();
+        assert_eq!((fake.draft(USER), fake.sent().len()), (None, before + 1));
+        call(&fake, "sendMessageDraft", &draft(USER, 8, "Twice")).await.result();
+        fake.advance(DRAFT_KEPT);
+        assert_eq!(fake.draft(USER), None);
+    }
+
+    #[tokio::test]
+    async fn send_message_draft_refuses_groups_and_an_older_server_refuses_all() {
+        let fake = fake().await;
+        let unknown = call(&fake, "sendMessageDraft", &draft(USER, 7, "x")).await.refusal();
+        assert_eq!(unknown, (404, "Not Found: method not found".to_owned()));
+        assert_eq!(fake.refusals(), [], "the bot cannot know");
+        fake.learn_drafts();
+        let table = [
+            (draft(GROUP, 7, "x"), "TEXTDRAFT_PEER_INVALID"),
+            (draft(USER, 0, "x"), "draft_id must be non-zero"),
+            (draft(USER, 7, ""), "message text is empty"),
+        ];
+        for (sent, why) in table {
+            let refused = call(&fake, "sendMessageDraft", &sent).await.refusal();
+            assert_eq!(refused, (400, format!("Bad Request: {why}")));
+        }
+    }
+}
