@@ -6,6 +6,7 @@ use teloxide::types::{ChatId, MessageEntity, MessageId, ReplyParameters, ThreadI
 
 use crate::Telegram;
 use crate::compose::entities_of;
+use crate::direct_topics::{DirectTopic, InDirectTopic};
 use crate::fault::BotApiError;
 use crate::moved::{ChatPlace, MessageNumber};
 use crate::topic::{self, TopicLoss};
@@ -58,6 +59,12 @@ impl<'a> Attempt<'a> {
 
     pub(crate) fn topic(&self) -> Option<ThreadId> {
         topic::of(&self.delivery.address).filter(|_| self.lost.is_none())
+    }
+
+    /// Adds the topic of direct messages to a request.
+    pub(crate) fn in_topic<P>(&self, payload: P) -> InDirectTopic<P> {
+        let direct_messages_topic_id = DirectTopic::of(&self.delivery.address);
+        InDirectTopic { payload, direct_messages_topic_id }
     }
 
     /// The message to reply to. `None` if that message was left behind in a moved group, or if this

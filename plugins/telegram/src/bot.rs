@@ -10,11 +10,13 @@ use avocet_protocol::{
 use teloxide::types::{Me, Message, MessageEntityKind, MessageId, ThreadId};
 
 use crate::album::BotAlbums;
+use crate::direct_topics::DirectTopic;
 use crate::entities;
 use crate::moved::{MessageNumber, Moves};
+use crate::update::Update;
 
 /// The bot's identity and settings, for reading its updates.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct BotIdentity<'a> {
     pub(crate) me: &'a Me,
     pub(crate) channel: &'a ChannelName,
@@ -24,6 +26,8 @@ pub(crate) struct BotIdentity<'a> {
     pub(crate) moves: &'a Moves,
     pub(crate) albums: &'a BotAlbums,
     pub(crate) commands: &'a [CommandHelp],
+    /// The topic of the update that it reads.
+    pub(crate) direct_topic: Option<DirectTopic>,
 }
 
 /// The members of a chat for whom a message is meant.
@@ -34,6 +38,11 @@ pub(crate) enum Audience {
 }
 
 impl BotIdentity<'_> {
+    /// Returns the identity for reading this update.
+    pub(crate) fn reading(&self, update: &Update) -> Self {
+        Self { direct_topic: update.direct_topic, ..*self }
+    }
+
     /// Returns `true` if the bot answers in this group without a mention.
     pub(crate) fn listens_to_all(&self, chat: teloxide::types::ChatId) -> bool {
         self.unmentioned.contains(&self.moves.home(chat).0)
@@ -107,7 +116,12 @@ impl BotIdentity<'_> {
         topic: Option<ThreadId>,
     ) -> Result<ChatAddress, IdError> {
         let chat = self.moves.home(chat);
-        let topic = topic.map(|topic| TopicId::parse(&topic.0.0.to_string())).transpose()?;
+        let topic = match (self.direct_topic, topic) {
+            (Some(topic), _) => Some(topic.id()?),
+            (None, topic) => {
+                topic.map(|topic| TopicId::parse(&topic.0.0.to_string())).transpose()?
+            }
+        };
         Ok(ChatAddress {
             channel: self.channel.clone(),
             account: self.account.clone(),

@@ -40,6 +40,7 @@ fn convert_one(
     update: &Update,
     audience: Audience,
 ) -> Result<Converted, IdError> {
+    let bot = bot.reading(update);
     match &update.kind {
         UpdateKind::Message(message) => bot.message(message, audience),
         UpdateKind::EditedMessage(message) => bot.edited(message, audience),

@@ -53,6 +53,7 @@ fn convert(update: Value) -> Converted {
         moves,
         albums: &Default::default(),
         commands,
+        direct_topic: None,
     };
     super::convert(&bot, &[update])
 }

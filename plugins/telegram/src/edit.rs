@@ -11,6 +11,7 @@ use crate::Telegram;
 use crate::api::MessageReceipt;
 use crate::attempt::Attempt;
 use crate::compose::{buttons, no_preview};
+use crate::direct_topics::DirectTopic;
 use crate::fault::BotApiError;
 use crate::moved::{ChatPlace, MessageNumber};
 use crate::topic::{self, TopicLoss};
@@ -42,9 +43,13 @@ impl Telegram {
         }
     }
 
-    /// Shows the typing indicator for five seconds (Bot API, sendChatAction).
+    /// Shows the typing indicator for five seconds (Bot API, sendChatAction). The method has no
+    /// parameter for a topic of direct messages.
     pub(crate) async fn show_typing(&self, chat: &ChatAddress) {
         let Ok(place) = self.place(chat) else { return };
+        if DirectTopic::of(chat).is_some() {
+            return;
+        }
         if self.drafts.is_shown(chat, self.clock.elapsed()) || !self.pace.spare_request(&chat.chat)
         {
             return;

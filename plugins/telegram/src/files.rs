@@ -13,6 +13,7 @@ use crate::Telegram;
 use crate::api::MessageReceipt;
 use crate::attempt::Attempt;
 use crate::compose::buttons;
+use crate::direct_topics::DirectTopic;
 use crate::fault::BotApiError;
 
 const MEGABYTE: u64 = 1024 * 1024;
@@ -134,6 +135,9 @@ impl Attempt<'_> {
         let mut form = Form::new().text("chat_id", self.place.chat.to_string());
         if let Some(topic) = self.topic() {
             form = form.text("message_thread_id", topic.to_string());
+        }
+        if let Some(topic) = DirectTopic::of(&self.delivery.address) {
+            form = form.text("direct_messages_topic_id", topic.number().to_string());
         }
         if let Some(replied) = self.reply_to() {
             form = form.text("reply_parameters", json(&replied)?);

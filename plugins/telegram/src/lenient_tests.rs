@@ -47,6 +47,7 @@ fn convert(update: Value) -> Converted {
         moves,
         albums: &Default::default(),
         commands,
+        direct_topic: None,
     };
     crate::convert::convert(&bot, &[update])
 }

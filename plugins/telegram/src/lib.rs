@@ -10,6 +10,7 @@ mod comments;
 mod compose;
 mod config;
 mod convert;
+mod direct_topics;
 mod drafts;
 mod edit;
 mod entities;

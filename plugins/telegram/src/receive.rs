@@ -239,7 +239,16 @@ impl Receiver<'_> {
     pub(crate) fn bot<'b>(&'b self, me: &'b Me) -> BotIdentity<'b> {
         let Telegram { name, account, unmentioned, moves, albums, .. } = self.telegram;
         let commands = &self.context.commands;
-        BotIdentity { me, channel: name, account, unmentioned, moves, albums, commands }
+        BotIdentity {
+            me,
+            channel: name,
+            account,
+            unmentioned,
+            moves,
+            albums,
+            commands,
+            direct_topic: None,
+        }
     }
 
     /// Records a move in the log and tells the operator once. The platform reports it in both

@@ -153,6 +153,7 @@ fn takes_context(inbound: &Inbound) -> bool {
 
 /// Returns a message of a person in the form for the agent, although it is for others.
 fn readable(bot: &BotIdentity<'_>, update: &Update) -> Option<Inbound> {
+    let bot = bot.reading(update);
     let converted = match &update.kind {
         UpdateKind::Message(message) => bot.message(message, Audience::Bot),
         UpdateKind::EditedMessage(message) => bot.edited(message, Audience::Bot),

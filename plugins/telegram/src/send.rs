@@ -51,7 +51,7 @@ impl Telegram {
         if let Some(replied) = attempt.reply_to() {
             request = request.reply_parameters(replied);
         }
-        self.api.call(request).await.map(MessageReceipt::id)
+        self.api.call(attempt.in_topic(request)).await.map(MessageReceipt::id)
     }
 
     async fn send_text(&self, attempt: &Attempt<'_>) -> Result<MessageId, BotApiError> {
@@ -67,6 +67,6 @@ impl Telegram {
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
-        self.api.call(request).await.map(MessageReceipt::id)
+        self.api.call(attempt.in_topic(request)).await.map(MessageReceipt::id)
     }
 }

@@ -9,6 +9,8 @@ use serde_json::Value;
 use teloxide::requests::Payload;
 use teloxide::types::{AllowedUpdate, CallbackQueryId, Message, MessageKind, UpdateKind};
 
+use crate::direct_topics::DirectTopic;
+
 /// `getUpdates` of the Bot API with its raw answer. That of teloxide parses all updates at once,
 /// hides those that it fails to parse, and panics on some.
 #[derive(Debug, Clone, Serialize)]
@@ -39,6 +41,8 @@ pub(crate) struct Update {
     pub(crate) id: i64,
     /// [`UpdateKind::Error`] if it is unreadable or of an unexpected kind.
     pub(crate) kind: UpdateKind,
+    /// The topic of its message in the direct messages of a channel.
+    pub(crate) direct_topic: Option<DirectTopic>,
 }
 
 #[derive(Debug, Default)]
@@ -65,7 +69,8 @@ impl Update {
     /// `None` if the id is missing.
     pub(crate) fn read(raw: Value) -> Option<Self> {
         let id = raw.get("update_id")?.as_i64().filter(|id| (0..i64::MAX).contains(id))?;
-        Some(Self { id, kind: kind(&raw).unwrap_or(UpdateKind::Error(raw)) })
+        let direct_topic = DirectTopic::of_update(&raw);
+        Some(Self { id, direct_topic, kind: kind(&raw).unwrap_or(UpdateKind::Error(raw)) })
     }
 
     /// The pressed button, which loads until it is answered, even if the rest is unreadable.

@@ -17,6 +17,8 @@ pub struct SentMessage {
     pub id: i64,
     /// The id of the topic.
     pub thread: Option<i64>,
+    /// The id of the topic in the direct messages of a channel.
+    pub direct_topic: Option<i64>,
     /// The id of the message that it replies to.
     pub reply_to: Option<i64>,
     /// The text or caption, after the last edit.
@@ -64,6 +66,8 @@ enum Closed {
 struct ChatState {
     threads: BTreeSet<i64>,
     closed_threads: BTreeSet<i64>,
+    /// Not empty for the direct messages of a channel.
+    direct_topics: BTreeSet<i64>,
     /// The id of the newest message.
     last: i64,
     /// The date of every message, of the bot and of users.
@@ -82,6 +86,7 @@ pub(super) struct Chats {
 pub(super) struct UnsentMessage {
     pub(super) chat: i64,
     pub(super) thread: Option<i64>,
+    pub(super) direct_topic: Option<i64>,
     pub(super) reply_to: Option<i64>,
     pub(super) keyboard: Option<Value>,
     pub(super) preview_off: bool,
@@ -98,6 +103,24 @@ impl Chats {
 
     pub(super) fn open_thread(&mut self, chat: i64, thread: i64) {
         self.chats.entry(chat).or_default().threads.insert(thread);
+    }
+
+    pub(super) fn open_direct_topic(&mut self, chat: i64, topic: i64) {
+        self.chats.entry(chat).or_default().direct_topics.insert(topic);
+    }
+
+    /// Checks the topic of a message. The direct messages of a channel need one, other chats have
+    /// none (Bot API, `direct_messages_topic_id`).
+    pub(super) fn check_direct_topic(&self, chat: i64, topic: Option<i64>) -> Result<(), ApiError> {
+        let known = &self.chats[&chat].direct_topics;
+        let error = match topic {
+            None if known.is_empty() => return Ok(()),
+            Some(topic) if known.contains(&topic) => return Ok(()),
+            None => "direct messages topic must be specified",
+            Some(_) if known.is_empty() => "chat isn't a direct messages chat",
+            Some(_) => "direct messages topic not found",
+        };
+        Err(ApiError::bad_request(error))
     }
 
     /// Deletes a topic and the bot's messages in it.
@@ -192,6 +215,7 @@ impl Chats {
             chat: draft.chat,
             id,
             thread: draft.thread,
+            direct_topic: draft.direct_topic,
             reply_to: draft.reply_to,
             text: draft.formatted.text,
             entities: draft.formatted.entities,
@@ -311,6 +335,9 @@ impl SentMessage {
         if let Some(thread) = self.thread {
             message["message_thread_id"] = json!(thread);
             message["is_topic_message"] = json!(true);
+        }
+        if let Some(topic) = self.direct_topic {
+            message["direct_messages_topic"] = json!({ "topic_id": topic });
         }
         if let Some(album) = &self.album {
             message["media_group_id"] = json!(album);

@@ -24,6 +24,7 @@ async fn chat_contains_the_sent_and_edited_messages() {
         chat: FORUM,
         id: 2,
         thread: Some(5),
+        direct_topic: None,
         reply_to: Some(1),
         text: "ho".to_owned(),
         entities: Vec::new(),

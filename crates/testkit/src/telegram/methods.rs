@@ -105,12 +105,15 @@ impl BotState {
         if let Some(thread) = thread {
             self.chats.check_thread(chat, thread)?;
         }
+        let direct_topic = call.int("direct_messages_topic_id");
+        self.chats.check_direct_topic(chat, direct_topic)?;
         let reply_to = self.reply_to(call, chat)?;
         let (preview_off, formatted, file) = (false, Formatted::default(), None);
         let (poll, album) = (None, None);
         Ok(UnsentMessage {
             chat,
             thread,
+            direct_topic,
             reply_to,
             keyboard,
             preview_off,
@@ -223,6 +226,8 @@ impl BotState {
             return Err(ApiError::bad_request("wrong parameter action in request"));
         }
         let chat = self.open_chat(call)?;
+        // The method has no parameter for the topic.
+        self.chats.check_direct_topic(chat, None)?;
         if let Some(thread) = call.int("message_thread_id") {
             self.chats.check_thread(chat, thread)?;
         }

@@ -11,6 +11,7 @@ use super::chats::{SentMessage, describe};
 pub struct UserMessage {
     pub(super) chat: i64,
     pub(super) thread: Option<i64>,
+    pub(super) direct_topic: Option<i64>,
     pub(super) reply_to: Option<i64>,
     pub(super) body: Value,
 }
@@ -30,7 +31,7 @@ impl UserMessage {
         if !entities.is_empty() {
             body["entities"] = json!(entities);
         }
-        Self { chat, thread: None, reply_to: None, body }
+        Self { chat, thread: None, direct_topic: None, reply_to: None, body }
     }
 
     /// Returns a message without a text, in any chat, for example with
@@ -38,7 +39,7 @@ impl UserMessage {
     #[must_use]
     pub fn thing(user: i64, chat: i64, kind: &str, thing: Value) -> Self {
         let body = json!({ "from": person(user), "chat": describe(chat) });
-        Self { chat, thread: None, reply_to: None, body }.with(kind, thing)
+        Self { chat, thread: None, direct_topic: None, reply_to: None, body }.with(kind, thing)
     }
 
     /// Returns the value of the field `photo`: a list of sizes.
@@ -53,6 +54,17 @@ impl UserMessage {
     pub fn thread(self, thread: i64) -> Self {
         let said = self.with("message_thread_id", thread.into());
         Self { thread: Some(thread), ..said.with("is_topic_message", true.into()) }
+    }
+
+    /// Puts the message into a topic of the direct messages of a channel, which are a supergroup.
+    #[must_use]
+    pub fn direct_topic(mut self, topic: i64) -> Self {
+        let chat = json!({ "id": self.chat, "type": "supergroup", "title": "A channel",
+            "is_direct_messages": true });
+        let user = self.body["from"].clone();
+        self.body["chat"] = chat;
+        self.body["direct_messages_topic"] = json!({ "topic_id": topic, "user": user });
+        Self { direct_topic: Some(topic), ..self }
     }
 
     /// Makes it a reply to a message of the same chat.
@@ -90,6 +102,9 @@ impl BotState {
         self.chats.open(chat);
         if let Some(thread) = said.thread {
             self.chats.open_thread(chat, thread);
+        }
+        if let Some(topic) = said.direct_topic {
+            self.chats.open_direct_topic(chat, topic);
         }
         let id = self.chats.heard(chat, date);
         let mut message = said.body;

@@ -4,6 +4,7 @@
 
 mod albums;
 mod connecting;
+mod direct_messages;
 mod drafts;
 mod earlier;
 mod editing;

@@ -1,0 +1,89 @@
+//! Topics of the direct messages of a channel (Bot API 9.2). Each topic is one person's conversation
+//! with the channel, so an answer never leaves its topic. teloxide does not know these fields.
+
+use avocet_protocol::{ChatAddress, IdError, TopicId};
+use serde::Serialize;
+use serde_json::Value;
+use teloxide::requests::Payload;
+
+/// Begins the topic of an address: `d` and the number, which is unlike that of a forum topic.
+const MARK: char = 'd';
+
+/// The number of a topic: at most 52 bits (Bot API, `DirectMessagesTopic`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub(crate) struct DirectTopic(i64);
+
+impl DirectTopic {
+    /// Returns the topic of the message in an update, or of the message with a pressed button.
+    pub(crate) fn of_update(update: &Value) -> Option<Self> {
+        let message = update.get("message").or_else(|| update.get("edited_message"));
+        let message = message.or_else(|| update.get("callback_query")?.get("message"))?;
+        message.get("direct_messages_topic")?.get("topic_id")?.as_i64().map(Self)
+    }
+
+    /// Returns the topic of an address.
+    pub(crate) fn of(chat: &ChatAddress) -> Option<Self> {
+        chat.topic.as_ref()?.as_str().strip_prefix(MARK)?.parse().ok().map(Self)
+    }
+
+    /// Returns the topic in the form of an address.
+    ///
+    /// # Errors
+    /// Never for a number that fits into an id.
+    pub(crate) fn id(self) -> Result<TopicId, IdError> {
+        TopicId::parse(&format!("{MARK}{}", self.0))
+    }
+
+    pub(crate) fn number(self) -> i64 {
+        self.0
+    }
+}
+
+/// A request to send something, with the topic to which it goes.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct InDirectTopic<P> {
+    #[serde(flatten)]
+    pub(crate) payload: P,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) direct_messages_topic_id: Option<DirectTopic>,
+}
+
+impl<P: Payload> Payload for InDirectTopic<P> {
+    type Output = P::Output;
+    const NAME: &'static str = P::NAME;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_update_reads_the_topic_of_messages_edits_and_buttons() {
+        let message = json!({ "direct_messages_topic": { "topic_id": 4_503_599_627_370_495_i64 } });
+        let topic = Some(DirectTopic(4_503_599_627_370_495));
+        let updates = [
+            json!({ "message": message }),
+            json!({ "edited_message": message }),
+            json!({ "callback_query": { "message": message } }),
+        ];
+        for update in updates {
+            assert_eq!(DirectTopic::of_update(&update), topic, "{update}");
+        }
+        for odd in [json!({}), json!({ "topic_id": "7" }), json!(7)] {
+            let update = json!({ "message": { "direct_messages_topic": odd } });
+            assert_eq!(DirectTopic::of_update(&update), None, "{update}");
+        }
+    }
+
+    #[test]
+    fn id_differs_from_that_of_a_forum_topic() {
+        let chat = |topic: &str| format!("telegram:main:-100:{topic}").parse().unwrap();
+        assert_eq!(DirectTopic(5).id().unwrap().as_str(), "d5");
+        assert_eq!(DirectTopic::of(&chat("d5")), Some(DirectTopic(5)));
+        assert_eq!(DirectTopic::of(&chat("5")), None);
+        assert_eq!(crate::topic::of(&chat("d5")), None);
+    }
+}
