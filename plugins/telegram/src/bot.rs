@@ -7,13 +7,13 @@ use avocet_protocol::{
     AccountName, ChannelName, ChatAddress, ChatId, CommandHelp, DedupeKey, IdError, PlatformId,
     TopicId,
 };
-use teloxide::types::{Me, Message, MessageEntityKind, MessageId, ThreadId};
+use teloxide::types::{Me, Message, MessageEntityKind, MessageId, ThreadId, UpdateKind};
 
 use crate::album::BotAlbums;
 use crate::direct_topics::DirectTopic;
-use crate::entities;
 use crate::moved::{MessageNumber, Moves};
 use crate::update::Update;
+use crate::{entities, lenient};
 
 /// The bot's identity and settings, for reading its updates.
 #[derive(Debug, Clone, Copy)]
@@ -107,6 +107,18 @@ impl BotIdentity<'_> {
         let in_supergroup = self.moves.home(chat) != chat;
         let number = MessageNumber { id, in_supergroup, lost: None };
         PlatformId::parse(&number.to_string()).ok()
+    }
+
+    /// The address of the chat of a message; `None` if the chat is unreadable.
+    pub(crate) fn address_of(&self, update: &Update) -> Option<ChatAddress> {
+        let (chat, topic) = match &update.kind {
+            UpdateKind::Message(message) => {
+                (message.chat.id, message.thread_id.filter(|_| message.is_topic_message))
+            }
+            UpdateKind::Error(raw) => lenient::place(raw.get("message")?.as_object()?)?,
+            _ => return None,
+        };
+        self.address(chat, topic).ok()
     }
 
     /// The address of a chat. A group that has moved keeps its old address.

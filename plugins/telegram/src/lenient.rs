@@ -133,6 +133,11 @@ fn chat(message: &Fields) -> Option<(ChatId, ChatKind)> {
     Some((ChatId(chat["id"].as_i64()?), kind))
 }
 
+/// The chat of a message and its topic.
+pub(crate) fn place(message: &Fields) -> Option<(ChatId, Option<ThreadId>)> {
+    chat(message).map(|(chat, _)| (chat, topic(message)))
+}
+
 fn topic(message: &Fields) -> Option<ThreadId> {
     message.get("is_topic_message").filter(|is_topic| **is_topic == Value::Bool(true))?;
     let topic = message.get("message_thread_id")?.as_i64()?;

@@ -5,6 +5,7 @@ mod album;
 mod api;
 mod attempt;
 mod bot;
+mod checklists;
 mod commands;
 mod comments;
 mod compose;
@@ -65,6 +66,7 @@ pub use config::TelegramConfig;
 
 use album::BotAlbums;
 use api::Api;
+use checklists::ChecklistChanges;
 use comments::LastTexts;
 use drafts::BotDrafts;
 use joined_parts::JoinedParts;
@@ -115,6 +117,7 @@ pub struct Telegram {
     drafts: BotDrafts,
     reactions: BotReactions,
     user_reactions: UserReactions,
+    checklists: ChecklistChanges,
     clock: Arc<dyn Clock>,
 }
 
@@ -203,6 +206,7 @@ impl Telegram {
             drafts: BotDrafts::new(config.drafts),
             reactions: BotReactions::new(config),
             user_reactions: UserReactions::default(),
+            checklists: ChecklistChanges::default(),
             clock,
         })
     }

@@ -208,6 +208,13 @@ impl Receiver<'_> {
             return Ok(None);
         }
         let bot = self.bot(me);
+        if let Some(change) = &update.checklist_change {
+            if let Some(chat) = bot.reading(update).address_of(update) {
+                self.telegram.checklists.note(chat, change);
+            }
+            self.intake.ignore("a change of a checklist", cursor).await?;
+            return Ok(None);
+        }
         let Telegram { joined, recent, .. } = self.telegram;
         let mut converted = match joined.edit(update) {
             Some(edited) => edited.convert(&bot),
@@ -215,6 +222,9 @@ impl Receiver<'_> {
         };
         recent.give(&mut converted);
         let received = self.telegram.with_reactions(&mut converted);
+        if received.is_some() {
+            self.telegram.checklists.give(&mut converted);
+        }
         let message = match &converted {
             Converted::Inbound(inbound) => Some(inbound.clone()),
             _ => None,
@@ -223,6 +233,7 @@ impl Receiver<'_> {
         let taken = self.intake.take(converted, cursor).await?;
         if let Some(received) = received.filter(|_| taken == Taken::Accepted) {
             self.telegram.note_received(&received);
+            message.iter().for_each(|message| self.telegram.checklists.forget(&message.address));
         }
         if matches!(taken, Taken::Accepted | Taken::Repeated) {
             joined.note(updates);

@@ -9,6 +9,7 @@ use serde_json::Value;
 use teloxide::requests::Payload;
 use teloxide::types::{AllowedUpdate, CallbackQueryId, Message, MessageKind, UpdateKind};
 
+use crate::checklists::ChecklistChange;
 use crate::direct_topics::DirectTopic;
 
 /// `getUpdates` of the Bot API with its raw answer. That of teloxide parses all updates at once,
@@ -43,6 +44,8 @@ pub(crate) struct Update {
     pub(crate) kind: UpdateKind,
     /// The topic of its message in the direct messages of a channel.
     pub(crate) direct_topic: Option<DirectTopic>,
+    /// The change of a checklist that it reports.
+    pub(crate) checklist_change: Option<ChecklistChange>,
 }
 
 #[derive(Debug, Default)]
@@ -70,7 +73,9 @@ impl Update {
     pub(crate) fn read(raw: Value) -> Option<Self> {
         let id = raw.get("update_id")?.as_i64().filter(|id| (0..i64::MAX).contains(id))?;
         let direct_topic = DirectTopic::of_update(&raw);
-        Some(Self { id, direct_topic, kind: kind(&raw).unwrap_or(UpdateKind::Error(raw)) })
+        let checklist_change = ChecklistChange::read(&raw);
+        let kind = kind(&raw).unwrap_or(UpdateKind::Error(raw));
+        Some(Self { id, kind, direct_topic, checklist_change })
     }
 
     /// The pressed button, which loads until it is answered, even if the rest is unreadable.
