@@ -15,6 +15,7 @@ mod media_group;
 mod methods;
 mod odd;
 mod reactions;
+mod rich;
 mod said;
 mod seen;
 mod text;

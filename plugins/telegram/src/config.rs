@@ -72,6 +72,10 @@ pub struct TelegramConfig {
     /// a message that is edited. Needs a server with Bot API 9.5; with an older one, the answer is a
     /// message. Default: `true`.
     pub drafts: bool,
+    /// `true` to send a table as one that Telegram shows itself, if the answer is one message. Needs a
+    /// server with Bot API 10.2; with an older one, tables are text. Old apps of Telegram show a request
+    /// to update instead of the message. Default: `false`.
+    pub rich_tables: bool,
 }
 
 impl ChannelConfig for TelegramConfig {
@@ -168,6 +172,7 @@ impl Default for TelegramConfig {
             webhook: None,
             preview_seconds: 1,
             drafts: true,
+            rich_tables: false,
         }
     }
 }

@@ -30,6 +30,9 @@ impl Telegram {
         attempt: &Attempt<'_>,
         message: MessageId,
     ) -> Result<MessageId, BotApiError> {
+        if let Some(edited) = self.send_rich(attempt, Some(message)).await {
+            return edited;
+        }
         let Attempt { delivery, place, text, entities, .. } = attempt;
         let mut request = EditMessageText::new(place.chat, message, &text.text)
             .entities(entities.clone())

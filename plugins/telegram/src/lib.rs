@@ -40,6 +40,7 @@ mod reaction_queue;
 mod reactions;
 mod receive;
 mod recent;
+mod rich;
 mod send;
 mod serve;
 mod setup;
@@ -75,6 +76,7 @@ use moved::Moves;
 use pending_parts::PendingParts;
 use reactions::BotReactions;
 use recent::RecentMessages;
+use rich::RichMessages;
 use token::TokenState;
 use topic::LostTopics;
 use user_reactions::UserReactions;
@@ -115,6 +117,7 @@ pub struct Telegram {
     lost_topics: LostTopics,
     partly_sent: PartlySent,
     drafts: BotDrafts,
+    rich: RichMessages,
     reactions: BotReactions,
     user_reactions: UserReactions,
     checklists: ChecklistChanges,
@@ -204,6 +207,7 @@ impl Telegram {
             lost_topics: LostTopics::default(),
             partly_sent: PartlySent::default(),
             drafts: BotDrafts::new(config.drafts),
+            rich: RichMessages::new(config.rich_tables),
             reactions: BotReactions::new(config),
             user_reactions: UserReactions::default(),
             checklists: ChecklistChanges::default(),
@@ -245,7 +249,7 @@ impl Channel for Telegram {
     }
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
-        plan::plan(reply, self.numbered)
+        self.rich.keep_tables(reply, plan::plan(reply, self.numbered))
     }
 
     fn plan_preview(&self, reply: &Content) -> Vec<Content> {

@@ -55,6 +55,9 @@ impl Telegram {
     }
 
     async fn send_text(&self, attempt: &Attempt<'_>) -> Result<MessageId, BotApiError> {
+        if let Some(sent) = self.send_rich(attempt, None).await {
+            return sent;
+        }
         let Attempt { delivery, place, text, entities, .. } = attempt;
         let request = SendMessage::new(place.chat, &text.text);
         let mut request = request.entities(entities.clone()).link_preview_options(no_preview());

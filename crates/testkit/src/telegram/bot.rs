@@ -109,6 +109,8 @@ pub(super) struct BotState {
     pub(super) limits: EnforcedLimits,
     pub(super) reactions: Reactions,
     pub(super) drafts: ShownDrafts,
+    /// `true` for a server that knows rich messages.
+    pub(super) knows_rich: bool,
     /// Messages of users, by chat and id.
     pub(super) heard: BTreeMap<(i64, i64), Value>,
     /// Pressed buttons without an answer, with the time of the press.
@@ -138,6 +140,7 @@ impl BotState {
             limits: EnforcedLimits::default(),
             reactions: Reactions::default(),
             drafts: ShownDrafts::default(),
+            knows_rich: false,
             heard: BTreeMap::new(),
             pressed: BTreeMap::new(),
             presses: 0,

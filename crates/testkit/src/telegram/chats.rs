@@ -39,6 +39,8 @@ pub struct SentMessage {
     pub poll: Option<Value>,
     /// The id of its album.
     pub album: Option<String>,
+    /// The blocks of a rich message.
+    pub rich: Option<Value>,
 }
 
 /// A file in a chat.
@@ -94,6 +96,7 @@ pub(super) struct UnsentMessage {
     pub(super) file: Option<SentFile>,
     pub(super) poll: Option<Value>,
     pub(super) album: Option<String>,
+    pub(super) rich: Option<Value>,
 }
 
 impl Chats {
@@ -226,6 +229,7 @@ impl Chats {
             file: draft.file,
             poll: draft.poll,
             album: draft.album,
+            rich: draft.rich,
         };
         let described = message.describe(me, date);
         self.sent.push(message);
@@ -260,6 +264,7 @@ impl Chats {
         if old != new {
             sent.edits.push(old.text);
         }
+        sent.rich = None;
         (sent.text, sent.entities, sent.keyboard) = (new.text, new.entities, keyboard);
         let mut described = sent.describe(me, date);
         described["edit_date"] = json!(now);
@@ -271,6 +276,14 @@ impl Chats {
         let is_it = |sent: &&mut SentMessage| sent.chat == chat && sent.id == message;
         if let Some(sent) = self.sent.iter_mut().find(is_it) {
             sent.preview_off = off;
+        }
+    }
+
+    /// Makes an edited message a rich one.
+    pub(super) fn set_rich(&mut self, (chat, message): (i64, i64), rich: Value) {
+        let is_it = |sent: &&mut SentMessage| sent.chat == chat && sent.id == message;
+        if let Some(sent) = self.sent.iter_mut().find(is_it) {
+            sent.rich = Some(rich);
         }
     }
 

@@ -35,6 +35,7 @@ async fn chat_contains_the_sent_and_edited_messages() {
         file: None,
         poll: None,
         album: None,
+        rich: None,
     };
     assert_eq!(fake.sent()[1], expected);
 }

@@ -88,6 +88,7 @@ pub(super) fn counts(method: &str) -> bool {
             | "sendvideo"
             | "sendvoice"
             | "sendmediagroup"
+            | "sendrichmessage"
             | "editmessagetext"
     )
 }

@@ -17,6 +17,9 @@ impl BotState {
         match call.method.as_str() {
             "getme" => Ok(self.get_me()),
             "sendmessage" => self.send_message(call),
+            "editmessagetext" if self.knows_rich && call.get("rich_message").is_some() => {
+                self.edit_to_rich_message(call)
+            }
             "editmessagetext" => self.edit_message_text(call),
             "editmessagereplymarkup" => self.edit_message_reply_markup(call),
             "deletemessage" => self.delete_message(call),
@@ -27,6 +30,7 @@ impl BotState {
             "sendvideo" => self.send_file(call, "video"),
             "sendvoice" => self.send_file(call, "voice"),
             "sendmessagedraft" if self.drafts.are_known() => self.send_message_draft(call),
+            "sendrichmessage" if self.knows_rich => self.send_rich_message(call),
             "sendpoll" => self.send_poll(call),
             "sendphoto" => self.send_file(call, "photo"),
             "sendmediagroup" => self.send_media_group(call),
@@ -109,7 +113,7 @@ impl BotState {
         self.chats.check_direct_topic(chat, direct_topic)?;
         let reply_to = self.reply_to(call, chat)?;
         let (preview_off, formatted, file) = (false, Formatted::default(), None);
-        let (poll, album) = (None, None);
+        let (poll, album, rich) = (None, None, None);
         Ok(UnsentMessage {
             chat,
             thread,
@@ -121,6 +125,7 @@ impl BotState {
             file,
             poll,
             album,
+            rich,
         })
     }
 

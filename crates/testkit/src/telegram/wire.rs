@@ -145,7 +145,7 @@ pub(super) fn target(path: &str) -> Result<PathTarget, ApiError> {
 impl MethodCall {
     /// Returns `true` for a method that a bot tries on a server whose version it does not know.
     pub(super) fn is_probe(&self) -> bool {
-        self.method == "sendmessagedraft"
+        matches!(self.method.as_str(), "sendmessagedraft" | "sendrichmessage")
     }
 
     /// Parses the body, by its media type.

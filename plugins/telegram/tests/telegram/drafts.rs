@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Channel, Content, DraftError, TurnId};
+use avocet_protocol::{Channel, ChatAddress, Content, DraftError, TurnId};
 use avocet_testkit::telegram::{ApiError, InjectedFault, On};
 use serde_json::json;
 
@@ -45,6 +45,19 @@ async fn older_server_is_asked_for_a_draft_once() {
     world.platform.learn_drafts();
     assert_eq!(world.draft(ANN, "Once").await, Err(DraftError::Unsupported), "in this run");
     assert_eq!(world.platform.calls("sendMessageDraft"), 1);
+}
+
+#[tokio::test]
+async fn draft_of_a_topic_in_a_private_chat_goes_to_the_topic() {
+    let world = World::new().await;
+    world.platform.learn_drafts();
+    world.platform.topic_text(ANN, ANN, 5, "hi");
+    let topic = ChatAddress { topic: Some("5".parse().unwrap()), ..chat(ANN) };
+    let content = Content::text("Once");
+    assert_eq!(world.telegram.show_draft(&topic, TurnId(17), &content).await, Ok(()));
+    let request = world.platform.requests("sendMessageDraft").remove(0).args;
+    assert_eq!(request["message_thread_id"], json!(5));
+    assert_eq!(world.platform.refusals(), []);
 }
 
 #[tokio::test]

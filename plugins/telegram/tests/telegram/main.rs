@@ -19,6 +19,7 @@ mod polls;
 mod proxy;
 mod reactions;
 mod receiving;
+mod rich;
 mod sending;
 mod token;
 mod topics;
