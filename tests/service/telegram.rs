@@ -300,3 +300,47 @@ async fn telegram_token_refused_for_a_while_is_reported_once_and_loses_no_answer
         assert!(line.contains(says) && line.contains("@BotFather"), "{line}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn telegram_sends_a_table_natively_and_asks_an_older_server_once() {
+    for knows in [true, false] {
+        let platform = TelegramFake::start(TOKEN).await;
+        platform.learn_drafts();
+        if knows {
+            platform.learn_rich_messages();
+        }
+        let table = "| Bird | Eggs |\n|--|--:|\n| Goose | 5 |";
+        let model = OpenAiFake::start(move |_| ModelAnswer::says(table)).await;
+        let daemon = home_with(&platform, &model, "rich_tables = true\n").daemon();
+        for count in 1..=2 {
+            platform.private_text(ANN, "which birds?");
+            let sent = with_timeout("the answer", platform.wait_for_sent(count)).await;
+            assert_eq!(sent[count - 1].rich.is_some(), knows, "{sent:?}");
+        }
+        let (status, log) = stop(daemon).await;
+        assert!(status.success(), "{log}");
+        let calls = ["sendRichMessage", "sendMessage"].map(|method| platform.calls(method));
+        assert_eq!(calls, if knows { [2, 0] } else { [1, 2] });
+        assert_eq!(platform.refusals(), []);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn telegram_answers_direct_messages_of_a_channel_in_their_topics() {
+    const CHANNEL: i64 = -1_000_000_000_060;
+    let platform = TelegramFake::start(TOKEN).await;
+    let model = OpenAiFake::start(|_| ModelAnswer::says("Good morning.")).await;
+    let group = format!("[channels.telegram.groups.\"{CHANNEL}\"]\nmention = false\n");
+    let home = home_with(&platform, &model, &group);
+    let daemon = home.daemon();
+    for (count, topic) in [(1, 41), (2, 42)] {
+        platform.say(UserMessage::group(ANN, CHANNEL, "hello").direct_topic(topic));
+        let sent = with_timeout("the answer", platform.wait_for_sent(count)).await;
+        let sent = &sent[count - 1];
+        assert_eq!((sent.direct_topic, sent.text.as_str()), (Some(topic), "Good morning."));
+    }
+    let (status, log) = stop(daemon).await;
+    assert!(status.success(), "{log}");
+    assert_eq!(number(&home, "SELECT count(DISTINCT session) FROM turns"), 2);
+    assert_eq!(platform.refusals(), []);
+}

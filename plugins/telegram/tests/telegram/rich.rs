@@ -86,7 +86,7 @@ async fn rich_message_of_unknown_outcome_is_repeated_below_the_mark_only() {
     assert!(matches!(unknown, SendError::Unknown(_)), "{unknown:?}");
     let again = Delivery { repeat: true, ..world.table() };
     let (_, sent) = world.send_table(again).await.unwrap();
-    assert_eq!(sent.text, format!("{}\n{NATIVE}", REPEAT_MARK));
+    assert_eq!(sent.text, format!("{REPEAT_MARK}\n{NATIVE}"));
     assert_eq!((world.platform.sent().len(), world.platform.calls("sendMessage")), (2, 0));
 }
 
