@@ -168,7 +168,9 @@ async fn notify_sends_ready_after_the_first_exchange_of_each_channel() {
     // The socket answers already.
     let status = connect(&manager.home).await.call("status", json!({})).await.unwrap();
     assert_eq!(status["pid"], daemon.pid());
-    assert_eq!(manager.told_before(), [""; 0]);
+    daemon.signal(Signal::HUP);
+    logged(&mut daemon, "the configuration is unchanged", 1).await;
+    assert_eq!(manager.told_before(), [""; 0], "a reload does not make it ready");
     answer.add_permits(1);
     let ready = manager.told().await;
     assert_eq!(ready, ["READY=1", "STATUS=ready; fake/fake answers"]);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use avocet_bus::Bus;
 use avocet_outbox::Deliverer;
 use avocet_protocol::{Channel, ChannelContext, ChannelError, Clock, CommandHelp, Publish};
-use avocet_supervise::{Group, Restart};
+use avocet_supervise::{Group, Restart, Unfinished};
 
 use crate::registry::AccountId;
 
@@ -72,23 +72,31 @@ impl Intake {
         });
     }
 
-    /// Stops an account and waits for its end, so that it never receives twice at the same time.
-    pub(crate) async fn stop(&self, account: &AccountId) {
-        let Some(group) = self.running().remove(account) else { return };
-        group.cancel();
-        if let Err(unfinished) = group.finish(self.clock.as_ref(), STOPPING).await {
-            tracing::warn!(%unfinished, "the account does not stop in time; aborting it");
-            group.abort();
-            // An aborted task ends at its next pause, within this time or with an error of its own.
-            if let Err(unfinished) = group.finish(self.clock.as_ref(), STOPPING).await {
-                tracing::error!(%unfinished, "the account does not end; restart the daemon");
-            }
-        }
+    /// Stops an account and waits for its end.
+    ///
+    /// # Errors
+    /// [`Unfinished`] if the account still runs. It must not be started again, because it would then
+    /// receive twice at the same time.
+    pub(crate) async fn stop(&self, account: &AccountId) -> Result<(), Unfinished> {
+        let Some(group) = self.running().get(account).cloned() else { return Ok(()) };
+        end(&group, self.clock.as_ref()).await?;
+        self.running().remove(account);
+        Ok(())
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<AccountId, Group>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Cancels the tasks of an account, and aborts those that do not end in time.
+async fn end(group: &Group, clock: &dyn Clock) -> Result<(), Unfinished> {
+    group.cancel();
+    let Err(unfinished) = group.finish(clock, STOPPING).await else { return Ok(()) };
+    tracing::warn!(%unfinished, "the account does not stop in time; aborting it");
+    group.abort();
+    // An aborted task ends at its next pause.
+    group.finish(clock, STOPPING).await
 }
 
 async fn run_channel(channel: &dyn Channel, context: ChannelContext) {
@@ -102,5 +110,41 @@ async fn run_channel(channel: &dyn Channel, context: ChannelContext) {
             tracing::error!(%name, %account, error, "the channel is down until this is fixed");
             stop.cancelled().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use avocet_testkit::ManualClock;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn end_reports_an_account_that_blocks_its_thread() {
+        let clock = Arc::new(ManualClock::default());
+        let group = Group::new("telegram:main");
+        let (release, blocked) = mpsc::channel::<()>();
+        let (started, running) = mpsc::channel::<()>();
+        group.spawn("receive", async move {
+            started.send(()).unwrap();
+            blocked.recv().unwrap_or_default();
+        });
+        running.recv().unwrap();
+        let ending = async {
+            let first = end(&group, clock.as_ref()).await;
+            drop(release);
+            (first, end(&group, clock.as_ref()).await)
+        };
+        let time = async {
+            for _ in 0..2 {
+                clock.sleeper(STOPPING).await;
+                clock.advance(STOPPING);
+            }
+        };
+        let ((first, second), ()) = tokio::join!(ending, time);
+        assert!(first.unwrap_err().to_string().contains("receive"));
+        second.unwrap();
     }
 }

@@ -6,6 +6,7 @@ mod effects;
 mod watch;
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +14,9 @@ use std::time::Duration;
 use avocet_config::{ConfigError, Document, KeyPath};
 use avocet_gateway::AgentSummary;
 use avocet_memory::Consolidator;
-use avocet_protocol::{Clock, Deliveries, Live};
+use avocet_protocol::{Channel, Clock, Deliveries, Live};
 use avocet_session::Agents;
-use avocet_supervise::{Group, blocking};
+use avocet_supervise::{Group, blocking, catch};
 use tokio::sync::{Mutex, Notify};
 use tracing::dispatcher::{Dispatch, with_default};
 
@@ -26,7 +27,7 @@ use crate::commands::config::check_directories;
 use crate::connections::{configured_channels, warn_without_owner};
 use crate::context::CommandContext;
 use crate::environment::environment;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::intake::Intake;
 use crate::json_answers::JsonAnswers;
 use crate::models::Models;
@@ -132,14 +133,14 @@ impl Reloader {
             let clock = reloader.context.clock.clone();
             loop {
                 let pause = if watch.is_settling() { SETTLING } else { EVERY };
-                let is_due = tokio::select! {
+                let is_asked = tokio::select! {
                     () = stop.cancelled() => return,
                     () = reloader.asked.notified() => true,
-                    () = events.next() => watch.has_changed(),
-                    () = clock.sleep(pause) => watch.has_changed(),
+                    () = events.next() => false,
+                    () = clock.sleep(pause) => false,
                 };
-                if is_due {
-                    watch.note();
+                if is_asked || watch.has_changed().await {
+                    watch.note().await;
                     reloader.reload().await;
                 }
             }
@@ -165,7 +166,9 @@ impl Reloader {
     async fn reload(&self) {
         let _reloading = self.reloading.lock().await;
         systemd::reloading();
-        match self.try_reload().await {
+        let reloaded =
+            catch(self.try_reload()).await.unwrap_or_else(|panicked| Err(panicked.into()));
+        match reloaded {
             Ok(changes) => self.tell(&changes),
             Err(failure) => {
                 let fault =
@@ -219,16 +222,27 @@ impl Reloader {
         configuration: Configuration,
         changes: &SortedChanges,
     ) -> Result<(), Failure> {
-        let clock = &self.context.clock;
-        let made = self.make(&configuration, changes, clock)?;
+        let mut made = self.make(&configuration, changes, &self.context.clock)?;
+        let channels = mem::take(&mut made.channels.channels);
+        self.parts.agent_parts.workspaces.choose(&configuration.agents)?;
+        // A stopped account leaves its messages on the platform, so the account stops before its
+        // people lose access.
+        self.stop_accounts(&changes.accounts).await?;
+        self.remove_accounts(&changes.accounts, &channels);
+        // A panic must not leave the accounts stopped.
+        let replaced = catch(self.replace(configuration, changes, made)).await;
+        self.start_accounts(&changes.accounts, channels);
+        if changes.has(&["channels"]) {
+            warn_without_owner(&self.parts.agent_parts.bus);
+        }
+        Ok(replaced?)
+    }
+
+    /// Replaces the parts that are in use.
+    async fn replace(&self, configuration: Configuration, changes: &SortedChanges, made: NewParts) {
         let NewParts { agents, models, consolidator, channels } = made;
-        let registry::Channels { channels, admission } = channels;
-        let AgentParts { workspaces, bus, store, .. } = &self.parts.agent_parts;
-        workspaces.choose(&configuration.agents)?;
-        // From here on, nothing fails. A stopped account leaves its messages on the platform, so the
-        // account stops before its people lose access.
-        self.stop_accounts(&changes.accounts, &channels).await;
-        bus.change_rules(&admission).await;
+        let AgentParts { bus, store, .. } = &self.parts.agent_parts;
+        bus.change_rules(&channels.admission).await;
         self.parts.agents.replace(agents);
         let answers =
             JsonAnswers::new(&configuration, models.clone(), store.clone(), &self.context.clock);
@@ -247,11 +261,6 @@ impl Reloader {
             logging::set_level(&configuration.settings.log.level);
         }
         self.running.replace(configuration);
-        self.start_accounts(&changes.accounts, channels);
-        if changes.has(&["channels"]) {
-            warn_without_owner(bus);
-        }
-        Ok(())
     }
 
     fn make(
@@ -280,19 +289,39 @@ impl Reloader {
         })
     }
 
-    /// Stops the accounts, and removes those that are gone from the configuration.
-    async fn stop_accounts(
-        &self,
-        accounts: &BTreeSet<AccountId>,
-        configured: &[ConfiguredChannel],
-    ) {
-        let channels = &self.parts.agent_parts.channels;
+    /// Stops the accounts.
+    ///
+    /// # Errors
+    /// One account does not stop. The others run again as before.
+    async fn stop_accounts(&self, accounts: &BTreeSet<AccountId>) -> Result<(), Failure> {
+        let mut stopped = Vec::new();
         for account in accounts {
-            self.parts.intake.stop(account).await;
-            if !configured.iter().any(|one| one.id() == *account) {
-                let (channel, account) = account;
+            let Err(unfinished) = self.parts.intake.stop(account).await else {
+                stopped.push(account);
+                continue;
+            };
+            let channels = self.parts.agent_parts.channels.all();
+            let is_stopped = |channel: &Arc<dyn Channel>| {
+                stopped.contains(&&(channel.name(), channel.account()))
+            };
+            channels.into_iter().filter(is_stopped).for_each(|one| self.parts.intake.start(one));
+            let (channel, account) = account;
+            let message = format!(
+                "the account {channel}:{account} does not stop ({unfinished}), so it cannot start \
+                    with other settings; restart the daemon"
+            );
+            return Err(Failure::new(Exit::Failed, message));
+        }
+        Ok(())
+    }
+
+    /// Removes the accounts that are gone from the configuration.
+    fn remove_accounts(&self, accounts: &BTreeSet<AccountId>, configured: &[ConfiguredChannel]) {
+        for gone in accounts {
+            if !configured.iter().any(|one| one.id() == *gone) {
+                let (channel, account) = gone;
                 tracing::info!(%channel, %account, "the account is removed; its messages wait");
-                channels.remove(channel, account);
+                self.parts.agent_parts.channels.remove(channel, account);
             }
         }
     }

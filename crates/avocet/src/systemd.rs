@@ -4,6 +4,7 @@
 mod summary;
 
 use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, StoreError, within};
@@ -25,8 +26,21 @@ const STATUS_EVERY: Duration = Duration::from_secs(15);
 const CONNECTING: Duration = Duration::from_mins(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Tells that the configuration is read again. A call of [`reloaded`] has to follow.
+/// `true` from the first READY until the daemon stops. In between, systemd expects news of reloads.
+/// The lock is held during such news, so that none follows STOPPING.
+static IS_READY: Mutex<bool> = Mutex::new(false);
+
+fn is_ready() -> MutexGuard<'static, bool> {
+    IS_READY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells that the configuration is read again. A call of [`reloaded`] has to follow. Before the daemon
+/// is ready, and while it stops, systemd learns nothing of a reload.
 pub(crate) fn reloading() {
+    let is_ready = is_ready();
+    if !*is_ready {
+        return;
+    }
     match NotifyState::monotonic_usec_now() {
         Ok(now) => notify(&[NotifyState::Reloading, now]),
         Err(error) => tracing::warn!(%error, "cannot notify systemd of a reload"),
@@ -35,10 +49,14 @@ pub(crate) fn reloading() {
 
 /// Tells that the changed configuration is in use, or refused.
 pub(crate) fn reloaded() {
-    notify(&[NotifyState::Ready]);
+    let is_ready = is_ready();
+    if *is_ready {
+        notify(&[NotifyState::Ready]);
+    }
 }
 
 pub(crate) fn stopping(status: &str) {
+    *is_ready() = false;
     notify(&[NotifyState::Stopping, NotifyState::Status(status)]);
 }
 
@@ -68,6 +86,7 @@ async fn report(daemon: &RunningDaemon, clock: &dyn Clock) -> Infallible {
     }
     let every = sd_notify::watchdog_enabled().map_or(STATUS_EVERY, |limit| limit / 2);
     let mut shown = summary(daemon).await;
+    *is_ready() = true;
     notify(&[NotifyState::Ready, NotifyState::Status(&shown)]);
     loop {
         clock.sleep(every.min(STATUS_EVERY)).await;

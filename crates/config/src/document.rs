@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::{Secret, plain_error, plain_io};
+use avocet_protocol::{MAX_CONFIG_BYTES, Secret, plain_error, plain_io};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -92,10 +92,19 @@ impl Document {
             key: None,
             message,
         };
-        let bytes = fs::read(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => unreadable("there is no such file".to_owned()),
-            _ => unreadable(format!("it cannot be read ({})", plain_io(&error))),
+        let mut bytes = Vec::new();
+        let file = File::open(path).map(|file| file.take(MAX_CONFIG_BYTES as u64 + 1));
+        file.and_then(|mut file| file.read_to_end(&mut bytes)).map_err(|error| {
+            match error.kind() {
+                ErrorKind::NotFound => unreadable("there is no such file".to_owned()),
+                _ => unreadable(format!("it cannot be read ({})", plain_io(&error))),
+            }
         })?;
+        if bytes.len() > MAX_CONFIG_BYTES {
+            let message =
+                format!("it has more than {MAX_CONFIG_BYTES} bytes, the limit of a configuration");
+            return Err(unreadable(message));
+        }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             unreadable(format!("it is not UTF-8 text (at byte {at})"))

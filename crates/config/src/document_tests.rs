@@ -1,3 +1,5 @@
+use std::fs;
+
 use serde::Deserialize;
 
 use super::*;
@@ -131,6 +133,10 @@ fn document_read_names_a_file_that_it_cannot_read() {
     assert_eq!(read(), format!("{}: there is no such file", path.display()));
     fs::write(&path, b"a = \"\xff\"").unwrap();
     assert_eq!(read(), format!("{}: it is not UTF-8 text (at byte 5)", path.display()));
+    fs::write(&path, vec![b'#'; MAX_CONFIG_BYTES + 1]).unwrap();
+    let long =
+        format!("{}: it has more than 524288 bytes, the limit of a configuration", path.display());
+    assert_eq!(read(), long);
 }
 
 #[test]

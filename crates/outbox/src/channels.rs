@@ -7,6 +7,7 @@ use avocet_protocol::{
     AccountName, Channel, ChannelName, ChatAddress, Content, Destinations, Live, NoDestination,
     Planned,
 };
+use tokio::sync::Notify;
 
 type ByAccount = BTreeMap<(ChannelName, AccountName), Arc<dyn Channel>>;
 
@@ -16,6 +17,8 @@ pub struct Channels {
     by_account: Live<ByAccount>,
     /// The last channels of removed accounts. They only plan, and send nothing.
     removed: Live<ByAccount>,
+    /// Notified after each change.
+    changed: Notify,
 }
 
 impl Channels {
@@ -25,7 +28,7 @@ impl Channels {
         let by_account =
             channels.into_iter().map(|channel| ((channel.name(), channel.account()), channel));
         let by_account = Live::new(by_account.collect::<ByAccount>());
-        Self { by_account, removed: Live::default() }
+        Self { by_account, ..Self::default() }
     }
 
     /// Adds a channel, or replaces the one of the same account.
@@ -33,6 +36,7 @@ impl Channels {
         let account = (channel.name(), channel.account());
         change(&self.by_account, |all| drop(all.insert(account.clone(), channel)));
         change(&self.removed, |removed| drop(removed.remove(&account)));
+        self.changed.notify_waiters();
     }
 
     /// Removes the channel of an account. Its messages wait in the outbox until it is added again.
@@ -43,6 +47,23 @@ impl Channels {
             change(&self.removed, |removed| drop(removed.insert(account.clone(), channel)));
         }
         change(&self.by_account, |all| drop(all.remove(&account)));
+        self.changed.notify_waiters();
+    }
+
+    /// Returns `true` if this channel serves an address: it is neither replaced nor removed.
+    pub(crate) fn serves(&self, channel: &Arc<dyn Channel>, address: &ChatAddress) -> bool {
+        self.of(address).is_some_and(|current| Arc::ptr_eq(&current, channel))
+    }
+
+    /// Waits until another channel serves an address, or none.
+    pub(crate) async fn replaced(&self, channel: &Arc<dyn Channel>, address: &ChatAddress) {
+        loop {
+            let changed = self.changed.notified();
+            if !self.serves(channel, address) {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Plans an answer to a message like [`Destinations::plan`], also for an account that was removed

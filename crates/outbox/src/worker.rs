@@ -120,7 +120,7 @@ impl DeliveryWorker {
         let now = self.clock.now();
         match rules::next(&head, channel.on_unknown(), now) {
             Step::Wait(until) => {
-                let next = self.wait(now.until(until)).await;
+                let next = self.wait(&channel, &head, now.until(until)).await;
                 progress.waited = true;
                 next
             }
@@ -141,7 +141,10 @@ impl DeliveryWorker {
                     () = self.stopping.cancelled() => return Ok(WorkerAction::Leave),
                 };
                 if let Err(pause) = turn {
-                    return self.wait(pause).await;
+                    return self.wait(&channel, &head, pause).await;
+                }
+                if !self.channels.serves(&channel, chat) {
+                    return Ok(WorkerAction::Look);
                 }
                 let span = delivery_span(&head);
                 self.send(&channel, &head, repeat, progress).instrument(span).await
@@ -163,11 +166,18 @@ impl DeliveryWorker {
         attempt.instrument(delivery_span(&head)).await
     }
 
-    /// Waits, unless the daemon stops.
-    async fn wait(&self, wait: Duration) -> Result<WorkerAction, StoreError> {
+    /// Waits, unless the daemon stops. Another channel of the account ends the wait, for example one
+    /// with a new token.
+    async fn wait(
+        &self,
+        channel: &Arc<dyn Channel>,
+        head: &Head,
+        wait: Duration,
+    ) -> Result<WorkerAction, StoreError> {
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => Ok(WorkerAction::Leave),
+            () = self.channels.replaced(channel, &head.delivery.address) => Ok(WorkerAction::Look),
             () = self.clock.sleep(wait) => Ok(WorkerAction::Look),
         }
     }
@@ -245,7 +255,7 @@ impl DeliveryWorker {
         if !channel.reachable(&head.delivery.address) {
             return Ok(WorkerAction::Leave);
         }
-        self.wait(rules::pause_after_unknown(head, rule)).await
+        self.wait(channel, head, rules::pause_after_unknown(head, rule)).await
     }
 
     /// Records the result for the log and for the account's other chats. Of consecutive failures,

@@ -1,6 +1,7 @@
 //! A value that can be replaced while the daemon runs, such as a part of the configuration.
 
 use std::fmt;
+use std::mem;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A value that can be replaced while others read it. Clones share the value.
@@ -20,13 +21,18 @@ impl<T: ?Sized> Live<T> {
 
     /// Replaces the value, for all later calls of [`Self::now`].
     pub fn replace(&self, value: impl Into<Arc<T>>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = value.into();
+        let value = value.into();
+        self.change(|_| value);
     }
 
     /// Replaces the value by one that is made from it. Other changes wait meanwhile.
     pub fn change(&self, make: impl FnOnce(&T) -> Arc<T>) {
         let mut value = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *value = make(&value);
+        let new = make(&value);
+        let old = mem::replace(&mut *value, new);
+        // The old value may be dropped here, and its end may read this one.
+        drop(value);
+        drop(old);
     }
 }
 
@@ -60,5 +66,22 @@ mod tests {
         assert_eq!((&*before, &*clone.now()), ("first", "second"));
         clone.change(|value| format!("{value} and third").into());
         assert_eq!(&*live.now(), "second and third");
+    }
+
+    /// A value whose end reads the place where it was.
+    struct Reader(Live<Option<Reader>>);
+
+    impl Drop for Reader {
+        fn drop(&mut self) {
+            assert!(self.0.now().is_none());
+        }
+    }
+
+    #[test]
+    fn replace_drops_the_old_value_after_readers_can_go_on() {
+        let live = Live::<Option<Reader>>::default();
+        live.replace(Some(Reader(live.clone())));
+        live.replace(None);
+        assert!(live.now().is_none());
     }
 }

@@ -46,7 +46,8 @@ pub(crate) enum ConfigCommand {
     Set {
         /// Key, such as agents.defaults.model.
         key: String,
-        /// Value in TOML, or text without quotes.
+        /// Value in TOML, or text without quotes. `-` reads it from standard input, so that a secret
+        /// stays out of the list of processes.
         #[arg(allow_hyphen_values = true)]
         value: String,
     },

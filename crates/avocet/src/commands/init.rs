@@ -29,10 +29,14 @@ use crate::redaction;
 
 use additions::{Additions, names};
 use local::LocalPorts;
-use questions::Questions;
+pub(super) use questions::Questions;
 
 /// The reply to Ctrl-C before the file is written.
 const LEFT: &str = "left before the end; nothing was written";
+
+/// The way to a service for root, whose own service would have all rights.
+const FOR_ROOT: &str = "For a service with an account of its own, put the configuration into \
+     /etc/avocet/config.toml and run `avocet service install --system`.\n";
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
@@ -108,7 +112,10 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
     }
     if setup.additions.is_empty() {
         print("Nothing was changed.\n")?;
-        return Ok(Exit::Done);
+        return match setup.args.service {
+            true => service::install(context, ServiceInstall::default()),
+            false => Ok(Exit::Done),
+        };
     }
     setup.write()?;
     setup.show_next_steps().await?;
@@ -140,7 +147,7 @@ impl InitRun<'_> {
         if parts.bot {
             self.add_bot().await?;
         }
-        if self.questions.is_none() && self.additions.is_empty() {
+        if self.questions.is_none() && self.additions.is_empty() && !self.args.service {
             let message = "there is nothing to set up, and no terminal to ask on; give --api-key-file, \
                            --base-url, --telegram-token-file or --discord-token-file";
             return Err(Failure::new(Exit::Usage, message));
@@ -229,6 +236,10 @@ impl InitRun<'_> {
         let Some(questions) = self.questions.as_mut().filter(|_| !self.args.service) else {
             return Ok(self.args.service);
         };
+        if rustix::process::getuid().is_root() {
+            print(FOR_ROOT)?;
+            return Ok(false);
+        }
         if !has_user_services() {
             return Ok(false);
         }

@@ -1,5 +1,6 @@
 //! The kinds of channels, and the configured accounts of each.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -165,10 +166,29 @@ pub(crate) fn channels(
             channels.push(configured);
         }
     }
+    check_tokens(document, &channels)?;
     let web = web(None).map_err(|error| document.error_at("channels", error.to_string()))?;
     admission = admission.with(web.channel.name(), web.channel.account(), web.allow.clone());
     channels.push(web);
     Ok(Channels { channels, admission })
+}
+
+/// Refuses two accounts of a channel with the same token: each would take messages of the other.
+fn check_tokens(document: &Document, channels: &[ConfiguredChannel]) -> Result<(), ConfigError> {
+    let mut known: BTreeMap<(ChannelName, &str), &ConfiguredChannel> = BTreeMap::new();
+    for one in channels {
+        let path = format!("{}.token", one.table.path);
+        let Some(token) = document.get(&path).and_then(Value::as_str) else { continue };
+        if let Some(other) = known.insert((one.channel.name(), token), one) {
+            let (account, other) = (one.channel.account(), other.channel.account());
+            let message = format!(
+                "`{path}`: the accounts {other} and {account} have the same token; each account \
+                    needs a bot of its own"
+            );
+            return Err(document.error_at(&path, message));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the accounts of a channel. A configured channel has its own table, or, if that contains

@@ -92,11 +92,15 @@ pub(crate) fn sort(
 ) -> SortedChanges {
     let keys = running.changes(document);
     let has_moved = moves_an_agent(&keys, running, document);
+    // A policy that permits more may count on the sandbox that comes with the restart.
+    let has_sandbox = keys.iter().any(|key| key.is_in(&["sandbox"]));
     let mut sorted = SortedChanges::default();
     for key in &keys {
         let is_live = match effect_of(key) {
             Restart => false,
-            Live => !(has_moved && key.is_in(&["agents"])),
+            Live => {
+                !(has_moved && key.is_in(&["agents"])) && !(has_sandbox && key.is_in(&["tools"]))
+            }
             Account => account_change(key, old, new, &mut sorted.accounts),
         };
         if is_live { &mut sorted.live } else { &mut sorted.waiting }.push(key.clone());

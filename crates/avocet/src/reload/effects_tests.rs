@@ -61,6 +61,11 @@ fn sort_separates_live_keys_from_those_that_need_a_restart() {
             "[agents.b]\nmodel = \"a/b\"\nworkspace = \"x\"",
             ["", "agents.a.model agents.a.workspace agents.b.model agents.b.workspace", ""],
         ),
+        (
+            "",
+            "[log]\nlevel = \"debug\"\n[tools]\napproval_minutes = 5\n[sandbox]\nhosts = [\"a.example\"]",
+            ["log.level", "sandbox.hosts tools.approval_minutes", ""],
+        ),
         ("[log]\nlevel = \"info\"", "[log]\nformat = \"json\"", ["log.level", "log.format", ""]),
     ];
     for (old, new, expected) in table {

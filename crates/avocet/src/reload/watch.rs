@@ -1,13 +1,15 @@
 //! Notices changes of the configuration file.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use avocet_config::Document;
+use avocet_protocol::MAX_CONFIG_BYTES;
 use avocet_sandbox::digest;
+use avocet_supervise::blocking;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -90,14 +92,14 @@ impl FileWatch {
     }
 
     /// Returns `true` if the file has changed and the change has settled.
-    pub(super) fn has_changed(&mut self) -> bool {
+    pub(super) async fn has_changed(&mut self) -> bool {
         let Some(path) = &self.path else { return false };
         let stamp = FileStamp::of(path);
         if self.found.is_none() && self.looked_at == stamp {
             return false;
         }
         self.looked_at = stamp;
-        let content = content(path);
+        let content = content(path).await;
         if content == self.known {
             self.found = None;
             return false;
@@ -109,9 +111,9 @@ impl FileWatch {
     }
 
     /// Notes that the file is read now.
-    pub(super) fn note(&mut self) {
+    pub(super) async fn note(&mut self) {
         let Some(path) = &self.path else { return };
-        self.known = content(path);
+        self.known = content(path).await;
         self.found = None;
     }
 }
@@ -128,17 +130,32 @@ impl FileStamp {
     }
 }
 
-/// Returns the digest of a file; `None` if it cannot be read.
-fn content(path: &Path) -> Option<String> {
-    fs::read(path).ok().map(|bytes| digest(&bytes))
+/// Returns the digest of a file; `None` if it cannot be read. Of a file that is too long for a
+/// configuration, only the beginning counts.
+async fn content(path: &Path) -> Option<String> {
+    let path = path.to_owned();
+    let read = blocking(move || {
+        let mut bytes = Vec::new();
+        let mut file = fs::File::open(path)?.take(MAX_CONFIG_BYTES as u64 + 1);
+        file.read_to_end(&mut bytes).map(|_| digest(&bytes))
+    });
+    read.await.ok()?.ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn has_changed_waits_until_the_same_content_is_found_twice() {
+    async fn looks(watch: &mut FileWatch, count: usize) -> Vec<bool> {
+        let mut found = Vec::new();
+        for _ in 0..count {
+            found.push(watch.has_changed().await);
+        }
+        found
+    }
+
+    #[tokio::test]
+    async fn has_changed_waits_until_the_same_content_is_found_twice() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("config.toml");
         let write = |text: &str| fs::write(&path, text).unwrap();
@@ -146,19 +163,18 @@ mod tests {
         let document = Document::read(&path, &|_| None, avocet_config::References::All).unwrap();
         let global = Global { config: None, log: None };
         let mut watch = FileWatch::new(&global, &document);
-        let mut looks = |count: usize| (0..count).map(|_| watch.has_changed()).collect::<Vec<_>>();
-        assert_eq!(looks(3), [false, false, false]);
+        assert_eq!(looks(&mut watch, 3).await, [false, false, false]);
         write("a = 12\n");
-        assert_eq!(looks(1), [false], "the editor may still write");
+        assert_eq!(looks(&mut watch, 1).await, [false], "the editor may still write");
         write("a = 123\n");
-        assert_eq!(looks(3), [false, true, true]);
+        assert_eq!(looks(&mut watch, 3).await, [false, true, true]);
         write("a = 1\n");
-        assert_eq!(looks(2), [false, false], "the old content is back");
+        assert_eq!(looks(&mut watch, 2).await, [false, false], "the old content is back");
         fs::remove_file(&path).unwrap();
-        assert_eq!(looks(2), [false, true]);
-        watch.note();
-        assert!(!watch.has_changed());
+        assert_eq!(looks(&mut watch, 2).await, [false, true]);
+        watch.note().await;
+        assert_eq!(looks(&mut watch, 1).await, [false]);
         write("a = 1\n");
-        assert_eq!([watch.has_changed(), watch.has_changed()], [false, true]);
+        assert_eq!(looks(&mut watch, 2).await, [false, true]);
     }
 }

@@ -1,9 +1,10 @@
 //! Chunks that wait: for a platform's limit, for their turn, or until a chat is reachable.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Deliveries, Query, SendError};
-use avocet_testkit::OnSend;
+use avocet_protocol::{Deliveries, OnUnknown, Query, SendError};
+use avocet_testkit::{FakeChannel, OnSend};
 
 use super::world::{DeliveryHarness, SECOND, chat_address};
 
@@ -126,6 +127,27 @@ async fn deliverer_begins_no_send_during_a_platform_pause_and_sends_unmarked_lat
     assert!(!taken[0].repeat, "{taken:?}");
     harness.idle().await;
     assert_eq!(harness.channel.texts(1).await, ["hello"]);
+}
+
+#[tokio::test]
+async fn wait_ends_when_the_channel_of_the_account_is_replaced() {
+    let harness = DeliveryHarness::new().await;
+    let long = SECOND * 300;
+    harness.channel.set_pause(long);
+    harness.send("a", "hello").await;
+    harness.clock.sleeper(long).await;
+    let newer = Arc::new(FakeChannel::with_rule(OnUnknown::RepeatMarked));
+    harness.deliverer.worker.channels.add(newer.clone());
+    assert_eq!(newer.texts(1).await, ["hello"]);
+    harness.idle().await;
+
+    newer.give_turns(false);
+    harness.send("a", "again").await;
+    newer.in_line(1).await;
+    let newest = Arc::new(FakeChannel::with_rule(OnUnknown::RepeatMarked));
+    harness.deliverer.worker.channels.add(newest.clone());
+    newer.give_turns(true);
+    assert_eq!(newest.texts(1).await, ["again"], "a channel that was replaced sends nothing");
 }
 
 #[tokio::test]

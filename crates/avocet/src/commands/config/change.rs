@@ -1,21 +1,22 @@
 //! `avocet config get`, `set` and `edit`: the configuration file from the command line.
 
 use std::fs::{self, File};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use avocet_protocol::{ConfigFileError, plain_io};
+use avocet_protocol::{ConfigFileError, MAX_CONFIG_BYTES, plain_io};
 use avocet_supervise::blocking;
 
 use super::text;
 use crate::commands::connect;
+use crate::commands::init::Questions;
 use crate::config_file::FileText;
 use crate::context::CommandContext;
 use crate::environment::{environment, given};
 use crate::exit::{Exit, Failure};
-use crate::output::{confirmed, error, print, warning};
+use crate::output::{error, print, warning};
 use crate::places::{Configuration, Uses, config_place};
 use crate::reload::{SortedChanges, changes_between};
 
@@ -35,6 +36,11 @@ pub(super) fn get(context: &CommandContext, key: &str) -> Result<Exit, Failure> 
 
 pub(super) async fn set(context: &CommandContext, key: &str, value: &str) -> Result<Exit, Failure> {
     let file = read(context)?;
+    let read = match value {
+        "-" => Some(read_value(context, key).await?),
+        _ => None,
+    };
+    let value = read.as_deref().unwrap_or(value);
     let new = text::set(&file.text, key, value).map_err(failed)?;
     if text::is_literal_secret(key, value) {
         file.check_private().map_err(|error| refused(&error))?;
@@ -43,10 +49,39 @@ pub(super) async fn set(context: &CommandContext, key: &str, value: &str) -> Res
     save(context, &file, &new).await
 }
 
+/// Reads the value of a key: from a terminal without showing it, or else the whole standard input.
+async fn read_value(context: &CommandContext, key: &str) -> Result<String, Failure> {
+    if io::stdin().is_terminal() {
+        let mut questions = Questions::start(&context.root)?;
+        return questions.ask_secret(&format!("Value of {key} (it stays invisible):")).await;
+    }
+    let text = blocking(|| io::read_to_string(io::stdin().take(MAX_CONFIG_BYTES as u64))).await?;
+    let text = text.map_err(|error| {
+        failed(format!("cannot read the value from standard input: {}", plain_io(&error)))
+    })?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
 /// Opens an editor on a copy, until the copy can be used or the person gives up.
 pub(super) async fn edit(context: &CommandContext) -> Result<Exit, Failure> {
     let file = read(context)?;
     let copy = EditedCopy::make(&file)?;
+    tokio::select! {
+        // The copy is removed after Ctrl-C, too.
+        biased;
+        pressed = tokio::signal::ctrl_c() => {
+            pressed?;
+            Err(failed("interrupted; the configuration is unchanged".to_owned()))
+        }
+        edited = edit_copy(context, &file, &copy) => edited,
+    }
+}
+
+async fn edit_copy(
+    context: &CommandContext,
+    file: &FileText,
+    copy: &EditedCopy,
+) -> Result<Exit, Failure> {
     loop {
         run_editor(copy.path.clone()).await?;
         let new = fs::read_to_string(&copy.path).map_err(|error| {
@@ -56,13 +91,14 @@ pub(super) async fn edit(context: &CommandContext) -> Result<Exit, Failure> {
             print("Nothing has changed.\n")?;
             return Ok(Exit::Done);
         }
-        match save(context, &file, &new).await {
+        match save(context, file, &new).await {
             Err(failure) => {
                 if !io::stdin().is_terminal() {
                     return Err(failure);
                 }
                 error(&format!("{:#}", failure.error));
-                if !confirmed("Edit the file again?")? {
+                let mut questions = Questions::start(&context.root)?;
+                if !questions.is_yes("Edit the file again?").await? {
                     return Err(failed("the configuration is unchanged".to_owned()));
                 }
             }

@@ -90,15 +90,42 @@ fn hide(item: &mut Item, path: &str) {
                 hide(item, &format!("{path}.{}", name.get()));
             }
         }
-        Item::None | Item::ArrayOfTables(_) => {}
+        Item::ArrayOfTables(tables) => {
+            for table in tables.iter_mut() {
+                for (name, item) in table.iter_mut() {
+                    hide(item, &format!("{path}.{}", name.get()));
+                }
+            }
+        }
+        Item::None => {}
     }
+}
+
+/// Returns the text of a value without its secrets; `None` if it has none. Of a secret, a reference
+/// stays; of an address, everything but the login.
+fn without_secrets(path: &str, text: &str) -> Option<String> {
+    let is_reference = text
+        .strip_prefix("${")
+        .and_then(|rest| rest.strip_suffix('}'))
+        .is_some_and(|name| !name.contains('}'));
+    if is_reference {
+        return None;
+    }
+    if is_for_secrets(path) {
+        return Some(HIDDEN.to_owned());
+    }
+    let (scheme, rest) = text.split_once("://")?;
+    let (login, place) = rest.split_once('/').unwrap_or((rest, "")).0.rsplit_once('@')?;
+    let path = &rest[login.len() + 1 + place.len()..];
+    Some(format!("{scheme}://{HIDDEN}@{place}{path}"))
 }
 
 fn hide_value(value: &mut Value, path: &str) {
     match value {
-        Value::String(text) if is_literal_secret(path, text.value()) => {
+        Value::String(text) => {
+            let Some(shown) = without_secrets(path, text.value()) else { return };
             let decor = text.decor().clone();
-            *value = Value::from(HIDDEN);
+            *value = Value::from(shown);
             *value.decor_mut() = decor;
         }
         Value::Array(values) => values.iter_mut().for_each(|value| hide_value(value, path)),
@@ -133,6 +160,17 @@ mod tests {
         ];
         for (key, expected) in table {
             assert_eq!(get(TEXT, key).unwrap().as_deref(), expected, "{key}");
+        }
+        let text = "[[providers.x]]\napi_key = \"a\"\n[h.headers]\nauth = \"Bearer b ${C}\"\n\
+            [u]\nat = \"http://me:word@host/a@b\"\nplain = \"http://host/a@b\"\n";
+        let table = [
+            ("providers.x", "[[providers.x]]\napi_key = \"hidden\"\n"),
+            ("h.headers.auth", "hidden"),
+            ("u.at", "http://hidden@host/a@b"),
+            ("u.plain", "http://host/a@b"),
+        ];
+        for (key, expected) in table {
+            assert_eq!(get(text, key).unwrap().unwrap().trim_start(), expected, "{key}");
         }
         assert!(get(TEXT, "a..b").is_err() && get("a = ", "a").is_err());
     }

@@ -51,8 +51,10 @@ impl InitRun<'_> {
     /// Asks for a key, or for a server of this machine.
     async fn ask_key(&mut self, local: &[LocalServer]) -> Result<KeyAnswer, Failure> {
         let Some(questions) = &mut self.questions else {
-            let first = local.first().cloned();
-            return Ok(first.map_or(KeyAnswer::None, KeyAnswer::Local));
+            let Some(first) = local.first() else { return Ok(KeyAnswer::None) };
+            let LocalServer { label, port, .. } = first;
+            print(&format!("Using {label} on this machine, port {port}.\n"))?;
+            return Ok(KeyAnswer::Local(first.clone()));
         };
         for (place, LocalServer { label, port, models, .. }) in local.iter().enumerate() {
             let (number, count) = (place + 1, models.len());

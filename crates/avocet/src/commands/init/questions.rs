@@ -13,7 +13,7 @@ const MAX_ANSWER: u64 = 16 * 1024;
 
 /// Asks a person at the terminal.
 #[derive(Debug)]
-pub(super) struct Questions {
+pub(in crate::commands) struct Questions {
     requests: flume::Sender<()>,
     answers: flume::Receiver<io::Result<Option<String>>>,
     /// `true` if the thread reads a line that has no taker yet.
@@ -22,7 +22,7 @@ pub(super) struct Questions {
 
 impl Questions {
     /// Starts the thread that reads from the terminal. It reads one line for each question.
-    pub(super) fn start(group: &Group) -> io::Result<Self> {
+    pub(in crate::commands) fn start(group: &Group) -> io::Result<Self> {
         let (requests, requested) = flume::bounded::<()>(1);
         let (answered, answers) = flume::bounded(1);
         group.thread("answers", move || {
@@ -39,7 +39,7 @@ impl Questions {
     ///
     /// # Errors
     /// [`Failure`] if the input has ended or cannot be read.
-    pub(super) async fn ask(&mut self, question: &str) -> Result<String, Failure> {
+    pub(in crate::commands) async fn ask(&mut self, question: &str) -> Result<String, Failure> {
         print(&format!("{question} "))?;
         self.line().await
     }
@@ -48,7 +48,10 @@ impl Questions {
     ///
     /// # Errors
     /// [`Failure`] as for [`Self::ask`].
-    pub(super) async fn ask_secret(&mut self, question: &str) -> Result<String, Failure> {
+    pub(in crate::commands) async fn ask_secret(
+        &mut self,
+        question: &str,
+    ) -> Result<String, Failure> {
         let _hidden = HiddenInput::start()?;
         self.ask(question).await
     }
@@ -57,7 +60,7 @@ impl Questions {
     ///
     /// # Errors
     /// [`Failure`] as for [`Self::ask`].
-    pub(super) async fn is_yes(&mut self, question: &str) -> Result<bool, Failure> {
+    pub(in crate::commands) async fn is_yes(&mut self, question: &str) -> Result<bool, Failure> {
         loop {
             match self.ask(&format!("{question} [y/n]")).await?.to_lowercase().as_str() {
                 "y" | "yes" => return Ok(true),
@@ -71,7 +74,7 @@ impl Questions {
     ///
     /// # Errors
     /// [`Failure`] as for [`Self::ask`].
-    pub(super) async fn line(&mut self) -> Result<String, Failure> {
+    pub(in crate::commands) async fn line(&mut self) -> Result<String, Failure> {
         let ended = || Failure::new(Exit::Failed, "the input has ended");
         if !self.is_reading {
             self.requests.try_send(()).map_err(|_| ended())?;

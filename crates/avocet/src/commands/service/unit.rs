@@ -57,6 +57,7 @@ impl UnitFile {
         if scope == ServiceScope::System {
             for path in configuration.iter().chain([&program]) {
                 check_is_open(path)?;
+                check_is_readable(path)?;
             }
         }
         let cli = Global { config: configuration.clone(), ..context.cli.clone() };
@@ -177,6 +178,28 @@ fn check_is_open(path: &Path) -> Result<(), Failure> {
         "the service of the system cannot see {}, because its unit closes {closed}; copy the file \
          to a directory of the system, such as /usr/local/bin or /etc/avocet",
         path.display()
+    );
+    Err(Failure::new(Exit::Failed, message))
+}
+
+/// Refuses a path that the account of the service cannot read. An account `avocet` that exists
+/// already may have rights of its own.
+fn check_is_readable(path: &Path) -> Result<(), Failure> {
+    let has_account = fs::read_to_string("/etc/passwd")
+        .is_ok_and(|users| users.lines().any(|line| line.starts_with("avocet:")));
+    let is_closed = |path: &&Path| {
+        let needed = if path.is_dir() { 0o001 } else { 0o004 };
+        fs::metadata(path).is_ok_and(|found| found.permissions().mode() & needed == 0)
+    };
+    let Some(closed) = path.ancestors().find(is_closed).filter(|_| !has_account) else {
+        return Ok(());
+    };
+    let right = if closed.is_dir() { "o+x" } else { "o+r" };
+    let message = format!(
+        "the account of the service cannot read {}; run `chmod {right} {}`, and write secrets as \
+         references such as \"${{credential:telegram}}\" (LoadCredential= in a drop-in)",
+        path.display(),
+        closed.display()
     );
     Err(Failure::new(Exit::Failed, message))
 }
