@@ -94,6 +94,15 @@ def save_files(daemon, delivery, attachments, outbox):
     return [attachment["name"] for attachment in attachments]
 
 
+def loses_answer(outbox):
+    """Returns `True` once if a test has asked for a lost answer, with a file beside the outbox."""
+    try:
+        os.remove(os.path.join(os.path.dirname(outbox), "lose-answer"))
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def read_file(inbox, params):
     """Returns a piece of a file that a person has sent."""
     with open(os.path.join(os.path.dirname(inbox), params["reference"]), "rb") as file:
@@ -131,6 +140,8 @@ def serve(socket_path, account, inbox, outbox):
                 files = save_files(daemon, line["id"], chunk.get("attachments", []), outbox)
                 text = mark + chunk["text"]
                 append(outbox, {"chat": chunk["chat"], "text": text, "files": files})
+                if loses_answer(outbox):
+                    raise ConnectionError("a test loses the answer")
                 daemon.write(id=line["id"], result={})
             elif line.get("method") == "file.read":
                 daemon.write(id=line["id"], result={"data": read_file(inbox, line["params"])})

@@ -9,6 +9,7 @@ mod python;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use avocet_protocol::REPEAT_MARK;
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{DaemonProcess, Home, program};
 use serde_json::json;
@@ -32,9 +33,38 @@ const ASK: &str = "Ask me something.";
 const QUESTION: &str = "Which colour?";
 const CHOICE: &str = "blue";
 const AFTER_CHOICE: &str = "You chose blue.";
+/// The mark of a mail that is sent again.
+const MAIL_MARK: &str = "(This message may have reached you before.)";
 /// Is answered after a permit.
 const HELD: &str = "Think first.";
 const AFTER_HELD: &str = "Now I know.";
+
+/// A clause that not every channel can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OptionalClause {
+    Typing,
+    RepeatedEvent,
+    LostAnswer,
+}
+
+/// The clauses that a channel leaves out, with the reason. A channel that is not listed has all.
+const LEFT_OUT: [(&str, OptionalClause, &str); 6] = [
+    ("directory:main", OptionalClause::Typing, "a folder has no indicator"),
+    ("directory:main", OptionalClause::RepeatedEvent, "each file in the inbox is a new message"),
+    ("directory:main", OptionalClause::LostAnswer, "the rename is the send and its answer"),
+    ("external:chat", OptionalClause::Typing, "the platform of the template has no indicator"),
+    ("external:email", OptionalClause::Typing, "mail has no indicator"),
+    ("external:files", OptionalClause::Typing, "its platform, a file, has no indicator"),
+];
+
+/// The effect of a send that follows one with a lost answer.
+#[derive(Debug, Clone, Copy)]
+enum Repetition {
+    /// The platform or the channel recognises the message, which stays the only one.
+    Recognised,
+    /// There is a second message, which begins with this mark.
+    Marked(&'static str),
+}
 
 /// The platform of a channel, as its people see it. One person, the owner, writes in private.
 #[async_trait(?Send)]
@@ -60,8 +90,19 @@ trait FakePlatformSide {
     }
 
     /// Returns how often the typing indicator was shown; `None` on a platform without one.
-    fn typings(&self) -> Option<usize> {
+    fn typings(&mut self) -> Option<usize> {
         None
+    }
+
+    /// Sends the event of the person's last message once more, as platforms do after a lost
+    /// confirmation.
+    async fn repeat_event(&mut self) {
+        panic!("{} has no repeated events; list it in LEFT_OUT", self.account());
+    }
+
+    /// Makes the platform take the agent's next message without an answer to the channel.
+    async fn lose_answer(&mut self) -> Repetition {
+        panic!("{} has no answers to lose; list it in LEFT_OUT", self.account());
     }
 
     /// Returns the texts of the agent's messages, the oldest first.
@@ -134,6 +175,8 @@ async fn check(mut side: impl FakePlatformSide) {
     contract.runs_commands().await;
     contract.shows_typing_while_the_agent_thinks().await;
     contract.asks_with_buttons().await;
+    contract.takes_a_repeated_event_once().await;
+    contract.marks_what_it_sends_again().await;
     contract = contract.answers_what_was_written_meanwhile().await;
     contract = contract.answers_once_after_a_kill().await;
     contract.ends().await;
@@ -201,7 +244,9 @@ impl<S: FakePlatformSide> Contract<S> {
 
     /// The indicator is shown until the answer comes.
     async fn shows_typing_while_the_agent_thinks(&mut self) {
-        let Some(before) = self.side.typings() else { return };
+        let typings = self.side.typings();
+        assert_eq!(typings.is_none(), self.leaves_out(OptionalClause::Typing));
+        let Some(before) = typings else { return };
         self.side.say(HELD).await;
         until("the typing indicator", async || self.side.typings() > Some(before)).await;
         self.permits.add_permits(1);
@@ -230,6 +275,39 @@ impl<S: FakePlatformSide> Contract<S> {
         let texts = self.side.texts().await.split_off(checked);
         assert_eq!(texts.iter().filter(|text| text.trim() == AFTER_CHOICE).count(), 1, "{texts:?}");
         self.checked += texts.len();
+    }
+
+    /// An event that the platform sends again is no second message.
+    async fn takes_a_repeated_event_once(&mut self) {
+        if self.leaves_out(OptionalClause::RepeatedEvent) {
+            return;
+        }
+        self.side.say(WORDS[5]).await;
+        self.expect_texts(&[answer_to(WORDS[5])]).await;
+        self.side.repeat_event().await;
+        self.side.say(WORDS[0]).await;
+        self.expect_texts(&[answer_to(WORDS[0])]).await;
+    }
+
+    /// A message with an unknown outcome is not doubled without a mark.
+    async fn marks_what_it_sends_again(&mut self) {
+        if self.leaves_out(OptionalClause::LostAnswer) {
+            return;
+        }
+        let repetition = self.side.lose_answer().await;
+        self.side.say(WORDS[1]).await;
+        let answer = answer_to(WORDS[1]);
+        let expected = match repetition {
+            Repetition::Recognised => answer,
+            Repetition::Marked(mark) => format!("{answer} {mark} {answer}"),
+        };
+        self.expect_texts(&[expected]).await;
+    }
+
+    /// Returns `true` if the channel cannot have a clause.
+    fn leaves_out(&self, clause: OptionalClause) -> bool {
+        let account = self.side.account();
+        LEFT_OUT.iter().any(|(of, left_out, _)| *of == account && *left_out == clause)
     }
 
     /// Messages that came without a daemon are answered once, before later ones.
@@ -298,20 +376,20 @@ async fn program_as_a_child_keeps_the_contract_of_channels() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn template_in_python_keeps_the_contract_of_channels() {
-    check(PythonSide::new("template-python", "chat")).await;
+    check(PythonSide::new("template-python", "chat", Repetition::Marked("(sent again)"))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn irc_keeps_the_contract_of_channels() {
-    check(PythonSide::new("irc", "irc")).await;
+    check(PythonSide::new("irc", "irc", Repetition::Marked(REPEAT_MARK))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn email_keeps_the_contract_of_channels() {
-    check(PythonSide::new("email", "email")).await;
+    check(PythonSide::new("email", "email", Repetition::Marked(MAIL_MARK))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn matrix_keeps_the_contract_of_channels() {
-    check(PythonSide::new("matrix", "matrix")).await;
+    check(PythonSide::new("matrix", "matrix", Repetition::Recognised)).await;
 }

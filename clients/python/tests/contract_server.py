@@ -15,9 +15,16 @@ async def serve(
     say: Callable[[str], Awaitable[object]],
     told: Callable[[], list[str]],
     ready: Callable[[], Awaitable[object]],
+    again: Callable[[], Awaitable[object]],
+    lose: Callable[[], object],
     choose: Callable[[str], Awaitable[object]] | None = None,
+    typings: Callable[[], int] | None = None,
 ) -> None:
-    """Serve until the end of the input. Without `choose`, a choice is said like any text."""
+    """Serve until the end of the input.
+
+    `again` sends the last event of a person once more. `lose` makes the platform take the next
+    message of the agent and lose its answer. Without `choose`, a choice is said like any text.
+    """
     while line := await asyncio.to_thread(sys.stdin.readline):
         match json.loads(line):
             case "table":
@@ -27,6 +34,14 @@ async def serve(
             case "ready":
                 await ready()
                 response = None
+            case "again":
+                await again()
+                response = None
+            case "lose":
+                lose()
+                response = None
+            case "typings":
+                response = typings() if typings else None
             case {"say": text}:
                 await say(text)
                 response = None

@@ -33,8 +33,14 @@ async def main() -> None:
 
     numbers = itertools.count(1)
 
+    sent: list[bytes] = []
+
     async def say(text: str) -> None:
-        imap.deliver(mail(text, Message_ID=f"<{next(numbers)}@example.org>"))
+        sent.append(mail(text, Message_ID=f"<{next(numbers)}@example.org>"))
+        imap.deliver(sent[-1])
+
+    async def again() -> None:
+        imap.deliver(sent[-1])
 
     async def choose(text: str) -> None:
         # The answer to a question is a reply to its mail.
@@ -47,8 +53,10 @@ async def main() -> None:
     await serve(
         f'{table}owners = ["{ANN}"]\n',
         say=say,
-        told=lambda: [sent.text for sent in smtp.mails],
+        told=lambda: [taken.text for taken in smtp.mails],
         ready=ready,
+        again=again,
+        lose=lambda: smtp.script.append(("taken", "")),
         choose=choose,
     )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from fake_server import Said
 from irc_support import PLUGIN, FakeServer, Person
 
 from contract_server import serve
@@ -23,13 +24,29 @@ async def main() -> None:
     async def say(text: str) -> None:
         server.say("ann", NICK, text)
 
+    async def again() -> None:
+        server.pass_on(next(said for said in reversed(server.log) if said.target == NICK))
+
+    def lose() -> None:
+        def cut(_: Said) -> None:
+            server.on_message = None
+            server.cut()
+
+        server.on_message = cut
+
     async def ready() -> None:
         await server.until(
             lambda: any("#room" in client.joined for client in server.clients), "the program joins"
         )
 
     await serve(
-        f'{table}owners = ["ann"]\n', say=say, told=lambda: server.texts("ann"), ready=ready
+        f'{table}owners = ["ann"]\n',
+        say=say,
+        told=lambda: server.texts("ann"),
+        ready=ready,
+        again=again,
+        lose=lose,
+        typings=lambda: len(server.typing),
     )
 
 

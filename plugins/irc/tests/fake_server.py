@@ -150,12 +150,17 @@ class FakeServer:
         source = f"{nick}!{person.user}@{person.host}"
         said = Said(source, command, target, text, *self.stamp(), person.account, tags)
         self.log.append(said)
+        self.pass_on(said)
+        return said
+
+    def pass_on(self, said: Said) -> None:
+        """Send a message of a person to the clients that see its target."""
+        target = said.target
         for client in self.clients:
             if client.is_registered and (
                 fold(target) == fold(client.nick) or fold(target) in client.joined
             ):
                 client.send_said(said)
-        return said
 
     def person(self, nick: str) -> Person | None:
         """Return the person with this nickname."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness import ANN, BOT, PLUGIN, TOKEN, FakeHomeserver
+from homeserver import Fault
 
 from contract_server import serve
 from support import child_table
@@ -31,6 +32,13 @@ async def main() -> None:
         async def say(text: str) -> None:
             await server.say(room, ANN, text)
 
+        async def again() -> None:
+            events = [event for _, event in server.rooms[room].events]
+            await server.add(room, next(e for e in reversed(events) if e["sender"] == ANN))
+
+        def typings() -> int:
+            return sum("/typing/" in one for one in server.requests)
+
         async def ready() -> None:
             # The second request shows that the first position is stored.
             await server.wait(lambda: sum("/sync" in one for one in server.requests) >= 2)
@@ -40,6 +48,9 @@ async def main() -> None:
             say=say,
             told=lambda: server.texts(room),
             ready=ready,
+            again=again,
+            lose=lambda: server.faults.append(Fault("/send/m.room.message/", "lose")),
+            typings=typings,
         )
 
 

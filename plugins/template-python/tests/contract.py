@@ -23,6 +23,12 @@ async def main() -> None:
     async def say(text: str) -> None:
         platform.write("ann", text)
 
+    async def again() -> None:
+        platform.write_again()
+
+    def lose() -> None:
+        platform.unconfirmed = 1
+
     async def ready() -> None:
         async def is_connected() -> bool | None:
             return platform.is_connected() or None
@@ -34,6 +40,8 @@ async def main() -> None:
         say=say,
         told=lambda: [answer["text"] for answer in platform.answers],
         ready=ready,
+        again=again,
+        lose=lose,
     )
 
 

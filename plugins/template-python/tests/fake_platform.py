@@ -44,6 +44,11 @@ class FakePlatform:
         for writer in self._writers:
             self._send(writer, message)
 
+    def write_again(self) -> None:
+        """Send the last message to all programs once more."""
+        for writer in self._writers:
+            self._send(writer, self.messages[-1])
+
     def _send(self, writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
         writer.write(json.dumps(message).encode() + b"\n")
 

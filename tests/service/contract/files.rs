@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use avocet_tests::{Home, child};
 use serde_json::{Value, json};
 
-use super::FakePlatformSide;
+use super::{FakePlatformSide, Repetition};
 use crate::external::RunningChannel;
 
 /// The way in which the program reaches the daemon.
@@ -23,12 +23,20 @@ pub(super) struct FilesSide {
     inbox: PathBuf,
     outbox: PathBuf,
     said: usize,
+    last: String,
     running: Option<RunningChannel>,
 }
 
 impl FilesSide {
     pub(super) fn new(way: WayToRun) -> Self {
-        Self { way, inbox: PathBuf::new(), outbox: PathBuf::new(), said: 0, running: None }
+        Self {
+            way,
+            inbox: PathBuf::new(),
+            outbox: PathBuf::new(),
+            said: 0,
+            last: String::new(),
+            running: None,
+        }
     }
 }
 
@@ -61,8 +69,18 @@ impl FakePlatformSide for FilesSide {
         self.said += 1;
         let key = self.said.to_string();
         let message = json!({"chat": "bob", "sender": "bob", "key": key, "text": text});
+        self.last = format!("{message}\n");
+        self.repeat_event().await;
+    }
+
+    async fn repeat_event(&mut self) {
         let mut inbox = File::options().append(true).open(&self.inbox).unwrap();
-        inbox.write_all(format!("{message}\n").as_bytes()).unwrap();
+        inbox.write_all(self.last.as_bytes()).unwrap();
+    }
+
+    async fn lose_answer(&mut self) -> Repetition {
+        File::create(self.outbox.with_file_name("lose-answer")).unwrap();
+        Repetition::Marked("(again)")
     }
 
     async fn texts(&mut self) -> Vec<String> {

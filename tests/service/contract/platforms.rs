@@ -3,22 +3,28 @@
 use std::fmt::Display;
 
 use async_trait::async_trait;
-use avocet_testkit::discord::{DiscordFake, Route};
-use avocet_testkit::telegram::TelegramFake;
+use avocet_protocol::REPEAT_MARK;
+use avocet_testkit::discord::{self, DiscordFake, Route};
+use avocet_testkit::telegram::{self, TelegramFake};
 use avocet_tests::Home;
+use serde_json::{Value, json};
 
-use super::FakePlatformSide;
+use super::{FakePlatformSide, Repetition};
 use crate::patience::with_timeout;
 
 const TOKEN: &str = "4711:AA-secret";
 /// The person on Telegram.
 const ANN: i64 = 7;
 
-pub(super) struct TelegramSide(TelegramFake);
+pub(super) struct TelegramSide {
+    fake: TelegramFake,
+    /// The person's last message, as the platform sends it.
+    last: Value,
+}
 
 impl TelegramSide {
     pub(super) async fn start() -> Self {
-        Self(TelegramFake::start(TOKEN).await)
+        Self { fake: TelegramFake::start(TOKEN).await, last: Value::Null }
     }
 }
 
@@ -29,39 +35,56 @@ impl FakePlatformSide for TelegramSide {
     }
 
     fn table(&mut self, _home: &Home) -> String {
-        self.0.set_now(avocet_tests::now());
-        table("telegram", &self.0.base_url(), ANN)
+        self.fake.set_now(avocet_tests::now());
+        table("telegram", &self.fake.base_url(), ANN)
     }
 
     async fn wait_until_disconnected(&mut self) {
-        with_timeout("the end of the poll", self.0.wait_for_no_poll()).await;
+        with_timeout("the end of the poll", self.fake.wait_for_no_poll()).await;
     }
 
     async fn say(&mut self, text: &str) {
-        self.0.private_text(ANN, text);
+        let posted = self.fake.private_text(ANN, text);
+        let person = json!({ "id": ANN, "is_bot": false, "first_name": "Ann" });
+        let chat = json!({ "id": ANN, "type": "private", "first_name": "Ann" });
+        let date = avocet_tests::now().0 / 1000;
+        self.last = json!({ "message_id": posted.id, "date": date, "from": person, "chat": chat,
+            "text": text });
+    }
+
+    async fn repeat_event(&mut self) {
+        self.fake.push("message", self.last.clone());
+    }
+
+    async fn lose_answer(&mut self) -> Repetition {
+        let sends = telegram::On::method("sendMessage");
+        self.fake.inject(sends, 1, telegram::InjectedFault::ResetAfter);
+        Repetition::Marked(REPEAT_MARK)
     }
 
     async fn choose(&mut self, choice: &str) {
-        let asked = self.0.sent().pop().unwrap();
-        self.0.press(ANN, &asked, choice);
+        let asked = self.fake.sent().pop().unwrap();
+        self.fake.press(ANN, &asked, choice);
     }
 
-    fn typings(&self) -> Option<usize> {
-        Some(self.0.calls("sendChatAction"))
+    fn typings(&mut self) -> Option<usize> {
+        Some(self.fake.calls("sendChatAction"))
     }
 
     async fn texts(&mut self) -> Vec<String> {
-        self.0.sent().into_iter().map(|message| message.text).collect()
+        self.fake.sent().into_iter().map(|message| message.text).collect()
     }
 
     fn refusals(&self) -> Vec<String> {
-        self.0.refusals().iter().map(|refusal| format!("{refusal:?}")).collect()
+        self.fake.refusals().iter().map(|refusal| format!("{refusal:?}")).collect()
     }
 }
 
 pub(super) struct DiscordSide {
     fake: DiscordFake,
     ann: u64,
+    /// The person's last message.
+    last: u64,
 }
 
 impl DiscordSide {
@@ -69,7 +92,7 @@ impl DiscordSide {
         let fake = DiscordFake::start(TOKEN).await;
         fake.limit_rates(false);
         let ann = fake.user("ann");
-        Self { fake, ann }
+        Self { fake, ann, last: 0 }
     }
 }
 
@@ -85,7 +108,17 @@ impl FakePlatformSide for DiscordSide {
     }
 
     async fn say(&mut self, text: &str) {
-        self.fake.say(self.fake.dm(self.ann), self.ann, text);
+        self.last = self.fake.say(self.fake.dm(self.ann), self.ann, text);
+    }
+
+    async fn repeat_event(&mut self) {
+        self.fake.push("MESSAGE_CREATE", &self.fake.describe_message(self.last));
+    }
+
+    async fn lose_answer(&mut self) -> Repetition {
+        let sends = discord::On::route(Route::CreateMessage);
+        self.fake.inject(sends, 1, discord::InjectedFault::ResetAfter);
+        Repetition::Recognised
     }
 
     async fn choose(&mut self, choice: &str) {
@@ -93,7 +126,7 @@ impl FakePlatformSide for DiscordSide {
         self.fake.press(self.ann, asked.id, choice);
     }
 
-    fn typings(&self) -> Option<usize> {
+    fn typings(&mut self) -> Option<usize> {
         Some(self.fake.calls(Route::Typing))
     }
 

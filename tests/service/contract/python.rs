@@ -9,19 +9,20 @@ use async_trait::async_trait;
 use avocet_tests::Home;
 use serde_json::{Value, json};
 
-use super::FakePlatformSide;
+use super::{FakePlatformSide, Repetition};
 
 pub(super) struct PythonSide {
     folder: &'static str,
     /// The name of the account, which the program knows.
     account: &'static str,
+    repetition: Repetition,
     platform: Option<RunningPlatform>,
 }
 
 impl PythonSide {
     /// The channel in this folder of `plugins`.
-    pub(super) fn new(folder: &'static str, account: &'static str) -> Self {
-        Self { folder, account, platform: None }
+    pub(super) fn new(folder: &'static str, account: &'static str, repetition: Repetition) -> Self {
+        Self { folder, account, repetition, platform: None }
     }
 
     fn ask(&mut self, request: &Value) -> Value {
@@ -85,6 +86,19 @@ impl FakePlatformSide for PythonSide {
 
     async fn choose(&mut self, choice: &str) {
         self.ask(&json!({ "choose": choice }));
+    }
+
+    fn typings(&mut self) -> Option<usize> {
+        serde_json::from_value(self.ask(&json!("typings"))).unwrap()
+    }
+
+    async fn repeat_event(&mut self) {
+        self.ask(&json!("again"));
+    }
+
+    async fn lose_answer(&mut self) -> Repetition {
+        self.ask(&json!("lose"));
+        self.repetition
     }
 
     async fn texts(&mut self) -> Vec<String> {
