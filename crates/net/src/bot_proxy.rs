@@ -1,4 +1,4 @@
-//! The proxy of an account.
+//! The proxy of a bot's account.
 
 use avocet_protocol::Secret;
 use reqwest::{Proxy, Url};
@@ -6,7 +6,7 @@ use reqwest::{Proxy, Url};
 const SCHEMES: [&str; 3] = ["http", "socks5", "socks5h"];
 
 /// The error for another form, which hides the value, because it may contain a password.
-pub(crate) const FORM: &str = "it is not the URL of a proxy: write socks5h://HOST:PORT or \
+pub const FORM: &str = "it is not the URL of a proxy: write socks5h://HOST:PORT or \
     socks5h://USER:PASSWORD@HOST:PORT; socks5:// and http:// are possible too";
 
 /// The error for a login that does not fit into the protocol. It hides the value, too.
@@ -20,7 +20,8 @@ const UNREACHABLE: &str = "socks5h://proxy.invalid:1080";
 
 /// Reads a URL that was checked before. A command may run without the value of a secret; its bot must
 /// not go around the proxy, so it gets one that cannot be reached.
-pub(crate) fn parse_or_unreachable(proxy: &Secret) -> Option<Proxy> {
+#[must_use]
+pub fn parse_or_unreachable(proxy: &Secret) -> Option<Proxy> {
     parse(proxy).or_else(|_| Proxy::all(UNREACHABLE)).ok()
 }
 
@@ -28,7 +29,7 @@ pub(crate) fn parse_or_unreachable(proxy: &Secret) -> Option<Proxy> {
 ///
 /// # Errors
 /// The fault, without the value.
-pub(crate) fn parse(proxy: &Secret) -> Result<Proxy, &'static str> {
+pub fn parse(proxy: &Secret) -> Result<Proxy, &'static str> {
     let url: Url = proxy.expose().parse().map_err(|_| FORM)?;
     let has_host = url.host_str().is_some_and(|host| !host.is_empty());
     if !has_host || !SCHEMES.contains(&url.scheme()) {

@@ -3,6 +3,7 @@
 //! environment. Its errors omit URLs and secrets. [`GuardedClient`] is for untrusted URLs,
 //! [`Proxy`] for programs.
 
+pub mod bot_proxy;
 mod date;
 mod detail;
 mod dial;

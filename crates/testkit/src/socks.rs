@@ -1,6 +1,7 @@
-//! A SOCKS5 proxy on loopback (RFC 1928, RFC 1929). It connects every request to one server, whatever
-//! its host, so that a name need not exist.
+//! A SOCKS5 proxy on loopback (RFC 1928, RFC 1929). It connects requests to one server, whatever their
+//! host, so that a name need not exist. A test can name other servers for single hosts.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,8 @@ pub struct SocksFake {
 #[derive(Debug)]
 struct Shared {
     server: SocketAddr,
+    /// Other servers, by the requested host with its port.
+    routes: Mutex<HashMap<String, SocketAddr>>,
     /// `user:password`; empty if everyone may connect.
     login: String,
     /// The requested hosts with their ports.
@@ -43,8 +46,9 @@ impl SocksFake {
     pub async fn start(server: SocketAddr, login: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound port");
-        let shared =
-            Arc::new(Shared { server, login: login.to_owned(), requested: Mutex::default() });
+        let login = login.to_owned();
+        let (routes, requested) = (Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { server, routes, login, requested });
         let serving = shared.clone();
         let server = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
@@ -59,6 +63,12 @@ impl SocksFake {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Connects requests for `host`, which has its port, to another server.
+    pub fn route(&self, host: &str, server: SocketAddr) {
+        let mut routes = self.shared.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.insert(host.to_owned(), server);
     }
 
     /// Returns the requested hosts, each with its port.
@@ -95,10 +105,16 @@ impl Shared {
         };
         let port = u16::from_be_bytes(read(&mut client).await?);
         let requested = format!("{host}:{port}");
+        let server = self.server_of(&requested);
         self.requested.lock().unwrap_or_else(PoisonError::into_inner).push(requested);
-        let mut server = TcpStream::connect(self.server).await?;
+        let mut server = TcpStream::connect(server).await?;
         client.write_all(&[VERSION, 0, 0, IPV4, 0, 0, 0, 0, 0, 0]).await?;
         copy_bidirectional(&mut client, &mut server).await.map(|_| ())
+    }
+
+    fn server_of(&self, requested: &str) -> SocketAddr {
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.get(requested).copied().unwrap_or(self.server)
     }
 
     async fn accepts_login(&self, client: &mut TcpStream) -> io::Result<bool> {

@@ -15,6 +15,9 @@ use crate::fault::RestError;
 use crate::rest::REQUEST_TIMEOUT;
 use crate::routes::Route;
 
+/// Discord's servers of files. Through a proxy, the address of another host cannot be checked.
+const FILE_SERVERS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
+
 /// Returns the attachments of a message, and of the message that it forwards.
 pub(crate) fn of(message: &Message) -> Vec<Attachment> {
     sent(message).map(|sent| attachment(message, sent)).collect()
@@ -86,8 +89,13 @@ impl Discord {
         if sent.size > limit {
             return Err(FetchError::TooLarge { limit });
         }
-        if !self.rest.is_own(&sent.url) {
+        let is_own = self.rest.is_own(&sent.url);
+        if !is_own && !self.rest.has_proxy {
             return self.fetch_elsewhere(&sent.url, limit).await;
+        }
+        if !is_own && !is_of_discord(&sent.url) {
+            let error = "with a proxy, only files of Discord's own servers are downloaded";
+            return Err(FetchError::Gone(error.to_owned()));
         }
         let bytes = self.rest.download(&sent.url, limit).await;
         bytes.map_err(|fault| failed(&fault))?.ok_or(FetchError::TooLarge { limit })
@@ -115,6 +123,14 @@ impl Discord {
             ) => Err(FetchError::Failed(error.to_string())),
         }
     }
+}
+
+/// Returns `true` for a URL of a server of files that belongs to Discord.
+fn is_of_discord(url: &str) -> bool {
+    reqwest::Url::parse(url).is_ok_and(|url| {
+        let is_known = url.host_str().is_some_and(|host| FILE_SERVERS.contains(&host));
+        url.scheme() == "https" && url.port().is_none() && is_known
+    })
 }
 
 fn parse(reference: &str) -> Option<(ChannelId, MessageId, AttachmentId)> {

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use avocet_channel_kit::{BotAccess, GroupConfig};
+use avocet_net::bot_proxy;
 use avocet_protocol::{
     AccountName, Allow, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Role, Secret,
 };
@@ -27,6 +28,11 @@ pub struct DiscordConfig {
     /// The base URL of the REST API, without its version; it may be that of a local server. It also
     /// supplies the address of the gateway. Default: `https://discord.com`.
     pub api_url: String,
+    /// The proxy for all connections to Discord, those of the gateway too:
+    /// `socks5h://USER:PASSWORD@HOST:PORT`, with which the proxy resolves host names, or `socks5://`
+    /// or `http://`. Refer to a password instead of writing it here: `"${DISCORD_PROXY}"`. Default:
+    /// none.
+    pub proxy: Option<Secret>,
     /// Numeric user ids of the people who have access. Owners, and people who were admitted later
     /// by pairing, need not be listed. The log names everyone who is refused. Default: `[]`.
     pub allow: Vec<u64>,
@@ -134,6 +140,9 @@ impl ChannelConfig for DiscordConfig {
                 let error = "it has characters that a bot token cannot have: copy it again from";
                 Err(("token", format!("{error} {PORTAL}")))
             }
+            _ if self.proxy.as_ref().is_some_and(|proxy| bot_proxy::parse(proxy).is_none()) => {
+                Err(("proxy", bot_proxy::FORM.to_owned()))
+            }
             _ if !self.reactions().iter().all(|(_, emoji)| is_reaction(emoji)) => {
                 let wrong = self.reactions().into_iter().find(|(_, emoji)| !is_reaction(emoji));
                 let (key, emoji) = wrong.unwrap_or_default();
@@ -192,6 +201,7 @@ impl Default for DiscordConfig {
         Self {
             token: None,
             api_url: "https://discord.com".to_owned(),
+            proxy: None,
             allow: Vec::new(),
             owners: Vec::new(),
             pairing: true,

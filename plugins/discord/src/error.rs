@@ -20,6 +20,9 @@ pub enum DiscordError {
         "api_url is not the URL of a server: it must begin with http:// or https:// and a host"
     )]
     Url,
+    /// `proxy` is invalid.
+    #[error("proxy: {}", avocet_net::bot_proxy::FORM)]
+    Proxy,
     /// The name of a channel's table is not an id.
     #[error(
         "groups: {0:?} is not the id of a channel, which is a number; /id shows it in the channel"

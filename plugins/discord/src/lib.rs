@@ -37,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::Interfaces;
+use avocet_net::{Interfaces, bot_proxy};
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
     Content, DedupeKey, Delivery, FetchError, Health, LastExchanges, OnUnknown, Outcome,
@@ -98,7 +98,9 @@ impl Discord {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DiscordError> {
         let token = config.token.as_ref().ok_or(DiscordError::NoToken)?;
-        let rest = RestClient::new(token, &config.api_url, clock.clone())?;
+        let proxy = config.proxy.as_ref().map(bot_proxy::parse_or_unreachable);
+        let proxy = proxy.map(|proxy| proxy.ok_or(DiscordError::Proxy)).transpose()?;
+        let rest = RestClient::new(token, &config.api_url, proxy, clock.clone())?;
         Ok(Self {
             name,
             account,

@@ -39,6 +39,9 @@ impl Discord {
                 let says = format!("Discord asks to wait for {} s", wait.as_secs());
                 Check::fair(name, says, "try again later")
             }
+            fault if self.rest.has_proxy => {
+                Check::bad(name, fault.to_string(), "check proxy, api_url and the network")
+            }
             fault => Check::bad(name, fault.to_string(), "check api_url and the network"),
         }]
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use avocet_protocol::{Clock, LoadedFile, Secret};
 use reqwest::multipart::{Form, Part};
-use reqwest::{Method, RequestBuilder, StatusCode};
+use reqwest::{ClientBuilder, Method, Proxy, RequestBuilder, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serenity::constants::USER_AGENT;
@@ -30,6 +30,10 @@ const UPLOAD_TIMEOUT: Duration = Duration::from_mins(10);
 /// The REST API, as one bot sees it.
 pub(crate) struct RestClient {
     client: reqwest::Client,
+    /// Opens the connections of the gateway.
+    pub(crate) gateway: reqwest::Client,
+    /// `true` if all connections go through a proxy.
+    pub(crate) has_proxy: bool,
     /// With its prefix `Bot `.
     token: Secret,
     base: String,
@@ -45,17 +49,15 @@ pub(crate) struct RestResponse {
 }
 
 impl RestClient {
-    /// Makes a client for the API at `api_url`.
+    /// Makes a client for the API at `api_url`. All its connections go through the proxy, if there
+    /// is one.
     ///
     /// # Errors
     /// [`DiscordError`] with the required change.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "net's clients make no PATCH, no PUT and no form of several files"
-    )]
     pub(crate) fn new(
         token: &Secret,
         api_url: &str,
+        proxy: Option<Proxy>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DiscordError> {
         let token = token.expose().trim();
@@ -71,15 +73,20 @@ impl RestClient {
             return Err(DiscordError::Url);
         }
         let base = url.as_str().trim_end_matches('/').to_owned();
-        let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(REQUEST_TIMEOUT)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .build()
-            .map_err(|error| DiscordError::Client(error.without_url().to_string()))?;
-        let token = Secret::new(format!("Bot {token}"));
-        Ok(Self { client, token, base, limits: RateLimits::default(), clock })
+        let build = |builder: ClientBuilder| {
+            let built = builder.build();
+            built.map_err(|error| DiscordError::Client(error.without_url().to_string()))
+        };
+        Ok(Self {
+            client: build(client_builder(proxy.as_ref()).timeout(REQUEST_TIMEOUT))?,
+            // A websocket begins as HTTP 1.1, and has no timeout as a whole.
+            gateway: build(client_builder(proxy.as_ref()).http1_only())?,
+            has_proxy: proxy.is_some(),
+            token: Secret::new(format!("Bot {token}")),
+            base,
+            limits: RateLimits::default(),
+            clock,
+        })
     }
 
     /// Returns `true` if a URL has the same origin as the API, as on a server that imitates
@@ -216,6 +223,18 @@ impl RestClient {
         }
         Ok(Some(bytes))
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "net's clients make no PATCH, no PUT, no form of several files and no websocket"
+)]
+fn client_builder(proxy: Option<&Proxy>) -> ClientBuilder {
+    let builder = reqwest::Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy();
+    proxy.cloned().into_iter().fold(builder, ClientBuilder::proxy)
 }
 
 impl RestResponse {

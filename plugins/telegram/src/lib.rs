@@ -34,7 +34,6 @@ mod plan;
 mod poll;
 mod position;
 mod probe;
-mod proxy;
 mod raw_content;
 mod reaction_queue;
 mod reactions;
@@ -57,6 +56,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_channel_kit::{Exchanges, GroupIds, Pace, ReceiveWatch};
+use avocet_net::bot_proxy as proxy;
 use avocet_protocol::{
     AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
     Content, DedupeKey, Delivery, DraftError, FetchError, Health, LastExchanges, Outcome,

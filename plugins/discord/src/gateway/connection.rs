@@ -48,8 +48,9 @@ impl GatewayClient<'_> {
         let address = self.address().await?;
         let lost = |why: &str| ConnectionLoss::Resumable(why.to_owned());
         let clock = self.context.clock.clone();
-        let connecting = within(clock.as_ref(), CONNECT_TIMEOUT, Socket::connect(&address));
-        let mut socket = connecting.await.ok().flatten().ok_or_else(|| lost("cannot connect"))?;
+        let connecting = Socket::connect(&self.discord.rest.gateway, &address);
+        let connecting = within(clock.as_ref(), CONNECT_TIMEOUT, connecting).await;
+        let mut socket = connecting.ok().flatten().ok_or_else(|| lost("cannot connect"))?;
         let hello = within(clock.as_ref(), REPLY_TIMEOUT, socket.read());
         let hello = match hello.await.map_err(|_| lost("no HELLO"))? {
             SocketRead::Frame(frame) if Opcode::from(frame.op) == Opcode::Hello => frame.d,

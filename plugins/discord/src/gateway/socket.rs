@@ -1,19 +1,22 @@
-//! The websocket under the gateway: JSON frames, uncompressed.
+//! The websocket under the gateway: JSON frames, uncompressed. The client of the REST API opens it, so
+//! that the same proxy and the same certificates apply.
 
 use futures_util::{SinkExt, StreamExt};
+use reqwest::{Client, StatusCode, Upgraded, Url};
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::constants::GATEWAY_VERSION;
-use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 /// Largest frame, in bytes. A server with many channels and threads is described in one frame of
 /// some megabytes.
 const MAX_FRAME: usize = 64 << 20;
 
-pub(super) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+pub(super) struct Socket(WebSocketStream<Upgraded>);
 
 /// One payload (Discord API, "Gateway Event Payload Structure").
 #[derive(Debug, Deserialize)]
@@ -38,15 +41,27 @@ pub(super) enum SocketRead {
 }
 
 impl Socket {
-    /// Connects. Returns `None` on failure.
-    pub(super) async fn connect(address: &str) -> Option<Self> {
-        let mut url = reqwest::Url::parse(address).ok()?;
-        url.set_query(Some(&format!("v={GATEWAY_VERSION}&encoding=json")));
+    /// Connects (RFC 6455, "Opening Handshake"). Returns `None` on failure.
+    pub(super) async fn connect(client: &Client, address: &str) -> Option<Self> {
+        let key = generate_key();
+        let request = client
+            .get(http_url(address)?)
+            .header("connection", "Upgrade")
+            .header("upgrade", "websocket")
+            .header("sec-websocket-version", "13")
+            .header("sec-websocket-key", &key);
+        let response = request.send().await.ok()?;
+        let accepted = response.headers().get("sec-websocket-accept")?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS
+            || *accepted != derive_accept_key(key.as_bytes())
+        {
+            return None;
+        }
+        let stream = response.upgrade().await.ok()?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_FRAME))
             .max_frame_size(Some(MAX_FRAME));
-        let connected = connect_async_with_config(url.as_str(), Some(config), true).await;
-        connected.ok().map(|(stream, _)| Self(stream))
+        Some(Self(WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await))
     }
 
     /// Reads the next payload. This future can be dropped without losing data.
@@ -71,6 +86,19 @@ impl Socket {
     pub(super) async fn write(&mut self, payload: &Value) -> bool {
         self.0.send(Message::text(payload.to_string())).await.is_ok()
     }
+}
+
+/// Returns the URL of the request that opens a websocket.
+fn http_url(address: &str) -> Option<Url> {
+    let mut url = Url::parse(address).ok()?;
+    let scheme = match url.scheme() {
+        "ws" => "http",
+        "wss" => "https",
+        _ => return None,
+    };
+    url.set_scheme(scheme).ok()?;
+    url.set_query(Some(&format!("v={GATEWAY_VERSION}&encoding=json")));
+    Some(url)
 }
 
 #[cfg(test)]

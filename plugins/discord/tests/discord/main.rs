@@ -11,6 +11,7 @@ mod history;
 mod interactions;
 mod polls;
 mod previews;
+mod proxy;
 mod rate_limits;
 mod reactions;
 mod receiving;
