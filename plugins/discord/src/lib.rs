@@ -31,6 +31,7 @@ mod settings;
 mod setup;
 mod threads;
 mod uploads;
+mod voice_message;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

@@ -15,10 +15,11 @@ use serenity::model::channel::{MessageFlags, MessageReference, Nonce};
 use serenity::model::id::{ChannelId, MessageId};
 
 use crate::closed_histories::is_about_closed_history;
-use crate::fault::RestError;
+use crate::fault::{RestError, RestRefusal};
 use crate::find_sent::SentMessage;
 use crate::rest::RestResponse;
 use crate::routes::Route;
+use crate::voice_message::OpusRecording;
 use crate::{Discord, compose, convert};
 
 const UNKNOWN_MESSAGE: isize = 10_008;
@@ -134,12 +135,13 @@ impl Discord {
         let reference = self.reference(channel_id, delivery);
         let is_reply = reference.is_some();
         let reply = reference.into_iter().fold(message.clone(), CreateMessage::reference_message);
-        let mut answer = self.make(channel_id, &reply, delivery).await;
+        let voice = OpusRecording::of(delivery, text);
+        let mut answer = self.make(channel_id, &reply, delivery, voice.as_ref()).await;
         if is_reply && answer.as_ref().is_err_and(is_about_closed_history) {
             tracing::info!(channel = %channel_id, "the bot may not read the channel's history; \
                 sending replies there as plain messages");
             self.closed_histories.insert(channel_id);
-            answer = self.make(channel_id, &message, delivery).await;
+            answer = self.make(channel_id, &message, delivery, voice.as_ref()).await;
         }
         let answer = answer.map_err(|fault| self.outcome(&fault))?;
         self.health.works();
@@ -160,13 +162,26 @@ impl Discord {
         (!self.closed_histories.contains(channel)).then_some(reference)
     }
 
+    /// Sends a message with its files. A recording that is refused as a voice message, for example
+    /// by a server that permits none, is sent as a file.
     async fn make(
         &self,
         channel_id: ChannelId,
         message: &CreateMessage,
         delivery: &Delivery,
+        voice: Option<&OpusRecording>,
     ) -> Result<RestResponse, RestError> {
         let route = Route::ChannelMessages { channel_id };
+        if let (Some(voice), [file]) = (voice, &delivery.files[..]) {
+            let body = voice.body(message, &file.name);
+            match self.rest.upload(route, &body, &delivery.files).await {
+                Err(fault) if is_about_voice(&fault) => {
+                    tracing::info!(channel = %channel_id, error = %fault, "the channel takes no \
+                        voice message; sending the recording as a file");
+                }
+                answer => return answer,
+            }
+        }
         match &delivery.files[..] {
             [] => self.rest.send(Method::POST, route, message).await,
             files => self.rest.upload(route, message, files).await,
@@ -181,6 +196,12 @@ impl Discord {
             tracing::debug!(error = %fault, "cannot show the typing indicator");
         }
     }
+}
+
+/// Returns `true` if a refusal can be about the form of a voice message.
+fn is_about_voice(fault: &RestError) -> bool {
+    matches!(fault, RestError::Refused(RestRefusal { status: 400 | 403, .. }))
+        && !is_about_closed_history(fault)
 }
 
 fn draft(delivery: &Delivery, text: &str, nonce: String) -> CreateMessage {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::components;
@@ -22,6 +24,9 @@ pub const EMBED_TEXT_LIMIT: usize = 6000;
 pub const FILE_LIMIT: usize = 10;
 /// The flag of a message that only one user sees, outside of the channel.
 pub(super) const EPHEMERAL: u64 = 1 << 6;
+
+/// The flag of a voice message.
+const VOICE: u64 = 1 << 13;
 
 /// The fields of a request for a message. `None` for an absent field.
 #[derive(Debug, Default)]
@@ -91,6 +96,7 @@ impl MessageFields {
         if self.files.iter().any(|file| file.bytes.len() > rules.file_size) {
             return Err(ApiError::too_large());
         }
+        self.check_voice()?;
         let mut errors = FormErrors::default();
         let text = self.text.as_deref().unwrap_or_default();
         errors.at_most("content", length(text), TEXT_LIMIT);
@@ -108,6 +114,31 @@ impl MessageFields {
             errors.required("allowed_mentions");
         }
         errors.finish()
+    }
+
+    /// Checks a voice message (Discord API, "Voice Messages").
+    fn check_voice(&self) -> Result<(), ApiError> {
+        if self.flags.unwrap_or_default() & VOICE == 0 {
+            return Ok(());
+        }
+        let refused = |code, why| Err(ApiError::new(400, code, why));
+        if self.text.is_some() || self.embeds.is_some() || self.components.is_some() {
+            return refused(50_159, "Voice messages do not support additional content.");
+        }
+        let described = self.attachments.as_deref().unwrap_or_default();
+        let ([file], [described]) = (&self.files[..], described) else {
+            return refused(50_160, "Voice messages must have a single audio attachment.");
+        };
+        let waveform = described["waveform"].as_str().unwrap_or_default();
+        let points = STANDARD.decode(waveform).map_or(0, |points| points.len());
+        let has_length = described["duration_secs"].as_f64().is_some_and(|length| length > 0.0);
+        if !(1..=256).contains(&points) || !has_length || described["id"] != "0" {
+            return refused(50_161, "Voice messages must have supporting metadata.");
+        }
+        if !file.bytes.starts_with(b"OggS") {
+            return refused(50_160, "Voice messages must have a single audio attachment.");
+        }
+        Ok(())
     }
 
     fn check_embeds(&self, errors: &mut FormErrors) {

@@ -20,6 +20,7 @@ mod roles;
 mod sending;
 mod serenity;
 mod threads;
+mod voice;
 
 use std::sync::Arc;
 use std::time::Duration;
