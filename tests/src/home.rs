@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::process::{DaemonProcess, ProgramOutput};
 
 /// A home directory, empty at first.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Home {
     program: &'static str,
     directory: Arc<TempDir>,
