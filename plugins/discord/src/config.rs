@@ -134,14 +134,14 @@ impl ChannelConfig for DiscordConfig {
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         const PORTAL: &str = "the developer portal (your application, Bot)";
+        if let Some(Err(error)) = self.proxy.as_ref().map(bot_proxy::parse) {
+            return Err(("proxy", error.to_owned()));
+        }
         match self.token.as_ref().map(Secret::expose) {
             Some("") => Err(("token", format!("it is empty; get a token from {PORTAL}"))),
             Some(token) if !is_token(token) => {
                 let error = "it has characters that a bot token cannot have: copy it again from";
                 Err(("token", format!("{error} {PORTAL}")))
-            }
-            _ if self.proxy.as_ref().is_some_and(|proxy| bot_proxy::parse(proxy).is_none()) => {
-                Err(("proxy", bot_proxy::FORM.to_owned()))
             }
             _ if !self.reactions().iter().all(|(_, emoji)| is_reaction(emoji)) => {
                 let wrong = self.reactions().into_iter().find(|(_, emoji)| !is_reaction(emoji));
