@@ -101,7 +101,7 @@ impl Discord {
         let token = config.token.as_ref().ok_or(DiscordError::NoToken)?;
         let proxy = config.proxy.as_ref().map(bot_proxy::parse_or_unreachable);
         let proxy = proxy.map(|proxy| proxy.ok_or(DiscordError::Proxy)).transpose()?;
-        let rest = RestClient::new(token, &config.api_url, proxy, clock.clone())?;
+        let rest = RestClient::new(token, &config.api_url, proxy.as_ref(), clock.clone())?;
         Ok(Self {
             name,
             account,

@@ -57,7 +57,7 @@ impl RestClient {
     pub(crate) fn new(
         token: &Secret,
         api_url: &str,
-        proxy: Option<Proxy>,
+        proxy: Option<&Proxy>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, DiscordError> {
         let token = token.expose().trim();
@@ -78,9 +78,9 @@ impl RestClient {
             built.map_err(|error| DiscordError::Client(error.without_url().to_string()))
         };
         Ok(Self {
-            client: build(client_builder(proxy.as_ref()).timeout(REQUEST_TIMEOUT))?,
+            client: build(client_builder(proxy).timeout(REQUEST_TIMEOUT))?,
             // A websocket begins as HTTP 1.1, and has no timeout as a whole.
-            gateway: build(client_builder(proxy.as_ref()).http1_only())?,
+            gateway: build(client_builder(proxy).http1_only())?,
             has_proxy: proxy.is_some(),
             token: Secret::new(format!("Bot {token}")),
             base,
