@@ -30,6 +30,7 @@ impl Drop for RunningChat {
 }
 
 /// Collects the lines of a process until its end.
+#[expect(clippy::disallowed_methods, reason = "the test reads the process")]
 fn collect(output: ChildStdout, lines: Arc<Mutex<Vec<String>>>) {
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
