@@ -56,6 +56,8 @@ pub(crate) const CASES: &[Case] = &[
         &["\"local\"", "there are offline", "Add a table [providers.local]"]),
     ("[agents.defaults]\nmodel = \"qwen3\"\n", ":2:1", &["\"qwen3\"", "provider/model"]),
     ("[providers.a]\nkind = \"opnai\"\n", ":2:1", &["\"opnai\"", "the kinds are anthropic, gemini, offline, ollama, openai"]),
+    ("[channels.telegram.a]\ntoken = \"1:a\"\n[channels.telegram.b]\ntoken = \"1:a\"\n", ":4:1",
+        &["`channels.telegram.b.token`", "the accounts a and b have the same token"]),
     ("data_dir = \"x\n", ":1:", &["no closing quotation mark"]),
     ("[providers.a]\nkind = \"openai\"\nbase_url = \"nonsense\"\n", ":3:1",
         &["`providers.a.base_url`", "not the URL of a server"]),

@@ -171,6 +171,26 @@ fn config_set_keeps_comments_and_tells_when_the_change_is_in_use() {
 }
 
 #[test]
+fn config_set_reads_a_secret_from_standard_input() {
+    let home = Home::new(program!()).with_config(COMMENTED);
+    let set = |key: &str, input: &str| {
+        end(start(home.command(&["config", "set", key, "-"]), input.as_bytes()))
+    };
+    let done = set("providers.claude.api_key", "sk-other-4711\n");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    let file = fs::read_to_string(home.path(".config/avocet/config.toml")).unwrap();
+    assert!(file.contains("api_key = \"sk-other-4711\"\n"), "{file}");
+}
+
+#[test]
+fn config_set_accepts_two_references_without_a_value_here() {
+    let accounts =
+        "[channels.telegram.a]\ntoken = \"${A}\"\n[channels.telegram.b]\ntoken = \"${B}\"\n";
+    let home = Home::new(program!()).with_config(accounts);
+    printed(&home, &["config", "set", "channels.telegram.a.numbered", "true"]);
+}
+
+#[test]
 fn config_diff_shows_the_keys_that_are_not_in_use_and_hides_secrets() {
     let home = Home::new(program!()).with("KEY", "a-key-of-claude-4711").with_config(COMMENTED);
     let file = home.path(".config/avocet/config.toml");

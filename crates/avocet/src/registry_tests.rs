@@ -23,7 +23,9 @@ const EXAMPLE: &str = include_str!("../../../config.example.toml");
 fn parse(text: &str) -> Document {
     let environment = |name: &str| match name {
         "DISCORD_TOKEN" => Some("a.b.c".to_owned()),
-        "TELEGRAM_PROXY" => Some("socks5h://ann:secret@127.0.0.1:1080".to_owned()),
+        "DISCORD_PROXY" | "TELEGRAM_PROXY" => {
+            Some("socks5h://ann:secret@127.0.0.1:1080".to_owned())
+        }
         "TELEGRAM_TOKEN" => Some("1:a".to_owned()),
         name => Some(format!("the-value-of-{name}")),
     };

@@ -1,11 +1,11 @@
 //! Takes a changed configuration into use while the daemon runs. Keys that only a start can use keep
 //! their old values until then, and a file with a fault changes nothing.
 
+mod accounts;
 mod diff;
 mod effects;
 mod watch;
 
-use std::collections::BTreeSet;
 use std::mem;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use avocet_config::{ConfigError, Document, KeyPath};
 use avocet_gateway::AgentSummary;
 use avocet_memory::Consolidator;
-use avocet_protocol::{Channel, Clock, Deliveries, Live};
+use avocet_protocol::{Clock, Live};
 use avocet_session::Agents;
 use avocet_supervise::{Group, blocking, catch};
 use tokio::sync::{Mutex, Notify};
@@ -32,7 +32,7 @@ use crate::intake::Intake;
 use crate::json_answers::JsonAnswers;
 use crate::models::Models;
 use crate::places::{Configuration, Uses, config_path};
-use crate::registry::{self, AccountId, ConfiguredChannel};
+use crate::registry;
 use crate::{consolidation, logging, redaction, systemd};
 use watch::{DirectoryEvents, FileWatch};
 
@@ -224,10 +224,14 @@ impl Reloader {
     ) -> Result<(), Failure> {
         let mut made = self.make(&configuration, changes, &self.context.clock)?;
         let channels = mem::take(&mut made.channels.channels);
-        self.parts.agent_parts.workspaces.choose(&configuration.agents)?;
         // A stopped account leaves its messages on the platform, so the account stops before its
         // people lose access.
         self.stop_accounts(&changes.accounts).await?;
+        let chosen = self.parts.agent_parts.workspaces.choose(&configuration.agents);
+        if let Err(failure) = chosen {
+            self.restart_accounts(&changes.accounts);
+            return Err(failure);
+        }
         self.remove_accounts(&changes.accounts, &channels);
         // A panic must not leave the accounts stopped.
         let replaced = catch(self.replace(configuration, changes, made)).await;
@@ -235,7 +239,13 @@ impl Reloader {
         if changes.has(&["channels"]) {
             warn_without_owner(&self.parts.agent_parts.bus);
         }
-        Ok(replaced?)
+        replaced.map_err(|panicked| {
+            let message = format!(
+                "a part failed while the changes were taken into use, so some are in use and others \
+                    are not ({panicked}); restart the daemon"
+            );
+            Failure::new(Exit::Failed, message)
+        })
     }
 
     /// Replaces the parts that are in use.
@@ -287,55 +297,6 @@ impl Reloader {
             channels: configured_channels(configuration, clock)?,
             models,
         })
-    }
-
-    /// Stops the accounts.
-    ///
-    /// # Errors
-    /// One account does not stop. The others run again as before.
-    async fn stop_accounts(&self, accounts: &BTreeSet<AccountId>) -> Result<(), Failure> {
-        let mut stopped = Vec::new();
-        for account in accounts {
-            let Err(unfinished) = self.parts.intake.stop(account).await else {
-                stopped.push(account);
-                continue;
-            };
-            let channels = self.parts.agent_parts.channels.all();
-            let is_stopped = |channel: &Arc<dyn Channel>| {
-                stopped.contains(&&(channel.name(), channel.account()))
-            };
-            channels.into_iter().filter(is_stopped).for_each(|one| self.parts.intake.start(one));
-            let (channel, account) = account;
-            let message = format!(
-                "the account {channel}:{account} does not stop ({unfinished}), so it cannot start \
-                    with other settings; restart the daemon"
-            );
-            return Err(Failure::new(Exit::Failed, message));
-        }
-        Ok(())
-    }
-
-    /// Removes the accounts that are gone from the configuration.
-    fn remove_accounts(&self, accounts: &BTreeSet<AccountId>, configured: &[ConfiguredChannel]) {
-        for gone in accounts {
-            if !configured.iter().any(|one| one.id() == *gone) {
-                let (channel, account) = gone;
-                tracing::info!(%channel, %account, "the account is removed; its messages wait");
-                self.parts.agent_parts.channels.remove(channel, account);
-            }
-        }
-    }
-
-    /// Starts the accounts with their new settings, and delivers the messages that wait for them.
-    fn start_accounts(&self, accounts: &BTreeSet<AccountId>, configured: Vec<ConfiguredChannel>) {
-        let changed = configured.into_iter().filter(|one| accounts.contains(&one.id()));
-        for ConfiguredChannel { channel, .. } in changed {
-            let (name, account) = (channel.name(), channel.account());
-            tracing::info!(channel = %name, %account, "the account starts with its new settings");
-            self.parts.agent_parts.channels.add(channel.clone());
-            self.parts.intake.start(channel);
-            self.parts.intake.deliverer().wake_account(&name, &account);
-        }
     }
 }
 

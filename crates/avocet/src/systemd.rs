@@ -86,8 +86,11 @@ async fn report(daemon: &RunningDaemon, clock: &dyn Clock) -> Infallible {
     }
     let every = sd_notify::watchdog_enabled().map_or(STATUS_EVERY, |limit| limit / 2);
     let mut shown = summary(daemon).await;
-    *is_ready() = true;
-    notify(&[NotifyState::Ready, NotifyState::Status(&shown)]);
+    {
+        let mut is_ready = is_ready();
+        notify(&[NotifyState::Ready, NotifyState::Status(&shown)]);
+        *is_ready = true;
+    }
     loop {
         clock.sleep(every.min(STATUS_EVERY)).await;
         let now = summary(daemon).await;

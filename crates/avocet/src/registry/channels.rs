@@ -179,6 +179,12 @@ fn check_tokens(document: &Document, channels: &[ConfiguredChannel]) -> Result<(
     for one in channels {
         let path = format!("{}.token", one.table.path);
         let Some(token) = document.get(&path).and_then(Value::as_str) else { continue };
+        // References without a value here would all be equal.
+        if document.is_unresolved(&path) {
+            continue;
+        }
+        // Discord takes its tokens in both forms.
+        let token = token.trim().trim_start_matches("Bot ");
         if let Some(other) = known.insert((one.channel.name(), token), one) {
             let (account, other) = (one.channel.account(), other.channel.account());
             let message = format!(

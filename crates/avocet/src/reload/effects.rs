@@ -92,14 +92,14 @@ pub(crate) fn sort(
 ) -> SortedChanges {
     let keys = running.changes(document);
     let has_moved = moves_an_agent(&keys, running, document);
-    // A policy that permits more may count on the sandbox that comes with the restart.
-    let has_sandbox = keys.iter().any(|key| key.is_in(&["sandbox"]));
+    let waits_for_sandbox = waits_for_sandbox(&keys);
     let mut sorted = SortedChanges::default();
     for key in &keys {
         let is_live = match effect_of(key) {
             Restart => false,
             Live => {
-                !(has_moved && key.is_in(&["agents"])) && !(has_sandbox && key.is_in(&["tools"]))
+                !(has_moved && key.is_in(&["agents"]))
+                    && !waits_for_sandbox.iter().any(|table| key.is_in(&[table]))
             }
             Account => account_change(key, old, new, &mut sorted.accounts),
         };
@@ -145,6 +145,17 @@ fn account_change(
     }
     accounts.extend(touched.iter().map(|one| one.id()));
     true
+}
+
+/// Returns the tables that wait for the restart with a changed sandbox. Tools that are permitted now
+/// may count on it.
+fn waits_for_sandbox(keys: &[KeyPath]) -> &'static [&'static str] {
+    let has = |pattern: &str| keys.iter().any(|key| key.fits(pattern));
+    match (has("sandbox"), has("agents.*.tools")) {
+        (true, true) => &["tools", "agents"],
+        (true, false) => &["tools"],
+        (false, _) => &[],
+    }
 }
 
 /// Returns the account to whose table a key belongs.

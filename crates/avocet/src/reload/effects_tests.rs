@@ -66,6 +66,12 @@ fn sort_separates_live_keys_from_those_that_need_a_restart() {
             "[log]\nlevel = \"debug\"\n[tools]\napproval_minutes = 5\n[sandbox]\nhosts = [\"a.example\"]",
             ["log.level", "sandbox.hosts tools.approval_minutes", ""],
         ),
+        (
+            "",
+            "[agents.defaults]\nmodel = \"a/b\"\n[agents.defaults.tools]\nallow = [\"*\"]\n\
+             [sandbox]\nhosts = [\"a.example\"]",
+            ["", "agents.defaults.model agents.defaults.tools.allow sandbox.hosts", ""],
+        ),
         ("[log]\nlevel = \"info\"", "[log]\nformat = \"json\"", ["log.level", "log.format", ""]),
     ];
     for (old, new, expected) in table {

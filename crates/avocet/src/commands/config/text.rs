@@ -164,7 +164,7 @@ mod tests {
         let text = "[[providers.x]]\napi_key = \"a\"\n[h.headers]\nauth = \"Bearer b ${C}\"\n\
             [u]\nat = \"http://me:word@host/a@b\"\nplain = \"http://host/a@b\"\n";
         let table = [
-            ("providers.x", "[[providers.x]]\napi_key = \"hidden\"\n"),
+            ("providers.x", "[{ api_key = \"hidden\" }]"),
             ("h.headers.auth", "hidden"),
             ("u.at", "http://hidden@host/a@b"),
             ("u.plain", "http://host/a@b"),
