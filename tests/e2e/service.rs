@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use avocet_tests::{Home, program};
 use serde_json::json;
 
-use crate::support::{as_nobody, assert_fails, end, run, set_mode, start};
+use crate::support::{as_nobody, assert_fails, end, run, start};
 
 const UNIT: &str = ".config/systemd/user/avocet.service";
 const LINGER: &str = "loginctl enable-linger";
@@ -77,13 +77,13 @@ fn linger_call() -> String {
 fn service_install_refuses_a_configuration_that_the_service_cannot_read() {
     let systemd = Systemd::new();
     let directory = tempfile::Builder::new().prefix("avocet").tempdir_in("/var/tmp").unwrap();
-    set_mode(directory.path(), 0o755);
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let file = directory.path().join("config.toml");
     fs::write(&file, "").unwrap();
     let path = file.display().to_string();
     for (of_directory, of_file, right) in [(0o755, 0o600, "o+r"), (0o700, 0o644, "o+x")] {
-        set_mode(&file, of_file);
-        set_mode(directory.path(), of_directory);
+        fs::set_permissions(&file, fs::Permissions::from_mode(of_file)).unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(of_directory)).unwrap();
         let arguments = ["--config", &path, "service", "install", "--system", "--dry-run"];
         let refused = run(&systemd.home, &arguments);
         assert_fails(&refused, 1, &["the account of the service cannot read", "chmod", right]);

@@ -115,8 +115,6 @@ async fn run_channel(channel: &dyn Channel, context: ChannelContext) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-
     use avocet_testkit::ManualClock;
 
     use super::*;
@@ -125,10 +123,11 @@ mod tests {
     async fn end_reports_an_account_that_blocks_its_thread() {
         let clock = Arc::new(ManualClock::default());
         let group = Group::new("telegram:main");
-        let (release, blocked) = mpsc::channel::<()>();
-        let (started, running) = mpsc::channel::<()>();
+        let (release, blocked) = flume::bounded::<()>(1);
+        let (started, running) = flume::bounded::<()>(1);
         group.spawn("receive", async move {
             started.send(()).unwrap();
+            // Ends when the other side is dropped.
             blocked.recv().unwrap_or_default();
         });
         running.recv().unwrap();

@@ -112,10 +112,10 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
     }
     if setup.additions.is_empty() {
         print("Nothing was changed.\n")?;
-        return match setup.args.service {
-            true => service::install(context, ServiceInstall::default()),
-            false => Ok(Exit::Done),
-        };
+        if setup.args.service {
+            return service::install(context, ServiceInstall::default());
+        }
+        return Ok(Exit::Done);
     }
     setup.write()?;
     setup.show_next_steps().await?;

@@ -51,9 +51,9 @@ fn changes(sorted: &SortedChanges, old: &Document, new: &Document) -> Vec<Config
 /// Returns a value as JSON; `None` if the key has none.
 fn shown(document: &Document, key: &KeyPath) -> Option<String> {
     let value = document.value(key)?;
-    Some(match document.is_secret(key) {
-        true => HIDDEN.to_owned(),
-        // A secret may be a part of a longer text.
-        false => redaction::redactor().redact(&value.to_string()).into_owned(),
-    })
+    if document.is_secret(key) {
+        return Some(HIDDEN.to_owned());
+    }
+    // A secret may be a part of a longer text.
+    Some(redaction::redactor().redact(&value.to_string()).into_owned())
 }

@@ -98,8 +98,8 @@ pub(crate) fn sort(
         let is_live = match effect_of(key) {
             Restart => false,
             Live => {
-                !(has_moved && key.is_in(&["agents"]))
-                    && !waits_for_sandbox.iter().any(|table| key.is_in(&[table]))
+                let is_in_waiting_table = waits_for_sandbox.iter().any(|table| key.is_in(&[table]));
+                !(is_in_waiting_table || has_moved && key.is_in(&["agents"]))
             }
             Account => account_change(key, old, new, &mut sorted.accounts),
         };

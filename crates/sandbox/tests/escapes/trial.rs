@@ -115,10 +115,8 @@ impl Trials {
     async fn escapes_of(&self, kind: SandboxKind, attempt: &str, cases: &[&Case]) -> TrialResults {
         let mut results = TrialResults::default();
         let mut host = Host::new();
-        let forks = match cases.iter().any(|case| case.load.is_some()) {
-            true => self.forks_are_limited(&host, kind).await,
-            false => true,
-        };
+        let has_load = cases.iter().any(|case| case.load.is_some());
+        let forks = has_load && self.forks_are_limited(&host, kind).await;
         for case in cases {
             let name = format!("{} ({kind:?})", case.name);
             if let Some(why) = self.why_not(case, kind, forks) {
