@@ -15,6 +15,12 @@ use super::plan::{Isolation, Rights, SandboxPlan};
 /// missing, so that libraries fall back to known ones.
 const LAST: c_long = 470;
 
+/// Puts a character into the input of a terminal (ioctl_tty(2)). The type in `libc` depends on the C
+/// library.
+const TIOCSTI: u64 = 0x5412;
+/// Pastes the selection of a console, among other requests (ioctl_console(2)).
+const TIOCLINUX: u64 = 0x541C;
+
 /// Refused: calls for other processes, namespaces, mounts, kernel modules, keys and time, and calls
 /// through which the kernel was attacked again and again.
 const REFUSED: &[c_long] = &[
@@ -205,7 +211,7 @@ fn refusals(isolation: Isolation) -> Result<BpfProgram, Box<dyn std::error::Erro
     let of_namespaces = NAMESPACES.into_iter().map(|flag| bits(0, flag.cast_unsigned()));
     rules.insert(libc::SYS_clone, of_namespaces.collect::<Result<_, _>>()?);
     // These requests write into the terminal that the daemon may have been started from.
-    let of_terminals = [libc::TIOCSTI, libc::TIOCLINUX]
+    let of_terminals = [TIOCSTI, TIOCLINUX]
         .map(|request| rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)]));
     rules.insert(libc::SYS_ioctl, of_terminals.into_iter().collect::<Result<_, _>>()?);
     let families: &[i32] = if has_namespaces {

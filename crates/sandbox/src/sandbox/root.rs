@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::sys::utsname::uname;
 use nix::unistd::pivot_root;
+use rustix::fs::{StatVfsMountFlags, statvfs};
 
 use super::conceal::concealed;
 use super::mounts::Mounts;
@@ -179,7 +179,7 @@ fn bind(path: &Path, access: MsFlags, mounts: &Mounts) -> nix::Result<()> {
     }
     let place = make_place(path)?;
     mount(Some(&source), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
-    restrict(&place, access | kept(statvfs(&place)?.flags()))?;
+    restrict(&place, access | kept(&place)?)?;
     for (below, had) in mounts.below(path) {
         match restrict(&inside(below), access | had) {
             // Another mount covers this one and hides its path.
@@ -197,15 +197,18 @@ fn restrict(place: &Path, flags: MsFlags) -> nix::Result<()> {
     mount(NONE, place, NONE, always | flags, NONE)
 }
 
-fn kept(found: FsFlags) -> MsFlags {
+/// Returns the flags of the mount at a place that [`restrict`] has to include. `rustix` knows all of
+/// them with each C library.
+fn kept(place: &Path) -> nix::Result<MsFlags> {
+    let found = statvfs(place).map_err(|error| Errno::from_raw(error.raw_os_error()))?.f_flag;
     let of = [
-        (FsFlags::ST_NOEXEC, MsFlags::MS_NOEXEC),
-        (FsFlags::ST_NOATIME, MsFlags::MS_NOATIME),
-        (FsFlags::ST_NODIRATIME, MsFlags::MS_NODIRATIME),
-        (FsFlags::ST_RELATIME, MsFlags::MS_RELATIME),
-        (FsFlags::ST_RDONLY, MsFlags::MS_RDONLY),
+        (StatVfsMountFlags::NOEXEC, MsFlags::MS_NOEXEC),
+        (StatVfsMountFlags::NOATIME, MsFlags::MS_NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MsFlags::MS_NODIRATIME),
+        (StatVfsMountFlags::RELATIME, MsFlags::MS_RELATIME),
+        (StatVfsMountFlags::RDONLY, MsFlags::MS_RDONLY),
     ];
-    of.into_iter().filter(|(had, _)| found.contains(*had)).map(|(_, keep)| keep).collect()
+    Ok(of.into_iter().filter(|(had, _)| found.contains(*had)).map(|(_, keep)| keep).collect())
 }
 
 /// Keeps an existing directory below a root in its place: a mount point cannot be renamed.
@@ -219,7 +222,7 @@ fn pin(path: &Path) -> nix::Result<()> {
 fn protect(path: &Path) -> nix::Result<()> {
     let place = inside(path);
     mount(Some(&place), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
-    restrict(&place, MsFlags::MS_RDONLY | kept(statvfs(&place)?.flags()))
+    restrict(&place, MsFlags::MS_RDONLY | kept(&place)?)
 }
 
 /// Covers a path below a root, if it exists.
