@@ -1,5 +1,5 @@
 //! Writes the manual pages into a directory, for packages:
-//! `cargo run -p avocet --features man --example man -- DIRECTORY`.
+//! `cargo run --features man --bin avocet-man -- DIRECTORY`.
 
 use std::process::ExitCode;
 use std::{env, fs};
