@@ -173,12 +173,12 @@ fn config_set_keeps_comments_and_tells_when_the_change_is_in_use() {
 #[test]
 fn config_set_reads_a_secret_from_standard_input() {
     let home = Home::new(program!()).with_config(COMMENTED);
-    let set = |key: &str, input: &str| {
-        end(start(home.command(&["config", "set", key, "-"]), input.as_bytes()))
-    };
-    let done = set("providers.claude.api_key", "sk-other-4711\n");
+    let file = home.path(".config/avocet/config.toml");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let set = home.command(&["config", "set", "providers.claude.api_key", "-"]);
+    let done = end(start(set, b"sk-other-4711\n"));
     assert_eq!(done.code, Some(0), "{done:?}");
-    let file = fs::read_to_string(home.path(".config/avocet/config.toml")).unwrap();
+    let file = fs::read_to_string(file).unwrap();
     assert!(file.contains("api_key = \"sk-other-4711\"\n"), "{file}");
 }
 

@@ -35,7 +35,7 @@ pub(super) use questions::Questions;
 const LEFT: &str = "left before the end; nothing was written";
 
 /// The way to a service for root, whose own service would have all rights.
-const FOR_ROOT: &str = "For a service with an account of its own, put the configuration into \
+const FOR_ROOT: &str = "You are root. For a service with an account of its own, put the configuration into \
      /etc/avocet/config.toml and run `avocet service install --system`.\n";
 
 #[derive(Debug, Args)]
@@ -238,7 +238,6 @@ impl InitRun<'_> {
         };
         if rustix::process::getuid().is_root() {
             print(FOR_ROOT)?;
-            return Ok(false);
         }
         if !has_user_services() {
             return Ok(false);
