@@ -300,17 +300,22 @@ class Imap:
             await asyncio.sleep(self._config.poll_seconds)
             await self.command("NOOP")
             return
-        tag = await self._send("IDLE")
-        await self._continuation(tag)
+        # A cancellation may come at each await, and then the end of the connection begins with DONE.
         self._is_idle = True
+        tag = await self._send("IDLE")
+        try:
+            await self._continuation(tag)
+        except ImapError:
+            self._is_idle = False
+            raise
         end = asyncio.get_running_loop().time() + self._config.idle_seconds
         while not self.is_news:
             left = end - asyncio.get_running_loop().time()
             if left <= 0 or not await self._arrives(left):
                 break
             await self._line()
-        await self._write(b"DONE\r\n")
         self._is_idle = False
+        await self._write(b"DONE\r\n")
         while (line := await self._line())[0] != tag:
             pass
         self._check(line)

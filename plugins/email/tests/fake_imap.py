@@ -74,6 +74,9 @@ class FakeImap:
         self.sessions: set[Session] = set()
         self.logins = 0
         self.idles = 0
+        # Set unless a test holds the answer to IDLE.
+        self.accepts_idle = asyncio.Event()
+        self.accepts_idle.set()
         self.noops = 0
         self.bad: list[str] = []
         self.greeting = b"* OK ready\r\n"
@@ -249,6 +252,7 @@ class Session:
 
     async def idle(self, tag: bytes) -> str:
         self.server.idles += 1
+        await self.server.accepts_idle.wait()
         self.write("+ idling")
         assert self.folder is not None
         if len(self.folder.mails) != self.announced:

@@ -301,6 +301,19 @@ class OutcomeTest(EmailTest):
         self.assertEqual((await self.mails(2))[1].text, "1, 2.")
 
 
+class IdleTest(EmailTest):
+    starts = False
+
+    async def test_stop_before_the_server_accepts_idle_ends_idle_first(self) -> None:
+        self.imap.accepts_idle.clear()
+        program = await self.start_program()
+        await true(lambda: self.imap.idles == 1)
+        self.assertEqual(await program.stop(), 0)
+        self.imap.accepts_idle.set()
+        await true(lambda: not self.imap.sessions)
+        self.assertEqual(self.imap.bad, [])
+
+
 class FileTest(EmailTest):
     settings = "max_message_megabytes = 2\nmax_attachments_megabytes = 1"
     content = bytes(range(256)) * 2000
