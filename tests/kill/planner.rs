@@ -170,6 +170,8 @@ impl Planner {
         let named: Vec<(&str, &str)> = words.filter_map(parse_work).collect();
         match (text, &named[..]) {
             (TICK, []) => self.oracle.work.tick(repeat),
+            // Two kills during its sends leave its outcome unknown, which the daemon reports.
+            (_, []) if is_unconfirmed_tick(text) => self.oracle.work.tick(true),
             _ if is_choice_reply(text)
                 || text.starts_with(&format!("done {TICK}"))
                 || is_late_cancel(text)
@@ -227,6 +229,11 @@ impl Planner {
         let key = format!("{}{}", says.replace(['/', ' '], "-"), self.number);
         self.ask(&key, says);
     }
+}
+
+/// Returns `true` for the report that a reminder may not have arrived.
+fn is_unconfirmed_tick(text: &str) -> bool {
+    text.contains("could not confirm that this message arrived") && text.contains(TICK)
 }
 
 /// Returns `true` for the reply to `/job cancel` about a job that has ended before.

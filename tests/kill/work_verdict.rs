@@ -87,9 +87,9 @@ impl WorkVerdict {
         assert_eq!(self.run_twice, none, "effects of work twice");
         assert_eq!(self.not_run, none, "effects of work that did not take place");
         assert_eq!(self.made_twice, none, "jobs, tasks or schedules made twice");
-        assert_eq!(self.open, none, "open work, or due times not claimed exactly once");
         assert_eq!(self.contradicted, none, "another state in the log than in the chat");
         assert_eq!(self.others, none, "texts that name no work");
+        assert_eq!(self.open, none, "open work, or due times not claimed exactly once");
         let most = self.asked * most_failed_percent;
         assert!(self.failed.len() * 100 <= most, "failed: {:#?}", self.failed);
         let kinds = [self.jobs, self.tasks, self.schedules, self.effects];
@@ -175,8 +175,8 @@ impl WorkLog {
             .collect()
     }
 
-    /// Returns the work that is not over. The chat has read `ticks` copies of the recurring reminder,
-    /// without and with the mark.
+    /// Returns the work that is not over. The chat has read `ticks` copies of the recurring reminder:
+    /// without the mark, and with the mark or as a report that the reminder may not have arrived.
     fn open(&self, ticks: (u32, u32)) -> Vec<String> {
         let mut open = self.open.clone();
         if !(ticks.0 as usize..=sum(ticks) as usize).contains(&self.ticks) {
