@@ -231,6 +231,8 @@ class FolderTest(EmailTest):
     async def test_server_without_move_and_idle_is_served(self) -> None:
         assert self.program is not None
         self.program.kill()
+        # The server may still have a command of the killed program to read.
+        await true(lambda: not self.imap.sessions)
         self.imap.capabilities = ["UIDPLUS"]
         self.imap_settings += "\npoll_seconds = 1"
         self.write_settings()
