@@ -48,6 +48,9 @@ pub struct Delivery {
     /// The platform's message that already shows a part of it (a preview). That message is edited,
     /// and no new message is sent.
     pub shown_as: Option<PlatformId>,
+    /// For a later chunk, the platform's message of the first chunk of the same message. A forum
+    /// shows that message as a post, which takes the later chunks.
+    pub first_chunk: Option<PlatformId>,
     /// The content of those attachments that are files of the workspace, in their order.
     pub files: Vec<LoadedFile>,
 }
@@ -65,6 +68,7 @@ impl Delivery {
             repeat: false,
             first_sent_at: None,
             shown_as: None,
+            first_chunk: None,
             files: Vec::new(),
         }
     }

@@ -141,10 +141,13 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
                  repeat, not_before, held_at, failing_since, error, first_sent_at, \
                  coalesce(platform_id, (SELECT edited.platform_id FROM outbox AS edited \
                      WHERE edited.id = outbox.edits)) AS platform_id, \
+                 CASE WHEN chunk > 0 THEN (SELECT first.platform_id FROM outbox AS first \
+                     WHERE {same_message} AND first.chunk = 0) END AS first_chunk, \
                  edits IS NOT NULL AS is_edit, coalesce(nonce, 'o' || id) AS nonce \
              FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
                  AND {OPEN_CHUNK} AND {DELIVERABLE} \
-             ORDER BY id LIMIT 1"
+             ORDER BY id LIMIT 1",
+            same_message = same_message("outbox", "first"),
         ),
         rows::chat_key(chat),
         |row| {
@@ -205,6 +208,7 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
         repeat: row.get("repeat")?,
         first_sent_at: row.get::<_, Option<i64>>("first_sent_at")?.map(Timestamp),
         shown_as: rows::parsed_if_any(row, "platform_id")?,
+        first_chunk: rows::parsed_if_any(row, "first_chunk")?,
         files: Vec::new(),
     })
 }

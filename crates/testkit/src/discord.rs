@@ -12,6 +12,7 @@ mod error;
 mod events;
 mod faults;
 mod form;
+mod forums;
 mod gateway;
 mod interactions;
 mod limits;
@@ -43,6 +44,7 @@ pub use describe::LINK_KEPT;
 pub use draft::{EMBED_LIMIT, EMBED_TEXT_LIMIT, FILE_LIMIT, NONCE_LIMIT, TEXT_LIMIT};
 pub use error::ApiError;
 pub use faults::{InjectedFault, On};
+pub use forums::POST_TAG_LIMIT;
 pub use gateway::{
     GatewayFault, HEARTBEAT_INTERVAL, Identify, Resume, SESSION_KEPT, START_LIMIT, START_WINDOW,
 };
@@ -134,7 +136,28 @@ impl DiscordFake {
         self.change(|platform| platform.add_channel(name, DiscordChannelKind::Text { guild }))
     }
 
-    /// Adds a public thread to a text channel.
+    /// Adds a forum with these tags to a guild.
+    pub fn forum(&self, guild: u64, name: &str, tags: &[&str]) -> u64 {
+        self.change(|platform| platform.add_forum(guild, name, tags))
+    }
+
+    /// Makes a forum refuse posts without a tag.
+    ///
+    /// # Panics
+    /// If there is no such forum.
+    pub fn require_tag(&self, forum: u64) {
+        self.change(|platform| {
+            let forum = platform.world.forums.get_mut(&forum).expect("a forum");
+            forum.requires_tag = true;
+        });
+    }
+
+    /// Returns the names of a post's tags.
+    pub fn tags(&self, post: u64) -> Vec<String> {
+        self.shared.lock().world.tags_of(post)
+    }
+
+    /// Adds a public thread to a text channel, or a post to a forum.
     ///
     /// # Panics
     /// If there is no such channel.

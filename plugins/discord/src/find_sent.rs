@@ -79,7 +79,7 @@ impl Discord {
     }
 
     /// Returns the bot's own id.
-    async fn own_id(&self) -> Result<UserId, RestError> {
+    pub(crate) async fn own_id(&self) -> Result<UserId, RestError> {
         if let Some(me) = self.user_id.get() {
             return Ok(*me);
         }
@@ -115,6 +115,11 @@ impl Discord {
             fault => self.outcome(fault),
         }
     }
+}
+
+/// Returns `true` if a message is a delivery that an earlier send has made.
+pub(crate) fn is_sent_as(message: &Value, me: UserId, delivery: &Delivery, text: &str) -> bool {
+    SentMatch::of(message, me, delivery, text) == Some(SentMatch::Whole)
 }
 
 /// The quality of a match between a message of the history and the text to send; a better one is

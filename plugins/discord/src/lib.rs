@@ -12,6 +12,7 @@ mod convert;
 mod error;
 mod fault;
 mod find_sent;
+mod forum;
 mod gateway;
 mod health;
 mod history;
@@ -20,6 +21,7 @@ mod interactions;
 mod lenient;
 mod limits;
 mod outcome;
+mod post_heading;
 mod presence;
 mod probe;
 mod reactions;
@@ -51,6 +53,7 @@ pub use error::DiscordError;
 pub use threads::Threads;
 
 use closed_histories::ClosedHistories;
+use forum::KnownForums;
 use health::BotHealth;
 use in_place::CommandAnswers;
 use presence::BotActivity;
@@ -73,6 +76,7 @@ pub struct Discord {
     uploads: UploadLimits,
     commands: CommandAnswers,
     task_threads: TaskThreads,
+    forums: KnownForums,
     ended: EndedMessages,
     activity: BotActivity,
     /// The addresses of this host, from which downloads are refused.
@@ -113,6 +117,7 @@ impl Discord {
             uploads: UploadLimits::default(),
             commands: CommandAnswers::default(),
             task_threads: TaskThreads::default(),
+            forums: KnownForums::default(),
             ended: EndedMessages::default(),
             activity: BotActivity::default(),
             interfaces: Arc::default(),

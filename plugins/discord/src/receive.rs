@@ -269,7 +269,7 @@ impl<'a> Receiver<'a> {
                 self.discord.task_threads.note(channel.id);
             }
             if !channel.has_messages() {
-                self.discord.task_threads.note_forum(channel.id);
+                self.discord.forums.note(channel.id);
             }
         }
     }

@@ -11,9 +11,12 @@ use serenity::model::id::{ApplicationId, ChannelId, GuildId, InteractionId, Mess
 /// A route of the REST API. Displayed, it is the path below the base URL.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Route<'a> {
+    ActiveThreads { guild_id: GuildId },
+    ArchivedThreads { channel_id: ChannelId },
     Channel { channel_id: ChannelId },
     ChannelMessage { channel_id: ChannelId, message_id: MessageId },
     ChannelMessages { channel_id: ChannelId },
+    ChannelThreads { channel_id: ChannelId },
     ChannelTyping { channel_id: ChannelId },
     Commands { application_id: ApplicationId },
     Gateway,
@@ -46,11 +49,16 @@ impl fmt::Display for Route<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/api/v{GATEWAY_VERSION}")?;
         match self {
+            Self::ActiveThreads { guild_id } => write!(f, "/guilds/{guild_id}/threads/active"),
+            Self::ArchivedThreads { channel_id } => {
+                write!(f, "/channels/{channel_id}/threads/archived/public")
+            }
             Self::Channel { channel_id } => write!(f, "/channels/{channel_id}"),
             Self::ChannelMessage { channel_id, message_id } => {
                 write!(f, "/channels/{channel_id}/messages/{message_id}")
             }
             Self::ChannelMessages { channel_id } => write!(f, "/channels/{channel_id}/messages"),
+            Self::ChannelThreads { channel_id } => write!(f, "/channels/{channel_id}/threads"),
             Self::ChannelTyping { channel_id } => write!(f, "/channels/{channel_id}/typing"),
             Self::Commands { application_id } => {
                 write!(f, "/applications/{application_id}/commands")

@@ -17,6 +17,7 @@ use serenity::model::id::{ChannelId, MessageId};
 use crate::closed_histories::is_about_closed_history;
 use crate::fault::{RestError, RestRefusal};
 use crate::find_sent::SentMessage;
+use crate::forum::Place;
 use crate::rest::RestResponse;
 use crate::routes::Route;
 use crate::voice_message::OpusRecording;
@@ -38,7 +39,11 @@ impl Discord {
         {
             return Ok(receipt);
         }
-        let channel = self.target(&delivery.address).await?;
+        let target = self.target(&delivery.address).await?;
+        let channel = match self.place(target, delivery).await? {
+            Place::Channel(channel) => channel,
+            Place::NewPost(forum) => return Ok(receipt(&self.post(forum, delivery).await?)),
+        };
         if let Some(shown_as) = &delivery.shown_as {
             let id = shown_as.as_str().parse().map_err(|_| SendError::Gone)?;
             self.edit(channel, id, delivery, &text).await?;
@@ -60,7 +65,7 @@ impl Discord {
                 edited => edited?,
             }
         }
-        Ok(Receipt { platform_id: PlatformId::parse(&sent.id.to_string()).ok() })
+        Ok(receipt(&sent))
     }
 
     /// Returns the channel to send to. The id of an allowed user stands for the chat with them.
@@ -131,7 +136,8 @@ impl Discord {
         nonce: String,
     ) -> Result<SentMessage, SendError> {
         self.rest.limits.check(channel_id, self.clock.elapsed())?;
-        let message = draft(delivery, text, nonce);
+        let nonce = Nonce::String(nonce);
+        let message = draft(delivery, text).nonce(nonce).enforce_nonce(true);
         let reference = self.reference(channel_id, delivery);
         let is_reply = reference.is_some();
         let reply = reference.into_iter().fold(message.clone(), CreateMessage::reference_message);
@@ -143,7 +149,9 @@ impl Discord {
             self.closed_histories.insert(channel_id);
             answer = self.make(channel_id, &message, delivery, voice.as_ref()).await;
         }
-        let answer = answer.map_err(|fault| self.outcome(&fault))?;
+        let outcome =
+            |fault| self.learn_forum(channel_id, &fault).unwrap_or_else(|| self.outcome(&fault));
+        let answer = answer.map_err(outcome)?;
         self.health.works();
         if let Some(wait) = answer.exhausted_for {
             self.rest.limits.note_exhausted(channel_id, wait, self.clock.elapsed());
@@ -155,7 +163,7 @@ impl Discord {
     /// a channel with a closed history, there is no reply.
     fn reference(&self, channel: ChannelId, delivery: &Delivery) -> Option<MessageReference> {
         let replied = delivery.content.reply_to.as_ref().and_then(convert::message_of)?;
-        if replied.get() == channel.get() && self.task_threads.starts_above(&delivery.address) {
+        if replied.get() == channel.get() && !self.forums.contain(&delivery.address) {
             return None;
         }
         let reference = MessageReference::from((channel, replied)).fail_if_not_exists(false);
@@ -198,13 +206,17 @@ impl Discord {
     }
 }
 
+fn receipt(sent: &SentMessage) -> Receipt {
+    Receipt { platform_id: PlatformId::parse(&sent.id.to_string()).ok() }
+}
+
 /// Returns `true` if a refusal can be about the form of a voice message.
 fn is_about_voice(fault: &RestError) -> bool {
     matches!(fault, RestError::Refused(RestRefusal { status: 400 | 403, .. }))
         && !is_about_closed_history(fault)
 }
 
-fn draft(delivery: &Delivery, text: &str, nonce: String) -> CreateMessage {
+pub(crate) fn draft(delivery: &Delivery, text: &str) -> CreateMessage {
     let message = match compose::poll(&delivery.content) {
         Some(poll) => CreateMessage::new().poll(poll),
         None => CreateMessage::new(),
@@ -214,8 +226,6 @@ fn draft(delivery: &Delivery, text: &str, nonce: String) -> CreateMessage {
         .allowed_mentions(CreateAllowedMentions::new().replied_user(false))
         .flags(MessageFlags::SUPPRESS_EMBEDS)
         .components(compose::buttons(&delivery.content.choices))
-        .nonce(Nonce::String(nonce))
-        .enforce_nonce(true)
 }
 
 /// Returns the id of the thread, channel or person to send to.

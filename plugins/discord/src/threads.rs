@@ -3,7 +3,7 @@
 //! address is known before it exists. It is created with the first sign of the agent in it. Where the
 //! platform refuses it, the answer goes into the channel.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::{ChatAddress, SendError};
@@ -19,7 +19,7 @@ use crate::fault::{RestError, RestRefusal};
 use crate::routes::Route;
 
 /// Longest name of a thread, in characters (Discord API, "Start Thread from Message").
-const MAX_NAME: usize = 100;
+pub(crate) const MAX_NAME: usize = 100;
 /// Characters of a message that become the name, so that a list of threads stays readable.
 const SHOWN_NAME: usize = 60;
 /// The name of a thread whose message has no text.
@@ -46,8 +46,6 @@ pub enum Threads {
 #[derive(Debug, Default)]
 pub(crate) struct TaskThreads {
     states: Mutex<HashMap<ChannelId, TaskThread>>,
-    /// The known forums.
-    forums: Mutex<HashSet<ChannelId>>,
     /// Held while a thread is created: typing, a preview and an answer may come at the same time.
     creating: tokio::sync::Mutex<()>,
 }
@@ -69,7 +67,7 @@ impl TaskThreads {
         let mut states = self.states();
         let thread = ChannelId::new(message.get());
         states.make_room(&thread);
-        states.entry(thread).or_insert_with(|| TaskThread::Wanted(name(text)));
+        states.entry(thread).or_insert_with(|| TaskThread::Wanted(short_name(text)));
     }
 
     /// Notes a thread that exists.
@@ -77,19 +75,6 @@ impl TaskThreads {
         let mut states = self.states();
         states.make_room(&thread);
         states.insert(thread, TaskThread::Exists);
-    }
-
-    pub(crate) fn note_forum(&self, forum: ChannelId) {
-        let mut forums = self.forums();
-        forums.make_room(&forum);
-        forums.insert(forum);
-    }
-
-    /// Returns `true` if the message that a thread was made from is in the channel above. The first
-    /// message of a forum's post is in the post.
-    pub(crate) fn starts_above(&self, address: &ChatAddress) -> bool {
-        let parent = address.chat.as_str().parse();
-        !parent.is_ok_and(|parent| self.forums().contains(&parent))
     }
 
     /// Returns the channel to send to, unless the thread has still to be created or found.
@@ -101,17 +86,13 @@ impl TaskThreads {
         }
     }
 
-    fn forums(&self) -> MutexGuard<'_, HashSet<ChannelId>> {
-        self.forums.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn states(&self) -> MutexGuard<'_, HashMap<ChannelId, TaskThread>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the name of a thread: the beginning of the message, in one line.
-fn name(text: &str) -> String {
+pub(crate) fn short_name(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
     if line.is_empty() {
@@ -180,7 +161,7 @@ impl Discord {
             Err(RestError::Refused(_)) => return Ok(None),
             Err(fault) => return Err(fault),
         };
-        Ok(Some(name(&text)))
+        Ok(Some(short_name(&text)))
     }
 
     async fn create_thread(

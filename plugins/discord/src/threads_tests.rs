@@ -8,7 +8,7 @@ fn name_of_a_thread_is_the_beginning_of_its_message() {
         (" \n ", "Conversation"),
         (&long, "compare the prices of all the birds the prices of all the…"),
     ] {
-        assert_eq!(name(text), expected);
+        assert_eq!(short_name(text), expected);
     }
-    assert_eq!(name(&"🐦".repeat(500)).chars().count(), SHOWN_NAME + 1);
+    assert_eq!(short_name(&"🐦".repeat(500)).chars().count(), SHOWN_NAME + 1);
 }

@@ -38,6 +38,8 @@ impl PlatformState {
                 Ok(ApiReply::Json(with(member, &json!({ "user": self.world.user(user) }))))
             }
             Route::CreateThread => self.create_thread(call),
+            Route::CreatePost => self.create_post(call),
+            Route::ArchivedThreads => self.archived_threads(call),
             Route::AddReaction => self.change_reaction(call, true),
             Route::RemoveReaction => self.change_reaction(call, false),
             Route::GuildChannels => {

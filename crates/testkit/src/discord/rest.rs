@@ -27,6 +27,8 @@ pub enum Route {
     DeleteMessage,
     Typing,
     CreateThread,
+    CreatePost,
+    ArchivedThreads,
     AddReaction,
     RemoveReaction,
     GuildChannels,
@@ -63,6 +65,8 @@ fn routes(path: &[&str]) -> &'static [(&'static str, Route)] {
             ("PATCH", Route::EditMessage),
             ("DELETE", Route::DeleteMessage),
         ],
+        ["channels", _, "threads"] => &[("POST", Route::CreatePost)],
+        ["channels", _, "threads", "archived", "public"] => &[("GET", Route::ArchivedThreads)],
         ["channels", _, "messages", _, "threads"] => &[("POST", Route::CreateThread)],
         ["channels", _, "messages", _, "reactions", _, "@me"] => {
             &[("PUT", Route::AddReaction), ("DELETE", Route::RemoveReaction)]
@@ -221,6 +225,8 @@ impl ParsedRequest {
                 | Route::DeleteMessage
                 | Route::Typing
                 | Route::CreateThread
+                | Route::CreatePost
+                | Route::ArchivedThreads
                 | Route::AddReaction
                 | Route::RemoveReaction
         );

@@ -220,6 +220,7 @@ impl PlatformState {
             "only threads are archived"
         );
         found.archived = archived;
+        found.archived_at = self.now;
         let body = self.world.channel(&self.world.channels[&thread]);
         self.dispatch("THREAD_UPDATE", GUILDS, |_| body.clone());
     }

@@ -10,6 +10,7 @@ use super::mentions::{Mention, told};
 use super::messages::{Attachment, DiscordMessage, Mentioned};
 use super::platform::{ApiReply, MethodResult, PlatformState};
 use super::rest::ParsedRequest;
+use super::world::DiscordChannelKind;
 use crate::multipart::Upload;
 
 const HISTORY_DEFAULT: u64 = 50;
@@ -17,7 +18,12 @@ const HISTORY_LIMIT: u64 = 100;
 
 impl PlatformState {
     pub(super) fn create_message(&mut self, call: &ParsedRequest) -> MethodResult {
-        let channel = self.world.writable(call.major)?.id;
+        let found = self.world.writable(call.major)?;
+        if matches!(found.place, DiscordChannelKind::Forum { .. }) {
+            let why = "Cannot send messages in a non-text channel";
+            return Err(ApiError::new(400, 50_008, why));
+        }
+        let channel = found.id;
         let file_size = self.world.boosted_limit(channel).unwrap_or(self.rules.file_size);
         let draft =
             MessageFields::read(call, &call.body, MessageRules { file_size, ..self.rules })?;
@@ -57,6 +63,18 @@ impl PlatformState {
         interaction: Option<u64>,
     ) -> u64 {
         let id = self.next_id();
+        self.send_as(id, channel, draft, interaction);
+        id
+    }
+
+    /// Puts a message of the bot with this id into a channel.
+    pub(super) fn send_as(
+        &mut self,
+        id: u64,
+        channel: u64,
+        draft: MessageFields,
+        interaction: Option<u64>,
+    ) {
         let files = self.uploaded(&draft.files);
         // A reply to a missing message becomes an ordinary message.
         let reply_to = draft.reply_to.filter(|id| self.messages.find(channel, *id).is_some());
@@ -89,7 +107,6 @@ impl PlatformState {
             self.join(channel);
             self.tell_message("MESSAGE_CREATE", &message);
         }
-        id
     }
 
     /// The bot joins a thread by writing.

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use avocet_protocol::Timestamp;
 use serde_json::{Value, json};
 
 use super::error::ApiError;
+use super::forums::Forum;
 use super::snowflake::iso;
 use crate::START;
 
@@ -39,6 +41,7 @@ pub(super) struct Guild {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiscordChannelKind {
     Text { guild: u64 },
+    Forum { guild: u64 },
     Thread { guild: u64, parent: u64 },
     Dm { user: u64 },
 }
@@ -66,6 +69,8 @@ pub(super) struct Channel {
     pub(super) closed: Option<Closed>,
     /// `true` for a thread that is not active.
     pub(super) archived: bool,
+    /// The time of the last change between active and archived.
+    pub(super) archived_at: Timestamp,
     /// `true` for a thread that the bot has started.
     pub(super) is_bots: bool,
     /// `true` for a thread in which the bot has written.
@@ -76,9 +81,9 @@ pub(super) struct Channel {
 impl Channel {
     pub(super) fn guild(&self) -> Option<u64> {
         match self.place {
-            DiscordChannelKind::Text { guild } | DiscordChannelKind::Thread { guild, .. } => {
-                Some(guild)
-            }
+            DiscordChannelKind::Text { guild }
+            | DiscordChannelKind::Forum { guild }
+            | DiscordChannelKind::Thread { guild, .. } => Some(guild),
             DiscordChannelKind::Dm { .. } => None,
         }
     }
@@ -91,6 +96,8 @@ pub(super) struct World {
     pub(super) users: BTreeMap<u64, User>,
     pub(super) guilds: BTreeMap<u64, Guild>,
     pub(super) channels: BTreeMap<u64, Channel>,
+    /// The tags of the forums.
+    pub(super) forums: BTreeMap<u64, Forum>,
     /// The roles of members: guild, user, role.
     pub(super) roles: BTreeSet<(u64, u64, u64)>,
 }
@@ -98,15 +105,24 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(me: User) -> Self {
         let users = BTreeMap::from([(me.id, me.clone())]);
-        let (guilds, channels, roles) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Self { me, users, guilds, channels, roles }
+        let (guilds, channels) = (BTreeMap::new(), BTreeMap::new());
+        let (forums, roles) = (BTreeMap::new(), BTreeSet::new());
+        Self { me, users, guilds, channels, forums, roles }
     }
 
     pub(super) fn add_channel(&mut self, id: u64, name: &str, place: DiscordChannelKind) {
         let name = name.to_owned();
-        let (closed, archived, last_message) = (None, false, None);
-        let (is_bots, joined) = (false, false);
-        let channel = Channel { id, name, place, closed, archived, is_bots, joined, last_message };
+        let channel = Channel {
+            id,
+            name,
+            place,
+            closed: None,
+            archived: false,
+            archived_at: START,
+            is_bots: false,
+            joined: false,
+            last_message: None,
+        };
         self.channels.insert(id, channel);
     }
 
@@ -157,7 +173,7 @@ impl World {
         self.channels.get(&id).is_none_or(|channel| {
             let parent = match channel.place {
                 DiscordChannelKind::Thread { parent, .. } => Some(parent),
-                DiscordChannelKind::Text { .. } | DiscordChannelKind::Dm { .. } => None,
+                _ => None,
             };
             channel.closed != Some(Closed::Past)
                 && parent.is_none_or(|parent| self.may_read_past(parent))
@@ -223,6 +239,13 @@ impl World {
             DiscordChannelKind::Text { guild } => json!({ "type": 0, "guild_id": guild.to_string(),
                 "name": channel.name, "position": 0, "topic": null, "nsfw": false,
                 "parent_id": null, "permission_overwrites": [], "rate_limit_per_user": 0 }),
+            DiscordChannelKind::Forum { guild } => {
+                let forum = self.forums.get(&channel.id).expect("a forum has its tags");
+                json!({ "type": 15, "guild_id": guild.to_string(), "name": channel.name,
+                    "position": 0, "topic": null, "nsfw": false, "parent_id": null,
+                    "permission_overwrites": [], "rate_limit_per_user": 0,
+                    "flags": forum.flags(), "available_tags": forum.described_tags() })
+            }
             DiscordChannelKind::Thread { guild, parent } => {
                 let owner = if channel.is_bots { self.me.id } else { 1 };
                 let member = channel.joined.then(|| {
@@ -236,7 +259,7 @@ impl World {
                     "owner_id": owner.to_string(), "message_count": 0, "member_count": 1,
                     "rate_limit_per_user": 0, "total_message_sent": 0,
                     "thread_metadata": { "archived": channel.archived, "auto_archive_duration": 1440,
-                        "archive_timestamp": iso(START), "locked": false } })
+                        "archive_timestamp": iso(channel.archived_at), "locked": false } })
             }
         };
         merge(&mut described, &more);

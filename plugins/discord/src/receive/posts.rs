@@ -10,6 +10,7 @@ use serenity::model::id::{ChannelId, ForumTagId};
 
 use crate::bounded::MakeRoom;
 use crate::channels::{DiscordChannel, described_values};
+use crate::post_heading::PostHeading;
 
 /// The posts and the tags of forums, as the platform has described them.
 #[derive(Debug, Default)]
@@ -69,10 +70,7 @@ impl ForumPosts {
         let is_first = message.id.get() == message.channel_id.get();
         let is_thread = matches!(channel_type, DiscordChannel::Thread { .. });
         let post = self.posts.get(&message.channel_id).filter(|_| is_first && is_thread)?;
-        let tags: Vec<&str> =
-            post.tags.iter().filter_map(|tag| self.tags.get(tag)).map(String::as_str).collect();
-        let tags =
-            if tags.is_empty() { String::new() } else { format!("; tags: {}", tags.join(", ")) };
-        Some(format!("[post: {}{tags}]", post.title))
+        let tags = post.tags.iter().filter_map(|tag| self.tags.get(tag)).cloned().collect();
+        Some(PostHeading { title: post.title.clone(), tags }.to_string())
     }
 }

@@ -7,6 +7,7 @@ mod configuring;
 mod connecting;
 mod earlier;
 mod ephemeral;
+mod forums;
 mod history;
 mod interactions;
 mod polls;

@@ -273,6 +273,7 @@ rules! {
         settle_clears_the_suspicion_of_the_session;
     outbox:
         head_returns_the_chunks_of_a_chat_in_order
+        head_of_a_later_chunk_names_the_message_of_the_first
         head_keeps_the_nonce_of_a_chunk_for_all_sends
         enqueue_absorbs_a_repeated_message
         sent_files_lists_the_files_of_a_turn_in_its_own_session

@@ -2,8 +2,8 @@
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, ChatAddress, CommandAction, CommandEffect,
-    CommandReply, Content, DedupeKey, DeliveryId, Enqueued, Head, Planned, Receipt, SendEnd,
-    Settlement, StoreError, Timestamp,
+    CommandReply, Content, DedupeKey, Delivery, DeliveryId, Enqueued, Head, Planned, PlatformId,
+    Receipt, SendEnd, Settlement, StoreError, Timestamp,
 };
 
 use super::Backend;
@@ -42,6 +42,32 @@ pub async fn head_returns_the_chunks_of_a_chat_in_order(backend: &impl Backend) 
     assert_eq!(texts, ["1", "2", "3"]);
     assert_eq!(deliveries[2].address, topic.address);
     assert_eq!(world.delivered_texts(&session("b")).await, ["other"]);
+}
+
+/// A later chunk comes with the platform's message of the first one, even after a restart.
+pub async fn head_of_a_later_chunk_names_the_message_of_the_first(backend: &impl Backend) {
+    let mut world = World::new(backend).await;
+    let chat = session("a").address();
+    for name in ["one", "two"] {
+        let chunks = [format!("{name} 1"), format!("{name} 2"), format!("{name} 3")];
+        let chunks = chunks.each_ref().map(String::as_str);
+        world
+            .ports
+            .outbox
+            .enqueue(&planned(&session("a"), &chunks), &key(name), None)
+            .await
+            .unwrap();
+    }
+    let mut found = Vec::new();
+    for number in 0..6 {
+        let Delivery { id, first_chunk, .. } = head(&world, &chat).await.delivery;
+        found.push(first_chunk.map(|message| message.to_string()));
+        let platform_id = PlatformId::parse(&format!("m{number}")).ok();
+        end(&world, id, SendEnd::Sent(Receipt { platform_id })).await;
+        world = world.restart().await;
+    }
+    let found: Vec<_> = found.iter().map(Option::as_deref).collect();
+    assert_eq!(found, [None, Some("m0"), Some("m0"), None, Some("m3"), Some("m3")]);
 }
 
 /// Each row has its own nonce, which is the same for all its sends, even after a restart.
