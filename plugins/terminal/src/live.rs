@@ -38,6 +38,8 @@ pub struct LiveParts {
     pub out: Box<dyn Write + Send>,
     /// The present size of the terminal.
     pub size: Box<dyn Fn() -> TerminalSize + Send>,
+    /// `true` if the terminal breaks its rows anew when its width changes, and does not cut them.
+    pub reflows: bool,
     /// The use of attributes.
     pub look: Look,
     /// The file of typed lines, and the most lines that it keeps.
@@ -91,9 +93,9 @@ impl fmt::Debug for LiveScreen {
 
 impl LiveScreen {
     pub(crate) fn new(parts: LiveParts) -> Self {
-        let LiveParts { out, size, look, history: (file, most), completer } = parts;
+        let LiveParts { out, size, reflows, look, history: (file, most), completer } = parts;
         Self {
-            painter: Painter::new(out),
+            painter: Painter::new(out, reflows),
             size,
             look,
             permanent: Vec::new(),
@@ -110,9 +112,13 @@ impl LiveScreen {
         }
     }
 
-    /// The rows leave the last column free: a terminal breaks a full row at different moments.
     fn page(&self) -> Page {
-        Page { columns: (self.size)().columns.saturating_sub(1).max(1), look: self.look }
+        self.page_of((self.size)())
+    }
+
+    /// The rows leave the last column free: a terminal breaks a full row at different moments.
+    fn page_of(&self, size: TerminalSize) -> Page {
+        Page { columns: size.columns.saturating_sub(1).max(1), look: self.look }
     }
 
     fn add(&mut self, kind: RowKind, rows: Vec<ScreenRow>) {
@@ -303,20 +309,22 @@ impl LiveScreen {
 
     /// Paints all changes.
     pub(crate) fn paint(&mut self) {
-        let frame = self.frame();
-        self.flush(frame);
+        let size = (self.size)();
+        let frame = self.frame(size);
+        self.flush(frame, size);
     }
 
     /// Erases the live region, for another program.
     pub(crate) fn hide(&mut self) {
-        self.flush(Frame { rows: vec![(String::new(), 0)], cursor: (0, 0) });
+        self.flush(Frame { rows: vec![(String::new(), 0)], cursor: (0, 0) }, (self.size)());
     }
 
-    fn flush(&mut self, frame: Frame) {
+    /// Paints the permanent rows and a frame that was made for this size.
+    fn flush(&mut self, frame: Frame, size: TerminalSize) {
         let look = self.look;
         let permanent = std::mem::take(&mut self.permanent);
         let permanent: Vec<String> = permanent.iter().map(|row| row.painted(look)).collect();
-        self.painter.paint(&permanent, frame, (self.size)().columns);
+        self.painter.paint(&permanent, frame, size.columns);
     }
 }
 

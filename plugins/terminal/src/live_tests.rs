@@ -175,9 +175,33 @@ fn paint_after_a_resize_uses_the_new_width() {
     live.paint();
     let shown = "> go\n\nOne two three four five six seven eight nine ten\n\n>";
     assert_eq!(emulator.shown(), shown);
-    emulator.resize(6, 10);
-    live.paint();
-    assert!(emulator.shown().ends_with("eight\nnine ten\n\n>"), "{}", emulator.shown());
+}
+
+/// The rows above the live region stay, on a terminal that cuts its rows and on one that breaks them.
+#[test]
+fn paint_after_the_terminal_has_become_narrower_keeps_the_rows_above() {
+    for reflows in [false, true] {
+        let emulator = Emulator::new(24, 60);
+        let parts = LiveParts { reflows, ..emulator.parts(Look::Styled) };
+        let mut live = LiveScreen::new(parts);
+        live.remark("first");
+        live.remark("second");
+        live.typed("go", false);
+        live.stream("One two three four five six seven eight nine");
+        live.set_status("a/b, 12 tokens, 3 answers of this session");
+        press(&mut live, "a typed line that is not sent");
+        live.paint();
+        if reflows {
+            emulator.reflow(20);
+        } else {
+            emulator.resize(24, 20);
+        }
+        live.stream(" ten");
+        live.paint();
+        let shown = "first\nsecond\n\n> go\n\nOne two three four\nfive six seven\neight nine ten\n\n\
+             > a typed line that\n   is not sent\n  a/b, 12 tokens, …";
+        assert_eq!(emulator.shown(), shown, "reflows: {reflows}");
+    }
 }
 
 #[test]

@@ -42,14 +42,39 @@ impl Emulator {
                 let (rows, columns) = parser.lock().unwrap().screen().size();
                 TerminalSize { columns: columns.into(), rows: rows.into() }
             }),
+            reflows: false,
             look,
             history: (PathBuf::from("/nonexistent/history"), 0),
             completer: Completer::new(["status", "stop"].map(help), None),
         }
     }
 
+    /// Changes the size as a terminal that cuts its rows.
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
         self.parser.lock().unwrap().screen_mut().set_size(rows, columns);
+    }
+
+    /// Changes the width as a terminal that breaks its rows anew. The cursor stays at its character.
+    pub(crate) fn reflow(&self, columns: u16) {
+        let mut parser = self.parser.lock().unwrap();
+        let screen = parser.screen();
+        let (height, old) = screen.size();
+        let rows: Vec<String> = screen.rows(0, old).map(|row| row.trim_end().to_owned()).collect();
+        let (row, column) = screen.cursor_position();
+        let used = rows.iter().rposition(|row| !row.is_empty()).unwrap_or(0).max(row.into());
+        let mut shown = vt100::Parser::new(height, columns, 1000);
+        shown.process(rows[..=used].join("\r\n").as_bytes());
+        // The cursor is at the end now. A row without a character has one row, too.
+        let broken = |width: usize| width.div_ceil(columns.into()).max(1);
+        let below: usize =
+            rows[usize::from(row)..=used].iter().map(|row| broken(row.chars().count())).sum();
+        let (down, right) = (column / columns, column % columns);
+        let up = below - 1 - usize::from(down);
+        if up > 0 {
+            shown.process(format!("\u{1b}[{up}A").as_bytes());
+        }
+        shown.process(format!("\u{1b}[{}G", right + 1).as_bytes());
+        *parser = shown;
     }
 
     /// Returns the visible rows, without spaces at their ends and empty rows at the end.

@@ -139,6 +139,7 @@ fn live_parts(configuration: &Configuration) -> Result<LiveParts, Failure> {
     Ok(LiveParts {
         out: Box::new(io::stdout()),
         size: Box::new(terminal_size),
+        reflows: reflows(|name| std::env::var(name).ok()),
         look: if wants_colour() { Look::Styled } else { Look::Plain },
         history: (configuration.data_dir.join("terminal.history"), config.history_lines),
         completer: Completer::new(avocet_session::commands(), workspace),
@@ -153,6 +154,42 @@ fn terminal_size() -> TerminalSize {
     TerminalSize { columns: columns.into(), rows: rows.into() }
 }
 
+/// Returns `true` unless the terminal is known to cut its rows when it becomes narrower: the Linux
+/// console, xterm, st, GNU screen, and terminals after the model of the VT100.
+fn reflows(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let term = variable("TERM").unwrap_or_default();
+    let cuts = ["linux", "st-", "vt1", "vt2"].iter().any(|name| term.starts_with(name));
+    // Inside of tmux, the variables of the terminal around it may remain.
+    variable("TMUX").is_some()
+        || !(cuts || variable("XTERM_VERSION").is_some() || variable("STY").is_some())
+}
+
 fn chat_name(text: &str) -> Result<String, IdError> {
     session_id(text).map(|_| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reflows;
+
+    #[test]
+    fn reflows_knows_the_terminals_that_cut_their_rows() {
+        let cases: [(&[(&str, &str)], bool); 8] = [
+            (&[("TERM", "xterm-256color")], true),
+            (&[("TERM", "xterm-256color"), ("XTERM_VERSION", "XTerm(379)")], false),
+            (&[("TERM", "linux")], false),
+            (&[("TERM", "st-256color")], false),
+            (&[("TERM", "vt220")], false),
+            (&[("TERM", "screen"), ("STY", "12.pts-0.host")], false),
+            (&[("TERM", "screen"), ("TMUX", "/tmp/t,1,0"), ("XTERM_VERSION", "XTerm(379)")], true),
+            (&[], true),
+        ];
+        for (variables, expected) in cases {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(reflows(variable), expected, "{variables:?}");
+        }
+    }
 }

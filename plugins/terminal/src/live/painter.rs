@@ -25,6 +25,8 @@ pub(super) struct Frame {
 /// Paints the changes between two frames with one write.
 pub(super) struct Painter {
     out: Box<dyn Write + Send>,
+    /// `true` if the terminal breaks its rows anew when its width changes.
+    reflows: bool,
     shown: Frame,
     columns: usize,
 }
@@ -42,8 +44,8 @@ const ERASE_ROW: &str = "\u{1b}[K";
 const ERASE_BELOW: &str = "\u{1b}[J";
 
 impl Painter {
-    pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
-        Self { out, shown: Frame::default(), columns: 0 }
+    pub(super) fn new(out: Box<dyn Write + Send>, reflows: bool) -> Self {
+        Self { out, reflows, shown: Frame::default(), columns: 0 }
     }
 
     /// Writes the permanent rows, and the frame below them.
@@ -89,13 +91,13 @@ impl Painter {
         self.shown = Frame::default();
     }
 
-    /// The rows of the region above the cursor. In a terminal that has become narrower, its rows were
-    /// broken.
+    /// The rows of the region above the cursor. A terminal that has become narrower has broken or
+    /// cut its rows.
     fn rows_above_cursor(&self, columns: usize) -> usize {
         let (row, column) = self.shown.cursor;
-        let broken = |width: usize| {
-            if columns < self.columns { width.saturating_sub(1) / columns.max(1) } else { 0 }
-        };
+        let is_broken = self.reflows && columns < self.columns;
+        let broken =
+            |width: usize| if is_broken { width.saturating_sub(1) / columns.max(1) } else { 0 };
         let above = self.shown.rows.iter().take(row);
         row + above.map(|(_, width)| broken(*width)).sum::<usize>() + broken(column + 1)
     }

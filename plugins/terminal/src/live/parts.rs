@@ -4,7 +4,7 @@ use crate::line::{InputLine, Menu};
 use crate::styled::{LineBreaks, Page, ScreenRow, Span, Style, width, wrap};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{Frame, LiveScreen, RowKind};
+use super::{Frame, LiveScreen, RowKind, TerminalSize};
 
 const PROMPT: &str = "> ";
 /// Candidates that are visible at once.
@@ -14,9 +14,9 @@ const WAITING_ROWS: usize = 2;
 
 impl LiveScreen {
     /// Composes the live region, at most as high as the terminal.
-    pub(super) fn frame(&self) -> Frame {
-        let page = self.page();
-        let height = (self.size)().rows.max(2);
+    pub(super) fn frame(&self, size: TerminalSize) -> Frame {
+        let page = self.page_of(size);
+        let height = size.rows.max(2);
         let (mut input, (row, column)) = input(&self.line, page.columns);
         let (row, window) = window(row, input.len(), height / 3);
         input = input[window].to_vec();
