@@ -15,7 +15,6 @@ use serde::Deserialize;
 use serde_json::json;
 use serenity::model::id::{ChannelId, ForumTagId, GuildId};
 
-use crate::Discord;
 use crate::bounded::MakeRoom;
 use crate::channels::ChannelInfo;
 use crate::fault::RestError;
@@ -23,6 +22,8 @@ use crate::find_sent::SentMessage;
 use crate::post_heading::PostHeading;
 use crate::routes::Route;
 use crate::send::draft;
+use crate::threads::not_sent;
+use crate::{Discord, compose};
 
 /// Codes of refusals (Discord API, "JSON Error Codes").
 const NOT_A_TEXT_CHANNEL: isize = 50_008;
@@ -135,7 +136,7 @@ impl Discord {
         let (heading, body) = PostHeading::split(&delivery.content.text);
         let body = if body.is_empty() { &heading.title } else { body };
         let content = Content { text: body.to_owned(), ..delivery.content.clone() };
-        let text = crate::compose::text(&content, delivery.repeat);
+        let text = compose::text(&content, delivery.repeat);
         if let Some(sent) = self.find_post(forum, &heading.title, delivery, &text).await? {
             return Ok(sent);
         }
@@ -155,13 +156,13 @@ impl Discord {
             }
             answer => answer.map_err(|fault| self.outcome(&fault))?,
         };
-        self.health.works();
+        self.note_sent(forum, &answer);
         answer.read().map_err(|fault| self.outcome(&fault))
     }
 
     /// Returns the ids of a forum's tags. A tag that the forum lacks is left out.
     async fn tags(&self, forum: ChannelId, names: &[String]) -> Result<Vec<ForumTagId>, SendError> {
-        let info = self.forum_info(forum).await?;
+        let info = self.forum_info(forum).await.map_err(|fault| not_sent(&fault))?;
         let mut ids = Vec::new();
         for name in names {
             let has_name = |tag: &&ForumTag| tag.name.to_lowercase() == name.to_lowercase();
@@ -182,13 +183,12 @@ impl Discord {
                  TITLE; tags: TAG]`; the forum's tags are {} ({fault})",
                 info.tag_names()
             )),
-            Err(error) => error,
+            Err(fault) => not_sent(&fault),
         }
     }
 
-    async fn forum_info(&self, forum: ChannelId) -> Result<ForumInfo, SendError> {
-        let found = self.rest.get(Route::Channel { channel_id: forum }).await;
-        found.map_err(|fault| self.outcome(&fault))
+    async fn forum_info(&self, forum: ChannelId) -> Result<ForumInfo, RestError> {
+        self.rest.get(Route::Channel { channel_id: forum }).await
     }
 }
 

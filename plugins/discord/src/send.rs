@@ -152,11 +152,16 @@ impl Discord {
         let outcome =
             |fault| self.learn_forum(channel_id, &fault).unwrap_or_else(|| self.outcome(&fault));
         let answer = answer.map_err(outcome)?;
+        self.note_sent(channel_id, &answer);
+        answer.read().map_err(|fault| self.outcome(&fault))
+    }
+
+    /// Notes that a message was sent, and the end of the channel's limit.
+    pub(crate) fn note_sent(&self, channel: ChannelId, answer: &RestResponse) {
         self.health.works();
         if let Some(wait) = answer.exhausted_for {
-            self.rest.limits.note_exhausted(channel_id, wait, self.clock.elapsed());
+            self.rest.limits.note_exhausted(channel, wait, self.clock.elapsed());
         }
-        answer.read().map_err(|fault| self.outcome(&fault))
     }
 
     /// Returns the message to reply to. If that was deleted, Discord sends an ordinary message. In

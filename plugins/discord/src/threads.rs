@@ -190,7 +190,7 @@ impl Discord {
 }
 
 /// Converts the fault of a request that precedes the message: the message itself was not sent.
-fn not_sent(fault: &RestError) -> SendError {
+pub(crate) fn not_sent(fault: &RestError) -> SendError {
     match fault {
         RestError::Wait(wait) => SendError::RetryAfter(*wait),
         fault => SendError::Failed(fault.to_string()),

@@ -64,7 +64,7 @@ impl Discord {
         let bot = self.own_id().await.map_err(|fault| self.outcome(&fault))?;
         let after = first_id_after(first);
         let wanted = WantedPost { forum, bot, title, text, delivery, after };
-        let guild_id = self.forum_info(forum).await?.guild_id;
+        let guild_id = self.forum_info(forum).await.map_err(|fault| self.outcome(&fault))?.guild_id;
         let open: ThreadPage = self
             .rest
             .get(Route::ActiveThreads { guild_id })
