@@ -141,7 +141,7 @@ fn config_get_shows_a_key_as_it_stands_and_hides_secrets() {
     let home = Home::new(program!()).with_config(COMMENTED);
     assert_eq!(printed(&home, &["config", "get", "agents.defaults.model"]), "offline/commands\n");
     let table = printed(&home, &["config", "get", "providers.claude"]);
-    assert_eq!(table, "kind = \"anthropic\"\napi_key = \"hidden\"\n");
+    assert_eq!(table, "kind = \"anthropic\"\napi_key = \"(hidden)\"\n");
     let missing = run(&home, &["config", "get", "budgets.day_usd"]);
     assert_fails(&missing, 1, &["`budgets.day_usd` is not in", "its default applies"]);
 }
@@ -188,6 +188,11 @@ fn config_set_accepts_two_references_without_a_value_here() {
         "[channels.telegram.a]\ntoken = \"${A}\"\n[channels.telegram.b]\ntoken = \"${B}\"\n";
     let home = Home::new(program!()).with_config(accounts);
     printed(&home, &["config", "set", "channels.telegram.a.numbered", "true"]);
+    let old = home.path("old.toml");
+    fs::write(&old, accounts.replace("${A}", "${NEW}")).unwrap();
+    let diff = run(&home, &["config", "diff", old.to_str().unwrap()]);
+    let warning = "references without a value here were not compared: channels.telegram.a.token\n";
+    assert!(diff.err.ends_with(warning), "{diff:?}");
 }
 
 #[test]
@@ -225,6 +230,15 @@ fn config_diff_shows_the_keys_that_are_not_in_use_and_hides_secrets() {
     let same = printed(&home, &["config", "diff", file.to_str().unwrap()]);
     assert!(same.starts_with("The values are the same as in "), "{same}");
     assert_fails(&run(&home, &["config", "diff", "gone.toml"]), 1, &["gone.toml does not exist"]);
+    let server =
+        "[providers.local]\nkind = \"openai\"\nbase_url = \"http://me:word@127.0.0.1:1/v1\"\n";
+    fs::write(&old, format!("{text}{server}")).unwrap();
+    let of_file = printed(&home, &["config", "diff", old.to_str().unwrap()]);
+    let line = "providers.local.base_url: \"http://(hidden)@127.0.0.1:1/v1\" -> (default)";
+    assert!(of_file.contains(line) && !of_file.contains("word"), "{of_file}");
+    fs::write(&old, "oops = 1\n").unwrap();
+    let faulty = run(&home, &["config", "diff", old.to_str().unwrap()]);
+    assert_fails(&faulty, 78, &["old.toml", "unknown key `oops`"]);
     fs::write(&file, "oops = 1\n").unwrap();
     assert_fails(&run(&home, &["config", "diff"]), 78, &["unknown key `oops`"]);
 }
@@ -249,6 +263,9 @@ fn config_edit_replaces_the_file_only_with_a_usable_text() {
     let done = edit(&home, "sed -i s/mine/ours/ \"$1\"");
     assert_eq!((done.code, done.err.as_str()), (Some(0), ""), "{done:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), COMMENTED.replace("mine", "ours"));
+    let interrupted = edit(&home, "kill -INT $PPID\nsed -i s/ours/theirs/ \"$1\"");
+    assert_eq!(interrupted.code, Some(0), "Ctrl-C is a key of the editor: {interrupted:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), COMMENTED.replace("mine", "theirs"));
     let left = fs::read_dir(file.parent().unwrap()).unwrap().count();
     assert_eq!(left, 2, "the file and its last version");
 }

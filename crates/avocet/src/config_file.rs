@@ -198,8 +198,8 @@ fn save(
 fn unwritable(path: &Path, why: &str) -> ConfigFileError {
     let directory = path.parent().unwrap_or(path).display();
     ConfigFileError::Failed(format!(
-        "cannot write {}: {why}; edit the file as its owner and restart the daemon, or let the user of \
-             the daemon write into {directory} (in a unit of systemd: ReadWritePaths={directory})",
+        "cannot write {}: {why}; edit the file as its owner, or let the user of the daemon write into \
+             {directory} (in a unit of systemd: ReadWritePaths={directory})",
         path.display()
     ))
 }
@@ -291,7 +291,7 @@ impl Target {
         let user = rustix::process::geteuid();
         if !user.is_root() && like.uid() != user.as_raw() {
             return Err(format!(
-                "it belongs to the user {}, and the daemon runs as {}",
+                "it belongs to the user {}, and this process runs as {}",
                 like.uid(),
                 user.as_raw()
             ));

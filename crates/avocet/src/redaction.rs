@@ -13,12 +13,23 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::stderr;
 
+/// The text in place of a secret.
+pub(crate) const HIDDEN: &str = "(hidden)";
+
 static KNOWN: LazyLock<Arc<Redactor>> = LazyLock::new(Arc::default);
 
 /// Adds secrets to keep out, also for redactors that others hold already. Call this before any output
 /// about the configuration.
 pub(crate) fn learn(secrets: &[Secret]) {
     KNOWN.learn(secrets.iter().cloned());
+}
+
+/// Returns an address without its login; `None` if it has none.
+pub(crate) fn without_login(address: &str) -> Option<String> {
+    let (scheme, rest) = address.split_once("://")?;
+    let (login, place) = rest.split_once('/').unwrap_or((rest, "")).0.rsplit_once('@')?;
+    let path = &rest[login.len() + 1 + place.len()..];
+    Some(format!("{scheme}://{HIDDEN}@{place}{path}"))
 }
 
 /// Returns the redactor for all secrets learned so far.

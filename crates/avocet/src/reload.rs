@@ -6,6 +6,7 @@ mod diff;
 mod effects;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ use crate::intake::Intake;
 use crate::json_answers::JsonAnswers;
 use crate::models::Models;
 use crate::places::{Configuration, Uses, config_path};
-use crate::registry;
+use crate::registry::{self, AccountId};
 use crate::{consolidation, logging, redaction, systemd};
 use watch::{DirectoryEvents, FileWatch};
 
@@ -56,6 +57,8 @@ pub(crate) struct Reloader {
     /// Held during a reload.
     reloading: Mutex<()>,
     asked: Notify,
+    /// The accounts that did not stop.
+    unfinished: std::sync::Mutex<BTreeSet<AccountId>>,
     group: Group,
 }
 
@@ -119,6 +122,7 @@ impl Reloader {
             parts,
             state,
             reloading: Mutex::default(),
+            unfinished: std::sync::Mutex::default(),
             asked: Notify::new(),
             group: group.clone(),
         })
@@ -136,7 +140,8 @@ impl Reloader {
                 let is_asked = tokio::select! {
                     () = stop.cancelled() => return,
                     () = reloader.asked.notified() => true,
-                    () = events.next() => false,
+                    // An event must not shorten the wait for the same content.
+                    () = events.next(), if !watch.is_settling() => false,
                     () = clock.sleep(pause) => false,
                 };
                 if is_asked || watch.has_changed().await {
@@ -191,8 +196,9 @@ impl Reloader {
         let (context, running) = (self.context.clone(), self.running.now());
         // Reading may block, for example on a file that a reference names.
         let plan = blocking(move || plan(&context, &running)).await?;
-        let ReloadPlan { configuration, changes, .. } = plan?;
-        if !changes.live.is_empty() {
+        let ReloadPlan { configuration, mut changes, .. } = plan?;
+        changes.accounts.extend(self.unfinished().iter().cloned());
+        if !changes.live.is_empty() || !changes.accounts.is_empty() {
             self.apply(configuration, &changes).await?;
         }
         Ok(changes)
@@ -338,28 +344,33 @@ fn plan(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan,
     Ok(ReloadPlan { configuration, changes, document })
 }
 
-/// Returns what a change of the file's text means for a running daemon. References without a value
-/// here are left out.
+/// Returns what a change of the file's text means for a running daemon, and the keys whose references
+/// have no value here. Those are left out.
 pub(crate) fn changes_between(
     context: &CommandContext,
     path: &Path,
     old: &str,
     new: &str,
-) -> Result<SortedChanges, Failure> {
-    versions(context, path, old, new).map(|(changes, ..)| changes)
+) -> Result<(SortedChanges, BTreeSet<String>), Failure> {
+    let (changes, old, new) = versions(context, (path, old), (path, new))?;
+    Ok((changes, unresolved(&old, &new)))
 }
 
-/// Reads two texts of a configuration, and sorts the changes between them.
+fn unresolved(old: &Document, new: &Document) -> BTreeSet<String> {
+    [old, new].into_iter().flat_map(Document::unresolved).map(|one| one.key.clone()).collect()
+}
+
+/// Reads two texts of a configuration, each with the path of its file, and sorts the changes between them.
 fn versions(
     context: &CommandContext,
-    path: &Path,
-    old: &str,
-    new: &str,
+    old: (&Path, &str),
+    new: (&Path, &str),
 ) -> Result<(SortedChanges, Document, Document), Failure> {
-    let read = |text: &str| -> Result<_, Failure> {
+    let read = |(path, text): (&Path, &str)| -> Result<_, Failure> {
         let (text, path) = (text.to_owned(), Some(path.to_owned()));
         let references = Uses::Check.references();
         let document = Document::parse_with(text, path, &environment, references)?;
+        redaction::learn(document.secrets());
         let settings = document.table("")?;
         let channels = registry::channels(&document, &settings, &context.clock)?.channels;
         Ok((document, channels))

@@ -9,7 +9,7 @@ use avocet_protocol::Clock;
 /// The time beyond the expected one after which a loop counts as hung: enough for a slow machine.
 const GRACE: Duration = Duration::from_mins(2);
 
-/// The next time at which a receive loop has to report. Made when its daemon starts.
+/// The next time at which a receive loop has to report.
 #[derive(Debug)]
 pub struct ReceiveWatch {
     clock: Arc<dyn Clock>,

@@ -96,8 +96,8 @@ pub(crate) enum AttemptOutcome {
     PartlyDead(String),
     /// Abandoned although it may have arrived; the chat is informed.
     Unconfirmed(String),
-    /// The chat is unreachable; the chunk waits until the chat is reachable.
-    Unreachable,
+    /// Recorded without a notice. The chat is unreachable, and the chunk waits until it is reachable.
+    Unreachable(SendEnd),
 }
 
 /// Judges an attempt. `failed_alone` counts failed sends of this chunk, including this one, that
@@ -121,7 +121,7 @@ pub(crate) fn judge(
     };
     match sent {
         Ok(receipt) => AttemptOutcome::End(SendEnd::Sent(receipt)),
-        Err(SendError::Unreachable) => AttemptOutcome::Unreachable,
+        Err(SendError::Unreachable) => AttemptOutcome::Unreachable(SendEnd::Unreachable),
         // The text stays, which is no fault that a chat has to know.
         Err(SendError::Failed(_) | SendError::Unknown(_))
             if head.is_removal() && (is_stuck || attempts >= MAX_REMOVALS) =>
@@ -156,7 +156,7 @@ pub(crate) fn judge(
 /// begins with the first message again.
 fn partly(rest: AttemptOutcome) -> AttemptOutcome {
     match rest {
-        // Its one repetition is marked in any case.
+        // A chunk with an unknown outcome is repeated once, always with the mark.
         AttemptOutcome::End(end @ SendEnd::Unknown { .. }) => AttemptOutcome::End(end),
         AttemptOutcome::End(end) => AttemptOutcome::End(SendEnd::Partly(Box::new(end))),
         // The repetition by /resend has to be marked too.
@@ -164,7 +164,9 @@ fn partly(rest: AttemptOutcome) -> AttemptOutcome {
             AttemptOutcome::PartlyDead(error)
         }
         AttemptOutcome::Unconfirmed(error) => AttemptOutcome::Unconfirmed(error),
-        AttemptOutcome::Unreachable => AttemptOutcome::Unreachable,
+        AttemptOutcome::Unreachable(end) => {
+            AttemptOutcome::Unreachable(SendEnd::Partly(Box::new(end)))
+        }
     }
 }
 

@@ -219,6 +219,7 @@ fn judge_marks_the_later_sends_of_a_chunk_sent_in_part() {
             }
             AttemptOutcome::End(SendEnd::Unknown { .. }) => Some("unknown"),
             AttemptOutcome::PartlyDead(_) => Some("dead"),
+            AttemptOutcome::Unreachable(SendEnd::Partly(_)) => Some("unreachable"),
             _ => None,
         }
     };
@@ -228,6 +229,7 @@ fn judge_marks_the_later_sends_of_a_chunk_sent_in_part() {
         (SendError::Failed(text()), "again"),
         (SendError::Unknown(text()), "unknown"),
         (SendError::Refused(text()), "dead"),
+        (SendError::Unreachable, "unreachable"),
     ];
     for (rest, expected) in table {
         assert_eq!(judged(rest.clone()), Some(expected), "{rest:?}");

@@ -231,8 +231,8 @@ impl DeliveryWorker {
         let (rule, now) = (channel.on_unknown(), self.clock.now());
         let end = match rules::judge(sent, head, rule, progress.failed_alone, now) {
             AttemptOutcome::End(end) => end,
-            AttemptOutcome::Unreachable => {
-                self.finish(head, SendEnd::Unreachable).await?;
+            AttemptOutcome::Unreachable(end) => {
+                self.finish(head, end).await?;
                 return Ok(WorkerAction::Leave);
             }
             AttemptOutcome::Dead(error) => dead(channel, head, error),

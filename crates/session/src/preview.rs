@@ -39,7 +39,7 @@ const TYPING_EVERY: Duration = Duration::from_secs(4);
 
 /// Time after which an unchanged draft is shown again. Telegram removes a draft after 30 seconds (Bot
 /// API, sendMessageDraft).
-const DRAFT_KEPT: Duration = Duration::from_secs(25);
+const DRAFT_REFRESH: Duration = Duration::from_secs(25);
 
 /// Messages of a growing answer. The rest arrives at the end, because a very long answer becomes a file
 /// and its other messages would be deleted.
@@ -319,7 +319,7 @@ impl<'l> Preview<'l> {
             TurnDraft::Answer(draft) => self.parts.next().map(|_| draft.not_before()),
             TurnDraft::Job(_) => None,
         };
-        let fades = self.parts.in_draft().map(|_| self.updated_at + DRAFT_KEPT);
+        let fades = self.parts.in_draft().map(|_| self.updated_at + DRAFT_REFRESH);
         [self.draft.due(), more, fades].into_iter().flatten().min()
     }
 
@@ -347,7 +347,7 @@ impl<'l> Preview<'l> {
 
     /// Returns the content of a draft that the platform is about to remove.
     fn faded(&self, now: Duration) -> Option<PartUpdate> {
-        let is_due = now >= self.updated_at + DRAFT_KEPT;
+        let is_due = now >= self.updated_at + DRAFT_REFRESH;
         self.parts.in_draft().filter(|_| is_due).map(PartUpdate::of_draft)
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use avocet_agent::{AgentLoop, TurnEnd, UsageMeter};
 use avocet_protocol::{
-    ANSWER_FILES, Answer, Attachment, AttachmentKind, CommandAction, Content, LoggedInbound,
-    Planned, Purpose, SessionId, Speak, SpeakError, StoreError, TurnRecord, VoiceMode,
+    Answer, Attachment, AttachmentKind, CommandAction, Content, LoggedInbound, Planned, Purpose,
+    SessionId, Speak, SpeakError, StoreError, TurnRecord, VoiceMode,
 };
 use avocet_supervise::fail_point::{Moment, pass_in_task};
 
@@ -108,7 +108,7 @@ impl Recorder<'_> {
     /// Returns the recording, a file in the workspace. A turn that resumes after a crash uses the
     /// file of its earlier run, if the answer is the same.
     async fn record(&self, text: &str) -> Result<Option<Attachment>, StoreError> {
-        let path = format!("{ANSWER_FILES}{}-{:016x}.ogg", self.turn.id, fingerprint(text));
+        let path = Attachment::recording_path(self.turn.id, fingerprint(text));
         let bytes = match self.found(&path).await {
             Some(bytes) => {
                 if !self.is_paid().await? {

@@ -1,4 +1,5 @@
-//! Channels with a history that the bot may not read. A reply there is refused.
+//! Channels that refuse a kind of message: a reply, because the bot may not read the history, or a voice
+//! message.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,11 +11,11 @@ use crate::fault::RestError;
 /// The platform's error codes for a reply in a channel with a history that the bot may not read.
 const CLOSED_HISTORY: [isize; 2] = [160_002, 160_009];
 
-/// Channels with a history that the bot may not read, as far as the platform has reported.
+/// Channels that have refused a kind of message.
 #[derive(Debug, Default)]
-pub(crate) struct ClosedHistories(Mutex<BTreeSet<ChannelId>>);
+pub(crate) struct RefusingChannels(Mutex<BTreeSet<ChannelId>>);
 
-impl ClosedHistories {
+impl RefusingChannels {
     pub(crate) fn contains(&self, channel: ChannelId) -> bool {
         self.channels().contains(&channel)
     }

@@ -149,10 +149,12 @@ impl SentMatch {
         }
         let first = delivery.first_sent_at?;
         let made = message_id(message).created_at().unix_timestamp() * 1000;
-        // An earlier message of ours is another one, unless its text fits.
+        // An earlier message of ours is another one, unless its text fits. All messages without a
+        // text fit each other, such as recordings.
         let is_late = made + MAX_SKEW_MILLIS >= first.0;
+        let identifies = !text.trim().is_empty();
         Self::by_text(content(message), text)
-            .filter(|fit| is_late || *fit > Self::Other(usize::MAX))
+            .filter(|fit| is_late || identifies && *fit > Self::Other(usize::MAX))
     }
 
     fn by_text(shown: &str, text: &str) -> Option<Self> {

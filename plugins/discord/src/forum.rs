@@ -52,9 +52,9 @@ impl KnownForums {
     }
 }
 
-/// The place of a chunk.
+/// The target of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ChunkTarget {
     /// A channel or a thread.
     Channel(ChannelId),
     /// A new post of this forum.
@@ -76,20 +76,22 @@ struct ForumTag {
 }
 
 impl Discord {
-    /// Returns the place of a chunk that is addressed to `channel`.
-    pub(crate) async fn place(
+    /// Returns the target of a chunk that is addressed to `channel`.
+    pub(crate) async fn chunk_target(
         &self,
         channel: ChannelId,
         delivery: &Delivery,
-    ) -> Result<Place, SendError> {
+    ) -> Result<ChunkTarget, SendError> {
         if delivery.address.topic.is_some() || !self.is_forum(channel, delivery).await? {
-            return Ok(Place::Channel(channel));
+            return Ok(ChunkTarget::Channel(channel));
         }
         // The first message of a post has the id of the post (Discord API, "Start Thread in Forum
         // or Media Channel").
         match delivery.first_chunk.as_ref().or(delivery.shown_as.as_ref()) {
-            Some(first) => first.as_str().parse().map(Place::Channel).map_err(|_| SendError::Gone),
-            None => Ok(Place::NewPost(channel)),
+            Some(first) => {
+                first.as_str().parse().map(ChunkTarget::Channel).map_err(|_| SendError::Gone)
+            }
+            None => Ok(ChunkTarget::NewPost(channel)),
         }
     }
 

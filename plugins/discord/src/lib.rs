@@ -52,7 +52,7 @@ pub use config::{DiscordConfig, ServerConfig};
 pub use error::DiscordError;
 pub use threads::Threads;
 
-use closed_histories::ClosedHistories;
+use closed_histories::RefusingChannels;
 use forum::KnownForums;
 use health::BotHealth;
 use in_place::CommandAnswers;
@@ -72,7 +72,10 @@ pub struct Discord {
     settings: BotSettings,
     rest: RestClient,
     health: BotHealth,
-    closed_histories: ClosedHistories,
+    /// Channels with a history that the bot may not read.
+    closed_histories: RefusingChannels,
+    /// Channels that take no voice messages.
+    voiceless: RefusingChannels,
     uploads: UploadLimits,
     commands: CommandAnswers,
     task_threads: TaskThreads,
@@ -113,7 +116,8 @@ impl Discord {
             settings: BotSettings::read(config)?,
             rest,
             health: BotHealth::new(clock.clone()),
-            closed_histories: ClosedHistories::default(),
+            closed_histories: RefusingChannels::default(),
+            voiceless: RefusingChannels::default(),
             uploads: UploadLimits::default(),
             commands: CommandAnswers::default(),
             task_threads: TaskThreads::default(),

@@ -17,13 +17,16 @@ use serenity::model::id::{ChannelId, MessageId};
 use crate::closed_histories::is_about_closed_history;
 use crate::fault::{RestError, RestRefusal};
 use crate::find_sent::SentMessage;
-use crate::forum::Place;
+use crate::forum::ChunkTarget;
 use crate::rest::RestResponse;
 use crate::routes::Route;
 use crate::voice_message::OpusRecording;
 use crate::{Discord, compose, convert};
 
 const UNKNOWN_MESSAGE: isize = 10_008;
+/// Codes of refusals of each message, whatever its form: no access, a person who accepts none, a
+/// forum, and an archived thread (Discord API, "JSON Error Codes").
+const ABOUT_CHAT: [isize; 4] = [50_001, 50_007, 50_008, 50_083];
 
 impl Discord {
     /// Sends a chunk as a new message, or as an edit of the message that already shows a part of
@@ -40,9 +43,9 @@ impl Discord {
             return Ok(receipt);
         }
         let target = self.target(&delivery.address).await?;
-        let channel = match self.place(target, delivery).await? {
-            Place::Channel(channel) => channel,
-            Place::NewPost(forum) => return Ok(receipt(&self.post(forum, delivery).await?)),
+        let channel = match self.chunk_target(target, delivery).await? {
+            ChunkTarget::Channel(channel) => channel,
+            ChunkTarget::NewPost(forum) => return Ok(receipt(&self.post(forum, delivery).await?)),
         };
         if let Some(shown_as) = &delivery.shown_as {
             let id = shown_as.as_str().parse().map_err(|_| SendError::Gone)?;
@@ -185,20 +188,26 @@ impl Discord {
         voice: Option<&OpusRecording>,
     ) -> Result<RestResponse, RestError> {
         let route = Route::ChannelMessages { channel_id };
-        if let (Some(voice), [file]) = (voice, &delivery.files[..]) {
+        let mut refused = None;
+        if let (Some(voice), [file]) = (voice, &delivery.files[..])
+            && !self.voiceless.contains(channel_id)
+        {
             let body = voice.body(message, &file.name);
             match self.rest.upload(route, &body, &delivery.files).await {
-                Err(fault) if is_about_voice(&fault) => {
-                    tracing::info!(channel = %channel_id, error = %fault, "the channel takes no \
-                        voice message; sending the recording as a file");
-                }
+                Err(fault) if is_about_voice(&fault) => refused = Some(fault),
                 answer => return answer,
             }
         }
-        match &delivery.files[..] {
+        let answer = match &delivery.files[..] {
             [] => self.rest.send(Method::POST, route, message).await,
             files => self.rest.upload(route, message, files).await,
+        };
+        if let (Some(fault), Ok(_)) = (refused, &answer) {
+            tracing::info!(channel = %channel_id, error = %fault, "the channel takes no voice \
+                messages; recordings go there as files");
+            self.voiceless.insert(channel_id);
         }
+        answer
     }
 
     /// Shows that the bot is typing, for about ten seconds.
@@ -215,10 +224,11 @@ fn receipt(sent: &SentMessage) -> Receipt {
     Receipt { platform_id: PlatformId::parse(&sent.id.to_string()).ok() }
 }
 
-/// Returns `true` if a refusal can be about the form of a voice message.
+/// Returns `true` if a refusal can be about the form of a voice message, and not about the chat.
 fn is_about_voice(fault: &RestError) -> bool {
     matches!(fault, RestError::Refused(RestRefusal { status: 400 | 403, .. }))
         && !is_about_closed_history(fault)
+        && !ABOUT_CHAT.iter().any(|code| fault.is_refused_with(*code))
 }
 
 pub(crate) fn draft(delivery: &Delivery, text: &str) -> CreateMessage {

@@ -52,8 +52,9 @@ async fn init_without_a_terminal_fails_with_a_sentence_and_writes_nothing() {
     fs::write(home.path("token"), "12:wrong").unwrap();
     let [model, telegram] = &run_of.addresses;
     let nowhere = format!("{NOWHERE}/v1");
-    let table: [(&[&str], i32, &str); 8] = [
+    let table: [(&[&str], i32, &str); 9] = [
         (&["--local-ports", NO_SERVERS], 2, "there is nothing to set up"),
+        (&["--local-ports", NO_SERVERS, "--service"], 2, "there is nothing to set up"),
         (&["--api-key-file", "none"], 2, "cannot read none: "),
         (&["--api-key-file", "empty"], 2, "empty is empty"),
         (&["--base-url", model, "--api-key-file", "wrong"], 1, "refuses the key"),

@@ -35,8 +35,9 @@ pub(super) use questions::Questions;
 const LEFT: &str = "left before the end; nothing was written";
 
 /// The way to a service for root, whose own service would have all rights.
-const FOR_ROOT: &str = "You are root. For a service with an account of its own, put the configuration into \
-     /etc/avocet/config.toml and run `avocet service install --system`.\n";
+const FOR_ROOT: &str = "You are root. For a service with an account of its own, copy the program to \
+     /usr/local/bin and the configuration to /etc/avocet/config.toml, write its secrets as references such as \
+     \"${credential:telegram}\" (LoadCredential= in a drop-in), and run `avocet service install --system`.\n";
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
@@ -111,10 +112,10 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
         gathered = setup.gather() => gathered?,
     }
     if setup.additions.is_empty() {
-        print("Nothing was changed.\n")?;
         if setup.args.service {
             return service::install(context, ServiceInstall::default());
         }
+        print("Nothing was changed.\n")?;
         return Ok(Exit::Done);
     }
     setup.write()?;
@@ -147,7 +148,9 @@ impl InitRun<'_> {
         if parts.bot {
             self.add_bot().await?;
         }
-        if self.questions.is_none() && self.additions.is_empty() && !self.args.service {
+        // A service alone needs a configuration that exists.
+        let has_aim = self.args.service && self.file.path.exists();
+        if self.questions.is_none() && self.additions.is_empty() && !has_aim {
             let message = "there is nothing to set up, and no terminal to ask on; give --api-key-file, \
                            --base-url, --telegram-token-file or --discord-token-file";
             return Err(Failure::new(Exit::Usage, message));

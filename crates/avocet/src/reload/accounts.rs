@@ -1,6 +1,7 @@
 //! Stops and starts the accounts whose settings change.
 
 use std::collections::BTreeSet;
+use std::sync::{MutexGuard, PoisonError};
 
 use avocet_protocol::Deliveries;
 
@@ -9,6 +10,11 @@ use crate::exit::{Exit, Failure};
 use crate::registry::{AccountId, ConfiguredChannel};
 
 impl Reloader {
+    /// The accounts that did not stop. Each reload tries to stop and to start them again.
+    pub(super) fn unfinished(&self) -> MutexGuard<'_, BTreeSet<AccountId>> {
+        self.unfinished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Stops the accounts.
     ///
     /// # Errors
@@ -21,15 +27,18 @@ impl Reloader {
         for account in accounts {
             if let Err(unfinished) = self.parts.intake.stop(account).await {
                 self.restart_accounts(&stopped);
+                self.unfinished().insert(account.clone());
                 let (channel, account) = account;
                 let message = format!(
                     "the account {channel}:{account} does not stop ({unfinished}), so it cannot \
-                        start with other settings; restart the daemon"
+                        start with other settings and receives nothing; restart the daemon, or reload \
+                        later"
                 );
                 return Err(Failure::new(Exit::Failed, message));
             }
             stopped.insert(account.clone());
         }
+        self.unfinished().clear();
         Ok(())
     }
 

@@ -1,18 +1,17 @@
 //! Compares two configurations key by key, for people. Secrets are hidden.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 
 use avocet_config::{Document, KeyPath};
 use avocet_protocol::ConfigChange;
+use serde_json::Value;
 
-use super::{SortedChanges, plan, versions};
+use super::{SortedChanges, plan, unresolved, versions};
+use crate::config_file::FileText;
 use crate::context::CommandContext;
 use crate::exit::Failure;
 use crate::places::Configuration;
-use crate::redaction;
-
-/// The text in place of a secret.
-const HIDDEN: &str = "(hidden)";
+use crate::redaction::{self, HIDDEN};
 
 /// Compares the file with the configuration of the running daemon.
 pub(crate) fn difference(
@@ -23,15 +22,14 @@ pub(crate) fn difference(
     Ok(changes(&plan.changes, &running.document, &plan.document))
 }
 
-/// Compares two texts of a configuration. References without a value here are left out.
+/// Compares two files. Also returns the keys whose references have no value here; they are left out.
 pub(crate) fn file_difference(
     context: &CommandContext,
-    path: &Path,
-    old: &str,
-    new: &str,
-) -> Result<Vec<ConfigChange>, Failure> {
-    let (sorted, old, new) = versions(context, path, old, new)?;
-    Ok(changes(&sorted, &old, &new))
+    old: &FileText,
+    new: &FileText,
+) -> Result<(Vec<ConfigChange>, BTreeSet<String>), Failure> {
+    let (sorted, old, new) = versions(context, (&old.path, &old.text), (&new.path, &new.text))?;
+    Ok((changes(&sorted, &old, &new), unresolved(&old, &new)))
 }
 
 fn changes(sorted: &SortedChanges, old: &Document, new: &Document) -> Vec<ConfigChange> {
@@ -54,6 +52,21 @@ fn shown(document: &Document, key: &KeyPath) -> Option<String> {
     if document.is_secret(key) {
         return Some(HIDDEN.to_owned());
     }
+    let mut value = value.clone();
+    hide_logins(&mut value);
     // A secret may be a part of a longer text.
     Some(redaction::redactor().redact(&value.to_string()).into_owned())
+}
+
+fn hide_logins(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some(shown) = redaction::without_login(text) {
+                *text = shown;
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(hide_logins),
+        Value::Object(fields) => fields.values_mut().for_each(hide_logins),
+        _ => {}
+    }
 }

@@ -1,6 +1,6 @@
 //! Files of chunks.
 
-use avocet_protocol::{Attachment, LoadedFile, MAX_SENT_FILE_BYTES, Query};
+use avocet_protocol::{Attachment, LoadedFile, MAX_SENT_FILE_BYTES, Query, TurnId};
 use avocet_testkit::{FakeChannel, OnSend};
 
 use super::world::{DeliveryHarness, SECOND};
@@ -61,14 +61,14 @@ async fn deliverer_deletes_a_recording_of_which_the_platform_has_a_copy() {
         let channel =
             if keeps_files { FakeChannel::with_preview(SECOND) } else { FakeChannel::default() };
         let harness = DeliveryHarness::through(channel).await;
-        harness.files.put("answers/t1-1.ogg", b"OggS");
+        let path = Attachment::recording_path(TurnId(1), 7);
+        harness.files.put(&path, b"OggS");
         harness.files.put("answers/mine.ogg", b"OggS");
-        let recording = Attachment::recording("answers/t1-1.ogg".to_owned(), 4);
-        harness.send_attached("a", "spoken", recording).await;
+        harness.send_attached("a", "spoken", Attachment::recording(path.clone(), 4)).await;
         harness.send_file("a", "mine", "answers/mine.ogg").await;
         harness.channel.taken(2).await;
         harness.stop().await;
-        assert_eq!(harness.files.get("answers/t1-1.ogg").is_none(), keeps_files);
+        assert_eq!(harness.files.get(&path).is_none(), keeps_files);
         assert!(harness.files.get("answers/mine.ogg").is_some());
     }
 }

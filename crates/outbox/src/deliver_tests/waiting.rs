@@ -53,6 +53,19 @@ async fn deliverer_waits_for_wake_if_a_chat_is_unreachable() {
 }
 
 #[tokio::test]
+async fn chunk_sent_in_part_to_an_unreachable_chat_is_marked_when_it_is_sent_again() {
+    let harness = DeliveryHarness::new().await;
+    let chat = chat_address("a");
+    let in_part = SendError::Partly(Box::new(SendError::Unreachable));
+    harness.channel.script([OnSend::Say(in_part)]);
+    harness.send("a", "1").await;
+    harness.idle().await;
+    harness.deliverer.wake(&chat);
+    let taken = harness.channel.taken(1).await;
+    assert_eq!((taken[0].content.text.as_str(), taken[0].repeat), ("1", true));
+}
+
+#[tokio::test]
 async fn deliverer_stop_leaves_a_delayed_chunk_pending() {
     let harness = DeliveryHarness::new().await;
     let hour = Duration::from_hours(1);

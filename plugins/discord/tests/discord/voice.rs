@@ -1,12 +1,14 @@
 //! Recordings as voice messages.
 
+use std::time::Duration;
+
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, Content, Delivery, LoadedFile, SendError,
 };
 use avocet_testkit::discord::{ApiError, InjectedFault, On, Route};
 use serde_json::Value;
 
-use crate::{World, delivery};
+use crate::{ANN, World, delivery};
 
 const IS_VOICE_MESSAGE: u64 = 1 << 13;
 
@@ -84,6 +86,41 @@ async fn refused_voice_message_becomes_one_file() {
         }
         assert_eq!(flags(&world), [0]);
         assert_eq!(world.platform.sent()[0].files[0].name, "voice.ogg");
+        let calls = world.platform.calls(Route::CreateMessage);
+        let next = Delivery { nonce: "next".to_owned(), ..delivery };
+        world.discord.deliver(&next).await.unwrap();
+        assert_eq!(flags(&world), [0, 0], "the channel is not asked again");
+        assert_eq!(world.platform.calls(Route::CreateMessage), calls + 1);
+    }
+}
+
+#[tokio::test]
+async fn chat_that_refuses_every_message_gets_no_second_upload() {
+    let world = World::new().await;
+    world.platform.block(ANN);
+    let delivery = spoken(&world, "", AttachmentKind::Voice, &opus());
+    let sent = world.discord.deliver(&delivery).await;
+    assert!(matches!(sent, Err(SendError::Refused(_))), "{sent:?}");
+    assert_eq!(world.platform.calls(Route::CreateMessage), 1);
+}
+
+/// Recordings have no text that tells them apart.
+#[tokio::test]
+async fn f5_earlier_recording_is_not_taken_for_a_lost_one() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let first = spoken(&world, "", AttachmentKind::Voice, &opus());
+    world.discord.deliver(&first).await.unwrap();
+    world.pass(Duration::from_secs(40));
+    let lost_at = world.platform.now();
+    world.platform.inject(On::route(Route::CreateMessage), 1, InjectedFault::ResetBefore);
+    let second = Delivery { nonce: "second".to_owned(), ..first };
+    world.discord.deliver(&second).await.unwrap_err();
+    world.pass(Duration::from_mins(10));
+    let again = Delivery { first_sent_at: Some(lost_at), ..second };
+    for _ in 0..2 {
+        world.discord.deliver(&again).await.unwrap();
+        assert_eq!(flags(&world), [IS_VOICE_MESSAGE; 2]);
     }
 }
 

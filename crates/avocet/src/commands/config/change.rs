@@ -1,5 +1,6 @@
 //! `avocet config get`, `set` and `edit`: the configuration file from the command line.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -8,6 +9,8 @@ use std::process::Command;
 
 use avocet_protocol::{ConfigFileError, MAX_CONFIG_BYTES, plain_io};
 use avocet_supervise::blocking;
+use futures_util::FutureExt;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::text;
 use crate::commands::connect;
@@ -36,11 +39,11 @@ pub(super) fn get(context: &CommandContext, key: &str) -> Result<Exit, Failure> 
 
 pub(super) async fn set(context: &CommandContext, key: &str, value: &str) -> Result<Exit, Failure> {
     let file = read(context)?;
-    let read = match value {
+    let from_input = match value {
         "-" => Some(read_value(context, key).await?),
         _ => None,
     };
-    let value = read.as_deref().unwrap_or(value);
+    let value = from_input.as_deref().unwrap_or(value);
     let new = text::set(&file.text, key, value).map_err(failed)?;
     if text::is_literal_secret(key, value) {
         file.check_private().map_err(|error| refused(&error))?;
@@ -53,7 +56,13 @@ pub(super) async fn set(context: &CommandContext, key: &str, value: &str) -> Res
 async fn read_value(context: &CommandContext, key: &str) -> Result<String, Failure> {
     if io::stdin().is_terminal() {
         let mut questions = Questions::start(&context.root)?;
-        return questions.ask_secret(&format!("Value of {key} (it stays invisible):")).await;
+        let question = format!("Value of {key} (it stays invisible):");
+        return tokio::select! {
+            // The terminal shows what is typed again after Ctrl-C, too.
+            biased;
+            pressed = tokio::signal::ctrl_c() => Err(interrupted(pressed)),
+            answer = questions.ask_secret(&question) => answer,
+        };
     }
     let text = blocking(|| io::read_to_string(io::stdin().take(MAX_CONFIG_BYTES as u64))).await?;
     let text = text.map_err(|error| {
@@ -66,24 +75,11 @@ async fn read_value(context: &CommandContext, key: &str) -> Result<String, Failu
 pub(super) async fn edit(context: &CommandContext) -> Result<Exit, Failure> {
     let file = read(context)?;
     let copy = EditedCopy::make(&file)?;
-    tokio::select! {
-        // The copy is removed after Ctrl-C, too.
-        biased;
-        pressed = tokio::signal::ctrl_c() => {
-            pressed?;
-            Err(failed("interrupted; the configuration is unchanged".to_owned()))
-        }
-        edited = edit_copy(context, &file, &copy) => edited,
-    }
-}
-
-async fn edit_copy(
-    context: &CommandContext,
-    file: &FileText,
-    copy: &EditedCopy,
-) -> Result<Exit, Failure> {
+    // From now on, Ctrl-C does not end this process: in the editor, it is a key like others.
+    let mut interrupts = signal(SignalKind::interrupt())?;
     loop {
         run_editor(copy.path.clone()).await?;
+        while interrupts.recv().now_or_never().is_some() {}
         let new = fs::read_to_string(&copy.path).map_err(|error| {
             failed(format!("cannot read the edited copy: {}", plain_io(&error)))
         })?;
@@ -91,19 +87,29 @@ async fn edit_copy(
             print("Nothing has changed.\n")?;
             return Ok(Exit::Done);
         }
-        match save(context, file, &new).await {
-            Err(failure) => {
-                if !io::stdin().is_terminal() {
-                    return Err(failure);
-                }
-                error(&format!("{:#}", failure.error));
-                let mut questions = Questions::start(&context.root)?;
-                if !questions.is_yes("Edit the file again?").await? {
-                    return Err(failed("the configuration is unchanged".to_owned()));
-                }
-            }
+        let failure = match save(context, &file, &new).await {
+            Err(failure) if io::stdin().is_terminal() => failure,
             done => return done,
+        };
+        error(&format!("{:#}", failure.error));
+        let mut questions = Questions::start(&context.root)?;
+        let edits_again = tokio::select! {
+            // The copy is removed after Ctrl-C, too.
+            biased;
+            _ = interrupts.recv() => return Err(interrupted(Ok(()))),
+            answer = questions.is_yes("Edit the file again?") => answer?,
+        };
+        if !edits_again {
+            return Err(failed("the configuration is unchanged".to_owned()));
         }
+    }
+}
+
+/// The end of a command after Ctrl-C at a question.
+fn interrupted(pressed: io::Result<()>) -> Failure {
+    match pressed {
+        Ok(()) => failed("interrupted; the configuration is unchanged".to_owned()),
+        Err(error) => error.into(),
     }
 }
 
@@ -114,10 +120,23 @@ async fn save(context: &CommandContext, file: &FileText, new: &str) -> Result<Ex
     let changes = changes_between(context, &file.path, &file.text, new).ok();
     let has_daemon = has_daemon(context).await;
     print(&match changes {
-        Some(changes) if has_daemon => described(&changes),
+        Some((changes, unresolved)) if has_daemon => {
+            warn_of_unresolved(&unresolved, &file.text, new);
+            described(&changes)
+        }
         _ => format!("{path} is changed.\n"),
     })?;
     Ok(Exit::Done)
+}
+
+/// Names the keys with changed references whose values are not known here.
+pub(super) fn warn_of_unresolved(unresolved: &BTreeSet<String>, old: &str, new: &str) {
+    let is_changed = |key: &&String| text::get(old, key) != text::get(new, key);
+    let keys: Vec<&str> = unresolved.iter().filter(is_changed).map(String::as_str).collect();
+    if !keys.is_empty() {
+        let keys = keys.join(", ");
+        warning(&format!("references without a value here were not compared: {keys}"));
+    }
 }
 
 fn described(changes: &SortedChanges) -> String {

@@ -5,7 +5,7 @@ use std::path::Path;
 use avocet_protocol::{ConfigChange, ConfigDiff};
 use serde_json::Value;
 
-use super::change::{failed, read, refused};
+use super::change::{failed, read, refused, warn_of_unresolved};
 use crate::commands::connect;
 use crate::config_file::FileText;
 use crate::context::CommandContext;
@@ -34,11 +34,12 @@ pub(super) async fn run(
 
 fn with_file(context: &CommandContext, older: &Path) -> Result<ConfigDiff, Failure> {
     let file = read(context)?;
+    let old = FileText::read(given(older)?).map_err(|error| refused(&error))?;
     if !older.exists() {
         return Err(failed(format!("{} does not exist", older.display())));
     }
-    let old = FileText::read(given(older)?).map_err(|error| refused(&error))?;
-    let changes = file_difference(context, &file.path, &old.text, &file.text)?;
+    let (changes, unresolved) = file_difference(context, &old, &file)?;
+    warn_of_unresolved(&unresolved, &old.text, &file.text);
     Ok(ConfigDiff { path: file.path.display().to_string(), changes })
 }
 

@@ -5,9 +5,7 @@ use avocet_config::is_for_secrets;
 use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, Value, value};
 
 use crate::commands::mcp::edit::parsed;
-
-/// The text in place of a secret.
-const HIDDEN: &str = "hidden";
+use crate::redaction::{HIDDEN, without_login};
 
 /// Returns the value of a key or of a table as it stands in the text: references are not replaced, and
 /// secrets are hidden. `None` if the text does not have the key.
@@ -34,7 +32,7 @@ pub(super) fn get(text: &str, key: &str) -> Result<Option<String>, String> {
     }))
 }
 
-/// Sets a key to a value of TOML, or else to the text itself.
+/// Sets a key to a value of TOML, or else to the text itself. A secret is always a text or a list.
 ///
 /// # Errors
 /// The reason, as a sentence, if the text is no TOML, or the key cannot have a value.
@@ -52,7 +50,10 @@ pub(super) fn set(text: &str, key: &str, new: &str) -> Result<String, String> {
             .as_table_like_mut()
             .ok_or_else(|| format!("`{}` is a value and has no keys", name.get()))?;
     }
-    let mut new = new.parse::<Value>().unwrap_or_else(|_| Value::from(new));
+    let parsed = new.parse::<Value>().ok();
+    let is_secret = is_for_secrets(key);
+    let parsed = parsed.filter(|value| !is_secret || value.is_str() || value.is_array());
+    let mut new = parsed.unwrap_or_else(|| Value::from(new));
     match table.get_mut(last.get()) {
         Some(Item::Value(old)) => {
             *new.decor_mut() = old.decor().clone();
@@ -114,10 +115,7 @@ fn without_secrets(path: &str, text: &str) -> Option<String> {
     if is_for_secrets(path) {
         return Some(HIDDEN.to_owned());
     }
-    let (scheme, rest) = text.split_once("://")?;
-    let (login, place) = rest.split_once('/').unwrap_or((rest, "")).0.rsplit_once('@')?;
-    let path = &rest[login.len() + 1 + place.len()..];
-    Some(format!("{scheme}://{HIDDEN}@{place}{path}"))
+    without_login(text)
 }
 
 fn hide_value(value: &mut Value, path: &str) {
@@ -152,9 +150,9 @@ mod tests {
             ("agents.defaults.model", Some("a/b")),
             ("agents.defaults.fallbacks", Some("[\"a/c\"]")),
             ("models.\"a/b\".context", Some("5")),
-            ("providers.a.api_key", Some("hidden")),
+            ("providers.a.api_key", Some("(hidden)")),
             ("providers.b.api_key", Some("${B}")),
-            ("providers.a", Some("api_key = \"hidden\"\n")),
+            ("providers.a", Some("api_key = \"(hidden)\"\n")),
             ("agents.defaults.modle", None),
             ("agents.defaults.model.x", None),
         ];
@@ -164,9 +162,9 @@ mod tests {
         let text = "[[providers.x]]\napi_key = \"a\"\n[h.headers]\nauth = \"Bearer b ${C}\"\n\
             [u]\nat = \"http://me:word@host/a@b\"\nplain = \"http://host/a@b\"\n";
         let table = [
-            ("providers.x", "[{ api_key = \"hidden\" }]"),
-            ("h.headers.auth", "hidden"),
-            ("u.at", "http://hidden@host/a@b"),
+            ("providers.x", "[{ api_key = \"(hidden)\" }]"),
+            ("h.headers.auth", "(hidden)"),
+            ("u.at", "http://(hidden)@host/a@b"),
             ("u.plain", "http://host/a@b"),
         ];
         for (key, expected) in table {
@@ -187,6 +185,7 @@ mod tests {
             assert_eq!(set(TEXT, key, new).unwrap(), TEXT.replacen(from, to, 1), "{key}");
         }
         assert_eq!(set("", "log.level", "debug").unwrap(), "[log]\nlevel = \"debug\"\n");
+        assert_eq!(set("", "a.token", "123").unwrap(), "[a]\ntoken = \"123\"\n");
         assert_eq!(set("", "data_dir", "/x").unwrap(), "data_dir = \"/x\"\n");
         let added = set(TEXT, "budgets.day_usd", "5").unwrap();
         assert_eq!(added, format!("{TEXT}\n[budgets]\nday_usd = 5\n"));

@@ -56,8 +56,8 @@ impl UnitFile {
         let configuration = configuration(&context.cli, scope)?;
         if scope == ServiceScope::System {
             for path in configuration.iter().chain([&program]) {
-                check_is_open(path)?;
-                check_is_readable(path)?;
+                check_visible_in_unit(path)?;
+                check_readable_by_service(path)?;
             }
         }
         let cli = Global { config: configuration.clone(), ..context.cli.clone() };
@@ -170,7 +170,7 @@ fn configuration(cli: &Global, scope: ServiceScope) -> Result<Option<PathBuf>, F
 }
 
 /// Refuses a path that the service of the system cannot see.
-fn check_is_open(path: &Path) -> Result<(), Failure> {
+fn check_visible_in_unit(path: &Path) -> Result<(), Failure> {
     let Some(closed) = CLOSED.iter().find(|closed| path.starts_with(closed)) else {
         return Ok(());
     };
@@ -184,7 +184,7 @@ fn check_is_open(path: &Path) -> Result<(), Failure> {
 
 /// Refuses a path that the account of the service cannot read. An account `avocet` that exists
 /// already may have rights of its own.
-fn check_is_readable(path: &Path) -> Result<(), Failure> {
+fn check_readable_by_service(path: &Path) -> Result<(), Failure> {
     let has_account = fs::read_to_string("/etc/passwd")
         .is_ok_and(|users| users.lines().any(|line| line.starts_with("avocet:")));
     let is_closed = |path: &&Path| {
@@ -196,8 +196,9 @@ fn check_is_readable(path: &Path) -> Result<(), Failure> {
     };
     let right = if closed.is_dir() { "o+x" } else { "o+r" };
     let message = format!(
-        "the account of the service cannot read {}; run `chmod {right} {}`, and write secrets as \
-         references such as \"${{credential:telegram}}\" (LoadCredential= in a drop-in)",
+        "the account of the service cannot read {}; write its secrets as references such as \
+         \"${{credential:telegram}}\" (LoadCredential= in a drop-in), because every user can read \
+         what the service can read, and then run `chmod {right} {}`",
         path.display(),
         closed.display()
     );

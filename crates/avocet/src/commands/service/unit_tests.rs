@@ -59,11 +59,11 @@ fn quoted_refuses_characters_with_a_meaning() {
 }
 
 #[test]
-fn check_is_open_refuses_paths_that_the_unit_closes() {
+fn check_visible_in_unit_refuses_paths_that_the_unit_closes() {
     for path in ["/home/ann/.cargo/bin/avocet", "/root/avocet", "/tmp/avocet"] {
-        assert!(check_is_open(Path::new(path)).is_err(), "{path}");
+        assert!(check_visible_in_unit(Path::new(path)).is_err(), "{path}");
     }
     for path in ["/usr/local/bin/avocet", "/homes/avocet"] {
-        assert!(check_is_open(Path::new(path)).is_ok(), "{path}");
+        assert!(check_visible_in_unit(Path::new(path)).is_ok(), "{path}");
     }
 }
