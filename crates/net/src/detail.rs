@@ -9,7 +9,8 @@ use avocet_protocol::plain_io;
 use crate::guard::UrlRefusal;
 
 /// Returns the cause of an error, as far as it is known.
-pub(crate) fn detail(error: reqwest::Error) -> String {
+#[must_use]
+pub fn detail(error: reqwest::Error) -> String {
     let error = error.without_url();
     tracing::debug!(?error, "a request failed");
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);

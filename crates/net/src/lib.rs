@@ -38,7 +38,7 @@ pub use proxy::Proxy;
 pub use public::check_public_url;
 
 use date::http_date;
-use detail::detail;
+pub use detail::detail;
 use public::Public;
 
 /// Timeout for opening a connection.

@@ -50,7 +50,8 @@ impl GatewayClient<'_> {
         let clock = self.context.clock.clone();
         let connecting = Socket::connect(&self.discord.rest.gateway, &address);
         let connecting = within(clock.as_ref(), CONNECT_TIMEOUT, connecting).await;
-        let mut socket = connecting.ok().flatten().ok_or_else(|| lost("cannot connect"))?;
+        let connected = connecting.unwrap_or_else(|elapsed| Err(elapsed.to_string()));
+        let mut socket = connected.map_err(|cause| lost(&format!("cannot connect: {cause}")))?;
         let hello = within(clock.as_ref(), REPLY_TIMEOUT, socket.read());
         let hello = match hello.await.map_err(|_| lost("no HELLO"))? {
             SocketRead::Frame(frame) if Opcode::from(frame.op) == Opcode::Hello => frame.d,

@@ -1,6 +1,7 @@
 //! The websocket under the gateway: JSON frames, uncompressed. The client of the REST API opens it, so
 //! that the same proxy and the same certificates apply.
 
+use avocet_net::detail;
 use futures_util::{SinkExt, StreamExt};
 use reqwest::{Client, StatusCode, Upgraded, Url};
 use serde::Deserialize;
@@ -41,27 +42,31 @@ pub(super) enum SocketRead {
 }
 
 impl Socket {
-    /// Connects (RFC 6455, "Opening Handshake"). Returns `None` on failure.
-    pub(super) async fn connect(client: &Client, address: &str) -> Option<Self> {
+    /// Connects (RFC 6455, "Opening Handshake").
+    ///
+    /// # Errors
+    /// The cause, without the address.
+    pub(super) async fn connect(client: &Client, address: &str) -> Result<Self, String> {
         let key = generate_key();
         let request = client
-            .get(http_url(address)?)
+            .get(http_url(address).ok_or("the address is not that of a websocket")?)
             .header("connection", "Upgrade")
             .header("upgrade", "websocket")
             .header("sec-websocket-version", "13")
             .header("sec-websocket-key", &key);
-        let response = request.send().await.ok()?;
-        let accepted = response.headers().get("sec-websocket-accept")?;
-        if response.status() != StatusCode::SWITCHING_PROTOCOLS
-            || *accepted != derive_accept_key(key.as_bytes())
-        {
-            return None;
+        let response = request.send().await.map_err(detail)?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(format!("HTTP {}", response.status().as_u16()));
         }
-        let stream = response.upgrade().await.ok()?;
+        let accepted = response.headers().get("sec-websocket-accept");
+        if accepted.is_none_or(|accepted| *accepted != derive_accept_key(key.as_bytes())) {
+            return Err("the other side speaks no websocket".to_owned());
+        }
+        let stream = response.upgrade().await.map_err(detail)?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_FRAME))
             .max_frame_size(Some(MAX_FRAME));
-        Some(Self(WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await))
+        Ok(Self(WebSocketStream::from_raw_socket(stream, Role::Client, Some(config)).await))
     }
 
     /// Reads the next payload. This future can be dropped without losing data.
