@@ -117,7 +117,7 @@ pub(crate) fn past_turn(past: &Past, turn: &TurnRecord, view: HistoryView<'_>) -
     messages
 }
 
-/// Returns the same messages as [`past_turn`]. In a long conversation they are kept.
+/// Returns the same messages as [`past_turn`]. From the third past turn on they are kept.
 pub(crate) fn kept_turn(past: &Past, turn: &Arc<TurnRecord>, view: HistoryView<'_>) -> KeptTurn {
     let render = || past_turn(past, turn, view);
     view.rendered.of(turn, past.turns.len(), is_shortened(past, turn), render)

@@ -1,5 +1,5 @@
-//! The messages of past turns, kept from one request of a long conversation to the next. They are
-//! the same in each request, and most of the work for a request is to make them.
+//! The messages of past turns, kept from one request of a conversation to the next. They are the same in
+//! each request, and most of the work for a request is to make them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,14 +8,15 @@ use avocet_protocol::{Message, Messages, SharedMessage, TurnId, TurnRecord};
 
 use crate::make_valid;
 
-/// Number of past turns from which on a conversation is long.
-const LONG: usize = 16;
+/// Number of past turns from which on they are kept. A shorter conversation often ends there, so that
+/// its messages would only need memory.
+const KEPT_FROM: usize = 3;
 /// Maximum size of the messages, in bytes, as [`RenderedTurn::bytes`] estimates it.
 const MOST_BYTES: usize = 2 << 20;
 /// Estimated memory of a message beside its text, in bytes.
 const MESSAGE_BYTES: usize = 256;
 
-/// The messages of past turns of an agent's long conversations.
+/// The messages of past turns of an agent's conversations.
 #[derive(Debug, Clone, Default)]
 pub struct RenderedTurns(Arc<Mutex<KnownTurns>>);
 
@@ -52,7 +53,7 @@ impl RenderedTurns {
         is_shortened: bool,
         render: impl FnOnce() -> Vec<Message>,
     ) -> KeptTurn {
-        if turns < LONG {
+        if turns < KEPT_FROM {
             let messages = Messages::from(render());
             return KeptTurn { tokens: messages.estimated_tokens(), messages };
         }
@@ -128,16 +129,16 @@ mod tests {
         };
         let copy = Arc::new(TurnRecord::clone(&record));
         let other = Arc::new(TurnRecord { id: TurnId(77), ..TurnRecord::clone(&record) });
-        assert_eq!(render(&record, LONG - 1, false, 9), 1);
-        assert_eq!(render(&record, LONG, false, 9), 1);
-        assert_eq!(render(&record, LONG, false, 9), 0);
-        assert_eq!(render(&record, LONG, true, 9), 1);
-        assert_eq!(render(&copy, LONG, true, 9), 1);
-        assert_eq!(render(&other, LONG, false, MOST_BYTES / 2 - 1000), 1);
-        assert_eq!(render(&copy, LONG, true, 9), 0, "both have room");
-        assert_eq!(render(&record, LONG, true, 2000), 1);
-        assert_eq!(render(&other, LONG, false, 9), 1, "it made room");
-        assert_eq!(render(&other, LONG, true, MOST_BYTES + 1), 1);
-        assert_eq!(render(&other, LONG, true, MOST_BYTES + 1), 1, "it has no room");
+        assert_eq!(render(&record, KEPT_FROM - 1, false, 9), 1);
+        assert_eq!(render(&record, KEPT_FROM, false, 9), 1);
+        assert_eq!(render(&record, KEPT_FROM, false, 9), 0);
+        assert_eq!(render(&record, KEPT_FROM, true, 9), 1);
+        assert_eq!(render(&copy, KEPT_FROM, true, 9), 1);
+        assert_eq!(render(&other, KEPT_FROM, false, MOST_BYTES / 2 - 1000), 1);
+        assert_eq!(render(&copy, KEPT_FROM, true, 9), 0, "both have room");
+        assert_eq!(render(&record, KEPT_FROM, true, 2000), 1);
+        assert_eq!(render(&other, KEPT_FROM, false, 9), 1, "it made room");
+        assert_eq!(render(&other, KEPT_FROM, true, MOST_BYTES + 1), 1);
+        assert_eq!(render(&other, KEPT_FROM, true, MOST_BYTES + 1), 1, "it has no room");
     }
 }
