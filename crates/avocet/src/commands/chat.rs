@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::join_or_start;
 use crate::context::CommandContext;
-use crate::environment::{moves_cursor, wants_colour};
+use crate::environment::{environment, moves_cursor, wants_colour};
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
 use crate::logging;
@@ -139,7 +139,7 @@ fn live_parts(configuration: &Configuration) -> Result<LiveParts, Failure> {
     Ok(LiveParts {
         out: Box::new(io::stdout()),
         size: Box::new(terminal_size),
-        reflows: reflows(|name| std::env::var(name).ok()),
+        reflows: reflows(environment),
         look: if wants_colour() { Look::Styled } else { Look::Plain },
         history: (configuration.data_dir.join("terminal.history"), config.history_lines),
         completer: Completer::new(avocet_session::commands(), workspace),
