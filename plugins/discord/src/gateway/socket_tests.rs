@@ -37,7 +37,7 @@ async fn connect_names_the_cause_of_a_failure() {
         let address = format!("ws://{}", listener.local_addr().unwrap());
         let server = async {
             let mut connection = listener.accept().await.unwrap().0;
-            connection.read(&mut [0; 4096]).await.unwrap();
+            assert!(connection.read(&mut [0; 4096]).await.unwrap() > 0);
             connection.write_all(answer.as_bytes()).await.unwrap();
             connection
         };
