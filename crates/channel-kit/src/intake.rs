@@ -60,7 +60,7 @@ pub enum Taken {
     Settled,
     /// The message was in the log before.
     Repeated,
-    /// The bus refused the message. It is counted as ignored.
+    /// The bus refused the message. [`Intake::take`] counts it as ignored.
     Refused(PublishError),
     /// The update was ignored or unreadable.
     Ignored,
@@ -120,23 +120,14 @@ impl<'a> Intake<'a> {
     /// [`Stopped`]: the update is not in the log.
     pub async fn take(&self, update: Converted, cursor: Option<Cursor>) -> Result<Taken, Stopped> {
         let (reason, taken) = match update {
-            Converted::Inbound(inbound) => {
-                let publish = || self.context.publish.publish((*inbound).clone(), cursor.clone());
-                match self.with_retry(publish).await? {
-                    Ok(Accepted { what: AcceptedAs::Duplicate, .. }) => {
-                        return Ok(Taken::Repeated);
-                    }
-                    Ok(Accepted { what: AcceptedAs::Decision | AcceptedAs::Unsure, .. }) => {
-                        return Ok(Taken::Settled);
-                    }
-                    Ok(_) => return Ok(Taken::Accepted),
-                    Err(error) => {
-                        let chat = &inbound.address;
-                        tracing::info!(%chat, %error, "the bus refused a message; it is ignored");
-                        (error.counted_as(), Taken::Refused(error))
-                    }
+            Converted::Inbound(inbound) => match self.offer(&inbound, cursor.as_ref()).await? {
+                Taken::Refused(error) => {
+                    let chat = &inbound.address;
+                    tracing::info!(%chat, %error, "the bus refused a message; it is ignored");
+                    (error.counted_as(), Taken::Refused(error))
                 }
-            }
+                taken => return Ok(taken),
+            },
             Converted::Unreadable(message) => {
                 self.decline(&message).await?;
                 ("of an unsupported kind", Taken::Ignored)
@@ -145,6 +136,25 @@ impl<'a> Intake<'a> {
         };
         self.ignore(reason, cursor).await?;
         Ok(taken)
+    }
+
+    /// Commits a message and the cursor together, for a caller that has another use for a refused
+    /// message: a refusal is not counted, and the cursor stays.
+    ///
+    /// # Errors
+    /// [`Stopped`]: the message is not in the log.
+    pub async fn offer(
+        &self,
+        message: &Inbound,
+        cursor: Option<&Cursor>,
+    ) -> Result<Taken, Stopped> {
+        let publish = || self.context.publish.publish(message.clone(), cursor.cloned());
+        Ok(match self.with_retry(publish).await? {
+            Ok(Accepted { what: AcceptedAs::Duplicate, .. }) => Taken::Repeated,
+            Ok(Accepted { what: AcceptedAs::Decision | AcceptedAs::Unsure, .. }) => Taken::Settled,
+            Ok(_) => Taken::Accepted,
+            Err(error) => Taken::Refused(error),
+        })
     }
 
     /// Counts an ignored update under this reason, and moves the cursor over it.

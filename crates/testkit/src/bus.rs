@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -18,6 +19,8 @@ pub struct FakeBus {
     cursors: Mutex<Vec<Cursor>>,
     said: Mutex<Vec<(Outbound, DedupeKey)>>,
     open: watch::Sender<bool>,
+    /// `true` if cursors alone are not written.
+    holds_moves: AtomicBool,
     refusals: Mutex<Vec<PublishError>>,
     effects: Mutex<Vec<AcceptedAs>>,
 }
@@ -30,6 +33,7 @@ impl Default for FakeBus {
             cursors: Mutex::default(),
             said: Mutex::default(),
             open: watch::Sender::new(true),
+            holds_moves: AtomicBool::new(false),
             refusals: Mutex::default(),
             effects: Mutex::default(),
         }
@@ -40,6 +44,11 @@ impl FakeBus {
     /// Delays messages, ignored updates and cursors while `open` is `false`.
     pub fn set_open(&self, open: bool) {
         self.open.send_replace(open);
+    }
+
+    /// Lets every later write of a cursor without an update wait without end.
+    pub fn hold_moves(&self) {
+        self.holds_moves.store(true, Ordering::Relaxed);
     }
 
     /// Waits until `count` messages have been accepted.
@@ -152,6 +161,9 @@ impl Publish for FakeBus {
         cursor: Cursor,
     ) -> Result<(), PublishError> {
         self.passes().await;
+        if self.holds_moves.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
         self.note(Some(cursor));
         Ok(())
     }

@@ -13,11 +13,24 @@ pub(crate) const NOT_MENTIONED: &str = "not mentioned";
 /// Converts an update, or the updates of an album as one. An album is for the bot if one of its
 /// messages is.
 pub(crate) fn convert(bot: &BotIdentity<'_>, updates: &[Update]) -> Converted {
-    let audience = if updates.iter().any(|update| is_for_bot(bot, update)) {
+    convert_for(audience(bot, updates), bot, updates)
+}
+
+/// Returns the audience of the message that these updates form.
+pub(crate) fn audience(bot: &BotIdentity<'_>, updates: &[Update]) -> Audience {
+    if updates.iter().any(|update| is_for_bot(bot, update)) {
         Audience::Bot
     } else {
         Audience::Others
-    };
+    }
+}
+
+/// Like [`convert`], for an audience that is known otherwise.
+pub(crate) fn convert_for(
+    audience: Audience,
+    bot: &BotIdentity<'_>,
+    updates: &[Update],
+) -> Converted {
     let convert = |update| convert_one(bot, update, audience).unwrap_or_else(Converted::from);
     updates.iter().map(convert).reduce(joined).unwrap_or(Converted::Ignored("empty"))
 }

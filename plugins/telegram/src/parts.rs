@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use avocet_channel_kit::{Stopped, Taken};
+use avocet_channel_kit::{Converted, Stopped, Taken};
 use serde_json::Value;
 use teloxide::types::Me;
 
+use crate::bot::Audience;
 use crate::convert::is_for_bot;
 use crate::failures::Failures;
 use crate::pending_parts::WaitingParts;
@@ -95,17 +96,17 @@ impl Receiver<'_> {
     }
 
     async fn release(&self, me: &Me, parts: &WaitingParts) -> Result<(), Stopped> {
-        if self.add_to_comment(me, parts).await? {
-            self.intake.move_cursor(parts.end_cursor()).await?;
-        } else {
-            self.commit(me, &parts.updates, Some(parts.end_cursor())).await?;
+        if !self.add_to_comment(me, parts).await? {
+            // Only parts for the bot wait, perhaps because of their comment.
+            let audience = Audience::Bot;
+            self.commit_for(audience, me, &parts.updates, Some(parts.end_cursor())).await?;
         }
         self.telegram.pending_parts.finish(parts);
         Ok(())
     }
 
-    /// Adds forwarded messages to the comment before them, which is in the log. Returns `false` if
-    /// there is no such comment, or if it was answered meanwhile.
+    /// Adds forwarded messages to the comment before them, which is in the log, and moves the cursor.
+    /// Returns `false` if there is no such comment, or if it was answered meanwhile.
     async fn add_to_comment(&self, me: &Me, parts: &WaitingParts) -> Result<bool, Stopped> {
         let Telegram { last_texts, joined, recent, .. } = self.telegram;
         let first = parts.updates.first();
@@ -117,8 +118,18 @@ impl Receiver<'_> {
             return Ok(false);
         };
         recent.give(&mut correction);
-        let taken = self.intake.take(correction, None).await?;
-        let is_added = matches!(taken, Taken::Accepted | Taken::Repeated);
+        let Converted::Inbound(correction) = correction else { return Ok(false) };
+        let taken = self.intake.offer(&correction, Some(&parts.end_cursor())).await?;
+        let is_added = match taken {
+            Taken::Accepted | Taken::Repeated | Taken::Settled => true,
+            Taken::Refused(error) => {
+                let chat = &correction.address;
+                tracing::info!(%chat, %error, "cannot add forwarded messages to their comment; they \
+                    become a message of their own");
+                false
+            }
+            Taken::Ignored => false,
+        };
         if is_added {
             joined.note(&together);
         }

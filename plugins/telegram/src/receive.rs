@@ -15,8 +15,8 @@ use teloxide::requests::Payload;
 use teloxide::types::{CallbackQueryId, Me};
 
 use crate::api::ANSWER_LIMIT;
-use crate::bot::BotIdentity;
-use crate::convert::{NOT_MENTIONED, convert, is_for_bot};
+use crate::bot::{Audience, BotIdentity};
+use crate::convert::{NOT_MENTIONED, audience, convert_for, is_for_bot};
 use crate::failures::Failures;
 use crate::fault::BotApiError;
 use crate::moved::GroupMove;
@@ -190,6 +190,17 @@ impl Receiver<'_> {
         updates: &[Update],
         cursor: Option<Cursor>,
     ) -> Result<Option<CallbackQueryId>, Stopped> {
+        self.commit_for(audience(&self.bot(me), updates), me, updates, cursor).await
+    }
+
+    /// Like [`Self::commit`], for an audience that is known otherwise.
+    pub(crate) async fn commit_for(
+        &self,
+        audience: Audience,
+        me: &Me,
+        updates: &[Update],
+        cursor: Option<Cursor>,
+    ) -> Result<Option<CallbackQueryId>, Stopped> {
         let Some(update) = updates.first() else { return Ok(None) };
         if updates.iter().all(|update| self.telegram.pending_parts.has_joined(update)) {
             self.intake.ignore("a known part of a message", cursor).await?;
@@ -218,7 +229,7 @@ impl Receiver<'_> {
         let Telegram { joined, recent, .. } = self.telegram;
         let mut converted = match joined.edit(update) {
             Some(edited) => edited.convert(&bot),
-            None => convert(&bot, updates),
+            None => convert_for(audience, &bot, updates),
         };
         recent.give(&mut converted);
         let received = self.telegram.with_reactions(&mut converted);

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::webhook::{WebhookWorld, end};
 use crate::{ANN, World};
 
+const GROUP: i64 = -50;
 const PART_WAIT: Duration = Duration::from_secs(1);
 
 fn long() -> String {
@@ -201,4 +202,38 @@ async fn forwards_after_an_answered_comment_are_a_message_of_their_own() {
     let forwarded = world.bus.taken(2).await.remove(1);
     assert_eq!((forwarded.content.text.as_str(), forwarded.corrects), ("news", None));
     assert_eq!(forwarded.content.forwarded_from.as_deref(), Some("User 9"));
+}
+
+#[tokio::test]
+async fn forwards_in_a_group_after_an_answered_comment_are_for_the_bot() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    world.platform.say(UserMessage::group(ANN, GROUP, "@avocet_bot is this true?"));
+    world.bus.taken(1).await;
+    world.bus.refuse([NoCorrection::Answered.into()]);
+    world.platform.say(UserMessage::group(ANN, GROUP, "news").forwarded_from(9, 12));
+    world.platform.wait_for_confirmed().await;
+    end_part_wait(world).await;
+    let forwarded = world.bus.taken(2).await.remove(1);
+    assert_eq!((forwarded.content.text.as_str(), forwarded.corrects), ("news", None));
+    assert!(world.bus.ignored(0).await.is_empty());
+}
+
+#[tokio::test]
+async fn correction_of_a_comment_and_the_end_of_its_parts_are_one_write() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    world.platform.private_text(ANN, "is this true?");
+    world.bus.taken(1).await;
+    world.platform.say(UserMessage::private(ANN, "news").forwarded_from(9, 12));
+    world.platform.wait_for_confirmed().await;
+    // Only writes of cursors alone wait from here, and the process dies before them.
+    world.bus.hold_moves();
+    end_part_wait(world).await;
+    assert!(world.bus.taken(2).await[1].corrects.is_some());
+    end(world, running).await;
+    let position: Value = serde_json::from_str(&parts_cursor(world).position).unwrap();
+    assert!(position["waiting"].is_null(), "no part waits after the correction: {position}");
 }
