@@ -141,11 +141,27 @@ pub(crate) fn is_typed(update: &Update) -> bool {
     plain_text(update).is_some()
 }
 
-/// Returns `true` if two messages are from one person, in the same chat and topic.
-pub(crate) fn is_same_author(one: &Message, other: &Message) -> bool {
-    let place = |message: &Message| (message.chat.id, message.thread_id);
-    let sender = |message: &Message| message.from.as_ref().map(|from| from.id);
-    place(one) == place(other) && sender(one) == sender(other)
+/// Returns `true` if two messages are from one author, in the same chat and topic. Anonymous
+/// administrators of a group differ only in their titles, if they have any.
+pub(crate) fn is_same_author(one: &Update, other: &Update) -> bool {
+    match (author_and_place(one), author_and_place(other)) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// Returns the author, the title of an anonymous one, and the chat with its topics. `None` without an
+/// author.
+fn author_and_place(update: &Update) -> Option<impl PartialEq> {
+    let UpdateKind::Message(message) = &update.kind else { return None };
+    let person = message.from.as_ref().map(|from| from.id);
+    let chat = message.sender_chat.as_ref().map(|chat| chat.id);
+    if person.is_none() && chat.is_none() {
+        return None;
+    }
+    let title = message.author_signature();
+    let place = (message.chat.id, message.thread_id, update.direct_topic);
+    Some((person, chat, title, place))
 }
 
 /// Returns a message that a person has typed, and its text: no file, command or forwarded text.
@@ -166,7 +182,7 @@ fn continues(first: &Update, next: &Update) -> bool {
         return false;
     };
     let seconds = part.date.timestamp() - first_part.date.timestamp();
-    is_cut(first) && is_same_author(first_part, part) && (0..=CUT_SECONDS).contains(&seconds)
+    is_cut(first) && is_same_author(first, next) && (0..=CUT_SECONDS).contains(&seconds)
 }
 
 /// The chat and the id of the album that an update is part of.
@@ -223,6 +239,26 @@ mod tests {
         Update::read(json!({ "update_id": id, "message": message })).unwrap()
     }
 
+    /// A second text with other fields.
+    fn changed(fields: &serde_json::Value) -> Update {
+        let user = json!({ "id": 7, "is_bot": false, "first_name": "A" });
+        let mut message = json!({
+            "message_id": 2, "date": 1, "text": "end", "from": user,
+            "chat": { "id": 7, "type": "private", "first_name": "A" },
+        });
+        message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        Update::read(json!({ "update_id": 2, "message": message })).unwrap()
+    }
+
+    #[test]
+    fn is_same_author_requires_an_author() {
+        let nobody = changed(&json!({ "from": null }));
+        assert!(!is_same_author(&nobody, &nobody));
+        let channel = json!({ "from": null,
+            "sender_chat": { "id": -5, "type": "channel", "title": "S" } });
+        assert!(is_same_author(&changed(&channel), &changed(&channel)));
+    }
+
     #[test]
     fn gather_joins_the_parts_of_a_text_that_was_cut() {
         let long = "x".repeat(*CUT_TEXT.start());
@@ -242,6 +278,10 @@ mod tests {
             text(2, 7, 4, "later"),
             text(2, 7, 1, "/stop"),
             text(2, 7, 1, "/new@avocet_bot"),
+            changed(&json!({ "direct_messages_topic": { "topic_id": 5 } })),
+            changed(&json!({ "sender_chat": { "id": -5, "type": "channel", "title": "S" } })),
+            changed(&json!({ "author_signature": "B" })),
+            changed(&json!({ "from": null })),
         ] {
             let gathered = gather(vec![parts[0].clone(), other], 0);
             assert_eq!(ids(&gathered), [[1], [2]]);

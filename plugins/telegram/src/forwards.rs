@@ -24,10 +24,11 @@ pub(crate) fn follows(last: &Update, next: &Update) -> bool {
     if !(album::is_typed(last) || is_forward(last)) || !is_forward(next) {
         return false;
     }
+    let is_same_author = album::is_same_author(last, next);
     let (Some(last), Some(next)) = (message(last), message(next)) else { return false };
     let seconds = next.date.timestamp() - last.date.timestamp();
     last.id.0.checked_add(1) == Some(next.id.0)
-        && album::is_same_author(last, next)
+        && is_same_author
         && (0..=NEXT_SECONDS).contains(&seconds)
 }
 
