@@ -1,6 +1,7 @@
-//! The last typed text of each chat that came through a webhook. It may be a comment on messages that
-//! are forwarded with it: their client sends the comment first. To wait for them would delay every
-//! text, so they become a correction of the comment.
+//! The last typed text of each author of a chat that came through a webhook. It may be a comment on
+//! messages that are forwarded with it: their client sends the comment first. To wait for them would
+//! delay every text, so they become a correction of the comment. Only memory holds the comment: after a
+//! restart, and if the comment was answered, they become a message of their own.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,28 +11,31 @@ use avocet_protocol::DedupeKey;
 use teloxide::types::{Message, UpdateKind};
 
 use crate::bot::BotIdentity;
+use crate::chat_author::ChatAuthor;
 use crate::convert::convert;
 use crate::message::corrected_at;
 use crate::update::Update;
 use crate::{album, forwards};
 
-/// Chats whose last text is kept.
-const MAX_CHATS: usize = 100;
+/// Authors whose last text is kept.
+const MAX_AUTHORS: usize = 100;
 
-/// The last typed text of each chat, the oldest first.
+/// The last typed text of each author of a chat, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct LastTexts(Mutex<VecDeque<Update>>);
 
 impl LastTexts {
     /// Notes an update that is in the log.
     pub(crate) fn note(&self, update: &Update) {
-        let Some(noted) = message(update) else { return };
-        let mut texts = self.texts();
-        texts.retain(|text| message(text).is_some_and(|text| text.chat.id != noted.chat.id));
+        if message(update).is_none() {
+            return;
+        }
+        let (mut texts, author) = (self.texts(), ChatAuthor::of(update));
+        texts.retain(|text| ChatAuthor::of(text) != author);
         if album::is_typed(update) {
             texts.push_back(update.clone());
         }
-        if texts.len() > MAX_CHATS {
+        if texts.len() > MAX_AUTHORS {
             texts.pop_front();
         }
     }

@@ -5,6 +5,7 @@ mod album;
 mod api;
 mod attempt;
 mod bot;
+mod chat_author;
 mod checklists;
 mod commands;
 mod comments;

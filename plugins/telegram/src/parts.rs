@@ -1,5 +1,6 @@
 //! Joins the parts of a message that come through a webhook one by one.
 
+use std::slice;
 use std::time::Duration;
 
 use avocet_channel_kit::{Converted, Stopped, Taken};
@@ -12,11 +13,11 @@ use crate::failures::Failures;
 use crate::pending_parts::WaitingParts;
 use crate::receive::Receiver;
 use crate::update::Update;
-use crate::{Telegram, comments};
+use crate::{Telegram, album, comments};
 
 impl Receiver<'_> {
     /// Takes an update that is a part of a message: the log keeps it until the message is complete.
-    /// Returns `false` for any other update. Parts that wait before it are committed first.
+    /// Returns `false` for any other update. Parts of its author that wait are committed first.
     pub(crate) async fn keep_part(
         &self,
         me: &Me,
@@ -34,14 +35,20 @@ impl Receiver<'_> {
                 return Ok(true);
             }
         }
-        let first = self.telegram.pending_parts.begin(update, raw);
+        if !album::waits_for_more(update) {
+            return Ok(false);
+        }
         let comment = self.telegram.last_texts.comment_on(update);
         let mut together = [Some(update), comment.as_ref()].into_iter().flatten();
         let is_for_bot = together.any(|update| is_for_bot(&self.bot(me), update));
-        let Some(parts) = first.filter(|_| is_for_bot) else {
+        if !is_for_bot {
             return Ok(false);
-        };
-        self.keep(parts).await?;
+        }
+        if let Some(parts) = self.telegram.pending_parts.begin(update, raw) {
+            self.keep(parts).await?;
+        } else {
+            self.commit_for(Audience::Bot, me, slice::from_ref(update), None).await?;
+        }
         Ok(true)
     }
 

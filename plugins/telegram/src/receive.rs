@@ -20,6 +20,7 @@ use crate::convert::{NOT_MENTIONED, audience, convert_for, is_for_bot};
 use crate::failures::Failures;
 use crate::fault::BotApiError;
 use crate::moved::GroupMove;
+use crate::pending_parts::LostParts;
 use crate::poll::{Poller, is_conflict};
 use crate::position::{EarlierRun, Mode, PollPosition};
 use crate::update::{Batch, Update};
@@ -70,7 +71,7 @@ impl Receiver<'_> {
             std::future::pending().await
         };
         let receiving = async {
-            let earlier = self.restore().await?;
+            let earlier = self.restore(&me).await?;
             if self.telegram.webhook.is_none() {
                 self.release_all_parts(&me).await?;
             }
@@ -152,7 +153,7 @@ impl Receiver<'_> {
     }
 
     /// Restores the state of an earlier run, and loads the moved groups and the albums.
-    async fn restore(&self) -> Result<EarlierRun, Stopped> {
+    async fn restore(&self, me: &Me) -> Result<EarlierRun, Stopped> {
         let cursors = self.intake.cursors().await?;
         let moves = cursors.iter().filter_map(GroupMove::from_cursor);
         moves.for_each(|moved| self.telegram.moves.learn(moved));
@@ -160,13 +161,18 @@ impl Receiver<'_> {
         let now = self.context.clock.elapsed();
         for cursor in &cursors {
             albums.learn(cursor);
-            if !pending_parts.learn(cursor, now) {
-                let scope = &cursor.scope;
-                tracing::warn!(%account, scope, "cannot read the kept parts of a message; ignoring \
-                    them");
-                let (scope, position) = (scope.clone(), String::new());
-                self.intake.move_cursor(Cursor { scope, position }).await?;
+        }
+        for LostParts { raw, rest } in
+            cursors.iter().filter_map(|one| pending_parts.learn(one, now))
+        {
+            let scope = &rest.scope;
+            tracing::warn!(%account, scope, "cannot read the kept parts of a message; ignoring \
+                them");
+            // Their sender gets the reply to an unreadable message.
+            for update in raw.into_iter().filter_map(Update::read) {
+                self.commit(me, &[update], None).await?;
             }
+            self.intake.move_cursor(rest).await?;
         }
         Ok(EarlierRun::read(&cursors))
     }

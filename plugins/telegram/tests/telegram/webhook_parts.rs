@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::webhook::{WebhookWorld, end};
 use crate::{ANN, World};
 
+const BOB: i64 = 8;
 const GROUP: i64 = -50;
 const PART_WAIT: Duration = Duration::from_secs(1);
 
@@ -236,4 +237,79 @@ async fn correction_of_a_comment_and_the_end_of_its_parts_are_one_write() {
     end(world, running).await;
     let position: Value = serde_json::from_str(&parts_cursor(world).position).unwrap();
     assert!(position["waiting"].is_null(), "no part waits after the correction: {position}");
+}
+
+#[tokio::test]
+async fn message_of_another_person_passes_a_part_that_waits() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    let first = format!("@avocet_bot {}", long());
+    world.platform.say(UserMessage::group(ANN, GROUP, &first));
+    world.platform.say(UserMessage::group(BOB, GROUP, "@avocet_bot hello"));
+    assert_eq!(world.bus.taken(1).await[0].content.text, "@avocet_bot hello");
+    world.platform.say(UserMessage::group(ANN, GROUP, "and the end"));
+    let text = world.bus.taken(2).await.remove(1).content.text;
+    assert_eq!(text, format!("{first}\nand the end"));
+    assert!(world.bus.ignored(0).await.is_empty());
+}
+
+#[tokio::test]
+async fn comment_stays_known_while_another_person_writes() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    world.platform.say(UserMessage::group(ANN, GROUP, "@avocet_bot is this true?"));
+    world.platform.say(UserMessage::group(ANN, GROUP, "news").forwarded_from(9, 12));
+    world.platform.say(UserMessage::group(BOB, GROUP, "@avocet_bot hello"));
+    world.bus.taken(2).await;
+    end_part_wait(world).await;
+    let corrected = world.bus.taken(3).await.remove(2);
+    assert!(corrected.corrects.is_some());
+    assert_eq!(corrected.content.forwarded[0].text, "news");
+}
+
+#[tokio::test]
+async fn button_press_and_unreadable_message_come_after_the_part_that_waits() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    let endpoint = TelegramConfig::webhook(&world.telegram).unwrap();
+    let from = json!({ "id": ANN, "is_bot": false, "first_name": "Ann" });
+    let chat = json!({ "id": ANN, "type": "private", "first_name": "Ann" });
+    let asked = json!({ "message_id": 3, "date": 1, "text": "?", "chat": chat, "from": from });
+    let pressed = json!({ "update_id": 12, "callback_query": {
+        "id": "1", "from": from, "chat_instance": "1", "data": "yes", "message": asked } });
+    let unreadable = json!({ "update_id": 14, "message": {
+        "message_id": 14, "date": 1, "from": from, "chat": chat, "text": "odd", "entities": 7 } });
+    for (part, next, taken) in [(11, pressed, 1), (13, unreadable, 3)] {
+        endpoint.receive(update(part, &long()).to_string().as_bytes()).await.unwrap();
+        endpoint.receive(next.to_string().as_bytes()).await.unwrap();
+        let first = world.bus.taken(taken).await.remove(taken - 1);
+        assert_eq!(first.content.text, long(), "{next}");
+    }
+}
+
+#[tokio::test]
+async fn kept_part_that_is_unreadable_now_gets_a_reply_and_leaves_the_others() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let mut odd = update(4, "");
+    odd["message"]["text"].take();
+    odd["message"]["hologram"] = json!({ "id": 1 });
+    let position = json!({ "chat": ANN, "waiting": [odd, update(5, &long())] });
+    let cursor = Cursor { scope: "parts 0".into(), position: position.to_string() };
+    let (channel, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
+    world.bus.move_cursor(&channel, &account, cursor).await.unwrap();
+    let running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    let said: Vec<String> =
+        world.bus.said().into_iter().map(|(reply, _)| reply.content.text).collect();
+    assert!(said.len() == 1 && said[0].starts_with("I cannot read this kind"), "{said:?}");
+    let kept: Value = serde_json::from_str(&parts_cursor(world).position).unwrap();
+    assert_eq!(kept["waiting"], json!([update(5, &long())]));
+    end(world, running).await;
+    let _running = world.run();
+    end_part_wait(world).await;
+    assert_eq!(world.bus.taken(1).await[0].content.text, long());
+    assert_eq!(world.bus.said().len(), 1);
 }
