@@ -75,10 +75,13 @@ impl Content {
         self.forwarded_from.is_some() || !self.forwarded.is_empty() || quotes_another
     }
 
-    /// Returns the content after its author has edited the text to `edit`. Messages that were
-    /// forwarded with it stay, with their files, unless the edit contains them.
+    /// Returns the content after its author has edited the text to `edit`. Earlier messages and notes
+    /// that came with it stay. Messages that were forwarded with it stay, with their files, unless the
+    /// edit contains them.
     #[must_use]
-    pub fn edited_to(self, edit: Self) -> Self {
+    pub fn edited_to(mut self, mut edit: Self) -> Self {
+        edit.earlier.retain(|quote| !self.earlier.contains(quote));
+        edit.earlier.splice(..0, std::mem::take(&mut self.earlier));
         if self.forwarded.is_empty() || !edit.forwarded.is_empty() {
             return edit;
         }

@@ -138,6 +138,19 @@ fn describe_forwarded_names_the_authors_below_the_text_of_the_sender() {
 }
 
 #[test]
+fn edited_to_keeps_the_earlier_messages_and_adds_new_ones() {
+    let quote = |text: &str| Quote { from: Some("Bob".to_owned()), text: text.to_owned() };
+    let [one, two, three] = ["one", "two", "three"].map(quote);
+    let earlier = vec![one.clone(), two.clone()];
+    let original = Content { earlier: earlier.clone(), ..Content::text("tru?") };
+    let edited = original.edited_to(Content::text("true?"));
+    assert_eq!(edited, Content { earlier, ..Content::text("true?") });
+    let again = Content { earlier: vec![two.clone(), three.clone()], ..Content::text("so?") };
+    let earlier = vec![one, two, three];
+    assert_eq!(edited.edited_to(again), Content { earlier, ..Content::text("so?") });
+}
+
+#[test]
 fn edited_to_keeps_what_was_forwarded_with_the_text() {
     let file = Attachment::new(AttachmentKind::Image, AttachmentSource::Platform("f".to_owned()));
     let forwarded = vec![Quote { from: Some("Eve".to_owned()), text: "look".to_owned() }];
