@@ -61,7 +61,7 @@ impl FakeBus {
         self.ignored.subscribe().wait_for(|ignored| ignored.len() >= count).await.unwrap().clone()
     }
 
-    /// Refuses the next messages with these errors, beginning with the last one.
+    /// Refuses the next messages and ignored updates with these errors, beginning with the last one.
     pub fn refuse(&self, refusals: impl IntoIterator<Item = PublishError>) {
         self.refusals.lock().unwrap().extend(refusals);
     }
@@ -136,6 +136,9 @@ impl Publish for FakeBus {
         cursor: Option<Cursor>,
     ) -> Result<(), PublishError> {
         self.passes().await;
+        if let Some(refusal) = self.refusals.lock().unwrap().pop() {
+            return Err(refusal);
+        }
         self.note(cursor);
         self.ignored.send_modify(|ignored| ignored.push(reason.to_owned()));
         Ok(())

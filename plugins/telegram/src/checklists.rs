@@ -42,7 +42,15 @@ impl ChecklistChange {
         let title = list["title"].as_str().unwrap_or("unknown");
         let text = format!("[checklist {title}: {}]", changes.join("; "));
         let text = text.chars().take(MAX_TEXT).collect();
-        let from = message["from"]["first_name"].as_str().map(str::to_owned);
+        // A change without a name would count as words of the author of the next message.
+        let names = [
+            &message["from"]["first_name"],
+            &message["sender_chat"]["title"],
+            &message["chat"]["title"],
+            &message["chat"]["first_name"],
+        ];
+        let from = names.iter().find_map(|name| name.as_str()).unwrap_or("unknown");
+        let from = Some(from.to_owned());
         (!changes.is_empty()).then_some(Self(Quote { from, text }))
     }
 }
@@ -101,6 +109,24 @@ mod tests {
 
     fn text(message: &Value) -> Option<String> {
         ChecklistChange::read(&json!({ "message": message })).map(|change| change.0.text)
+    }
+
+    #[test]
+    fn read_names_the_chat_for_want_of_a_person() {
+        let added = json!({ "tasks": [{ "id": 4, "text": "rest" }] });
+        let group = json!({ "id": -7, "type": "supergroup", "title": "Birds" });
+        let table = [
+            (json!({ "from": { "first_name": "Ann" }, "chat": group }), "Ann"),
+            (json!({ "sender_chat": { "title": "News" }, "chat": group }), "News"),
+            (json!({ "chat": group }), "Birds"),
+            (json!({ "chat": { "first_name": "Bob" } }), "Bob"),
+            (json!({}), "unknown"),
+        ];
+        for (mut message, expected) in table {
+            message["checklist_tasks_added"] = added.clone();
+            let change = ChecklistChange::read(&json!({ "message": message })).unwrap();
+            assert_eq!(change.0.from.as_deref(), Some(expected), "{message}");
+        }
     }
 
     #[test]

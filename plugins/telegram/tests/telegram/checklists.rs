@@ -1,9 +1,10 @@
 //! Checklists, and the changes of their tasks.
 
-use avocet_protocol::Inbound;
+use avocet_protocol::{Inbound, PublishError, StoreError};
 use avocet_testkit::telegram::UserMessage;
 use serde_json::{Value, json};
 
+use crate::webhook::WebhookWorld;
 use crate::{ANN, World};
 
 const GROUP: i64 = -1_000_000_000_070;
@@ -58,4 +59,19 @@ async fn checklist_change_comes_with_the_next_message_of_its_chat() {
     assert_eq!(earlier(&taken[3]), none, "nothing is told twice");
     world.platform.wait_for_confirmed().await;
     assert_eq!(world.platform.refusals(), []);
+}
+
+#[tokio::test]
+async fn checklist_change_that_a_webhook_posts_again_is_told_once() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let full = StoreError::Full { path: "avocet.db".to_owned() };
+    world.bus.refuse([PublishError::Log(full)]);
+    let _running = world.run();
+    world.platform.say(done(ANN, ANN));
+    world.platform.wait_for_confirmed().await;
+    let error = world.platform.webhook_info()["last_error_message"].clone();
+    assert_eq!(error, "Wrong response from the webhook: 503", "the log was full");
+    world.platform.private_text(ANN, "what is left?");
+    let taken = world.bus.taken(1).await;
+    assert_eq!(earlier(&taken[0]), ["[checklist Trip: done: go]"]);
 }
