@@ -17,7 +17,7 @@ use crate::Telegram;
 use crate::api::ANSWER_LIMIT;
 use crate::compose::entities_of;
 use crate::fault::BotApiError;
-use crate::topic::{self, TopicLoss};
+use crate::topic;
 
 /// The pause before another draft if the rate limits have no room.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -27,8 +27,8 @@ const DRAFT_KEPT: Duration = Duration::from_secs(30);
 /// The drafts of a bot.
 #[derive(Debug)]
 pub(crate) struct BotDrafts {
-    /// `false` by configuration, or once the server has refused a draft: it is an older server, or the
-    /// bot may not send drafts.
+    /// `false` by configuration, or once the server has refused the method: it is an older server, or
+    /// bots may not send drafts.
     are_possible: AtomicBool,
     /// The time of the last draft in each chat that may show one.
     shown: Mutex<BTreeMap<ChatAddress, Duration>>,
@@ -78,14 +78,14 @@ impl Payload for SendMessageDraft {
 }
 
 impl Telegram {
-    /// Returns `true` for a private chat if drafts are on and the server has refused none.
+    /// Returns `true` for a private chat if drafts are on and the server knows them.
     pub(crate) fn may_draft(&self, chat: &ChatAddress) -> bool {
         self.drafts.are_possible.load(Ordering::Relaxed)
             && self.place(chat).is_ok_and(|place| place.chat.is_user())
     }
 
-    /// Shows a draft in a private chat. After the first refusal, the bot sends no more drafts until
-    /// its next start.
+    /// Shows a draft in a private chat. Once the server has refused the method, the bot sends no more
+    /// drafts until its next start.
     pub(crate) async fn send_draft(
         &self,
         chat: &ChatAddress,
@@ -122,16 +122,14 @@ impl Telegram {
     fn draft_error(&self, fault: &BotApiError) -> DraftError {
         match fault {
             BotApiError::Wait(wait) => DraftError::Later(*wait),
-            // The chat is the cause, and the preview message shows it.
-            fault if TopicLoss::of(fault).is_some() || fault.has_code(403) => {
-                DraftError::Unsupported
-            }
-            fault if fault.has_code(400) || fault.has_code(404) => {
+            fault if fault.is_unsupported() => {
                 self.drafts.are_possible.store(false, Ordering::Relaxed);
                 tracing::info!(account = %self.account, error = %fault, "the server shows no \
                     drafts; growing answers are messages until the next start");
                 DraftError::Unsupported
             }
+            // The chat is the cause, and the preview message shows it.
+            fault if fault.has_code(400) || fault.has_code(403) => DraftError::Unsupported,
             fault => DraftError::Failed(fault.to_string()),
         }
     }

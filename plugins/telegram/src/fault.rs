@@ -87,6 +87,11 @@ impl BotApiError {
         description.contains(text)
     }
 
+    /// Returns `true` if the server does not know the method, or forbids it to bots, in all chats.
+    pub(crate) fn is_unsupported(&self) -> bool {
+        self.has_code(404) || UNSUPPORTED.iter().any(|text| self.contains(text))
+    }
+
     /// Returns `true` if the request was refused with this code.
     pub(crate) fn has_code(&self, wanted: u16) -> bool {
         matches!(self, Self::Refused(BotApiRefusal { code, .. }) if *code == wanted)
@@ -139,6 +144,11 @@ const ADVICE: [(&str, &str); 7] = [
     ("user is deactivated", "the person has deleted the account"),
     (DELETED_AT_ONCE, "another bot or a rule of the chat deletes what the bot writes"),
 ];
+
+/// Parts of a refusal of a method in all chats. An older Bot API server answers with a 404, "method not
+/// found". The platform behind the server refuses its own method with these errors, which TDLib
+/// (NetQuery.cpp) tells apart from those about the arguments.
+const UNSUPPORTED: [&str; 2] = ["BOT_METHOD_INVALID", "INPUT_METHOD_INVALID"];
 
 /// The description if a sent message was deleted at once.
 pub(crate) const DELETED_AT_ONCE: &str = "immediately deleted";

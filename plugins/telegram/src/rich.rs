@@ -26,10 +26,13 @@ use crate::topic::TopicLoss;
 const MAX_COLUMNS: usize = 20;
 const MAX_BLOCKS: usize = 500;
 
+/// Part of the refusal of an edit by a server that does not know `rich_message` and misses the text.
+const WITHOUT_TEXT: &str = "message text is empty";
+
 /// The rich messages of a bot.
 #[derive(Debug)]
 pub(crate) struct RichMessages {
-    /// `false` by configuration, or once the server has refused one.
+    /// `false` by configuration, or once the server has shown that it does not know them.
     are_possible: AtomicBool,
 }
 
@@ -88,7 +91,7 @@ impl Payload for EditToRichMessage {
 
 impl Telegram {
     /// Sends a message with a table as a rich one, or edits `message` to it. Returns `None` if a plain
-    /// message has to show the text: it has no table, or the server refuses rich messages.
+    /// message has to show the text: it has no table, or the server refuses it as a rich one.
     pub(crate) async fn send_rich(
         &self,
         attempt: &Attempt<'_>,
@@ -121,9 +124,15 @@ impl Telegram {
         match (sent, message) {
             (Err(fault), Some(same)) if fault.contains("message is not modified") => Some(Ok(same)),
             (Err(fault), _) if is_about_rich(&fault) => {
-                self.rich.are_possible.store(false, Ordering::Relaxed);
-                tracing::info!(account = %self.account, error = %fault, "the server refuses rich \
-                    messages; tables are text until the next start");
+                if fault.is_unsupported() || (message.is_some() && fault.contains(WITHOUT_TEXT)) {
+                    self.rich.are_possible.store(false, Ordering::Relaxed);
+                    tracing::info!(account = %self.account, error = %fault, "the server refuses \
+                        rich messages; tables are text until the next start");
+                } else {
+                    let chat = &delivery.address;
+                    tracing::debug!(%chat, error = %fault, "a rich message was refused; sending \
+                        its tables as text");
+                }
                 self.pace.leave_again();
                 None
             }

@@ -110,6 +110,26 @@ async fn draft_replaces_the_typing_indicator_until_the_answer_comes() {
 }
 
 #[tokio::test]
+async fn refusal_about_a_chat_is_no_reason_to_give_drafts_up() {
+    let world = World::new().await;
+    world.platform.learn_drafts();
+    let refuse = |text| {
+        let refusal = InjectedFault::Refuse(ApiError::bad_request(text));
+        world.platform.inject(On::method("sendMessageDraft"), 1, refusal);
+    };
+    for text in ["chat not found", "PEER_ID_INVALID", "not enough rights"] {
+        refuse(text);
+        assert_eq!(world.draft(ANN, "Once").await, Err(DraftError::Unsupported), "{text}");
+        assert!(world.telegram.shows_drafts(&chat(ANN)), "{text}");
+        assert_eq!(world.draft(ANN, "Once").await, Ok(()), "{text}");
+        world.clock.advance(Duration::from_secs(2));
+    }
+    refuse("BOT_METHOD_INVALID");
+    assert_eq!(world.draft(ANN, "Once").await, Err(DraftError::Unsupported));
+    assert!(!world.telegram.shows_drafts(&chat(ANN)), "the server refuses it in all chats");
+}
+
+#[tokio::test]
 async fn draft_of_a_lost_topic_is_no_reason_to_give_drafts_up() {
     let world = World::new().await;
     world.platform.learn_drafts();

@@ -78,6 +78,39 @@ async fn older_server_refuses_one_rich_message_in_a_run_and_gets_text() {
 }
 
 #[tokio::test]
+async fn refusal_about_a_chat_or_message_leaves_later_tables_native() {
+    let world = World::rich(true).await;
+    for text in ["chat not found", "PEER_ID_INVALID", "not enough rights", "RICH_BLOCK_INVALID"] {
+        let refusal = InjectedFault::Refuse(ApiError::bad_request(text));
+        world.platform.inject(On::method("sendRichMessage"), 1, refusal);
+        let (_, sent) = world.send_table(world.table()).await.unwrap();
+        assert_eq!((sent.text.as_str(), sent.rich), (AS_TEXT, None), "{text}");
+        let (_, sent) = world.send_table(world.table()).await.unwrap();
+        assert_eq!(sent.text, NATIVE, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn server_that_refuses_the_method_or_the_edit_is_asked_once() {
+    for (method, text) in
+        [("sendRichMessage", "BOT_METHOD_INVALID"), ("editMessageText", "message text is empty")]
+    {
+        let world = World::rich(true).await;
+        let (receipt, _) = world.send_table(world.table()).await.unwrap();
+        let refusal = InjectedFault::Refuse(ApiError::bad_request(text));
+        world.platform.inject(On::method(method), 1, refusal);
+        let is_edit = method == "editMessageText";
+        let shown_as = receipt.platform_id.filter(|_| is_edit);
+        let (_, sent) = world.send_table(Delivery { shown_as, ..world.table() }).await.unwrap();
+        assert_eq!(sent.text, AS_TEXT, "{text}");
+        let asked = world.platform.calls("sendRichMessage");
+        let (_, sent) = world.send_table(world.table()).await.unwrap();
+        assert_eq!((sent.text.as_str(), asked), (AS_TEXT, if is_edit { 1 } else { 2 }));
+        assert_eq!(world.platform.calls("sendRichMessage"), asked, "{text}");
+    }
+}
+
+#[tokio::test]
 async fn rich_message_of_unknown_outcome_is_repeated_below_the_mark_only() {
     let world = World::rich(true).await;
     let broken = InjectedFault::ResetAfter;
