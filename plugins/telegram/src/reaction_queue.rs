@@ -13,8 +13,13 @@ use crate::moved::MessageNumber;
 const MAX_QUEUE: usize = 1000;
 /// Ended messages that are remembered.
 const MAX_ENDED: usize = 1000;
-/// Chats without reactions that are remembered.
-const MAX_CLOSED: usize = 10_000;
+/// Messages without their reaction to a receipt that are remembered.
+const MAX_UNMARKED: usize = 1000;
+/// Refused reactions that are remembered.
+const MAX_REFUSED: usize = 10_000;
+
+/// A message by its chat and its number there.
+type MessageInChat = (ChatId, MessageNumber);
 
 /// The next reaction of the bot to a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +34,8 @@ pub(crate) struct ReactionChange {
     pub(crate) attempts: u32,
     /// The time on the clock of the next attempt.
     pub(crate) not_before: Duration,
-    /// `true` if the outcome of an attempt is unknown.
+    /// `true` if the message may show an earlier reaction of the bot, or this one after an attempt of
+    /// unknown outcome.
     pub(crate) may_show: bool,
 }
 
@@ -44,6 +50,15 @@ impl ReactionChange {
     fn is_about(&self, chat: &ChatId, message: MessageNumber) -> bool {
         self.chat.chat == *chat && self.message == message
     }
+
+    fn place(&self) -> MessageInChat {
+        (self.chat.chat.clone(), self.message)
+    }
+
+    fn into_removal(self) -> Self {
+        let removal = Self::new(&self.chat, self.message, "");
+        Self { may_show: true, not_before: self.not_before, ..removal }
+    }
 }
 
 /// The next step of the loop that sets reactions.
@@ -56,15 +71,19 @@ pub(crate) enum NextReaction {
     Empty,
 }
 
-/// The changes that wait, and the chats that get none.
+/// The changes that wait, and the reactions that chats have refused.
 #[derive(Debug, Default)]
 pub(crate) struct ReactionQueue {
     changes: VecDeque<ReactionChange>,
     /// The last messages whose answer has ended. A fast answer can end before its message is noted as
     /// received.
-    ended: VecDeque<(ChatId, MessageNumber)>,
-    /// Chats that forbid reactions.
-    closed: BTreeSet<ChatId>,
+    ended: VecDeque<MessageInChat>,
+    /// The last messages whose reaction to the receipt was left out.
+    unmarked: VecDeque<MessageInChat>,
+    /// The message of the attempt that is under way.
+    under_way: Option<MessageInChat>,
+    /// Reactions that chats have refused; `None` for a chat that forbids all of them.
+    refused: BTreeSet<(ChatId, Option<String>)>,
     /// Chats that have to wait until a time on the clock.
     held: BTreeMap<ChatId, Duration>,
 }
@@ -86,42 +105,72 @@ impl ReactionQueue {
         emoji: &str,
         received: &str,
     ) {
-        self.ended.push_back((chat.chat.clone(), message));
-        if self.ended.len() > MAX_ENDED {
-            self.ended.pop_front();
-        }
-        let is_shown = match self.take(&chat.chat, message) {
+        let place = (chat.chat.clone(), message);
+        push_bounded(&mut self.ended, place.clone(), MAX_ENDED);
+        let may_show = match self.take(&chat.chat, message) {
             Some(waiting) => waiting.may_show,
-            None => !received.is_empty(),
+            None => !received.is_empty() && !self.unmarked.contains(&place),
         };
-        let is_equal = is_shown && emoji == received;
-        if is_equal || (emoji.is_empty() && !is_shown) {
+        self.unmarked.retain(|unmarked| *unmarked != place);
+        let is_shown = may_show && self.under_way.as_ref() != Some(&place);
+        if (is_shown && emoji == received) || (emoji.is_empty() && !may_show) {
             return;
         }
-        self.add(ReactionChange::new(chat, message, emoji));
+        self.add(ReactionChange { may_show, ..ReactionChange::new(chat, message, emoji) });
     }
 
     /// Adds a change again after a failed attempt, unless a newer one waits.
     pub(crate) fn add_again(&mut self, change: ReactionChange) {
         let ReactionChange { chat, message, .. } = &change;
         let is_known = |waiting: &ReactionChange| waiting.is_about(&chat.chat, *message);
-        let is_stale = change.is_receipt && self.ended.contains(&(chat.chat.clone(), *message));
+        let is_stale = change.is_receipt && self.ended.contains(&change.place());
         if !self.changes.iter().any(is_known) && !is_stale {
             self.add(change);
         }
     }
 
     fn add(&mut self, change: ReactionChange) {
-        if self.closed.contains(&change.chat.chat) {
-            return;
-        }
+        let Some(change) = self.permitted(change) else { return };
         if self.changes.len() >= MAX_QUEUE {
             let oldest = self.changes.iter().position(|change| change.is_receipt).unwrap_or(0);
             if let Some(dropped) = self.changes.remove(oldest) {
                 tracing::debug!(chat = %dropped.chat, "too many reactions wait; dropping one");
+                self.leave_out(&dropped);
             }
         }
         self.changes.push_back(change);
+    }
+
+    /// Returns a change that its chat has not refused. A refused one becomes the removal of an earlier
+    /// reaction; `None` if the message shows none.
+    fn permitted(&mut self, change: ReactionChange) -> Option<ReactionChange> {
+        let is_refused = |emoji| self.refused.contains(&(change.chat.chat.clone(), emoji));
+        if change.emoji.is_empty() || !(is_refused(None) || is_refused(Some(change.emoji.clone())))
+        {
+            return Some(change);
+        }
+        if change.is_receipt {
+            self.leave_out(&change);
+            return None;
+        }
+        change.may_show.then(|| change.into_removal())
+    }
+
+    /// Notes a change that is given up. The end of the answer need not remove a reaction to a receipt
+    /// that was never shown.
+    pub(crate) fn leave_out(&mut self, change: &ReactionChange) {
+        if !change.is_receipt || change.may_show {
+            return;
+        }
+        let place = change.place();
+        if !self.ended.contains(&place) {
+            return push_bounded(&mut self.unmarked, place, MAX_UNMARKED);
+        }
+        if let Some(end) = self.take(&place.0, place.1)
+            && !end.emoji.is_empty()
+        {
+            self.changes.push_back(ReactionChange { may_show: false, ..end });
+        }
     }
 
     fn take(&mut self, chat: &ChatId, message: MessageNumber) -> Option<ReactionChange> {
@@ -129,16 +178,20 @@ impl ReactionQueue {
         self.changes.remove(waiting)
     }
 
-    /// Takes the first change that is due.
+    /// Takes the first change that is due. The attempt for the previous one has ended by then.
     pub(crate) fn next(&mut self, now: Duration) -> NextReaction {
         let due = |change: &ReactionChange| {
             let held = self.held.get(&change.chat.chat).copied().unwrap_or_default();
             change.not_before.max(held)
         };
+        self.under_way = None;
         let Some(earliest) = self.changes.iter().map(due).min() else { return NextReaction::Empty };
         let first = self.changes.iter().position(|change| due(change) <= now);
         match first.and_then(|first| self.changes.remove(first)) {
-            Some(change) => NextReaction::Now(change),
+            Some(change) => {
+                self.under_way = Some(change.place());
+                NextReaction::Now(change)
+            }
             None => NextReaction::After(earliest.saturating_sub(now)),
         }
     }
@@ -149,13 +202,30 @@ impl ReactionQueue {
         self.held.insert(chat.clone(), now + wait);
     }
 
-    /// Forgets the changes in a chat that forbids reactions, and takes no others.
-    pub(crate) fn close(&mut self, chat: &ChatId) {
-        self.changes.retain(|change| change.chat.chat != *chat);
-        if self.closed.len() >= MAX_CLOSED {
-            self.closed.clear();
+    /// Notes that a chat has refused a reaction, or forbids all of them. The changes that wait for it
+    /// become removals.
+    pub(crate) fn refuse(&mut self, change: ReactionChange, forbids_all: bool) {
+        if self.refused.len() >= MAX_REFUSED {
+            self.refused.clear();
         }
-        self.closed.insert(chat.clone());
+        let emoji = (!forbids_all).then(|| change.emoji.clone());
+        self.refused.insert((change.chat.chat.clone(), emoji));
+        for waiting in std::mem::take(&mut self.changes) {
+            let permitted = self.permitted(waiting);
+            self.changes.extend(permitted);
+        }
+        if change.is_receipt {
+            self.leave_out(&change);
+        } else {
+            self.add_again(change);
+        }
+    }
+}
+
+fn push_bounded<T>(list: &mut VecDeque<T>, new: T, max: usize) {
+    list.push_back(new);
+    if list.len() > max {
+        list.pop_front();
     }
 }
 
@@ -242,13 +312,66 @@ mod tests {
     }
 
     #[test]
-    fn close_forgets_the_changes_of_the_chat() {
-        let mut queue = ReactionQueue::default();
-        for id in [7, 8] {
-            queue.add_receipt(&chat(id), message(1), "👀");
+    fn refuse_turns_waiting_changes_with_the_emoji_into_removals() {
+        for forbids_all in [false, true] {
+            let mut queue = ReactionQueue::default();
+            for number in 2..=4 {
+                queue.add_end(&chat(7), message(number), "👍", if number == 3 { "" } else { "👀" });
+            }
+            queue.add_receipt(&chat(7), message(5), "👀");
+            queue.add_end(&chat(8), message(2), "👍", "👀");
+            let refused = ReactionChange::new(&chat(7), message(1), "👍");
+            queue.refuse(ReactionChange { may_show: true, ..refused }, forbids_all);
+            queue.add_receipt(&chat(7), message(6), "👀");
+            queue.add_end(&chat(7), message(7), "👍", "👀");
+            let removals = [2, 4, 1, 7].map(|number| (message(number), String::new()));
+            let mut drained = drained(&mut queue, Duration::ZERO);
+            drained.retain(|change| change.1 != "👀");
+            let of_other_chat = (message(2), "👍".to_owned());
+            assert!(drained.contains(&of_other_chat), "{drained:?}");
+            drained.retain(|change| *change != of_other_chat);
+            assert_eq!(drained, removals);
+            let receipts = usize::from(forbids_all) * 2;
+            assert_eq!(queue.unmarked.len(), receipts, "receipts left out");
         }
-        queue.close(&chat(7).chat);
-        queue.add_receipt(&chat(7), message(2), "👀");
-        assert_eq!(drained(&mut queue, Duration::ZERO).len(), 1);
+    }
+
+    #[test]
+    fn add_end_needs_no_removal_of_a_receipt_that_was_left_out() {
+        let mut queue = ReactionQueue::default();
+        for number in 1..=MAX_QUEUE + 1 {
+            queue.add_receipt(&chat(7), message(number), "👀");
+        }
+        drained(&mut queue, Duration::ZERO);
+        queue.add_end(&chat(7), message(1), "", "👀");
+        assert_eq!(queue.next(Duration::ZERO), NextReaction::Empty, "dropped for lack of room");
+        queue.add_end(&chat(7), message(2), "👀", "👀");
+        assert_eq!(queue.next(Duration::ZERO), NextReaction::Empty, "shown already");
+        let change = ReactionChange::new(&chat(7), message(5000), "👀");
+        queue.leave_out(&ReactionChange { is_receipt: true, ..change });
+        queue.add_end(&chat(7), message(5000), "👀", "👀");
+        assert_eq!(drained(&mut queue, Duration::ZERO), [(message(5000), "👀".to_owned())]);
+    }
+
+    #[test]
+    fn leave_out_of_a_receipt_under_way_drops_the_removal_but_not_the_end() {
+        for (emoji, left) in [("", 0), ("👍", 1)] {
+            let mut queue = ReactionQueue::default();
+            queue.add_receipt(&chat(7), message(1), "👀");
+            let NextReaction::Now(receipt) = queue.next(Duration::ZERO) else { panic!() };
+            queue.add_end(&chat(7), message(1), emoji, "👀");
+            queue.leave_out(&receipt);
+            assert!(queue.changes.iter().all(|end| !end.may_show));
+            assert_eq!(drained(&mut queue, Duration::ZERO).len(), left, "{emoji}");
+        }
+    }
+
+    #[test]
+    fn add_end_repeats_the_emoji_of_a_receipt_that_is_under_way() {
+        let mut queue = ReactionQueue::default();
+        queue.add_receipt(&chat(7), message(1), "👀");
+        assert!(matches!(queue.next(Duration::ZERO), NextReaction::Now(_)));
+        queue.add_end(&chat(7), message(1), "👀", "👀");
+        assert_eq!(drained(&mut queue, Duration::ZERO), [(message(1), "👀".to_owned())]);
     }
 }

@@ -39,8 +39,10 @@ pub(crate) const EMOJIS: [&str; 73] = [
     "🙊", "😎", "👾", "🤷\u{200d}♂", "🤷", "🤷\u{200d}♀", "😡",
 ];
 
-/// Parts of a refusal by a chat that forbids reactions, or this one.
-const FORBIDDEN: [&str; 2] = ["REACTION_INVALID", "REACTIONS_DISABLED"];
+/// Part of a refusal by a chat that does not allow this reaction.
+const REFUSED: &str = "REACTION_INVALID";
+/// Part of a refusal by a chat that forbids all reactions.
+const FORBIDDEN: &str = "REACTIONS_DISABLED";
 
 /// Returns `true` for an emoji with which a bot can react, and for the empty text.
 pub(crate) fn is_reaction(emoji: &str) -> bool {
@@ -129,11 +131,12 @@ impl BotReactions {
         if let BotApiError::Wait(wait) = fault {
             queue.hold(&change.chat.chat, now, *wait.min(&LONGEST_WAIT));
         }
+        let may_show = change.may_show || is_unknown;
         if attempts >= most || wait > longest {
             tracing::debug!(chat = %change.chat, error = %fault, "cannot react to a message");
+            queue.leave_out(&ReactionChange { may_show, ..change });
             return;
         }
-        let may_show = change.may_show || is_unknown;
         queue.add_again(ReactionChange { attempts, not_before: now + wait, may_show, ..change });
     }
 
@@ -150,18 +153,17 @@ impl Telegram {
             let change = self.reactions.next(clock).await;
             // A received message is answered soon, so its reaction can be left out.
             if change.is_receipt && !self.pace.spare_request(&change.chat.chat) {
+                self.reactions.queue().leave_out(&change);
                 continue;
             }
             match self.react(&change).await {
-                Err(fault) if FORBIDDEN.iter().any(|text| fault.contains(text)) => {
-                    tracing::debug!(chat = %change.chat, error = %fault, "the chat forbids \
-                        reactions; leaving them out");
-                    self.reactions.queue().close(&change.chat.chat);
-                    // An earlier reaction of the bot must not stay.
-                    if !change.emoji.is_empty() {
-                        let removal = ReactionChange { emoji: String::new(), ..change };
-                        self.react(&removal).await.unwrap_or_default();
-                    }
+                Err(fault)
+                    if !change.emoji.is_empty()
+                        && (fault.contains(REFUSED) || fault.contains(FORBIDDEN)) =>
+                {
+                    tracing::debug!(chat = %change.chat, error = %fault, "the chat forbids a \
+                        reaction; leaving it out");
+                    self.reactions.queue().refuse(change, fault.contains(FORBIDDEN));
                 }
                 Err(fault) => self.reactions.retry(change, &fault, clock.elapsed()),
                 Ok(()) => {}

@@ -108,15 +108,16 @@ async fn bot_without_emojis_sends_no_reaction() {
 }
 
 #[tokio::test]
-async fn chat_that_forbids_reactions_is_asked_once() {
+async fn chat_that_forbids_reactions_is_asked_once_for_each() {
     let world = world().await;
     world.platform.forbid_reactions(ANN);
     let _running = world.run();
     world.platform.private_text(ANN, "hello");
-    // The refused reaction, and the removal of an earlier one.
-    world.platform.wait_for_calls("setMessageReaction", 2).await;
+    world.platform.wait_for_calls("setMessageReaction", 1).await;
     world.end(1, Outcome::Replied).await;
+    world.platform.wait_for_calls("setMessageReaction", 2).await;
     world.platform.private_text(ANN, "again");
+    world.platform.wait_for_confirmed().await;
     world.end(2, Outcome::Replied).await;
     let others = world.platform.say(UserMessage::private(BOB, "hello"));
     world.platform.wait_for_reaction(others, "👀").await;
@@ -134,6 +135,59 @@ async fn reaction_that_the_chat_does_not_know_leaves_no_earlier_one() {
     world.end(1, Outcome::Replied).await;
     world.platform.wait_for_reaction(message, "").await;
     assert_eq!(world.reactions_set(), 3);
+}
+
+#[tokio::test]
+async fn refused_reaction_to_an_end_leaves_no_receipt_on_any_message() {
+    let world = world().await;
+    let _running = world.run();
+    let mut messages = Vec::new();
+    for text in ["one", "two"] {
+        let message = world.platform.private_text(ANN, text);
+        world.platform.wait_for_reaction(message, "👀").await;
+        messages.push(message);
+    }
+    let refusal = ApiError::bad_request("REACTION_INVALID");
+    let on = || On::method("setMessageReaction");
+    world.platform.inject(on(), 1, InjectedFault::Refuse(refusal));
+    world.platform.inject(on(), 1, InjectedFault::flood(7));
+    for received in world.bus.taken(2).await {
+        world.telegram.note_outcome(&received.address, &received.key, Outcome::Replied);
+    }
+    let wait = Duration::from_secs(7);
+    world.clock.sleeper_within(wait..=wait).await;
+    world.clock.advance(wait);
+    for message in messages {
+        world.platform.wait_for_reaction(message, "").await;
+    }
+    let later = world.platform.private_text(ANN, "three");
+    world.platform.wait_for_reaction(later, "👀").await;
+    world.end(3, Outcome::Replied).await;
+    world.platform.wait_for_reaction(later, "").await;
+    let asked = world.platform.requests("setMessageReaction");
+    let asked = asked.iter().filter(|call| call.args.to_string().contains("👍"));
+    assert_eq!(asked.count(), 1);
+}
+
+#[tokio::test]
+async fn receipt_that_was_never_shown_is_not_removed_but_its_end_is_shown() {
+    for done in ["", "👀"] {
+        let world = World::with(|config| config.reaction_done = done.to_owned()).await;
+        let _running = world.run();
+        world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::flood(60));
+        let first = world.platform.private_text(ANN, "hello");
+        world.platform.wait_for_calls("setMessageReaction", 1).await;
+        world.platform.private_text(ANN, "again");
+        let wait = Duration::from_secs(60);
+        world.clock.sleeper_within(wait..=wait).await;
+        let ended = world.bus.taken(2).await.remove(0);
+        world.telegram.note_outcome(&ended.address, &ended.key, Outcome::Replied);
+        world.clock.advance(wait);
+        let last = world.platform.private_text(ANN, "last");
+        world.platform.wait_for_reaction(last, "👀").await;
+        assert_eq!(world.platform.reaction(first), done);
+        assert_eq!(world.reactions_set(), if done.is_empty() { 3 } else { 4 });
+    }
 }
 
 #[tokio::test]
