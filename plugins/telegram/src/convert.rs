@@ -53,6 +53,9 @@ fn convert_one(
     update: &Update,
     audience: Audience,
 ) -> Result<Converted, IdError> {
+    if update.has_lost_topic {
+        return Ok(Converted::Ignored("a button of an unknown topic"));
+    }
     let bot = bot.reading(update);
     match &update.kind {
         UpdateKind::Message(message) => bot.message(message, audience),

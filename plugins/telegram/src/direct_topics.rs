@@ -22,6 +22,14 @@ impl DirectTopic {
         message.get("direct_messages_topic")?.get("topic_id")?.as_i64().map(Self)
     }
 
+    /// Returns `true` for a pressed button whose topic is unknown. The platform describes a message that
+    /// it no longer keeps only by its chat, id and date (Bot API, `InaccessibleMessage`).
+    pub(crate) fn is_lost(update: &Value) -> bool {
+        let below = update.get("callback_query").and_then(|query| query.get("message"));
+        below.is_some_and(|message| message["chat"]["is_direct_messages"] == true)
+            && Self::of_update(update).is_none()
+    }
+
     /// Returns the topic of an address.
     pub(crate) fn of(chat: &ChatAddress) -> Option<Self> {
         chat.topic.as_ref()?.as_str().strip_prefix(MARK)?.parse().ok().map(Self)
@@ -75,6 +83,24 @@ mod tests {
         for odd in [json!({}), json!({ "topic_id": "7" }), json!(7)] {
             let update = json!({ "message": { "direct_messages_topic": odd } });
             assert_eq!(DirectTopic::of_update(&update), None, "{update}");
+        }
+    }
+
+    #[test]
+    fn is_lost_for_an_old_button_in_direct_messages_only() {
+        let below = |message: Value| json!({ "callback_query": { "message": message } });
+        let direct = json!({ "id": -100, "type": "supergroup", "is_direct_messages": true });
+        let group = json!({ "id": -100, "type": "supergroup" });
+        let of_topic = json!({ "chat": direct, "direct_messages_topic": { "topic_id": 5 } });
+        let table = [
+            (below(json!({ "chat": direct, "message_id": 5, "date": 0 })), true),
+            (below(of_topic), false),
+            (below(json!({ "chat": group, "message_id": 5, "date": 0 })), false),
+            (json!({ "message": { "chat": direct } }), false),
+            (json!({ "callback_query": {} }), false),
+        ];
+        for (update, expected) in table {
+            assert_eq!(DirectTopic::is_lost(&update), expected, "{update}");
         }
     }
 

@@ -12,7 +12,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use teloxide::payloads::{AnswerCallbackQuery, DeleteWebhook, GetMe, GetWebhookInfo};
 use teloxide::requests::Payload;
-use teloxide::types::{CallbackQueryId, Me};
+use teloxide::types::Me;
 
 use crate::api::ANSWER_LIMIT;
 use crate::bot::{Audience, BotIdentity};
@@ -23,7 +23,7 @@ use crate::moved::GroupMove;
 use crate::pending_parts::LostParts;
 use crate::poll::{Poller, is_conflict};
 use crate::position::{EarlierRun, Mode, PollPosition};
-use crate::update::{Batch, Update};
+use crate::update::{Batch, PressAnswer, Update};
 use crate::user_reactions::ReactionUpdate;
 use crate::{Telegram, commands, token, webhook};
 
@@ -122,8 +122,8 @@ impl Receiver<'_> {
                     let mut position = PollPosition::default();
                     for together in earlier.gather(updates) {
                         position.add(&together);
-                        let query = self.commit(me, &together, Some(position.cursor())).await?;
-                        self.answer(query).await;
+                        let press = self.commit(me, &together, Some(position.cursor())).await?;
+                        self.answer(press).await;
                     }
                 }
                 Err(fault)
@@ -189,13 +189,13 @@ impl Receiver<'_> {
     }
 
     /// Commits an update, or those of an album, however long the log takes. Telegram keeps the rest
-    /// meanwhile. Returns the button press to answer.
+    /// meanwhile. Returns the answer to a button press.
     pub(crate) async fn commit(
         &self,
         me: &Me,
         updates: &[Update],
         cursor: Option<Cursor>,
-    ) -> Result<Option<CallbackQueryId>, Stopped> {
+    ) -> Result<Option<PressAnswer>, Stopped> {
         self.commit_for(audience(&self.bot(me), updates), me, updates, cursor).await
     }
 
@@ -206,7 +206,7 @@ impl Receiver<'_> {
         me: &Me,
         updates: &[Update],
         cursor: Option<Cursor>,
-    ) -> Result<Option<CallbackQueryId>, Stopped> {
+    ) -> Result<Option<PressAnswer>, Stopped> {
         let Some(update) = updates.first() else { return Ok(None) };
         if updates.iter().all(|update| self.telegram.pending_parts.has_joined(update)) {
             self.intake.ignore("a known part of a message", cursor).await?;
@@ -261,7 +261,7 @@ impl Receiver<'_> {
             None if is_for_others => recent.note(&bot, updates),
             None => {}
         }
-        Ok(update.query())
+        Ok(update.press_answer())
     }
 
     /// The bot as its chats see it.
@@ -308,9 +308,11 @@ impl Receiver<'_> {
     }
 
     /// Ends the button's loading indicator. The press is committed by now, so an error is harmless.
-    pub(crate) async fn answer(&self, query: Option<CallbackQueryId>) {
-        let Some(query) = query else { return };
-        let answered: Result<IgnoredAny, _> = self.call(AnswerCallbackQuery::new(query)).await;
+    pub(crate) async fn answer(&self, press: Option<PressAnswer>) {
+        let Some(PressAnswer { query, text }) = press else { return };
+        let mut answer = AnswerCallbackQuery::new(query);
+        answer.text = text.map(str::to_owned);
+        let answered: Result<IgnoredAny, _> = self.call(answer).await;
         if let Err(error) = answered {
             tracing::debug!(%error, "cannot answer a button press");
         }

@@ -10,14 +10,14 @@ use avocet_protocol::{ChannelError, WebhookError};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use teloxide::payloads::GetWebhookInfo;
-use teloxide::types::{CallbackQueryId, Me};
+use teloxide::types::Me;
 
 use crate::album;
 use crate::convert::is_for_bot;
 use crate::failures::Failures;
 use crate::position::{EarlierRun, Mode};
 use crate::receive::Receiver;
-use crate::update::Update;
+use crate::update::{PressAnswer, Update};
 use crate::webhook::{self, Endpoint, PostedUpdate};
 
 impl Receiver<'_> {
@@ -59,13 +59,13 @@ impl Receiver<'_> {
             let Some(PostedUpdate { raw, result }) = posted else { break };
             let unavailable = |why: &str| Err(WebhookError::Unavailable(why.to_owned()));
             match receiver.take_one(me, raw, earlier).await {
-                Ok(query) => {
+                Ok(press) => {
                     self.telegram.health.works();
                     failures.reset();
                     endpoint.took();
                     // The request may have been abandoned; its update is committed.
                     drop(result.send(Ok(())));
-                    self.answer(query).await;
+                    self.answer(press).await;
                 }
                 Err(Stopped::Requested) => {
                     drop(result.send(unavailable("the daemon is stopping")));
@@ -80,13 +80,13 @@ impl Receiver<'_> {
         Err(ChannelError::Interrupted("the webhook has another receive loop".to_owned()).into())
     }
 
-    /// Commits a posted update. Returns the button press to answer.
+    /// Commits a posted update. Returns the answer to a button press.
     async fn take_one(
         &self,
         me: &Me,
         raw: Value,
         earlier: &EarlierRun,
-    ) -> Result<Option<CallbackQueryId>, Stopped> {
+    ) -> Result<Option<PressAnswer>, Stopped> {
         let Some(update) = Update::read(raw.clone()) else {
             self.count_updates_without_id(1).await?;
             return Ok(None);
@@ -99,10 +99,10 @@ impl Receiver<'_> {
         }
         // The other parts of the album follow, perhaps without a mention.
         let cursor = album::cursor(&update).filter(|_| is_for_bot(&self.bot(me), &update));
-        let query = self.commit(me, slice::from_ref(&update), cursor.clone()).await?;
+        let press = self.commit(me, slice::from_ref(&update), cursor.clone()).await?;
         cursor.iter().for_each(|cursor| self.telegram.albums.learn(cursor));
         self.telegram.last_texts.note(&update);
-        Ok(query)
+        Ok(press)
     }
 
     /// Logs an update that the log did not take.

@@ -44,9 +44,23 @@ pub(crate) struct Update {
     pub(crate) kind: UpdateKind,
     /// The topic of its message in the direct messages of a channel.
     pub(crate) direct_topic: Option<DirectTopic>,
+    /// `true` for a pressed button of which the topic is unknown.
+    pub(crate) has_lost_topic: bool,
     /// The change of a checklist that it reports.
     pub(crate) checklist_change: Option<ChecklistChange>,
 }
+
+/// The answer to a pressed button.
+#[derive(Debug)]
+pub(crate) struct PressAnswer {
+    pub(crate) query: CallbackQueryId,
+    /// The text for the person; `None` if the press is accepted.
+    pub(crate) text: Option<&'static str>,
+}
+
+/// The answer to a pressed button of which the topic is unknown. At most 200 characters (Bot API,
+/// answerCallbackQuery).
+const TOO_OLD: &str = "This button is too old. Please write a message instead.";
 
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
@@ -73,21 +87,24 @@ impl Update {
     pub(crate) fn read(raw: Value) -> Option<Self> {
         let id = raw.get("update_id")?.as_i64().filter(|id| (0..i64::MAX).contains(id))?;
         let direct_topic = DirectTopic::of_update(&raw);
+        let has_lost_topic = DirectTopic::is_lost(&raw);
         let checklist_change = ChecklistChange::read(&raw);
         let kind = kind(&raw).unwrap_or(UpdateKind::Error(raw));
-        Some(Self { id, kind, direct_topic, checklist_change })
+        Some(Self { id, kind, direct_topic, has_lost_topic, checklist_change })
     }
 
-    /// The pressed button, which loads until it is answered, even if the rest is unreadable.
-    pub(crate) fn query(&self) -> Option<CallbackQueryId> {
-        match &self.kind {
+    /// The answer to a pressed button, which loads until it is answered, even if the rest is unreadable.
+    pub(crate) fn press_answer(&self) -> Option<PressAnswer> {
+        let query = match &self.kind {
             UpdateKind::CallbackQuery(query) => Some(query.id.clone()),
             UpdateKind::Error(raw) => {
                 let id = raw.get("callback_query")?.get("id")?.as_str()?;
                 Some(CallbackQueryId(id.to_owned()))
             }
             _ => None,
-        }
+        };
+        let text = self.has_lost_topic.then_some(TOO_OLD);
+        query.map(|query| PressAnswer { query, text })
     }
 }
 

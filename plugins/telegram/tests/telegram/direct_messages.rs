@@ -125,6 +125,24 @@ async fn pressed_button_in_direct_messages_stays_in_its_topic() {
 }
 
 #[tokio::test]
+async fn pressed_button_of_an_inaccessible_message_is_answered_and_ignored() {
+    let world = World::with_direct_messages().await;
+    let _running = world.run();
+    world.bus.taken(2).await;
+    let chat = serde_json::json!({ "id": CHANNEL, "type": "supergroup", "title": "A channel",
+        "is_direct_messages": true });
+    let press = serde_json::json!({ "id": "1", "data": "yes", "chat_instance": "1",
+        "from": { "id": ANN, "is_bot": false, "first_name": "Ann" },
+        "message": { "chat": chat, "message_id": 1, "date": 0 } });
+    world.platform.push("callback_query", press).unwrap();
+    assert_eq!(world.bus.ignored(1).await, ["a button of an unknown topic"]);
+    world.platform.wait_for_calls("answerCallbackQuery", 1).await;
+    let answer = world.platform.requests("answerCallbackQuery").remove(0).args;
+    assert!(answer["text"].as_str().unwrap().contains("too old"), "{answer}");
+    assert_eq!(world.bus.taken(2).await.len(), 2);
+}
+
+#[tokio::test]
 async fn typing_is_not_shown_in_direct_messages_for_lack_of_a_parameter() {
     let world = World::with_direct_messages().await;
     world.telegram.typing(&address(OF_ANN)).await;
