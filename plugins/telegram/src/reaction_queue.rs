@@ -80,8 +80,8 @@ pub(crate) struct ReactionQueue {
     ended: VecDeque<MessageInChat>,
     /// The last messages whose reaction to the receipt was left out.
     unmarked: VecDeque<MessageInChat>,
-    /// The message of the attempt that is under way.
-    under_way: Option<MessageInChat>,
+    /// The change that is being attempted.
+    under_way: Option<ReactionChange>,
     /// Reactions that chats have refused; `None` for a chat that forbids all of them.
     refused: BTreeSet<(ChatId, Option<String>)>,
     /// Chats that have to wait until a time on the clock.
@@ -112,7 +112,7 @@ impl ReactionQueue {
             None => !received.is_empty() && !self.unmarked.contains(&place),
         };
         self.unmarked.retain(|unmarked| *unmarked != place);
-        let is_shown = may_show && self.under_way.as_ref() != Some(&place);
+        let is_shown = may_show && !self.is_under_way(&chat.chat, message);
         if (is_shown && emoji == received) || (emoji.is_empty() && !may_show) {
             return;
         }
@@ -173,6 +173,20 @@ impl ReactionQueue {
         }
     }
 
+    fn is_under_way(&self, chat: &ChatId, message: MessageNumber) -> bool {
+        self.under_way.as_ref().is_some_and(|change| change.is_about(chat, message))
+    }
+
+    /// Takes the changes for which a stop leaves one attempt: all but those to receipts and those of
+    /// chats that have to wait. The attempt that the stop has cancelled is among them.
+    pub(crate) fn take_last(&mut self, now: Duration) -> Vec<ReactionChange> {
+        let mut last: Vec<ReactionChange> = self.under_way.take().into_iter().collect();
+        last.extend(std::mem::take(&mut self.changes));
+        let is_held = |chat: &ChatId| self.held.get(chat).is_some_and(|until| *until > now);
+        last.retain(|change| !change.is_receipt && !is_held(&change.chat.chat));
+        last
+    }
+
     fn take(&mut self, chat: &ChatId, message: MessageNumber) -> Option<ReactionChange> {
         let waiting = self.changes.iter().position(|change| change.is_about(chat, message))?;
         self.changes.remove(waiting)
@@ -189,7 +203,7 @@ impl ReactionQueue {
         let first = self.changes.iter().position(|change| due(change) <= now);
         match first.and_then(|first| self.changes.remove(first)) {
             Some(change) => {
-                self.under_way = Some(change.place());
+                self.under_way = Some(change.clone());
                 NextReaction::Now(change)
             }
             None => NextReaction::After(earliest.saturating_sub(now)),

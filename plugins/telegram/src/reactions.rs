@@ -1,5 +1,6 @@
 //! Reactions of the bot: to a message that was received, and to one whose answer has ended. A bot has
-//! at most one reaction to a message (Bot API, `setMessageReaction`).
+//! at most one reaction to a message (Bot API, `setMessageReaction`). Only memory holds the changes: an
+//! orderly stop makes those that wait, but a crash leaves the reaction to a receipt.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,6 +29,9 @@ const ATTEMPTS: u32 = 10;
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
 /// The wait after the first attempt that failed without a wait of the platform. It doubles each time.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
+
+/// The time for the changes that wait when the account stops. The account has 10 s for its stop.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
 
 /// The emojis with which a bot can react (Bot API, `ReactionTypeEmoji`).
 #[rustfmt::skip]
@@ -168,6 +172,41 @@ impl Telegram {
                 Err(fault) => self.reactions.retry(change, &fault, clock.elapsed()),
                 Ok(()) => {}
             }
+        }
+    }
+
+    /// Attempts the changes that wait once, because the account stops.
+    pub(crate) async fn finish_reacting(&self) {
+        let clock: &dyn Clock = self.clock.as_ref();
+        let last = self.reactions.queue().take_last(clock.elapsed());
+        if last.is_empty() {
+            return;
+        }
+        let making = async {
+            for change in &last {
+                if let Err(error) = self.react_or_remove(change).await {
+                    tracing::debug!(chat = %change.chat, %error, "cannot react to a message \
+                        before the stop");
+                }
+            }
+        };
+        tokio::select! {
+            () = making => {}
+            () = clock.sleep(STOP_LIMIT) => {
+                tracing::debug!(account = %self.account, "reactions are left, because the account \
+                    stops");
+            }
+        }
+    }
+
+    /// Sets a reaction. If the chat refuses it, the message must not keep an earlier one.
+    async fn react_or_remove(&self, change: &ReactionChange) -> Result<(), BotApiError> {
+        match self.react(change).await {
+            Err(BotApiError::Refused(_)) if change.may_show && !change.emoji.is_empty() => {
+                let emoji = String::new();
+                self.react(&ReactionChange { emoji, ..change.clone() }).await
+            }
+            set => set,
         }
     }
 

@@ -49,7 +49,11 @@ pub(crate) async fn run(telegram: &Telegram, context: &ChannelContext) -> Result
     let poller = Poller { api, clock, seconds, was_abandoned };
     let receiver = Receiver { telegram, context, intake, poller };
     let _watched = telegram.watch.run();
-    intake.run(receiver.receive()).await
+    let ended = intake.run(receiver.receive()).await;
+    if ended.is_ok() {
+        telegram.finish_reacting().await;
+    }
+    ended
 }
 
 impl Receiver<'_> {

@@ -252,6 +252,38 @@ async fn reaction_to_a_receipt_is_removed_after_failed_attempts() {
 }
 
 #[tokio::test]
+async fn stop_removes_a_receipt_whose_removal_waits() {
+    let world = World::new().await;
+    let running = world.run();
+    let message = world.platform.private_text(ANN, "hello");
+    world.platform.wait_for_reaction(message, "👀").await;
+    world.platform.inject(On::method("setMessageReaction"), 1, InjectedFault::ResetBefore);
+    world.end(1, Outcome::Replied).await;
+    let wait = Duration::from_secs(1);
+    world.clock.sleeper_within(wait..=wait).await;
+    world.stop.cancel();
+    assert_eq!(running.await.unwrap(), Ok(()));
+    assert_eq!((world.platform.reaction(message), world.reactions_set()), (String::new(), 3));
+}
+
+#[tokio::test]
+async fn stop_waits_five_seconds_for_a_server_that_does_not_answer() {
+    let world = World::new().await;
+    let running = world.run();
+    let message = world.platform.private_text(ANN, "hello");
+    world.platform.wait_for_reaction(message, "👀").await;
+    world.platform.inject(On::method("setMessageReaction"), 2, InjectedFault::Hang);
+    world.end(1, Outcome::Replied).await;
+    world.platform.wait_for_calls("setMessageReaction", 2).await;
+    world.stop.cancel();
+    let limit = Duration::from_secs(5);
+    world.clock.sleeper_within(limit..=limit).await;
+    world.platform.wait_for_calls("setMessageReaction", 3).await;
+    world.clock.advance(limit);
+    assert_eq!(running.await.unwrap(), Ok(()));
+}
+
+#[tokio::test]
 async fn reactions_to_an_answer_come_with_the_next_message() {
     let world = World::new().await;
     world.platform.open_chat(GROUP);
