@@ -356,6 +356,7 @@ pub(crate) fn changes_between(
     Ok((changes, unresolved(&old, &new)))
 }
 
+/// Returns the keys whose references have no value in one of two documents.
 fn unresolved(old: &Document, new: &Document) -> BTreeSet<String> {
     [old, new].into_iter().flat_map(Document::unresolved).map(|one| one.key.clone()).collect()
 }

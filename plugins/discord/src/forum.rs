@@ -6,16 +6,12 @@
 
 mod find_post;
 
-use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use avocet_protocol::{ChatAddress, Content, Delivery, SendError};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::json;
 use serenity::model::id::{ChannelId, ForumTagId, GuildId};
 
-use crate::bounded::MakeRoom;
 use crate::channels::ChannelInfo;
 use crate::fault::RestError;
 use crate::find_sent::SentMessage;
@@ -30,27 +26,6 @@ const NOT_A_TEXT_CHANNEL: isize = 50_008;
 const TAG_REQUIRED: isize = 40_067;
 /// Most tags of a post (Discord API, "Start Thread in Forum or Media Channel").
 const MAX_TAGS: usize = 5;
-
-/// The forums that the platform has described.
-#[derive(Debug, Default)]
-pub(crate) struct KnownForums(Mutex<HashSet<ChannelId>>);
-
-impl KnownForums {
-    pub(crate) fn note(&self, forum: ChannelId) {
-        let mut forums = self.forums();
-        forums.make_room(&forum);
-        forums.insert(forum);
-    }
-
-    /// Returns `true` for an address in a forum, also for one in a post.
-    pub(crate) fn contain(&self, address: &ChatAddress) -> bool {
-        address.chat.as_str().parse().is_ok_and(|forum| self.forums().contains(&forum))
-    }
-
-    fn forums(&self) -> MutexGuard<'_, HashSet<ChannelId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The target of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +51,11 @@ struct ForumTag {
 }
 
 impl Discord {
+    /// Returns `true` for the address of a known forum, and for that of a post in it.
+    pub(crate) fn is_in_forum(&self, address: &ChatAddress) -> bool {
+        address.chat.as_str().parse().is_ok_and(|forum| self.forums.contains(forum))
+    }
+
     /// Returns the target of a chunk that is addressed to `channel`.
     pub(crate) async fn chunk_target(
         &self,
@@ -98,7 +78,7 @@ impl Discord {
     /// Asks the platform only before a repeated send, if the gateway has not described the channel
     /// yet: the earlier send may have made a post. A first send to an unknown forum is refused.
     async fn is_forum(&self, channel: ChannelId, delivery: &Delivery) -> Result<bool, SendError> {
-        if self.forums.contain(&delivery.address) {
+        if self.is_in_forum(&delivery.address) {
             return Ok(true);
         }
         if delivery.first_sent_at.is_none() {
@@ -106,7 +86,7 @@ impl Discord {
         }
         match self.rest.get::<ChannelInfo>(Route::Channel { channel_id: channel }).await {
             Ok(info) if !info.has_messages() => {
-                self.forums.note(channel);
+                self.forums.insert(channel);
                 Ok(true)
             }
             Ok(_) | Err(RestError::Refused(_)) => Ok(false),
@@ -119,7 +99,7 @@ impl Discord {
         if !fault.is_refused_with(NOT_A_TEXT_CHANNEL) {
             return None;
         }
-        self.forums.note(channel);
+        self.forums.insert(channel);
         Some(SendError::Failed(format!("{fault}; the next attempt makes a post of a forum")))
     }
 

@@ -4,8 +4,8 @@
 
 mod attachments;
 mod bounded;
+mod channel_set;
 mod channels;
-mod closed_histories;
 mod compose;
 mod config;
 mod convert;
@@ -52,8 +52,7 @@ pub use config::{DiscordConfig, ServerConfig};
 pub use error::DiscordError;
 pub use threads::Threads;
 
-use closed_histories::RefusingChannels;
-use forum::KnownForums;
+use channel_set::ChannelSet;
 use health::BotHealth;
 use in_place::CommandAnswers;
 use presence::BotActivity;
@@ -73,13 +72,14 @@ pub struct Discord {
     rest: RestClient,
     health: BotHealth,
     /// Channels with a history that the bot may not read.
-    closed_histories: RefusingChannels,
+    closed_histories: ChannelSet,
     /// Channels that take no voice messages.
-    voiceless: RefusingChannels,
+    voiceless: ChannelSet,
     uploads: UploadLimits,
     commands: CommandAnswers,
     task_threads: TaskThreads,
-    forums: KnownForums,
+    /// The forums that the platform has described.
+    forums: ChannelSet,
     ended: EndedMessages,
     activity: BotActivity,
     /// The addresses of this host, from which downloads are refused.
@@ -116,12 +116,12 @@ impl Discord {
             settings: BotSettings::read(config)?,
             rest,
             health: BotHealth::new(clock.clone()),
-            closed_histories: RefusingChannels::default(),
-            voiceless: RefusingChannels::default(),
+            closed_histories: ChannelSet::default(),
+            voiceless: ChannelSet::default(),
             uploads: UploadLimits::default(),
             commands: CommandAnswers::default(),
             task_threads: TaskThreads::default(),
-            forums: KnownForums::default(),
+            forums: ChannelSet::default(),
             ended: EndedMessages::default(),
             activity: BotActivity::default(),
             interfaces: Arc::default(),

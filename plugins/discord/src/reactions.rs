@@ -82,7 +82,7 @@ impl Discord {
         let remove = if emojis.received == *add { "" } else { &emojis.received };
         let Some(message) = convert::message_of(key) else { return };
         let topic = address.topic.as_ref().map(TopicId::as_str);
-        let is_above = |topic: &str| topic == message.to_string() && !self.forums.contain(address);
+        let is_above = |topic: &str| topic == message.to_string() && !self.is_in_forum(address);
         let chat = topic.filter(|topic| !is_above(topic));
         let chat = chat.unwrap_or(address.chat.as_str());
         let (Ok(channel), false) = (chat.parse(), add.is_empty() && remove.is_empty()) else {

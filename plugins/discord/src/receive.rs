@@ -269,7 +269,7 @@ impl<'a> Receiver<'a> {
                 self.discord.task_threads.note(channel.id);
             }
             if !channel.has_messages() {
-                self.discord.forums.note(channel.id);
+                self.discord.forums.insert(channel.id);
             }
         }
     }

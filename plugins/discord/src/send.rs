@@ -14,7 +14,6 @@ use serenity::builder::{CreateAllowedMentions, CreateMessage, EditMessage};
 use serenity::model::channel::{MessageFlags, MessageReference, Nonce};
 use serenity::model::id::{ChannelId, MessageId};
 
-use crate::closed_histories::is_about_closed_history;
 use crate::fault::{RestError, RestRefusal};
 use crate::find_sent::SentMessage;
 use crate::forum::ChunkTarget;
@@ -24,6 +23,8 @@ use crate::voice_message::OpusRecording;
 use crate::{Discord, compose, convert};
 
 const UNKNOWN_MESSAGE: isize = 10_008;
+/// Codes of refusals of a reply in a channel with a history that the bot may not read.
+const CLOSED_HISTORY: [isize; 2] = [160_002, 160_009];
 /// Codes of refusals of each message, whatever its form: no access, a person who accepts none, a
 /// forum, and an archived thread (Discord API, "JSON Error Codes").
 const ABOUT_CHAT: [isize; 4] = [50_001, 50_007, 50_008, 50_083];
@@ -171,7 +172,7 @@ impl Discord {
     /// a channel with a closed history, there is no reply.
     fn reference(&self, channel: ChannelId, delivery: &Delivery) -> Option<MessageReference> {
         let replied = delivery.content.reply_to.as_ref().and_then(convert::message_of)?;
-        if replied.get() == channel.get() && !self.forums.contain(&delivery.address) {
+        if replied.get() == channel.get() && !self.is_in_forum(&delivery.address) {
             return None;
         }
         let reference = MessageReference::from((channel, replied)).fail_if_not_exists(false);
@@ -222,6 +223,12 @@ impl Discord {
 
 fn receipt(sent: &SentMessage) -> Receipt {
     Receipt { platform_id: PlatformId::parse(&sent.id.to_string()).ok() }
+}
+
+/// Returns `true` if a reply was refused because of the message that it replies to. Then nothing
+/// was sent.
+fn is_about_closed_history(fault: &RestError) -> bool {
+    CLOSED_HISTORY.iter().any(|code| fault.is_refused_with(*code))
 }
 
 /// Returns `true` if a refusal can be about the form of a voice message, and not about the chat.

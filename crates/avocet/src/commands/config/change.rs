@@ -79,7 +79,7 @@ pub(super) async fn edit(context: &CommandContext) -> Result<Exit, Failure> {
     let mut interrupts = signal(SignalKind::interrupt())?;
     loop {
         run_editor(copy.path.clone()).await?;
-        while interrupts.recv().now_or_never().is_some() {}
+        while interrupts.recv().now_or_never().flatten().is_some() {}
         let new = fs::read_to_string(&copy.path).map_err(|error| {
             failed(format!("cannot read the edited copy: {}", plain_io(&error)))
         })?;
