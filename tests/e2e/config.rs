@@ -7,6 +7,7 @@ use std::path::Path;
 use avocet_tests::{Home, program};
 
 use crate::support::{assert_fails, end, printed, printed_json, run, start, stop};
+use crate::terminal::pty::TerminalOptions;
 
 /// Writes a configuration that can be recognised by the name of its model.
 fn write(home: &Home, below: &str, name: &str) {
@@ -180,6 +181,21 @@ fn config_set_reads_a_secret_from_standard_input() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let file = fs::read_to_string(file).unwrap();
     assert!(file.contains("api_key = \"sk-other-4711\"\n"), "{file}");
+}
+
+#[test]
+fn config_set_that_is_interrupted_at_its_question_restores_the_echo() {
+    let home = Home::new(program!()).with_config(COMMENTED);
+    let arguments = ["config", "set", "providers.claude.api_key", "-"];
+    let mut terminal = TerminalOptions::new(&home).with_command(&arguments).open();
+    terminal.wait_for("it stays invisible");
+    assert!(!terminal.echoes());
+    terminal.press("\x03");
+    terminal.wait_for("interrupted; the configuration is unchanged");
+    assert!(terminal.echoes());
+    assert_eq!(terminal.leave(""), Some(1));
+    let file = home.path(".config/avocet/config.toml");
+    assert_eq!(fs::read_to_string(file).unwrap(), COMMENTED);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::time::Duration;
 use avocet_tests::Home;
 use regex::Regex;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use vt100::{Cell, Color, Parser};
 
 use crate::support::end;
@@ -104,6 +104,11 @@ impl Terminal {
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.parser.screen_mut().set_size(rows, columns);
         tcsetwinsize(&self.keyboard, size(columns, rows)).unwrap();
+    }
+
+    /// Returns `true` if the terminal shows what is typed.
+    pub(crate) fn echoes(&self) -> bool {
+        tcgetattr(&self.keyboard).unwrap().local_modes.contains(LocalModes::ECHO)
     }
 
     /// Reads on until the visible rows pass this check.
