@@ -1,6 +1,8 @@
 """`ask`, `publish`, `send`, `wait` and `attach` with the real daemon."""
 
 import asyncio
+import gc
+import json
 import unittest
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -157,6 +159,55 @@ class NoDaemonTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((await soon(first))["kind"], "daemon.started")
         await events.close()
         await client.close()
+
+    async def test_a_connection_that_ends_during_a_long_request_tells_its_reason_once(self) -> None:
+        unheard: list[Any] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+        error = {"code": ErrorCode.NOT_ALLOWED, "message": "this program is not allowed"}
+        refusal = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode() + b"\n"
+        last_words = {refusal: ErrorCode.NOT_ALLOWED, b"": ErrorCode.UNAVAILABLE}
+        for words, code in last_words.items():
+
+            async def end(
+                reader: asyncio.StreamReader, writer: asyncio.StreamWriter, words: bytes = words
+            ) -> None:
+                await reader.read(1)
+                writer.write(words)
+                writer.close()
+
+            self.home.socket.parent.mkdir(parents=True, exist_ok=True)
+            self.home.socket.unlink(missing_ok=True)
+            server = await asyncio.start_unix_server(end, self.home.socket)
+            client = Client(self.home.socket, retry_seconds=0)
+            with self.assertRaises(AvocetError) as refused:
+                await client.send(ME, "x" * 1_000_000)
+            self.assertEqual(refused.exception.code, code)
+            await client.close()
+            server.close()
+        await self._close_during_a_request()
+        gc.collect()
+        self.assertEqual(unheard, [])
+
+    async def _close_during_a_request(self) -> None:
+        """Close the client while the daemon does not read, and cancel the request."""
+        has_begun, may_end = asyncio.Event(), asyncio.Event()
+
+        async def stall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(1)
+            has_begun.set()
+            await may_end.wait()
+            writer.close()
+
+        self.home.socket.unlink()
+        server = await asyncio.start_unix_server(stall, self.home.socket)
+        client = Client(self.home.socket, retry_seconds=0)
+        sending = asyncio.ensure_future(client.send(ME, "x" * 1_000_000))
+        await soon(has_begun.wait())
+        await client.close()
+        sending.cancel()
+        await asyncio.wait([sending])
+        may_end.set()
+        server.close()
 
     async def test_a_closed_client_refuses_requests(self) -> None:
         client = Client(self.home.socket)

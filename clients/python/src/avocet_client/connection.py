@@ -117,7 +117,12 @@ class Connection:
         answer = asyncio.get_running_loop().create_future()
         self._open[number] = answer
         try:
-            await self._write(line)
+            try:
+                await self._write(line)
+            except ConnectionLost:
+                # A refusal that arrived before the failure tells more than the failure.
+                if not answer.done():
+                    raise
             return await answer
         finally:
             self._open.pop(number, None)
@@ -213,6 +218,8 @@ class Connection:
         for answer in self._open.values():
             if not answer.done():
                 answer.set_exception(reason)
+                # Reading it marks the exception as seen; a waiter still gets it.
+                answer.exception()
         self._requests.put_nowait(None)
         self._writer.close()
 
