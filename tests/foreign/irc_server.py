@@ -161,17 +161,22 @@ class Person:
 
 
 class Wire:
-    """A relay between the channel and the server, which may be cut or closed."""
+    """A relay between the channel and the server, which may be cut or closed.
+
+    The channel gets each line that `on_line` has seen, also if the connection ends. What the
+    channel has sent is lost at a cut, if the server does not have it yet.
+    """
 
     def __init__(self, behind: int) -> None:
         self.port = 0
         self.behind = behind
-        # Sees each line that the channel's machine has received.
+        # Sees each line that is sent to the channel.
         self.on_line: Callable[[str], None] = lambda line: None
         self.lines = 0
         self._is_open = asyncio.Event()
         self._is_open.set()
-        self._ways: set[tuple[asyncio.StreamWriter, asyncio.StreamWriter]] = set()
+        # The tasks that pass lines on. They are cancelled at a cut.
+        self._passing: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Listen."""
@@ -185,27 +190,29 @@ class Wire:
         except OSError:
             writer.close()
             return
-        way = (writer, there[1])
-        self._ways.add(way)
-        tasks = [
+        tasks = {
             asyncio.create_task(self._pass(reader, there[1], False)),
             asyncio.create_task(self._pass(there[0], writer, True)),
-        ]
+        }
+        self._passing |= tasks
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:
             task.cancel()
-        # An ordinary end: the channel reads all that was sent before.
-        for end in way:
-            end.close()
-        self._ways.discard(way)
+        await asyncio.wait(tasks)
+        self._passing -= tasks
+        there[1].close()
+        # Unread data at `close` would reset the connection, and the channel would lose lines.
+        with contextlib.suppress(OSError):
+            writer.write_eof()
+            while await reader.read(65536):
+                pass
+        writer.close()
 
     async def _pass(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_inward: bool
     ) -> None:
         with contextlib.suppress(OSError):
             while line := await reader.readline():
-                if writer.is_closing():
-                    return
                 writer.write(line)
                 self.lines += 1
                 if is_inward:
@@ -213,10 +220,9 @@ class Wire:
                 await writer.drain()
 
     def cut(self) -> None:
-        """End the connections."""
-        for way in list(self._ways):
-            for end in way:
-                end.close()
+        """End the connections. No line passes after it."""
+        for task in self._passing:
+            task.cancel()
 
     def close(self) -> None:
         """End the connections; new ones wait."""
