@@ -1,0 +1,148 @@
+//! The parts of the daemon below its sessions. They are opened first, and do not yet send, receive or
+//! answer.
+
+use std::sync::Arc;
+
+use avocet_bus::Wakes;
+use avocet_gateway::Gateway;
+use avocet_http::HttpListener;
+use avocet_mcp::McpClient;
+use avocet_protocol::Clock;
+use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
+use avocet_supervise::Group;
+use avocet_telemetry::{Exporter, ExporterParts};
+
+use super::{ChannelIntake, StartOptions, open_options};
+use crate::audit::Keeper;
+use crate::clients::socket_place;
+use crate::connections::Connections;
+use crate::context::CommandContext;
+use crate::copies::{BackupPlan, Copies};
+use crate::exit::Failure;
+use crate::memories::SearchedMemories;
+use crate::models::Models;
+use crate::places::Configuration;
+use crate::shell::{Shells, control_groups};
+use crate::{mcp, redaction, registry, retention, roots};
+
+/// The log, the channels with their outbox, and what agents use.
+pub(super) struct DaemonParts {
+    pub(super) configuration: Configuration,
+    pub(super) store: Arc<SqliteStore>,
+    /// `None` without an `[http]` table, or if the channels are closed.
+    pub(super) http: Option<HttpListener>,
+    pub(super) connections: Connections,
+    pub(super) shells: Arc<Shells>,
+    /// The error if control groups are unavailable.
+    pub(super) cgroup: Result<(), String>,
+    pub(super) models: Arc<Models>,
+    pub(super) memories: SearchedMemories,
+    pub(super) mcp: Arc<McpClient>,
+    pub(super) audit: Arc<Keeper>,
+    /// `None` if no copies are made at intervals.
+    pub(super) copies: Option<Arc<Copies>>,
+    /// `None` if no traces are exported.
+    pub(super) exporter: Option<Arc<Exporter>>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) group: Group,
+}
+
+impl DaemonParts {
+    /// Takes the log and opens the parts. The wake-ups are those of the bus.
+    pub(super) async fn open(
+        context: &CommandContext,
+        configuration: &Configuration,
+        options: StartOptions,
+    ) -> Result<(Self, Wakes), Failure> {
+        let Configuration { document, settings, .. } = configuration;
+        let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
+        let store = open_log(configuration, options.start_empty, &clock, &group).await?;
+        // Clients that connect from now on are served when everything runs.
+        let http = registry::http(document, settings)?;
+        let http = http.filter(|_| options.intake == ChannelIntake::Open);
+        let http = http.map(HttpListener::bind).transpose()?;
+        let audit = Keeper::start(&store, &configuration.head_file, &clock, &group);
+        let copies = copies(configuration, &clock, &group);
+        retention::start(&settings.retention, &store, &clock, &group);
+        let (connections, wakes) = Connections::open(configuration, &store, &clock, &group).await?;
+        let cgroups = control_groups();
+        let cgroup = cgroups.as_ref().map(drop).map_err(ToString::to_string);
+        let shells =
+            Shells::of_daemon(configuration, cgroups.ok(), &clock, store.epoch(), &group).await?;
+        if let Some(warning) = shells.warning() {
+            tracing::warn!("{warning}");
+        }
+        if let Some(warning) = shells.warning_of_hosts() {
+            tracing::warn!("{warning}");
+        }
+        let parts = Self {
+            models: Arc::new(Models::of(configuration, clock.clone())?),
+            memories: SearchedMemories::configured(configuration, &store, &clock)?,
+            mcp: mcp::client(configuration, &shells, &clock, &group)?,
+            exporter: exporter(configuration, &store, &clock, &group)?,
+            configuration: configuration.clone(),
+            store,
+            http,
+            connections,
+            shells: Arc::new(shells),
+            cgroup,
+            audit,
+            copies,
+            clock,
+            group,
+        };
+        Ok((parts, wakes))
+    }
+}
+
+/// Opens the log as its only daemon.
+async fn open_log(
+    configuration: &Configuration,
+    start_empty: bool,
+    clock: &Arc<dyn Clock>,
+    group: &Group,
+) -> Result<Arc<SqliteStore>, Failure> {
+    let Configuration { document, roots, .. } = configuration;
+    // Check before any file is made.
+    roots::check(document, roots, &configuration.others())?;
+    let options = OpenOptions { start_empty, ..open_options(configuration, Holder::Daemon) };
+    let lock = Lock::take(&options.directory, options.holder, clock.as_ref()).await?;
+    // Opening the log ends the epoch of any other daemon. A daemon whose lock file was deleted
+    // still has its socket.
+    Gateway::check_place(&socket_place(configuration)?)?;
+    Ok(Arc::new(SqliteStore::open_locked(lock, options, clock.clone(), group)?))
+}
+
+/// Starts the exporter of traces, if one is configured.
+fn exporter(
+    configuration: &Configuration,
+    store: &Arc<SqliteStore>,
+    clock: &Arc<dyn Clock>,
+    group: &Group,
+) -> Result<Option<Arc<Exporter>>, Failure> {
+    let Configuration { document, settings, .. } = configuration;
+    let Some(config) = registry::telemetry(document, settings)? else { return Ok(None) };
+    let (redactor, clock) = (redaction::redactor(), clock.clone());
+    let parts = ExporterParts { log: store.clone(), redactor, clock };
+    let exporter = Exporter::new(&config, parts)
+        .map_err(|error| document.error_at("telemetry", format!("`telemetry`: {error}")))?;
+    let exporter = Arc::new(exporter);
+    exporter.start(group);
+    Ok(Some(exporter))
+}
+
+/// Makes copies of the database at intervals, if the configuration names a directory for them.
+fn copies(
+    configuration: &Configuration,
+    clock: &Arc<dyn Clock>,
+    group: &Group,
+) -> Option<Arc<Copies>> {
+    let Configuration { settings, data_dir, backups, .. } = configuration;
+    let plan = BackupPlan {
+        data_dir: data_dir.clone(),
+        directory: backups.clone()?,
+        every: settings.backup.every,
+        keep: settings.backup.keep,
+    };
+    Some(Copies::start(plan, clock, group))
+}

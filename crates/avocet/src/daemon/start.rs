@@ -1,0 +1,234 @@
+//! The start of the daemon: which part is opened, started and connected after which.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use avocet_bus::Wakes;
+use avocet_gateway::{Clients, Gateway, GatewayParts};
+use avocet_http::{Console, ConsoleParts, HttpServer};
+use avocet_jobs::ScheduleService;
+use avocet_protocol::{ConfigFile, Live, Report, WebConsole};
+use avocet_session::{LaneLimits, Sessions};
+use avocet_supervise::Group;
+
+use super::parts::DaemonParts;
+use super::sessions::{mcp_services, session_parts};
+use super::{ChannelIntake, RunningDaemon, StartOptions};
+use crate::agents::summaries;
+use crate::budgets::{budgets, tell_unknown_prices};
+use crate::checkup::{Examiner, layers};
+use crate::children::Children;
+use crate::clients::{clients, socket_place};
+use crate::config_file::DaemonConfigFile;
+use crate::connections::Connections;
+use crate::context::CommandContext;
+use crate::exit::Failure;
+use crate::intake::Intake;
+use crate::json_answers::JsonAnswers;
+use crate::places::Configuration;
+use crate::redaction;
+use crate::reload::{LiveParts, ReloadState, Reloader};
+use crate::status::Reporter;
+use crate::timers::Timers;
+
+impl RunningDaemon {
+    /// Starts all parts. After this returns, messages are accepted and answered.
+    pub(crate) async fn start(
+        context: &CommandContext,
+        configuration: &Configuration,
+        options: StartOptions,
+    ) -> Result<Self, Failure> {
+        // Check before any file is made.
+        let clients = clients(&configuration.document, &configuration.settings)?;
+        let (parts, wakes) = DaemonParts::open(context, configuration, options).await?;
+        let answering = AnsweringParts::start(context, parts, wakes, options).await?;
+        answering.serve(context, clients, options)
+    }
+}
+
+/// The parts that answer messages. The next step connects them with other programs.
+struct AnsweringParts {
+    /// The parts that they use.
+    below: DaemonParts,
+    sessions: Sessions,
+    schedules: Arc<ScheduleService>,
+    live: LiveParts,
+    /// Cancelled when channels have to stop receiving.
+    intake: Group,
+}
+
+impl AnsweringParts {
+    /// Starts the parts from the outbox back to the channels.
+    async fn start(
+        context: &CommandContext,
+        below: DaemonParts,
+        wakes: Wakes,
+        options: StartOptions,
+    ) -> Result<Self, Failure> {
+        let (sessions, agent_parts) = session_parts(context, &below)?;
+        let DaemonParts { configuration, store, connections, models, clock, group, .. } = &below;
+        let Configuration { document, settings, .. } = configuration;
+        tell_unknown_prices(document, budgets(&settings.budgets), models.clone(), group);
+        let Connections { channels, deliverer, bus, .. } = connections;
+        avocet_session::remind(store.as_ref(), channels, clock.as_ref()).await?;
+        deliverer.start().await?;
+        below.memories.start_mirror(group);
+        below.mcp.start(mcp_services(&sessions, connections));
+        let agents = sessions.agents.clone();
+        let lanes = LaneLimits {
+            max_running: settings.sessions.max_running,
+            burst: Duration::from_millis(settings.sessions.burst_milliseconds),
+        };
+        let sessions = Sessions::start(sessions, lanes, wakes, group).await?;
+        let intake = group.child("channels");
+        let accounts = Arc::new(Intake::new(bus, deliverer, clock, &intake));
+        if options.intake == ChannelIntake::Open {
+            channels.all().into_iter().for_each(|channel| accounts.start(channel));
+        }
+        let Timers { schedules, consolidator } =
+            Timers::start(configuration, connections, store, models, clock, &intake).await?;
+        let ask_json = JsonAnswers::new(configuration, models.clone(), store.clone(), clock);
+        let live = LiveParts {
+            agents,
+            agent_parts,
+            ask_json: Live::new(ask_json),
+            consolidator,
+            examiner: Live::new(examiner(&below)),
+            intake: accounts,
+            summaries: Live::new(summaries(configuration)),
+        };
+        let schedules = Arc::new(schedules);
+        Ok(Self { below, sessions, schedules, live, intake })
+    }
+
+    /// Opens the servers for other programs, starts the programs of channels, and follows the file
+    /// of the configuration.
+    fn serve(
+        self,
+        context: &CommandContext,
+        clients: Clients,
+        options: StartOptions,
+    ) -> Result<RunningDaemon, Failure> {
+        let configuration = &self.below.configuration;
+        let (running, reloads) = (Live::new(configuration.clone()), Live::default());
+        let console = Console::new(ConsoleParts {
+            key_file: configuration.web_key(),
+            assets: avocet_web::assets(),
+            clock: self.below.clock.clone(),
+        });
+        let operations = Operations {
+            config: DaemonConfigFile::of(context, running.clone())?,
+            report: Arc::new(self.reporter(reloads.clone())),
+            web: console.port(),
+        };
+        let ports = self.ports(operations);
+        let socket = socket_place(configuration)?;
+        let Self { below, sessions, live, intake, .. } = self;
+        let DaemonParts { store, http, connections, shells, audit, clock, group, .. } = below;
+        let Connections { channels, programs, webhooks, deliverer, bus, .. } = connections;
+        if let Some(listener) = http {
+            let (listener, group) = (listener.with_webhooks(webhooks), group.child("http"));
+            HttpServer::start(listener, ports.clone(), &console, &group, intake.token())?;
+        }
+        console.serve_on_demand(ports.clone(), &group, intake.token());
+        let gateway = Gateway::open(&socket, clients, ports.clone(), &group)?;
+        let is_open = options.intake == ChannelIntake::Open;
+        let programs = if is_open { programs } else { Vec::new() };
+        let children = Children::start(programs, &shells, &ports, &group);
+        group.spawn("sandbox", async move { shells.confirm().await });
+        let reloader = Reloader::new(context, running, live, reloads, &group);
+        if is_open {
+            reloader.start();
+        }
+        Ok(RunningDaemon {
+            store,
+            bus,
+            sessions,
+            channels,
+            deliverer,
+            gateway,
+            children,
+            audit,
+            intake,
+            reloader,
+            group,
+            clock,
+        })
+    }
+
+    fn reporter(&self, reloads: Live<ReloadState>) -> Reporter {
+        let DaemonParts { store, shells, audit, copies, exporter, clock, .. } = &self.below;
+        Reporter {
+            store: store.clone(),
+            examiner: self.live.examiner.clone(),
+            agents: self.live.agents.clone(),
+            reloads,
+            clock: clock.clone(),
+            started: clock.elapsed(),
+            shells: shells.clone(),
+            audit: audit.clone(),
+            copies: copies.clone(),
+            exporter: exporter.clone(),
+        }
+    }
+
+    /// Returns the ports for other programs.
+    fn ports(&self, operations: Operations) -> GatewayParts {
+        let Operations { config, report, web } = operations;
+        let Self { below, sessions, schedules, live, .. } = self;
+        let DaemonParts { store, connections, memories, mcp, clock, .. } = below;
+        let Connections { attach, uploads, workspaces, deliverer, bus, .. } = connections;
+        GatewayParts {
+            publish: bus.clone(),
+            access: bus.clone(),
+            mcp: mcp.clone(),
+            memories: memories.memories.clone(),
+            mirror: memories.mirror(),
+            ask_json: Arc::new(live.ask_json.clone()),
+            consolidate: Arc::new(live.consolidator.clone()),
+            query: store.clone(),
+            history: store.clone(),
+            config,
+            report,
+            events: live.agent_parts.events.clone(),
+            event_log: store.clone(),
+            deliveries: Arc::new(deliverer.clone()),
+            approvals: Arc::new(sessions.decisions()),
+            jobs: Arc::new(sessions.jobs()),
+            tasks: Arc::new(sessions.tasks()),
+            dead_letters: Arc::new(sessions.dead_letters()),
+            deletion: store.clone(),
+            schedules: schedules.clone(),
+            web,
+            uploads: uploads.clone(),
+            workspaces: workspaces.clone(),
+            clock: clock.clone(),
+            redactor: redaction::redactor(),
+            agents: live.summaries.clone(),
+            attach: attach.clone(),
+        }
+    }
+}
+
+/// The ports for the operation of the daemon.
+struct Operations {
+    config: Arc<dyn ConfigFile>,
+    report: Arc<dyn Report>,
+    web: Arc<dyn WebConsole>,
+}
+
+fn examiner(parts: &DaemonParts) -> Examiner {
+    let DaemonParts { configuration, connections, shells, cgroup, .. } = parts;
+    Examiner {
+        configuration: configuration.clone(),
+        channels: connections.channels.clone(),
+        webhooks: connections.webhooks.clone(),
+        models: parts.models.clone(),
+        walls: layers::checks(configuration, shells, cgroup.clone()),
+        mirror: parts.memories.mirror(),
+        mcp: Some(parts.mcp.clone()),
+        is_daemon: true,
+        exporter: parts.exporter.clone(),
+        clock: parts.clock.clone(),
+    }
+}
