@@ -62,19 +62,38 @@ pub enum Incoming {
     },
 }
 
+/// A line for the daemon.
+#[derive(Debug)]
+struct LineToWrite {
+    bytes: Vec<u8>,
+    /// Reports that the socket has the line.
+    written: Option<oneshot::Sender<()>>,
+}
+
+impl From<RpcMessage> for LineToWrite {
+    fn from(message: RpcMessage) -> Self {
+        Self { bytes: message.to_line(), written: None }
+    }
+}
+
 /// The confirmation of a delivered chunk, or of a batch of events.
 #[derive(Debug)]
 pub struct ChunkConfirmation {
     id: Value,
-    lines: flume::Sender<Vec<u8>>,
+    lines: flume::Sender<LineToWrite>,
 }
 
 impl ChunkConfirmation {
-    /// Confirms to the daemon that the chunk has been shown, or the batch processed.
+    /// Confirms to the daemon that the chunk has been shown, or the batch processed. After this
+    /// returns, the program may end: the daemon gets the confirmation, unless the connection is lost.
     pub async fn confirm(self) {
-        let line = RpcMessage::Response { id: self.id, result: Ok(json!({})) }.to_line();
+        let response = RpcMessage::Response { id: self.id, result: Ok(json!({})) };
+        let (written, is_written) = oneshot::channel();
+        let line = LineToWrite { written: Some(written), ..response.into() };
         // If the connection is lost, the daemon sends the chunk or the batch again.
-        drop(self.lines.send_async(line).await);
+        if self.lines.send_async(line).await.is_ok() {
+            is_written.await.unwrap_or_default();
+        }
     }
 }
 
@@ -122,7 +141,7 @@ fn lock(pending: &SharedRequests) -> MutexGuard<'_, PendingRequests> {
 /// A connection to a daemon. It is closed when the client is dropped.
 #[derive(Debug)]
 pub struct Client {
-    lines: flume::Sender<Vec<u8>>,
+    lines: flume::Sender<LineToWrite>,
     open: SharedRequests,
     next: AtomicU64,
     incoming: flume::Receiver<Incoming>,
@@ -189,8 +208,8 @@ impl Client {
             pending.open.insert(number, sender);
         }
         let (id, method, params) = (json!(number), method.to_owned(), json!(params));
-        let line = RpcMessage::Request { id, method, params }.to_line();
-        self.lines.send_async(line).await.map_err(|_| ClientError::Lost)?;
+        let request = RpcMessage::Request { id, method, params };
+        self.lines.send_async(request.into()).await.map_err(|_| ClientError::Lost)?;
         let answer = answer.await.map_err(|_| ClientError::Lost)??;
         serde_json::from_value(answer).map_err(|error| ClientError::Unreadable(plain_json(&error)))
     }
@@ -202,10 +221,14 @@ impl Client {
     }
 }
 
-async fn write(mut writer: OwnedWriteHalf, lines: flume::Receiver<Vec<u8>>) {
-    while let Ok(line) = lines.recv_async().await {
-        if writer.write_all(&line).await.is_err() {
+async fn write(mut writer: OwnedWriteHalf, lines: flume::Receiver<LineToWrite>) {
+    while let Ok(LineToWrite { bytes, written }) = lines.recv_async().await {
+        if writer.write_all(&bytes).await.is_err() {
             return;
+        }
+        if let Some(written) = written {
+            // The sender may have stopped waiting.
+            written.send(()).unwrap_or_default();
         }
     }
 }
@@ -214,7 +237,7 @@ async fn write(mut writer: OwnedWriteHalf, lines: flume::Receiver<Vec<u8>>) {
 struct ClientReader {
     open: SharedRequests,
     arrived: flume::Sender<Incoming>,
-    lines: flume::Sender<Vec<u8>>,
+    lines: flume::Sender<LineToWrite>,
     files: KeptFiles,
 }
 
@@ -273,6 +296,6 @@ impl ClientReader {
             }
         };
         // If the connection is lost, nothing waits for the answer.
-        drop(self.lines.send_async(RpcMessage::Response { id, result }.to_line()).await);
+        drop(self.lines.send_async(RpcMessage::Response { id, result }.into()).await);
     }
 }

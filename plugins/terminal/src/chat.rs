@@ -215,6 +215,7 @@ impl Talk {
                 biased;
                 Some(typed) = typed.next(), if self.takes_input() => {
                     if self.take(typed).is_break() {
+                        self.receive_last_answers().await;
                         return self.end;
                     }
                 }
@@ -234,6 +235,18 @@ impl Talk {
                 () = or_pending(deadline.map(sleep)) => {}
             }
             self.own.forget_finished(self.clock.elapsed());
+        }
+    }
+
+    /// Waits for the answers of finished turns, for the grace period at most. The daemon would send
+    /// an answer that this terminal does not confirm again, with a mark.
+    async fn receive_last_answers(&mut self) {
+        let (link, clock) = (self.link.clone(), self.clock.clone());
+        while let Some(deadline) = self.own.answers_due(clock.elapsed()) {
+            tokio::select! {
+                notice = link.hear() => self.handle(notice).await,
+                () = clock.sleep(deadline.saturating_sub(clock.elapsed())) => {}
+            }
         }
     }
 

@@ -19,6 +19,8 @@ pub(super) struct FakeLink {
     pub(super) past: Option<TurnRecord>,
     /// `true` if the question for the last turn gets no answer.
     pub(super) is_silent: bool,
+    /// Notices that arrive after the first outcome.
+    pub(super) late: Mutex<Vec<DaemonNotice>>,
     /// Outcomes that were reported.
     told: Mutex<usize>,
     to_hear: (flume::Sender<DaemonNotice>, flume::Receiver<DaemonNotice>),
@@ -34,6 +36,7 @@ impl FakeLink {
             sent_first: 0,
             past: None,
             is_silent: false,
+            late: Mutex::default(),
             told: Mutex::default(),
             to_hear: flume::bounded(99),
         }
@@ -45,6 +48,10 @@ impl FakeLink {
 
     pub(super) fn has_answered(&self, lines: usize) -> bool {
         self.is_quiet() && *self.told.lock().unwrap() == lines
+    }
+
+    pub(super) fn has_ended(&self, lines: usize) -> bool {
+        *self.told.lock().unwrap() == lines
     }
 
     pub(super) fn said(&self) -> Vec<String> {
@@ -76,6 +83,9 @@ impl TerminalLink for FakeLink {
         match self.outcome {
             Some(_) => {
                 *self.told.lock().unwrap() += 1;
+                for notice in self.late.lock().unwrap().drain(..) {
+                    self.to_hear.0.send(notice).unwrap();
+                }
                 Ok(MessageStatus { id, session, turn, outcome: self.outcome, reply: None })
             }
             None => std::future::pending().await,

@@ -26,21 +26,11 @@ struct AtTerminal {
 
 impl AtTerminal {
     fn open(link: FakeLink) -> (Self, TerminalChat) {
-        let (link, clock) = (Arc::new(link), ManualClock::default());
-        let emulator = Emulator::new(50, 150);
-        let screen = Screen::live(emulator.parts(Look::Styled));
+        let (link, emulator) = (Arc::new(link), Emulator::new(50, 150));
         let (keys, pressed) = flume::bounded(9);
         let (interrupt, interrupts) = flume::bounded(1);
-        let input = Box::new(Keys(pressed));
-        let chat = TerminalChat::new(TerminalChatParts {
-            link: link.clone(),
-            me: me(),
-            input,
-            screen,
-            model: "a/b".to_owned(),
-            clock: Arc::new(clock),
-            interrupts,
-        });
+        let parts = parts(&link, Box::new(Keys(pressed)), &emulator);
+        let chat = TerminalChat::new(TerminalChatParts { interrupts, ..parts });
         (Self { link, emulator, keys, interrupt }, chat)
     }
 
@@ -60,6 +50,65 @@ impl AtTerminal {
 
     fn shown(&self) -> String {
         rows(&self.emulator)
+    }
+}
+
+/// The parts of a conversation on a screen, with a clock that stands still.
+fn parts(link: &Arc<FakeLink>, input: Box<dyn Input>, emulator: &Emulator) -> TerminalChatParts {
+    TerminalChatParts {
+        link: link.clone(),
+        me: me(),
+        input,
+        screen: Screen::live(emulator.parts(Look::Styled)),
+        model: "a/b".to_owned(),
+        clock: Arc::new(ManualClock::default()),
+        interrupts: flume::bounded(1).1,
+    }
+}
+
+/// A person who writes a line, and leaves as soon as it has an outcome.
+struct HurriedPerson {
+    link: Arc<FakeLink>,
+    has_typed: bool,
+}
+
+#[async_trait]
+impl Input for HurriedPerson {
+    async fn next(&mut self) -> TypedLine {
+        if !std::mem::replace(&mut self.has_typed, true) {
+            return TypedLine(Typed::Line("hi".to_owned()));
+        }
+        while !self.link.has_ended(1) {
+            tokio::task::yield_now().await;
+        }
+        TypedLine(Typed::End)
+    }
+}
+
+#[tokio::test]
+async fn chat_that_is_left_confirms_an_answer_that_arrives_within_the_grace_period() {
+    // (the notice after the outcome, the confirmed chunks, `true` if the grace period has to pass)
+    let table = [
+        (chunk(1, Some(1), "hello"), vec![DeliveryId(1)], false),
+        (end(Some(1), 1), Vec::new(), true),
+    ];
+    for (late, confirmed, waits) in table {
+        let link = FakeLink::new(vec![vec![started(1, 1, "hi")]], Some(Outcome::Replied));
+        link.late.lock().unwrap().push(late);
+        let (link, emulator) = (Arc::new(link), Emulator::new(50, 20));
+        let input = Box::new(HurriedPerson { link: link.clone(), has_typed: false });
+        let clock = Arc::new(ManualClock::default());
+        let parts = parts(&link, input, &emulator);
+        let chat = TerminalChat::new(TerminalChatParts { clock: clock.clone(), ..parts });
+        let grace = async {
+            if waits {
+                clock.sleeper_within(GRACE..=GRACE).await;
+                clock.advance(GRACE);
+            }
+        };
+        let (end, ()) = tokio::join!(chat.run(""), grace);
+        assert_eq!(end, ChatEnd::AllAnswered);
+        assert_eq!(*link.shown.lock().unwrap(), confirmed);
     }
 }
 

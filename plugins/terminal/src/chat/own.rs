@@ -125,6 +125,13 @@ impl OwnMessages {
         self.messages.retain(|message| !message.is_finished(now));
     }
 
+    /// The time until which the answers of messages with an outcome may still arrive; `None` if all
+    /// have arrived.
+    pub(super) fn answers_due(&self, now: Duration) -> Option<Duration> {
+        let unanswered = self.messages.iter().filter(|message| !message.is_answered);
+        unanswered.filter_map(OwnMessage::deadline).filter(|deadline| *deadline > now).max()
+    }
+
     /// Returns `true` if the outcome of a message is outstanding.
     pub(super) fn is_open(&self) -> bool {
         self.messages.iter().any(|message| message.outcome_at.is_none())
