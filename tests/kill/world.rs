@@ -39,6 +39,12 @@ pub(crate) struct World {
     planners: Vec<JoinHandle<()>>,
 }
 
+/// Returns `true` if a write happens only after an effect was interrupted: `World::dies_at` kills two
+/// daemons for it.
+pub(crate) fn needs_an_earlier_kill(write: &str) -> bool {
+    matches!(write, "reserve-wait" | "wait" | "settle-command")
+}
+
 impl World {
     /// Starts people who talk over the socket.
     #[expect(clippy::disallowed_methods, reason = "people are not part of the daemon")]
@@ -139,7 +145,7 @@ impl World {
     /// Runs a daemon that dies at a fail point. Returns `false` if it survives all that people say.
     pub(crate) async fn dies_at(&self, point: &str) -> bool {
         let write = point.split(':').next().unwrap();
-        if matches!(write, "reserve-wait" | "wait" | "settle-command") {
+        if needs_an_earlier_kill(write) {
             self.interrupt_a_post().await;
         }
         let mut command = self.home.command(&["run"]);
