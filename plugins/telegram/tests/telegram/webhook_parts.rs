@@ -270,6 +270,39 @@ async fn comment_stays_known_while_another_person_writes() {
 }
 
 #[tokio::test]
+async fn part_is_committed_alone_while_parts_of_a_hundred_authors_wait() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    let say = |author: i64, text: &str| UserMessage::group(author, GROUP, text);
+    let first = &format!("@avocet_bot {}", long());
+    for author in 100..199 {
+        world.platform.say(say(author, first));
+    }
+    let (end, comment) = ("and the end", "@avocet_bot is this true?");
+    let joined = &format!("{first}\n{end}");
+    let table: [(&str, UserMessage, &[&str]); 6] = [
+        ("the hundredth part waits", say(199, first), &[]),
+        ("no cursor is free", say(BOB, first), &[first]),
+        ("a comment is no part", say(ANN, comment), &[comment]),
+        ("a forward is alone, too", say(ANN, "news").forwarded_from(9, 12), &["news"]),
+        ("other parts still wait", say(100, end), &[joined]),
+        ("a cursor is free again", say(BOB, first), &[]),
+    ];
+    let mut before = 0;
+    for (case, message, expected) in table {
+        world.platform.say(message);
+        world.platform.wait_for_confirmed().await;
+        let taken = world.bus.taken(before).await;
+        let texts: Vec<&str> =
+            taken[before..].iter().map(|one| one.content.text.as_str()).collect();
+        assert_eq!(texts, expected, "{case}");
+        before = taken.len();
+    }
+    assert!(world.bus.ignored(0).await.is_empty(), "each part is for the bot");
+}
+
+#[tokio::test]
 async fn button_press_and_unreadable_message_come_after_the_part_that_waits() {
     let WebhookWorld { world, .. } = &WebhookWorld::new().await;
     let _running = world.run();
