@@ -40,12 +40,6 @@ use watch::{DirectoryEvents, FileWatch};
 pub(crate) use diff::{difference, file_difference};
 pub(crate) use effects::SortedChanges;
 
-/// The interval between two looks at the configuration file without an event of its directory, for
-/// example because the file is a link to another directory.
-const EVERY: Duration = Duration::from_mins(1);
-/// The interval while the file changes.
-const SETTLING: Duration = Duration::from_secs(1);
-
 /// Keeps the parts of the daemon equal to the configuration file, as far as a running daemon can.
 #[derive(Debug)]
 pub(crate) struct Reloader {
@@ -136,13 +130,10 @@ impl Reloader {
         self.group.spawn("configuration", async move {
             let clock = reloader.context.clock.clone();
             loop {
-                let pause = if watch.is_settling() { SETTLING } else { EVERY };
                 let is_asked = tokio::select! {
                     () = stop.cancelled() => return,
                     () = reloader.asked.notified() => true,
-                    // An event must not shorten the wait for the same content.
-                    () = events.next(), if !watch.is_settling() => false,
-                    () = clock.sleep(pause) => false,
+                    () = watch.next_look(&events, clock.as_ref()) => false,
                 };
                 if is_asked || watch.has_changed().await {
                     watch.note().await;

@@ -5,9 +5,10 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use avocet_config::Document;
-use avocet_protocol::MAX_CONFIG_BYTES;
+use avocet_protocol::{Clock, MAX_CONFIG_BYTES};
 use avocet_sandbox::digest;
 use avocet_supervise::blocking;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
@@ -16,6 +17,12 @@ use tokio::io::unix::AsyncFd;
 
 use crate::context::Global;
 use crate::places::config_place;
+
+/// The interval between two looks at the configuration file without an event of its directory, for
+/// example because the file is a link to another directory.
+const EVERY: Duration = Duration::from_mins(1);
+/// The interval while the file changes.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Compares the file with the one that was read last. Editors write in several steps, so a change
 /// counts once two looks in a row have found the same content.
@@ -86,9 +93,15 @@ impl FileWatch {
         Self { path, known, found: None, looked_at: None }
     }
 
-    /// Returns `true` if the last look has found another content for the first time.
-    pub(super) fn is_settling(&self) -> bool {
-        self.found.is_some()
+    /// Waits until a look at the file is due.
+    pub(super) async fn next_look(&self, events: &DirectoryEvents, clock: &dyn Clock) {
+        let is_settling = self.found.is_some();
+        let pause = if is_settling { SETTLING } else { EVERY };
+        tokio::select! {
+            // An event must not shorten the wait for the same content.
+            () = events.next(), if !is_settling => {}
+            () = clock.sleep(pause) => {}
+        }
     }
 
     /// Returns `true` if the file has changed and the change has settled.
@@ -144,7 +157,22 @@ async fn content(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use avocet_testkit::ManualClock;
+    use tempfile::TempDir;
+
     use super::*;
+
+    /// Writes a configuration file and watches it.
+    fn watched() -> (TempDir, PathBuf, FileWatch) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config.toml");
+        fs::write(&path, "a = 1\n").unwrap();
+        let document = Document::read(&path, &|_| None, avocet_config::References::All).unwrap();
+        let watch = FileWatch::new(&Global { config: None, log: None }, &document);
+        (directory, path, watch)
+    }
 
     async fn looks(watch: &mut FileWatch, count: usize) -> Vec<bool> {
         let mut found = Vec::new();
@@ -156,13 +184,8 @@ mod tests {
 
     #[tokio::test]
     async fn has_changed_waits_until_the_same_content_is_found_twice() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("config.toml");
+        let (_directory, path, mut watch) = watched();
         let write = |text: &str| fs::write(&path, text).unwrap();
-        write("a = 1\n");
-        let document = Document::read(&path, &|_| None, avocet_config::References::All).unwrap();
-        let global = Global { config: None, log: None };
-        let mut watch = FileWatch::new(&global, &document);
         assert_eq!(looks(&mut watch, 3).await, [false, false, false]);
         write("a = 12\n");
         assert_eq!(looks(&mut watch, 1).await, [false], "the editor may still write");
@@ -176,5 +199,27 @@ mod tests {
         assert_eq!(looks(&mut watch, 1).await, [false]);
         write("a = 1\n");
         assert_eq!(looks(&mut watch, 2).await, [false, true]);
+    }
+
+    #[tokio::test]
+    async fn next_look_waits_for_the_whole_settling_time_in_spite_of_events() {
+        let (_directory, path, mut watch) = watched();
+        let clock = ManualClock::default();
+        let [events, same_events] = [(); 2].map(|()| DirectoryEvents::of(&watch));
+        fs::write(&path, "a = 12\n").unwrap();
+        assert_eq!(looks(&mut watch, 1).await, [false], "the editor may still write");
+        {
+            let mut look = pin!(watch.next_look(&events, &clock));
+            tokio::select! {
+                biased;
+                () = &mut look => panic!("an event has ended the wait"),
+                () = same_events.next() => {}
+            }
+            clock.advance(SETTLING);
+            look.await;
+        }
+        assert_eq!(looks(&mut watch, 1).await, [true]);
+        watch.note().await;
+        watch.next_look(&events, &clock).await;
     }
 }
