@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_bus::Bus;
-use avocet_outbox::Deliverer;
-use avocet_protocol::{Channel, ChannelContext, ChannelError, Clock, CommandHelp, Publish};
+use avocet_protocol::{
+    Channel, ChannelContext, ChannelError, Clock, CommandHelp, Deliveries, Publish,
+};
 use avocet_supervise::{Group, Restart, Unfinished};
 
 use crate::registry::AccountId;
@@ -24,8 +24,8 @@ const STOPPING: Duration = Duration::from_secs(10);
 /// Runs the accounts, each in a group of its own.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    bus: Arc<Bus>,
-    deliverer: Deliverer,
+    publish: Arc<dyn Publish>,
+    deliveries: Arc<dyn Deliveries>,
     clock: Arc<dyn Clock>,
     group: Group,
     running: Mutex<BTreeMap<AccountId, Group>>,
@@ -34,22 +34,18 @@ pub(crate) struct Intake {
 impl Intake {
     /// Runs accounts until `group` is cancelled.
     pub(crate) fn new(
-        bus: &Arc<Bus>,
-        deliverer: &Deliverer,
+        publish: Arc<dyn Publish>,
+        deliveries: Arc<dyn Deliveries>,
         clock: &Arc<dyn Clock>,
         group: &Group,
     ) -> Self {
         Self {
-            bus: bus.clone(),
-            deliverer: deliverer.clone(),
+            publish,
+            deliveries,
             clock: clock.clone(),
             group: group.clone(),
             running: Mutex::default(),
         }
-    }
-
-    pub(crate) fn deliverer(&self) -> &Deliverer {
-        &self.deliverer
     }
 
     /// Runs an account. A channel that fails for good logs the reason and stays down.
@@ -57,11 +53,10 @@ impl Intake {
         let name = format!("{}:{}", channel.name(), channel.account());
         let group = self.group.child(&name);
         self.running().insert((channel.name(), channel.account()), group.clone());
-        let publish: Arc<dyn Publish> = self.bus.clone();
         let commands: Arc<[CommandHelp]> = avocet_session::commands().collect();
         let context = ChannelContext {
-            publish,
-            deliveries: Arc::new(self.deliverer.clone()),
+            publish: self.publish.clone(),
+            deliveries: self.deliveries.clone(),
             clock: self.clock.clone(),
             commands,
             stop: group.token(),
@@ -70,6 +65,11 @@ impl Intake {
             let (channel, context) = (channel.clone(), context.clone());
             async move { run_channel(channel.as_ref(), context).await }
         });
+    }
+
+    /// Delivers the messages that wait for an account.
+    pub(crate) fn deliver(&self, (channel, account): &AccountId) {
+        self.deliveries.wake_account(channel, account);
     }
 
     /// Stops an account and waits for its end.

@@ -29,7 +29,6 @@ use crate::connections::{configured_channels, warn_without_owner};
 use crate::context::CommandContext;
 use crate::environment::environment;
 use crate::exit::{Exit, Failure};
-use crate::intake::Intake;
 use crate::json_answers::JsonAnswers;
 use crate::models::Models;
 use crate::places::{Configuration, Uses, config_path};
@@ -37,6 +36,7 @@ use crate::registry::{self, AccountId};
 use crate::{consolidation, logging, redaction, systemd};
 use watch::{DirectoryEvents, FileWatch};
 
+pub(crate) use accounts::LiveAccounts;
 pub(crate) use diff::{difference, file_difference};
 pub(crate) use effects::SortedChanges;
 
@@ -51,21 +51,19 @@ pub(crate) struct Reloader {
     /// Held during a reload.
     reloading: Mutex<()>,
     asked: Notify,
-    /// The accounts that did not stop.
-    unfinished: std::sync::Mutex<BTreeSet<AccountId>>,
     group: Group,
 }
 
 /// The parts that a reload replaces.
 #[derive(Debug)]
 pub(crate) struct LiveParts {
+    pub(crate) accounts: LiveAccounts,
     pub(crate) agents: Live<Agents>,
     /// The parts of the first agents, from which later ones are made.
     pub(crate) agent_parts: AgentParts,
     pub(crate) ask_json: Live<JsonAnswers>,
     pub(crate) consolidator: Live<Consolidator>,
     pub(crate) examiner: Live<Examiner>,
-    pub(crate) intake: Arc<Intake>,
     pub(crate) summaries: Live<[AgentSummary]>,
 }
 
@@ -116,7 +114,6 @@ impl Reloader {
             parts,
             state,
             reloading: Mutex::default(),
-            unfinished: std::sync::Mutex::default(),
             asked: Notify::new(),
             group: group.clone(),
         })
@@ -187,10 +184,10 @@ impl Reloader {
         let (context, running) = (self.context.clone(), self.running.now());
         // Reading may block, for example on a file that a reference names.
         let plan = blocking(move || plan(&context, &running)).await?;
-        let ReloadPlan { configuration, mut changes, .. } = plan?;
-        changes.accounts.extend(self.unfinished().iter().cloned());
-        if !changes.live.is_empty() || !changes.accounts.is_empty() {
-            self.apply(configuration, &changes).await?;
+        let ReloadPlan { configuration, changes, .. } = plan?;
+        let due = self.parts.accounts.due(&changes.accounts);
+        if !changes.live.is_empty() || !due.is_empty() {
+            self.apply(configuration, &changes, &due).await?;
         }
         Ok(changes)
     }
@@ -218,21 +215,23 @@ impl Reloader {
         &self,
         configuration: Configuration,
         changes: &SortedChanges,
+        due: &BTreeSet<AccountId>,
     ) -> Result<(), Failure> {
+        let accounts = &self.parts.accounts;
         let mut made = self.make(&configuration, changes, &self.context.clock)?;
         let channels = mem::take(&mut made.channels.channels);
         // A stopped account leaves its messages on the platform, so the account stops before its
         // people lose access.
-        self.stop_accounts(&changes.accounts).await?;
+        accounts.stop(due).await?;
         let chosen = self.parts.agent_parts.workspaces.choose(&configuration.agents);
         if let Err(failure) = chosen {
-            self.restart_accounts(&changes.accounts);
+            accounts.restart(due);
             return Err(failure);
         }
-        self.remove_accounts(&changes.accounts, &channels);
+        accounts.remove(due, &channels);
         // A panic must not leave the accounts stopped.
         let replaced = catch(self.replace(configuration, changes, made)).await;
-        self.start_accounts(&changes.accounts, channels);
+        accounts.start(due, channels);
         if changes.has(&["channels"]) {
             warn_without_owner(&self.parts.agent_parts.bus);
         }

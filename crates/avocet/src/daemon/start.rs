@@ -27,7 +27,7 @@ use crate::intake::Intake;
 use crate::json_answers::JsonAnswers;
 use crate::places::Configuration;
 use crate::redaction;
-use crate::reload::{LiveParts, ReloadState, Reloader};
+use crate::reload::{LiveAccounts, LiveParts, ReloadState, Reloader};
 use crate::status::Reporter;
 use crate::timers::Timers;
 
@@ -81,20 +81,22 @@ impl AnsweringParts {
         };
         let sessions = Sessions::start(sessions, lanes, wakes, group).await?;
         let intake = group.child("channels");
-        let accounts = Arc::new(Intake::new(bus, deliverer, clock, &intake));
+        let deliveries = Arc::new(deliverer.clone());
+        let accounts = Arc::new(Intake::new(bus.clone(), deliveries, clock, &intake));
         if options.intake == ChannelIntake::Open {
             channels.all().into_iter().for_each(|channel| accounts.start(channel));
         }
+        let accounts = LiveAccounts::new(accounts, channels);
         let Timers { schedules, consolidator } =
             Timers::start(configuration, connections, store, models, clock, &intake).await?;
         let ask_json = JsonAnswers::new(configuration, models.clone(), store.clone(), clock);
         let live = LiveParts {
+            accounts,
             agents,
             agent_parts,
             ask_json: Live::new(ask_json),
             consolidator,
             examiner: Live::new(examiner(&below)),
-            intake: accounts,
             summaries: Live::new(summaries(configuration)),
         };
         let schedules = Arc::new(schedules);

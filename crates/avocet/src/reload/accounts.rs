@@ -1,32 +1,43 @@
 //! Stops and starts the accounts whose settings change.
 
 use std::collections::BTreeSet;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::Deliveries;
+use avocet_outbox::Channels;
 
-use super::Reloader;
 use crate::exit::{Exit, Failure};
+use crate::intake::Intake;
 use crate::registry::{AccountId, ConfiguredChannel};
 
-impl Reloader {
-    /// The accounts that did not stop. Each reload tries to stop and to start them again.
-    pub(super) fn unfinished(&self) -> MutexGuard<'_, BTreeSet<AccountId>> {
-        self.unfinished.lock().unwrap_or_else(PoisonError::into_inner)
+/// The accounts of the running daemon.
+#[derive(Debug)]
+pub(crate) struct LiveAccounts {
+    intake: Arc<Intake>,
+    channels: Arc<Channels>,
+    /// The accounts that did not stop.
+    unfinished: Mutex<BTreeSet<AccountId>>,
+}
+
+impl LiveAccounts {
+    pub(crate) fn new(intake: Arc<Intake>, channels: &Arc<Channels>) -> Self {
+        Self { intake, channels: channels.clone(), unfinished: Mutex::default() }
     }
 
-    /// Stops the accounts.
+    /// Returns the accounts that a reload stops and starts: the changed ones, and those that did not
+    /// stop at an earlier reload.
+    pub(super) fn due(&self, changed: &BTreeSet<AccountId>) -> BTreeSet<AccountId> {
+        self.unfinished().union(changed).cloned().collect()
+    }
+
+    /// Stops the accounts that are due.
     ///
     /// # Errors
     /// One account does not stop. The others run again as before.
-    pub(super) async fn stop_accounts(
-        &self,
-        accounts: &BTreeSet<AccountId>,
-    ) -> Result<(), Failure> {
+    pub(super) async fn stop(&self, due: &BTreeSet<AccountId>) -> Result<(), Failure> {
         let mut stopped = BTreeSet::new();
-        for account in accounts {
-            if let Err(unfinished) = self.parts.intake.stop(account).await {
-                self.restart_accounts(&stopped);
+        for account in due {
+            if let Err(unfinished) = self.intake.stop(account).await {
+                self.restart(&stopped);
                 self.unfinished().insert(account.clone());
                 let (channel, account) = account;
                 let message = format!(
@@ -43,41 +54,42 @@ impl Reloader {
     }
 
     /// Starts stopped accounts again with their old settings.
-    pub(super) fn restart_accounts(&self, stopped: &BTreeSet<AccountId>) {
-        let channels = self.parts.agent_parts.channels.all().into_iter();
+    pub(super) fn restart(&self, stopped: &BTreeSet<AccountId>) {
+        let channels = self.channels.all().into_iter();
         channels
             .filter(|channel| stopped.contains(&(channel.name(), channel.account())))
-            .for_each(|channel| self.parts.intake.start(channel));
+            .for_each(|channel| self.intake.start(channel));
     }
 
     /// Removes the accounts that are gone from the configuration.
-    pub(super) fn remove_accounts(
-        &self,
-        accounts: &BTreeSet<AccountId>,
-        configured: &[ConfiguredChannel],
-    ) {
-        for gone in accounts {
+    pub(super) fn remove(&self, due: &BTreeSet<AccountId>, configured: &[ConfiguredChannel]) {
+        for gone in due {
             if !configured.iter().any(|one| one.id() == *gone) {
                 let (channel, account) = gone;
                 tracing::info!(%channel, %account, "the account is removed; its messages wait");
-                self.parts.agent_parts.channels.remove(channel, account);
+                self.channels.remove(channel, account);
             }
         }
     }
 
     /// Starts the accounts with their new settings, and delivers the messages that wait for them.
-    pub(super) fn start_accounts(
-        &self,
-        accounts: &BTreeSet<AccountId>,
-        configured: Vec<ConfiguredChannel>,
-    ) {
-        let changed = configured.into_iter().filter(|one| accounts.contains(&one.id()));
-        for ConfiguredChannel { channel, .. } in changed {
-            let (name, account) = (channel.name(), channel.account());
-            tracing::info!(channel = %name, %account, "the account starts with its new settings");
-            self.parts.agent_parts.channels.add(channel.clone());
-            self.parts.intake.start(channel);
-            self.parts.intake.deliverer().wake_account(&name, &account);
+    pub(super) fn start(&self, due: &BTreeSet<AccountId>, configured: Vec<ConfiguredChannel>) {
+        let changed = configured.into_iter().filter(|one| due.contains(&one.id()));
+        for one in changed {
+            let id = one.id();
+            let (channel, account) = &id;
+            tracing::info!(%channel, %account, "the account starts with its new settings");
+            self.channels.add(one.channel.clone());
+            self.intake.start(one.channel);
+            self.intake.deliver(&id);
         }
     }
+
+    fn unfinished(&self) -> MutexGuard<'_, BTreeSet<AccountId>> {
+        self.unfinished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
+
+#[cfg(test)]
+#[path = "accounts_tests.rs"]
+mod tests;
