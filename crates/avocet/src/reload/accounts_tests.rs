@@ -63,4 +63,6 @@ async fn account_that_does_not_stop_is_due_at_each_reload_until_it_starts_again(
     assert!(channels.all().iter().all(|channel| Arc::ptr_eq(channel, &new)));
     assert_eq!(deliveries.woken_accounts(), ["terminal:local"]);
     assert_eq!(accounts.due(&unchanged), unchanged);
+    clock.is_fast.store(true, Ordering::Relaxed);
+    assert!(accounts.stop(&changed).await.is_err(), "the account runs again");
 }
