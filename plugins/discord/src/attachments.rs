@@ -37,7 +37,7 @@ fn attachment(message: &Message, sent: &Sent) -> Attachment {
     Attachment {
         name: Some(sent.filename.clone()),
         media_type: sent.content_type.clone(),
-        // The size of a file that is described in an unknown way is missing.
+        // The size is 0 if it is unknown.
         bytes: (sent.size > 0).then_some(sent.size.into()),
         seconds,
         ..Attachment::new(kind, AttachmentSource::Platform(reference))

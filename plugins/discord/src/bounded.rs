@@ -1,5 +1,5 @@
-//! A limit for what is remembered about channels, messages and people. Each map is only a cache, or
-//! loses a comfort: a full one is cleared.
+//! A limit for remembered channels, messages and people. A full map is cleared: it is only a cache,
+//! or its loss is harmless.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::Hash;

@@ -10,7 +10,7 @@ use serenity::model::id::{ChannelId, MessageId, UserId};
 /// A forum of pictures; serenity lacks a name for it.
 const MEDIA: ChannelType = ChannelType::Unknown(16);
 
-/// The type of a channel, as far as it matters here.
+/// The types of channels that the bot treats differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DiscordChannel {
     /// A direct message channel.
@@ -65,8 +65,8 @@ impl ChannelInfo {
             && (self.owner_id == Some(bot) || self.member.is_some())
     }
 
-    /// Returns `true` if the channel has messages of its own: the last message of a forum is a
-    /// thread.
+    /// Returns `true` if the channel contains messages. A forum contains threads only: its
+    /// `last_message_id` is that of a thread.
     pub(crate) fn has_messages(&self) -> bool {
         !matches!(self.kind, ChannelType::Forum | MEDIA)
     }
@@ -78,7 +78,7 @@ pub(crate) fn described(event: &Value) -> impl Iterator<Item = ChannelInfo> {
     described_values(event).flat_map(ChannelInfo::deserialize)
 }
 
-/// Returns what [`described`] reads. One of them may be the server itself.
+/// Returns the JSON of these channels. One of the values may be the server itself.
 pub(crate) fn described_values(event: &Value) -> impl Iterator<Item = &Value> {
     let lists = ["channels", "threads"].iter().filter_map(|list| event[list].as_array());
     lists.flatten().chain([event])
@@ -93,7 +93,7 @@ impl KnownChannels {
         self.0.insert(channel, channel_type);
     }
 
-    /// Learns from an event that describes channels.
+    /// Notes the types of the channels that an event describes.
     pub(crate) fn learn_from(&mut self, event: &Value) {
         for described in described(event) {
             self.learn(described.id, described.channel_type());

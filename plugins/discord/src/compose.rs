@@ -42,14 +42,15 @@ fn limit() -> Limit {
 }
 
 fn in_place(reply: &Content, mut chunks: Vec<Content>) -> Vec<Content> {
-    // Every chunk of a command's answer goes to the place of the command.
+    // Every chunk of the answer to a command is a response to the command.
     if let Some(key) = reply.reply_to.as_ref().filter(|key| interaction_of(key).is_some()) {
         chunks.iter_mut().for_each(|chunk| chunk.reply_to = Some(key.clone()));
     }
     chunks
 }
 
-/// Returns the text of a message in Discord's Markdown. A poll has a question of its own.
+/// Returns the text of a message in Discord's Markdown. A poll shows its question itself, so its
+/// message has no text except the mark.
 pub(crate) fn text(content: &Content, repeat: bool) -> String {
     if content.poll.is_some() {
         return if repeat { REPEAT_MARK.to_owned() } else { String::new() };
@@ -63,8 +64,8 @@ fn mark() -> String {
     format!("{REPEAT_MARK}\n")
 }
 
-/// Returns a button, or an option of a menu, for each choice that the platform can carry; the text
-/// has the others.
+/// Returns a button, or an option of a menu, for each choice that the platform can carry. The text
+/// lists the other choices.
 pub(crate) fn buttons(choices: &[Choice]) -> Vec<CreateActionRow> {
     let mut fits: Vec<&Choice> = Vec::new();
     for choice in choices {

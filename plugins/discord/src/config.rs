@@ -180,7 +180,7 @@ impl ChannelConfig for DiscordConfig {
     }
 }
 
-/// Returns `true` if a text can be an emoji of a reaction, or stands for none.
+/// Returns `true` if a text can be an emoji of a reaction, or is empty.
 fn is_reaction(emoji: &str) -> bool {
     let own = emoji
         .split_once(':')

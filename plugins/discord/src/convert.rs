@@ -189,8 +189,7 @@ impl BotIdentity<'_> {
         text
     }
 
-    /// Returns the address of a message: that of its channel, or that of the thread which the answer
-    /// makes.
+    /// Returns the address of a message: its channel, or the thread that the answer will create.
     fn address_of(
         &self,
         message: &Message,
@@ -203,7 +202,7 @@ impl BotIdentity<'_> {
         Ok(address)
     }
 
-    /// Returns `true` if a message gets a thread of its own.
+    /// Returns `true` if the bot creates a thread for a message.
     pub(crate) fn wants_thread(&self, message: &Message, channel_type: DiscordChannel) -> bool {
         self.threads == Threads::Auto
             && channel_type == DiscordChannel::Server
@@ -211,7 +210,7 @@ impl BotIdentity<'_> {
             && !self.is_command(&message.content)
     }
 
-    /// Returns a message to others as the model sees it.
+    /// Returns a message that is not for the bot as a quote for the model.
     pub(crate) fn as_quote(&self, message: &Message) -> Quote {
         let nick = message.member.as_ref().and_then(|member| member.nick.as_deref());
         let from = nick.unwrap_or(display_name(&message.author)).to_owned();
@@ -257,8 +256,8 @@ pub(crate) fn interaction_of(key: &DedupeKey) -> Option<InteractionId> {
     id.strip_suffix(EPHEMERAL).unwrap_or(id).parse().ok()
 }
 
-/// Returns the key of an interaction, which keeps over a restart if only the caller may see the
-/// answer.
+/// Returns the key of an interaction. The key also records, for the time after a restart, if only
+/// the caller may see the answer.
 pub(crate) fn key_of_interaction(
     interaction: InteractionId,
     is_ephemeral: bool,

@@ -1,5 +1,5 @@
 //! Searches a channel's history for a message whose earlier delivery has an unknown outcome. The
-//! search is for the time after the platform has forgotten the nonce.
+//! search is needed once the platform has forgotten the nonce.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::routes::Route;
 
 /// Time for which the platform certainly remembers a nonce. Its documentation says "a few minutes".
 const NONCE_KEPT: Duration = Duration::from_mins(4);
-/// Pages of history that are read in the search for a message.
+/// Largest number of pages of history that a search reads.
 const MAX_PAGES: usize = 50;
 /// The beginning and the end of the line that a chat shows instead of a text while a tool takes
 /// long.

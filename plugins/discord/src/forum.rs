@@ -1,8 +1,8 @@
-//! Posts in forums. A forum takes no plain messages: the first chunk of a message becomes a post, and the
-//! later chunks go into the post.
+//! Posts in forums. A forum takes no plain messages: the first chunk of a message becomes a post,
+//! and the later chunks go into the post.
 //!
-//! The platform takes no nonce with a post. A repeated send therefore looks for the post of the earlier
-//! one before it makes a new one.
+//! The platform takes no nonce with a post. So a repeated send first looks for the post of the
+//! earlier send.
 
 mod find_post;
 
@@ -75,8 +75,9 @@ impl Discord {
         }
     }
 
-    /// Asks the platform only before a repeated send, if the gateway has not described the channel
-    /// yet: the earlier send may have made a post. A first send to an unknown forum is refused.
+    /// Returns `true` for a forum. If the gateway has not described the channel yet, the platform
+    /// is asked only before a repeated send: the earlier send may have made a post. The platform
+    /// refuses a first send to an unknown forum.
     async fn is_forum(&self, channel: ChannelId, delivery: &Delivery) -> Result<bool, SendError> {
         if self.is_in_forum(&delivery.address) {
             return Ok(true);

@@ -1,10 +1,11 @@
 //! The connection to the gateway, which is kept up while the channel runs. Its events go into a
 //! bounded queue in their order.
 //!
-//! The page "Add a channel" of the book says why neither serenity's nor twilight's gateway client is
-//! used.
+//! The page "Add a channel" of the book gives the reasons against the gateway clients of serenity
+//! and twilight.
 //!
-//! serenity supplies the types and the bodies of messages. This module holds the rest of the protocol.
+//! serenity supplies the types and the bodies of messages. This module holds the rest of the
+//! protocol.
 
 mod close;
 mod connection;
@@ -29,8 +30,8 @@ use crate::routes::Route;
 use identify_budget::IdentifyBudget;
 
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// With jitter up to 40 s. After a loss, events come again within 60 s if the platform is reachable
-/// (F9).
+/// The longest backoff. Jitter makes it up to 40 s, so events come again within 60 s after a loss
+/// if the platform is reachable (F9).
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// Time for the requests before a connection, with their retries.
 const CONNECTING: Duration = Duration::from_mins(3);

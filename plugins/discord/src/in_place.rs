@@ -1,7 +1,7 @@
-//! Answers to slash commands, in place of the command: the reply of the log becomes the response to
-//! the interaction. The platform keeps the token of an interaction for 15 minutes, and so does the
-//! memory; later, and after a restart, the reply is an ordinary message. A reply that only the caller
-//! may see is never an ordinary message; a note takes its place.
+//! Answers to slash commands, in place of the command: the reply in the log becomes the response to
+//! the interaction. The token of an interaction is valid for 15 minutes, and only memory holds it.
+//! Later, and after a restart, the reply is a normal message. A reply that only the caller may see
+//! is never sent as a normal message: a note replaces it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -28,7 +28,7 @@ const FIRST_RESPONSE: Duration = Duration::from_millis(2500);
 const DEFER_AFTER: Duration = Duration::from_millis(1500);
 /// Time after which an acknowledgement without a reply is deleted.
 const DELETE_AFTER: Duration = Duration::from_mins(1);
-/// The platform's time of 15 minutes, less some room for a request.
+/// The validity of a token at the platform, 15 minutes, minus the time for a request.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(15 * 60 - 30);
 
 /// Codes of refusals (Discord API, "JSON Error Codes").
@@ -37,10 +37,10 @@ const ALREADY_ACKNOWLEDGED: isize = 40_060;
 const UNKNOWN_WEBHOOK: isize = 10_015;
 const UNKNOWN_MESSAGE: isize = 10_008;
 
-/// The text in place of an answer that only the caller may see, but that has lost its place.
+/// The note that replaces an answer for the caller only, once it can no longer be a response.
 const NOT_SHOWN: &str = "I could not show the answer to a command to its caller only. Write the \
     command again, here or in a direct message.";
-/// Commands whose note in place of the answer is remembered.
+/// Largest number of commands whose note is remembered.
 const MAX_NOTED: usize = 1000;
 
 /// Types of responses (Discord API, "Interaction Callback Type").
@@ -51,7 +51,7 @@ const DEFERRED_MESSAGE: u8 = 5;
 #[derive(Debug, Default)]
 pub(crate) struct CommandAnswers {
     open: Mutex<HashMap<InteractionId, Arc<CommandAnswer>>>,
-    /// Commands that have [`NOT_SHOWN`] in place of their answer.
+    /// Commands whose answer was replaced by [`NOT_SHOWN`].
     noted: Mutex<HashSet<InteractionId>>,
 }
 
@@ -218,8 +218,8 @@ fn fields(delivery: &Delivery, text: &str) -> Value {
 }
 
 impl Discord {
-    /// Answers a command in its place. Returns `None` if the chunk answers no open command; then it
-    /// is sent as a message.
+    /// Sends a chunk as a response to its command. Returns `None` if the chunk answers no open
+    /// command, and has to be sent as a message.
     pub(crate) async fn answer_in_place(
         &self,
         delivery: &Delivery,
@@ -296,7 +296,7 @@ impl Discord {
         self.respond_first(command, delivery, text).await
     }
 
-    /// Sends a note in place of an answer that only its caller may see, once for each command.
+    /// Sends a note instead of an answer that only its caller may see, once for each command.
     /// Returns `None` for other deliveries.
     pub(crate) async fn note_unshown(
         &self,
@@ -382,8 +382,8 @@ impl Discord {
         true
     }
 
-    /// Acknowledges a command whose reply takes long, and deletes the acknowledgement if there is
-    /// no reply at all.
+    /// Acknowledges a command whose reply takes long. Deletes the acknowledgement if no reply
+    /// comes.
     pub(crate) async fn acknowledge_if_late(&self, command: Arc<CommandAnswer>) {
         self.clock.sleep(command.defer_in(self.clock.elapsed())).await;
         if !self.acknowledge(&command).await {

@@ -29,7 +29,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_DESCRIPTION: usize = 100;
 /// Longest name of a command, in characters.
 const MAX_NAME: usize = 32;
-/// Commands that show something to their caller, unless they have an argument.
+/// Commands that, without an argument, only show something to their caller.
 const SHOWING: [&str; 11] =
     ["help", "id", "job", "memory", "model", "pair", "queue", "status", "tasks", "think", "usage"];
 
@@ -57,9 +57,10 @@ pub(crate) struct UserInteraction<'a> {
 /// The kind of an interaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InteractionKind {
-    /// A pressed button or a chosen option. The message stays as it is.
+    /// A pressed button or a chosen option. The message with it is not changed.
     Press,
-    /// A called command, which is answered in its place; also a press where the bot is not a member.
+    /// A called command, whose answer is the response to it. Also a press in a place where the bot
+    /// is not a member.
     Command {
         /// `true` if the answer concerns only the caller.
         is_personal: bool,

@@ -8,7 +8,7 @@ use serenity::model::channel::{Attachment, Message};
 use serenity::model::id::{AttachmentId, MessageId, UserId};
 use serenity::model::user::User;
 
-/// Stands for an unreadable file, below a readable text.
+/// Replaces an unreadable file, below a readable text.
 const UNKNOWN_FILE: &str = "[a file that Discord describes in an unknown way]";
 
 /// Reads a message without its unreadable parts. Returns `None` if its id, author or kind is

@@ -1,5 +1,5 @@
-//! The first line of a forum's post, in both directions: `[post: TITLE; tags: A, B]`. Without the line,
-//! an outgoing text begins with the title.
+//! The first line of a forum's post, in both directions: `[post: TITLE; tags: A, B]`. Without the
+//! line, an outgoing text begins with the title.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! The presence text of the bot, which all its servers see: ready, working, or in trouble. It is off
-//! by default, because it shows everywhere that somebody uses the bot.
+//! The presence text of the bot, which all its servers see: ready, working, or in trouble. It is
+//! off by default, because it shows everywhere that somebody uses the bot.
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ const ATTEMPTS: u32 = 3;
 /// Longest wait for a reaction.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// The emojis with which the bot reacts; an empty one stands for no reaction.
+/// The emojis with which the bot reacts; an empty text means no reaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ReactionEmojis {
     pub(crate) received: String,

@@ -80,7 +80,7 @@ pub(crate) struct Receiver<'a> {
     members: MemberRoles,
     reactions: UserReactions,
     reacting: ReactionQueue,
-    /// Requests beside the messages, to be made next.
+    /// Background requests to make next.
     background: Vec<BackgroundRequest>,
 }
 
@@ -90,7 +90,7 @@ enum ReceiverInput {
     Finished(FinishedRequest),
     /// The answer to a message has ended.
     Ended(ReactionChange),
-    /// A request beside the messages was made; it may have changed the reactions of a message.
+    /// A background request has ended. It may have changed the reactions of a message.
     Made(Option<MessageId>),
     /// A request may be due.
     Due,
@@ -280,8 +280,8 @@ impl<'a> Receiver<'a> {
         self.spoken.insert(thread);
     }
 
-    /// Returns the type of a channel. Events of a channel with an unknown type are held back
-    /// before, until the type has been fetched.
+    /// Returns the type of a channel. It is known: events of an unknown channel are held back until
+    /// its type has been fetched.
     fn channel_type(&self, channel: ChannelId) -> DiscordChannel {
         self.channels.get(channel).unwrap_or(DiscordChannel::Server)
     }
@@ -294,7 +294,7 @@ impl<'a> Receiver<'a> {
         let Some(interaction) = UserInteraction::read(interaction) else {
             return self.intake.ignore("of another kind", None).await;
         };
-        // Others read along there.
+        // Other people can read the place, so it counts as public.
         let channel_type = if interaction.is_among_others {
             DiscordChannel::Server
         } else {

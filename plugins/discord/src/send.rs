@@ -1,8 +1,8 @@
 //! Sends chunks to the platform.
 //!
-//! Each new message carries the nonce of its delivery, which the platform enforces: for some minutes,
-//! a request with the same nonce creates nothing and returns the first message. After that time, the
-//! channel's history is searched before a message is created.
+//! Each new message carries the nonce of its delivery, which the platform enforces: for some
+//! minutes, a request with the same nonce creates nothing and returns the first message. After that
+//! time, the channel's history is searched before a message is created.
 
 use std::num::NonZeroU64;
 
@@ -72,7 +72,7 @@ impl Discord {
         Ok(receipt(&sent))
     }
 
-    /// Returns the channel to send to. The id of an allowed user stands for the chat with them.
+    /// Returns the channel to send to. The id of an allowed user means the private chat with them.
     pub(crate) async fn target(&self, address: &ChatAddress) -> Result<ChannelId, SendError> {
         let id = channel_or_user(address).ok_or_else(|| {
             SendError::Refused(format!("{address} is not a channel of Discord: it is not a number"))
@@ -168,8 +168,8 @@ impl Discord {
         }
     }
 
-    /// Returns the message to reply to. If that was deleted, Discord sends an ordinary message. In
-    /// a channel with a closed history, there is no reply.
+    /// Returns the message to reply to. If that message was deleted, Discord sends this one without
+    /// the reply. Returns `None` in a channel with a closed history.
     fn reference(&self, channel: ChannelId, delivery: &Delivery) -> Option<MessageReference> {
         let replied = delivery.content.reply_to.as_ref().and_then(convert::message_of)?;
         if replied.get() == channel.get() && !self.is_in_forum(&delivery.address) {

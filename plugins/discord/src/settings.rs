@@ -18,7 +18,7 @@ const FASTEST_PREVIEW: Duration = Duration::from_millis(1200);
 /// The settings of a bot that do not change while it runs.
 #[derive(Debug)]
 pub(crate) struct BotSettings {
-    /// Allowed users and owners. Their own id stands for the chat with them.
+    /// Allowed users and owners. Their id as an address means the private chat with them.
     pub(crate) allow: BTreeSet<u64>,
     /// `true` if the bot answers every message.
     pub(crate) answer_all: bool,
@@ -50,8 +50,8 @@ impl BotSettings {
     /// Reads the settings from a configuration.
     ///
     /// # Errors
-    /// [`DiscordError::Group`] if the name of a channel's table is not an id, [`DiscordError::Server`]
-    /// for a server's table or a role.
+    /// [`DiscordError::Group`] if the name of a channel's table is not an id,
+    /// [`DiscordError::Server`] for a server's table or a role.
     pub(crate) fn read(config: &DiscordConfig) -> Result<Self, DiscordError> {
         let parse = |id: &str| id.parse::<NonZeroU64>().ok().map(ChannelId::from);
         let channels = GroupIds::parse(&config.groups, parse).map_err(DiscordError::Group)?;
@@ -77,7 +77,7 @@ impl BotSettings {
         })
     }
 
-    /// Returns those of a member's roles that the configuration names, as they are logged.
+    /// Returns the ids, as texts, of those roles of a member that the configuration names.
     pub(crate) fn named_roles(&self, of_member: &[RoleId]) -> Vec<String> {
         let named = of_member.iter().filter(|role| self.roles.contains(role));
         named.map(ToString::to_string).collect()

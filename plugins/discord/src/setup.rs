@@ -1,5 +1,5 @@
-//! The first contact with a bot, for `avocet init`. Discord knows the owner of an application, so that
-//! nobody has to write first.
+//! The first contact with a bot, for `avocet init`. Discord knows the owner of an application, so
+//! the owner need not write to the bot.
 
 use async_trait::async_trait;
 use avocet_protocol::{BotIntroduction, BotSetup, OwnerCandidate, within};

@@ -1,7 +1,7 @@
-//! Threads for tasks: with `threads = "auto"`, a mention in a server's channel gets a thread of its
-//! own. Such a thread has the id of the message (Discord API, "Start Thread from Message"), so its
-//! address is known before it exists. It is created with the first sign of the agent in it. Where the
-//! platform refuses it, the answer goes into the channel.
+//! Threads for tasks: with `threads = "auto"`, each mention in a server's channel gets a new
+//! thread. Such a thread has the id of the message (Discord API, "Start Thread from Message"), so
+//! its address is known before it exists. It is created with the first sign of the agent in it. If
+//! the platform refuses it, the answer goes into the channel.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -108,8 +108,8 @@ pub(crate) fn short_name(text: &str) -> String {
 }
 
 impl Discord {
-    /// Returns the channel of a topic: the thread, which is created if necessary, or the channel that
-    /// should contain it.
+    /// Returns the channel of a topic: the thread, which is created if necessary, or the channel
+    /// that should contain it.
     pub(crate) async fn thread(
         &self,
         address: &ChatAddress,
@@ -140,9 +140,9 @@ impl Discord {
         Ok(place)
     }
 
-    /// Returns the name of a thread that does not exist yet. After a restart, only the platform
-    /// knows. Without its message, the thread was deleted: its answers may be private, so they do
-    /// not go into the channel.
+    /// Asks the platform for a thread that is unknown since a restart. Returns its name if it has
+    /// still to be created; `None` if it exists. If its message is gone, also returns `None`: the
+    /// thread was deleted, and its answers, which may be private, must not go into the channel.
     async fn missing_thread(
         &self,
         parent: ChannelId,

@@ -22,7 +22,7 @@ fn max_bytes(tier: PremiumTier) -> u64 {
     }
 }
 
-/// The tiers of servers, as far as the platform has described them in this session.
+/// The tiers of the servers that the platform has described in this session.
 #[derive(Debug, Default)]
 pub(crate) struct UploadLimits(Mutex<UploadTiers>);
 
@@ -33,7 +33,7 @@ struct UploadTiers {
 }
 
 impl UploadLimits {
-    /// Learns from an event that describes a server or a channel of one.
+    /// Notes the tier and the channels of the server that an event describes.
     pub(crate) fn learn_from(&self, event: &Value) {
         let tier = PremiumTier::deserialize(&event["premium_tier"]).ok();
         // A channel names its server; only a server has a tier.
@@ -44,8 +44,8 @@ impl UploadLimits {
         known.guilds.extend(described(event).map(|channel| (channel.id, guild)));
     }
 
-    /// Returns the size of the largest file that a channel accepts, in bytes. An unknown channel counts as one
-    /// without boost.
+    /// Returns the size of the largest file that a channel accepts, in bytes. An unknown channel
+    /// counts as one without boost.
     pub(crate) fn max_bytes(&self, channel: Option<ChannelId>) -> u64 {
         let known = self.known();
         let tier = channel.and_then(|id| known.tiers.get(known.guilds.get(&id)?));

@@ -41,8 +41,8 @@ impl OpusRecording {
         is_voice.then(|| Self::read(&file.bytes)).flatten()
     }
 
-    /// Reads the length and the waveform; `None` for another or a damaged format. A packet of a loud
-    /// moment is larger, so the sizes of packets stand for the loudness.
+    /// Reads the length and the waveform; `None` for another or a damaged format. A packet of a
+    /// loud moment is larger, so the sizes of packets show the loudness.
     fn read(bytes: &[u8]) -> Option<Self> {
         let head = bytes.get(28..).filter(|head| head.starts_with(b"OpusHead"))?;
         let skipped = u16::from_le_bytes(head.get(10..12)?.try_into().ok()?);

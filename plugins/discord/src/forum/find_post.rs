@@ -12,7 +12,7 @@ use crate::find_sent::{SentMessage, is_sent_as};
 use crate::history::first_id_after;
 use crate::routes::Route;
 
-/// Pages of closed posts that are read in the search for a post.
+/// Largest number of pages of closed posts that a search reads.
 const MAX_PAGES: usize = 50;
 /// Posts in a page: the platform's maximum (Discord API, "List Public Archived Threads").
 const PAGE: usize = 100;
@@ -47,7 +47,7 @@ struct WantedPost<'a> {
     title: &'a str,
     text: &'a str,
     delivery: &'a Delivery,
-    /// No earlier post can be the wanted one.
+    /// The smallest possible id of the post.
     after: MessageId,
 }
 

@@ -59,7 +59,7 @@ impl GatewayClient<'_> {
             SocketRead::Frame(_) | SocketRead::Unreadable => return Err(lost("no HELLO")),
         };
         let hello = Hello::deserialize(hello).map_err(|_| lost("HELLO cannot be read"))?;
-        // A full log can delay the count of sessions.
+        // The count of sessions waits for the log, for example while the disk is full.
         self.discord.health.watch.suspend();
         let first = self.identify_or_resume().await?;
         let interval = Duration::from_millis(hello.heartbeat_interval.max(1));

@@ -1,5 +1,5 @@
-//! The deadlines of a connection: for heartbeats, for their acknowledgements, and for the start of a
-//! session.
+//! The deadlines of a connection: for heartbeats, for their acknowledgements, and for the start of
+//! a session.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The websocket under the gateway: JSON frames, uncompressed. The client of the REST API opens it, so
-//! that the same proxy and the same certificates apply.
+//! The websocket under the gateway: JSON frames, uncompressed. The client of the REST API opens it,
+//! so that the same proxy and the same certificates apply.
 
 use avocet_net::detail;
 use futures_util::{SinkExt, StreamExt};

@@ -8,7 +8,7 @@ use crate::Discord;
 use crate::in_place::CommandAnswer;
 use crate::reactions::ReactionChange;
 
-/// A request beside the messages.
+/// A request that runs while further events are processed.
 #[derive(Debug)]
 pub(super) enum BackgroundRequest {
     /// Acknowledge a command whose reply takes long.

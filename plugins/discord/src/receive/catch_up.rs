@@ -63,7 +63,7 @@ impl Receiver<'_> {
         self.channels.learn_from(server);
         self.find_new_channels(server);
         let id = GuildId::deserialize(&server["id"]);
-        // A server with an outage is described once more.
+        // During an outage of a server, its description has no channels. A full one follows later.
         if let (Ok(id), true) = (id, server["channels"].is_array()) {
             self.undescribed.remove(&id);
             self.end_listing_if_complete(self.context.clock.elapsed());
@@ -131,7 +131,7 @@ impl Receiver<'_> {
         None
     }
 
-    /// Learns the type of a channel from one of its events.
+    /// Notes the type of a channel if one of its events shows it.
     fn learn_channel_type(&mut self, channel: ChannelId, event: &Value) {
         if self.channels.get(channel).is_none() {
             self.channels.learn_from(&event["channel"]);

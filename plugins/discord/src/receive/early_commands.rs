@@ -20,8 +20,8 @@ impl Receiver<'_> {
         lenient::message(&event.data)
     }
 
-    /// Processes a command that is held back. It also stays in its place in the history, and no
-    /// cursor passes it before; then the log recognises it by its key.
+    /// Processes a command that is held back. The cursor does not move, so the command is also read
+    /// from the history later. The log then recognises its key.
     pub(super) async fn handle_early_command(
         &self,
         bot: BotIds,

@@ -91,8 +91,8 @@ impl Gap {
         !self.held.is_empty()
     }
 
-    /// Removes the live copy of a message of the history. Returns the live events before it, such as
-    /// edits: they come first.
+    /// Removes the live copy of a message of the history. Returns the live events before it, such
+    /// as edits: they come first.
     pub(super) fn take_until(&mut self, message: MessageId) -> Vec<LiveEvent> {
         let is_it =
             |live: &LiveEvent| live.name == MESSAGE_CREATE && message_id(&live.data) == message;

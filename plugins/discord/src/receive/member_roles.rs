@@ -1,5 +1,5 @@
-//! The roles of authors that give access (`allow_roles`, `owner_roles`). Live events report the roles
-//! of their author; the history lacks them, so they are requested there.
+//! The roles of authors that give access (`allow_roles`, `owner_roles`). Live events report the
+//! roles of their author; the history lacks them, so they are requested there.
 
 use std::collections::HashMap;
 

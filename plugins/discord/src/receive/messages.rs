@@ -1,4 +1,5 @@
-//! Processes messages and their edits, live or from the history: each is committed with its position.
+//! Processes messages and their edits, live or from the history: each is committed with its
+//! position.
 
 use avocet_channel_kit::{Converted, Stopped, Taken};
 use avocet_protocol::Quote;
@@ -105,8 +106,8 @@ impl Receiver<'_> {
         converted
     }
 
-    /// Forgets the context that came with an accepted message: the conversation has it from now
-    /// on. Shows that the message was received, if the bot reacts to messages.
+    /// Removes the context that came with an accepted message, because it is in the conversation
+    /// now. Shows that the message was received, if the bot reacts to messages.
     fn note_accepted(&mut self, bot: BotIds, message: &Message, earlier: Vec<Quote>) {
         if self.identity(bot).is_command(&message.content) {
             return;

@@ -54,7 +54,8 @@ impl ReadPositions {
         self.last.get(&channel).copied()
     }
 
-    /// Returns the cursor for a message of a channel; `None` if the channel was read further before.
+    /// Returns the cursor for a message of a channel; `None` if the channel was read further
+    /// before.
     pub(super) fn cursor(&self, channel: ChannelId, message: MessageId) -> Option<Cursor> {
         let further = self.last.get(&channel).is_none_or(|last| *last < message);
         further.then(|| Cursor { scope: channel.to_string(), position: message.to_string() })

@@ -1,5 +1,5 @@
-//! Titles and tags of forum posts. The first message of a post comes with them, because its text alone
-//! often lacks the subject.
+//! Titles and tags of forum posts. The first message of a post comes with them, because its text
+//! alone often lacks the subject.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ struct ForumTagFields {
 }
 
 impl ForumPosts {
-    /// Learns from an event that describes channels.
+    /// Notes the tags and posts of the channels that an event describes.
     pub(super) fn learn_from(&mut self, event: &Value) {
         for channel in described_values(event).flat_map(ForumFields::deserialize) {
             for tag in channel.available_tags {

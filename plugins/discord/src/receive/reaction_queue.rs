@@ -1,5 +1,5 @@
-//! The order of the bot's reactions: the changes of one message are made one after the other, because
-//! the removal of an emoji must not overtake its addition.
+//! The order of the bot's reactions: the changes of one message are made one after the other,
+//! because the removal of an emoji must not overtake its addition.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

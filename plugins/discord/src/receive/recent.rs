@@ -1,5 +1,5 @@
-//! The recent messages of a server's channel that were not for the agent. A mention gives them to the
-//! model. Memory holds them; after a start, the first mention in a channel reads its history.
+//! The recent messages of a server's channel that were not for the agent. A mention gives them to
+//! the model. Memory holds them; after a start, the first mention in a channel reads its history.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -107,7 +107,8 @@ impl Receiver<'_> {
         self.recent.before(channel, mention.id)
     }
 
-    /// Reads the messages before the first mention in a channel, back to the last one for the agent.
+    /// Reads the messages before the first mention in a channel, back to the last one for the
+    /// agent.
     async fn read_recent(&mut self, bot: BotIds, mention: &Message) {
         let limit = self.recent.limit;
         let page = HistoryPage::UpTo(MessageId::new((mention.id.get() - 1).max(1)));

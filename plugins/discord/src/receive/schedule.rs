@@ -138,7 +138,8 @@ impl Schedule {
         self.entries.values().filter(|entry| entry.when == When::InFlight).count() >= MAX_IN_FLIGHT
     }
 
-    /// Returns the earliest time of the next request: the platform limits requests per `RATE_WINDOW`.
+    /// Returns the earliest time of the next request: the platform limits requests per
+    /// `RATE_WINDOW`.
     fn not_before(&self) -> Duration {
         let first = self.made.front().filter(|_| self.made.len() >= MAX_IN_WINDOW);
         first.map_or(Duration::ZERO, |first| *first + RATE_WINDOW)
@@ -182,8 +183,8 @@ impl Schedule {
         wait
     }
 
-    /// Returns a text about channels that cannot be read at present. Missing slash commands are left
-    /// out, because typed commands work.
+    /// Returns a text about channels that cannot be read at present. Missing slash commands are
+    /// left out, because typed commands work.
     pub(super) fn unread_channels(&self) -> Option<String> {
         let read = self.entries.iter().filter(|(subject, _)| **subject != Subject::Commands);
         let mut failing = read.filter_map(|(_, entry)| entry.fault.as_deref());

@@ -1,5 +1,5 @@
-//! Reactions of people to the bot's messages. They start no turn: the next message of the chat tells
-//! the model about them.
+//! Reactions of people to the bot's messages. They start no turn: the next message of the chat
+//! tells the model about them.
 
 use avocet_channel_kit::{ReactionNotes, UserReaction, reaction_emoji};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::gateway::BotIds;
 
 use super::Receiver;
 
-/// Longest name of a server's own emoji that is told, in characters.
+/// Longest name of a server's own emoji that the model gets, in characters.
 const MAX_NAME: usize = 32;
 
 /// The reactions that the model does not know yet.

@@ -1,4 +1,5 @@
-//! The rate limits of the platform: the outbox waits, and skips requests that would be refused (F6).
+//! The rate limits of the platform: the outbox waits, and skips requests that would be refused
+//! (F6).
 
 use std::time::Duration;
 

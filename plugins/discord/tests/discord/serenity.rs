@@ -1,7 +1,6 @@
-//! Tests the fake with serenity, so that the fake, with which our own gateway client is tested,
-//! behaves like Discord for another client as well. The payloads below are exactly those of
-//! serenity 0.12.5's own gateway client; serenity's types read every answer. That client itself is
-//! left out even of tests: it brings a TLS library with known vulnerabilities (rustls 0.22).
+//! Tests the fake of Discord with a second client. The payloads below are exactly those of serenity
+//! 0.12.5's gateway client, and serenity's types read every answer. The client itself is left out
+//! even of tests, because it brings a TLS library with known vulnerabilities (rustls 0.22).
 
 use ::serenity::model::event::{Event, GatewayEvent};
 use futures_util::{SinkExt, StreamExt};
@@ -16,7 +15,7 @@ use crate::{ANN, TOKEN, World};
 struct Shard(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Shard {
-    /// Connects at the ordinary address, also to resume a session: serenity's client ignores
+    /// Connects at the default address, also to resume a session: serenity's client ignores
     /// `resume_gateway_url`, which is one of the reasons against its use.
     async fn connect(world: &World) -> Self {
         let url = format!("{}/?v=10&encoding=json", world.platform.gateway_url());
