@@ -23,34 +23,36 @@ const CUT_SECONDS: i64 = 2;
 pub(crate) enum LookAgain {
     /// The batch is complete.
     No,
-    /// The last update may be a comment. Forwarded messages follow it directly, or not at all.
+    /// The last update may be a comment. Its forwarded messages, if any, follow it directly.
     Once,
     /// The last update is a part, and others arrive within a moment.
     WhileGrowing,
 }
 
-/// Groups the updates of a batch, in order. An album takes the place of its first update, and so do a
-/// text that was cut, and a comment with its forwarded messages.
+/// Groups the updates of a batch, in the order of the first update of each group. A group is an
+/// album, a text that was cut, or a comment with its forwarded messages.
+///
 /// `committed` is the last update known to be in the log. Updates up to it are grouped separately
 /// from later ones, because the log would absorb a mixed group as known.
 pub(crate) fn gather(updates: Vec<Update>, committed: i64) -> Vec<Vec<Update>> {
     let mut gathered: Vec<Vec<Update>> = Vec::new();
     for update in updates {
-        let belongs = |known: &&mut Vec<Update>| {
+        let takes_update = |known: &&mut Vec<Update>| {
             let first = &known[0];
             let is_same_album = album(&update).is_some() && album(&update) == album(first);
             (is_same_album || belongs(known, &update))
                 && (update.id > committed) == (first.id > committed)
         };
-        match gathered.iter_mut().find(belongs) {
-            Some(album) => album.push(update),
+        match gathered.iter_mut().find(takes_update) {
+            Some(group) => group.push(update),
             None => gathered.push(vec![update]),
         }
     }
     gathered
 }
 
-/// Returns `true` if an update is the next part of a text that was cut, or the next forwarded message.
+/// Returns `true` if an update is the next part of a text that was cut, or the next forwarded
+/// message.
 pub(crate) fn belongs(known: &[Update], update: &Update) -> bool {
     let is_next_part = known.last().is_some_and(|last| continues(last, update));
     is_next_part || forwards::belongs(known, update)
@@ -71,7 +73,7 @@ pub(crate) fn look_again(updates: &[Update], is_for_bot: impl Fn(&Update) -> boo
     }
 }
 
-/// The number of updates at the end that form one message, apart from albums; at least 1.
+/// Returns the number of updates at the end that form one message, at least 1. Ignores albums.
 fn parts_at_end(updates: &[Update]) -> usize {
     let is_next =
         |pair: &[Update]| continues(&pair[0], &pair[1]) || forwards::follows(&pair[0], &pair[1]);
@@ -83,8 +85,8 @@ pub(crate) fn waits_for_more(update: &Update) -> bool {
     is_cut(update) || forwards::is_forward(update)
 }
 
-/// The number of updates before the message at the end, which may be incomplete. All of them if that
-/// number is zero: some have to be taken, so that others come.
+/// Returns the number of updates before the last message, which may be incomplete. If there are
+/// none, returns the number of all updates: later ones come only after some were taken.
 pub(crate) fn settled(updates: &[Update]) -> usize {
     let Some(last) = updates.last() else { return 0 };
     let album =
@@ -100,8 +102,8 @@ pub(crate) fn settled(updates: &[Update]) -> usize {
 /// Prefix of the scope of cursors that record an album for the bot.
 const SCOPE: &str = "album ";
 
-/// The last album for the bot in each group. A webhook gets the parts of an album one by one, and only
-/// one part has the mention.
+/// The last album for the bot in each group. A webhook gets the parts of an album one by one, and
+/// only one part has the mention.
 #[derive(Debug, Default)]
 pub(crate) struct BotAlbums(Mutex<BTreeMap<i64, String>>);
 
@@ -150,8 +152,8 @@ pub(crate) fn is_same_author(one: &Update, other: &Update) -> bool {
     }
 }
 
-/// Returns the author, the title of an anonymous one, and the chat with its topics. `None` without an
-/// author.
+/// Returns the author, the title of an anonymous one, and the chat with its topics. `None` without
+/// an author.
 fn author_and_place(update: &Update) -> Option<impl PartialEq> {
     let UpdateKind::Message(message) = &update.kind else { return None };
     let person = message.from.as_ref().map(|from| from.id);

@@ -26,11 +26,11 @@ pub(crate) struct BotIdentity<'a> {
     pub(crate) moves: &'a Moves,
     pub(crate) albums: &'a BotAlbums,
     pub(crate) commands: &'a [CommandHelp],
-    /// The topic of the update that it reads.
+    /// The topic of the update that is being read.
     pub(crate) direct_topic: Option<DirectTopic>,
 }
 
-/// The members of a chat for whom a message is meant.
+/// The intended reader of a message in a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
     Bot,
@@ -65,8 +65,8 @@ impl BotIdentity<'_> {
         })
     }
 
-    /// Returns `true` for a command of ours. Without a bot's name, others may be meant for another
-    /// bot.
+    /// Returns `true` for a command of ours. An unknown command without a bot's name may be for
+    /// another bot.
     fn is_ours(&self, command: &str) -> bool {
         let name = command.strip_prefix('/').unwrap_or(command);
         self.commands.iter().any(|ours| ours.name.eq_ignore_ascii_case(name))

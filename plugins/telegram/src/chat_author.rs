@@ -13,8 +13,8 @@ pub(crate) struct ChatAuthor {
 }
 
 impl ChatAuthor {
-    /// Returns the author of a message, an edit or a button press, even if it is unreadable. `None` for
-    /// another kind of update, or without an author.
+    /// Returns the author of a message, an edit or a button press, even if it is unreadable. `None`
+    /// for another kind of update, or without an author.
     pub(crate) fn of(update: &Update) -> Option<Self> {
         match &update.kind {
             UpdateKind::Message(message) | UpdateKind::EditedMessage(message) => {

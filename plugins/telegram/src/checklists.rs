@@ -1,6 +1,6 @@
-//! Changes of checklists, which Telegram reports in service messages (Bot API 9.1). The model learns of
-//! them with the next message of the chat. Bots cannot send checklists: `sendChecklist` needs the
-//! connection of a business account.
+//! Changes of checklists, which Telegram reports in service messages (Bot API 9.1). The model
+//! learns of them with the next message of the chat. Bots cannot send checklists: `sendChecklist`
+//! needs the connection of a business account.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Changes of a chat that are kept.
 const MAX_CHANGES: usize = 20;
-/// Chats whose changes are kept. A new one above that clears all.
+/// Largest number of chats whose changes are kept. A further chat clears all changes.
 const MAX_CHATS: usize = 500;
 /// Longest text of a change, in characters.
 const MAX_TEXT: usize = 600;
@@ -91,7 +91,7 @@ impl ChecklistChanges {
         }
     }
 
-    /// Forgets the changes that came with an accepted message.
+    /// Removes the changes that came with an accepted message.
     pub(crate) fn forget(&self, chat: &ChatAddress) {
         self.chats().remove(chat);
     }

@@ -1,7 +1,7 @@
 //! The last typed text of each author of a chat that came through a webhook. It may be a comment on
-//! messages that are forwarded with it: their client sends the comment first. To wait for them would
-//! delay every text, so they become a correction of the comment. Only memory holds the comment: after a
-//! restart, and if the comment was answered, they become a message of their own.
+//! forwarded messages: the author's client sends the comment first. To wait for them would delay
+//! every text, so they become a correction of the comment. Only memory holds the comment. After a
+//! restart, and if the comment was answered, the forwarded messages become a separate message.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -50,8 +50,8 @@ impl LastTexts {
     }
 }
 
-/// Converts a comment and its forwarded messages to a correction of the comment. Returns `None` if they
-/// are no message for the agent.
+/// Converts a comment and its forwarded messages to a correction of the comment. Returns `None` if
+/// they are no message for the agent.
 pub(crate) fn correction(bot: &BotIdentity<'_>, together: &[Update]) -> Option<Converted> {
     let sent_at = together.iter().filter_map(message).next_back()?.date.timestamp();
     let Ok(Converted::Inbound(mut inbound)) = corrected_at(convert(bot, together), sent_at) else {

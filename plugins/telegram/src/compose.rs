@@ -10,8 +10,9 @@ use teloxide::types::{
 
 /// Bytes of a button's data (Bot API, "InlineKeyboardButton").
 const MAX_SAYS_BYTES: usize = 64;
-/// Buttons of a row, and characters of their labels, that a narrow screen shows without a cut.
+/// Largest number of buttons in a row.
 const MAX_IN_ROW: usize = 4;
+/// Characters of all labels in a row that a narrow screen shows completely.
 const ROW_CHARS: usize = 24;
 
 /// The styles as entities of the platform.
@@ -35,8 +36,8 @@ fn entity(entity: Entity) -> Result<MessageEntity, SendError> {
     Ok(MessageEntity { kind, offset: entity.offset, length: entity.length })
 }
 
-/// A button for each choice that fits into the limit, in rows that show whole labels. The text names
-/// the other choices.
+/// Returns a button for each choice that fits into the limit, in rows that show whole labels. The
+/// text lists the other choices.
 pub(crate) fn buttons(choices: &[Choice]) -> InlineKeyboardMarkup {
     let mut rows: Vec<Vec<InlineKeyboardButton>> = Vec::new();
     let mut room = 0;

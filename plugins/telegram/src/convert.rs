@@ -25,7 +25,7 @@ pub(crate) fn audience(bot: &BotIdentity<'_>, updates: &[Update]) -> Audience {
     }
 }
 
-/// Like [`convert`], for an audience that is known otherwise.
+/// Like [`convert`], for a known audience.
 pub(crate) fn convert_for(
     audience: Audience,
     bot: &BotIdentity<'_>,

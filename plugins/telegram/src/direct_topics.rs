@@ -1,12 +1,13 @@
-//! Topics of the direct messages of a channel (Bot API 9.2). Each topic is one person's conversation
-//! with the channel, so an answer never leaves its topic. teloxide does not know these fields.
+//! Topics of the direct messages of a channel (Bot API 9.2). Each topic is one person's
+//! conversation with the channel, so an answer never leaves its topic. teloxide does not know these
+//! fields.
 
 use avocet_protocol::{ChatAddress, IdError, TopicId};
 use serde::Serialize;
 use serde_json::Value;
 use teloxide::requests::Payload;
 
-/// Begins the topic of an address: `d` and the number, which is unlike that of a forum topic.
+/// The prefix of the number in an address. A topic of a forum has no prefix.
 const MARK: char = 'd';
 
 /// The number of a topic: at most 52 bits (Bot API, `DirectMessagesTopic`).
@@ -22,8 +23,8 @@ impl DirectTopic {
         message.get("direct_messages_topic")?.get("topic_id")?.as_i64().map(Self)
     }
 
-    /// Returns `true` for a pressed button whose topic is unknown. The platform describes a message that
-    /// it no longer keeps only by its chat, id and date (Bot API, `InaccessibleMessage`).
+    /// Returns `true` for a pressed button whose topic is unknown. The platform describes a message
+    /// that it no longer keeps only by its chat, id and date (Bot API, `InaccessibleMessage`).
     pub(crate) fn is_lost(update: &Value) -> bool {
         let below = update.get("callback_query").and_then(|query| query.get("message"));
         below.is_some_and(|message| message["chat"]["is_direct_messages"] == true)

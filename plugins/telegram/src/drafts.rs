@@ -1,5 +1,5 @@
-//! Drafts: answers that a private chat shows while they are written. `sendMessageDraft` came with Bot
-//! API 9.3, and all bots may use it since 9.5. teloxide does not know this method.
+//! Drafts: answers that a private chat shows while they are written. `sendMessageDraft` came with
+//! Bot API 9.3, and all bots may use it since 9.5. teloxide does not know this method.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +27,8 @@ const DRAFT_KEPT: Duration = Duration::from_secs(30);
 /// The drafts of a bot.
 #[derive(Debug)]
 pub(crate) struct BotDrafts {
-    /// `false` by configuration, or once the server has refused the method: it is an older server, or
-    /// bots may not send drafts.
+    /// `false` by configuration, or once the server has refused the method: it is an older server,
+    /// or bots may not send drafts.
     are_possible: AtomicBool,
     /// The time of the last draft in each chat that may show one.
     shown: Mutex<BTreeMap<ChatAddress, Duration>>,
@@ -44,7 +44,7 @@ impl BotDrafts {
         self.shown().get(chat).is_some_and(|shown| now < *shown + DRAFT_KEPT)
     }
 
-    /// A message takes the place of the draft.
+    /// Notes that a message has replaced the draft.
     pub(crate) fn end(&self, chat: &ChatAddress) {
         self.shown().remove(chat);
     }
@@ -84,8 +84,8 @@ impl Telegram {
             && self.place(chat).is_ok_and(|place| place.chat.is_user())
     }
 
-    /// Shows a draft in a private chat. Once the server has refused the method, the bot sends no more
-    /// drafts until its next start.
+    /// Shows a draft in a private chat. Once the server has refused the method, the bot sends no
+    /// more drafts until its next start.
     pub(crate) async fn send_draft(
         &self,
         chat: &ChatAddress,

@@ -23,8 +23,8 @@ pub(crate) fn is_gone(fault: &BotApiError) -> bool {
 }
 
 impl Telegram {
-    /// Replaces the text of a message that shows a part of the chunk. If it shows all of the chunk
-    /// already, it stays as it is.
+    /// Replaces the text of a message that shows a part of the chunk. A message that already shows
+    /// the whole chunk is not changed.
     pub(crate) async fn edit_text(
         &self,
         attempt: &Attempt<'_>,
@@ -66,8 +66,8 @@ impl Telegram {
         }
     }
 
-    /// Deletes one of our messages. A message that is gone, or that was left behind by a move of its
-    /// group, needs no deletion.
+    /// Deletes one of our messages. A message that is gone, or that was left behind by a move of
+    /// its group, needs no deletion.
     pub(crate) async fn delete(
         &self,
         chat: &ChatAddress,

@@ -7,7 +7,7 @@ use avocet_supervise::Backoff;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// The failures since updates last came.
+/// The failures since the last received updates.
 #[derive(Debug)]
 pub(crate) struct Failures {
     pub(crate) backoff: Backoff,
@@ -34,7 +34,7 @@ impl Failures {
         is_power_of_ten.then_some(self.times)
     }
 
-    /// Forgets the failures. Returns the number of the last ones with the same text.
+    /// Clears the failures. Returns the number of the last ones with the same text.
     pub(crate) fn reset(&mut self) -> u32 {
         std::mem::replace(self, Self::new()).times
     }

@@ -145,8 +145,8 @@ const ADVICE: [(&str, &str); 7] = [
     (DELETED_AT_ONCE, "another bot or a rule of the chat deletes what the bot writes"),
 ];
 
-/// Parts of a refusal of a method in all chats. An older Bot API server answers with a 404, "method not
-/// found". The platform behind the server refuses its own method with these errors, which TDLib
+/// Parts of a refusal of a method in all chats. An older Bot API server answers with a 404, "method
+/// not found". The platform behind the server refuses its own method with these errors, which TDLib
 /// (NetQuery.cpp) tells apart from those about the arguments.
 const UNSUPPORTED: [&str; 2] = ["BOT_METHOD_INVALID", "INPUT_METHOD_INVALID"];
 

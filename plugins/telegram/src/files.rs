@@ -1,5 +1,5 @@
-//! Sends single files. Each is a message of its own, shown as a photo, sound, voice message or video if it is
-//! one.
+//! Sends single files, one message each. Photos, sound, voice messages and videos are shown, and
+//! other files are documents.
 
 use avocet_protocol::{
     Attachment, AttachmentKind, Delivery, LoadedFile, Receipt, SendError, sanitise,

@@ -1,5 +1,5 @@
-//! Forwarded messages. The sender's client sends a comment first, and then the forwarded messages, as
-//! messages of their own. Together they form one message for the reader.
+//! Forwarded messages. The sender's client sends a comment first, and then each forwarded message
+//! as a separate message. Together they form one message for the reader.
 
 use teloxide::types::{Message, UpdateKind};
 

@@ -1,6 +1,6 @@
-//! The parts of the last messages that several updates formed. The edit of a part becomes a correction
-//! of the whole message. Memory holds them: after a restart, an edit of the first part replaces the
-//! message, and edits of the others are ignored.
+//! The parts of the last messages that several updates formed. The edit of a part becomes a
+//! correction of the whole message. Memory holds them: after a restart, an edit of the first part
+//! replaces the message, and edits of the others are ignored.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ pub(crate) struct JoinedParts(Mutex<VecDeque<Vec<Update>>>);
 #[derive(Debug)]
 pub(crate) struct EditedMessage {
     parts: Vec<Update>,
-    /// The place of the edited part.
+    /// The index of the edited part.
     place: usize,
     /// The time of the edit, in seconds.
     edited_at: i64,

@@ -1,5 +1,5 @@
-//! The Telegram channel. Updates come in by long polling or through a webhook, and are confirmed once
-//! they are committed. Messages go out one by one, rendered and split for the platform.
+//! The Telegram channel. Updates come in by long polling or through a webhook, and are confirmed
+//! once they are committed. Messages go out one by one, rendered and split for the platform.
 
 mod album;
 mod api;
@@ -232,7 +232,7 @@ impl Channel for Telegram {
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
-        // Fails if a hold began after the turn, so that few requests hit a ban.
+        // Fails if a hold began after the chat got its turn: a request would be refused.
         let under_way = self.pace.leave(&delivery.address.chat).await;
         let _under_way = under_way.map_err(SendError::RetryAfter)?;
         let sent = match delivery.content.attachments.len() {

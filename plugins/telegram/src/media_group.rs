@@ -21,8 +21,8 @@ const METHOD: &str = "sendMediaGroup";
 /// Deliveries whose progress is remembered.
 const MAX_PARTLY_SENT: usize = 100;
 
-/// The albums that are sent file by file, as far as they have arrived. A repeated delivery continues
-/// there. A crash forgets them, so that the log marks the repetition as for other messages.
+/// The progress of albums that are sent file by file. A repeated delivery continues from there.
+/// After a crash the progress is lost, and the log marks the repetition, as for other messages.
 #[derive(Debug, Default)]
 pub(crate) struct PartlySent(Mutex<BTreeMap<DeliveryId, SentFiles>>);
 

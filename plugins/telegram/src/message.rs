@@ -142,7 +142,7 @@ pub(crate) fn corrected_at(edited: Converted, seconds: i64) -> Result<Converted,
             written_at: Some(Timestamp(seconds.saturating_mul(1000))),
             ..*inbound
         })),
-        // The sender was told about the original message already.
+        // The sender got a reply about the original message already.
         Converted::Unreadable(_) => Converted::Ignored("an edit of the unreadable"),
         Converted::Ignored(reason) => Converted::Ignored(reason),
     })

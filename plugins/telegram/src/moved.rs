@@ -20,7 +20,7 @@ const SCOPE: &str = "moved ";
 pub(crate) struct Moves {
     /// Each group's old id, by its new one.
     old: Mutex<BTreeMap<ChatId, ChatId>>,
-    /// Groups named in the configuration. Each of them is a chat of its own, even after a move.
+    /// Groups named in the configuration. Each of them stays a separate chat, even after a move.
     named: BTreeSet<i64>,
 }
 

@@ -112,8 +112,8 @@ impl Receiver<'_> {
         Ok(())
     }
 
-    /// Adds forwarded messages to the comment before them, which is in the log, and moves the cursor.
-    /// Returns `false` if there is no such comment, or if it was answered meanwhile.
+    /// Adds forwarded messages to the comment before them, which is in the log, and moves the
+    /// cursor. Returns `false` if there is no such comment, or if it was answered meanwhile.
     async fn add_to_comment(&self, me: &Me, parts: &WaitingParts) -> Result<bool, Stopped> {
         let Telegram { last_texts, joined, recent, .. } = self.telegram;
         let first = parts.updates.first();

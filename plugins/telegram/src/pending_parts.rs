@@ -1,8 +1,9 @@
-//! Parts of a message that came through a webhook and wait for the next part. Telegram posts an update
-//! only after the response to the one before, so that a part is acknowledged before its message is
-//! complete. A cursor of the log keeps the part meanwhile. The comment on forwarded messages is only in
-//! memory: after a restart, and if the comment was answered, the forwarded messages become a message of
-//! their own. Each author of a chat has parts of their own, so that the messages of others pass.
+//! Parts of a message that came through a webhook and wait for the next part. Telegram posts an
+//! update only after the response to the one before. So a part is acknowledged before its message
+//! is complete, and a cursor of the log keeps it meanwhile. The comment on forwarded messages is
+//! only in memory. After a restart, and if the comment was answered, the forwarded messages become
+//! a separate message. Parts are kept by author and chat, so that messages of other people do not
+//! wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,8 +20,8 @@ use crate::update::Update;
 
 /// Prefix of the scope of the cursors that keep parts. A number follows.
 const SCOPE: &str = "parts ";
-/// Authors of a chat that have such a cursor. A further one takes the cursor of the one that used theirs
-/// the longest time ago. If parts wait in each cursor, its parts are not kept.
+/// Largest number of authors with such a cursor. A further author takes the cursor that was unused
+/// for the longest time. If parts wait in every cursor, the parts of this author are not kept.
 const MAX_AUTHORS: usize = 100;
 /// The time to wait for the next part, which Telegram posts right after the response.
 const PART_WAIT: Duration = Duration::from_secs(1);
@@ -78,8 +79,8 @@ pub(crate) struct WaitingParts {
 }
 
 impl PendingParts {
-    /// Reads the parts of an author from a cursor of an earlier run. Returns those that this version
-    /// cannot read.
+    /// Reads the parts of an author from a cursor of an earlier run. Returns those that this
+    /// version cannot read.
     pub(crate) fn learn(&self, cursor: &Cursor, now: Duration) -> Option<LostParts> {
         let number = cursor.scope.strip_prefix(SCOPE).filter(|_| !cursor.position.is_empty())?;
         let position: Result<PartsPosition, _> = serde_json::from_str(&cursor.position);
@@ -106,8 +107,8 @@ impl PendingParts {
         if unreadable.is_empty() { None } else { lost(unreadable, rest) }
     }
 
-    /// Begins a message with its first part. `None` for an update that stands alone, that is too large,
-    /// or for which no cursor is free.
+    /// Begins a message with its first part. `None` for an update that stands alone, that is too
+    /// large, or for which no cursor is free.
     pub(crate) fn begin(&self, update: &Update, raw: &Value) -> Option<WaitingParts> {
         message(update).filter(|_| album::waits_for_more(update) && size(raw) <= MAX_BYTES)?;
         let author = ChatAuthor::of(update)?;

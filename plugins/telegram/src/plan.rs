@@ -30,9 +30,9 @@ fn plan_text(reply: &Content, numbered: bool) -> Vec<Content> {
     avocet_channel_kit::plan(reply, limit().reserving(LINES_ABOVE), numbered)
 }
 
-/// Splits a reply with files into chunks. Files that fit together become an album. If all files are in
-/// one chunk, it gets the text as its caption if that fits; otherwise the text comes first. The buttons
-/// go with the last chunk.
+/// Splits a reply with files into chunks. Files that fit together become an album. If all files are
+/// in one chunk, it gets the text as its caption if that fits; otherwise the text comes first. The
+/// buttons go with the last chunk.
 fn plan_files(reply: &Content, numbered: bool) -> Vec<Content> {
     let text = Content { attachments: Vec::new(), choices: Vec::new(), ..reply.clone() };
     let mut chunks = if text.is_empty() { Vec::new() } else { plan_text(&text, numbered) };
@@ -82,8 +82,8 @@ impl AlbumKind {
     }
 }
 
-/// Groups neighbouring files of one kind, within the limits of an album. An album can have no buttons,
-/// so a last file with buttons stays alone.
+/// Groups neighbouring files of one kind, within the limits of an album. An album can have no
+/// buttons, so a last file with buttons stays alone.
 fn albums(files: &[Attachment], has_buttons: bool) -> Vec<Vec<Attachment>> {
     let size = |file: &Attachment| file.bytes.unwrap_or(UNKNOWN_BYTES);
     let mut albums: Vec<Vec<Attachment>> = Vec::new();

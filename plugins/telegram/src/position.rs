@@ -11,8 +11,8 @@ use crate::update::Update;
 /// The scope of the cursor that records the way in which updates came.
 const MODE: &str = "mode";
 
-/// The committed updates of a poll. The cursor lists those that became a part of an album's message,
-/// because their own keys are not in the log.
+/// The committed updates of a poll. The cursor lists those that became a part of an album's
+/// message, because their own keys are not in the log.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct PollPosition {
     /// The highest id of an update; 0 before the first.
@@ -83,8 +83,8 @@ impl EarlierRun {
         self.polled.joined.contains(&update.id) && album::is_part(update)
     }
 
-    /// Groups the updates of a poll. After a webhook each update stands alone, because a part of its
-    /// album may be in the log already, under a key of its own.
+    /// Groups the updates of a poll. After a webhook, updates are not grouped: a part of an album
+    /// may already be in the log as a separate message.
     pub(crate) fn gather(&self, updates: Vec<Update>) -> Vec<Vec<Update>> {
         match self.mode {
             Mode::Polling => album::gather(updates, self.polled.last),

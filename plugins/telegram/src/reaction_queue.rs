@@ -8,8 +8,8 @@ use avocet_protocol::{ChatAddress, ChatId};
 
 use crate::moved::MessageNumber;
 
-/// Changes that may wait. Above that, the oldest reaction to a receipt is dropped, or else the oldest
-/// change.
+/// Changes that may wait. Above that, the oldest reaction to a receipt is dropped, or else the
+/// oldest change.
 const MAX_QUEUE: usize = 1000;
 /// Ended messages that are remembered.
 const MAX_ENDED: usize = 1000;
@@ -34,8 +34,8 @@ pub(crate) struct ReactionChange {
     pub(crate) attempts: u32,
     /// The time on the clock of the next attempt.
     pub(crate) not_before: Duration,
-    /// `true` if the message may show an earlier reaction of the bot, or this one after an attempt of
-    /// unknown outcome.
+    /// `true` if the message may show an earlier reaction of the bot, or this one after an attempt
+    /// of unknown outcome.
     pub(crate) may_show: bool,
 }
 
@@ -75,8 +75,8 @@ pub(crate) enum NextReaction {
 #[derive(Debug, Default)]
 pub(crate) struct ReactionQueue {
     changes: VecDeque<ReactionChange>,
-    /// The last messages whose answer has ended. A fast answer can end before its message is noted as
-    /// received.
+    /// The last messages whose answer has ended. A fast answer can end before its message is noted
+    /// as received.
     ended: VecDeque<MessageInChat>,
     /// The last messages whose reaction to the receipt was left out.
     unmarked: VecDeque<MessageInChat>,
@@ -141,8 +141,8 @@ impl ReactionQueue {
         self.changes.push_back(change);
     }
 
-    /// Returns a change that its chat has not refused. A refused one becomes the removal of an earlier
-    /// reaction; `None` if the message shows none.
+    /// Returns a change that its chat has not refused. A refused one becomes the removal of an
+    /// earlier reaction; `None` if the message shows none.
     fn permitted(&mut self, change: ReactionChange) -> Option<ReactionChange> {
         let is_refused = |emoji| self.refused.contains(&(change.chat.chat.clone(), emoji));
         if change.emoji.is_empty() || !(is_refused(None) || is_refused(Some(change.emoji.clone())))
@@ -156,7 +156,7 @@ impl ReactionQueue {
         change.may_show.then(|| change.into_removal())
     }
 
-    /// Notes a change that is given up. The end of the answer need not remove a reaction to a receipt
+    /// Notes an abandoned change. The end of the answer need not remove a reaction to a receipt
     /// that was never shown.
     pub(crate) fn leave_out(&mut self, change: &ReactionChange) {
         if !change.is_receipt || change.may_show {
@@ -177,8 +177,8 @@ impl ReactionQueue {
         self.under_way.as_ref().is_some_and(|change| change.is_about(chat, message))
     }
 
-    /// Takes the changes for which a stop leaves one attempt: all but those to receipts and those of
-    /// chats that have to wait. The attempt that the stop has cancelled is among them.
+    /// Takes the changes for which a stop leaves one attempt: all but those to receipts and those
+    /// of chats that have to wait. The attempt that the stop has cancelled is among them.
     pub(crate) fn take_last(&mut self, now: Duration) -> Vec<ReactionChange> {
         let mut last: Vec<ReactionChange> = self.under_way.take().into_iter().collect();
         last.extend(std::mem::take(&mut self.changes));
@@ -216,8 +216,8 @@ impl ReactionQueue {
         self.held.insert(chat.clone(), now + wait);
     }
 
-    /// Notes that a chat has refused a reaction, or forbids all of them. The changes that wait for it
-    /// become removals.
+    /// Notes that a chat has refused a reaction, or forbids all of them. The changes that wait for
+    /// it become removals.
     pub(crate) fn refuse(&mut self, change: ReactionChange, forbids_all: bool) {
         if self.refused.len() >= MAX_REFUSED {
             self.refused.clear();

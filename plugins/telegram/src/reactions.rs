@@ -1,6 +1,6 @@
-//! Reactions of the bot: to a message that was received, and to one whose answer has ended. A bot has
-//! at most one reaction to a message (Bot API, `setMessageReaction`). Only memory holds the changes: an
-//! orderly stop makes those that wait, but a crash leaves the reaction to a receipt.
+//! Reactions of the bot: to a message that was received, and to one whose answer has ended. A bot
+//! has at most one reaction to a message (Bot API, `setMessageReaction`). Only memory holds the
+//! changes: an orderly stop makes those that wait, but a crash leaves the reaction to a receipt.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,8 @@ const RECEIPT_WAIT: Duration = Duration::from_secs(30);
 const ATTEMPTS: u32 = 10;
 /// Longest wait for any other reaction.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
-/// The wait after the first attempt that failed without a wait of the platform. It doubles each time.
+/// The wait after the first attempt that failed without a wait of the platform. It doubles each
+/// time.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
 /// The time for the changes that wait when the account stops. The account has 10 s for its stop.
@@ -53,7 +54,7 @@ pub(crate) fn is_reaction(emoji: &str) -> bool {
     emoji.is_empty() || EMOJIS.contains(&plain(emoji).as_str())
 }
 
-/// Returns an emoji without the mark with which keyboards ask for a picture of it.
+/// Returns an emoji without the variation selector that keyboards append to it.
 fn plain(emoji: &str) -> String {
     emoji.replace('\u{fe0f}', "")
 }

@@ -1,5 +1,5 @@
-//! The receive loop of an account that polls. A request for the next updates confirms the earlier ones
-//! to Telegram, so it is sent only once they are committed.
+//! The receive loop of an account that polls. A request for the next updates confirms the earlier
+//! ones to Telegram, so it is sent only once they are committed.
 
 use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
@@ -146,7 +146,7 @@ impl Receiver<'_> {
         }
     }
 
-    /// Deletes the webhook, which is of an earlier run or of another program. Pending updates stay.
+    /// Deletes the webhook of an earlier run or of another program. Pending updates stay.
     async fn delete_webhook(&self) -> Result<(), BotApiError> {
         let info: Value = self.call(GetWebhookInfo::new()).await?;
         let host = webhook::host(info["url"].as_str().unwrap_or_default());
@@ -182,7 +182,7 @@ impl Receiver<'_> {
     }
 
     /// Counts updates without an id. They cannot be confirmed, so they come again until the
-    /// platform forgets them, or a later update is confirmed.
+    /// platform drops them, or a later update is confirmed.
     pub(crate) async fn count_updates_without_id(&self, count: usize) -> Result<(), Stopped> {
         for _ in 0..count {
             let account = &self.telegram.account;
@@ -203,7 +203,7 @@ impl Receiver<'_> {
         self.commit_for(audience(&self.bot(me), updates), me, updates, cursor).await
     }
 
-    /// Like [`Self::commit`], for an audience that is known otherwise.
+    /// Like [`Self::commit`], for a known audience.
     pub(crate) async fn commit_for(
         &self,
         audience: Audience,
@@ -343,8 +343,8 @@ impl Receiver<'_> {
         self.context.clock.sleep(wait).await;
     }
 
-    /// Reports that a loop that polls works, and that its next step ends within this time. Posted
-    /// updates have no such time.
+    /// Reports that the polling loop works, and that its next step ends within this time. With a
+    /// webhook, there is no such time.
     fn expect(&self, within: Duration) {
         if self.telegram.webhook.is_none() {
             self.telegram.watch.expect(within);

@@ -86,8 +86,8 @@ impl RecentMessages {
         converted.set_earlier(earlier);
     }
 
-    /// Forgets the messages that came with an accepted message: the conversation has them from now
-    /// on.
+    /// Removes the messages that came with an accepted message, because they are in the
+    /// conversation now.
     pub(crate) fn accepted(&self, inbound: &Inbound) {
         if !takes_context(inbound) || inbound.corrects.is_some() {
             return;
@@ -126,8 +126,8 @@ impl Kept {
         }
     }
 
-    /// Replaces a kept message. The edit of any other message is ignored: the model has the original
-    /// already, or it was forgotten.
+    /// Replaces a kept message. The edit of any other message is ignored: the model has the
+    /// original already, or it was forgotten.
     fn correct(&mut self, chat: &str, original: &DedupeKey, quote: Quote) {
         let messages = self.chats.get_mut(chat).map(|chat| &mut chat.messages);
         if let Some((_, known)) =

@@ -1,6 +1,6 @@
-//! Rich messages, with tables and headings as Telegram shows them (`sendRichMessage` of Bot API 10.1,
-//! `blocks` of 10.2). teloxide does not know them. They are blocks instead of Markdown, because the
-//! platform would load the images of Markdown.
+//! Rich messages, with tables and headings as Telegram shows them (`sendRichMessage` of Bot API
+//! 10.1, `blocks` of 10.2). teloxide does not know them. They are blocks instead of Markdown,
+//! because the platform would load the images of Markdown.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,11 +22,13 @@ use crate::edit;
 use crate::fault::BotApiError;
 use crate::topic::TopicLoss;
 
-/// Columns of a table, and blocks of a message with the rows of its tables (Bot API, rich messages).
+/// Columns of a table, and blocks of a message with the rows of its tables (Bot API, rich
+/// messages).
 const MAX_COLUMNS: usize = 20;
 const MAX_BLOCKS: usize = 500;
 
-/// Part of the refusal of an edit by a server that does not know `rich_message` and misses the text.
+/// Part of the refusal of an edit by a server that does not know `rich_message` and misses the
+/// text.
 const WITHOUT_TEXT: &str = "message text is empty";
 
 /// The rich messages of a bot.
@@ -90,8 +92,8 @@ impl Payload for EditToRichMessage {
 }
 
 impl Telegram {
-    /// Sends a message with a table as a rich one, or edits `message` to it. Returns `None` if a plain
-    /// message has to show the text: it has no table, or the server refuses it as a rich one.
+    /// Sends a message with a table as a rich one, or edits `message` to it. Returns `None` if a
+    /// plain message has to show the text: it has no table, or the server refuses it as a rich one.
     pub(crate) async fn send_rich(
         &self,
         attempt: &Attempt<'_>,

@@ -1,5 +1,5 @@
-//! The receive loop of an account with a webhook. Telegram repeats an update until the response is a
-//! 2xx, so that response waits for the commit.
+//! The receive loop of an account with a webhook. Telegram repeats an update until the response is
+//! a 2xx, so that response waits for the commit.
 
 use std::convert::Infallible;
 use std::slice;

@@ -1,5 +1,5 @@
-//! The first contact with a bot, for `avocet init`. It reads updates without confirming them, so that
-//! the daemon answers the first message later.
+//! The first contact with a bot, for `avocet init`. It reads updates without confirming them, so
+//! that the daemon answers the first message later.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::update::{ALLOWED_UPDATES, Batch, GetUpdates};
 
 /// Seconds that a poll for the first message stays open.
 const POLL_SECONDS: u32 = 20;
-/// The pause after a poll that failed, or that showed only other updates and therefore ended at once.
+/// The pause after a poll that failed, or that showed only other updates and therefore ended at
+/// once.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Failed polls in a row before the owner is left out.
 const MOST_FAILURES: usize = 5;

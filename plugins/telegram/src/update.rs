@@ -93,7 +93,8 @@ impl Update {
         Some(Self { id, kind, direct_topic, has_lost_topic, checklist_change })
     }
 
-    /// The answer to a pressed button, which loads until it is answered, even if the rest is unreadable.
+    /// Returns the answer to a pressed button, even if the rest of the update is unreadable: a
+    /// button shows a loading indicator until it is answered.
     pub(crate) fn press_answer(&self) -> Option<PressAnswer> {
         let query = match &self.kind {
             UpdateKind::CallbackQuery(query) => Some(query.id.clone()),
@@ -118,7 +119,7 @@ fn kind(raw: &Value) -> Option<UpdateKind> {
     read(raw.get("callback_query")?).map(UpdateKind::CallbackQuery)
 }
 
-/// Parses a message. If teloxide understands none of it, it parses as empty; that counts as
+/// Parses a message. teloxide parses a message of an unknown kind as an empty one; that counts as a
 /// failure.
 pub(crate) fn message(raw: &Value) -> Option<Message> {
     read(raw).filter(|message: &Message| !matches!(message.kind, MessageKind::Empty {}))

@@ -91,8 +91,8 @@ impl Telegram {
         }
     }
 
-    /// Adds the reactions in its chat to a message for the agent. Returns the message, unless it is a
-    /// command, an edit or a button.
+    /// Adds the reactions in its chat to a message for the agent. Returns the message, unless it is
+    /// a command, an edit or a button.
     pub(crate) fn with_reactions(&self, converted: &mut Converted) -> Option<ReceivedMessage> {
         let Converted::Inbound(inbound) = converted else { return None };
         let Inbound { address, key, content, sender, corrects, .. } = &mut **inbound;

@@ -172,8 +172,8 @@ impl Webhook for Endpoint {
     }
 
     async fn receive(&self, body: &[u8]) -> Result<(), WebhookError> {
-        // A proxy that changes bodies must not make Telegram forget its updates, so this is an
-        // error; Telegram shows it in `getWebhookInfo`.
+        // A proxy may have changed the body. After an error, Telegram sends the update again, and
+        // shows the error in `getWebhookInfo`.
         let raw = serde_json::from_slice(body)
             .map_err(|error| WebhookError::Malformed(plain_json(&error)))?;
         let stopped = || WebhookError::Unavailable("the account is not receiving".to_owned());

@@ -1,4 +1,4 @@
-//! Direct messages of a channel: each person has a topic, which is a conversation of its own.
+//! Direct messages of a channel: the topic of each person is one conversation.
 
 use std::collections::BTreeMap;
 

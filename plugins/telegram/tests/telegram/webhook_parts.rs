@@ -18,7 +18,7 @@ fn long() -> String {
     "word ".repeat(800)
 }
 
-/// Sends a text that is cut by the client, and waits until Telegram may forget its first part.
+/// Sends a text that is cut by the client, and waits until Telegram no longer keeps its first part.
 async fn send_first_part(world: &World) {
     world.platform.wait_for_calls("getWebhookInfo", 1).await;
     world.platform.private_text(ANN, &long());
