@@ -49,8 +49,8 @@ pub trait TerminalLink: fmt::Debug + Send + Sync {
     /// daemon does not answer in time.
     async fn last_turn(&self) -> Option<TurnRecord>;
 
-    /// Reads the tokens and the cost since the chat was opened; `None` if the daemon does not answer in
-    /// time.
+    /// Reads the tokens and the cost since the chat was opened; `None` if the daemon does not
+    /// answer in time.
     async fn used(&self) -> Option<Total>;
 }
 
@@ -155,7 +155,7 @@ struct Talk {
 }
 
 impl TerminalChat {
-    /// A conversation of these parts.
+    /// Makes a conversation from its parts.
     #[must_use]
     pub fn new(parts: TerminalChatParts) -> Self {
         let TerminalChatParts { link, me, input, screen, model, clock, interrupts } = parts;

@@ -21,7 +21,7 @@ pub(super) struct FakeLink {
     pub(super) is_silent: bool,
     /// Notices that arrive after the first outcome.
     pub(super) late: Mutex<Vec<DaemonNotice>>,
-    /// Outcomes that were reported.
+    /// Number of reported outcomes.
     told: Mutex<usize>,
     to_hear: (flume::Sender<DaemonNotice>, flume::Receiver<DaemonNotice>),
 }

@@ -45,7 +45,7 @@ fn file(attachment: &Attachment) -> String {
     }
 }
 
-/// A chunk as it is printed.
+/// Returns the printed form of a chunk.
 pub(crate) fn printed(text: &str, choices: &[Choice], repeat: bool) -> String {
     let mut printed = String::new();
     if repeat {
@@ -59,7 +59,7 @@ pub(crate) fn printed(text: &str, choices: &[Choice], repeat: bool) -> String {
     printed
 }
 
-/// Makes foreign text safe: it cannot move the cursor, change colours or ring the bell.
+/// Makes untrusted text safe: it cannot move the cursor, change colours or ring the bell.
 pub(crate) fn safe(text: &str) -> String {
     sanitise(text).text
 }

@@ -40,7 +40,7 @@ impl Highlighter {
         Self { language: find(&name), is_diff, open: Open::Nothing }
     }
 
-    /// Highlights the next line, which is without its line break.
+    /// Highlights the next line, given without its line break.
     pub(crate) fn line(&mut self, line: &str) -> ScreenRow {
         if self.is_diff {
             return ScreenRow::of(line, diff(line));
@@ -90,7 +90,7 @@ impl Highlighter {
         (first.len_utf8(), Style::PLAIN)
     }
 
-    /// Returns the length up to and with `end`. If it is missing, the next line continues.
+    /// Returns the length up to and including `end`. If `end` is missing, the next line continues.
     fn until(&mut self, rest: &str, from: usize, end: &str) -> usize {
         match rest[from..].find(end) {
             Some(at) => {

@@ -218,7 +218,7 @@ impl InputLine {
         self.move_into(start, start + length);
     }
 
-    /// Moves the cursor into another line of the text, to the same place.
+    /// Moves the cursor into another line of the text, at the same distance from its start.
     fn move_into(&mut self, start: usize, end: usize) {
         let place = self.text[self.line_start()..self.cursor].graphemes(true).count();
         let line = &self.text[start..end];
@@ -277,7 +277,8 @@ impl InputLine {
         self.cursor = start + text.len();
     }
 
-    /// Handles a key of the search. Returns `false` if the key ends the search and has its own effect.
+    /// Handles a key of the search. Returns `false` if the key ends the search and then acts as
+    /// usual.
     fn press_in_search(&mut self, key: &Key) -> bool {
         let Some(search) = &mut self.search else { return false };
         match key {

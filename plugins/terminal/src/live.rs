@@ -1,5 +1,5 @@
-//! The screen of a person: the conversation scrolls away above, and the live region at the bottom shows
-//! the open part of the answer, running tools, the typed line and the status.
+//! The screen of a person: the conversation scrolls away above, and the live region at the bottom
+//! shows the open part of the answer, running tools, the typed line and the status.
 
 mod painter;
 mod parts;
@@ -20,7 +20,7 @@ pub use painter::TerminalSize;
 use painter::{Frame, Painter};
 use tools::ToolLine;
 
-/// Rows of an answer of the past.
+/// Largest number of rows of an earlier answer.
 const PAST_ROWS: usize = 20;
 
 /// The kind of the last permanent rows, which decides about empty rows between them.
@@ -38,7 +38,7 @@ pub struct LiveParts {
     pub out: Box<dyn Write + Send>,
     /// The present size of the terminal.
     pub size: Box<dyn Fn() -> TerminalSize + Send>,
-    /// `true` if the terminal breaks its rows anew when its width changes, and does not cut them.
+    /// `true` if the terminal reflows its rows when its width changes; `false` if it cuts them.
     pub reflows: bool,
     /// The use of attributes.
     pub look: Look,
@@ -189,7 +189,7 @@ impl LiveScreen {
         self.add(RowKind::Remark, rows);
     }
 
-    /// Shows the end of an answer of the past. Returns `true` if this is the whole answer.
+    /// Shows the end of an earlier answer. Returns `true` if this is the whole answer.
     pub(crate) fn past(&mut self, text: &str) -> bool {
         let mut rows = rows_of(text, self.page());
         let hidden = rows.len().saturating_sub(PAST_ROWS);
@@ -269,7 +269,8 @@ impl LiveScreen {
         self.tools.iter_mut().find(|tool| tool.is_running() && tool.name == name)
     }
 
-    /// Makes the lines of tools permanent. Tools without an end wait for something, or were stopped.
+    /// Makes the lines of tools permanent. Tools without an end wait for something, or were
+    /// stopped.
     pub(crate) fn end_tools(&mut self) {
         let columns = self.page().columns;
         for tool in std::mem::take(&mut self.tools) {

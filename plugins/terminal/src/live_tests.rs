@@ -177,7 +177,8 @@ fn paint_after_a_resize_uses_the_new_width() {
     assert_eq!(emulator.shown(), shown);
 }
 
-/// The rows above the live region stay, on a terminal that cuts its rows and on one that breaks them.
+/// The rows above the live region stay, on a terminal that cuts its rows and on one that breaks
+/// them.
 #[test]
 fn paint_after_the_terminal_has_become_narrower_keeps_the_rows_above() {
     for reflows in [false, true] {

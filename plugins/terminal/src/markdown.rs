@@ -1,5 +1,5 @@
-//! Renders Markdown while it is written. Finished blocks are taken out as rows for good; the open
-//! block is rendered anew with each piece.
+//! Renders Markdown while it is written. Finished blocks are taken out as permanent rows. The open
+//! block is rendered again with each piece.
 
 mod blocks;
 mod code;
@@ -13,7 +13,8 @@ use blocks::{Before, BlockKind, top_blocks};
 use code::{CodeBlock, Fence};
 use render::render;
 
-/// Bytes of an open block of a stream. A longer one is cut, so that the cost of a piece stays bounded.
+/// Bytes of an open block of a stream. A longer one is cut, so that the cost of a piece stays
+/// bounded.
 const MAX_OPEN: usize = 16 * 1024;
 
 /// Renders a whole text.
@@ -100,8 +101,8 @@ impl MarkdownStream {
         rows
     }
 
-    /// Takes out the blocks and list items that can no longer change. The kind of a line is known once
-    /// it is complete.
+    /// Takes out the blocks and list items that can no longer change. The kind of a line is known
+    /// once it is complete.
     fn take_blocks(&mut self, page: Page) -> Vec<ScreenRow> {
         let mut rows = Vec::new();
         let mut complete = self.tail.rfind('\n').map_or(0, |at| at + 1);
@@ -143,8 +144,8 @@ impl MarkdownStream {
         rows
     }
 
-    /// Enters the block of code at the beginning of the tail, once the line of its fence is complete.
-    /// Returns the rows above the code.
+    /// Enters the block of code at the beginning of the tail, once the line of its fence is
+    /// complete. Returns the rows above the code.
     fn enter_code(&mut self, page: Page) -> Option<Vec<ScreenRow>> {
         let start = top_blocks(&self.tail).first().filter(|block| block.is_fenced)?.range.start;
         let end = start + self.tail[start..].find('\n')?;

@@ -69,7 +69,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Reads lines from `source` on a thread of its own.
+    /// Reads lines from `source` on a separate thread.
     ///
     /// # Errors
     /// If the thread cannot be started.

@@ -1,5 +1,5 @@
-//! The terminal's output: the screen of a person, or a pipe. Foreign text passes [`printable`], so all
-//! escape sequences are the screen's own.
+//! The terminal's output: the screen of a person, or a pipe. Untrusted text passes [`printable`],
+//! so only the screen itself writes escape sequences.
 
 use std::fmt;
 use std::io::Write;
@@ -47,7 +47,7 @@ impl Screen {
         }
     }
 
-    /// Shows a whole text on lines of its own.
+    /// Shows a whole text on separate lines.
     pub(crate) fn line(&mut self, text: &str) {
         match &mut self.0 {
             ScreenOutput::Person(live) => live.text(text),

@@ -195,7 +195,7 @@ fn may_break(before: &Cell<'_>, after: &Cell<'_>) -> bool {
 }
 
 /// Breaks a text into rows of at most `columns`. A line break in the text begins a row. A character
-/// that is wider than the row gets a row of its own.
+/// that is wider than the row fills one row.
 pub(crate) fn wrap(spans: &[Span], columns: usize, breaks: LineBreaks) -> Vec<ScreenRow> {
     let columns = columns.max(1);
     let mut rows = Vec::new();

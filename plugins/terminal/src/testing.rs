@@ -54,7 +54,7 @@ impl Emulator {
         self.parser.lock().unwrap().screen_mut().set_size(rows, columns);
     }
 
-    /// Changes the width as a terminal that breaks its rows anew. The cursor stays at its character.
+    /// Changes the width as a terminal that reflows its rows. The cursor stays at its character.
     pub(crate) fn reflow(&self, columns: u16) {
         let mut parser = self.parser.lock().unwrap();
         let screen = parser.screen();

@@ -29,8 +29,8 @@ pub(super) struct Display {
     streams: bool,
     /// The streamed text; its final chunk is still to come.
     streamed: String,
-    /// The shown text of the turn before. Its final chunk may come after the start of the next turn, or
-    /// after the last exchange was read from the log.
+    /// The shown text of the turn before. Its final chunk may come after the start of the next
+    /// turn, or after the last exchange was read from the log.
     earlier: Option<(TurnId, String)>,
     activity: String,
 }

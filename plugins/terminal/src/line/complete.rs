@@ -57,7 +57,7 @@ impl Completer {
         fits.map(candidate).collect()
     }
 
-    /// Lists a directory. Hidden files are offered to those who type the dot.
+    /// Lists a directory. Hidden files are offered after a typed dot.
     fn paths_with(&self, path: &str) -> Vec<Candidate> {
         let Some(root) = &self.files else { return Vec::new() };
         let (directory, start) = path.rsplit_once('/').unwrap_or(("", path));

@@ -19,7 +19,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Reads the file of earlier runs. A missing or unreadable file is an empty history.
+    /// Reads the file of earlier runs. A missing or unreadable file means an empty history.
     pub(crate) fn open(file: PathBuf, most: usize) -> Self {
         let text = fs::read(&file).unwrap_or_else(|error| {
             tracing::debug!(%error, "no history yet");

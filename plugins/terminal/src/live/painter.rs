@@ -1,5 +1,5 @@
-//! Writes rows to a terminal. The rows above are permanent and scroll away. The rows at the bottom are
-//! the live region, which is painted over in place.
+//! Writes rows to a terminal. The rows above are permanent and scroll away. The rows at the bottom
+//! are the live region, which is painted over in place.
 
 use std::fmt;
 use std::io::Write;
@@ -25,7 +25,7 @@ pub(super) struct Frame {
 /// Paints the changes between two frames with one write.
 pub(super) struct Painter {
     out: Box<dyn Write + Send>,
-    /// `true` if the terminal breaks its rows anew when its width changes.
+    /// `true` if the terminal reflows its rows when its width changes.
     reflows: bool,
     shown: Frame,
     columns: usize,

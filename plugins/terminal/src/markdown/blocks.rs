@@ -13,7 +13,7 @@ pub(super) enum BlockKind {
     Apart,
 }
 
-/// The state in front of a text that continues an earlier one.
+/// The state before a text that continues an earlier one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Before {
     /// The last block; `None` at the beginning.
@@ -105,8 +105,8 @@ impl TopBlock {
         self.items.iter_mut().for_each(|item| *item -= start);
     }
 
-    /// Returns the number of the last item of a numbered list. `continued` is the number of the first
-    /// one, if the list began earlier.
+    /// Returns the number of the last item of a numbered list. `continued` is the number of the
+    /// first one, if the list began earlier.
     pub(super) fn next_number(&self, continued: Option<u64>) -> Option<u64> {
         let first = continued.or(self.first_number).filter(|_| self.first_number.is_some())?;
         Some(first.saturating_add(self.items.len() as u64 - 1))

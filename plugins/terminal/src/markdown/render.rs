@@ -251,7 +251,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
-    /// Enters a container. One that leaves too little space for text has no start.
+    /// Enters a container. The start is left out if it leaves too little space for text.
     fn enter(&mut self, first: Option<Span>, rest: Span) {
         let width = width(&rest.text);
         let fits = self.prefix_width + width <= self.page.columns / 2;
@@ -273,7 +273,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
-    /// The columns beside the containers.
+    /// The columns that the containers leave for text.
     fn free(&self) -> usize {
         self.page.columns.saturating_sub(self.prefix_width).max(1)
     }
@@ -286,7 +286,7 @@ impl<'t> Renderer<'t> {
         self.styles.push(change(self.style()));
     }
 
-    /// Begins a style. Its mark is shown if the style is not.
+    /// Begins a style. Without styles on the screen, shows its mark of Markdown instead.
     fn mark(&mut self, mark: &str, change: impl Fn(Style) -> Style) {
         if self.page.look == Look::Plain {
             self.push(mark);

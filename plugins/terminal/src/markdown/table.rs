@@ -121,8 +121,8 @@ fn cell_width(cell: &[Span]) -> usize {
     cell.iter().map(|span| width(&span.text)).sum()
 }
 
-/// Returns the width of the widest cells, so that all cells fill `free` columns; `None` if they would
-/// be narrower than [`MIN_CELL`].
+/// Returns the width of the widest cells, so that all cells fill `free` columns; `None` if they
+/// would be narrower than [`MIN_CELL`].
 fn widest_cell(widths: &[usize], free: usize) -> Option<usize> {
     let fits = |limit: &usize| widths.iter().map(|width| width.min(limit)).sum::<usize>() <= free;
     let limit = (MIN_CELL..=free).rev().find(fits)?;
