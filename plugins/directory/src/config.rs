@@ -42,8 +42,8 @@ impl ChannelConfig for DirectoryConfig {
         path.map(|path| ("path", path))
     }
 
-    /// The operating system protects a directory like the socket: it must belong to the daemon's user
-    /// alone. So its files count as messages of an owner.
+    /// The operating system protects a directory like the socket: it must belong to the daemon's
+    /// user alone. So its files count as messages of an owner.
     fn allow(&self) -> Result<Allow, IdError> {
         Ok(Allow::Local)
     }

@@ -1,10 +1,15 @@
 //! A directory of text files as a channel: a file in `inbox` is a message to the agent, and a file
 //! in `outbox` is an answer. Scripts, cron jobs and sync tools talk to the agent through it.
 //!
-//! This is the smallest whole channel, and the one to copy. Read it in this order: `config` (the
-//! table of the configuration), `receive` (the loop), `convert` (a file becomes a message), `send`
-//! (an answer becomes a file), and this file, which implements the port [`Channel`] with them. Only
-//! `folders` is about directories; another channel has its platform's API there.
+//! This is the smallest whole channel, and the one to copy. Read it in this order:
+//!
+//! 1. `config`: the table of the configuration,
+//! 2. `receive`: the loop,
+//! 3. `convert`: a file becomes a message,
+//! 4. `send`: an answer becomes a file,
+//! 5. this file, which implements the port [`Channel`] with these parts.
+//!
+//! Only `folders` is about directories; another channel has its platform's API there.
 
 mod config;
 mod convert;

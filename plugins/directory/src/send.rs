@@ -37,7 +37,7 @@ pub(crate) fn file(delivery: &Delivery) -> Result<OutboxFile, SendError> {
     }
 }
 
-/// The Markdown of a chunk as it is, and its choices below it. A message `1` selects the first.
+/// Returns the Markdown of a chunk, with its choices below it. A message `1` selects the first.
 fn text(content: &Content) -> String {
     let mut text = content.text.trim_end().to_owned();
     for (number, Choice { label, says }) in (1..).zip(&content.choices) {
@@ -47,8 +47,8 @@ fn text(content: &Content) -> String {
     text
 }
 
-/// The name of an attachment without directories and control characters. Of a long name, the end is
-/// kept, which has the extension.
+/// Returns the name of an attachment without directories and control characters. Of a long name,
+/// the end is kept, which has the extension.
 fn plain(name: &str) -> String {
     let name = sanitise(name).text.replace(|c: char| c == '/' || c.is_control(), "_");
     let cut = name.chars().count().saturating_sub(MAX_NAME);
