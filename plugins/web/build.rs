@@ -1,4 +1,4 @@
-//! Writes the table of the console's built files, so that their hashed names stand in no source.
+//! Writes the table of the console's built files, because their names contain hashes.
 
 use std::error::Error;
 use std::fmt::Write;

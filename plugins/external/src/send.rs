@@ -13,11 +13,11 @@ use avocet_protocol::{
 use avocet_supervise::Listeners;
 use tokio::sync::oneshot;
 
-/// Characters of the shortest limit of a message.
+/// The smallest `max_text`, in characters.
 pub(crate) const LEAST_TEXT: usize = 100;
-/// Characters of the longest limit of a message. Such a message fits into a line of the socket.
+/// The largest `max_text`, in characters. Such a message fits into a line of the socket.
 pub(crate) const MOST_TEXT: usize = 100_000;
-/// The most items that wait for a client that serves all chats.
+/// Largest number of items that wait for a client that serves all chats.
 const BEHIND: usize = 16;
 
 /// An account of the channel `external`, which a program serves.
@@ -36,7 +36,7 @@ pub struct External {
 /// The reports about the program.
 #[derive(Debug, Default)]
 struct ReportedState {
-    /// The reason of the program why its platform is down; `None` if it is up.
+    /// The program's reason why its platform is down; `None` if it is up.
     fault: Option<String>,
     /// The reason why no program is attached; `None` if programs come by themselves.
     absence: Option<String>,
@@ -55,9 +55,9 @@ impl External {
         change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The clients that can serve the chat, the best first: those of the topic, of its chat, of all
-    /// chats, and among them the one that attached last. An older one may be a connection that is
-    /// about to end.
+    /// Returns the clients that can serve the chat, the best first: those of the topic, then of its
+    /// chat, then of all chats. Of these, the one that attached last comes first: an older one may
+    /// be a connection that is about to end.
     fn clients(&self, chat: &ChatAddress) -> impl Iterator<Item = flume::Sender<ForClient>> {
         let last_first = |clients: Vec<_>| clients.into_iter().rev();
         let whole = chat.whole_chat();

@@ -1,4 +1,4 @@
-// The real daemon in a home of its own.
+// The real daemon in a temporary home.
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
