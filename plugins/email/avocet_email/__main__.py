@@ -69,7 +69,7 @@ async def run(config: Config) -> int:
 
 
 async def ended(serving: "asyncio.Task[None]") -> bool:
-    """Wait for the end in order."""
+    """Wait for the orderly end. Return `False` if it takes too long."""
     done, _ = await asyncio.wait({serving}, timeout=DRAIN_SECONDS + 2)
     return bool(done)
 

@@ -1,4 +1,4 @@
-"""E-mail addresses, and the chats that stand for them."""
+"""E-mail addresses, and the ids of their chats."""
 
 import hashlib
 import re

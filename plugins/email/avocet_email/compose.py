@@ -146,7 +146,7 @@ def choice_lines(answer: Answer) -> list[str]:
 
 
 def html_body(answer: Answer) -> str:
-    """Return the text as HTML. Lines are kept as they are."""
+    """Return the text as HTML. Line breaks are kept."""
     repeated = f"<p><em>{escape(REPEATED)}</em></p>\n" if answer.is_repeat else ""
     styled = html_of(answer.text.encode(), answer.styles)
     choices = (

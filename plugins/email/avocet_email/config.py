@@ -71,7 +71,7 @@ class AuthenticationConfig:
 
     mode: str = "strict"
     authserv_id: str = ""
-    # The topmost `Authentication-Results` headers of this server that are believed.
+    # The number of topmost `Authentication-Results` headers of this server that are trusted.
     headers: int = 1
 
 
@@ -182,7 +182,7 @@ def check(config: Config) -> Config:
 
 
 def check_authentication(config: AuthenticationConfig) -> None:
-    """Refuse a configuration that would believe every `From`, unless that is asked for."""
+    """Refuse a configuration that would trust every `From`, except with `mode = "none"`."""
     if config.mode != "none" and not config.authserv_id:
         raise ConfigError(
             "`authentication.authserv_id` is missing. A `From` header can be forged, and the "

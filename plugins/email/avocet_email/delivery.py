@@ -66,7 +66,7 @@ class Deliverer:
                 )
                 await delivery.unknown(str(error))
             except Exception as error:
-                # Nothing was sent: only `smtp.send` sends, and its errors are known.
+                # The mail was not sent: only `smtp.send` sends, and its errors are handled above.
                 log.exception("cannot write a mail to %s; please report this fault", chat.address)
                 await delivery.refuse(f"the mail cannot be written: {error!r}")
 

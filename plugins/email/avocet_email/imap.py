@@ -147,7 +147,7 @@ class Imap:
                 f"the server has refused the login of {self._config.username}: {error}; check "
                 "`imap.username` and the password"
             ) from None
-        # The capabilities may be others after the login.
+        # The capabilities may differ after the login.
         await self._read_capabilities()
 
     async def _read_capabilities(self) -> None:
@@ -156,7 +156,7 @@ class Imap:
                 self.capabilities = {text_of(word).upper() for word in line[2:]}
 
     async def command(self, *parts: str | bytes) -> list[list[Any]]:
-        """Send a command and return the untagged responses. `Literal` parts are sent as such."""
+        """Send a command and return the untagged responses. `Literal` parts become literals."""
         tag = await self._send(*parts)
         lines = []
         while True:
@@ -295,12 +295,12 @@ class Imap:
             await self.command("UID", "EXPUNGE", str(uid))
 
     async def wait(self) -> None:
-        """Wait for new mail, but for at most the time after which IDLE must be renewed."""
+        """Wait for new mail, at most until IDLE must be renewed."""
         if "IDLE" not in self.capabilities:
             await asyncio.sleep(self._config.poll_seconds)
             await self.command("NOOP")
             return
-        # A cancellation may come at each await, and then the end of the connection begins with DONE.
+        # Any await may be cancelled. With this flag, `__aexit__` then sends DONE first.
         self._is_idle = True
         tag = await self._send("IDLE")
         try:

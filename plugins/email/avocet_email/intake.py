@@ -66,7 +66,7 @@ class Guard:
         return True
 
     def forget_last(self, address: str) -> None:
-        """Take back the count of a mail that was known already."""
+        """Undo the count of a mail that was already known."""
         if times := self._times.get(address):
             times.pop()
 

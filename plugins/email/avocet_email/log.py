@@ -16,7 +16,7 @@ def start(level: str) -> None:
 
 
 def shown(value: object, limit: int = 120) -> str:
-    """Return foreign text for a log line: in one line, without control characters, and cut."""
+    """Return untrusted text for a log line: in one line, without control characters, and cut."""
     text = value if isinstance(value, str) else str(value)
     cut = text[:limit] + ("..." if len(text) > limit else "")
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut)

@@ -208,7 +208,7 @@ def file_name(part: Message) -> str:
 
 
 def payload(part: Message) -> bytes:
-    """Return the bytes of a part. A broken encoding gives the bytes as they are."""
+    """Return the bytes of a part. If its encoding is broken, return the undecoded bytes."""
     try:
         content: Any = part.get_payload(decode=True)
         if content is None:

@@ -17,7 +17,7 @@ MAX_CACHE = 64 * MEGABYTE
 
 
 class Mailbox:
-    """Threads and files that were used lately, and the way to read others from the server."""
+    """Caches recently used threads and files, and reads others from the server."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -26,7 +26,7 @@ class Mailbox:
         self._one_at_a_time = asyncio.Lock()
 
     async def connect(self) -> Imap:
-        """Open a connection of its own, since the one of the intake waits for mail."""
+        """Open a second connection, because the connection of the intake waits for mail."""
         config = self._config
         return await Imap.connect(config.imap, config.max_message_megabytes * MEGABYTE)
 

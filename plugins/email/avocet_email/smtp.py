@@ -20,7 +20,7 @@ class NotSent(Exception):
 
 
 class Refused(Exception):
-    """The server has refused the mail for good."""
+    """The server has refused the mail permanently."""
 
 
 class Unknown(Exception):
@@ -35,7 +35,7 @@ class Smtp(smtplib.SMTP):
 
 
 class SmtpTls(smtplib.SMTP_SSL):
-    """Works as `Smtp`, with encryption from the begin."""
+    """Works as `Smtp`, with encryption from the start."""
 
     def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
         plain = network.create_connection((host, port), timeout)

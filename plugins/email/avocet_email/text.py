@@ -92,7 +92,7 @@ class HtmlText:
         self._links: list[tuple[str, int]] = []
 
     def handle_starttag(self, tag: str, values: dict[str, str]) -> None:
-        """Take the begin of an element with its attributes."""
+        """Take the start tag of an element with its attributes."""
         if tag in BLOCKS:
             self._end_line(tag in PARAGRAPHS)
         if tag == "br":
@@ -101,7 +101,7 @@ class HtmlText:
             return
         hides = tag in HIDDEN or "hidden" in values
         hides = hides or INVISIBLE.search(values.get("style", "").lower()) is not None
-        # A depth that no person writes; the rest is read as if it were flat.
+        # People do not nest this deep. Deeper elements are read as if they were flat.
         if len(self._open) < MAX_OPEN:
             self._open.append((tag, hides))
             self._hidden += hides
@@ -209,7 +209,7 @@ FORWARDED = re.compile(
 def own_text(text: str, most_quoted: int) -> str:
     """Cut the signature and the history. A quote of at most `most_quoted` characters stays.
 
-    Text that has nothing of its own, such as a forwarded mail, is returned as it is.
+    Text without words of its author, such as a forwarded mail, is returned unchanged.
     """
     lines = text.split("\n")
     lines = lines[: end_of_own(lines)]
@@ -231,7 +231,7 @@ def own_text(text: str, most_quoted: int) -> str:
     written = [line for line in found.split("\n") if line.strip() and not line.startswith(">")]
     if not written:
         return text.strip()
-    # A cut quote at the end says nothing.
+    # A cut quote at the end has no information.
     return re.sub(r"(?:\n+> \[\.\.\.\])+\Z", "", found)
 
 

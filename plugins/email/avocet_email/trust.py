@@ -94,7 +94,7 @@ def unquoted(text: str) -> str:
 
 
 def clauses(value: str) -> list[str]:
-    """Split at semicolons, and remove comments in parentheses. Quoted texts stay as they are."""
+    """Split at semicolons, and remove comments in parentheses. Quoted texts are not changed."""
     found, depth, is_quoted, is_escaped = [""], 0, False, False
     for char in value:
         kept = "" if depth else char
