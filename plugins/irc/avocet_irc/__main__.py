@@ -33,7 +33,7 @@ async def serve(settings: Settings) -> None:
         settings.socket or None,
         client=settings.client or None,
         token=settings.token or None,
-        # The bridge goes on without a limit, and logs each of its attempts.
+        # The bridge itself retries without a limit, and logs each attempt.
         retry_seconds=2,
     )
     bridge = Bridge(client, settings)

@@ -145,8 +145,6 @@ class Bridge:
     def _can_read_again(self) -> bool:
         return self._connection is not None and self._connection.has_history
 
-    # -- the connection to the server ----------------------------------------------------------
-
     async def _serve_irc(self) -> None:
         backoff = Backoff(self.settings.longest_pause_seconds)
         while True:
@@ -241,7 +239,7 @@ class Bridge:
         self._release([(message, True) for message in old])
 
     async def _set_first_position(self, connection: Connection) -> None:
-        """Store the present time in the daemon, so that a crash before the first commit loses none."""
+        """Store the present time as the position, so that an early crash loses no message."""
         now = connection.server_time or written(time.time())
         assert self._channel is not None
         with contextlib.suppress(AvocetError):
@@ -318,8 +316,6 @@ class Bridge:
         self._keys = (connection, number + 1)
         return f"{connection}-{number + 1}"
 
-    # -- the daemon ----------------------------------------------------------------------------
-
     async def _publish(self) -> None:
         """Give messages to the daemon, one after the other, each until its commit."""
         assert self._channel is not None
@@ -377,8 +373,6 @@ class Bridge:
                 if len(self._typed) >= MOST_SEEN:
                     self._typed.clear()
                 self._typed[chat] = now
-
-    # -- for deliveries ------------------------------------------------------------------------
 
     async def connection(self, seconds: float) -> Connection | None:
         """Return the registered connection, or wait for one."""

@@ -80,7 +80,7 @@ class Whois:
 
 
 class Connection:
-    """A connection. `open` registers, `run` reads until the connection ends."""
+    """A connection. `connect` opens it and registers, and `run` reads until it ends."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Connection:
     ) -> None:
         """`on_message` gets each message of a person, and `True` if it may be an old one.
 
-        `on_gone` gets nicknames that were given up.
+        `on_gone` gets each nickname that may now belong to another person.
         """
         self._settings = settings
         self._emit = on_message
@@ -123,10 +123,8 @@ class Connection:
         self._history_target: str | None = None
         self._join_failures: dict[str, str] = {}
 
-    # -- opening -------------------------------------------------------------------------------
-
     async def connect(self) -> None:
-        """Open the connection and begin to register. Raises `Lost`."""
+        """Connect and begin to register. Raises `Lost`, or `Refused` for a bad `ca_file`."""
         settings = self._settings
         port = settings.port or (6697 if settings.tls else 6667)
         place = f"{settings.server}:{port}"
@@ -236,8 +234,6 @@ class Connection:
                     await self._writer.drain()
         self._end(reason)
 
-    # -- writing -------------------------------------------------------------------------------
-
     def _now_write(self, line: bytes) -> None:
         """Send a line that cannot wait. Registration and PONG are not slowed down."""
         if self.ended is not None or self._writer is None:
@@ -286,8 +282,6 @@ class Connection:
             self._end(f"no answer to {what} in {self._settings.timeout_seconds:g} s")
             raise Lost(self.ended) from None
 
-    # -- requests ------------------------------------------------------------------------------
-
     async def post(self, sending: Sending, lines: list[bytes], started: Callable[[], None]) -> None:
         """Send lines and wait until the server has processed them. Hold `exclusive`."""
         self._sending = sending
@@ -326,8 +320,6 @@ class Connection:
         """Return the line that joins a channel."""
         return wire.line("JOIN", channel, *([key] if key else []))
 
-    # -- names ---------------------------------------------------------------------------------
-
     def fold(self, name: str) -> str:
         """Return the form of a name that is equal for equal names."""
         return wire.fold(name, self.support["CASEMAPPING"].lower())
@@ -363,8 +355,6 @@ class Connection:
         """`True` if the server keeps old messages, with their ids and times."""
         needed = {"draft/chathistory", "batch", "server-time", "message-tags"}
         return needed <= self.caps and self._settings.history > 0
-
-    # -- reading -------------------------------------------------------------------------------
 
     def _take_safely(self, message: Message) -> None:
         try:

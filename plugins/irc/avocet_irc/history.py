@@ -8,8 +8,8 @@ from .wire import Message
 
 log = logging.getLogger("avocet_irc")
 
-# Clocks of the servers of a network differ. Messages of this time before the position are read once
-# more; their keys make them harmless.
+# Clocks of the servers of a network differ. Messages of this time before the position are read
+# again. The daemon recognises them by their keys.
 OVERLAP_SECONDS = 10.0
 MOST_PAGE = 100
 _FUTURE = "2199-01-01T00:00:00.000Z"

@@ -27,7 +27,7 @@ REMEMBERED = 1000
 CHECKED_SECONDS = 60.0
 # Seconds that a delivery waits for a connection.
 WAIT_SECONDS = 10.0
-# The kind of a spoken answer. Its text is a message of its own.
+# The kind of a spoken answer. Its text is sent as a separate message.
 VOICE = "voice"
 # Faults that may pass: the person is away, or the server is busy.
 _PASSING = {"263", "401", "439", "442", "707"}

@@ -31,7 +31,7 @@ def person(message: Message, identity: str, fold: Fold) -> Person:
         return Person(encode(mask), encode(mask))
     account = fold(message.tags.get("account", ""))
     if not account or any(char in account for char in "!@*~"):
-        # No account begins with `~`, so nobody can register this id.
+        # No account begins with `~`, so this id cannot be registered.
         return Person(encode(f"~{mask}"), encode(f"{nick}@*"))
     return Person(encode(account), encode(nick if nick == account else f"{nick}@{account}"))
 

@@ -87,7 +87,7 @@ class FakeServer:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Listen on a free port, or on the one of before."""
+        """Listen on a free port, or after a stop on the same port."""
         self._server = await asyncio.start_server(
             self._serve, "127.0.0.1", self.port, ssl=self._tls, limit=64 * 1024
         )
@@ -294,8 +294,6 @@ class Session:
         else:
             handler(params)
 
-    # -- registration --------------------------------------------------------------------------
-
     def on_cap(self, params: list[str]) -> None:
         verb = params[0].upper()
         if verb == "LS":
@@ -381,8 +379,6 @@ class Session:
         self.number("001", ":Welcome")
         self.number("005", f"{options.support} :are supported by this server")
         self.number("422", ":There is no message of the day")
-
-    # -- the rest ------------------------------------------------------------------------------
 
     def on_ping(self, params: list[str]) -> None:
         self.send(f":irc.test PONG irc.test :{params[0]}")

@@ -1,4 +1,4 @@
-"""The program as a process of its own, the daemon, and the server, for tests."""
+"""The program as a separate process, the daemon, and the server, for tests."""
 
 import asyncio
 import os

@@ -47,7 +47,7 @@ class KillTest(IrcTest):
         await self.server.until(
             lambda: self.has_all(chats, asked), f"all answers to {asked} questions"
         )
-        # A last question shows that nothing of before is still on its way.
+        # The answer to a last question shows that no earlier answer is still on its way.
         self.ask(chats, asked + 1)
         await self.server.until(lambda: self.has_all(chats, asked + 1), "the last answers")
         self.assertIn(MARK, self.server.texts("#room"))
