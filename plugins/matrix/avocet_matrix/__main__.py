@@ -30,7 +30,7 @@ DAEMON_SECONDS = 60.0
 
 
 class Ended(Exception):
-    """The program cannot go on."""
+    """The program cannot continue."""
 
 
 async def serve(
@@ -57,7 +57,7 @@ async def serve(
 
 
 async def check_rights(client: Client) -> None:
-    """End with an error if the program may not publish: each message would be refused for good."""
+    """End with an error if the program may not publish: each message would be refused."""
     rights = await client.rights()
     methods = rights["methods"]
     if (

@@ -8,7 +8,7 @@ LONGEST_SECONDS = 60.0
 
 
 class Backoff:
-    """Pauses that double, each between a half and the whole of its length."""
+    """Pauses that double. Jitter shortens each by up to a half."""
 
     def __init__(self, longest: float = LONGEST_SECONDS) -> None:
         self._next = FIRST_SECONDS

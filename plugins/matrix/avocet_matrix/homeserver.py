@@ -118,7 +118,7 @@ class Homeserver:
     ) -> T:
         """Repeat the work after each transient error, without a limit.
 
-        With `most_faults`, raise the error once the server has reported a fault of its own (500)
+        With `most_faults`, raise the error once the server has reported an internal error (500)
         this many times: one broken room must not stop all others. An outage has other errors.
         """
         backoff, faults = Backoff(), 0

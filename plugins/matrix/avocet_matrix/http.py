@@ -1,4 +1,4 @@
-"""One HTTP/1.1 request on a connection of its own. A cancelled request ends at once."""
+"""HTTP/1.1 requests, each on a new connection. A cancelled request ends at once."""
 
 import asyncio
 import ssl

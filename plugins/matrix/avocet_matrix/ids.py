@@ -57,7 +57,7 @@ def encode(value: str, also_safe: str = "") -> str:
 
 
 def sender(user: str) -> str:
-    """Return the id of a person for Avocet: `@ann:example.org` stays as it is."""
+    """Return the id of a person for Avocet: `@ann:example.org` stays unchanged."""
     return encode(user, ":")
 
 

@@ -135,7 +135,7 @@ def _stored(file: Path, settings: Settings) -> str | None:
 
 
 def _store(file: Path, content: dict[str, Any]) -> None:
-    """Replace the file in one step. Its mode is 0600 from the begin."""
+    """Replace the file in one step. Its mode is 0600 from the start."""
     number, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(number, "w", encoding="utf-8") as out:

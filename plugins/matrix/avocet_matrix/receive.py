@@ -381,8 +381,8 @@ class Receiver:
     async def _tell_encrypted(self, room: Room) -> None:
         """Say once in a room that encrypted messages cannot be read.
 
-        The homeserver keeps the fact in the data of the account. The transaction id covers a crash
-        between the notice and this fact.
+        The homeserver keeps this fact in the account data. If the program crashes before it is
+        stored, the transaction id prevents a second notice.
         """
         room.is_encrypted = True
         if room.id in self._told:

@@ -15,7 +15,7 @@ PRIVATE_MEMBERS = 2
 
 @dataclass
 class Room:
-    """The present state of a room, as far as the channel needs it."""
+    """The present state of a room: the parts that the channel needs."""
 
     id: str
     # Names of the users that are in the room or invited.
@@ -73,7 +73,7 @@ class Rooms:
         return self._known.get(room_id)
 
     def forget(self, room_id: str) -> None:
-        """Forget a room that the agent has left."""
+        """Remove a room that the agent has left."""
         self._known.pop(room_id, None)
 
     async def _read(self, room_id: str) -> Room:

@@ -1,4 +1,4 @@
-"""The settings: a TOML file, and secrets from the environment or from files of their own."""
+"""The settings: a TOML file, and secrets from the environment or from separate files."""
 
 import os
 import tomllib

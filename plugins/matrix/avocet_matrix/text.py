@@ -58,7 +58,7 @@ def is_command(text: str) -> bool:
 
 
 def without_address(text: str, names: set[str]) -> str:
-    """Return the text without a name of the agent at its begin: `Avocet: hi` is `hi`."""
+    """Return the text without a name of the agent at its start: `Avocet: hi` is `hi`."""
     for name in sorted(filter(None, names), key=len, reverse=True):
         match = re.match(rf"\s*@?{re.escape(name)}(?:\s*[:,]\s*|\s+(?=\S))", text, re.IGNORECASE)
         if match:
