@@ -1,1 +1,1 @@
-"""A channel of Avocet, to be copied."""
+"""A channel of Avocet, meant to be copied."""

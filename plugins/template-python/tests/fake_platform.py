@@ -33,7 +33,7 @@ class FakePlatform:
             writer.close()
 
     def is_connected(self) -> bool:
-        """Return whether a program follows the messages."""
+        """Return `True` if a program follows the messages."""
         return bool(self._writers)
 
     def write(self, sender: str, text: str, chat: str = "lobby") -> None:
@@ -45,7 +45,7 @@ class FakePlatform:
             self._send(writer, message)
 
     def write_again(self) -> None:
-        """Send the last message to all programs once more."""
+        """Send the last message to all programs again."""
         for writer in self._writers:
             self._send(writer, self.messages[-1])
 
