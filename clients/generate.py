@@ -90,7 +90,7 @@ class Definitions:
         self.begun: set[str] = set()
         for name in self.defs:
             self.define(name)
-        # Records without a name of their own are called after their method.
+        # Records without a name are named after their method.
         self.methods = {
             method: {
                 side: self.named(camel(f"{method}.{side}"), schema)

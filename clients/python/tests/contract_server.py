@@ -22,8 +22,8 @@ async def serve(
 ) -> None:
     """Serve until the end of the input.
 
-    `again` sends the last event of a person once more. `lose` makes the platform take the next
-    message of the agent and lose its answer. Without `choose`, a choice is said like any text.
+    `again` repeats the last event of a person. `lose` makes the platform accept the next message
+    of the agent without an answer. Without `choose`, a choice is sent as a text.
     """
     while line := await asyncio.to_thread(sys.stdin.readline):
         match json.loads(line):

@@ -1,4 +1,4 @@
-"""The real daemon in a home of its own, and helpers of the tests."""
+"""The real daemon in a temporary home, and helpers of the tests."""
 
 import asyncio
 import json
@@ -138,7 +138,7 @@ class DaemonTest(unittest.IsolatedAsyncioTestCase):
         self.addAsyncCleanup(self.client.close)
 
     async def restart(self) -> None:
-        """Kill the daemon and start another one. The event loop goes on meanwhile."""
+        """Kill the daemon and start another one. The event loop runs meanwhile."""
         await asyncio.to_thread(self.home.kill)
         await asyncio.to_thread(self.home.start)
 

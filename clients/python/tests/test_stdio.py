@@ -68,7 +68,7 @@ class ChildTest(DaemonTest):
 
 
 def make_platform(home: object) -> None:
-    """Stand in for the first start."""
+    """Make the directory of the platform, instead of the first start."""
     (home.path / "platform").mkdir()  # type: ignore[attr-defined]
 
 

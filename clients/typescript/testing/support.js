@@ -1,4 +1,4 @@
-// The real daemon in a home of its own, and helpers of the tests.
+// The real daemon in a temporary home, and helpers of the tests.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -107,7 +107,7 @@ class BlockingClient:
         return self._runner.run(self._client.wait(message, timeout=timeout))
 
     def send(self, chat: str, text: str, key: str | None = None) -> SendResult:
-        """Deliver a text to a chat as it is."""
+        """Deliver a text to a chat unchanged. See `Client.send`."""
         return self._runner.run(self._client.send(chat, text, key))
 
     def subscribe(
@@ -135,7 +135,7 @@ class BlockingSubscription:
 
     @property
     def position(self) -> int | None:
-        """The last confirmed event; `None` before the begin."""
+        """The last confirmed event; `None` before the first one."""
         return self._subscription.position
 
     def __enter__(self) -> Self:

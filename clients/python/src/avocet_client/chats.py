@@ -79,11 +79,11 @@ class Delivery:
         await self._connection.refuse(self._request, ErrorCode.UNAVAILABLE, reason, data)
 
     async def refuse(self, reason: str) -> None:
-        """Report that the platform has refused the message for good."""
+        """Report that the platform has refused the message permanently."""
         await self._connection.refuse(self._request, ErrorCode.NOT_ALLOWED, reason)
 
     async def unknown(self, reason: str) -> None:
-        """Report that the message may have arrived. The daemon delivers it once more, with `repeat`."""
+        """Report that the message may have arrived. The daemon delivers it again, with `repeat`."""
         await self._connection.refuse(self._request, UNKNOWN, reason)
 
     async def read_file(self, number: int = 0) -> bytes:
@@ -233,7 +233,7 @@ class Channel(Deliveries):
         except FileNotFoundError as error:
             await connection.refuse(request, ErrorCode.NOT_FOUND, str(error))
         except Exception as error:
-            # The agent learns that the file cannot be read.
+            # The agent gets the error of the file.
             await connection.refuse(request, ErrorCode.UNAVAILABLE, str(error))
         else:
             await connection.answer(request, {"data": base64.b64encode(piece).decode()})

@@ -238,7 +238,7 @@ class Client:
                     await backoff.pause(error)
 
     async def send(self, chat: str, text: str, key: str | None = None) -> SendResult:
-        """Deliver a text to a chat as it is. `key` as in `ask`."""
+        """Deliver a text to a chat unchanged. `key` works as in `ask`."""
         params = {"chat": chat, "text": text, "key": key or new_key()}
         result: SendResult = await self.call("send", params, repeat=True)
         return result
@@ -369,7 +369,7 @@ class Client:
         return result
 
     async def remove_subscriber(self, name: str) -> None:
-        """Forget the position of a subscriber."""
+        """Remove a subscriber with its position."""
         await self.call("subscriber.remove", {"name": name})
 
     async def trace(self, message: str) -> list[TraceSpan]:
@@ -404,7 +404,7 @@ class Client:
         limits: JobLimits,
         key: str | None = None,
     ) -> SubmittedJob:
-        """Submit a job. `key` as in `ask`."""
+        """Submit a job. `key` works as in `ask`."""
         params = {"task": task, "agent": agent, "workspace": workspace, "limits": limits}
         params["key"] = key or new_key()
         result: SubmittedJob = await self.call("job.submit", params, repeat=True)

@@ -11,12 +11,12 @@ from .types import ErrorCode, EventBatch, LogEvent, Subscribe
 
 
 class Following(Handler):
-    """A connection of its own that is opened again whenever it is lost."""
+    """A separate connection that is opened again whenever it is lost."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._connection: Connection | None = None
-        # Kept until a request arrives, so that a daemon that fails again and again is spared.
+        # Kept until a request arrives: the pauses grow while the daemon fails repeatedly.
         self._backoff: Backoff | None = None
         self._was_open = False
         self._is_closed = False
@@ -126,13 +126,13 @@ class Subscription(Following):
         self._batch: OpenBatch | None = None
         self._last = 0
         self.log: str | None = None
-        """The identity of the log; `None` before the begin.
+        """The identity of the log; `None` before the first connection.
 
         It changes when the log was rolled back or replaced. Events may then come again.
         """
         self.position: int | None = None
-        """The last confirmed event; `None` before the begin. A program without a name may keep it
-        and give it as `from_`."""
+        """The last confirmed event; `None` before the first one. A program without a name may keep
+        it and give it as `from_`."""
         self.removed = 0
         """The number of events that were removed because of their age before they were read."""
 

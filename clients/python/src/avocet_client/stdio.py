@@ -74,7 +74,7 @@ class StdioEndpoint(Endpoint):
         reader = asyncio.StreamReader(limit=MAX_READ_BYTES)
         stdin, stdout = self._streams
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdin)
-        # The protocol of a writer that has no reader of its own.
+        # The protocol of a writer without a reader.
         made = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, stdout)
         writer = asyncio.StreamWriter(made[0], made[1], None, loop)
         return Connection(reader, writer, Handler())
