@@ -1,6 +1,6 @@
-//! Holds the prose of the tree to a few rules that a program can check: comments name their subject,
-//! Markdown has short sentences, the paths and links in it exist, and the page on troubleshooting
-//! quotes the texts of the program.
+//! Holds the prose of the tree to a few rules that a program can check: comments name their
+//! subject, Markdown has short sentences, the paths and links in it exist, and the page on
+//! troubleshooting quotes the texts of the program.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,6 +1,6 @@
-//! Counts the work of a turn, as far as it does not depend on the load of the machine, and compares
+//! Counts those parts of a turn's work that do not depend on the load of the machine, and compares
 //! the counts with `counts.toml`. A count that differs by more than a tenth fails the test.
-//! `UPDATE_COUNTS=1` writes the file anew. Times are measured by `avocet-bench`.
+//! `UPDATE_COUNTS=1` rewrites the file. `avocet-bench` measures times.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,5 +1,5 @@
-//! Turns of a daemon, one at a time: a person asks, reads the answer, and waits until the daemon has
-//! nothing left to do.
+//! Turns of a daemon, one at a time: a person asks, reads the answer, and waits until the daemon
+//! has nothing left to do.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,8 +78,8 @@ impl CountedChat {
         chat
     }
 
-    /// Takes part in all turns of this kind. Returns the median of the growth of a sample over the
-    /// counted ones.
+    /// Takes all turns of this kind. Returns the median of the growth of a sample over the counted
+    /// ones.
     pub(crate) async fn median(&self, mut sample: impl FnMut() -> u64) -> u64 {
         let mut grown = Vec::new();
         for turn in 0..WARM_UP + COUNTED {

@@ -11,7 +11,7 @@ use crate::support::{
     as_nobody, assert_fails, end, is_root, printed, printed_json, set_mode, start, stop,
 };
 
-/// The group of the user as whom `as_nobody` runs programs, on Debian.
+/// The group of the user that `as_nobody` uses, on Debian.
 const GROUP: &str = "nogroup";
 const GID: u32 = 65534;
 

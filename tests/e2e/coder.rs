@@ -62,7 +62,7 @@ fn replace(find: &str, by: &str) -> ModelAnswer {
     ModelAnswer::call("edit_file", json!({ "path": "src/lib.rs", "find": find, "replace": by }))
 }
 
-/// Adds `longest` with a test: wrong at first, then as the failure tells.
+/// Adds `longest` with a test: wrong at first, then corrected with the output of the failed test.
 pub(crate) async fn builder() -> OpenAiFake {
     OpenAiFake::start(|request| builds(&seen(request))).await
 }

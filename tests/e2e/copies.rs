@@ -76,8 +76,7 @@ async fn backup_of_a_stopped_daemon_has_everything() {
     fs::remove_dir_all(home.data_dir()).unwrap();
     let restored = printed_json(&home, &["restore", "copy.db"]);
     assert_eq!((&restored["messages"], &restored["moved"]), (&Value::from(1), &Value::Null));
-    // The message may have been answered since the copy was made, so the chat is told how to repeat
-    // it.
+    // The message may have been answered since the copy was made, so the chat gets a notice.
     assert_eq!(restored["ended"]["messages"], 1);
     let _daemon = home.daemon();
     let listener = Listener::attach(&home, "terminal:local:me").await;
@@ -119,7 +118,7 @@ fn recover_saves_the_readable_rows_of_a_damaged_database() {
     let [aside] = &beside(&home, ".damaged-")[..] else { panic!("{:?}", beside(&home, "")) };
     let aside_name = aside.display().to_string();
 
-    // With another file as the target, the database stays as it is.
+    // With another file as the target, the database is not changed.
     let said = printed(&home, &["recover", &aside_name, "--into", "saved.db"]);
     assert!(said.contains("/saved.db.\n") && said.contains("inbound  "), "{said}");
     assert_fails(&run(&home, &["status"]), 65, &["there is no ", &aside_name]);

@@ -1,5 +1,5 @@
 //! Tests of unusable logs: locked by another process, of a newer version, or damaged. The daemon
-//! refuses to start with an empty log in their place, and the old content is kept.
+//! does not replace them with an empty log, and the old content is kept.
 
 use std::fs;
 use std::path::{Path, PathBuf};

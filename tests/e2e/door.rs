@@ -121,7 +121,8 @@ fn socket_that_closes_at_once_ends_the_command() {
     }
 }
 
-/// Acts like a daemon without a place for the first connection, and without answers for later ones.
+/// Acts like a daemon that has no free place for the first connection, and never answers later
+/// ones.
 #[expect(clippy::disallowed_methods, reason = "it is not part of the daemon")]
 fn full_daemon(home: &Home) {
     fs::create_dir_all(home.socket().parent().unwrap()).unwrap();

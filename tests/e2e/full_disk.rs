@@ -1,6 +1,6 @@
-//! Tests of a full disk: a tiny tmpfs in a mount namespace of its own, which cleans up after
-//! itself. Messages that cannot be stored are refused. Accepted messages are answered once there is
-//! room again.
+//! Tests of a full disk: a tiny tmpfs in a separate mount namespace, which ends with its processes.
+//! Messages that cannot be stored are refused. Accepted messages are answered once there is room
+//! again.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -137,7 +137,7 @@ fn f35_full_disk_refuses_new_messages_and_loses_no_accepted_one() {
         assert_eq!(printed(home, &["ask", "me", "count to 1", "--wait"]), "1.\n");
         disk.fill();
         let accepted = ask_until_refused(home);
-        // The daemon lives, answers queries, and still refuses messages.
+        // The daemon runs, answers queries, and still refuses messages.
         assert_eq!(status(home)["pid"], daemon.pid());
         for command in ["ask", "send"] {
             let ran = run(home, &[command, "me", "count to 2"]);

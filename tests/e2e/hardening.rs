@@ -38,7 +38,7 @@ fn hardening_disables_core_dumps_and_hides_the_environment_from_its_user() {
     stop(daemon);
 }
 
-/// Returns another program as the user nobody.
+/// Returns another program as the user `nobody`.
 fn as_nobody_with(home: &Home, program: &str, argument: &str) -> std::process::Command {
     use std::os::unix::process::CommandExt;
     let mut command = std::process::Command::new(program);

@@ -158,7 +158,7 @@ async fn http_chat_completion_is_the_reply_of_the_agent() {
     until_all_is_delivered(&http.home);
 }
 
-/// Signs a body as GitHub does, with an implementation of its own.
+/// Signs a body as GitHub does, with a separate implementation.
 fn signature(secret: &str, body: &str) -> String {
     let program = "import hmac, sys; print(hmac.new(*(a.encode() for a in sys.argv[1:]), 'sha256').hexdigest())";
     let ran = Command::new("python3").args(["-c", program, secret, body]).output().unwrap();

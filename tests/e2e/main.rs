@@ -1,5 +1,5 @@
-//! Tests of the real program from outside, in a home of its own: its output, its answers, its
-//! errors for bad input, and the safety of messages.
+//! Tests of the real program from outside, in a temporary home: its output, its answers, its errors
+//! for bad input, and the safety of messages.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

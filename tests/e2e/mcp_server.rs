@@ -112,7 +112,7 @@ impl StdioClient {
         self.call("tools/call", json!({"name": name, "arguments": arguments}))
     }
 
-    /// Begins a call that wants progress.
+    /// Begins a call that asks for progress reports.
     fn begin_tool(&mut self, name: &str, arguments: &Value) -> u64 {
         let meta = json!({"progressToken": "p"});
         self.begin("tools/call", json!({"name": name, "arguments": arguments, "_meta": meta}))
@@ -424,7 +424,7 @@ fn mcp_resources_show_conversations_and_the_memory() {
     client.call("ping", json!({}));
     client.early.clear();
     let daemon = home.daemon();
-    // The client learns that it has missed events, and then gets new ones.
+    // The client gets a notice about missed events, and then new events.
     client.wait_for(|one| one["method"] == "notifications/resources/updated");
     printed(&home, &["ask", "me", "count to 4", "--wait"]);
     let updated = client.wait_for(|one| one["method"] == "notifications/resources/updated");

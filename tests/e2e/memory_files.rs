@@ -1,5 +1,5 @@
-//! The memory's Markdown files: edits with a running daemon and with a stopped one, and the tools of the
-//! agent, which cannot reach them.
+//! The memory's Markdown files: edits with a running daemon and with a stopped one, and the tools
+//! of the agent, which cannot reach them.
 
 use std::fs;
 use std::path::PathBuf;

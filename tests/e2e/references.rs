@@ -108,7 +108,7 @@ fn operator_commands_work_without_the_secrets_of_the_daemon() {
         if running {
             assert_eq!((chat.code, chat.err.as_str()), (Some(0), ""), "{chat:?}");
         } else {
-            // Without a daemon, a chat starts one itself.
+            // Without a daemon, `avocet chat` starts one itself.
             assert_fails(&chat, 78, &["is not set"]);
         }
         drop(daemon);

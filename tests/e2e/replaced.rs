@@ -79,7 +79,7 @@ fn renamed_data_directory_that_is_restored_has_lost_nothing() {
     let away = home.path("away");
     fs::rename(home.data_dir(), &away).unwrap();
     ends_at_the_next_write(&home, &mut daemon);
-    // If the daemon had gone by then, the command created a log of its own.
+    // If the daemon had ended by then, the command has created a new log.
     drop(fs::remove_dir_all(home.data_dir()));
     fs::rename(&away, home.data_dir()).unwrap();
     let _daemon = home.daemon();

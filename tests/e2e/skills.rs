@@ -265,7 +265,7 @@ async fn skill_that_an_injection_writes_is_unknown_until_an_owner_trusts_it() {
         ModelAnswer::says("trusted"),
     ])
     .await;
-    // The operator has taken the approval away, so that the file is written at all.
+    // The operator has switched the approval off, because the file would not be written otherwise.
     let policy = "[tools.policy]\nwrite_file = { low_trust = \"allow\" }\n";
     let home = with_model(Home::new(program!()), &fake, policy);
     fs::create_dir_all(home.workspace().join("inbox")).unwrap();

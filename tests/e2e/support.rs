@@ -158,8 +158,8 @@ pub(crate) fn said_in(home: &Home, session: &str) -> Vec<String> {
     messages.map(str::to_owned).collect()
 }
 
-/// Returns the program in a home that all users can read, as a user other than root (nobody if the
-/// test is root).
+/// Returns the program in a home that all users can read, as a user other than root: as `nobody` if
+/// the test runs as root.
 pub(crate) fn as_nobody(home: &Home, arguments: &[&str]) -> Command {
     let mut command = home.command(arguments);
     if !is_root() {

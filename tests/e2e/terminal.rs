@@ -1,4 +1,5 @@
-//! Tests of `avocet chat` at a terminal: a pseudo terminal with an emulator whose cells are compared.
+//! Tests of `avocet chat` at a terminal: a pseudo terminal with an emulator whose cells are
+//! compared.
 
 mod pictures;
 pub(crate) mod pty;

@@ -1,4 +1,4 @@
-//! Tests of a standard error without a reader: the daemon goes on, and reports the dropped lines
+//! Tests of a standard error without a reader: the daemon continues, and reports the dropped lines
 //! later.
 
 use std::io::{BufRead, BufReader};

@@ -22,7 +22,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Looks after which a person repeats a press of a button without effect: platforms lose some
 /// presses.
 const PATIENT_LOOKS: u32 = 150;
-/// Looks before a person presses a button: people think first, and a kill may come meanwhile.
+/// Looks before a person presses a button. A kill may come during this pause.
 const THOUGHT: u32 = 75;
 /// The beginning of a question that is asked again.
 const AGAIN: &str = "Still waiting for a decision:\n";

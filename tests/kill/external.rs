@@ -1,5 +1,6 @@
 //! A program in Python is a channel for ten chats, over the socket or as a child of the daemon. The
-//! daemon, the program, or both are killed at random. No message is lost without a report, and no answer is doubled without a mark.
+//! daemon, the program, or both are killed at random. No message is lost without a report, and no
+//! answer is doubled without a mark.
 
 use std::collections::BTreeMap;
 use std::fmt;

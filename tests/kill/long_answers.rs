@@ -70,8 +70,8 @@ impl LongAnswer {
         self.numbers.iter().map(|number| (*number, copies)).collect()
     }
 
-    /// Returns texts that should be complete. A message of unknown outcome may stay as it is, if its
-    /// part of the answer is sent again, marked (F5).
+    /// Returns texts that should be complete. A message of unknown outcome may stay incomplete if
+    /// its part of the answer is sent again, marked (F5).
     pub(crate) fn unfinished(&self, never_doubles: bool) -> Vec<String> {
         let is_said_again = !never_doubles && self.parts.values().any(|(_, marked)| *marked > 0);
         match (self.is_complete(), &self.growing[..]) {

@@ -2,8 +2,8 @@
 //! An oracle, which is never killed, owns everything outside: the model, the terminals, Telegram
 //! and Discord, and the world that the tool `post` acts on. No message may be lost, doubled without
 //! a mark, reordered or run twice. The people change the queue mode, send `/stop` and `/new`, and
-//! edit messages. Planners give the agent tasks, jobs and schedules: each due time happens once, each
-//! job ends in one state, and no effect takes place twice.
+//! edit messages. Planners give the agent tasks, jobs and schedules: each due time happens once,
+//! each job ends in one state, and no effect takes place twice.
 //!
 //! `AVOCET_KILLS` sets the number of kills, `AVOCET_SEED` replays a run.
 
@@ -42,7 +42,7 @@ use verdict::RunVerdict;
 use work_verdict::WorkVerdict;
 use world::{World, needs_an_earlier_kill};
 
-/// People who talk at the same time, each in a session of their own.
+/// People who talk at the same time, each in another session.
 const PEOPLE: usize = 20;
 /// People who give the agent work that outlives the answer, at the same time.
 const PLANNERS: usize = 6;
@@ -59,8 +59,8 @@ const SUBSCRIBER_KILLS: u64 = 200;
 const SUBSCRIBED_PEOPLE: usize = 4;
 /// The longest life of a subscriber, in requests to the model.
 const LONGEST_SUBSCRIBED_LIFE: u64 = 8;
-/// Worlds with platforms that exist side by side, each with its part of the kills: their chats spend
-/// most of the time waiting for the platforms' limits.
+/// Worlds with platforms that exist side by side, each with its part of the kills: their chats
+/// spend most of the time waiting for the platforms' limits.
 const WORLDS_ON_PLATFORMS: u64 = 3;
 /// People on each of the platforms.
 const PEOPLE_ON_EACH: usize = 10;
@@ -76,7 +76,8 @@ const MOST_FAILED_OF_TWO_KILLS: usize = 10;
 const MOST_FAILED_WORK: usize = 5;
 /// Discord's limit, after which it resets the token.
 const IDENTIFIES_A_DAY: usize = 1000;
-/// The time of a request, or longer. A part of it is added to a life, so that it ends at any point.
+/// At least the time of a request. A random part of it is added to a life, so that the kill comes
+/// at any point.
 const A_REQUEST: Duration = Duration::from_millis(40);
 /// The longest life of a daemon that is killed while it starts.
 const LONGEST_START: Duration = Duration::from_millis(30);
@@ -84,7 +85,8 @@ const LONGEST_START: Duration = Duration::from_millis(30);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Every write that a message over the socket goes through; each has a fail point before and after
-/// it. The tests of the service cover those of previews, attachments and steps that end with a wait.
+/// it. The tests of the service cover those of previews, attachments and steps that end with a
+/// wait.
 const WRITES: [&str; 12] = [
     "accept",
     "claim",
@@ -118,7 +120,7 @@ async fn kill_times(world: &World, kills: u64, longest_life: u64, seed: u64) -> 
     let mut histogram = Histogram::default();
     for _ in 0..kills {
         let mut daemon = world.home.spawn(&["run"]);
-        // One in eight dies while it starts.
+        // One daemon in eight is killed while it starts.
         if random.below(8) == 0 {
             pause(random.part_of(LONGEST_START)).await;
         } else {

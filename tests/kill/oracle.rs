@@ -40,7 +40,7 @@ impl AskedMessage {
     }
 }
 
-/// Counts outcomes; lives through all kills.
+/// Counts outcomes. It survives all kills.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     /// Requests to the model so far.

@@ -19,7 +19,7 @@ use crate::script::{
 /// Messages that a person sends without waiting for the answers.
 pub(crate) const AHEAD: u32 = 3;
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
-/// The time that a person thinks about a choice.
+/// The pause of a person before a choice.
 pub(crate) const THINK: Duration = Duration::from_millis(250);
 
 pub(crate) struct SimulatedPerson {
@@ -35,8 +35,8 @@ pub(crate) struct SimulatedPerson {
     command_replies: u32,
 }
 
-/// The progress of the answers, which come in the order of the messages. A message that was passed
-/// over was stopped, or replaced by an edit, which the log proves at the end.
+/// The progress of the answers, which come in the order of the messages. A skipped message was
+/// stopped, or replaced by an edit; the log proves this at the end.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// All messages before this one are over.

@@ -29,7 +29,7 @@ pub(crate) struct Planner {
     unnumbered: VecDeque<(String, WorkKind)>,
     /// The keys of these jobs, by their numbers.
     jobs: BTreeMap<u64, String>,
-    /// Keys by the chats of submitted jobs, which have chats of their own.
+    /// Keys by the chats of submitted jobs. Each job has a separate chat.
     job_chats: BTreeMap<String, String>,
     /// The number of sent lines without a key of work.
     lines: u32,
@@ -199,7 +199,7 @@ impl Planner {
         false
     }
 
-    /// Learns the number of the oldest unnumbered job, and cancels it if that is its kind.
+    /// Notes the number of the oldest unnumbered job, and cancels the job if that is its kind.
     fn number_job(&mut self, text: &str) {
         let Some(number) = job_number(text).filter(|number| !self.jobs.contains_key(number)) else {
             return;

@@ -76,8 +76,8 @@ impl ChatPlatform {
         )
     }
 
-    /// Makes Telegram post updates to the daemon. Returns the rest of the configuration, which begins
-    /// with a key of the bot's table. All daemons of a test have the same port.
+    /// Makes Telegram post updates to the daemon. Returns the rest of the configuration, which
+    /// begins with a key of the bot's table. All daemons of a test have the same port.
     pub(crate) fn post_updates(&self) -> String {
         let Self::Telegram(fake, _) = self else { return String::new() };
         let address = HTTP_PORTS

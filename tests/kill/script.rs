@@ -20,7 +20,7 @@ pub(crate) enum ScriptLine {
         number: u32,
         text: String,
     },
-    /// A correction of the last message, with a key of its own.
+    /// A correction of the last message, with a new key.
     Edit {
         number: u32,
         text: String,

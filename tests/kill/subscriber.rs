@@ -1,5 +1,5 @@
-//! A program that follows the events (`avocet events --follow --name`) and is killed as often as the
-//! daemon. Each of its lives writes a file of its own.
+//! A program that follows the events (`avocet events --follow --name`) and is killed as often as
+//! the daemon. Each of its lives writes a new file.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -62,8 +62,8 @@ impl Subscriber {
         self.lives().into_iter().flatten().max().unwrap_or_default()
     }
 
-    /// Checks that every event of the log was printed, in order, and that a life repeats at most the
-    /// batch that the life before had not confirmed. Returns the number of repetitions.
+    /// Checks that every event of the log was printed, in order, and that a life repeats at most
+    /// the batch that the life before had not confirmed. Returns the number of repetitions.
     pub(crate) fn check(&self, home: &Home) -> usize {
         let log = Connection::open(home.data_dir().join("avocet.db")).unwrap();
         let mut all = log.prepare("SELECT seq FROM events ORDER BY seq").unwrap();

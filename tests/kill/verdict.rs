@@ -155,9 +155,9 @@ fn surprises(world: &World, recorded: &BTreeMap<String, String>) -> Vec<String> 
 /// The end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessageEnd {
-    /// The person has read its reply, or a notice that names it.
+    /// The chat has its reply, or a notice that names it.
     Told,
-    /// The log says that the sender ended its turn, which the sender may have.
+    /// The log says that the sender ended its turn, and the sender has sent such a command.
     Stopped,
     /// It was replaced by an edit, or is an edit that came after the message was over.
     Replaced,

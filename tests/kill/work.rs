@@ -1,5 +1,5 @@
 //! Work that outlives the answer to a message: tasks of sub-agents, jobs, reminders and scheduled
-//! tasks. Counts what became of it, outside of the program.
+//! tasks. Counts its outcomes, outside of the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -65,7 +65,7 @@ impl WorkKind {
         parts.iter().map(|part| format!("{key}{part}")).collect()
     }
 
-    /// Returns `true` if its end is a message of its own, behind the answer to the request.
+    /// Returns `true` if its end is a separate message after the answer to the request.
     pub(crate) fn ends_later(self) -> bool {
         self != Self::Tasks
     }
@@ -92,7 +92,7 @@ impl AskedWork {
     }
 }
 
-/// Counts the outcomes of work; lives through all kills.
+/// Counts the outcomes of work. It survives all kills.
 #[derive(Debug, Default)]
 pub(crate) struct WorkOracle {
     asked: Mutex<BTreeMap<String, AskedWork>>,

@@ -1,4 +1,4 @@
-//! The verdict about work that outlives its answer: the log and what the planners read are compared.
+//! The verdict about work that outlives its answer: compares the log with the messages to planners.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ pub(crate) struct WorkVerdict {
     effects: usize,
     /// Jobs by their final state.
     job_states: BTreeMap<String, usize>,
-    /// Answers or ends that nobody has read, although the log does not say why.
+    /// Answers or ends that the chat lacks, although the log has no reason for it.
     lost: Vec<String>,
     doubled: Vec<String>,
     marked: usize,
@@ -35,7 +35,7 @@ pub(crate) struct WorkVerdict {
     made_twice: Vec<String>,
     /// Work that has not ended in the log, or due times that were not claimed exactly once.
     open: Vec<String>,
-    /// Jobs whose state is not what the chat was told.
+    /// Jobs whose state in the log differs from the one in the chat.
     contradicted: Vec<String>,
     failed: Vec<String>,
     others: Vec<String>,
@@ -175,8 +175,9 @@ impl WorkLog {
             .collect()
     }
 
-    /// Returns the work that is not over. The chat has read `ticks` copies of the recurring reminder:
-    /// without the mark, and with the mark or as a report that the reminder may not have arrived.
+    /// Returns the work that is not over. The chat has read `ticks` copies of the recurring
+    /// reminder: without the mark, and with the mark or as a report that the reminder may not have
+    /// arrived.
     fn open(&self, ticks: (u32, u32)) -> Vec<String> {
         let mut open = self.open.clone();
         if !(ticks.0 as usize..=sum(ticks) as usize).contains(&self.ticks) {
@@ -223,7 +224,7 @@ fn is_told(asked: &AskedWork) -> bool {
     is_answered && (!asked.kind.ends_later() || sum(asked.ends) > 0)
 }
 
-/// Returns `true` if the final state of a job is what the chat was told.
+/// Returns `true` if the final state of a job in the log is the one in the chat.
 fn agrees(asked: &AskedWork, outcome: Option<&str>) -> bool {
     match outcome {
         Some("replied") => sum(asked.ends) > 0 || !asked.failed.is_empty(),

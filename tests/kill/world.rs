@@ -131,8 +131,8 @@ impl World {
         self.platforms.iter().filter_map(|(platform, _)| platform.identifies()).sum()
     }
 
-    /// Lets the daemon live for this number of requests to the model. Gives up after
-    /// `LONGEST_SILENCE`, since all may be waiting for people who think.
+    /// Lets the daemon live for this number of requests to the model, but at most for
+    /// `LONGEST_SILENCE`: all turns may be waiting for people.
     pub(crate) async fn live(&self, requests: u64) {
         let mut made = self.oracle.requests.subscribe();
         let until = *made.borrow() + requests;
@@ -142,7 +142,8 @@ impl World {
         }
     }
 
-    /// Runs a daemon that dies at a fail point. Returns `false` if it survives all that people say.
+    /// Runs a daemon that dies at a fail point. Returns `false` if no message makes it reach the
+    /// point.
     pub(crate) async fn dies_at(&self, point: &str) -> bool {
         let write = point.split(':').next().unwrap();
         if needs_an_earlier_kill(write) {
@@ -151,7 +152,7 @@ impl World {
         let mut command = self.home.command(&["run"]);
         let mut daemon = DaemonProcess::spawn(command.env(FAIL_POINT, point));
         if write == "release" {
-            // An orderly stop releases a turn that it cuts short.
+            // An orderly stop releases an unfinished turn.
             self.oracle.posts.hold().await;
             daemon.signal(Signal::TERM);
         }
@@ -227,8 +228,8 @@ impl World {
         panic!("the subscriber does not print the newest event");
     }
 
-    /// Returns `true` if the log holds no message, turn, delivery or time that is still to come, but
-    /// for the recurring reminder.
+    /// Returns `true` if the log holds no message, turn, delivery or time that is still to come,
+    /// but for the recurring reminder.
     fn all_work_is_over(&self) -> bool {
         const OPEN: &str = "SELECT 1 FROM inbound WHERE outcome IS NULL \
              UNION ALL SELECT 1 FROM turns WHERE state IN ('queued', 'running', 'waiting') \

@@ -1,5 +1,5 @@
-//! The requests to the platforms that a message costs, with the default settings. Polls and signs of
-//! typing are left out, because their number depends on time.
+//! The requests to the platforms that a message costs, with the default settings. Polls and signs
+//! of typing are left out, because their number depends on time.
 
 use avocet_testkit::discord::{DiscordFake, Route};
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};

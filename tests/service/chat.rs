@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::patience::{until, with_timeout};
 
-/// A connection that is attached to a chat of its own.
+/// A connection that is attached to one chat.
 pub(crate) struct AttachedChat {
     client: SocketClient,
     name: String,

@@ -11,7 +11,8 @@ use crate::patience::stop;
 
 const MERGED: &str = "Anna lives in Lisbon, in the Rua Augusta";
 
-/// Stores what it is told, and merges the first two memories if it is asked to tidy.
+/// A model that stores each message as a memory, and merges the first two memories if it is asked
+/// to tidy.
 fn answer(request: &Value) -> ModelAnswer {
     if is_tidying(request) {
         let merge = json!({ "actions": [{ "merge": ["m1", "m2"], "text": MERGED }] });

@@ -1,5 +1,5 @@
-//! One contract for all channels, for those in Rust and for programs of their own. The same clauses
-//! run against the strict fake of each platform, with the real daemon between it and the model.
+//! One contract for all channels, in Rust and in other programs. The same clauses run against the
+//! strict fake of each platform, with the real daemon between it and the model.
 
 mod directory;
 mod files;
@@ -30,7 +30,7 @@ use python::PythonSide;
 use terminal::TerminalSide;
 use web::WebSide;
 
-/// The words that people say in a message of their own.
+/// Words that people send in separate messages.
 const WORDS: [&str; 6] = ["apple", "bread", "cheese", "dates", "eggs", "figs"];
 /// Asks for [`long_answer`].
 const LONG: &str = "Tell me everything.";
@@ -82,8 +82,7 @@ trait FakePlatformSide {
         None
     }
 
-    /// Sends the event of the person's last message once more, as platforms do after a lost
-    /// confirmation.
+    /// Repeats the event of the person's last message, as platforms do after a lost confirmation.
     async fn repeat_event(&mut self) {
         panic!("{} has no repeated events; list it in LEFT_OUT", self.account());
     }

@@ -65,8 +65,8 @@ async fn second_daemon_refuses_to_start_and_names_the_first() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_at_each_point_delivers_a_sent_message_once_or_marked() {
-    // The fail point; then the marks of the messages before the death, and of those after the
-    // restart.
+    // Each row: the fail point, the marks of the messages before the crash, and of those after the
+    // restart. `true` means that the message is marked as a repetition.
     let table: [(&str, &[bool], &[bool]); 6] = [
         ("enqueue:before", &[], &[false]),
         ("enqueue:after", &[], &[false]),
@@ -80,7 +80,7 @@ async fn crash_at_each_point_delivers_a_sent_message_once_or_marked() {
         let mut daemon = doomed(&home, point);
         daemon.wait_until_ready();
         let chat = AttachedChat::join(&home, "ann").await;
-        // The sender does not learn if the message was accepted.
+        // The sender gets no confirmation, so the result is unknown.
         drop(chat.try_send("The bread is ready.", "bread").await);
         assert_eq!(chat.hear_until_lost().await, before, "{point}");
         dies(daemon).await;
@@ -119,7 +119,7 @@ async fn crash_keeps_a_message_sent_to_an_empty_chat() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_loop_drops_a_message_that_kills_three_times_and_notifies_the_chat() {
-    // It dies with the complete answer in memory.
+    // At this point, the complete answer is only in memory.
     const POINT: &str = "settle:before";
     let model = OpenAiFake::start(|_| ModelAnswer::says("Survived.")).await;
     let home = Home::new(program!()).with_config(&config(&model, ""));
@@ -138,7 +138,7 @@ async fn crash_loop_drops_a_message_that_kills_three_times_and_notifies_the_chat
     // The chat works otherwise.
     chat.ask("Kill me.").await;
     assert_eq!(chat.reply().await.text, "Survived.");
-    // The operator lets the agent try the dropped one again.
+    // The operator retries the dropped message.
     let listed = home.run(&["dead", "list"]).out;
     let dropped = listed.lines().nth(1).unwrap();
     assert!(dropped.starts_with("m1 ") && dropped.contains(" dropped "), "{listed}");
@@ -169,7 +169,7 @@ async fn crash_loop_answers_messages_that_ran_beside_the_fatal_one() {
     for (name, text) in [("ann", "poison")].into_iter().chain(INNOCENTS.map(|name| (name, name))) {
         AttachedChat::join(&home, name).await.ask(text).await;
     }
-    // All of them run when it dies. Then the culprit is found, while the others wait.
+    // All turns run when the daemon dies. Then it finds the fatal one, while the others wait.
     asked(&model, 4).await;
     poison.add_permits(100);
     dies(daemon).await;

@@ -135,8 +135,8 @@ fn asked_for(text: &str) -> (&'static str, bool) {
     (found.1, text.ends_with("in bytes"))
 }
 
-/// Starts a daemon with a provider of this kind, and asks for a call in each format, in words and in
-/// single bytes.
+/// Starts a daemon with a provider of this kind, and asks for a call in each format, in words and
+/// in single bytes.
 async fn reads_each_format(kind: &str, base_url: &str, model: &str) {
     let config = format!(
         "[providers.fake]\nkind = \"{kind}\"\nbase_url = \"{base_url}\"\nmax_retries = 0\n\
@@ -166,7 +166,7 @@ async fn reads_each_format(kind: &str, base_url: &str, model: &str) {
     assert!(status.success(), "{log}");
 }
 
-/// Answers with the result of the call that stands in the last message or results of a request.
+/// Answers with the result of the call, which is in the last message or the results of a request.
 fn says_result(results: &[&str]) -> Option<ModelAnswer> {
     let result = results.last()?;
     Some(ModelAnswer::says(match result {

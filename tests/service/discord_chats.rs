@@ -1,5 +1,5 @@
-//! Tests of Discord's own forms of a chat from end to end: commands in their place, threads, roles and
-//! reactions.
+//! Tests of features that only Discord has, from end to end: responses to slash commands, threads,
+//! roles and reactions.
 
 use std::time::Duration;
 

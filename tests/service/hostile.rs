@@ -1,5 +1,5 @@
 //! Tests of hostile platforms, row by row: each fault is reported once in a visible place, the
-//! process goes on, other people are answered meanwhile, and every accepted message gets an
+//! process continues, other people are answered meanwhile, and every accepted message gets an
 //! outcome.
 
 mod discord;
@@ -90,7 +90,7 @@ async fn check_token<P: TestedPlatform>(platform: &P, row: &TokenRow<P>) {
     }
     logged(&mut daemon, "the channel is down until this is fixed", 1).await;
     permits.add_permits(1);
-    // The only other channel goes on.
+    // The other channel still works.
     let terminal = AttachedChat::join(&home, "ann").await;
     terminal.ask("Are you there?").await;
     assert_eq!(terminal.reply().await.text, "Are you there?");

@@ -16,7 +16,7 @@ use crate::patience::{pause, stop, until};
 const WINDOW: Duration = Duration::from_secs(65);
 /// One wake-up in five seconds.
 const WAKE_UPS: u64 = 13;
-/// A silence of this length means that the start is over.
+/// After a silence of this length, the start counts as complete.
 const SILENCE: Duration = Duration::from_millis(500);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

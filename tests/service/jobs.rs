@@ -198,7 +198,7 @@ async fn crash_at_each_step_of_a_job_ends_it_once_with_each_effect_once() {
         let mut daemon = doomed(&home, point);
         daemon.wait_until_ready();
         drop(submit(&home));
-        // Later points lie behind the approval.
+        // Later points come after the approval.
         if point.contains(":6") && !point.starts_with("record") || point.starts_with("settle") {
             approve_until_death(&home, &mut daemon).await;
         }

@@ -14,7 +14,7 @@ use crate::patience::stop;
 const SCHEMA: &str = r#"{ "type": "object", "required": ["city"],
     "properties": { "city": { "type": "string" } } }"#;
 
-/// Answers with JSON; a wrong one first if the question wants it, or always.
+/// Answers with JSON. If the question asks for it, the first answer or every answer is wrong.
 fn answer(request: &Value) -> ModelAnswer {
     let messages = request["messages"].as_array().unwrap();
     let question = messages.iter().find(|message| message["role"] == "user").unwrap();

@@ -1,5 +1,5 @@
-//! Memory from end to end: a fact that was said in one place is in the request of the right later
-//! conversation, and never in that of another scope.
+//! Memory from end to end: a fact from one place is in the requests of later conversations of its
+//! scope, and never in those of another scope.
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results, last_user_text};
 use avocet_testkit::telegram::{TelegramFake, UserMessage};
@@ -34,7 +34,7 @@ const PLACES: [Place; 6] = [
     Place::Terminal,
 ];
 
-/// A fact: the place where it is said, its scope, its subject, and the places that may know it.
+/// A fact: its place of origin, its scope, its subject, and the places that may recall it.
 type Fact = (usize, &'static str, &'static str, &'static [usize]);
 
 const ALL: &[usize] = &[0, 1, 2, 3, 4, 5];
@@ -143,7 +143,7 @@ async fn memory_is_in_the_requests_of_its_scope_and_in_no_other_in_77_cases() {
         let result = world.remember(place, scope, "the lantern has no owner").await;
         assert!(result.contains("permission denied"), "{place} {scope}: {result}");
     }
-    // The conversations themselves are forgotten, so that only the memory can know.
+    // The conversations begin again, so that only the memory can have the facts.
     PLACES.iter().for_each(|place| world.say(*place, "/new"));
     let mut wrong = Vec::new();
     for (number, (_, scope, subject, knowing)) in FACTS.into_iter().enumerate() {
@@ -169,7 +169,7 @@ async fn memory_is_in_the_requests_of_its_scope_and_in_no_other_in_77_cases() {
     assert!(stop(daemon).await.0.success());
 }
 
-/// A model that stores again what it is shown, in other spelling.
+/// A model that stores each shown memory again, in another spelling.
 fn echo(request: &Value) -> ModelAnswer {
     if last_results(request).is_empty() {
         ModelAnswer::call("memory_write", json!({ "text": "The KEY is under the mat!" }))

@@ -31,7 +31,7 @@ pub(crate) fn held_back(permits: &Arc<Semaphore>, text: &str) -> ModelAnswer {
     ModelAnswer::When(permits.clone(), Box::new(ModelAnswer::says(text)))
 }
 
-/// An answer that begins at once, and goes on once there is a permit.
+/// An answer that begins at once, and continues once there is a permit.
 pub(crate) fn begun(first: &str, permits: &Arc<Semaphore>, rest: &str) -> ModelAnswer {
     let delta = |text: &str| delta_event(&json!({ "content": text }), None);
     let [first, rest] = [first, rest].map(delta);

@@ -74,7 +74,7 @@ async fn preview_continues_in_the_same_message_after_a_kill() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f5_preview_whose_first_send_met_a_crash_marks_the_answer_as_repeated() {
-    // Before the platform has it, and after.
+    // Before and after the platform has the message.
     for (point, copies) in [("begin-preview:after", 0), ("finish-preview:before", 1)] {
         let (platform, end) = (TelegramFake::start(TOKEN).await, held());
         let model = storyteller(&end).await;

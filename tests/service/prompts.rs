@@ -25,7 +25,7 @@ const MORE: std::ops::Range<i64> = 100..160;
 const LEAK: &str = "https://evil.example/?d=c2VjcmV0IGRhdGEgb2YgdGhlIG93bmVy";
 const SHOWN: [&str; 3] = ["telegram", "discord", "terminal"];
 
-/// A message as a person sees it: its words, and the parts that are shown as code.
+/// The visible form of a message: its words, and the parts that are shown as code.
 #[derive(Debug, PartialEq, Eq)]
 struct VisibleMessage {
     words: Vec<String>,
@@ -331,7 +331,7 @@ async fn prompt_for_each_tool_is_the_same_on_every_channel() {
     }
     let tools = model.requests()[0]["tools"].as_array().unwrap().clone();
     assert!(tools.len() > 10, "{tools:?}");
-    // Each has chats of its own, because Telegram takes one message a second in a chat.
+    // Each call has separate chats, because Telegram accepts one message a second in a chat.
     let names = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap());
     let asked = |name: &&str| !matches!(*name, "ask_user" | "post");
     let asked: Vec<(i64, &str)> = MORE.zip(names.filter(asked)).collect();

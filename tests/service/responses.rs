@@ -1,5 +1,5 @@
-//! Tests the program with a model behind OpenAI's Responses: a call, the reasoning before it, and
-//! the answer, across a crash.
+//! Tests the program with a model behind OpenAI's Responses API: a call, the reasoning before it,
+//! and the answer, across a crash.
 
 use avocet_testkit::ModelAnswer;
 use avocet_testkit::openai::KEY;

@@ -39,7 +39,7 @@ pub(crate) enum Asks<P> {
     Nothing,
     /// [`HELD`]: the answer has not begun to show.
     Held(fn(&P)),
-    /// [`STORY`]: the chat sees the beginning.
+    /// [`STORY`]: the chat shows the beginning.
     Begun(fn(&P)),
 }
 

@@ -1,5 +1,5 @@
-//! Tests of schedules with a real daemon: SIGKILL at each step, missed times, questions of scheduled
-//! tasks, and the heartbeat.
+//! Tests of schedules with a real daemon: SIGKILL at each step, missed times, questions of
+//! scheduled tasks, and the heartbeat.
 
 use std::fs;
 

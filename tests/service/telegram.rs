@@ -258,7 +258,7 @@ async fn message_tool_repeats_a_partly_sent_album_with_a_mark_after_a_kill() {
     assert_eq!(platform.sent().len(), 4);
 }
 
-/// Telegram may refuse a token for some seconds: the channel retries, and goes on without a
+/// Telegram may refuse a token for some seconds: the channel retries, and then works without a
 /// restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn telegram_token_refused_for_a_while_is_reported_once_and_loses_no_answer() {
@@ -279,7 +279,7 @@ async fn telegram_token_refused_for_a_while_is_reported_once_and_loses_no_answer
         let says = "does not know the token of [channels.telegram] (main)";
         logged(&mut daemon, says, 1).await;
         permits.add_permits(1);
-        // The only other channel goes on.
+        // The other channel still works.
         let terminal = AttachedChat::join(&home, "ann").await;
         terminal.ask("Are you there?").await;
         assert_eq!(terminal.reply().await.text, "Are you there?");

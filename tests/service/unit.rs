@@ -95,7 +95,7 @@ fn unit_comments_name_each_setting_that_weakens_its_rating() {
     let comments: String = UNIT.lines().filter(|line| line.starts_with('#')).collect();
     for row in rows.iter().filter(|row| row["exposure"].is_string()) {
         let name = row["name"].as_str().unwrap().split('=').next().unwrap();
-        // The list of addresses and that of system calls have comments of their own.
+        // The lists of addresses and of system calls have separate comments.
         let is_known = comments.contains(&format!("{name}=")) || name == "IPAddressDeny";
         assert!(is_known || name == "SystemCallFilter", "no reason for {row}");
     }

@@ -1,5 +1,5 @@
-//! Tests of spoken answers from end to end: from the platform through the strict speech server to a voice
-//! message.
+//! Tests of spoken answers from end to end: from the platform through the strict speech server to a
+//! voice message.
 
 use std::fs;
 use std::path::Path;

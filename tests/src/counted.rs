@@ -1,5 +1,5 @@
-//! The program as it is shipped, with an allocator that counts. A test reads the number of
-//! allocations over a connection.
+//! The shipped program, with an allocator that counts. A test reads the number of allocations over
+//! a connection.
 
 use std::alloc::System;
 use std::io::{self, Read, Write};

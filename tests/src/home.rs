@@ -1,4 +1,4 @@
-//! A home directory of a test's own, and the program in it.
+//! A temporary home directory for one test, and the program in it.
 
 use std::fs;
 use std::io::Write;

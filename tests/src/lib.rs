@@ -1,4 +1,4 @@
-//! Shared by the tests of the whole program: a home of its own, the program in it, its output.
+//! Shared by the tests of the whole program: a temporary home, the program in it, its output.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,9 +1,9 @@
-//! The pictures in the book. Tests draw them from real runs, so they cannot become old.
+//! The pictures in the book. Tests draw them from real runs, so they cannot become outdated.
 
 use std::fs;
 use std::path::Path;
 
-/// `UPDATE_SCREENS=1` before the tests draws the pictures anew.
+/// With `UPDATE_SCREENS=1`, the tests draw the pictures again.
 const UPDATE: &str = "UPDATE_SCREENS";
 
 /// Checks a picture of the book against one from a run.

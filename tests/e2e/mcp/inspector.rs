@@ -10,7 +10,8 @@ use crate::client_libraries::assert_passes;
 use crate::http::{HttpHome, TOKEN};
 use crate::support::{end, stop};
 
-/// Runs the inspector's command line, which keeps its files in the home. Returns the result, which is JSON.
+/// Runs the inspector's command line, which keeps its files in the home. Returns the result, which
+/// is JSON.
 #[track_caller]
 fn inspect(home: &Home, target: &[&str], method: &[&str]) -> Value {
     let mut command = Command::new("node");

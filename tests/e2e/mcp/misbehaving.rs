@@ -1,4 +1,5 @@
-//! Servers that misbehave, in `tests/mcp/servers`: each fault is one clear line, and the turn goes on.
+//! Servers that misbehave, in `tests/mcp/servers`: each fault is one clear line, and the turn
+//! continues.
 
 use std::path::Path;
 
@@ -18,8 +19,8 @@ enum Line {
 
 use Line::{Answer, List};
 
-/// A server, further keys of its table, a part of the line about its fault, and a part of the
-/// line in the daemon's log about it, if there has to be one.
+/// Each row: a server, further keys of its table, the place of the line about its fault, a part of
+/// this line, and a part of the expected line in the daemon's log, or an empty text.
 const SERVERS: [(&str, &str, Line, &str, &str); 12] = [
     ("absent", "", List, "cannot find my database; set DATABASE", ""),
     ("ancient", "", List, "it speaks version \\\"1999-01-01\\\" of MCP, which is unknown", ""),

@@ -1,4 +1,5 @@
-//! The login at an MCP server with OAuth (`tests/mcp/oauth.py`), with a browser that is a few requests.
+//! The login at an MCP server with OAuth (`tests/mcp/oauth.py`), with a browser that is a few
+//! requests.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -69,7 +69,7 @@ struct StyledRun {
     cells: u16,
     text: String,
     style: String,
-    /// Wide characters have a width of their own in most fonts, so each is a run.
+    /// The width of wide characters depends on the font, so each is a run.
     is_wide: bool,
 }
 

@@ -1,4 +1,4 @@
-"""Dies in the middle of a call, after half of an answer."""
+"""Ends in the middle of a call, after half of an answer."""
 
 import os
 

@@ -1,4 +1,4 @@
-//! The directory of files, as a person with a shell sees it.
+//! The directory of files, as a person uses it with a shell.
 
 use std::fs;
 use std::path::PathBuf;

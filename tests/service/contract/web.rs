@@ -1,4 +1,4 @@
-//! The web console, as its page sees it over HTTP.
+//! The web console, as its page uses it over HTTP.
 
 use std::net::SocketAddr;
 
