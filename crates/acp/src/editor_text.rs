@@ -93,7 +93,7 @@ impl EditorText {
         }
     }
 
-    /// Returns the text as a paragraph of its own.
+    /// Returns the text as a separate paragraph.
     fn apart(&self, text: &str) -> String {
         let gap = if self.step.is_empty() { "" } else { "\n\n" };
         format!("{gap}{text}")

@@ -1,5 +1,5 @@
-//! One session of the editor: its prompts go to the chat, and the events, texts and questions of the
-//! chat go to the editor.
+//! One session of the editor: its prompts go to the chat, and the events, texts and questions of
+//! the chat go to the editor.
 
 mod daemon_side;
 mod editor_side;
@@ -139,7 +139,7 @@ impl EditorSession {
         }
     }
 
-    /// Tells the editor the commands of the chat.
+    /// Sends the commands of the chat to the editor.
     pub(crate) fn offer_commands(&self, commands: SessionUpdate) {
         self.editor.update(commands);
     }
@@ -173,8 +173,8 @@ impl EditorSession {
         }
     }
 
-    /// Makes a request to the daemon. Meanwhile it takes events off the connection, because the answer
-    /// stands behind them.
+    /// Makes a request to the daemon. Meanwhile it takes events off the connection, because the
+    /// answer stands behind them.
     async fn call<A: DeserializeOwned>(
         &mut self,
         client: &Client,

@@ -12,12 +12,12 @@ use serde_json::{Map, Value};
 use crate::patch::parts;
 use crate::place::SessionPlace;
 
-/// Bytes of a result that the editor gets.
+/// The most bytes of a result that the editor gets.
 const MAX_RESULT: usize = 16 * 1024;
-/// Characters of a title.
+/// The most characters of a title.
 const MAX_TITLE: usize = 100;
 
-/// The calls that the editor has, with the state in which it saw them.
+/// The calls that the editor shows, each with the last status that was sent.
 #[derive(Debug, Default)]
 pub(crate) struct ShownCalls(HashMap<CallId, ToolCallStatus>);
 
@@ -38,7 +38,7 @@ impl ShownCalls {
         calls.filter_map(|call| self.update(call, place)).collect()
     }
 
-    /// Returns the update of one call; `None` if the editor has its state.
+    /// Returns the update of one call; `None` if the editor already shows its status.
     pub(crate) fn update(
         &mut self,
         logged: &LoggedCall,
@@ -62,7 +62,7 @@ impl ShownCalls {
     }
 }
 
-/// Describes the call that an approval is about. A call of another turn is described by the approval.
+/// Describes the call that an approval is about. Uses the approval if the turn lacks the call.
 pub(crate) fn approved_call(
     approval: &OpenApproval,
     turn: Option<&TurnRecord>,
@@ -116,7 +116,7 @@ fn status(logged: &LoggedCall) -> ToolCallStatus {
     }
 }
 
-/// A call for people.
+/// The parts of a call that people see.
 struct Call {
     title: String,
     kind: ToolKind,
@@ -131,7 +131,7 @@ impl Call {
     }
 }
 
-/// Returns the kind that decides about the symbol of a call.
+/// Returns the kind of a call. The editor chooses a symbol by it.
 fn kind(name: &str) -> ToolKind {
     match name {
         "read_file" | "read_result" | "outline" | "list_directory" | "memory_read"
@@ -148,7 +148,7 @@ fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// Names the tool with its most telling argument.
+/// Returns the name of the tool with its most informative argument.
 fn title(name: &str, arguments: &Map<String, Value>) -> String {
     let keys = ["command", "path", "f", "pattern", "query", "url", "question", "message", "task"];
     let Some(text) = text(arguments, &keys) else { return name.to_owned() };
@@ -160,7 +160,7 @@ fn title(name: &str, arguments: &Map<String, Value>) -> String {
     if name == "exec_shell" { format!("`{shown}`") } else { format!("{name} {shown}") }
 }
 
-/// The first of these arguments that is a text.
+/// Returns the first of these arguments that is a string.
 fn text<'a>(arguments: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a str> {
     keys.iter().find_map(|key| arguments.get(*key)?.as_str())
 }
@@ -172,7 +172,7 @@ fn changes(
     changes_of(&logged.call.name, &logged.call.arguments.to_object(), place)
 }
 
-/// The files that a call touches, and its changes.
+/// Returns the files that a call touches, and its changes.
 fn changes_of(
     name: &str,
     arguments: &Map<String, Value>,
@@ -215,7 +215,7 @@ fn patched(patch: &str, place: &SessionPlace) -> (Vec<ToolCallLocation>, Vec<Too
     parts.unzip()
 }
 
-/// Adds the result of a call. The changes of a successful edit say enough.
+/// Adds the result of a call. For a successful edit, the diff is enough.
 fn with_result(mut content: Vec<ToolCallContent>, logged: &LoggedCall) -> Vec<ToolCallContent> {
     let Some(result) = logged.result() else { return content };
     if result.ok && !content.is_empty() {
@@ -235,7 +235,7 @@ fn with_result(mut content: Vec<ToolCallContent>, logged: &LoggedCall) -> Vec<To
     content
 }
 
-/// A text as a block of code, cut to [`MAX_RESULT`].
+/// Returns a text as a code block, cut to [`MAX_RESULT`] bytes.
 fn fenced(text: &str) -> String {
     let end = text.floor_char_boundary(MAX_RESULT);
     let (shown, cut) = (&text[..end], if end < text.len() { "\n…" } else { "" });

@@ -23,7 +23,7 @@ impl EditorSession {
             TurnEvent::Compacting => self.editor.think("Summarising the earlier conversation."),
             TurnEvent::Thinking { .. } => {
                 self.resume();
-                // A call that a person answered ends without an event of its own.
+                // A call that a person answered ends without its own event.
                 if self.calls.has_open() {
                     self.show_calls().await;
                 }

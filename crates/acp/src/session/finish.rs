@@ -84,7 +84,7 @@ impl EditorSession {
         }
     }
 
-    /// Passes on the decision of the person about a call.
+    /// Sends the person's decision about a call to the daemon.
     async fn decide(
         &mut self,
         wait: WaitId,
