@@ -23,7 +23,7 @@ use crate::{
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
 #[derive(Debug, Clone)]
 pub struct AgentLoop {
-    /// The models that it asks.
+    /// The models of the agent.
     pub models: AgentModels,
     /// The thinking effort of the model that answers; `None` for the setting of the model.
     pub effort: Option<Effort>,
@@ -92,9 +92,9 @@ pub struct PromptSettings {
     pub system: Arc<str>,
     /// A file with further instructions of the operator, read at the start of each turn.
     pub file: Option<Arc<dyn PromptFile>>,
-    /// The time zone in which the model is told the time.
+    /// The time zone of the times that the model reads.
     pub zone: TimeZone,
-    /// Marks around text by anybody but the owners.
+    /// The marks around text of people who are not owners.
     pub marks: Marks,
 }
 
@@ -103,10 +103,10 @@ pub struct PromptSettings {
 pub enum TurnEnd {
     /// The model has answered.
     Answered(Answer),
-    /// A cap was reached or the model failed. The user is sent this text.
+    /// A cap was reached or the model failed. The user gets this text.
     Failed(String),
-    /// Calls wait for outside events, and the turn with them: any number of calls for a child, and at
-    /// most one other.
+    /// Calls wait for outside events, so the turn waits. Any number of them wait for children; at
+    /// most one waits for another event.
     Waiting(Vec<CallWait>),
 }
 
@@ -231,8 +231,8 @@ impl AgentLoop {
         }
     }
 
-    /// Recalls memories for the turn. They are logged before the first request: a turn whose request
-    /// fails is part of later requests, too.
+    /// Recalls memories for the turn. They are logged before the first request: a turn whose
+    /// request fails is part of later requests, too.
     async fn recall_memories(
         &self,
         turn: &mut TurnRecord,
@@ -274,7 +274,7 @@ impl AgentLoop {
         Ok(None)
     }
 
-    /// Records the step (T1).
+    /// Records a reply as the next step of the turn.
     async fn record_step(
         &self,
         turn: &mut TurnRecord,
@@ -298,8 +298,8 @@ impl AgentLoop {
         Ok(())
     }
 
-    /// Closes the step (T4) unless the last result did, and fetches the attachments of the messages
-    /// that steer the turn from here on.
+    /// Closes the step unless the last result has closed it. Fetches the attachments of the
+    /// messages that steer the turn from here on.
     async fn close_step(&self, turn: &mut TurnRecord) -> Result<(), StoreError> {
         if let Some(step) = turn.steps.last_mut() {
             if !step.closed {

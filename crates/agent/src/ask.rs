@@ -1,5 +1,5 @@
-//! Asks the model for one step, with as much as fits into its window, and again after an empty
-//! answer or a refusal that a smaller request may avoid.
+//! Asks the model for one step, with as much as fits into its window. Asks again after an empty
+//! answer, or with a smaller request after a refusal.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -112,8 +112,8 @@ impl AgentLoop {
         }
     }
 
-    /// Asks once. If the request is refused, repeats it without its pictures: a picture that the
-    /// server cannot read, or has no room for, would be part of every later request.
+    /// Asks once. Repeats a refused request without its pictures. Otherwise a picture that the
+    /// server cannot read, or has no room for, would make every later request fail.
     async fn ask_once(
         &self,
         request: &ModelRequest,

@@ -1,7 +1,7 @@
 //! Budgets limit the cost of models. The ledger is read before every request; for the first request
-//! of a turn, it is read when the turn is claimed. The cost of every answer is written before the next
-//! request, so that the ledger covers all costs: those of retries, children, empty answers and
-//! abandoned requests too.
+//! of a turn, it is read when the turn is claimed. The cost of every answer is written before the
+//! next request. So the ledger covers all costs, including retries, children, empty answers and
+//! abandoned requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,8 +133,8 @@ impl AgentLoop {
     }
 
     /// Records the usage so far. Returns the notice of the budget that is used up; `None` if a
-    /// request may be made. `is_unpriced` tells if the price of that request is unknown; it is asked
-    /// only if the answer depends on it.
+    /// request may be made. `is_unpriced` says if the price of that request is unknown; it is
+    /// asked only if the answer depends on it.
     ///
     /// # Errors
     /// [`StoreError`] if the ledger failed.

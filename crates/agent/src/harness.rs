@@ -307,7 +307,7 @@ pub(crate) fn failed(end: TurnEnd) -> String {
 }
 
 thread_local! {
-    /// The log lines of this test, one JSON object a line. Each test runs on a thread of its own.
+    /// The log lines of this test, one JSON object a line. Each test runs on its own thread.
     pub(crate) static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -7,14 +7,14 @@ use serde_json::{Map, json};
 /// The line with which a model ends a job.
 pub(crate) const COMPLETE: &str = "TASK COMPLETE";
 
-/// The name of the call that stands in the log for an answer without calls. No tool has this name.
+/// The name of the call that the log has for an answer without calls. No tool has this name.
 pub(crate) const GO_ON_CALL: &str = "go_on_with_job";
 
 /// Tells the model how a job ends. Part of the note of the job's turns.
 pub(crate) const ABOUT_JOBS: &str = "This is a job: work until it is done, without questions that \
     you can answer yourself. Then answer with a summary whose last line is TASK COMPLETE.";
 
-/// The result of such a call.
+/// The result of a [`GO_ON_CALL`].
 const GO_ON: &str = "You made no tool call. If the task is complete, answer with the summary again \
     and the last line TASK COMPLETE. Otherwise go on with the next tool call.";
 
@@ -29,12 +29,12 @@ pub(crate) fn goes_on(turn: &TurnRecord, reply: &ModelReply) -> bool {
     is_job(&turn.session) && !is_done && !has_just_gone_on(turn)
 }
 
-/// Returns the call that stands for the answer.
+/// Returns the call that the log has for an answer without calls.
 pub(crate) fn go_on_call() -> ToolCall {
     ToolCall { name: GO_ON_CALL.to_owned(), arguments: Arguments::Object(Map::new()) }
 }
 
-/// Returns the result of such a call; `None` for the call of a tool.
+/// Returns the result of a [`GO_ON_CALL`]; `None` for the call of a tool.
 pub(crate) fn go_on_result(call: &ToolCall) -> Option<CallResult> {
     (call.name == GO_ON_CALL).then(|| CallResult::ok(json!(GO_ON)))
 }

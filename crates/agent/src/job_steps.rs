@@ -1,5 +1,5 @@
-//! The steps of a job that the program makes itself, without a model: the branch at the start, the
-//! list of commits and the pull request at the end. They follow from the log and the plan, so that a
+//! The steps of a job that the program makes without a model: the branch at the start, the list of
+//! commits and the pull request at the end. They follow from the log and the plan, so that a
 //! job continues after a crash.
 
 use avocet_protocol::{
@@ -131,8 +131,8 @@ fn last_text(turn: &TurnRecord) -> String {
     ends.next().map(|step| step.text.clone()).unwrap_or_default()
 }
 
-/// Returns the call of a step that the program made. A step without usage has no request to a model.
-/// The list of commits follows an answer of the model, in the same step.
+/// Returns the call of a step that the program made. A step without usage has no request to a
+/// model. The list of commits follows an answer of the model, in the same step.
 pub(crate) fn own_call(step: &Step) -> Option<&LoggedCall> {
     let [only] = &step.calls[..] else { return None };
     let is_own = step.usage == Usage::default() || only.call.name == JOB_COMMITS;

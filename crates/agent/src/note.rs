@@ -1,6 +1,6 @@
-//! The note about the current moment: the time, the chat, the texts that the chat received from other
-//! sessions, the conversation's messages whose delivery failed, and recalled memories. The note
-//! follows the messages that a turn answers, and is the same in every request that carries them.
+//! The note about the current moment: the time, the chat, texts of other sessions to the chat,
+//! failed deliveries of the conversation, and recalled memories. The note follows the messages that
+//! a turn answers, and is the same in every request that carries them.
 
 use avocet_protocol::{
     ChatAddress, ChatKind, ChildMode, LostMessage, MOMENT, Origin, RecalledMemory, SessionReport,
@@ -98,8 +98,8 @@ fn moment(turn: &TurnRecord, zone: &TimeZone) -> String {
     }
 }
 
-/// Formats a time like `Friday, 2 January 2026, 09:05 CET`. A request contains the time of each past
-/// turn, and `strftime` would take a third of the work for them.
+/// Formats a time like `Friday, 2 January 2026, 09:05 CET`. A request contains the time of each
+/// past turn, and `strftime` would take a third of the work for them.
 fn time(at: Timestamp, zone: &TimeZone) -> String {
     let at = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
     let offset = zone.to_offset_info(at);

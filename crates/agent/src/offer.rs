@@ -1,9 +1,9 @@
 //! Chooses the tools whose schemas a request contains: the core, and the groups that the
 //! conversation has loaded. The description of `use_tools` names the other tools by group.
 //!
-//! The loaded groups follow from the calls in the log. A group stays loaded while one of these calls
-//! is in the request, so that only a compaction removes schemas: the requests before and after it
-//! differ anyway.
+//! The loaded groups follow from the calls in the log. A group stays loaded while one of these
+//! calls is in the request. So only a compaction, which changes the request anyway, removes
+//! schemas.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::truncate::{READ_RESULT, is_cut};
 
-/// The core of an agent without a list of its own.
+/// The core of an agent without its own list.
 const CORE: [&str; 11] = [
     "ask_user",
     "edit_file",
@@ -80,8 +80,8 @@ impl CoreTools {
         if window <= SMALL_WINDOW { &self.small } else { &self.large }
     }
 
-    /// Returns the offer of these tools, from memory if it was made before. `use_skill` is part of it
-    /// only if the agent has skills.
+    /// Returns the offer of these tools, from memory if it was made before. `use_skill` is part of
+    /// it only if the agent has skills.
     pub(crate) fn offer(
         &self,
         specs: &Arc<[ToolSpec]>,
@@ -122,8 +122,8 @@ struct KnownOffer {
 /// The tools of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Offer {
-    /// The tools whose schemas are sent: the core, `use_tools`, and the loaded ones in the order of
-    /// their loading, so that a loaded group only appends.
+    /// The tools whose schemas are sent: the core, `use_tools`, and the loaded ones. A newly loaded
+    /// group is appended.
     pub(crate) tools: Arc<[ToolSpec]>,
     /// The other tools.
     pub(crate) deferred: Arc<[ToolSpec]>,
@@ -260,8 +260,8 @@ fn tools_of_skill(called: &ToolSpec, call: &LoggedCall) -> Option<Vec<String>> {
     SkillLimit::of_result(&result.value)?.tools
 }
 
-/// Returns a tool whose rarely needed arguments are shown, too. The others of the core hide them, but
-/// accept them in calls.
+/// Returns a tool whose rarely needed arguments are shown, too. The others of the core hide them,
+/// but accept them in calls.
 fn whole(spec: &ToolSpec) -> ToolSpec {
     let mut spec = spec.clone();
     let properties = spec.parameters["properties"].as_object_mut();

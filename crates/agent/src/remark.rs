@@ -6,7 +6,7 @@ use avocet_protocol::{ModelFacts, Origin, Past, TurnRecord, thousands};
 use crate::{AgentLoop, job};
 
 impl AgentLoop {
-    /// Returns the remark for the answer of this turn. The log of the conversation tells if the
+    /// Returns the remark for the answer of this turn. The log of the conversation says if the
     /// answer is the first, so that the remark survives a crash and comes once.
     pub(crate) async fn remark(&self, turn: &TurnRecord, past: &Past) -> Option<String> {
         if !is_first_answer(turn, past) {

@@ -1,5 +1,5 @@
-//! The messages of past turns, kept from one request of a conversation to the next. They are the same in
-//! each request, and most of the work for a request is to make them.
+//! A cache of the messages of past turns. They are the same in each request of a conversation, and
+//! making them is most of the work for a request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,12 +8,12 @@ use avocet_protocol::{Message, Messages, SharedMessage, TurnId, TurnRecord};
 
 use crate::make_valid;
 
-/// Number of past turns from which on they are kept. A shorter conversation often ends there, so that
-/// its messages would only need memory.
+/// Turns are cached if there are at least this many. Shorter conversations often get no further
+/// request, so a cache would only need memory.
 const KEPT_FROM: usize = 3;
 /// Maximum size of the messages, in bytes, as [`RenderedTurn::bytes`] estimates it.
 const MOST_BYTES: usize = 2 << 20;
-/// Estimated memory of a message beside its text, in bytes.
+/// Estimated memory of a message in addition to its text, in bytes.
 const MESSAGE_BYTES: usize = 256;
 
 /// The messages of past turns of an agent's conversations.
@@ -64,7 +64,7 @@ impl RenderedTurns {
             return known.turn.clone();
         }
         // The messages of a turn are valid among others if they are valid alone: they begin with a
-        // user message, and their calls have ids of their own.
+        // user message, and their calls have unique ids.
         let messages = Messages::from(render());
         let tokens = messages.estimated_tokens();
         let messages = make_valid(messages);
@@ -82,7 +82,7 @@ impl RenderedTurns {
 }
 
 impl KnownTurns {
-    /// Keeps a turn. All others are forgotten if there is no room for it.
+    /// Caches a turn. Drops all others if there is no room for it.
     fn insert(&mut self, id: TurnId, turn: RenderedTurn) {
         let new = turn.bytes();
         if self.bytes + new > MOST_BYTES {

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(crate) struct Keep {
     /// Bytes of a result, or of one text of the arguments.
     pub(crate) bytes: usize,
-    /// `true` if the reasoning before the calls stays: providers want it back for the current turn.
+    /// `true` if the reasoning before the calls stays. Providers require it for the current turn.
     pub(crate) thoughts: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Chooses the model of a turn by its task. The choice follows from the log at the start of the turn
-//! and stays until its end, so that successive requests go to the same model.
+//! Chooses the model of a turn by its task. The choice follows from the log at the start of the
+//! turn. All requests of the turn go to the same model.
 
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@ use crate::{TurnLimits, images, make_valid};
 const ANSWER: u64 = 8192;
 /// Latest steps of the current turn, which are shortened only after all others.
 const RECENT_STEPS: usize = 2;
-/// The number of steps of the current turn that are shortened, or left out, together: each change
-/// alters the common beginning of requests.
+/// Steps of the current turn are shortened, or left out, in groups of this number, because each
+/// change alters the common beginning of requests.
 const STEPS: usize = 4;
 
 /// Returns the tokens that a request may have.
@@ -19,7 +19,7 @@ pub(crate) fn room(facts: ModelFacts, limits: TurnLimits) -> u64 {
     of(facts.context.unwrap_or(ModelFacts::ASSUMED_CONTEXT), facts.max_output, limits)
 }
 
-/// Returns the tokens that a request may have in a window of `window` tokens, beside an answer.
+/// Returns the tokens that a request may have in a window of `window` tokens, besides an answer.
 pub(crate) fn of(window: u64, max_output: Option<u64>, limits: TurnLimits) -> u64 {
     let answer = max_output.unwrap_or(ANSWER).min(ANSWER).min(window / 4);
     limits.context_tokens.min(window - answer)
