@@ -1,4 +1,4 @@
-//! Programs that are channels and run as children of the daemon. Each runs in a sandbox of its own,
+//! Programs that are channels and run as children of the daemon. Each runs in its own sandbox,
 //! and is started again after it has ended.
 
 mod output;
@@ -62,8 +62,8 @@ impl Children {
         Self { group, clock }
     }
 
-    /// Closes the input of each program, and waits for its end. A program that stays is killed after
-    /// 5 s.
+    /// Closes the input of each program, and waits for its end. A program that stays is killed
+    /// after 5 s.
     pub(crate) async fn stop(&self) {
         self.group.cancel();
         let limit = STOPPING + ENDING;

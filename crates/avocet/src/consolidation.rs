@@ -1,4 +1,4 @@
-//! Consolidation of memories, as the configuration wants it.
+//! Consolidation of memories, as configured.
 
 use std::sync::Arc;
 use std::time::Duration;

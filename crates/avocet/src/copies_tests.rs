@@ -14,7 +14,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A closed database in a directory of its own.
+/// A closed database in its own directory.
 async fn database() -> TempDir {
     let directory = TempDir::new().unwrap();
     let options = avocet_store::OpenOptions {

@@ -21,7 +21,7 @@ const CHANNEL_RESTART: Restart = Restart {
 /// The time for an account to stop while the daemon runs.
 const STOPPING: Duration = Duration::from_secs(10);
 
-/// Runs the accounts, each in a group of its own.
+/// Runs the accounts, each in its own group.
 #[derive(Debug)]
 pub(crate) struct Intake {
     publish: Arc<dyn Publish>,
@@ -75,8 +75,8 @@ impl Intake {
     /// Stops an account and waits for its end.
     ///
     /// # Errors
-    /// [`Unfinished`] if the account still runs. It must not be started again, because it would then
-    /// receive twice at the same time.
+    /// [`Unfinished`] if the account still runs. It must not be started again, because it would
+    /// then receive twice at the same time.
     pub(crate) async fn stop(&self, account: &AccountId) -> Result<(), Unfinished> {
         let Some(group) = self.running().get(account).cloned() else { return Ok(()) };
         end(&group, self.clock.as_ref()).await?;

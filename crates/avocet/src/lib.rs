@@ -123,8 +123,8 @@ pub fn command_line() -> clap::Command {
     help::command()
 }
 
-/// Returns the number of threads for tasks. They leave one core to the writer and the readers of the
-/// log: with a thread for each core, tasks would move between the threads at every wake-up.
+/// Returns the number of threads for tasks. One core is left for the writer and the readers of the
+/// log. With a thread for each core, tasks would move between the threads at every wake-up.
 fn workers(cores: usize) -> usize {
     cores.saturating_sub(1).clamp(1, MOST_WORKERS)
 }

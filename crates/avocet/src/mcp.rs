@@ -97,7 +97,7 @@ fn server(
     Ok(McpServerParts { name, config, program, roots, warning })
 }
 
-/// Describes a server that needs the operator; `None` if all is well.
+/// Describes a server that needs the operator; `None` if there is no problem.
 pub(crate) fn problem(server: &McpServerStatus) -> Option<String> {
     let McpServerStatus { name, state, why, changed, warning, .. } = server;
     if *state == McpState::Failed {

@@ -1,5 +1,5 @@
 //! The memories that agents, chats and the command line search: by words, and by meaning where the
-//! configuration names an embedding model. Files mirror them, if the configuration wants that.
+//! configuration names an embedding model. Files mirror them, if the configuration enables that.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::places::Configuration;
 use crate::registry::{self, ConfiguredEmbedder};
 use crate::{consolidation, models};
 
-/// The directory of the memory's files, in the data directory. A workspace would be the wrong place:
-/// its files can be read in every chat, and become part of commits there.
+/// The directory of the memory's files, in the data directory. A workspace would be the wrong
+/// place: its files can be read in every chat, and become part of commits there.
 pub(crate) const MEMORY_FILES: &str = "memory";
 
 /// The memories of a log.
@@ -89,7 +89,7 @@ pub(crate) fn has_files(configuration: &Configuration) -> bool {
     configuration.settings.memory.mirror && configuration.data_dir.join(MEMORY_FILES).is_dir()
 }
 
-/// Returns the files of a log; `None` if the configuration wants none.
+/// Returns the files of a log; `None` if the configuration disables them.
 pub(crate) fn mirror(
     configuration: &Configuration,
     store: &Arc<SqliteStore>,

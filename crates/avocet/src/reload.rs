@@ -1,5 +1,5 @@
-//! Takes a changed configuration into use while the daemon runs. Keys that only a start can use keep
-//! their old values until then, and a file with a fault changes nothing.
+//! Takes a changed configuration into use while the daemon runs. Keys that only a start can use
+//! keep their old values until then, and a file with a fault changes nothing.
 
 mod accounts;
 mod diff;
@@ -334,8 +334,8 @@ fn plan(context: &CommandContext, running: &Configuration) -> Result<ReloadPlan,
     Ok(ReloadPlan { configuration, changes, document })
 }
 
-/// Returns what a change of the file's text means for a running daemon, and the keys whose references
-/// have no value here. Those are left out.
+/// Returns what a change of the file's text means for a running daemon, and the keys whose
+/// references have no value here. Those are left out.
 pub(crate) fn changes_between(
     context: &CommandContext,
     path: &Path,
@@ -351,7 +351,8 @@ fn unresolved(old: &Document, new: &Document) -> BTreeSet<String> {
     [old, new].into_iter().flat_map(Document::unresolved).map(|one| one.key.clone()).collect()
 }
 
-/// Reads two texts of a configuration, each with the path of its file, and sorts the changes between them.
+/// Reads two texts of a configuration, each with the path of its file, and sorts the changes
+/// between them.
 fn versions(
     context: &CommandContext,
     old: (&Path, &str),

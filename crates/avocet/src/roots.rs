@@ -50,8 +50,8 @@ pub(crate) fn check(
     roots.iter().enumerate().map(check).collect()
 }
 
-/// Refuses a workspace that contains the whole home directory: the agent's programs could change
-/// the operator's own files, and programs that run outside of every sandbox.
+/// Refuses a workspace that contains the whole home directory. The agent's programs could change
+/// the operator's files there, and programs that run outside of a sandbox.
 pub(crate) fn check_workspace(
     document: &Document,
     agent: &str,
@@ -187,7 +187,7 @@ impl Others<'_> {
         Some(why.to_owned())
     }
 
-    /// Objects to a directory that is above or below another one with a purpose of its own.
+    /// Objects to a directory that is above or below another one with its own purpose.
     fn overlap(&self, root: &Root, here: &Path, before: &[Root]) -> Option<String> {
         let overlaps = |other: &&Path| {
             let other = real(other);

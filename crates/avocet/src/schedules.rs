@@ -139,8 +139,8 @@ impl Speakers for AdmittedSpeakers {
     }
 }
 
-/// Adds new schedules of the configuration to the log, removes those whose table is gone, and
-/// names the next times of the new ones in the program's log.
+/// Adds new schedules of the configuration to the log, and removes those whose table is gone. Logs
+/// the next times of the new ones.
 async fn store_configured(
     schedules: &dyn Schedules,
     calendar: &dyn Calendar,

@@ -59,9 +59,9 @@ impl Shells {
         Ok(Self::new(configuration, sandbox, layers, background(configuration, 0, clock, group)))
     }
 
-    /// Uses the layers that the last start on this system found, or probes them. Background programs
-    /// belong to the group, and to this start of the daemon. Control groups limit their sum, if
-    /// available.
+    /// Uses the layers that the last start on this system found, or probes them. Background
+    /// programs belong to the group, and to this start of the daemon. Control groups limit their
+    /// sum, if available.
     pub(crate) async fn of_daemon(
         configuration: &Configuration,
         cgroups: Option<Cgroups>,
@@ -135,7 +135,7 @@ impl Shells {
         self.outdated.get().cloned()
     }
 
-    /// Returns a warning about the sandbox, in one sentence; `None` if all is well.
+    /// Returns a warning about the sandbox, in one sentence; `None` if there is no problem.
     pub(crate) fn warning(&self) -> Option<String> {
         let SandboxLayers { namespaces, landlock } = &self.layers;
         let why =
@@ -257,7 +257,7 @@ impl Shells {
 }
 
 /// Divides the control groups that systemd has delegated to the daemon among its programs. Only the
-/// daemon may call this, because the process is moved into a group of its own.
+/// daemon may call this, because the process is moved into its own group.
 ///
 /// # Errors
 /// The reason why there are none, which is logged.

@@ -18,8 +18,8 @@ use summary::summary;
 
 /// The interval of life checks if systemd sets none.
 const EVERY: Duration = Duration::from_mins(1);
-/// The time for the writer and the lanes to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout for an answer of the log writer and the lanes.
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest interval of new status texts.
 const STATUS_EVERY: Duration = Duration::from_secs(15);
 /// The time for the first exchanges of all channels. After it, the daemon is ready without them.
@@ -34,8 +34,8 @@ fn is_ready() -> MutexGuard<'static, bool> {
     IS_READY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells that the configuration is read again. A call of [`reloaded`] has to follow. Before the daemon
-/// is ready, and while it stops, systemd learns nothing of a reload.
+/// Reports the start of a reload to systemd. A call of [`reloaded`] has to follow. Before the
+/// daemon is ready, and while it stops, systemd learns nothing of a reload.
 pub(crate) fn reloading() {
     let is_ready = is_ready();
     if !*is_ready {
@@ -47,7 +47,7 @@ pub(crate) fn reloading() {
     }
 }
 
-/// Tells that the changed configuration is in use, or refused.
+/// Reports the end of a reload to systemd: the configuration is in use, or was refused.
 pub(crate) fn reloaded() {
     let is_ready = is_ready();
     if *is_ready {
@@ -66,8 +66,8 @@ fn notify(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Reports to systemd, and feeds its watchdog while the daemon makes progress. Returns the reason if
-/// the daemon has to stop: its log belongs to another process, or was deleted or replaced.
+/// Reports to systemd, and feeds its watchdog while the daemon makes progress. Returns the reason
+/// if the daemon has to stop: its log belongs to another process, or was deleted or replaced.
 pub(crate) async fn watch(daemon: &RunningDaemon, clock: &dyn Clock) -> StoreError {
     tokio::select! {
         error = daemon.lost() => error,
@@ -112,9 +112,9 @@ async fn look_for_life(daemon: &RunningDaemon, clock: &dyn Clock) -> StoreError 
     let limit = sd_notify::watchdog_enabled();
     // Half of the limit, as sd_watchdog_enabled(3) recommends.
     let every = limit.map_or(EVERY, |limit| limit / 2);
-    let patience = limit.map_or(PATIENCE, |limit| (limit / 4).min(PATIENCE));
+    let timeout = limit.map_or(TIMEOUT, |limit| (limit / 4).min(TIMEOUT));
     loop {
-        match within(clock, patience, daemon.ping()).await {
+        match within(clock, timeout, daemon.ping()).await {
             Ok(Ok(())) => {
                 if limit.is_some() {
                     notify(&[NotifyState::Watchdog]);

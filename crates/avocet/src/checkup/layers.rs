@@ -11,7 +11,7 @@ use crate::places::Configuration;
 use crate::shell::Shells;
 
 /// Checks a process that runs programs with these shells. An error in `cgroup` is the reason why
-/// its programs have no control groups of their own.
+/// its programs have no control groups.
 pub(crate) fn checks(
     configuration: &Configuration,
     shells: &Shells,
@@ -33,7 +33,7 @@ pub(crate) fn checks(
     of_layers(&shells.layers, &system)
 }
 
-/// Conditions beside the sandbox layers themselves.
+/// Conditions in addition to the sandbox layers.
 #[derive(Debug)]
 struct System {
     /// The name of the daemon's user.
@@ -109,7 +109,8 @@ fn of_layers(layers: &SandboxLayers, system: &System) -> Vec<Check> {
     checks
 }
 
-/// The user of this process, with its number. With `DynamicUser=` the system may not know a name.
+/// Returns the user of this process, with the user id. With `DynamicUser=` the system may not know
+/// a name.
 fn user() -> String {
     let number = rustix::process::geteuid().as_raw();
     match environment("USER").or_else(|| environment("LOGNAME")) {

@@ -90,7 +90,7 @@ pub(super) struct ChildSupervisor {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-/// The reason why the conversation with a program has ended.
+/// The reason why the connection with a program has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TalkEnd {
     /// The daemon stops.
@@ -102,7 +102,7 @@ enum TalkEnd {
 }
 
 impl ChildSupervisor {
-    /// Runs the program again and again until the group is cancelled.
+    /// Runs the program, and restarts it after each end, until the group is cancelled.
     pub(super) async fn run(&self, program: &dyn StartProgram) {
         let stop = self.group.token();
         let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
@@ -182,8 +182,8 @@ impl ChildSupervisor {
         (why, running.attached.is_cancelled())
     }
 
-    /// Serves the program until one side ends, closes its input, and kills it if it stays. Returns
-    /// the fault of a program that was killed.
+    /// Serves the program until one side ends. Closes its input then, and kills it if it does not
+    /// end. Returns the fault if the program did not attach in time.
     async fn talk(
         &self,
         stdin: pipe::Sender,

@@ -154,8 +154,8 @@ fn terminal_size() -> TerminalSize {
     TerminalSize { columns: columns.into(), rows: rows.into() }
 }
 
-/// Returns `true` unless the terminal is known to cut its rows when it becomes narrower: the Linux
-/// console, xterm, st, GNU screen, and terminals after the model of the VT100.
+/// Returns `true` if the terminal may reflow its rows when it becomes narrower. The Linux console,
+/// xterm, st, GNU screen, and terminals like the VT100 cut the rows.
 fn reflows(variable: impl Fn(&str) -> Option<String>) -> bool {
     let term = variable("TERM").unwrap_or_default();
     let cuts = ["linux", "st-", "vt1", "vt2"].iter().any(|name| term.starts_with(name));

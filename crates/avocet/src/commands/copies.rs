@@ -138,7 +138,7 @@ fn report(saved: &Salvaged) -> String {
     text
 }
 
-/// Tells the consequences of another database in the old one's place.
+/// Describes the consequences of replacing the database.
 fn what_follows(moved: Option<&Path>, ended: &EndedWork, configuration: &Configuration) -> String {
     let EndedWork { messages, turns, deliveries, chats } = ended;
     let mut text = String::new();

@@ -61,7 +61,7 @@ use crate::registry;
 /// The time within which a daemon normally answers.
 const SOON: Duration = Duration::from_secs(2);
 /// The time that a command waits for a daemon without a free place for its connection.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 /// The time for a starting daemon to open its socket.
 const STARTING: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -85,8 +85,8 @@ impl OfflineLog {
     }
 }
 
-/// Connects to the daemon; `None` if no daemon runs. If the daemon is slow or has no free place, warns
-/// and waits for up to `PATIENCE`.
+/// Connects to the daemon; `None` if no daemon runs. If the daemon is slow or has no free place,
+/// warns and waits for up to `MAX_WAIT`.
 ///
 /// # Errors
 /// [`Failure`] if this user may not reach the socket, or the daemon stays busy.
@@ -114,7 +114,7 @@ async fn connect(
             Err(ClientError::Lost) => return Err(ClientError::Lost.into()),
             Err(refusal) => refusal.to_string(),
         };
-        if clock.elapsed().saturating_sub(began) > PATIENCE {
+        if clock.elapsed().saturating_sub(began) > MAX_WAIT {
             return Err(Failure::new(Exit::TryLater, why));
         }
         waiting.say(&why);
@@ -179,7 +179,7 @@ async fn place(
     }
 }
 
-/// Tells once why a command waits for the daemon.
+/// Prints once why a command waits for the daemon.
 #[derive(Debug, Default)]
 struct Waiting {
     has_said: bool,

@@ -1,5 +1,5 @@
-//! The single components with a table of their own: the transcriber, the speaker, the
-//! embedding model, the web search, the hosts that programs may reach, the HTTP interface, and the exporter of traces.
+//! Builds and checks the components that have one table each in the configuration: transcriber,
+//! speaker, embedding model, web search, MCP servers, HTTP interface, webhooks, exporter of traces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const TELEMETRY: &str = "telemetry";
 pub(crate) const WEB_SEARCH: &str = "tools.web_search";
 pub(crate) const MCP_SERVERS: &str = "tools.mcp_servers";
 
-/// Checks the tables, as far as they were read.
+/// Checks the tables that were read.
 pub(super) fn check(
     document: &Document,
     settings: &Settings,
@@ -200,8 +200,8 @@ pub(crate) fn hosts(
     })
 }
 
-/// Returns the plan of the HTTP interface with its webhooks; `None` if it is off or its table was not
-/// read. Secrets that were left out have a placeholder each.
+/// Returns the plan of the HTTP interface with its webhooks; `None` if it is off or its table was
+/// not read. Secrets that were left out have a placeholder each.
 pub(crate) fn http(
     document: &Document,
     settings: &Settings,
@@ -272,7 +272,7 @@ pub(crate) fn telemetry(
     Ok(Some(config))
 }
 
-/// Returns a secret in place of one that was left out, for the check of the other keys.
+/// Returns a placeholder for a secret that was left out, so that the other keys can be checked.
 fn placeholder(place: usize) -> Secret {
     Secret::new(format!("unresolved-secret-{place}"))
 }

@@ -11,8 +11,8 @@ use crate::registry::{AccountId, ConfiguredChannel};
 pub(crate) enum ReloadEffect {
     /// The new value is in use at once.
     Live,
-    /// The account stops and starts with the new value, or only its access rules change. Accounts to
-    /// which other parts of the daemon belong need a restart of the daemon.
+    /// The account stops and starts with the new value, or only its access rules change. Accounts
+    /// to which other parts of the daemon belong need a restart of the daemon.
     Account,
     /// The old value stays in use until the daemon starts again.
     Restart,
@@ -20,8 +20,8 @@ pub(crate) enum ReloadEffect {
 
 use ReloadEffect::{Account, Live, Restart};
 
-/// The effects of all keys, by pattern: `*` is any name, and a table stands for all of its keys. The
-/// first pattern that fits applies.
+/// The effects of all keys, by pattern: `*` is any name, and a table stands for all of its keys.
+/// The first pattern that fits applies.
 pub(crate) const EFFECTS: &[(&str, ReloadEffect)] = &[
     ("agents.*.prompt_file", Restart),
     ("agents.*.workspace", Restart),
@@ -113,7 +113,7 @@ fn effect_of(key: &KeyPath) -> ReloadEffect {
     known.map_or(Restart, |(_, effect)| *effect)
 }
 
-/// Returns `true` if an agent with a place of its own, a workspace or a file, comes or goes. Half of
+/// Returns `true` if an agent with its own place, a workspace or a file, comes or goes. Half of
 /// the change would give its people another agent, or its tools another place.
 fn moves_an_agent(keys: &[KeyPath], running: &Document, document: &Document) -> bool {
     keys.iter().filter(|key| effect_of(key) == Restart).any(|key| {
@@ -147,8 +147,8 @@ fn account_change(
     true
 }
 
-/// Returns the tables that wait for the restart with a changed sandbox. Tools that are permitted now
-/// may count on it.
+/// Returns the tables that wait for the restart with a changed sandbox. Tools that are permitted
+/// now may count on it.
 fn waits_for_sandbox(keys: &[KeyPath]) -> &'static [&'static str] {
     let has = |pattern: &str| keys.iter().any(|key| key.fits(pattern));
     match (has("sandbox"), has("agents.*.tools")) {

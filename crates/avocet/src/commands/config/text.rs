@@ -1,5 +1,5 @@
-//! Reads and sets single keys in the text of a configuration. Comments, order and all other keys stay
-//! as they are.
+//! Reads and sets single keys in the text of a configuration. Comments, order and all other keys
+//! stay as they are.
 
 use avocet_config::is_for_secrets;
 use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, Value, value};
@@ -7,8 +7,8 @@ use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, TableLike, Value, va
 use crate::commands::mcp::edit::parsed;
 use crate::redaction::{HIDDEN, without_login};
 
-/// Returns the value of a key or of a table as it stands in the text: references are not replaced, and
-/// secrets are hidden. `None` if the text does not have the key.
+/// Returns the value of a key or of a table from the text, without replacing references. Secrets
+/// are hidden. `None` if the text does not have the key.
 ///
 /// # Errors
 /// The reason, as a sentence, if the text is no TOML, or the key is malformed.
@@ -65,7 +65,7 @@ pub(super) fn set(text: &str, key: &str, new: &str) -> Result<String, String> {
     Ok(document.to_string().trim_start_matches('\n').to_owned())
 }
 
-/// Returns `true` if the value of a key is a secret that stands in the file itself.
+/// Returns `true` if the value of a key is a secret in plain text.
 pub(super) fn is_literal_secret(key: &str, value: &str) -> bool {
     is_for_secrets(key) && !value.contains("${")
 }

@@ -143,7 +143,8 @@ pub(super) fn chatting(models: &[String]) -> Vec<&str> {
     if chatting.is_empty() { models.iter().map(String::as_str).collect() } else { chatting }
 }
 
-/// Returns the newest model of the first family that the provider offers; otherwise its first model.
+/// Returns the newest model of the first family that the provider offers; otherwise its first
+/// model.
 pub(super) fn default_model<'m>(preset: Option<&Preset>, models: &[&'m str]) -> Option<&'m str> {
     let families = preset.map_or(&[][..], |preset| preset.families);
     let newest = |(before, after): &(&str, &str)| {
@@ -158,8 +159,8 @@ pub(super) fn default_model<'m>(preset: Option<&Preset>, models: &[&'m str]) -> 
     families.iter().find_map(newest).or_else(|| models.first().copied())
 }
 
-/// Compares versions number by number. A date after the version, which begins with a large number, is
-/// left out; of two names for the same version, the one without a date follows its updates.
+/// Compares versions number by number, without a date after the version, which begins with a large
+/// number. Of two names for the same version, the one without a date follows its updates.
 fn by_version(one: &str, other: &str) -> Ordering {
     const DATE: u64 = 1000;
     let numbers = |version: &str| -> Vec<u64> {
