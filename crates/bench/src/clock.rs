@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use avocet_protocol::{Clock, Timestamp, within};
 
 /// Timeout for any single action of the daemon.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Poll interval for conditions that send no notification.
 const LOOK_AGAIN: Duration = Duration::from_micros(500);
 
@@ -23,8 +23,8 @@ pub(crate) async fn sleep(duration: Duration) {
 
 /// Waits for `work`, with a timeout. `what` describes it in the error.
 pub(crate) async fn soon<T>(what: &str, work: impl Future<Output = T>) -> Result<T> {
-    let done = within(&Machine, PATIENCE, work).await;
-    done.map_err(|_| anyhow!("{what}: nothing for {} s; is it stuck?", PATIENCE.as_secs()))
+    let done = within(&Machine, TIMEOUT, work).await;
+    done.map_err(|_| anyhow!("{what}: nothing for {} s; is it stuck?", TIMEOUT.as_secs()))
 }
 
 /// Polls `find` until it returns a value or an error, with a timeout.

@@ -1,5 +1,5 @@
-//! The model fake, a process of its own: HTTP/1.1 with prepared answers. It parses no JSON, so that
-//! it takes little of the processors that it shares with the daemon.
+//! The model fake, a separate process that sends prepared answers over HTTP/1.1. It parses no JSON,
+//! because it shares the processors with the daemon.
 
 use std::fs;
 use std::io;
