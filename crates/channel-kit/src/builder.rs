@@ -126,7 +126,7 @@ impl Builder {
         }
     }
 
-    /// Adds text in a style of its own. Margins stay outside of the style.
+    /// Adds text in its own style. Margins stay outside of the style.
     pub(crate) fn push_styled(&mut self, text: &str, style: &Style) {
         let is_new = self.open(style.clone());
         self.push(text);

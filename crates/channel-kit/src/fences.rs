@@ -1,5 +1,5 @@
-//! Repairs fences inside of fences. Models write a block of Markdown that contains blocks of code with
-//! the same fence for both, although CommonMark ends the outer block at the first inner end.
+//! Repairs fences inside of fences. Some models write the same fence for a block of Markdown and
+//! for the blocks of code in it. CommonMark then ends the outer block at the first inner end.
 
 use std::borrow::Cow;
 
@@ -96,7 +96,8 @@ impl OuterBlock {
 }
 
 impl<'a> FenceLine<'a> {
-    /// Reads a line. Indented code and inline code are no fences (CommonMark, "Fenced code blocks").
+    /// Reads a line. Indented code and inline code are no fences (CommonMark, "Fenced code
+    /// blocks").
     fn read(line: &'a str) -> Option<Self> {
         #[cfg(test)]
         tests::READ.with(|read| read.set(read.get() + 1));

@@ -55,8 +55,8 @@ pub struct Unreadable {
 pub enum Taken {
     /// The message is in the log since this attempt, and waits for the agent.
     Accepted,
-    /// The message is in the log since this attempt, and has ended without the agent: it decided a
-    /// pending question, or it may have been answered before a part of the log was lost.
+    /// The message is new in the log, and has ended without the agent. It decided a pending
+    /// question, or it may have been answered before a part of the log was lost.
     Settled,
     /// The message was in the log before.
     Repeated,
@@ -138,8 +138,8 @@ impl<'a> Intake<'a> {
         Ok(taken)
     }
 
-    /// Commits a message and the cursor together, for a caller that has another use for a refused
-    /// message: a refusal is not counted, and the cursor stays.
+    /// Commits a message and the cursor together. A refusal is not counted, and the cursor stays,
+    /// so that the caller can use a refused message in another way.
     ///
     /// # Errors
     /// [`Stopped`]: the message is not in the log.

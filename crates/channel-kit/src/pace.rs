@@ -1,5 +1,5 @@
 //! Rate limiter for the messages of an account: it spreads them evenly, a little below the
-//! platform's limits, and gives chats their turns. A chat with a wait of its own delays only
+//! platform's limits, and gives chats their turns. A chat that has to wait delays only
 //! itself.
 
 mod line;
@@ -87,8 +87,7 @@ impl Pace {
     /// first, then the chat whose last turn is the longest ago. A dropped call takes no turn.
     ///
     /// # Errors
-    /// The time that the chat has to wait for a reason of its own (its rate, or a hold) before it
-    /// can get in line.
+    /// The time that this chat has to wait before it can queue, because of its rate or a hold.
     pub async fn turn(&self, chat: &ChatId, is_group: bool) -> Result<(), Duration> {
         let place = QueuePosition::new(self, chat);
         loop {
@@ -253,7 +252,7 @@ impl Drop for UnderWay<'_> {
 }
 
 impl PaceState {
-    /// The time that a chat has to wait for a reason of its own.
+    /// Returns the time that a chat has to wait because of its own rates or a hold.
     fn wait_of_chat(&self, chat: &ChatId, now: Duration, rates: [Option<Rate>; 2]) -> Duration {
         let Some(chat) = self.chats.get(chat) else { return Duration::ZERO };
         let waits = rates.into_iter().flatten().map(|rate| rate.wait(&chat.taken, now));

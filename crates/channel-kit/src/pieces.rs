@@ -87,7 +87,7 @@ fn is_escaped(markdown: &str, range: &Range<usize>) -> bool {
     markdown.as_bytes()[..range.start].last() == Some(&b'\\')
 }
 
-/// Cuts a text so that each `||` in it becomes a text of its own.
+/// Cuts a text so that each `||` in it becomes a separate text.
 fn cut_at_bars(text: &str, first_is_escaped: bool, pieces: &mut Vec<MarkdownPiece<'_>>) {
     let mut push = |text: &str| push_text(text, pieces);
     let (first, mut rest) = text.split_at(usize::from(first_is_escaped && text.starts_with('|')));

@@ -69,8 +69,8 @@ impl Styled {
         trimmed(Self { text: self.text[range].to_owned(), styles })
     }
 
-    /// Brings a built text into the promised form: white space at the ends of the text and of lines
-    /// is removed, as are repeated blank lines; ranges are sorted and nested.
+    /// Brings a built text into the promised form. Removes white space at the ends of the text and
+    /// of lines, and repeated blank lines. Sorts and nests ranges.
     pub(crate) fn tidy(mut self) -> Self {
         let ranges = self.styles.into_iter().map(|range| trimmed_range(range, &self.text));
         self.styles = ranges.filter(|range| !range.is_empty()).collect();
@@ -135,7 +135,7 @@ fn idle_in(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
 fn idle_in_run(text: &str, start: usize, run: &str) -> impl Iterator<Item = Range<usize>> {
     let end = start + run.len();
     let idle = match (run.find('\n'), run.rfind('\n')) {
-        // Code may begin behind the run, with an indentation of its own.
+        // Code may begin behind the run, with its own indentation.
         _ if start == 0 || end == text.len() => [start..end, 0..0],
         (Some(first), Some(last)) => [start..start + first, start + first + 1..start + last],
         _ => [0..0, 0..0],

@@ -1,9 +1,9 @@
-//! Tells refusals of single chats from a limit of the whole account.
+//! Distinguishes refusals of single chats from a limit of the whole account.
 //!
 //! A platform answers both with the same error. A chat that is refused alone has sent too much
-//! itself. Different chats that are refused shortly after one another, until about the same time,
-//! share the limit: two chats that each had sent too much would be admitted again at different
-//! times.
+//! itself. If different chats are refused shortly after one another, until about the same time,
+//! the limit is that of the account. Two chats that each had sent too much would be admitted again
+//! at different times.
 
 use std::time::Duration;
 
