@@ -1,4 +1,4 @@
-//! A console that opens no port, and uploads in memory.
+//! A fake console, which opens no port, and fake uploads, which are kept in memory.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use super::FakeDaemon;
 
 /// The port that another program uses.
 pub const TAKEN_PORT: u16 = 22;
-/// Bytes of the largest upload. An upload that begins with `full` fails, as on a full disk.
+/// The most bytes of an upload. An upload that begins with `full` fails, as on a full disk.
 pub const UPLOAD_LIMIT: u64 = 2 * 1024 * 1024;
 
 /// The uploads, by their references, and the number of uploads that were begun.
@@ -97,7 +97,7 @@ impl UploadSink for FakeUpload {
     }
 }
 
-/// Returns the files that the turn `t1` has sent. The last one was deleted since.
+/// Returns the files that the turn `t1` has sent. The last one has been deleted.
 pub(super) fn sent_files() -> Vec<Attachment> {
     let file = |path: &str, media_type: &str| Attachment {
         media_type: Some(media_type.to_owned()),
