@@ -1,5 +1,5 @@
-//! The checks that every request passes first: its host and its origin. They stop pages of other
-//! sites in a browser of this machine, also with a name that points to this machine (DNS
+//! Checks the host and the origin of every request first. This stops web pages of other sites that
+//! run in a browser on this machine, even under a name that resolves to this machine (DNS
 //! rebinding).
 
 use std::fmt;
@@ -28,7 +28,7 @@ pub(crate) struct AllowedHost {
 pub(crate) struct HostGuard {
     /// The port that the server listens on.
     pub(crate) port: u16,
-    /// Hosts beside the loopback names and addresses.
+    /// Hosts in addition to the loopback names and addresses.
     pub(crate) hosts: Vec<AllowedHost>,
 }
 
@@ -70,7 +70,7 @@ impl HostAndPort {
     fn parse(text: &str) -> Option<Self> {
         let authority: Authority = text.parse().ok()?;
         let name = authority.host().to_ascii_lowercase();
-        // A user in front of the host, or a port that is not a number, is not a part of both.
+        // Refuse a user name before the host, and a port that is not a number.
         let port = match text.get(name.len()..)? {
             "" => None,
             rest => Some(port(rest.strip_prefix(':')?)?),
@@ -94,7 +94,7 @@ impl HostGuard {
     /// Checks the host and the origin of a request.
     ///
     /// # Errors
-    /// The response to a request for another host, or from a page of another origin.
+    /// [`Problem`] if the host is missing, invalid or another one, or the origin is another one.
     pub(crate) fn check(&self, request: &Parts) -> Result<RequestedHost, Problem> {
         let host = only(request.headers.get_all(HOST).iter())
             .and_then(|host| HostAndPort::parse(host.to_str().ok()?))
@@ -136,13 +136,13 @@ impl HostGuard {
     }
 }
 
-/// Parses a port. A sign is not a part of it.
+/// Parses a port. Refuses a sign, which `parse` alone accepts.
 fn port(digits: &str) -> Option<u16> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// Returns `true` if an origin is that of the server itself, under the host of the request. Only a
-/// listed host can have a server with TLS in front.
+/// Returns `true` if an origin is the server itself, under the host of the request. `https` is
+/// accepted only for a listed host, because only there can a reverse proxy add TLS.
 fn is_own(origin: &HeaderValue, host: &HostAndPort, kind: RequestedHost) -> bool {
     let Some((scheme, authority)) = origin.to_str().ok().and_then(|one| one.split_once("://"))
     else {
