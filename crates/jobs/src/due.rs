@@ -1,4 +1,4 @@
-//! The times of a schedule that have come, by its policy for missed ones.
+//! Computes the due times of a schedule that run, by its policy for missed times.
 
 use std::time::Duration;
 
@@ -9,22 +9,23 @@ use crate::times::ScheduleTimes;
 /// The most missed times that run after a stop of the daemon.
 pub const MOST_CAUGHT_UP: usize = 100;
 
-/// A time that is older counts as missed.
+/// A due time that is older than this counts as missed.
 const ON_TIME: Duration = Duration::from_mins(5);
 
 /// The most times of a cron expression that are counted one by one.
 const MOST_COUNTED: usize = 10_000;
 
-/// The times that have come.
+/// The due times of a schedule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Due {
     /// The times to run, oldest first.
     pub runs: Vec<Timestamp>,
-    /// The number of times that do not run. Of a cron expression, 10,000 at most are counted.
+    /// The number of due times that do not run. At most 10,000 times of a cron expression are
+    /// counted.
     pub skipped: u64,
-    /// The last time that has come; `None` if it runs.
+    /// The last due time; `None` if it runs.
     pub missed: Option<Timestamp>,
-    /// The next time; `None` if there is none.
+    /// The next time; `None` if no time follows.
     pub next: Option<Timestamp>,
 }
 
@@ -47,11 +48,11 @@ pub fn due(times: &ScheduleTimes, first: Timestamp, now: Timestamp, catch_up: Ca
     Due { runs, skipped, missed, next: times.next_after(now) }
 }
 
-/// The times that have come.
+/// The due times.
 struct Passed {
-    /// The last of them, [`MOST_CAUGHT_UP`] at most, oldest first.
+    /// The last [`MOST_CAUGHT_UP`] times at most, oldest first.
     last: Vec<Timestamp>,
-    /// Number of all.
+    /// The number of all due times.
     all: u64,
 }
 

@@ -24,8 +24,8 @@ fn shown(times: &ScheduleTimes, after: &str, count: usize) -> Vec<String> {
     next.iter().map(|at| jiff::Timestamp::from_millisecond(at.0).unwrap().to_string()).collect()
 }
 
-/// The same rule, written with other libraries for the pattern, the calendar and the zones: local
-/// times of the pattern, each as its first moment, and a missing one as the next valid minute.
+/// Computes the times of a pattern with other libraries (`cron`, `chrono`, `chrono-tz`). A repeated
+/// local time counts at its first moment; a missing one moves to the next valid minute.
 fn independent(pattern: &str, zone: Tz, from: i64, to: i64) -> BTreeSet<i64> {
     let schedule = cron::Schedule::from_str(&format!("0 {pattern}")).unwrap();
     // The pattern is read as UTC, so that this library's own rules for clock changes do not apply.
@@ -65,7 +65,7 @@ const ZONES: [&str; 12] = [
 
 #[test]
 fn f17_cron_equals_an_independent_calendar_over_ten_years_in_12_zones() {
-    // No pattern restricts both kinds of day: the libraries differ there on purpose.
+    // No pattern restricts both day of month and weekday: the libraries differ there on purpose.
     let patterns = [
         "30 2 * * *",
         "0 0 * * *",
