@@ -77,9 +77,11 @@ impl Model for Chain {
     }
 
     /// Asks the models in order until one gives a non-empty answer. Skips models with a context
-    /// window that is too small. If none succeeds, returns in this order of preference: an empty
-    /// answer; [`ModelError::TooLong`] if some model would take a shorter request; the error of the
-    /// model that was asked first.
+    /// window that is too small. If none succeeds, returns the first of these that exists:
+    ///
+    /// 1. an empty answer;
+    /// 2. [`ModelError::TooLong`], if some model would take a shorter request;
+    /// 3. the error of the model that was asked first.
     async fn complete(
         &self,
         request: &ModelRequest,

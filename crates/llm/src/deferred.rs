@@ -1,5 +1,5 @@
-//! The tools of a request for providers that take schemas in the middle of a conversation: what a
-//! call of `use_tools` loads follows the call, and the tools at the beginning stay as they are, so
+//! The tools of a request for providers that take schemas in the middle of a conversation. Schemas
+//! that a call of `use_tools` loads follow that call. The tools at the beginning stay unchanged, so
 //! that the provider's cache of them stays valid.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,7 +9,7 @@ fn names<'r>(tools: &[&'r ToolSpec]) -> Vec<&'r str> {
     tools.iter().map(|tool| tool.name.as_str()).collect()
 }
 
-/// A request after these calls, each in a step of its own. `use_tools` loads a group at once.
+/// A request after these calls, each in a separate step. `use_tools` loads a group at once.
 fn after(calls: &[(&str, &str)], loaded: &[&str]) -> ModelRequest {
     let calls: Vec<_> =
         calls.iter().map(|(name, group)| (*name, json!({ "group": group }), true)).collect();

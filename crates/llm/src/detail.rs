@@ -20,7 +20,7 @@ pub(crate) fn error_message(error: &Value) -> Option<&str> {
 
 /// Returns an error message in one short line. Removes our keys, because some providers repeat
 /// them. A key of fewer than [`Redactor::SHORTEST`] characters, such as the "x" that some local
-/// servers want, is no secret and occurs in ordinary words.
+/// servers require, is no secret and occurs in ordinary words.
 pub(crate) fn clean<'k>(text: &str, keys: impl IntoIterator<Item = &'k Secret>) -> String {
     let mut text = readable(text).split_whitespace().collect::<Vec<_>>().join(" ");
     for key in keys {

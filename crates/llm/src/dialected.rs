@@ -1,5 +1,5 @@
-//! A wrapper around every provider's model that reads tool calls written as text, for models that
-//! are instructed to write them so and for models that do so by mistake.
+//! A wrapper around every provider's model that reads tool calls written as text. Some models are
+//! instructed to write such calls; others do it by mistake.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

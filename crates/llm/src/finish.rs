@@ -6,7 +6,7 @@ use crate::endpoint::AnswerError;
 /// The reason why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
-    /// The model had finished.
+    /// The answer is complete.
     Complete,
     /// The output limit was reached.
     Truncated,
@@ -14,9 +14,8 @@ pub(crate) enum Finish {
     Filtered,
     /// A part of the answer is missing; a retry may help.
     Failed,
-    /// An unknown finish reason. The answer is complete if it has text or calls, and failed if it
-    /// is empty: providers add new words more often than new failures, and failed answers are
-    /// empty.
+    /// An unknown finish reason. An empty answer counts as failed, any other as complete, because
+    /// most new reasons of providers mean no failure, and failed answers are empty.
     Unknown,
 }
 
@@ -60,7 +59,7 @@ impl Finish {
 }
 
 impl FinishFlags {
-    /// The end of the answer's text, which may be missing.
+    /// Returns the kind of end that the answer's text has: complete or cut off.
     pub(crate) fn text_end(self) -> TextEnd {
         TextEnd::cut_if(self.truncated || self.filtered)
     }

@@ -54,7 +54,7 @@ pub(crate) fn request() -> ModelRequest {
 }
 
 /// A request with a core, with `use_tools`, with these loaded tools, and with other tools that are
-/// deferred. Each call is a step of its own, with the id `c` and its number, and is said to succeed
+/// deferred. Each call is a separate step, with the id `c` and its number, and is said to succeed
 /// or to fail.
 pub(crate) fn grouped_request(calls: &[(&str, Value, bool)], loaded: &[&str]) -> ModelRequest {
     const OTHERS: [(&str, &str); 3] =
@@ -99,8 +99,8 @@ pub(crate) fn served(
     }
 }
 
-/// The result of a request, and the text that was shown; `<` marks a restart, which takes back
-/// shown text.
+/// The result of a request, and the text that was shown; `<` marks a restart, which voids
+/// the text before it.
 pub(crate) struct ShownReply {
     pub(crate) reply: Result<ModelReply, ModelError>,
     pub(crate) shown: String,

@@ -1,5 +1,6 @@
-//! The formats of model families that mark calls with their own tokens or tags. Their calls are read
-//! by [`marked`], because models mix the formats; a family knows its openings and writes its own.
+//! The formats of model families that mark calls with their own tokens or tags. Their calls are
+//! read by [`marked`], because models mix the formats. A family has its own openings and its own
+//! form of writing.
 
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::Value;

@@ -1,6 +1,5 @@
-//! Decides if calls in a reply's text are meant as calls. A model with native tool calls that
-//! writes one as text either made a mistake or explains: it shows an example, or asks if it should
-//! make the call.
+//! Decides if calls in a reply's text are meant as calls. If a model with native tool calls
+//! writes a call as text, it made a mistake, shows an example, or asks if it should make the call.
 
 use super::Dialect;
 use super::read::ParsedReply;
@@ -106,8 +105,8 @@ const EXPRESSIONS: &[&str] = &[
 /// The question mark, and those of Chinese and Japanese, Arabic and Greek.
 const QUESTION_MARKS: [char; 4] = ['?', '？', '؟', '\u{37e}'];
 
-/// Returns `true` if a model with native calls meant its text calls as calls: they end the reply,
-/// and the text before them is free of hints at a quote, an example or a question.
+/// Returns `true` if a model with native calls meant its text calls as calls: the calls end the
+/// reply, and the text before them suggests no quote, example or question.
 pub(crate) fn is_meant(read: &ParsedReply) -> bool {
     !read.is_followed && is_unframed(read)
 }

@@ -50,7 +50,7 @@ pub(super) fn may_begin(text: &str) -> bool {
     text.strip_prefix('<').is_some_and(|rest| rest.is_empty() || rest.starts_with(SECOND))
 }
 
-/// The mark at the start of a text, and its length in bytes.
+/// Returns the mark at the start of a text, and its length in bytes.
 pub(super) fn mark(text: &str) -> Option<(Mark, usize)> {
     if !text.starts_with('<') {
         return None;
@@ -68,12 +68,12 @@ pub(super) fn mark(text: &str) -> Option<(Mark, usize)> {
     Some((kind, tag.bytes))
 }
 
-/// The index of the next mark in a text.
+/// Returns the index of the next mark in a text.
 pub(super) fn next(text: &str) -> Option<usize> {
     text.match_indices('<').map(|(at, _)| at).find(|at| mark(&text[*at..]).is_some())
 }
 
-/// A control token at the start of a text that stands outside of a call. It means nothing there.
+/// Finds a control token at the start of a text outside of a call, where it has no meaning.
 pub(super) fn stray(text: &str) -> TokenStart {
     if !may_begin(text) {
         return TokenStart::Nothing;

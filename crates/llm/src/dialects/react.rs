@@ -1,5 +1,5 @@
-//! `react`: `Thought:`, `Action:` and `Action Input:` from the model, `Observation:` from us, and
-//! `Final Answer:` at the end.
+//! `react`: `Thought:`, `Action:` and `Action Input:` from the model, `Observation:` from the
+//! agent, and `Final Answer:` at the end.
 
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::Value;
@@ -77,7 +77,7 @@ fn undecorated(line: &str) -> &str {
     line.trim_start_matches(['*', '#', '_', ' '])
 }
 
-/// The text after a keyword and the emphasis around it.
+/// Returns the text after a keyword and the emphasis around it.
 fn keyword<'t>(line: &'t str, word: &str) -> Option<&'t str> {
     let (name, colon) = word.split_at(word.len() - 1);
     let rest = strip(undecorated(line), name)?.trim_start_matches(['*', '_', ' ']);
@@ -94,7 +94,7 @@ fn is_keyword(line: &str) -> bool {
     KEYWORDS.iter().any(|word| keyword(line, word).is_some())
 }
 
-/// Bytes before the next line that begins with a keyword or is an end signal.
+/// Returns the bytes before the next line that begins with a keyword or is an end signal.
 fn next_keyword(text: &str) -> Option<usize> {
     let mut at = text.find('\n')? + 1;
     loop {
@@ -154,7 +154,7 @@ fn actions(place: &ReplyPosition<'_>) -> DialectMatch {
     calls(at, found)
 }
 
-/// Reads the text after `Action:`.
+/// Reads the call after `Action:`, and its length in bytes.
 fn action(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let rest = place.rest.trim_start();
     if let Some(read) = object(place) {
@@ -172,9 +172,10 @@ fn action(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let inline = keyword(blank, "action input:").or_else(|| keyword(blank, "input:"));
     let is_line = after.trim_start_matches([' ', '\t', '\r']).starts_with('\n') || blank.is_empty();
     let is_call = match place.known(name) {
-        // A single word in its line may be anything.
+        // A name alone in its line may be ordinary text.
         Some(known) => {
-            let is_whole = place.is_instructed || schema::fits(&nothing_for(known), place.tools);
+            let is_whole =
+                place.is_instructed || schema::fits(&call_without_arguments(known), place.tools);
             inline.is_some() || blank.starts_with('{') || (is_line && is_whole)
         }
         None => place.is_instructed && inline.is_some() && !name.is_empty(),
@@ -198,12 +199,11 @@ fn action(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     Some((start + bytes, vec![call]))
 }
 
-/// A call without arguments.
-fn nothing_for(name: &str) -> ToolCall {
+fn call_without_arguments(name: &str) -> ToolCall {
     ToolCall { name: name.to_owned(), arguments: call::arguments("") }
 }
 
-/// Reads an object with tool and input; the fence is optional.
+/// Reads a JSON object that names the tool and its input, with or without a code fence.
 fn object(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let rest = place.rest.trim_start();
     let fenced = rest.strip_prefix("```").map(|rest| rest.trim_start_matches(char::is_alphabetic));
@@ -220,7 +220,7 @@ fn object(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     }
 }
 
-/// Bytes of the closing fence after the first `bytes` bytes of the body.
+/// Returns the bytes of the closing fence after the first `bytes` bytes of the body.
 fn fence_end(fenced: Option<&str>, body: &str, bytes: usize) -> usize {
     let after = body[bytes..].trim_start().strip_prefix("```").filter(|_| fenced.is_some());
     after.map_or(0, |after| body.len() - bytes - after.len())

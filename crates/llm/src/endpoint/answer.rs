@@ -1,4 +1,5 @@
-//! The parts of an answer that all providers have in common. A provider implements [`StreamedAnswer`].
+//! The parts of an answer that all providers have in common. A provider implements
+//! [`StreamedAnswer`].
 
 use std::time::Duration;
 
@@ -49,8 +50,8 @@ pub(crate) trait StreamedAnswer: Default + Send {
         answer.finish()
     }
 
-    /// Returns the status to use for a refusal, because some providers send a more precise one in
-    /// the body, and the retry delay if the body states one.
+    /// Returns the status of a refusal, and the retry delay if the body states one. Some providers
+    /// send a more precise status in the body.
     fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
         let _ = error;
         (status, None)

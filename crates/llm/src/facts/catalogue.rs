@@ -55,7 +55,8 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// Reads a catalogue, or makes one of `LiteLLM`'s table. `source` and `date` describe the table.
+    /// Reads a catalogue, or makes one of `LiteLLM`'s table. `source` and `date` describe the
+    /// table.
     ///
     /// # Errors
     /// [`BadCatalogue`] names the first fault.
@@ -83,9 +84,9 @@ impl Catalogue {
         CatalogueSummary { source: field("source "), date: field("date "), models }
     }
 
-    /// Returns what is known of a model by its provider's name for it: first at `host`, also without
-    /// a date at the end of the name. The model of another host has the same context and abilities,
-    /// but another price.
+    /// Returns the known facts about a model by its name at the provider, with or without a date at
+    /// the end. Entries of `host` come first. The model of another host has the same context and
+    /// abilities, but another price.
     pub(crate) fn facts(&self, model: &str, host: Option<&str>) -> CatalogueFacts {
         let model = model.to_lowercase();
         let names = [Some(&*model), undated(&model)];

@@ -1,4 +1,4 @@
-//! Builds an answer from the lines of its stream (Ollama API, "Generate a chat completion"), or
+//! Builds an answer from the lines of a stream (Ollama API, "Generate a chat completion"), or
 //! from a complete body of a server without streaming.
 
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(crate) struct OllamaAnswer {
     thinking: String,
     calls: Vec<Function>,
     usage: Usage,
-    /// The finish reason.
+    /// The finish reason; `None` until the last line.
     done: Option<String>,
     bytes: usize,
 }
