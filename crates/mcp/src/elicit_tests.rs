@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::testing::{FakeServer, client};
 use crate::{McpClient, McpServerConfig, McpServices};
 
-/// Answers with these texts, in order, and then never.
+/// Gives these answers in order, and then leaves every question open.
 #[derive(Debug, Default)]
 struct FakePeople {
     answers: Mutex<VecDeque<&'static str>>,
@@ -66,7 +66,7 @@ struct World {
 }
 
 impl World {
-    /// A server with the tools `ask` and `nag`, which ask this question.
+    /// Starts a server with the tools `ask` and `nag`, which ask this question.
     async fn asking(question: Value, answers: &[&'static str]) -> Self {
         let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
         let fake = FakeServer::with(&["ask", "nag"]);
@@ -219,7 +219,7 @@ async fn server_that_asks_in_a_loop_is_stopped_after_five_questions() {
     let world = World::asking(form(&json!({}), &[]), &["yes"; 10]).await;
     assert_eq!(world.call("nag", &in_chat()).await, Ok(json!({"action": "cancel"})));
     assert_eq!(world.questions().len(), 5);
-    // The next call has its own five.
+    // The limit is per call.
     assert_eq!(world.call("nag", &in_chat()).await, Ok(json!({"action": "cancel"})));
     assert_eq!(world.questions().len(), 10);
 }

@@ -1,5 +1,5 @@
-//! The fields of a form that a server wants to have filled in, and the check of each value (MCP,
-//! "Elicitation", requested schema).
+//! The fields of a form that a server requests, and the check of each value (MCP, "Elicitation",
+//! requested schema).
 
 use avocet_protocol::{AnswerOption, sanitise};
 use rmcp::model::ElicitationSchema;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 const MOST_FIELDS: usize = 12;
 /// The most values of a choice.
 const MOST_VALUES: usize = 50;
-/// The most values that get a button of their own. Platforms have rows of eight buttons.
+/// The most values that get buttons. Platforms have rows of eight buttons.
 const MOST_BUTTONS: usize = 5;
 /// Characters of a name, a title or a value that are shown.
 const SHOWN: usize = 60;
 /// Characters of a description that are shown.
 const SHOWN_DESCRIPTION: usize = 300;
-/// Characters of a text that a person writes.
+/// The most characters of a text that a person writes.
 const LONGEST_TEXT: u64 = 4000;
 
 /// The word for the value that the server suggests.
@@ -290,8 +290,8 @@ fn values(schema: &Value) -> Option<Vec<FieldValue>> {
     (1..=MOST_VALUES).contains(&values.len()).then_some(values)
 }
 
-/// Finds a value by its number, itself or its title. A number comes first: it is the text of a
-/// button, whatever the server names its values.
+/// Finds a value by its number, its text or its title. The number comes first, because buttons send
+/// numbers.
 fn find<'v>(values: &'v [FieldValue], answer: &str) -> Option<&'v str> {
     if let Some(number) = answer.strip_prefix('#')
         && let Ok(number) = number.parse::<usize>()
@@ -353,7 +353,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Makes a text fit between two backticks.
+/// Replaces the backticks in a text that is put between backticks.
 fn inline(text: &str) -> String {
     text.replace('`', "'")
 }

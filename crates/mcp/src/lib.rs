@@ -1,11 +1,15 @@
 //! The client of MCP servers (Model Context Protocol, modelcontextprotocol.io). Their tools appear
 //! in the registry beside the built-in ones, and pass the same checks.
 //!
-//! `config` is a table of the configuration, `servers` all servers together, `server` the life of
-//! one, `link` its connection, `lines` its standard streams, `tool` a tool of it, `outcome` the
-//! results, `offers` its resources and prompts, `oauth` the login at servers over HTTP, and `memory`
-//! what is known of a server between two starts. `handler` answers a server's own requests: `elicit`
-//! asks a person, with the fields of `form`, and `sampling` asks a model.
+//! - `config`: the configuration of a server.
+//! - `servers`, `server`: all servers together, and the lifecycle of one.
+//! - `link`, `lines`: the connection of a server, and its standard streams.
+//! - `tool`, `outcome`: a tool of a server, and the results of its calls.
+//! - `offers`: the resources and prompts of a server.
+//! - `oauth`: the login at servers over HTTP.
+//! - `memory`: facts about a server that are kept between two starts.
+//! - `handler`: answers requests of a server. `elicit` asks a person, with the fields of `form`;
+//!   `sampling` asks a model.
 
 mod ask;
 mod calls;

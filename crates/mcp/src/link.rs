@@ -28,16 +28,16 @@ pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Characters of a server's name and version.
 const MOST_CHARS: usize = 100;
-/// Bytes of a line of a program's errors that are kept.
+/// The most bytes of a line of standard error that are kept.
 const ERROR_LINE: u64 = 1000;
 
 /// The daemon's ends of a program's standard streams.
 pub struct ChildStreams {
-    /// The program's input.
+    /// The program's standard input.
     pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
-    /// The program's output.
+    /// The program's standard output.
     pub stdout: Box<dyn AsyncRead + Send + Unpin>,
-    /// The program's errors.
+    /// The program's standard error.
     pub stderr: Box<dyn AsyncRead + Send + Unpin>,
 }
 
@@ -79,7 +79,7 @@ impl ServerEndpoint {
         }
     }
 
-    /// Removes the secrets of our requests from a text of the server, which may repeat them.
+    /// Removes the secrets of requests from a text of the server, which may repeat them.
     pub(crate) fn redacted(&self, text: &str) -> String {
         match self {
             Self::Program(_) => text.to_owned(),
@@ -89,7 +89,7 @@ impl ServerEndpoint {
         }
     }
 
-    /// Removes the secrets of our requests from the texts of a result.
+    /// Removes the secrets of requests from the texts of a result.
     pub(crate) fn redact(&self, value: &mut Value) {
         if matches!(self, Self::Program(_)) {
             return;
@@ -118,7 +118,7 @@ pub(crate) struct Link {
     end: watch::Receiver<Option<String>>,
     /// Ends the program when the connection is dropped.
     _cancel: tokio_util::sync::DropGuard,
-    /// Of a URL: keeps `end` open.
+    /// For a URL: keeps `end` open, since no program ends.
     no_end: Option<watch::Sender<Option<String>>>,
 }
 
@@ -203,7 +203,7 @@ impl Link {
         }
     }
 
-    /// Returns `true` if the connection is with a program of ours.
+    /// Returns `true` if the server is a child program.
     pub(crate) fn is_program(&self) -> bool {
         self.no_end.is_none()
     }
@@ -288,7 +288,7 @@ fn with_errors(why: String, last: &std::sync::Mutex<String>) -> String {
     if last.is_empty() { why } else { format!("{why}; its last line of errors: {last:?}") }
 }
 
-/// Logs the lines that a program writes as errors, for the operator, and keeps the last one.
+/// Logs the lines of a program's standard error, for the operator, and keeps the last one.
 async fn read_errors(
     server: Arc<str>,
     stderr: Box<dyn AsyncRead + Send + Unpin>,

@@ -1,9 +1,11 @@
 //! The OAuth 2.1 client of servers over HTTP (MCP specification, "Authorization").
 //!
-//! `challenge` is the refusal of a server, `address` the rule for addresses from metadata, `endpoint`
-//! the requests to an authorization server, `metadata` the search for it, `tokens` the file with the
-//! tokens, `access` the token of a request, `sent_tokens` the tokens that a server may repeat, `login`
-//! the login of a person, and `callback` the end of a login in a browser.
+//! - `challenge`: the refusal of a server.
+//! - `address`: the rule for addresses from metadata.
+//! - `metadata`, `endpoint`: the search for an authorization server, and the requests to it.
+//! - `tokens`, `access`: the file with the tokens, and the token of a request.
+//! - `sent_tokens`: the tokens that a server may repeat.
+//! - `login`, `callback`: the login of a person, and its end in a browser.
 
 mod access;
 mod address;

@@ -17,7 +17,7 @@ use rmcp::model::{
 use crate::calls::RunningCall;
 use crate::config::SamplingLimits;
 
-/// Bytes of all texts of a request.
+/// The most bytes of all texts of a request together.
 const MOST_TEXT: usize = 256 * 1024;
 /// The most messages and parts of messages of a request.
 const MOST_PARTS: usize = 1000;
@@ -32,7 +32,7 @@ const INSTRUCTIONS: &str = "A program asks you for a text. You have no tools, an
 /// Answers a request of a server during a call.
 ///
 /// # Errors
-/// The reason for the server.
+/// [`NoSample`] has the reason, as a text for the server.
 pub(crate) async fn sample(
     models: &dyn SampleModel,
     limits: SamplingLimits,
@@ -47,7 +47,7 @@ pub(crate) async fn sample(
     let counted = call.sample(most);
     let mut counted =
         counted.ok_or_else(|| NoSample(format!("a call may ask the model {most} times")))?;
-    // One after the other, so that each sees the tokens of the one before.
+    // One request at a time, so that each sees the tokens that earlier ones used.
     let mut spent = call.sampled_tokens.lock().await;
     if call.over.is_cancelled() {
         return Err(NoSample("the call has ended".to_owned()));
@@ -59,7 +59,7 @@ pub(crate) async fn sample(
     }
     let (messages, images) = conversation(&params, left)?;
     counted.is_asked = true;
-    // The text of a server decides what the model writes.
+    // The untrusted text of the server affects the answer of the model.
     call.read.lower(Trust::Low);
     let (session, turn) = (call.session.clone(), call.turn);
     let request = SampleRequest { session, turn, messages, images };
@@ -153,7 +153,7 @@ fn append(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// Returns the text of a part; a picture is added to `pictures`.
+/// Returns the text of a part. Adds a picture to `pictures` and `images`.
 fn text_of(
     block: &SamplingMessageContentBlock,
     pictures: &mut Pictures,

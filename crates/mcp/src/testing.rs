@@ -18,7 +18,7 @@ use crate::{
     ChildProgram, ChildStreams, McpClient, McpClientParts, McpServerConfig, McpServerParts,
 };
 
-/// The server. A call of the tool `die` ends it, and one of `hang` is never answered.
+/// A fake server. A call of the tool `die` ends it; a call of `hang` is never answered.
 #[derive(Debug, Default)]
 pub(crate) struct FakeServer {
     pub(crate) tools: Mutex<Vec<Value>>,
@@ -198,7 +198,7 @@ impl ChildProgram for FakeServer {
     }
 }
 
-/// Returns a client of these servers, whose memory is in `home`.
+/// Returns a client of these servers. Its files are in `home`.
 pub(crate) fn client(
     home: &Path,
     clock: &Arc<ManualClock>,

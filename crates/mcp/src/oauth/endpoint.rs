@@ -14,25 +14,25 @@ use serde_json::{Value, json};
 use super::address::shown;
 use super::tokens::exposed_option;
 
-/// The time of a request.
+/// The timeout of a request.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Bytes of an answer.
+/// The most bytes of a response.
 const LONGEST_BODY: usize = 256 * 1024;
-/// Fields of a form that are left out of errors.
+/// Fields of a form whose values are removed from errors.
 const SECRET_FIELDS: [&str; 5] =
     ["client_secret", "code", "code_verifier", "refresh_token", "token"];
 
-/// The client of authorization servers. It has none of the headers of the MCP server.
+/// The client for authorization servers. It does not send the headers of the MCP server.
 #[derive(Debug, Clone)]
 pub(crate) struct OAuthHttp {
     pub(crate) client: HttpClient,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// The reason for a request without a result.
+/// The reason why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EndpointError {
-    /// The authorization server refuses it.
+    /// The authorization server refuses the request.
     #[error("the authorization server refuses it: {code}{detail}")]
     Refused {
         /// The code of RFC 6749, section 5.2, or the HTTP status.
@@ -40,12 +40,12 @@ pub(crate) enum EndpointError {
         /// Further text of the server.
         detail: String,
     },
-    /// No answer that can be used; a retry may help.
+    /// There is no usable response; a retry may help.
     #[error("{0}")]
     Failed(String),
 }
 
-/// The way in which a client proves its identity (RFC 7591, section 2).
+/// The method of client authentication (RFC 7591, section 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ClientAuthMethod {
     #[serde(rename = "none")]
@@ -57,8 +57,8 @@ pub(crate) enum ClientAuthMethod {
 }
 
 impl ClientAuthMethod {
-    /// Chooses the way for a client. Without a list, servers accept `client_secret_basic` (RFC 8414,
-    /// section 2).
+    /// Chooses the method for a client. Without a list, servers accept `client_secret_basic`
+    /// (RFC 8414, section 2).
     pub(crate) fn choose(has_secret: bool, supported: Option<&[String]>) -> Self {
         let has = |name: &str| supported.is_some_and(|names| names.iter().any(|one| one == name));
         match supported {
@@ -71,7 +71,7 @@ impl ClientAuthMethod {
     }
 }
 
-/// A client as an authorization server knows it.
+/// A client that is registered at an authorization server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OAuthClient {
     pub(crate) id: String,
@@ -80,7 +80,7 @@ pub(crate) struct OAuthClient {
     pub(crate) proof: ClientAuthMethod,
 }
 
-/// The tokens of an answer.
+/// The tokens of a response.
 #[derive(Debug, Clone)]
 pub(crate) struct GrantedTokens {
     pub(crate) access: Secret,
@@ -92,10 +92,10 @@ pub(crate) struct GrantedTokens {
 }
 
 impl OAuthHttp {
-    /// Reads a JSON document; `None` if there is none at the address.
+    /// Fetches a JSON document; `None` if the HTTP status is 300 to 499.
     ///
     /// # Errors
-    /// The reason, as a sentence.
+    /// A message with the address and the cause.
     pub(crate) async fn document<T: DeserializeOwned>(
         &self,
         url: &str,
@@ -109,7 +109,7 @@ impl OAuthHttp {
         match status {
             200 => serde_json::from_str(&text)
                 .map(Some)
-                // The text of the error would repeat that of the server.
+                // The text of the error could repeat text of the server.
                 .map_err(|error| {
                     let (line, column) = (error.line(), error.column());
                     let url = shown(url);
@@ -173,7 +173,7 @@ impl OAuthHttp {
     /// Asks for tokens (RFC 6749, section 3.2).
     ///
     /// # Errors
-    /// [`EndpointError`] if there are none.
+    /// [`EndpointError`] if the server grants none, or the response is unusable.
     pub(crate) async fn tokens(
         &self,
         url: &str,
@@ -219,7 +219,7 @@ impl OAuthHttp {
         self.json(url, self.client.post_fields(url, &headers, &fields), &secrets).await
     }
 
-    /// Returns the JSON of an answer, or the reason of a refusal without the secrets of the request.
+    /// Returns the JSON of a response. Removes the secrets of the request from a refusal.
     async fn json(
         &self,
         url: &str,
@@ -255,7 +255,7 @@ impl OAuthHttp {
     }
 }
 
-/// Returns `true` if a text can be a code of an error, such as `invalid_grant`.
+/// Returns `true` if a text can be an error code, such as `invalid_grant`.
 pub(super) fn is_code(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text
@@ -285,7 +285,7 @@ fn granted(answer: &Value) -> Result<GrantedTokens, EndpointError> {
     check_header("authorization", &access)
         .map_err(|_| unusable("has a token that cannot be sent in a header"))?;
     let lifetime = &answer["expires_in"];
-    // Some servers write the number as a text.
+    // Some servers write the number as a string.
     let expires_in = lifetime.as_u64().or_else(|| lifetime.as_str()?.parse().ok());
     let refresh = text("refresh_token").map(Secret::new);
     Ok(GrantedTokens { access, refresh, expires_in, scope: text("scope") })

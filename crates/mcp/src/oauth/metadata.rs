@@ -1,4 +1,4 @@
-//! The search for the authorization server of an MCP server: the metadata of the resource (RFC 9728)
+//! Finds the authorization server of an MCP server. Reads the metadata of the resource (RFC 9728)
 //! and of the authorization server (RFC 8414, OpenID Connect Discovery).
 
 use avocet_net::Url;
@@ -180,7 +180,8 @@ async fn resource_document(
     first(http, &resource_addresses(server)).await
 }
 
-/// Returns the addresses of the metadata of a resource (RFC 9728, section 3.1), that of its path first.
+/// Returns the addresses of the metadata of a resource (RFC 9728, section 3.1), that of its path
+/// first.
 fn resource_addresses(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
     let mut addresses = vec![at(server, &format!("{RESOURCE}{path}")), at(server, RESOURCE)];
