@@ -1,4 +1,4 @@
-//! Questions to the person at the client, as forms of MCP's elicitation.
+//! Forms (MCP elicitation) with which the client asks its user.
 
 use avocet_protocol::{Choice, OpenApproval};
 use rmcp::model::{
@@ -40,7 +40,7 @@ pub(crate) enum FormAnswer {
 }
 
 impl TurnQuestion {
-    /// Describes the question and the place to answer it.
+    /// Describes the question and how to answer it.
     pub(crate) fn in_words(&self, session: &str) -> String {
         match self {
             Self::Approval(approval) => format!(
@@ -70,7 +70,7 @@ impl TurnQuestion {
         }
     }
 
-    /// Makes the form.
+    /// Makes the request that shows the form.
     pub(crate) fn form(&self) -> ServerRequest {
         let (message, schema) = match self {
             Self::Approval(approval) => (approval_text(approval), approval_schema(approval)),
@@ -109,7 +109,7 @@ impl TurnQuestion {
                     let decision = json!({ "id": approval.id, "decision": "denied", "why": why });
                     FormAnswer::Decision(decision)
                 }
-                // An answer outside of the form decides nothing.
+                // Ignore a choice that the form does not offer.
                 _ => FormAnswer::Open,
             },
             (Self::Answer { choices, .. }, ElicitationAction::Accept) => match field("answer") {
@@ -156,7 +156,7 @@ fn answer_schema(choices: &[Choice]) -> ElicitationSchema {
     ElicitationSchema::new([(answer.clone(), field)].into()).with_required(vec![answer])
 }
 
-/// Clients of all versions of the protocol can show this kind of list.
+/// Makes a list without titles, which clients of all protocol versions can show.
 fn select(choices: Vec<String>) -> PrimitiveSchemaDefinition {
     PrimitiveSchemaDefinition::Enum(EnumSchema::builder(choices).untitled().build())
 }

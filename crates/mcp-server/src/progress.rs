@@ -7,7 +7,7 @@ use rmcp::{Peer, RoleServer};
 #[derive(Debug)]
 pub(crate) struct CallProgress {
     peer: Peer<RoleServer>,
-    /// `None` if the client wants no progress.
+    /// `None` if the client did not request progress.
     token: Option<ProgressToken>,
     sent: u32,
 }

@@ -20,17 +20,17 @@ use crate::seen::SeenState;
 
 /// The time after which a silent turn is reported as still working.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
-/// The most open approvals that are read at once, and the most such pages.
+/// The most open approvals in a page, and the most pages.
 const APPROVALS: u32 = 100;
 const MOST_PAGES: u32 = 100;
 
 /// The turn to follow.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchedTurn {
-    /// The message that it answers.
+    /// The message that the turn answers.
     pub(crate) message: String,
     pub(crate) session: SessionId,
-    /// The job that it does.
+    /// The job that the turn runs; `None` if it runs no job.
     pub(crate) job: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct TurnWatch<'a> {
     feed: Option<SessionFeed>,
     progress: CallProgress,
     form: Option<OpenForm>,
-    /// Decisions that were made here; their rows may still be in the list.
+    /// Approvals that were decided here. The list of open approvals may still contain them.
     decided: Vec<WaitId>,
     state: SeenState,
 }
@@ -150,7 +150,8 @@ impl<'a> TurnWatch<'a> {
         looks
     }
 
-    /// Looks for questions. Shows the first one as a form; returns the result if it cannot be shown.
+    /// Shows the first open question as a form. Returns the result of the call if the client cannot
+    /// show it.
     async fn look(&mut self) -> Result<Option<CallToolResult>, ToolProblem> {
         let questions = self.questions().await?;
         if let Some(form) = &self.form {
@@ -227,7 +228,7 @@ impl<'a> TurnWatch<'a> {
         shows_forms(&self.context.peer) && self.rights.allow(needed)
     }
 
-    /// Passes the answer to a form on. Returns the result if the question stays open.
+    /// Forwards the answer of a form. Returns the result of the call if the question stays open.
     async fn answered(
         &mut self,
         answer: Result<ClientResult, ServiceError>,
@@ -293,7 +294,7 @@ impl<'a> TurnWatch<'a> {
         status.is_ok_and(|status| status["turn"].is_null() && status["outcome"].is_null())
     }
 
-    /// The result of a turn that waits for a person.
+    /// Returns the result for a turn that waits for a person.
     fn waiting(&self, questions: &[TurnQuestion], fault: Option<String>) -> CallToolResult {
         let session = self.turn.session.as_str();
         let open: Vec<String> = questions.iter().map(|one| one.in_words(session)).collect();
