@@ -1,5 +1,5 @@
-//! Consolidates the memories of one scope: a model proposes merges, replacements and dates, and only
-//! edits that keep all rules are applied.
+//! Consolidates the memories of one scope: a model proposes merges, replacements and dates, and
+//! only edits that keep all rules are applied.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,7 +88,7 @@ enum RunEffect {
 /// The memories of a run.
 #[derive(Debug, Default)]
 struct RunMemories {
-    /// By trust. Each level has a request of its own, so that a text can only change memories of the
+    /// By trust. Each level has its own request, so that a text can only change memories of the
     /// same trust.
     by_trust: BTreeMap<Trust, Vec<Memory>>,
     count: u64,
@@ -291,7 +291,7 @@ impl Consolidator {
 
     fn judge(&self, memories: &[Memory], actions: Vec<TidyAction>) -> Vec<JudgedAction> {
         let mut shown = ShownMemories::new(memories, &self.parts.zone);
-        // Each useful action needs a memory of its own.
+        // Each useful action needs its own memory.
         let actions = actions.into_iter().take(memories.len());
         let judge = |action: TidyAction| JudgedAction { edit: shown.edit(&action), action };
         actions.map(judge).collect()

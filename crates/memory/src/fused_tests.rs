@@ -15,7 +15,7 @@ struct Fused {
     _log: TempStore,
 }
 
-/// Memories for everyone, with the fake's vectors.
+/// Creates memories for everyone, with the vectors of a fake embedder.
 async fn fused(texts: &[&str]) -> Fused {
     let (log, clock) = (TempStore::new(), Arc::<ManualClock>::default());
     let store = log.open(clock.clone()).await;

@@ -1,5 +1,5 @@
-//! Finds the memories that are relevant to a turn. Most turns need none, so a memory is recalled
-//! only if it shares words with the request that tell something, or if its vector is very near. A
+//! Finds the memories that are relevant to a turn. Most turns need no memory, so a memory is
+//! recalled only if it shares distinctive words with the request, or if its vector is very near. A
 //! person can read and edit all memories in Markdown files, and a model consolidates them.
 
 mod consolidator;
@@ -51,8 +51,8 @@ impl WordRecall {
         Self { memories, least_similarity: f64::INFINITY }
     }
 
-    /// Recalls a memory without a common word, too, if the cosine of the angle between the vectors is
-    /// at least this.
+    /// Recalls a memory without a common word, too, if the cosine of the angle between the vectors
+    /// is at least this.
     #[must_use]
     pub fn or_similar(self, least_similarity: f64) -> Self {
         Self { least_similarity, ..self }

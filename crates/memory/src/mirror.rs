@@ -1,6 +1,6 @@
-//! The Markdown files in which a person reads and edits the memory. The log is the truth: a file is
-//! compared with what it last showed, its edits go into the log in one transaction, and then the log
-//! is written to the file.
+//! The Markdown files in which a person reads and edits the memory. The log is the source of truth.
+//! A file is compared with the text that was last written to it, and its edits go into the log in
+//! one transaction. Then the log is written to the file.
 
 mod files;
 mod format;

@@ -9,11 +9,11 @@ use serde::Deserialize;
 
 use crate::words::{is_in, telling};
 
-/// A new text has at least this share of known words.
+/// Least share of the words of a new text that must be in the old texts.
 const KNOWN_SHARE: f64 = 0.6;
-/// A merge keeps at least this share of the telling words of each part.
+/// Least share of the telling words of each part that a merge must keep.
 const KEPT_SHARE: f64 = 0.5;
-/// A date is at most this far from the time of writing.
+/// Most days between a date and the time of writing.
 const MAX_DAYS: i32 = 366;
 
 /// An action of the model.
@@ -52,7 +52,7 @@ struct TidyPlan {
     actions: Vec<TidyAction>,
 }
 
-/// The reason why an action is left out.
+/// The reason why an action is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ActionRefused {
     #[error("{0} was not shown, or is in another action too")]
@@ -79,7 +79,7 @@ pub(crate) enum ActionRefused {
     Rule(#[from] avocet_protocol::EditRefused),
 }
 
-/// Reads the model's answer. It may stand in a code fence.
+/// Parses the model's answer, with or without a code fence.
 pub(crate) fn read_plan(answer: &str) -> Result<Vec<TidyAction>, String> {
     let text = answer.trim();
     let fenced = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
@@ -102,7 +102,7 @@ impl<'m> ShownMemories<'m> {
         Self { memories, unused, zone }
     }
 
-    /// Turns an action into an edit, if it keeps all rules.
+    /// Checks an action against the rules, and turns it into an edit.
     pub(crate) fn edit(&mut self, action: &TidyAction) -> Result<MemoryEdit, ActionRefused> {
         let ids = match action {
             TidyAction::Merge(MergeAction { merge, .. }) => merge.clone(),
@@ -143,12 +143,12 @@ fn check_merge(parts: &[Memory], text: &str) -> Result<(), ActionRefused> {
     if share(&search_words(text), &all) < KNOWN_SHARE {
         return Err(ActionRefused::NewWords);
     }
-    check_numbers(&all, text)?;
+    check_new_numbers(&all, text)?;
     for part in parts {
         if share(&telling(&part.text), text) < KEPT_SHARE {
             return Err(ActionRefused::LostWords(part.id));
         }
-        lost_number(part, text)?;
+        check_lost_numbers(part, text)?;
     }
     Ok(())
 }
@@ -171,8 +171,8 @@ fn check_date(memory: &Memory, text: &str, zone: &TimeZone) -> Result<(), Action
         return Err(ActionRefused::FarDate((*far).to_owned()));
     }
     let undated = new.iter().fold(text.to_owned(), |text, date| text.replace(date, " "));
-    check_numbers(&memory.text, &undated)?;
-    lost_number(memory, text)?;
+    check_new_numbers(&memory.text, &undated)?;
+    check_lost_numbers(memory, text)?;
     if share(&search_words(&undated), &memory.text) < KNOWN_SHARE {
         return Err(ActionRefused::NewWords);
     }
@@ -213,13 +213,13 @@ fn share(words: &[String], text: &str) -> f64 {
     found as f64 / words.len() as f64
 }
 
-fn check_numbers(known: &str, text: &str) -> Result<(), ActionRefused> {
+fn check_new_numbers(known: &str, text: &str) -> Result<(), ActionRefused> {
     let known = numbers(known);
     let new = numbers(text).into_iter().find(|number| !known.contains(number));
     new.map_or(Ok(()), |number| Err(ActionRefused::NewNumber(number.to_owned())))
 }
 
-fn lost_number(memory: &Memory, text: &str) -> Result<(), ActionRefused> {
+fn check_lost_numbers(memory: &Memory, text: &str) -> Result<(), ActionRefused> {
     let kept = numbers(text);
     let lost = numbers(&memory.text).into_iter().find(|number| !kept.contains(number));
     lost.map_or(Ok(()), |number| Err(ActionRefused::LostNumber(memory.id, number.to_owned())))
