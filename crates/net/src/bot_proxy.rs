@@ -18,8 +18,8 @@ const MAX_LOGIN: usize = 255;
 /// A proxy that does not exist, because no host has this name (RFC 2606).
 const UNREACHABLE: &str = "socks5h://proxy.invalid:1080";
 
-/// Reads a URL that was checked before. A command may run without the value of a secret; its bot must
-/// not go around the proxy, so it gets one that cannot be reached.
+/// Parses a URL that was checked before. A command may run without the value of a secret. Its bot
+/// must not bypass the proxy, so the bot gets a proxy that cannot be reached.
 #[must_use]
 pub fn parse_or_unreachable(proxy: &Secret) -> Option<Proxy> {
     parse(proxy).or_else(|_| Proxy::all(UNREACHABLE)).ok()

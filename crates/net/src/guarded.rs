@@ -102,7 +102,7 @@ pub struct Page {
     pub content_type: Option<String>,
     /// The values of `Cache-Control`, joined with commas: from every line, also of the redirects.
     pub cache_control: Option<String>,
-    /// The waiting time that `Retry-After` asks for. `None` if it is a date or absent.
+    /// The delay that `Retry-After` requests. `None` if it is a date or absent.
     pub retry_after: Option<Duration>,
     /// The whole body.
     pub body: Vec<u8>,
@@ -258,7 +258,7 @@ impl GuardedClient {
         Err(target.refusal(Rule::Redirects).into())
     }
 
-    /// Returns a guard that knows the current addresses of the host.
+    /// Returns a guard for the current addresses of the host.
     fn guard(&self) -> Guard {
         let guard = Guard::new(self.own.addresses());
         #[cfg(any(test, feature = "testing"))]

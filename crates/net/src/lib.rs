@@ -185,8 +185,8 @@ impl HttpClient {
         send(with_headers(request, headers)?).await
     }
 
-    /// Posts the fields of a form (`application/x-www-form-urlencoded`) with these headers and returns
-    /// when the answer begins. Errors and logs omit the headers and the fields.
+    /// Posts the fields of a form (`application/x-www-form-urlencoded`) with these headers and
+    /// returns when the answer begins. Errors and logs omit the headers and the fields.
     ///
     /// # Errors
     /// [`NetError`] if the request fails before an answer begins.
@@ -300,8 +300,9 @@ impl HttpResponse {
         self.response.status().as_u16()
     }
 
-    /// The waiting time that `retry-after-ms` or `Retry-After` asks for (RFC 9110, section 10.2.3).
-    /// A date is compared with the `Date` of the answer. `None` if both are absent or unreadable.
+    /// Returns the delay that `retry-after-ms` or `Retry-After` requests (RFC 9110, section
+    /// 10.2.3). A date is compared with the `Date` of the answer. `None` if both are absent or
+    /// unreadable.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         let milliseconds = self.header("retry-after-ms").and_then(seconds);
@@ -321,14 +322,14 @@ impl HttpResponse {
         found.is_some_and(|found| found.trim().eq_ignore_ascii_case(media_type))
     }
 
-    /// Returns the value of a header; `None` if it is missing or no visible ASCII.
+    /// Returns the value of a header; `None` if it is missing or not visible ASCII.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let headers: &HeaderMap = self.response.headers();
         headers.get(name)?.to_str().ok()
     }
 
-    /// Returns all values of a header, with replacement characters for bytes that are no UTF-8.
+    /// Returns all values of a header, with replacement characters for bytes that are not UTF-8.
     #[must_use]
     pub fn headers(&self, name: &str) -> Vec<String> {
         let values = self.response.headers().get_all(name).iter();

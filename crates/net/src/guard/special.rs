@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::Rule;
 
 /// Networks outside the public Internet: address, prefix length, description. 192.0.0.0/24 is
-/// refused as a whole: the registry calls two of its anycast addresses global, but they lead to the
+/// refused as a whole. The registry calls two of its anycast addresses global, but they lead to the
 /// nearest router.
 const IPV4: [(Ipv4Addr, u32, &str); 17] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8, "this network (0.0.0.0/8)"),
@@ -29,8 +29,8 @@ const IPV4: [(Ipv4Addr, u32, &str); 17] = [
 ];
 
 /// The IPv6 networks, in the form of [`IPV4`]. Any other address is public only within 2000::/3.
-/// The position of the IPv4 address in a NAT64 prefix for local use is known only to its operator
-/// (RFC 8215), so the whole prefix is refused.
+/// The NAT64 prefix for local use is refused as a whole, because the operator chooses the position
+/// of the IPv4 address (RFC 8215).
 const IPV6: [(Ipv6Addr, u32, &str); 14] = [
     (Ipv6Addr::UNSPECIFIED, 128, "unspecified (::)"),
     (Ipv6Addr::LOCALHOST, 128, "loopback (::1)"),
@@ -87,7 +87,7 @@ pub(super) fn reached(address: IpAddr) -> Vec<IpAddr> {
     reached
 }
 
-/// Describes the network of an address. `None` if the address is public.
+/// Describes the network of an address; `None` if the address is public.
 fn special(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => {
