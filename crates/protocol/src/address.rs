@@ -27,7 +27,7 @@ pub struct ChatAddress {
 }
 
 impl ChatAddress {
-    /// The chat without its topic. Order and rate limits apply to the whole chat.
+    /// Returns the chat without its topic. Order and rate limits apply to the whole chat.
     #[must_use]
     pub fn whole_chat(&self) -> Self {
         Self { topic: None, ..self.clone() }
@@ -134,14 +134,15 @@ impl SessionId {
         Self(format!("job:local:{}", job.0).into())
     }
 
-    /// Returns the session of a job that no chat has asked for: that of a chat of the terminal.
+    /// Returns the session of a job that no chat has asked for: `terminal:local:job-5`, which is
+    /// also a chat of the terminal.
     #[must_use]
     pub fn of_terminal_job(job: JobId) -> Self {
         Self(format!("terminal:local:job-{}", job.0).into())
     }
 
-    /// Returns `true` if the session has the name of a job's session. Chats of the terminal with
-    /// such a name belong to jobs.
+    /// Returns `true` if the id has the form of a job's session. Terminal chats with such an id
+    /// belong to jobs.
     #[must_use]
     pub fn is_named_as_job(&self) -> bool {
         let number = self.job_number();

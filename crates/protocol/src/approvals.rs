@@ -43,7 +43,7 @@ pub struct OpenApproval {
     pub arguments: Map<String, Value>,
     /// The grant that an approval for the session adds.
     pub grant: Option<Grant>,
-    /// The time at which it counts as denied.
+    /// The time at which the call counts as denied.
     pub expires_at: Timestamp,
 }
 
@@ -64,7 +64,7 @@ pub enum ApprovalDecision {
 }
 
 impl ApprovalDecision {
-    /// The result of the wait that follows from the decision.
+    /// Returns the result of the wait that follows from the decision.
     #[must_use]
     pub fn resolution(&self) -> crate::Resolution {
         use crate::Resolution;

@@ -14,6 +14,6 @@ pub struct Asker {
     pub person: PersonId,
     /// The session of the chat: its own, or the one that the chat is linked to.
     pub session: SessionId,
-    /// The person of the session's own chat, if the chat is linked to the session.
+    /// The person of the session's own chat; `None` unless this chat is linked to the session.
     pub linked: Option<PersonId>,
 }

@@ -21,8 +21,8 @@ pub trait Attach: fmt::Debug + Send + Sync {
 /// A channel whose platform is a program: on the socket, or as a child of the daemon. The program
 /// reports the messages of people, and delivers to them.
 pub trait AttachPlatform: fmt::Debug + Send + Sync {
-    /// Delivers the chunks of all chats to a new client, until the client drops its end. A chat with
-    /// a client of its own keeps that one.
+    /// Delivers the chunks of all chats to a new client, until the client drops its end. A chat
+    /// with its own client keeps that one.
     fn attach_all(&self) -> flume::Receiver<ForClient>;
 
     /// Sets the characters of the longest message that the platform takes.
@@ -134,7 +134,8 @@ pub struct PieceRequest {
 pub struct Handover {
     /// The chunk.
     pub delivery: Delivery,
-    /// The client reports the outcome here. If the sender is dropped unused, the outcome is unknown.
+    /// The client reports the outcome here. If the sender is dropped unused, the outcome is
+    /// unknown.
     pub receipt: oneshot::Sender<Result<Receipt, SendError>>,
 }
 

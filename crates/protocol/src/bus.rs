@@ -41,7 +41,7 @@ pub trait Publish: fmt::Debug + Send + Sync {
         cursor: Option<Cursor>,
     ) -> Result<(), PublishError>;
 
-    /// Every cursor of an account.
+    /// Returns every cursor of an account.
     ///
     /// # Errors
     /// [`PublishError::Log`]: the log cannot be read.
@@ -51,7 +51,7 @@ pub trait Publish: fmt::Debug + Send + Sync {
         account: &AccountName,
     ) -> Result<Vec<Cursor>, PublishError>;
 
-    /// Moves a cursor on its own.
+    /// Moves a cursor without a message.
     ///
     /// # Errors
     /// [`PublishError::Log`]: the cursor has not moved.
@@ -62,7 +62,7 @@ pub trait Publish: fmt::Debug + Send + Sync {
         cursor: Cursor,
     ) -> Result<(), PublishError>;
 
-    /// Delivers a message of another process. It counts as accepted when this returns.
+    /// Enqueues a message of another process for delivery. It counts as accepted when this returns.
     ///
     /// # Errors
     /// [`PublishError`]: the message is not in the log.
@@ -72,7 +72,7 @@ pub trait Publish: fmt::Debug + Send + Sync {
 /// The reason why the bus refused a message. The log is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
-    /// The allow-list of the channel lacks the sender. The operator can change it.
+    /// The sender is not in the allow-list of the channel. The operator can change that list.
     #[error("{sender} may not speak on {channel}; add it to [channels.{channel}] allow")]
     NotAllowed {
         /// The channel.
@@ -96,7 +96,7 @@ pub enum PublishError {
     BotTooOften {
         /// The program.
         sender: String,
-        /// Messages a minute.
+        /// The most messages per minute.
         limit: usize,
     },
     /// The key belongs to another message.
@@ -160,7 +160,7 @@ pub trait Destinations: fmt::Debug + Send + Sync {
     /// [`NoDestination`] if the chat is on no channel of this daemon.
     fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination>;
 
-    /// [`crate::Channel::max_file_bytes`] of the channel that serves the chat.
+    /// Returns [`crate::Channel::max_file_bytes`] of the channel that serves the chat.
     fn max_file_bytes(&self, address: &ChatAddress) -> Option<u64>;
 }
 
@@ -174,13 +174,13 @@ pub struct NoDestination {
     pub known: String,
 }
 
-/// The wake-up side of the lanes, for work that the daemon itself puts into the log.
+/// Wakes lanes, for work that the daemon itself puts into the log.
 pub trait WakeLanes: fmt::Debug + Send + Sync {
     /// Wakes the lane of a session. Cheap if there is no work.
     fn wake_lane(&self, session: SessionId);
 }
 
-/// The wake-up side of the outbox, for callers that add or unblock chunks.
+/// Wakes delivery workers, for callers that add or unblock chunks.
 pub trait Deliveries: fmt::Debug + Send + Sync {
     /// Wakes the delivery worker of the chat. Cheap if there is nothing to deliver.
     fn wake(&self, chat: &ChatAddress);

@@ -61,7 +61,7 @@ pub trait Channel: fmt::Debug + Send + Sync {
     /// before the start of the send is recorded, so that a crash during the wait repeats nothing.
     ///
     /// # Errors
-    /// The time that the chat has to wait, for a reason of its own, before it can get in line.
+    /// The time that this chat has to wait before it can queue behind other chats.
     async fn turn(&self, delivery: &Delivery) -> Result<(), Duration> {
         self.spare_turn(delivery)
     }
@@ -85,8 +85,8 @@ pub trait Channel: fmt::Debug + Send + Sync {
         true
     }
 
-    /// The shortest time between two edits of a preview, a message that grows while the model
-    /// writes; `None` if the channel shows replies only when they are complete.
+    /// The shortest time between two edits of a preview, which is a message that grows while the
+    /// model writes. `None` if the channel shows only complete replies.
     fn preview_interval(&self) -> Option<Duration> {
         None
     }
@@ -122,14 +122,14 @@ pub trait Channel: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns `true` if the platform has polls ([`Content::poll`]). Other chats get the answers as a
-    /// numbered list.
+    /// Returns `true` if the platform has polls ([`Content::poll`]). Other chats get the answers as
+    /// a numbered list.
     fn has_polls(&self) -> bool {
         false
     }
 
-    /// Returns `true` if the platform keeps a copy of each file that it was sent. The recording of an
-    /// answer is then deleted from the workspace.
+    /// Returns `true` if the platform keeps a copy of each file that it was sent. The recording of
+    /// an answer is then deleted from the workspace.
     fn keeps_files(&self) -> bool {
         false
     }
@@ -189,8 +189,8 @@ pub trait Channel: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Returns the time by which the receive loop is late, if it hangs. A platform that is down is no
-    /// reason, because failed requests are repeated. systemd then restarts the daemon.
+    /// Returns the time by which the receive loop is late, if it hangs. A platform that is down is
+    /// no reason, because failed requests are repeated. systemd then restarts the daemon.
     fn overdue(&self) -> Option<Duration> {
         None
     }

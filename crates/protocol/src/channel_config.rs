@@ -1,5 +1,5 @@
-//! The trait by which a channel declares itself: its table in the configuration, and the channel that
-//! an account of it becomes.
+//! The trait with which a channel declares its configuration table, and creates the channel of an
+//! account.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,7 +54,7 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
     /// Creates the channel of the account.
     ///
     /// # Errors
-    /// The required change of the configuration.
+    /// The error names the required change of the configuration.
     fn channel(
         &self,
         name: ChannelName,
@@ -74,8 +74,7 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
         None
     }
 
-    /// The HTTP endpoint to which the platform posts updates; `None` if the account receives them in
-    /// another way.
+    /// The HTTP endpoint to which the platform posts updates; `None` if the account has no webhook.
     fn webhook(channel: &Arc<Self::Channel>) -> Option<Arc<dyn Webhook>> {
         let _ = channel;
         None
@@ -102,9 +101,9 @@ pub struct ProgramConfig {
 pub enum ChannelAccounts {
     /// One for the channel's table, or one for each table in it.
     Configured,
-    /// Those of [`Self::Configured`], and one for each table `[channels.NAME]` with a `command`,
-    /// whose name is that of no channel.
+    /// Those of [`Self::Configured`], and one for each table `[channels.NAME]` that has a `command`
+    /// and is not named after a channel.
     Programs,
-    /// Only this one. It exists without a table as well.
+    /// Only the account of this name. It exists even without a table.
     Only(&'static str),
 }

@@ -74,7 +74,7 @@ pub struct ConfigChange {
 /// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigCheck {
-    /// The faults with which no daemon starts. A check ends at the first one.
+    /// The faults that prevent a start of the daemon. A check ends at the first one.
     pub faults: Vec<ConfigFault>,
     /// References that have no value for the daemon that runs now.
     pub warnings: Vec<ConfigFault>,
@@ -83,7 +83,7 @@ pub struct ConfigCheck {
 /// A fault of a configuration, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigFault {
-    /// The line, from 1; `None` if the fault has no place in the text.
+    /// The line, from 1; `None` if the fault has no line.
     pub line: Option<usize>,
     /// The key: `providers.local.api_key`; `None` if the fault is not about one key.
     pub key: Option<String>,
@@ -103,10 +103,10 @@ impl fmt::Display for ConfigFault {
 /// The reason why the configuration file was not read or replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigFileError {
-    /// Someone else has changed the file.
+    /// The file has changed since it was read.
     #[error("{0} has changed since it was read; read it again, and repeat your changes")]
     Changed(String),
-    /// No daemon would start with the text.
+    /// A daemon cannot start with the text.
     #[error("the configuration cannot be used: {}", in_line(.0))]
     Unusable(Vec<ConfigFault>),
     /// The text is too long.

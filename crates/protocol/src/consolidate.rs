@@ -63,13 +63,13 @@ pub struct ConsolidationReport {
     pub scope: MemoryScope,
     /// Number of memories that the model was shown.
     pub shown: u64,
-    /// The edits that the model wants, in its order.
+    /// The edits that the model proposes, in its order.
     pub edits: Vec<ReportedEdit>,
     /// The reason of a failure.
     pub error: Option<String>,
 }
 
-/// An edit that the model wants.
+/// An edit that the model proposes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedEdit {
     /// `merge`, `replace` or `date`.

@@ -21,7 +21,7 @@ pub trait Embedder: fmt::Debug + Send + Sync {
     /// Turns each text into a vector.
     ///
     /// # Errors
-    /// [`EmbedError`] tells if asking again can help.
+    /// [`EmbedError`]; its variant says if a retry can help.
     async fn embed(&self, texts: &[String]) -> Result<EmbeddedTexts, EmbedError>;
 }
 
@@ -34,7 +34,7 @@ pub struct EmbeddedTexts {
     pub spent: Spent,
 }
 
-/// The reason why there are no vectors.
+/// The reason why a text was not turned into a vector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EmbedError {
     /// The request was refused. The operator has to change something.

@@ -23,8 +23,8 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// [`FilesError`] names the path and the problem.
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError>;
 
-    /// Returns the names of the directories and links in a directory. Of a directory with more than
-    /// `most_entries` entries, only so many are read. Empty if the directory does not exist.
+    /// Returns the names of the directories and links in a directory. Reads at most `most_entries`
+    /// entries. Empty if the directory does not exist.
     ///
     /// # Errors
     /// [`FilesError`] names the path and the problem.
@@ -41,7 +41,7 @@ pub trait Files: fmt::Debug + Send + Sync {
     /// [`FilesError`]; the file is then unchanged.
     async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError>;
 
-    /// Deletes a regular file. Does nothing if there is none.
+    /// Deletes a regular file. Does nothing if the file does not exist.
     ///
     /// # Errors
     /// [`FilesError`]; the file is still there.

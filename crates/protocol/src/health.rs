@@ -40,7 +40,7 @@ impl LastExchanges {
         self.failure = Some(LastFailure { at, reason: reason.to_owned(), in_a_row });
     }
 
-    /// Failures since the last success.
+    /// Returns the number of failures since the last success.
     #[must_use]
     pub fn failures_in_a_row(&self) -> u64 {
         self.failure.as_ref().map_or(0, |failure| failure.in_a_row)
@@ -62,7 +62,7 @@ impl LastExchanges {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckState {
-    /// All is well.
+    /// No problem was found.
     Good,
     /// The daemon works without it, or the check was not possible.
     Fair,
@@ -85,19 +85,19 @@ pub struct Check {
 }
 
 impl Check {
-    /// A check that found no problem.
+    /// Makes a check that found no problem.
     #[must_use]
     pub fn good(name: impl Into<String>, says: impl Into<String>) -> Self {
         Self { name: name.into(), state: CheckState::Good, says: says.into(), fix: None }
     }
 
-    /// A check of something that the daemon works without.
+    /// Makes a check of something that the daemon works without.
     #[must_use]
     pub fn fair(name: impl Into<String>, says: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { fix: Some(fix.into()), state: CheckState::Fair, ..Self::good(name, says) }
     }
 
-    /// A check that found a problem.
+    /// Makes a check that found a problem.
     #[must_use]
     pub fn bad(name: impl Into<String>, says: impl Into<String>, fix: impl Into<String>) -> Self {
         Self { state: CheckState::Bad, ..Self::fair(name, says, fix) }
@@ -113,12 +113,12 @@ pub struct Checkup {
     pub providers: Vec<Check>,
     /// The channels, one or more lines per account.
     pub channels: Vec<Check>,
-    /// The sandbox layers around the programs that it runs.
+    /// The layers of the sandbox around programs.
     pub walls: Vec<Check>,
 }
 
 impl Checkup {
-    /// All sections, in the order of display.
+    /// Returns all sections, in the order of display.
     pub fn sections(&self) -> impl Iterator<Item = (&'static str, &[Check])> {
         let Self { avocet, providers, channels, walls } = self;
         let sections = [

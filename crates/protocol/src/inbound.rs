@@ -17,7 +17,7 @@ pub struct Inbound {
     pub key: DedupeKey,
     /// The content of the message.
     pub content: Content,
-    /// The kind of chat, which tells if others read it.
+    /// The kind of chat, which says if others read it.
     #[serde(default)]
     pub chat: ChatKind,
     /// The time of writing according to the platform; `None` if it was written just now.
@@ -58,8 +58,9 @@ impl Inbound {
         }
     }
 
-    /// The message that a reply refers to: the one that the channel has set in the content, or, in
-    /// a group, where others write in between, the message or the one that it corrects.
+    /// Returns the message that a reply refers to: the one that the channel has set in the content.
+    /// Without it, in a group, this message or the one that it corrects, since others write in
+    /// between.
     #[must_use]
     pub fn to_reply_to(&self) -> Option<&DedupeKey> {
         match self.chat {

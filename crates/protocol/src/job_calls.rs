@@ -1,5 +1,5 @@
-//! The calls that the program itself makes in a job: the branch at its start, the list of its commits
-//! and the pull request at its end. They are in the log like the calls of a model, with the same
+//! The calls that the program makes in a job: the branch at its start, the list of its commits and
+//! the pull request at its end. They are in the log like the calls of a model, with the same
 //! approvals and crash rules. No model is offered these tools.
 
 use serde::de::DeserializeOwned;

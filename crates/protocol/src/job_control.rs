@@ -8,8 +8,8 @@ use crate::{
     DedupeKey, JobId, JobRules, JobStatus, PublishError, Sender, StoreError, SubmittedJob,
 };
 
-/// Jobs as callers outside of the daemon's core see them: a submission passes admission, and a
-/// cancellation stops the workers.
+/// Jobs, for callers outside of the daemon's core. A submission passes admission; a cancellation
+/// stops the workers.
 #[async_trait]
 pub trait JobControl: fmt::Debug + Send + Sync {
     /// Submits a job whose progress and result go to a chat of the terminal. It counts as accepted
@@ -19,7 +19,7 @@ pub trait JobControl: fmt::Debug + Send + Sync {
     /// [`PublishError`]: the job is not in the log.
     async fn submit_job(&self, request: JobRequest) -> Result<SubmittedJob, PublishError>;
 
-    /// Returns the newest jobs, newest first. With `before`, only older ones than this.
+    /// Returns jobs, newest first. With `before`, only those that are older than this one.
     async fn list_jobs(
         &self,
         limit: u32,
@@ -29,7 +29,7 @@ pub trait JobControl: fmt::Debug + Send + Sync {
     /// Returns one job; `None` for an unknown number.
     async fn find_job(&self, id: JobId) -> Result<Option<JobStatus>, StoreError>;
 
-    /// Ends a job. Returns `false` if it had ended before or its number is unknown.
+    /// Cancels a job. Returns `false` if it had ended before or its number is unknown.
     async fn end_job(&self, id: JobId) -> Result<bool, StoreError>;
 }
 
@@ -38,7 +38,7 @@ pub trait JobControl: fmt::Debug + Send + Sync {
 pub struct JobRequest {
     /// The person or process that submits it.
     pub sender: Sender,
-    /// Identifies repetitions of the same request.
+    /// The idempotency key: repetitions of the same request have the same key.
     pub key: DedupeKey,
     /// The task.
     pub task: String,

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub struct Live<T: ?Sized>(Arc<RwLock<Arc<T>>>);
 
 impl<T: ?Sized> Live<T> {
-    /// Takes the first value.
+    /// Creates the cell with its first value.
     pub fn new(value: impl Into<Arc<T>>) -> Self {
         Self(Arc::new(RwLock::new(value.into())))
     }
@@ -30,7 +30,7 @@ impl<T: ?Sized> Live<T> {
         let mut value = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let new = make(&value);
         let old = mem::replace(&mut *value, new);
-        // The old value may be dropped here, and its end may read this one.
+        // Unlock first: the destructor of the old value may read the new one.
         drop(value);
         drop(old);
     }
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(&*live.now(), "second and third");
     }
 
-    /// A value whose end reads the place where it was.
+    /// A value whose destructor reads the cell that contained it.
     struct Reader(Live<Option<Reader>>);
 
     impl Drop for Reader {

@@ -24,13 +24,13 @@ pub enum McpTransport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpState {
-    /// It is not running. The next call of one of its tools starts it.
+    /// The server is not running. The next call of one of its tools starts it.
     Stopped,
-    /// It is being started.
+    /// The server is starting.
     Starting,
-    /// It answers calls.
+    /// The server answers calls.
     Ready,
-    /// It failed. It is started again after a pause, or by the next call.
+    /// The server failed. It is started again after a pause, or by the next call.
     Failed,
 }
 
@@ -129,8 +129,8 @@ pub struct McpToolView {
     pub approved: Option<McpToolForm>,
 }
 
-/// The statements of a server about the effects of a tool (MCP, "Tool Annotations"). `None` without a
-/// statement.
+/// The statements of a server about the effects of a tool (MCP, "Tool Annotations"). `None` without
+/// a statement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct McpToolHints {
@@ -208,8 +208,8 @@ pub trait McpServers: fmt::Debug + Send + Sync {
     /// Returns all servers of the configuration, by name.
     fn servers(&self) -> Vec<McpServerStatus>;
 
-    /// Returns the tools of a server, by name: those that its last start listed. With `refresh`, the
-    /// server is started if necessary and its list is read again.
+    /// Returns the tools of a server, by name: those that its last start listed. With `refresh`,
+    /// the server is started if necessary and its list is read again.
     ///
     /// # Errors
     /// [`McpError`], if the server is unknown or fails.

@@ -26,7 +26,7 @@ pub enum Message {
     Assistant {
         /// The text; may be empty if there are calls.
         text: String,
-        /// The tools it called.
+        /// The tools that the model called.
         calls: Vec<SentCall>,
         /// Reasoning that the same model needs back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,14 +57,14 @@ impl Message {
     }
 }
 
-/// The beginning of the agent's note about the current moment, which follows the newest message.
+/// The beginning of the agent's note with the current time, which follows the newest message.
 pub const MOMENT: &str = "[It is ";
 
 /// The beginning of the mark that the agent puts around a person's text in a group. The end mark is
-/// a line of its own.
+/// a separate line.
 pub const SAID: &str = "<<<said ";
 
-/// Returns the text that people wrote in a user message: without the agent's note about the moment,
+/// Returns the text that people wrote in a user message: without the agent's note about the time,
 /// and without the marks that name the author in a group.
 #[must_use]
 pub fn without_marks(text: &str) -> &str {

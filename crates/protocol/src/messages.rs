@@ -1,5 +1,5 @@
 //! The messages of a request. The requests of a session begin with the same messages, so they share
-//! them, together with everything that was computed from them.
+//! them, together with cached results such as the JSON.
 
 use std::fmt;
 use std::ops::Index;
@@ -36,7 +36,7 @@ impl Messages {
         self.0.len()
     }
 
-    /// Returns `true` if there are none.
+    /// Returns `true` if there are no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -47,12 +47,12 @@ impl Messages {
         self.0.iter().map(message)
     }
 
-    /// Iterates over the messages with what was computed from them.
+    /// Iterates over the messages with their cached results.
     pub fn shared(&self) -> slice::Iter<'_, Arc<SharedMessage>> {
         self.0.iter()
     }
 
-    /// Returns the message at a place; `None` after the last.
+    /// Returns the message at an index; `None` after the last.
     #[must_use]
     pub fn get(&self, place: usize) -> Option<&Message> {
         self.0.get(place).map(message)
@@ -80,7 +80,7 @@ impl Messages {
         self.0.push(message.into());
     }
 
-    /// Removes the last message, and copies it if other requests have it.
+    /// Removes and returns the last message. Copies it if other requests share it.
     pub fn pop(&mut self) -> Option<Message> {
         self.0.pop().map(SharedMessage::into_message)
     }
@@ -157,19 +157,19 @@ impl Serialize for Messages {
 }
 
 impl SharedMessage {
-    /// Makes a message that later requests will have, too. Keeps its JSON once it was written.
+    /// Makes a message that later requests will share. Caches its JSON.
     #[must_use]
     pub fn lasting(message: Message) -> Self {
         Self { written: Some(OnceLock::new()), ..Self::from(message) }
     }
 
-    /// The message.
+    /// Returns the message.
     #[must_use]
     pub fn message(&self) -> &Message {
         &self.message
     }
 
-    /// Takes the message out, or copies it if other requests have it.
+    /// Returns the message. Copies it if other requests share it.
     #[must_use]
     pub fn into_message(shared: Arc<Self>) -> Message {
         match Arc::try_unwrap(shared) {
@@ -178,14 +178,15 @@ impl SharedMessage {
         }
     }
 
-    /// Estimates the tokens of the message, without pictures. Counts them once.
+    /// Estimates the tokens of the message, without pictures. Caches the result.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {
         *self.tokens.get_or_init(|| self.message.estimated_tokens())
     }
 
     /// Returns the JSON of the message in the API with this name. Calls `write` the first time.
-    /// `None` if only one request has the message, or if another API keeps its JSON.
+    /// `None` if `write` returns `None`, if only one request has the message, or if the cached JSON
+    /// is of another API.
     pub fn written(
         &self,
         api: &'static str,
@@ -193,7 +194,7 @@ impl SharedMessage {
     ) -> Option<&str> {
         let kept = self.written.as_ref()?;
         if kept.get().is_none() {
-            // Another thread may have written it meanwhile, which is as good.
+            // If another thread has set it meanwhile, that value is kept.
             let json = write(&self.message)?.into_boxed_str();
             drop(kept.set(WrittenMessage { api, json }));
         }

@@ -24,14 +24,14 @@ pub struct ModelRequest {
     /// The pictures of the messages that are sent along; other pictures are omitted. Empty for a
     /// model without vision.
     pub images: BTreeMap<ImageRef, Image>,
-    /// The JSON Schema of the answer, if it has to be JSON. Providers with structured output get it;
-    /// the caller validates the answer in any case.
+    /// The JSON Schema of the answer, if it has to be JSON. Providers with structured output get
+    /// it; the caller validates the answer in any case.
     pub answer_schema: Option<Arc<serde_json::Value>>,
-    /// How the model is asked.
+    /// The options of the request.
     pub options: RequestOptions,
 }
 
-/// How a model is asked, beside the content of the request.
+/// The options of a request, in addition to its content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestOptions {
     /// The thinking effort; `None` for the setting of the model or its provider.
@@ -46,7 +46,7 @@ pub enum Retries {
     /// As many as the provider's configuration allows.
     #[default]
     Configured,
-    /// One at most, after a short pause, and none after a timeout: another model is asked next.
+    /// At most one, after a short pause; none after a timeout. A fallback model is asked next.
     Few,
 }
 
@@ -98,8 +98,9 @@ pub struct ModelReply {
     pub text: String,
     /// The tool calls, in the model's order.
     pub calls: Vec<ToolCall>,
-    /// The whole reply, if `calls` were read from its text although the model calls tools natively:
-    /// it may only explain a call, so one with an effect needs an approval. Otherwise `None`.
+    /// The whole reply, if `calls` were read from its text although the model calls tools natively;
+    /// otherwise `None`. Such a text may only explain a call, so a call with an effect needs an
+    /// approval.
     pub written: Option<String>,
     /// Reasoning that the model needs back together with these calls.
     pub reasoning: Option<Reasoning>,
@@ -109,8 +110,8 @@ pub struct ModelReply {
     pub truncated: bool,
     /// `true` if a filter of the provider ended the answer.
     pub filtered: bool,
-    /// `true` if the model signals that the whole task is done. The signal, such as a last line `TASK
-    /// COMPLETE`, is not part of the text.
+    /// `true` if the model signals that the whole task is done. The signal, such as a last line
+    /// `TASK COMPLETE`, is not part of the text.
     pub is_done: bool,
 }
 
@@ -133,7 +134,7 @@ pub struct Spent {
     pub cost: Option<Money>,
 }
 
-/// Tokens, as the provider counts them. Without its count, they are estimated at four bytes each.
+/// Tokens, as the provider counts them. Without that count, an estimate of four bytes per token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Input tokens.
@@ -188,9 +189,8 @@ pub enum Delta<'a> {
     Text(&'a str),
     /// Earlier pieces are void: the request is made again.
     Restart,
-    /// An attempt without an answer that may have to be paid all the same: it broke off, was
-    /// dropped, or was empty. Reported as soon as that is known, and not part of the reply.
-    /// Estimated if the provider did not report its usage.
+    /// The usage of an attempt that broke off, was dropped, or was empty. It may have a cost, but
+    /// is not part of the reply. Estimated if the provider did not report it.
     Lost(&'a Spent),
 }
 
@@ -240,7 +240,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     /// have cost something.
     ///
     /// # Errors
-    /// [`ModelError`] tells who can fix the problem.
+    /// [`ModelError`]; its variant says who can fix the problem.
     async fn complete(
         &self,
         request: &ModelRequest,
@@ -248,7 +248,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     ) -> Result<ModelReply, ModelError>;
 }
 
-/// The reason why a model gave no answer. The text tells how to fix it.
+/// The reason why a model gave no answer. The text says how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The key is missing or wrong. The operator can fix it.
@@ -280,7 +280,7 @@ pub enum ModelError {
         /// The model's window ([`ModelFacts::context`]), if it is known or the refusal names it.
         window: Option<u64>,
     },
-    /// Too many requests, or the provider is overloaded. Only waiting helps.
+    /// Too many requests, or the provider is overloaded. A later retry can help.
     #[error("{model} is busy ({detail}); try again {}", when(*retry_after))]
     Busy {
         /// The model.
@@ -330,7 +330,7 @@ impl ModelError {
         }
     }
 
-    /// Returns `true` if asking again can help.
+    /// Returns `true` if a retry can help.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -343,7 +343,7 @@ impl ModelError {
     }
 }
 
-/// Names the time after a delay in words: "in about an hour". `None` is "later".
+/// Describes a delay in words: "in about an hour". `None` is "later".
 fn when(delay: Option<Duration>) -> String {
     let rounded = |unit: u64, seconds: u64| seconds.saturating_add(unit / 2) / unit;
     let about = |count: u64, one: &str, many: &str| match count {

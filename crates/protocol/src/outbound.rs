@@ -90,9 +90,8 @@ impl fmt::Debug for LoadedFile {
     }
 }
 
-/// Size in bytes of the largest file that is sent to a chat, whatever the platform allows, because
-/// the file is in memory during the send. [`crate::Channel::max_file_bytes`] is a platform's lower
-/// limit.
+/// Size in bytes of the largest file that is sent to a chat. The file is in memory during the send.
+/// [`crate::Channel::max_file_bytes`] can set a lower limit for a platform.
 pub const MAX_SENT_FILE_BYTES: u64 = 50 * 1024 * 1024;
 
 /// The platform's confirmation of a chunk.

@@ -5,7 +5,7 @@ use serde_json::error::Category;
 
 use crate::nearest;
 
-/// The library's name for an expected value, and plain words that continue "is not ...".
+/// The library's name for an expected value, and the plain words that follow "is not".
 const NEEDED: &[(&str, &str)] = &[
     ("a boolean", "true or false (without quotation marks)"),
     ("a borrowed string", "text in quotation marks"),
@@ -57,7 +57,7 @@ pub fn plain_json(error: &serde_json::Error) -> String {
     }
 }
 
-/// The text of a system error, without the number that the standard library adds.
+/// Returns the text of a system error, without the number that the standard library adds.
 #[must_use]
 pub fn plain_io(error: &std::io::Error) -> String {
     let text = error.to_string();
@@ -79,7 +79,7 @@ fn wrong_value(rest: &str) -> Option<String> {
         None if needed.starts_with("struct ") => "a table",
         None if needed.starts_with('i') && needed[1..].parse::<u8>().is_ok() => "a whole number",
         None if needed.starts_with("a nonzero ") => "a whole number, 1 or more",
-        // Text of one of our own types with a custom deserialiser.
+        // The text of a custom deserialiser of this project.
         None => needed,
     };
     Some(format!("{found} is not {needed}"))

@@ -20,8 +20,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the same JSON with every invisible character written as `\uXXXX`. JSON encoders escape
-/// only the control characters below U+0020; a terminal also obeys DEL and those from U+0080 to
-/// U+009F, and bidirectional characters, which reorder text.
+/// only the control characters below U+0020. A terminal also obeys DEL, U+0080 to U+009F, and
+/// bidirectional characters, which reorder text.
 #[must_use]
 pub fn printable_json(json: &str) -> Cow<'_, str> {
     if !json.contains(is_invisible) {
@@ -41,8 +41,7 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// In valid JSON such a character can only be inside a string, apart from the line breaks between
-/// values.
+/// Returns `true` for a character to be escaped. Valid JSON has such characters only in strings.
 fn is_invisible(c: char) -> bool {
     match c {
         '\n' | ' '..='~' => false,

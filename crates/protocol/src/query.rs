@@ -43,8 +43,8 @@ pub trait Query: fmt::Debug + Send + Sync {
         page: TranscriptPage,
     ) -> Result<Vec<TurnRecord>, StoreError>;
 
-    /// Returns the messages that the chat of a session, or a chat linked to it, gets from outside of
-    /// the session's turns: answers to commands, texts of other sessions and of other processes.
+    /// Returns the messages to the chat of a session, and to chats linked to it, that come from
+    /// outside of the session's turns: answers to commands, texts of other sessions and processes.
     /// The newest come first. With `before`, the list continues behind that message.
     async fn sent(
         &self,
@@ -146,8 +146,8 @@ pub struct SessionSummary {
     pub used_at: Timestamp,
     /// The state of its open turn, if it has one.
     pub open: Option<TurnState>,
-    /// The beginning of the last message of a person, in one line. [`Query::sessions`] returns up to
-    /// [`Self::READ_CHARS`] characters, so that secrets can be found before the text is cut.
+    /// The beginning of the last message of a person, in one line. [`Query::sessions`] returns up
+    /// to [`Self::READ_CHARS`] characters, so that secrets can be found before the text is cut.
     #[serde(default)]
     pub title: Option<String>,
 }
@@ -183,15 +183,15 @@ pub struct DeliveredText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SentState {
-    /// It was refused, or abandoned with an earlier part.
+    /// The delivery was refused, or abandoned with an earlier part.
     Dead,
-    /// It may have arrived, and is not sent again.
+    /// The delivery may have arrived, and is not sent again.
     Unconfirmed,
-    /// It may have arrived, and is sent again.
+    /// The delivery may have arrived, and is sent again.
     Unknown,
-    /// It waits.
+    /// The delivery waits.
     Pending,
-    /// It is on its way.
+    /// A send is in progress.
     Sending,
     /// The platform has taken it.
     Sent,
@@ -317,8 +317,8 @@ impl UsageBy {
 /// The usage of one model, conversation, day, purpose or schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
-    /// `provider/model`, a session, a day as `2026-11-22`, a purpose, or a schedule. By session, work
-    /// without a conversation has its purpose.
+    /// `provider/model`, a session, a day as `2026-11-22`, a purpose, or a schedule. By session,
+    /// work without a conversation has its purpose.
     pub of: String,
     /// Answers of models, including empty ones.
     pub answers: u64,

@@ -132,7 +132,7 @@ impl Redactor {
         let read = &text[..text.floor_char_boundary(READ)];
         let clean = self.redact(read);
         let line: String = clean.split_whitespace().collect::<Vec<_>>().join(" ");
-        // The end of the read part may be half a secret.
+        // The read part may end within a secret, which is not found then.
         let whole = read.len() == text.len();
         match line.chars().count() {
             count if count <= limit && whole => line,
@@ -161,7 +161,7 @@ impl Redactor {
         }
     }
 
-    /// The secret with an index.
+    /// Returns the secret with this index; `None` for an unknown index.
     #[must_use]
     pub fn secret(&self, number: usize) -> Option<Secret> {
         self.known.now().secrets.get(number).cloned()
@@ -215,9 +215,9 @@ impl fmt::Debug for Redactor {
     }
 }
 
-/// The forms in which a secret may be written: unchanged, backwards, in hexadecimal digits, in
-/// base64 with any text before and after it. Escapes and percent encoding are decoded in the text
-/// instead.
+/// Returns the forms in which a secret may be written: unchanged, backwards, in hexadecimal digits,
+/// in base64 with any text before and after it. Escapes and percent encoding are decoded in the
+/// text instead.
 fn forms(secret: &str) -> Vec<Vec<u8>> {
     let backwards: String = secret.chars().rev().collect();
     let mut forms = vec![secret.as_bytes().to_vec(), backwards.into_bytes()];
@@ -235,7 +235,8 @@ fn forms(secret: &str) -> Vec<Vec<u8>> {
     forms
 }
 
-/// The base64 characters that depend only on the secret, if `before` bytes (modulo 3) precede it.
+/// Returns the base64 characters that depend only on the secret, if `before` bytes (modulo 3)
+/// precede it.
 fn in_base64(secret: &[u8], before: usize, engine: &impl Engine) -> Vec<u8> {
     let text = engine.encode([&[0, 0][..before], secret].concat());
     let from = (before * 8).div_ceil(6);

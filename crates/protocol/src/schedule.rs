@@ -9,7 +9,7 @@ use crate::{
     ChatAddress, ChatKind, DedupeKey, ScheduleId, Sender, SenderId, StoreError, Timestamp, Trust,
 };
 
-/// The answer by which a scheduled task says that it has nothing new to report. It is not sent.
+/// The answer of a scheduled task that has nothing new to report. It is not sent.
 pub const NOTHING_NEW: &str = "NOTHING_NEW";
 
 /// The times of a schedule.
@@ -38,7 +38,7 @@ pub enum Recurrence {
     Cron(String),
 }
 
-/// A schedule's times as a person or a model writes them: exactly one of the first four.
+/// A schedule's times as a person or a model writes them. Exactly one of the first four is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimesRequest {
     /// A duration from now, for example `2m` or `1h 30m`.
@@ -217,7 +217,7 @@ pub struct Schedule {
     pub trust: Trust,
     /// The next time; `None` unless it is active.
     pub next_at: Option<Timestamp>,
-    /// The time at which it was made.
+    /// The time at which the schedule was made.
     pub made_at: Timestamp,
 }
 
@@ -225,7 +225,7 @@ impl Schedule {
     /// The name of the heartbeat among the schedules of the configuration.
     pub const HEARTBEAT: &str = "heartbeat";
 
-    /// Returns its table in the configuration; `None` if a person has made it.
+    /// Returns the table of the schedule in the configuration; `None` if a person has made it.
     #[must_use]
     pub fn table(&self) -> Option<String> {
         self.name.as_ref().map(|name| match name.as_str() {
@@ -402,6 +402,6 @@ pub trait ScheduleControl: fmt::Debug + Send + Sync {
     /// Returns a schedule with its last runs.
     async fn show(&self, id: ScheduleId) -> Result<ShownSchedule, ScheduleError>;
 
-    /// Carries out a command.
+    /// Executes a command.
     async fn command(&self, id: ScheduleId, command: ScheduleCommand) -> Result<(), ScheduleError>;
 }

@@ -84,7 +84,7 @@ pub fn snippet(text: &str, query: &str, most: usize) -> String {
 struct Hit {
     /// The position of its first character.
     at: usize,
-    /// The position of the term in the list.
+    /// The index of the term in the list.
     term: usize,
 }
 
@@ -122,7 +122,7 @@ fn end_of_word(chars: &[char], start: usize) -> usize {
 enum Run {
     /// A word of a script that separates words.
     Word(String),
-    /// Characters of a script that does not, or of one with short words and many endings (Hangul).
+    /// Characters of a script without spaces, or of Hangul, which has short words and many endings.
     Unspaced(Vec<char>),
 }
 
@@ -162,7 +162,7 @@ fn runs(text: &str) -> Vec<Run> {
     runs
 }
 
-/// Lower case, NFKC, without the accents that Latin, Greek and Cyrillic letters carry.
+/// Returns a text in lower case and NFKC, without the accents of Latin, Greek and Cyrillic letters.
 fn normalised(text: &str) -> impl Iterator<Item = char> {
     text.nfkd()
         .filter(|c| !('\u{300}'..='\u{36f}').contains(c))
@@ -187,11 +187,11 @@ fn is_mark(c: char) -> bool {
     matches!(c.general_category(), GeneralCategory::NonspacingMark | GeneralCategory::SpacingMark)
 }
 
-/// The way in which a character joins its neighbours.
+/// The rule by which a character joins its neighbours.
 enum CharacterKind {
     Spaced,
     Unspaced,
-    /// It belongs to the run before it, like the Japanese sign for a long vowel.
+    /// The character belongs to the run before it, like the Japanese sign for a long vowel.
     Any,
 }
 
@@ -220,7 +220,7 @@ fn pairs(chars: &[char]) -> impl Iterator<Item = String> {
     chars.windows(2).map(|pair| pair.iter().collect())
 }
 
-/// Single characters. A mark alone says nothing.
+/// Returns the single characters, without marks.
 fn singles(chars: &[char]) -> impl Iterator<Item = String> {
     chars.iter().filter(|c| !is_mark(**c)).map(char::to_string)
 }
@@ -284,8 +284,8 @@ fn lone_han(chars: &[char]) -> impl Iterator<Item = String> {
     (0..chars.len()).filter(lone).map(|place| chars[place].to_string())
 }
 
-/// The terms that a word of a query looks for: the word, the words that begin with it or with its
-/// stem, and the shorter forms as whole words.
+/// Returns the terms for a word of a query: the word, words that begin with it or with its stem,
+/// and the shorter forms as whole words.
 fn word_terms(word: &str) -> Vec<Term> {
     use Term::{Prefix, Whole};
     let word = without_article(word).unwrap_or_else(|| word.to_owned());

@@ -19,13 +19,13 @@ impl From<String> for Secret {
 }
 
 impl Secret {
-    /// Takes over a secret text.
+    /// Wraps a secret text.
     #[must_use]
     pub fn new(text: String) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for the one place that puts it on the wire.
+    /// Returns the text. Only the code that sends the secret may call this.
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose_secret()

@@ -20,7 +20,7 @@ pub trait Speak: fmt::Debug + Send + Sync {
     /// Returns the recording of a plain text, in Ogg Opus.
     ///
     /// # Errors
-    /// [`SpeakError`] tells if asking again can help.
+    /// [`SpeakError`] says if a retry can help.
     async fn speak(&self, text: &str) -> Result<Vec<u8>, SpeakError>;
 }
 

@@ -15,9 +15,12 @@ pub struct Sanitised {
     pub removed: usize,
 }
 
-/// Removes control characters except `\n`, `\r` and `\t`, bidirectional embeddings, overrides and
-/// isolates, Unicode tag characters, variation selectors that select nothing, and zero-width
-/// characters outside emoji and joining scripts; brings the rest into NFC. Idempotent.
+/// Removes invisible characters, and brings the rest into NFC. Idempotent. Removed are:
+///
+/// - control characters except `\n`, `\r` and `\t`;
+/// - bidirectional embeddings, overrides and isolates;
+/// - Unicode tag characters, and variation selectors that select nothing;
+/// - zero-width characters outside emoji and joining scripts.
 #[must_use]
 pub fn sanitise(text: &str) -> Sanitised {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t')) {

@@ -6,7 +6,7 @@ use crate::{Message, ModelRequest, SentCall, ToolSpec, is_rare};
 
 /// Approximate cost of a picture, whatever its size in bytes.
 pub const TOKENS_AN_IMAGE: u64 = 1000;
-/// Tokens of a message beside its text: its role, and the marks around it.
+/// Tokens of a message in addition to its text: its role, and the marks around it.
 const TOKENS_A_MESSAGE: u64 = 4;
 
 /// Estimates the tokens of a text: one for four ASCII characters, and one for every other

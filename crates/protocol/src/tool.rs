@@ -171,8 +171,8 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Returns the exact data that a call sends away from the machine. If the turn has read
-    /// untrusted text, this data is searched for secrets, for addresses that carry data, and for
-    /// hosts that no person has named.
+    /// untrusted text, this data is searched for secrets, addresses that carry data, and hosts that
+    /// no person has named.
     fn leaving(&self, arguments: &Self::Arguments) -> Vec<Leaving> {
         let _ = arguments;
         Vec::new()
@@ -292,7 +292,7 @@ pub struct ToolContext {
 pub struct Place {
     /// The channel; `None` for a turn that was not requested in a chat.
     pub channel: Option<ChannelName>,
-    /// The kind of chat, which tells if other people can read it.
+    /// The kind of chat, which says if other people can read it.
     pub chat: ChatKind,
     /// For a child: the profiles of its ancestors. Their lists of tools apply as well.
     pub within: Vec<String>,

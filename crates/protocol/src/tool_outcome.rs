@@ -41,7 +41,7 @@ impl From<Value> for ToolOutcome {
     }
 }
 
-/// A write to the log that a tool asks for. Only the store applies it.
+/// A write to the log that a tool requests. Only the store applies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogWrite {
     /// A message to a chat.
@@ -53,14 +53,14 @@ pub enum LogWrite {
         /// The text.
         text: String,
     },
-    /// A memory is forgotten. Does nothing if it is already.
+    /// A memory is forgotten. Does nothing if it was forgotten before.
     Forget {
         /// The memory.
         id: MemoryId,
     },
     /// A new or changed schedule.
     Schedule(ScheduleWrite),
-    /// A child turn in a session of its own.
+    /// A child turn in its own session.
     Spawn(NewChild),
 }
 
@@ -81,7 +81,7 @@ pub struct NewChild {
 }
 
 impl NewChild {
-    /// A child without label and with the parent's profile, for whose end the parent waits.
+    /// Makes a child without label and with the parent's profile. The parent waits for its end.
     #[must_use]
     pub fn awaited(prompt: impl Into<String>) -> Self {
         let (label, agent, mode) = (None, None, ChildMode::Awaited);
@@ -123,8 +123,8 @@ pub struct WaitRequest {
     pub writes: Vec<LogWrite>,
     /// For an approval: the grant that an approval for the session adds.
     pub grant: Option<Grant>,
-    /// For an approval: a digest of the question as shown. The call runs only if the question would
-    /// be the same then.
+    /// For an approval: a digest of the question as shown. The call runs only if its question is
+    /// still the same.
     pub shown: Option<String>,
 }
 

@@ -29,9 +29,14 @@ pub struct ToolSpec {
     /// Its purpose and when to use it.
     pub description: String,
     /// JSON Schema of an object. Keys that begin with `x-` are for internal use and are sent to no
-    /// provider: of a property, `x-aliases` are other names, `x-range` is the property that ends a
-    /// range, `x-rare` keeps it out of requests, and `x-loads` is the group of tools that a call
-    /// with it needs next. Of the object, [`UNTRUSTED_TOOL`] marks a description by others.
+    /// provider. Keys of a property:
+    ///
+    /// - `x-aliases`: other names;
+    /// - `x-range`: the property that ends a range;
+    /// - `x-rare`: keeps the property out of requests;
+    /// - `x-loads`: the group of tools that a call with the property needs next.
+    ///
+    /// The key [`UNTRUSTED_TOOL`] of the object marks an untrusted description.
     pub parameters: Value,
 }
 

@@ -12,9 +12,9 @@ use crate::{
 /// A part of the timeline: one piece of work, or one wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TraceSpan {
-    /// The begin.
+    /// The start.
     pub start: Timestamp,
-    /// The end; `None` while it lasts, or if the process ended before it.
+    /// The end; `None` if the work is open, or if the process ended during it.
     pub end: Option<Timestamp>,
     /// The turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ pub enum TraceWork {
     },
 }
 
-/// Makes the timeline of a message from its events, in the order of the begins.
+/// Makes the timeline of a message from its events, sorted by start.
 #[must_use]
 pub fn trace(events: Vec<LogEvent>) -> Vec<TraceSpan> {
     let mut timeline = Timeline::default();
@@ -88,7 +88,7 @@ struct Timeline {
     spans: Vec<TraceSpan>,
     turns: HashMap<TurnId, TracedTurn>,
     deliveries: HashMap<DeliveryId, usize>,
-    /// The waits of messages for the lane, which the next turn ends.
+    /// The spans of messages that wait for the lane. The next turn ends these spans.
     queued: Vec<usize>,
 }
 
@@ -101,7 +101,7 @@ struct TracedTurn {
     open: Option<usize>,
     /// The usage of the next answer.
     usage: Vec<EventUsage>,
-    /// The last request of an ended turn. The transaction that ends a turn writes its answer behind
+    /// The last request of an ended turn. The transaction that ends a turn writes the answer after
     /// the end.
     last_request: Option<usize>,
     /// The started calls.
@@ -185,10 +185,10 @@ impl Timeline {
     fn answered(&mut self, at: Timestamp, turn: TurnId, answer: Option<EventAnswer>) {
         let traced = self.turn(turn);
         if let Some(request) = traced.last_request.take() {
-            if let Some(TraceSpan { work: TraceWork::Model { answer: none, .. }, .. }) =
+            if let Some(TraceSpan { work: TraceWork::Model { answer: missing, .. }, .. }) =
                 self.spans.get_mut(request)
             {
-                *none = answer;
+                *missing = answer;
             }
             return;
         }

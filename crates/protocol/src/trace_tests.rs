@@ -1,7 +1,7 @@
 use super::*;
 use crate::{EventSeq, Purpose, Usage};
 
-/// Makes events of turn 1, one for each line `TIME KIND`.
+/// Makes events of turn 1 from a list of `TIME KIND [ID]`, separated by `, `.
 fn events(lines: &str) -> Vec<LogEvent> {
     lines.split(", ").map(event).collect()
 }

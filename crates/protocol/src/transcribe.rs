@@ -10,7 +10,7 @@ pub trait Transcribe: fmt::Debug + Send + Sync {
     /// Returns the spoken words of a recording; empty if it has none.
     ///
     /// # Errors
-    /// [`TranscribeError`] tells if asking again can help.
+    /// [`TranscribeError`] says if a retry can help.
     async fn transcribe(&self, recording: Recording) -> Result<String, TranscribeError>;
 }
 

@@ -115,13 +115,13 @@ impl SessionReport {
 }
 
 impl TurnRecord {
-    /// Tokens used so far.
+    /// Returns the tokens used so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.steps.iter().fold(Usage::default(), |sum, step| sum + step.usage)
     }
 
-    /// The final text of the turn; `None` if its last step called tools, or if it has no step.
+    /// Returns the final text of the turn; `None` if its last step called tools, or it has no step.
     #[must_use]
     pub fn final_text(&self) -> Option<&str> {
         self.steps.last().filter(|step| step.calls.is_empty()).map(|step| step.text.as_str())
@@ -152,7 +152,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The messages; empty for a child.
+    /// Returns the messages; empty for a child.
     #[must_use]
     pub fn messages(&self) -> &[LoggedInbound] {
         match self {
@@ -210,7 +210,7 @@ pub struct Step {
     pub usage: Usage,
     /// The least trust of the text in the request, because any of it may influence the step.
     pub trust: Trust,
-    /// The tools it called; empty for the step that ends a turn.
+    /// The tools that the model called; empty for the step that ends a turn.
     pub calls: Vec<LoggedCall>,
     /// See [`ModelReply::written`](crate::ModelReply::written).
     #[serde(default, skip_serializing_if = "Option::is_none")]

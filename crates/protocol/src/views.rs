@@ -1,5 +1,5 @@
-//! Decoded views of a text, in which each byte knows its origin: with escapes decoded, with percent
-//! encoding decoded, without blanks.
+//! Decoded views of a text: with escapes decoded, with percent encoding decoded, without blanks.
+//! Each byte has its position in the original text.
 
 use std::borrow::Cow;
 use std::ops::Range;

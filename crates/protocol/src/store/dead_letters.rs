@@ -15,16 +15,17 @@ pub trait DeadLetters: fmt::Debug + Send + Sync {
     /// Returns dead letters, the newest first.
     async fn dead_letters(&self, page: DeadPage) -> Result<Vec<DeadLetter>>;
 
-    /// Returns one dead letter; `None` if none has this id.
+    /// Returns one dead letter; `None` if the id is unknown.
     async fn dead_letter(&self, id: DeadId) -> Result<Option<DeadLetter>>;
 
-    /// Queues a dead letter again: an outgoing message with all its parts, marked as a repetition
-    /// if it may have arrived; a copy of an incoming message at the end of its session's queue.
-    /// Returns `None` if none has this id.
+    /// Queues a dead letter again. An outgoing message is sent with all its parts, marked as a
+    /// repetition if it may have arrived. An incoming message is copied to the end of its session's
+    /// queue.
+    /// Returns `None` if the id is unknown.
     async fn retry_dead_letter(&self, id: DeadId) -> Result<Option<RetriedLetter>>;
 
-    /// Removes a dead letter from the list; the log keeps its row. Returns `false` if none has this
-    /// id.
+    /// Removes a dead letter from the list; the log keeps its row. Returns `false` if the id is
+    /// unknown.
     async fn drop_dead_letter(&self, id: DeadId) -> Result<bool>;
 }
 
@@ -85,7 +86,7 @@ pub struct DeadPage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeadReason {
-    /// The platform refused it for good, or every attempt failed. It has not arrived.
+    /// The platform refused the message for good, or every attempt failed. It has not arrived.
     Refused,
     /// No attempt was confirmed. It may have arrived.
     Unconfirmed,
@@ -121,7 +122,7 @@ pub struct DeadLetter {
     pub at: Timestamp,
     /// The turn that wrote it or worked on it.
     pub turn: Option<TurnId>,
-    /// Sends so far; for an incoming message, deaths of the process during its turn.
+    /// Sends so far; for an incoming message, crashes of the process during its turn.
     pub attempts: u32,
     /// The last error, or the notice that the chat got about an incoming message.
     pub error: Option<String>,

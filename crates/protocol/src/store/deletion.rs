@@ -28,8 +28,8 @@ pub enum DeletedSession {
     /// The session or one of its sub-agents has an open turn, a message waits for an answer, or a
     /// delivery is under way.
     Busy,
-    /// It is the session of a sub-agent, and belongs to the one that started it.
+    /// The session is that of a sub-agent. It belongs to the session that started the sub-agent.
     OfTask,
-    /// There is no such session.
+    /// The session does not exist.
     Unknown,
 }

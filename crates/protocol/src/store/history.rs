@@ -8,11 +8,11 @@ use async_trait::async_trait;
 use super::Result;
 use crate::{Inbound, SessionId, Timestamp, Trust, TurnId};
 
-/// Full-text search over the turns in the log. `/new` hides no text from it.
+/// Full-text search over the turns in the log, including those before `/new`.
 #[async_trait]
 pub trait History: fmt::Debug + Send + Sync {
-    /// Returns the texts that match any word of the query, best first. Brings the index up to date
-    /// before, so that other operations of the log pay nothing for it.
+    /// Returns the texts that match any word of the query, best first. Updates the
+    /// index first, so that other operations of the log need not.
     ///
     /// Of these texts, only those are returned that the requester has seen:
     ///
@@ -75,7 +75,8 @@ pub struct HistoryHit {
     pub author: HistoryAuthor,
     /// The whole text.
     pub text: String,
-    /// Upper limit of its trust level. That of a message depends on the role of its sender, too.
+    /// Upper limit of the trust level of the text. The level of a message also depends on the role
+    /// of its sender.
     pub trust: Trust,
 }
 

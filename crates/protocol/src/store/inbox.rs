@@ -21,7 +21,7 @@ pub trait Inbox: fmt::Debug + Send + Sync {
 
     /// Commits a correction ([`Inbound::corrects`]) together with the channel's cursor. The
     /// correction replaces the content of a message that still waits. If that message is being
-    /// answered, the correction becomes a message of its own. A refused correction writes nothing.
+    /// answered, the correction becomes a separate message. A refused correction writes nothing.
     /// Durable when this returns.
     ///
     /// [`Inbound::corrects`]: crate::Inbound::corrects
@@ -74,25 +74,25 @@ pub struct Accepted {
 /// The effect of an accepted message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AcceptedAs {
-    /// It waits in its lane.
+    /// The message waits in its lane.
     Queued,
-    /// It had arrived before.
+    /// The message had arrived before.
     Duplicate,
     /// Its key belongs to a different message of the chat, which `id` names. The new message is not
     /// in the log.
     KeyTaken,
-    /// It answered the question of a turn, which continues in this session: its own, or that of a
-    /// scheduled task or job which asked in its chat.
+    /// The message answered the question of a turn, which continues in this session. That is the
+    /// session of the message, or of a scheduled task or job that asked in its chat.
     Answer(SessionId),
-    /// It is the plain word for a choice of the pending question, and acts as the command of that
-    /// choice.
+    /// The message is the plain word for a choice of the pending question, and acts as the command
+    /// of that choice.
     Decision,
-    /// It waits in its lane behind a question that a person has to decide.
+    /// The message waits in its lane behind a question that a person has to decide.
     Behind(OpenQuestion),
-    /// It ended the session's turn and its children (queue mode interrupt) and waits in its lane.
+    /// The message ended the session's turn and its children (queue mode interrupt), and waits.
     Interrupt(Vec<TurnId>),
-    /// It is dropped, and its chat gets one notice. Part of the log is lost and the message is from
-    /// that time, so it may have been answered already.
+    /// The message is dropped, and its chat gets one notice. A part of the log is lost and the
+    /// message is from that time, so it may have been answered already.
     Unsure,
 }
 
@@ -110,7 +110,7 @@ pub struct OpenQuestion {
 pub enum Correction {
     /// The waiting message has the new content.
     Replaced(MessageId),
-    /// The correction is a message of its own.
+    /// The correction is a separate message.
     Accepted(Accepted),
     /// The message cannot be corrected.
     Refused(NoCorrection),

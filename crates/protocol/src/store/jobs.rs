@@ -1,4 +1,4 @@
-//! Jobs: tasks for an agent in the background, each in a session of its own.
+//! Jobs: tasks for an agent in the background. Each job has its own session.
 
 use std::fmt;
 
@@ -69,7 +69,7 @@ pub struct JobLimits {
     pub max_inference_runs: u32,
     /// Running time in seconds, without the waits for people.
     pub max_seconds: u64,
-    /// Cost; `None` without a limit of its own.
+    /// The most cost; `None` if the job sets no limit.
     pub max_cost: Option<Money>,
 }
 
@@ -141,17 +141,17 @@ pub struct JobStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JobState {
-    /// It waits for its turn.
+    /// The job waits for its turn.
     Queued,
     /// The agent works on it.
     Running,
-    /// It waits for a person or a child.
+    /// The job waits for a person or a child.
     Waiting,
-    /// It ended with an answer.
+    /// The job ended with an answer.
     Completed,
-    /// It ended with an error, or at a limit.
+    /// The job ended with an error, or at a limit.
     Failed,
-    /// A person ended it.
+    /// A person ended the job.
     Cancelled,
 }
 

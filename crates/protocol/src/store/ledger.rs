@@ -1,4 +1,4 @@
-//! The usage of models: recorded after every answer, summed up before every request.
+//! The usage of models. It is recorded after every answer, and summed up before every request.
 
 use std::fmt;
 
@@ -107,7 +107,7 @@ pub struct Spending {
     pub day: Total,
 }
 
-/// A sum over answers.
+/// The sum of the usage of several answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Total {
     /// Tokens.
@@ -126,7 +126,7 @@ impl Total {
         self.unpriced > 0 && self.unpriced == self.usage.total()
     }
 
-    /// The cost in words. An unknown price is not zero.
+    /// Returns the cost as text, with a remark if a price is unknown.
     #[must_use]
     pub fn price(&self) -> String {
         match self.unpriced {

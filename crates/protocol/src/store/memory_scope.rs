@@ -47,8 +47,8 @@ impl MemoryScope {
         scopes
     }
 
-    /// The scope that a turn writes if it wants this kind, or by default: the person in a private
-    /// chat, the chat in a group.
+    /// Returns the scope of this kind that a turn may write. Without a kind: the person in a
+    /// private chat, the chat in a group.
     ///
     /// # Errors
     /// [`ScopeRefused`], written for the model.

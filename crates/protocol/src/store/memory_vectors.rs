@@ -10,14 +10,14 @@ use crate::{FoundMemory, Memory, MemoryId, ScopeFilter};
 /// One vector for each active memory. The vector of a memory that changes is removed.
 #[async_trait]
 pub trait MemoryVectors: fmt::Debug + Send + Sync {
-    /// Active memories of all scopes without a vector of this model, newest first.
+    /// Returns active memories of all scopes without a vector of this model, newest first.
     async fn without_vector(&self, model: &str, limit: u32) -> Result<Vec<Memory>>;
 
     /// Stores vectors of this model. Skips memories that have changed since the revision.
     async fn add_vectors(&self, model: &str, vectors: Vec<MemoryVector>) -> Result<()>;
 
-    /// The memories with the most similar vectors of this model, best first. Compares all vectors of
-    /// the scopes. The score is 0.
+    /// Returns the memories with the most similar vectors of this model, best first. Compares all
+    /// vectors of the scopes. The score is 0.
     async fn nearest(
         &self,
         scopes: &ScopeFilter,

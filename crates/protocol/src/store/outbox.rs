@@ -13,9 +13,9 @@ use crate::{
 /// Outgoing messages: order, attempts, outcome.
 #[async_trait]
 pub trait Outbox: fmt::Debug + Send + Sync {
-    /// Commits a message of another process. A message with a used key is absorbed. The result
-    /// reports if that key belonged to a different message; the comparison uses `original`, the
-    /// content before it was split into chunks. Durable when this returns.
+    /// Commits a message of another process. Ignores a message with a used key; the result reports
+    /// if that key belonged to a different message. The comparison uses `original`, the content
+    /// before it was split into chunks. Durable when this returns.
     async fn enqueue(
         &self,
         message: &Planned,
@@ -23,10 +23,10 @@ pub trait Outbox: fmt::Debug + Send + Sync {
         original: Option<&Content>,
     ) -> Result<Enqueued>;
 
-    /// Chats with chunks to be delivered.
+    /// Returns the chats with chunks to be delivered.
     async fn open_chats(&self) -> Result<Vec<ChatAddress>>;
 
-    /// The next chunk of a chat, which is given without its topic, in the order of the log.
+    /// Returns the next chunk of a chat in the order of the log. `chat` has no topic.
     async fn head(&self, chat: &ChatAddress) -> Result<Option<Head>>;
 
     /// Marks a chunk as being sent. Durable before the platform sees it.
@@ -50,7 +50,8 @@ pub trait Outbox: fmt::Debug + Send + Sync {
     /// Records the outcome of a preview update. Stale once the turn has ended.
     async fn finish_preview(&self, id: DeliveryId, showing: &Showing) -> Result<()>;
 
-    /// The message that shows the beginning of an open turn's preview, if that can still change.
+    /// Returns the message that shows the beginning of an open turn's preview; `None` if that
+    /// message cannot change any more.
     async fn preview(&self, turn: TurnId) -> Result<Option<PlatformId>>;
 }
 
@@ -84,7 +85,7 @@ pub enum Showing {
         /// The message that shows it.
         platform_id: PlatformId,
     },
-    /// Like `Shown`, and the message is not to change again before the end of the turn.
+    /// Like `Shown`, but the message must not change again before the end of the turn.
     Complete {
         /// The shown content.
         content: Content,
@@ -126,12 +127,12 @@ pub struct Head {
     /// The time at which `not_before` was set. A wall clock that was set back since then must not
     /// prolong the wait.
     pub held_at: Timestamp,
-    /// The time of the first failure; `None` before that. A request of the platform to wait is no
-    /// failure.
+    /// The time of the first failure; `None` before that. A rate limit of the platform does not
+    /// count as a failure.
     pub failing_since: Option<Timestamp>,
     /// The error of the last send.
     pub error: Option<String>,
-    /// `true` if it only reports the fate of another message.
+    /// `true` if the chunk only reports the outcome of another message.
     pub notice: bool,
     /// `true` if it only replaces the content of [`Delivery::shown_as`], or removes that message.
     /// Without that message, there is nothing to send.
@@ -187,7 +188,7 @@ pub enum SendEnd {
         /// The notice for the chat.
         notice: Option<Planned>,
     },
-    /// The platform has some messages of the chunk, and the rest ended in this way. A later send is a
+    /// The platform has some messages of the chunk; the rest ended in this way. A later send is a
     /// repetition.
     Partly(Box<Self>),
 }

@@ -17,16 +17,16 @@ pub trait Schedules: fmt::Debug + Send + Sync {
     /// name it. An unused number leaves a gap.
     async fn reserve_schedule(&self) -> Result<ScheduleId>;
 
-    /// Adds a schedule. Returns the existing schedule if it was added with the same key. Durable when
-    /// this returns.
+    /// Adds a schedule. Returns the existing schedule if it was added with the same key. Durable
+    /// when this returns.
     async fn add_schedule(&self, new: &NewSchedule, key: Option<&DedupeKey>) -> Result<ScheduleId>;
 
     /// Changes a schedule. Returns `false` if there is no such schedule, or nothing to change.
     async fn change_schedule(&self, id: ScheduleId, change: &ScheduleChange) -> Result<bool>;
 
     /// Makes the schedules with a name equal to this list, in one transaction: adds new ones,
-    /// replaces those whose content differs, and removes the others. An unchanged schedule keeps its
-    /// next time and its pause. Returns the new ones.
+    /// replaces those whose content differs, and removes the others. An unchanged schedule keeps
+    /// its next time and its pause. Returns the new ones.
     async fn set_configured(&self, configured: &[NewSchedule]) -> Result<Vec<ScheduleId>>;
 
     /// A schedule; `None` if there is none with this number.
@@ -50,9 +50,9 @@ pub trait Schedules: fmt::Debug + Send + Sync {
     async fn next_due(&self) -> Result<Option<Timestamp>>;
 
     /// Claims times of a schedule before any of its work begins: inserts the runs with their
-    /// messages and moves the next time, in one transaction. Does nothing and returns `false` if the
-    /// next time is no longer `expected`. A time that was claimed before is left out. Durable when
-    /// this returns.
+    /// messages and moves the next time, in one transaction. Does nothing and returns `false` if
+    /// the next time is no longer `expected`. A time that was claimed before is left out. Durable
+    /// when this returns.
     async fn claim_due(&self, claim: &DueClaim) -> Result<bool>;
 
     /// Waits until a schedule was added or changed since the last call. For one caller.
@@ -62,9 +62,9 @@ pub trait Schedules: fmt::Debug + Send + Sync {
 /// The treatment of ended schedules in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndedSchedules {
-    /// They are listed.
+    /// Ended schedules are listed.
     Include,
-    /// They are left out.
+    /// Ended schedules are left out.
     Exclude,
 }
 

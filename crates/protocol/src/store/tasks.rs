@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Result, Total};
 use crate::{ChildMode, SessionId, Timestamp, TurnId, TurnState, WaitKind};
 
-/// Tasks: child turns, in the order of their start.
+/// Reads and cancels tasks (child turns).
 #[async_trait]
 pub trait Tasks: fmt::Debug + Send + Sync {
     /// Reserves the number of a task that is about to begin, so that the result of its call can
@@ -31,7 +31,7 @@ pub trait Tasks: fmt::Debug + Send + Sync {
 pub struct TaskPage {
     /// The most tasks to return.
     pub limit: u32,
-    /// Only tasks before this one.
+    /// Only tasks that are older than this one.
     pub before: Option<TurnId>,
 }
 

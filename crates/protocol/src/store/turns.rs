@@ -15,9 +15,9 @@ use crate::{
 /// Turns for the lanes: claim, settle, wait, resolve.
 #[async_trait]
 pub trait Turns: fmt::Debug + Send + Sync {
-    /// Claims the session's next turn and marks it running: one that was queued again, or a new one
-    /// for the next message (in queue mode collect: for all waiting messages). Messages behind a
-    /// command wait until the command has acted.
+    /// Claims the session's next turn and marks it running. It was queued again, or is new for the
+    /// next message (in queue mode collect: for all waiting messages). Messages behind a command
+    /// wait until the command has acted.
     ///
     /// A turn that was running when the process died is claimed with [`Suspects::Include`] only.
     ///
@@ -133,7 +133,7 @@ pub enum Claim {
         /// `true` if it began before without an end: it may have killed the process.
         begun: bool,
     },
-    /// A burst of messages is still arriving (queue mode collect): claim again at this time.
+    /// A burst of messages is still arriving (queue mode collect). Claim again at this time.
     Later(Timestamp),
     /// The turn is running now.
     Turn(Box<Claimed>),
@@ -208,8 +208,8 @@ pub struct Settlement {
     /// [`Outbox::start`](crate::Outbox::start) does, if that chunk has no files, no delay and no
     /// attempt before.
     pub start_send: bool,
-    /// `true` if the chat has the answer already, or does not need it: the messages of the turn's
-    /// preview are removed, and do not become the reply.
+    /// `true` to remove the messages of the turn's preview instead of making them the reply. The
+    /// chat has the answer already, or does not need it.
     pub removes_preview: bool,
 }
 
