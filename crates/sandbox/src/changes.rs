@@ -68,8 +68,8 @@ impl Workspace {
         }
     }
 
-    /// Checks whether a file could be written here, as far as that is known before: the path is
-    /// free or a regular file, and neither secret nor reached through a link to a protected path.
+    /// Checks before a write that a path is free or a regular file, is not secret, and is not
+    /// reached through a link to a protected path. The write can still fail.
     ///
     /// # Errors
     /// [`FileError`] as for writing.

@@ -63,8 +63,8 @@ impl Workspace {
         trusts.fold(self.trust_at(path), Trust::min)
     }
 
-    /// Returns the trust by a path alone: low for files that came with a message, or are in a
-    /// directory that a person has marked as untrusted.
+    /// Returns the trust by the path alone. It is low for files that came with a message, and for
+    /// directories that a person has marked as untrusted.
     pub(crate) fn trust_at(&self, path: &Path) -> Trust {
         let is_in_tree = self.marks() && is_in_tree(&handle_of(self.handle()), path);
         if is_in_tree { Trust::Low } else { of_place(path) }

@@ -47,9 +47,9 @@ impl EntryKind {
 }
 
 impl Workspace {
-    /// Returns the names of the directories and links in a directory, sorted, and `true` if the
-    /// directory has more entries than `most_entries`, of which the rest is not read. This does not
-    /// count as reading: the caller judges the trust of each file.
+    /// Returns the sorted names of the directories and links in a directory. Reads at most
+    /// `most_entries` entries, and returns `true` if there are more. This does not count as
+    /// reading: the caller judges the trust of each file.
     ///
     /// # Errors
     /// [`FileError`] names the path and the problem.

@@ -205,8 +205,8 @@ impl Provenance {
 }
 
 impl Workspace {
-    /// Sets the permanent note that something untrusted in the workspace could not be marked: a
-    /// file outside of the workspace, which is made in that case. Without a note, everything in a
+    /// Sets the path of the permanent note, a file outside of the workspace. It is created if
+    /// untrusted content of the workspace could not be marked. Without a note, everything in a
     /// workspace is untrusted if its file system lacks extended attributes.
     #[must_use]
     pub fn remembering(mut self, note: PathBuf) -> Self {

@@ -1,11 +1,14 @@
-//! Runs programs in a sandbox. Three stages of our own program build it, and each starts the next:
-//! stage 1, the *supervisor*, leaves the namespaces of the daemon; stage 2, *init*, builds the file
-//! system that programs see and reaps processes; stage 3, *exec*, gives up every right and becomes
-//! the program. Stages start without threads or state of the daemon, and without `unsafe`.
+//! Runs programs in a sandbox. Three stages of this program build it, and each starts the next:
 //!
-//! Each stage reads its plan from a pipe (stage 1 from a socket). That pipe is also its lifeline:
-//! when the daemon closes its end, dies or is killed, everything in the sandbox is killed,
-//! including processes that have left their process group or session.
+//! 1. the *supervisor* leaves the namespaces of the daemon;
+//! 2. *init* builds the file system that programs see, and reaps processes;
+//! 3. *exec* gives up every right and becomes the program.
+//!
+//! Stages start without threads or state of the daemon, and without `unsafe`.
+//!
+//! Each stage reads its plan from a pipe (stage 1 from a socket). That pipe is also its lifeline.
+//! When the daemon closes its end or dies, everything in the sandbox is killed, including processes
+//! that have left their process group or session.
 
 mod cgroup;
 mod conceal;

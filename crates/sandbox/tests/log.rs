@@ -1,4 +1,4 @@
-//! Checks the log about paths. This test has a process of its own: an event that one thread has met
+//! Checks the log about paths. This test has its own process: an event that one thread has met
 //! before is missed in the log of another thread.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]

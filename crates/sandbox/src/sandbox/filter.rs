@@ -15,8 +15,8 @@ use super::plan::{Isolation, Rights, SandboxPlan};
 /// missing, so that libraries fall back to known ones.
 const LAST: c_long = 470;
 
-/// Puts a character into the input of a terminal (ioctl_tty(2)). The type in `libc` depends on the C
-/// library.
+/// Puts a character into the input of a terminal (ioctl_tty(2)). The type in `libc` depends on the
+/// C library.
 const TIOCSTI: u64 = 0x5412;
 /// Pastes the selection of a console, among other requests (ioctl_console(2)).
 const TIOCLINUX: u64 = 0x541C;
@@ -86,8 +86,9 @@ const REFUSED: &[c_long] = &[
     libc::SYS_kexec_file_load,
 ];
 
-/// Also refused without namespaces: calls that reach objects of the user outside by names other
-/// than paths, or in ways that Landlock does not cover (owners by path, watches on directories).
+/// Calls that are also refused without namespaces. They reach objects outside of the sandbox by
+/// names other than paths, or in ways that Landlock does not cover (owners by path, watches on
+/// directories).
 /// Setting times by path stays allowed, because unpacking an archive needs it.
 const ELSEWHERE: &[c_long] = &[
     libc::SYS_fchownat,
@@ -300,8 +301,8 @@ fn refuse_elsewhere(rules: &mut SyscallRules) -> Result<(), seccompiler::Backend
 }
 
 /// Restricts modes, which Landlock leaves open. A path may lead anywhere, so a mode set by path
-/// gives the owner alone the right to read and write: files are neither exposed to others nor
-/// closed to their owner. On an open file, write access for everybody is refused.
+/// must give the right to read and write to the owner alone. Files are then neither exposed to
+/// others nor closed to their owner. On an open file, write access for everybody is refused.
 fn refuse_modes(rules: &mut SyscallRules) -> Result<(), seccompiler::BackendError> {
     let refused = |argument, most: u32, least: u32| {
         let single = (0..12).map(|bit| 1_u32 << bit);

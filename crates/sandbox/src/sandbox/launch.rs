@@ -88,7 +88,7 @@ impl ProgramSandbox {
         }
     }
 
-    /// Runs a program in a sandbox of its own. When this returns, or its future is dropped, all
+    /// Runs a program in its own sandbox. When this returns, or its future is dropped, all
     /// processes of the program are gone.
     ///
     /// # Errors

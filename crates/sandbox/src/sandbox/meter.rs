@@ -39,7 +39,7 @@ impl Meter {
         Self(Arc::new(Mutex::new(Measured { isolation: plan.isolation, memory, disk })))
     }
 
-    /// Starts measuring in a thread of its own. If a limit is exceeded, the thread reports it,
+    /// Starts measuring in its own thread. If a limit is exceeded, the thread reports it,
     /// calls `kill`, and ends this process.
     pub(super) fn start(&self, kill: fn()) -> Result<(), StageError> {
         let meter = self.clone();

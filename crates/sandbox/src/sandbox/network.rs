@@ -1,6 +1,6 @@
 //! The network of a sandbox: a loopback interface, and, if the operator has opened hosts, one
-//! socket that leads out. The socket is made inside, listens there, and is sent to the daemon: a
-//! socket belongs to the network in which it was made, whichever process has it.
+//! socket that leads out. The socket is made inside, listens there, and is sent to the daemon. A
+//! socket belongs to the network in which it was made, even if another process has it.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -90,7 +90,7 @@ pub(super) fn environment(proxy: &dyn Proxy) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Listens for programs that want the proxy, and sends the listener to the process at the other end
+/// Listens for programs that use the proxy, and sends the listener to the process at the other end
 /// of standard input, which is a socket.
 pub(super) fn hand_over_listener() -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?;

@@ -13,7 +13,7 @@ pub enum Isolation {
     Namespaces,
     /// Landlock and the filter of system calls alone.
     Landlock,
-    /// Limits, an environment and a session of its own, without a sandbox layer: the program can
+    /// Limits, an environment and its own session, without a sandbox layer: the program can
     /// reach everything that the daemon's user can reach.
     LimitsOnly,
 }

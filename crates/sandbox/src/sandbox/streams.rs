@@ -13,11 +13,11 @@ use super::descriptors;
 /// The daemon's ends of a program's standard streams.
 #[derive(Debug)]
 pub struct ProgramStreams {
-    /// The program's input. Dropping this end closes it.
+    /// The program's standard input. Dropping this end closes it.
     pub stdin: Sender,
-    /// The program's output.
+    /// The program's standard output.
     pub stdout: Receiver,
-    /// The program's errors.
+    /// The program's standard error.
     pub stderr: Receiver,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct ProgramEnds {
 }
 
 impl ProgramEnds {
-    /// No input, and both outputs to the standard output of this stage.
+    /// Makes ends without input. Both outputs go to the standard output of this stage.
     pub(super) fn output_only() -> io::Result<Self> {
         let stdin = File::open("/dev/null")?.into();
         let stdout = io::stdout().as_fd().try_clone_to_owned()?;

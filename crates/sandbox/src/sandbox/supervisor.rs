@@ -1,4 +1,4 @@
-//! Stage 1, the supervisor: it leaves the daemon's namespaces, and makes a network of its own.
+//! Stage 1, the supervisor: it leaves the daemon's namespaces, and makes its own network.
 
 use std::fs;
 use std::os::fd::RawFd;

@@ -246,7 +246,7 @@ fn fill(victim: &Path, secret: &str) {
     fs::set_permissions(victim.join("run.sh"), executable).unwrap();
 }
 
-/// Starts a process with a secret in its environment, in a group of its own.
+/// Starts a process with a secret in its environment, in its own group.
 fn victim(secret: &str) -> Child {
     let mut child = Command::new("sh")
         .args(["-c", "echo; exec sleep 100000"])

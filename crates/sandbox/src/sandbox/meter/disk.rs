@@ -21,13 +21,13 @@ const FIRST: Duration = Duration::from_millis(200);
 const NEXT: Duration = Duration::from_secs(1);
 /// Measuring the directories takes at most one part in `SHARE` of the time.
 const SHARE: u32 = 50;
-/// Minimum bytes of a file, even of an empty one.
+/// Bytes that each file counts for at least, even an empty one.
 const LEAST: u64 = 4096;
 
 pub(super) struct Disk {
     bytes: u64,
     roots: Vec<PathBuf>,
-    /// By the clock of file systems.
+    /// The start, by the coarse clock from which file systems take their timestamps.
     started: SystemTime,
     /// Time of the next measurement of the directories.
     next: Duration,
@@ -88,7 +88,7 @@ fn written(io: &str) -> i128 {
     number("write_bytes") - number("cancelled_write_bytes")
 }
 
-/// Returns the bytes of a file, divided by its number of names: each of them is found.
+/// Returns the bytes of a file, divided by its number of hard links, since all links are counted.
 fn space(found: &Metadata) -> u64 {
     (found.blocks() * 512).max(LEAST) / found.nlink().max(1)
 }
@@ -100,7 +100,7 @@ fn measure(root: &Path, add: &mut impl FnMut(&Metadata)) {
             let Ok(found) = entry.metadata() else { continue };
             if found.is_dir() {
                 open.push_back(entry.path());
-                // The link count of a directory stands for its subdirectories.
+                // The link count of a directory counts its subdirectories, not its names.
                 continue;
             }
             add(&found);
