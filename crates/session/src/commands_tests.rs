@@ -103,7 +103,7 @@ async fn f11_stop_ends_the_turn_at_once_and_the_next_message_is_answered() {
 }
 
 /// Timeout of a test.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
@@ -131,7 +131,7 @@ async fn stop_ends_a_turn_that_is_just_being_claimed() {
             harness.idle().await;
             continue;
         }
-        let idle = tokio::time::timeout(PATIENCE, harness.idle()).await;
+        let idle = tokio::time::timeout(TIMEOUT, harness.idle()).await;
         assert!(idle.is_ok(), "round {round}: the lane works on a turn that was ended");
     }
 }

@@ -38,8 +38,8 @@ pub(crate) struct ShownJob {
 }
 
 impl Agents {
-    /// Returns the agent of a turn with the rules of the job to which the turn belongs: its
-    /// workspace, and for the job's own turns its limits.
+    /// Returns the agent of a turn with the rules of the turn's job: the workspace, and for the
+    /// job's own turns the limits.
     ///
     /// # Errors
     /// [`NoDirectory`] if the workspace of the job cannot be used.
@@ -59,8 +59,8 @@ impl Agents {
 }
 
 impl Lanes {
-    /// Applies the rules of the job to which a turn belongs, if there is one: its workspace, and for
-    /// the job's own turns its limits and its branch. The inner error is the reason why the turn
+    /// Applies the rules of the turn's job, if there is one: the workspace, and for the job's own
+    /// turns the limits and the branch. The inner error is the reason why the turn
     /// cannot run.
     pub(crate) async fn planned(
         &self,

@@ -31,8 +31,8 @@ pub struct LaneLimits {
     /// Maximum number of turns that run at the same time, over all sessions; at least 1. Each turn
     /// queues for its slot anew, so that sessions share the slots fairly.
     pub max_running: usize,
-    /// Pause after a message that ends a burst of messages to be answered together (queue mode
-    /// collect).
+    /// A burst of messages ends after this time without a message. The messages of a burst are
+    /// answered together (queue mode collect).
     pub burst: Duration,
 }
 
@@ -45,7 +45,7 @@ impl Default for LaneLimits {
 /// Upper bound for the configured `max_running`.
 const MOST_RUNNING: u32 = 100_000;
 
-/// From this number of deaths on, a turn runs alone, so that the next death is certainly its own.
+/// A turn runs alone after this number of crashes, so that the cause of the next crash is certain.
 const ALONE_FROM_DEATHS: u32 = 2;
 
 /// State shared by all lanes.
@@ -56,14 +56,14 @@ pub(crate) struct Lanes {
     slots: Semaphore,
     max_running: u32,
     burst: Duration,
-    /// Lets turns that ran during a crash run one at a time, to find the one that kills.
+    /// Turns that ran during a crash run one at a time, to find the cause of the crash.
     quarantine: Semaphore,
     pub(crate) failures: Failures,
     /// The progress of children for which turns wait.
     pub(crate) boards: Boards,
     pub(crate) progress: ProgressMessages,
     pub(crate) speech_pause: SpeechPause,
-    /// Tells the expiry watcher about a new wait.
+    /// Notifies the expiry watcher of a new wait.
     pub(crate) new_wait: Notify,
     /// Cancelled when lanes must stop taking turns.
     pub(crate) stopping: CancellationToken,
@@ -90,7 +90,7 @@ impl Lanes {
         }
     }
 
-    /// Makes the session's lane look for work. A lane exists only while it has work.
+    /// Wakes the session's lane. A lane exists only while it has work.
     pub(crate) fn wake(self: &Arc<Self>, session: SessionId) {
         let lanes = self.clone();
         self.keyed.wake(session, move |session| {
@@ -99,7 +99,7 @@ impl Lanes {
         });
     }
 
-    /// Returns a turn that has been silent for longer than allowed; `None` if all is well.
+    /// Returns a turn that has been silent for longer than allowed; `None` if there is no problem.
     pub(crate) fn stuck(&self) -> Option<TurnId> {
         const GRACE: Duration = Duration::from_mins(2);
         let agents = self.parts.agents.now();
@@ -166,9 +166,9 @@ impl Lanes {
         let claimed = match self.claim(session, Suspects::Exclude).await? {
             Claim::Nothing => return Ok(false),
             Claim::Turn(claimed) => claimed,
-            Claim::Later(whole) => {
+            Claim::Later(burst_end) => {
                 drop(slot);
-                let wait = self.parts.clock.now().until(whole);
+                let wait = self.parts.clock.now().until(burst_end);
                 return Ok(self.unless_stopping(self.parts.clock.sleep(wait)).await.is_some());
             }
             Claim::Compact { command, begun: true } => {
@@ -188,8 +188,8 @@ impl Lanes {
         Ok(self.run_in_span(*claimed, ends).await? == LaneWork::Open)
     }
 
-    /// Runs a suspect turn after other suspects have ended; after several deaths, it waits for all
-    /// other turns.
+    /// Runs a suspect turn after other suspects have ended. After several crashes, the turn waits
+    /// for all other turns.
     async fn run_suspect(
         self: &Arc<Self>,
         session: &SessionId,

@@ -1,4 +1,4 @@
-//! Tells the channels about the outcome of messages, for platforms on which the bot reacts to them.
+//! Notifies the channels of the outcome of messages, for platforms on which the bot reacts to them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use avocet_protocol::{EndedMessage, TurnId};
 use crate::lane::Lanes;
 
 impl Lanes {
-    /// Tells the channels about messages that have ended.
+    /// Notifies the channels of messages that have ended.
     pub(crate) fn note_ended(&self, messages: &[EndedMessage]) {
         for EndedMessage { address, key, outcome } in messages {
             if let Some(channel) = self.parts.channels.of(address) {
@@ -16,7 +16,7 @@ impl Lanes {
         }
     }
 
-    /// Tells the channels, beside the lanes, about every message of turns that were ended from
+    /// Starts a task that notifies the channels of every message of turns that were ended from
     /// outside.
     pub(crate) fn note_outcomes(self: &Arc<Self>, turns: Vec<TurnId>) {
         let lanes = self.clone();

@@ -20,7 +20,7 @@ pub struct RunningTurns {
     ends: AtomicU64,
     /// Cancelled when running turns must be released to the log for the next start.
     pub(crate) release: CancellationToken,
-    /// Tells the lanes that turns have started tasks in the background.
+    /// Notifies the lanes that turns have started background tasks.
     pub(crate) tasks_started: Notify,
     clock: Arc<dyn Clock>,
 }

@@ -155,8 +155,8 @@ impl Lanes {
         Ok(settlement)
     }
 
-    /// Returns `true` if one of the sent texts is the answer. They were planned by the same channel, so
-    /// the planned answer is compared, before its long code becomes files.
+    /// Returns `true` if one of the sent texts is the answer. They were planned by the same
+    /// channel, so the planned answer is compared, before its long code becomes files.
     fn is_sent(&self, sent: &[String], to: &LoggedInbound, answer: &str) -> bool {
         if sent.is_empty() {
             return false;
@@ -208,8 +208,8 @@ impl Lanes {
         Ok(Settlement { notice: Some(notice), reply, ..Settlement::new(outcome) })
     }
 
-    /// Plans the message about the end of a task in the background, for the chat of the root turn,
-    /// and ends the display of its progress.
+    /// Plans the message about the end of a background task, for the chat of the root turn. Ends
+    /// the display of the task's progress.
     async fn report(
         &self,
         turn: &TurnRecord,
@@ -386,8 +386,8 @@ fn shown_text(planned: &Planned) -> String {
     planned.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
 }
 
-/// Returns `true` for the word that a scheduled task answers with if it has no news, also in bold or
-/// with a full stop.
+/// Returns `true` for the word that a scheduled task answers with if it has no news, also in bold
+/// or with a full stop.
 fn is_silence(text: &str) -> bool {
     text.trim_matches(|c: char| !c.is_alphanumeric()) == NOTHING_NEW
 }

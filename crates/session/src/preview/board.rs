@@ -1,5 +1,5 @@
-//! The progress of the children for which a root turn waits: one line each, in the preview message of
-//! the root turn. The children run side by side and take turns at editing the message.
+//! The progress of the children for which a root turn waits: one line each, in the preview message
+//! of the root turn. The children run in parallel and edit the message in turn.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -117,7 +117,7 @@ impl BoardPreview<'_> {
     /// Follows the events of the child and updates the message until the child is over.
     pub(super) async fn run(self, over: &CancellationToken) {
         let clock = self.screen.lanes.parts.clock.as_ref();
-        // A quick child is not shown.
+        // Wait for one interval first, so that a quick child is not shown.
         let mut due = Some(clock.elapsed() + self.interval);
         loop {
             let show = or_pending(due.map(|due| clock.sleep(due.saturating_sub(clock.elapsed()))));
@@ -159,7 +159,7 @@ impl BoardPreview<'_> {
 }
 
 impl Drop for BoardPreview<'_> {
-    /// The last child takes the board away.
+    /// Marks the child as ended. The last child removes the board.
     fn drop(&mut self) {
         self.board.set(self.child, LineState::Over);
         let is_over = |board: &Arc<Board>| {

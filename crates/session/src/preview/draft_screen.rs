@@ -7,8 +7,9 @@ use super::parts::PartUpdate;
 use super::screen::{PreviewState, SHOW_LIMIT, Screen, Showed};
 
 impl Screen<'_> {
-    /// Shows an update as a draft. Returns `None` if it needs a message: the chat shows no drafts, the
-    /// text goes on in another message, or the turn has a message from before a wait or a restart.
+    /// Shows an update as a draft. Returns `None` if the update needs a message. The chat shows no
+    /// drafts, the text continues in another message, or the turn has a message from before a wait
+    /// or a restart.
     pub(super) async fn show_as_draft(&self, update: &PartUpdate) -> Option<Showed> {
         let PartUpdate { part, state, content, is_complete } = update;
         let may_begin = self.may_draft && *part == 0 && !is_complete;

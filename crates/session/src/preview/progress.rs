@@ -148,7 +148,7 @@ pub(crate) enum LastProgress {
 
 impl Lanes {
     /// Lets the progress message of a task show why the task works no longer. If that fails, the
-    /// message keeps its text; the end of the task is a message of its own.
+    /// message keeps its text; the end of the task is a separate message.
     pub(crate) async fn end_progress(
         &self,
         turn: &TurnRecord,
