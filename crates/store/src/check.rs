@@ -161,7 +161,7 @@ impl RunningCheck {
         }
     }
 
-    /// Checks the database in a thread of its own. A fault ends the writer.
+    /// Checks the database in its own thread. A fault ends the writer.
     pub(crate) fn start(&self, path: &Path, writer: &Writer, group: &Group) -> Result<()> {
         let connection = read_only(path)?;
         let interrupt = connection.get_interrupt_handle();

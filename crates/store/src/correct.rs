@@ -10,7 +10,7 @@ use crate::accept::accept;
 use crate::rows::{json, messages, to_json};
 use crate::tx::{Result, Tx};
 
-/// The corrected message, or its latest correction that is a message of its own.
+/// The corrected message, or its latest correction that is a separate message.
 struct Corrected {
     id: MessageId,
     key: String,

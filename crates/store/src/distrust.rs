@@ -1,8 +1,8 @@
-//! Ends open work in a log that is older than the state from which people were last answered: a
-//! restored copy, a recovered log, or a log without its newest transactions.
+//! Ends open work in a log that lacks the newest state: a restored copy, a recovered log, or a log
+//! without its newest transactions.
 //!
 //! Open work in such a log may be done already: a message answered, a call run, a chunk sent. So it
-//! is ended instead of resumed, each affected chat is informed once, and its people decide:
+//! is ended instead of resumed, and each affected chat is informed once. Its people decide:
 //! `/retry` runs a turn again, `/resend` sends messages again that may be lost.
 
 use std::collections::BTreeMap;

@@ -40,7 +40,7 @@ pub struct Lock {
 const FILE: &str = "avocet.lock";
 
 /// Longest wait for a command that holds the lock.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Lock {
@@ -74,9 +74,9 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {}
             }
             let other = LockFileHolder::read(&mut file);
-            let patient = other.word == Holder::Command.word() || other.pid.is_empty();
+            let is_brief = other.word == Holder::Command.word() || other.pid.is_empty();
             let waited = clock.elapsed().saturating_sub(began);
-            if look > 0 && !patient || waited >= PATIENCE {
+            if look > 0 && !is_brief || waited >= MAX_WAIT {
                 return Err(OpenError::Locked {
                     path: directory.to_owned(),
                     holder: other.to_string(),

@@ -1,4 +1,4 @@
-//! The past of a session that its requests contain, and its compaction.
+//! The past of a session, which its model requests contain, and the compaction of that past.
 
 use avocet_protocol::{
     CompactedPast, LoggedInbound, MessageId, Past, Planned, SessionId, StoreError, Trust, TurnId,
@@ -21,7 +21,7 @@ pub(crate) fn past(
     cache: &CachedRead,
 ) -> Result<Past> {
     let SessionMarks { fresh_from, compacted, trusted_to } = session_marks(db, session)?;
-    // A summary that covers the turn itself is of no use to it; the log has the turns before.
+    // Ignore a summary that covers the turn itself; the log has the turns before.
     let is_later = compacted.summary_to >= Some(before);
     let compacted = if is_later { CompactedPast::default() } else { compacted };
     let range = TurnRange { session, before, budget, fresh_from, compacted: &compacted };
@@ -29,7 +29,7 @@ pub(crate) fn past(
     Ok(Past { compacted, turns, has_gap, trusted_to })
 }
 
-/// The marks that a session puts on its past.
+/// Marks in the past of a session.
 #[derive(Default)]
 struct SessionMarks {
     /// Messages of this id and below are forgotten.
@@ -105,7 +105,7 @@ pub(crate) fn mark_as_trusted(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
     Ok(())
 }
 
-/// Compacts the past. Returns `false` if it was forgotten meanwhile.
+/// Stores a compacted past. Returns `false` if the past was forgotten meanwhile.
 pub(crate) fn record_compaction(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -175,7 +175,7 @@ pub(crate) fn begin_compaction(tx: &Tx<'_>, command: MessageId) -> Result<()> {
     )
 }
 
-/// Ends the compaction: stores the summary and sends the notice.
+/// Ends the compaction: stores the summary and enqueues the notice.
 pub(crate) fn compacted(
     tx: &Tx<'_>,
     command: MessageId,

@@ -1,6 +1,6 @@
 //! The ended turns of the sessions that were active last. An ended turn changes only in
-//! [`ChangeMarks::past`](crate::tx::ChangeMarks) transactions, which empty the cache, so that a
-//! turn reads only those that ended since the one before it.
+//! [`ChangeMarks::past`](crate::tx::ChangeMarks) transactions, which empty the cache. So a turn
+//! reads only the turns that ended since the previous read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

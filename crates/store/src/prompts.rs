@@ -1,5 +1,5 @@
-//! The messages that ask a person. Once a wait ends, an edit of each such message is queued in the same
-//! transaction, so that the message shows the outcome instead of buttons.
+//! The messages that ask a person. The transaction that ends a wait also queues an edit of each
+//! such message, which then shows the outcome instead of buttons.
 
 use avocet_protocol::{
     Arguments, CallId, ChatAddress, Content, MessageId, OpenPrompt, Planned, Resolution, Style,
@@ -126,8 +126,9 @@ pub(crate) fn newest(tx: &Tx<'_>) -> Result<i64> {
 }
 
 /// Returns `true` if an edit after the message `newest` shows an outcome in the chat of a command.
-/// Its reply would repeat that. A message that has not arrived shows nothing, and a long question that
-/// only lost its buttons shows no outcome. A command with a place for its answer gets the answer there.
+/// Its reply would repeat that. A message that has not arrived shows nothing, and a long question
+/// that only lost its buttons shows no outcome. A command with a place for its answer gets the
+/// answer there.
 pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<bool> {
     tx.db.one(
         "SELECT EXISTS (SELECT 1 FROM outbox JOIN inbound ON inbound.id = ?1 \
@@ -144,8 +145,8 @@ pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<b
     )
 }
 
-/// Adds the outcome to a question of the model, without buttons. A question without room for its outcome
-/// only loses its buttons; `None` if it has none.
+/// Adds the outcome to a question of the model, without buttons. A question without room for its
+/// outcome only loses its buttons; `None` if it has none.
 fn below(question: Content, outcome: &str) -> Option<Content> {
     let Content { mut text, styles, choices, .. } = question;
     if text.chars().count() <= MAX_QUESTION {

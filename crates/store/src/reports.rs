@@ -1,7 +1,7 @@
-//! Texts that a chat receives from outside of its own session, for example the answer of a scheduled
-//! task. Each is noted in the transaction that sends it, and bound to the next turn of the chat's own
-//! session, whose requests show it to the model. Bound reports stay unchanged, because later requests
-//! repeat them to the byte.
+//! Texts that a chat receives from outside of its own session, for example the answer of a
+//! scheduled task. The transaction that sends a text also writes its report. The report is bound to
+//! the next turn of the chat's own session, whose requests show it to the model. Bound reports stay
+//! unchanged, because later requests repeat them to the byte.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Removes old messages, results of tools and events (`[retention]`), in small transactions.
 //!
 //! A turn is removed as a whole: its messages, steps, calls, deliveries and sub-agents. Everything
-//! that open work refers to stays: turns of a session with open work, pending deliveries, reports of
-//! lost deliveries that no turn has shown yet, and commands that wait. Memories and costs stay
+//! that open work refers to stays: turns of a session with open work, pending deliveries, reports
+//! of lost deliveries that no turn has shown yet, and commands that wait. Memories and costs stay
 //! without their turn. The audit table stays as it is.
 
 use avocet_protocol::{CallId, Timestamp, TurnId};
@@ -49,7 +49,7 @@ pub struct RemovedBatch {
     pub next: Option<i64>,
 }
 
-/// A kind of content with a limit of its own.
+/// A kind of content with its own limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentKind {
     /// Messages, replies and everything else that turns hold.

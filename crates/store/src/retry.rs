@@ -69,8 +69,8 @@ fn run_again(tx: &Tx<'_>, session: &SessionId, failed: TurnId) -> Result<()> {
 }
 
 /// Queues a copy of an ended message, for this turn or for the next one. The copy takes over the
-/// key of its original, so that a redelivery is still absorbed, an edit finds the copy, and the
-/// reply refers to the person's message. The original keeps its recorded outcome.
+/// key of its original. So a redelivery is still ignored, an edit finds the copy, and the reply
+/// refers to the person's message. The original keeps its recorded outcome.
 pub(crate) fn copy_message(tx: &Tx<'_>, id: MessageId, turn: Option<TurnId>) -> Result<()> {
     let key: String =
         tx.db.one("SELECT key FROM inbound WHERE id = ?1", [id.0], |row| row.get(0))?;

@@ -1,7 +1,7 @@
 //! Reads a damaged log page by page and puts its rows into a new one.
 //!
 //! SQLite reads a table from its root and stops at the first damaged page. Here, each page is read
-//! by itself: first those that a tree names, the newest first, then lost pages, whose rows are
+//! by itself: first the pages of trees, the newest first, then lost pages. Rows of lost pages are
 //! assigned to tables by their shape. Constraints decide which rows are taken; the others are
 //! reported.
 

@@ -116,7 +116,7 @@ fn nearest(
     found.collect()
 }
 
-/// A memory by its similarity; among equal ones, the newer is better.
+/// A memory, ordered by its similarity. Among equal ones, the newer is greater.
 struct Similar {
     similarity: f64,
     memory: MemoryId,
@@ -155,7 +155,7 @@ struct QuantisedVector {
 }
 
 impl QuantisedVector {
-    /// Quantises a vector. `None` if it has no direction.
+    /// Quantises a vector; `None` if its length is zero or not finite.
     fn of(vector: &[f32]) -> Option<Self> {
         let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
         let largest = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs())) / length;
@@ -172,8 +172,8 @@ impl QuantisedVector {
 
     /// Returns the cosine of the angle to a stored vector of the same length.
     fn similarity(&self, scale: f64, vector: &[u8]) -> f64 {
-        // Processors add products of 16-bit numbers in pairs. At most 8,192 numbers of 14 bits: the
-        // sum fits.
+        // Processors add products of 16-bit numbers in pairs. The sum of at most 8,192 products of
+        // 14 bits fits.
         let product =
             |(one, other): (&i16, &u8)| i32::from(*one) * i32::from(i16::from(other.cast_signed()));
         let sum: i32 = self.wide.iter().zip(vector).map(product).sum();

@@ -227,9 +227,9 @@ pub(crate) fn open_questions(tx: &Tx<'_>, session: &SessionId) -> Result<Vec<Wai
 /// the daemon was down. Clocks differ by less.
 const LATE: i64 = 5 * 60 * 1000;
 
-/// Returns the wait that a command without an id refers to, in the session's turn or its
-/// descendants: the newest one that its author has seen. The wait must have begun before the command
-/// was received, or, for a late command, before it was written.
+/// Returns the wait that a command without an id refers to: the newest one in the session's turn or
+/// its descendants that the author of the command has seen. The wait must have begun before the
+/// command was received, or, for a late command, before it was written.
 pub(crate) fn meant_wait(
     tx: &Tx<'_>,
     session: &SessionId,
@@ -294,8 +294,8 @@ const WAITS_BELOW: &str = "WITH RECURSIVE tree (turn) AS ( \
     SELECT waits.id AS id, waits.turn AS turn, waits.kind AS kind FROM tree JOIN waits ON waits.turn = tree.turn \
     WHERE waits.resolved = 0";
 
-/// Returns the list for [`WAITS_BELOW`]: the session, and those of scheduled tasks and jobs that ask
-/// in one of its chats.
+/// Returns the list for [`WAITS_BELOW`]: the session, and those of scheduled tasks and jobs that
+/// ask in one of its chats.
 fn asking_sessions(tx: &Tx<'_>, session: &SessionId) -> Result<String> {
     let asking = tx.db.rows(
         "SELECT DISTINCT root.session AS session, channel, account, chat, topic \

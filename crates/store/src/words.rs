@@ -62,7 +62,7 @@ pub(crate) fn meant_answer(tx: &Tx<'_>, turn: TurnId, content: &Content) -> Resu
 }
 
 /// Returns `true` if the agent has asked the author of a message this question. A scheduled task or
-/// job asks in a chat where another conversation may go on, so there the message must have been
+/// job asks in a chat where another conversation may go on. There, the message must have been
 /// written after the question was shown. In their private chat, an owner may answer for the person
 /// in whose name the task runs.
 pub(crate) fn is_asked(

@@ -102,9 +102,9 @@ pub(super) fn append(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the hash of an unambiguous encoding of a row: each column in the order of the table,
-/// integers in eight bytes (little-endian), texts behind their length. Before each value, one byte
-/// is 0 for NULL and 1 otherwise.
+/// Returns the hash of an unambiguous encoding of a row, column by column. Integers have eight
+/// bytes (little-endian); texts follow their length. Before each value, one byte is 0 for NULL and
+/// 1 otherwise.
 fn hash(row: &AuditRow) -> String {
     let mut hasher = Sha256::new_with_prefix(b"avocet audit 1\n");
     let integer = |hasher: &mut Sha256, value: Option<i64>| match value {
@@ -233,8 +233,8 @@ impl Walk {
         if hash(row) != row.hash || sequence <= last {
             return Err(AuditFault::Changed(sequence));
         }
-        // The lost state used the numbers before the row of a roll-back. Their absence is a fault
-        // only if one of them was noted outside of the log.
+        // A roll-back loses the rows before its own row, so their numbers are missing. That is a
+        // fault only if one of them was noted outside of the log.
         let noted = self.noted.as_ref().map(|noted| noted.sequence);
         let is_explained = row.kind == AuditKind::RolledBack.word()
             && noted.is_none_or(|noted| !(last + 1..sequence).contains(&noted));

@@ -2,8 +2,8 @@
 //! change.
 //!
 //! A batch is read and split into words by a reader, so that its write transaction is short. The
-//! batch, the mark and the list of pending turns change in one transaction: a crash before it loses
-//! nothing but work, and no text is indexed twice.
+//! batch, the mark and the list of pending turns change in one transaction. A crash before it only
+//! repeats work, and no text is indexed twice.
 
 use avocet_protocol::{Content, Inbound, SessionId, Transcript, TurnId, index_text};
 use rusqlite::params;

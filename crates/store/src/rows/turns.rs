@@ -16,8 +16,8 @@ use crate::tx::{Db, Result, Tx};
 pub(crate) const ANCESTORS: &str = "line (turn) AS (VALUES (?1) UNION \
     SELECT parent FROM turns JOIN line ON turns.id = line.turn WHERE parent IS NOT NULL)";
 
-/// The condition on `turns` that a turn is open. It is the same as that of the index `turns_open`, and
-/// no list, for which SQLite would build a temporary table.
+/// The condition on `turns` that a turn is open: the same text as in the index `turns_open`. For an
+/// `IN` list, SQLite would build a temporary table.
 pub(crate) const OPEN_TURN: &str =
     "(turns.state = 'queued' OR turns.state = 'running' OR turns.state = 'waiting')";
 
@@ -36,7 +36,7 @@ impl TurnIds {
         }
     }
 
-    /// Returns the condition that a column is one of these ids, which are the parameter `?1`.
+    /// Returns the condition that a column is one of these ids. Bind the ids to `?1`.
     pub(crate) fn are(&self, column: &str) -> String {
         match self {
             Self::One(_) => format!("{column} = ?1"),
@@ -90,7 +90,7 @@ pub(crate) struct RunningTurn {
     /// `true` for a task in the background.
     pub(crate) is_background: bool,
     pub(crate) parent: Option<TurnId>,
-    /// Process deaths during this turn since its last progress.
+    /// Crashes of the process during this turn since its last progress.
     deaths: u32,
 }
 
@@ -112,8 +112,8 @@ pub(crate) fn running(tx: &Tx<'_>, turn: TurnId) -> Result<RunningTurn> {
     found.ok_or_else(|| StoreError::Stale(turn.to_string()))
 }
 
-/// Resets the deaths of a turn. A turn that kills the process fails at the same place each time, so
-/// it makes no progress.
+/// Resets the number of crashes after progress of a turn. A turn that causes a crash fails at the
+/// same place each time, so it makes no progress.
 pub(crate) fn reset_deaths(tx: &Tx<'_>, id: TurnId, turn: &RunningTurn) -> Result<()> {
     if turn.deaths > 0 {
         tx.update("UPDATE turns SET attempts = 0, deaths_alone = 0 WHERE id = ?1", [id.0])?;
@@ -152,7 +152,7 @@ pub(crate) fn lineage(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
     Ok(line)
 }
 
-/// Returns the calls of a turn before `call` whose results state a skill.
+/// Returns the calls before `call`, in the same turn, whose results name a skill.
 fn skill_calls_before(db: Db<'_>, call: CallId) -> Result<Vec<SkillCall>> {
     let called = db.rows(
         "SELECT name, result FROM calls \
@@ -186,8 +186,8 @@ pub(crate) fn person_of(db: Db<'_>, session: &SessionId) -> Result<Option<Person
     )
 }
 
-/// Returns the session for which a turn speaks: that of its root turn, or of the task in the
-/// background to which it belongs.
+/// Returns the session to which the messages of a turn belong: that of its root turn, or of its
+/// background task.
 pub(crate) fn speaking_session(db: Db<'_>, turn: TurnId) -> Result<SessionId> {
     db.one(
         &format!(

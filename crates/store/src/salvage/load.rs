@@ -35,7 +35,7 @@ const FROM_LOST_PAGES: &[&str] = &[
 ];
 
 /// Tables excluded from recovery. Grants must be given again. The index of the history, the vectors
-/// of memories and the sums of usage are made anew. Events are of the past.
+/// of memories and the sums of usage are made anew. Events describe the past only.
 const NOT_RECOVERED: [&str; 8] = [
     "meta",
     "events",

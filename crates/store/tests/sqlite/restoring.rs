@@ -105,7 +105,7 @@ async fn back_up_refuses_a_missing_log_an_existing_target_and_damage() {
     assert_eq!(left, Vec::<String>::new());
 }
 
-/// A program with a position of its own, beyond those of the copy, misses no event after it.
+/// A program with its own position, beyond those of the copy, misses no event after it.
 #[tokio::test]
 async fn restore_moves_the_numbers_of_events_ahead() {
     let directory = TempDir::new().unwrap();

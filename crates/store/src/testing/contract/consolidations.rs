@@ -1,4 +1,5 @@
-//! Rules of consolidations: what is left to do, edits with their end in one transaction, and limits.
+//! Rules of consolidations: what is left to do, edits with their end in one transaction, and
+//! limits.
 
 use avocet_protocol::{
     Backlog, CallId, ConsolidationEnd, ConsolidationId, ConsolidationState, EditRefused, LogWrite,
@@ -14,7 +15,7 @@ fn scope(text: &str) -> MemoryScope {
     text.parse().unwrap()
 }
 
-/// Writes memories in a turn of its own, with this trust. Returns their ids.
+/// Writes memories in its own turn, with this trust. Returns their ids.
 async fn write(
     world: &World<'_>,
     scope: &MemoryScope,

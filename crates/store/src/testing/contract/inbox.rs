@@ -279,7 +279,7 @@ pub async fn correct_keeps_what_was_forwarded_with_the_message(backend: &impl Ba
     assert_eq!(world.texts(&a).await, ["true?\n[forwarded from Eve]\n> news"]);
 }
 
-/// The correction of a message in progress is a message of its own. It can be corrected in turn,
+/// The correction of a message in progress is a separate message. It can be corrected in turn,
 /// and its redelivery is absorbed.
 pub async fn correct_adds_a_message_while_the_original_is_being_answered(backend: &impl Backend) {
     let world = World::new(backend).await;

@@ -139,7 +139,7 @@ pub async fn take_in_compares_each_entry_with_its_own_memory(backend: &impl Back
     let table = [
         // The text of a later revision, and another copy of the same text.
         (vec![entry(shown(1, 1), "one"), entry(shown(1, 1), "one")], vec![]),
-        // A copy with another text is an entry of its own.
+        // A copy with another text is a separate entry.
         (
             vec![entry(shown(1, 1), "one"), entry(shown(1, 1), "copy")],
             vec![("m3", TakenEditKind::Added)],

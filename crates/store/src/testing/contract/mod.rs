@@ -49,7 +49,7 @@ pub trait Backend: Send + Sync {
     /// second start.
     async fn start(&self) -> Ports;
 
-    /// Ends the daemon like `kill -9`. The caller has dropped its ports.
+    /// Ends the daemon like `kill -9`. The caller must have dropped the ports.
     async fn kill(&self);
 }
 

@@ -229,7 +229,7 @@ pub async fn preview_of_a_turn_without_a_reply_stays_unchanged(backend: &impl Ba
     assert_eq!(world.delivered_texts(&a).await, [""; 0]);
 }
 
-/// The progress of a task in the background is a message of its own, and people are told of the
+/// The progress of a task in the background is a separate message, and people are told of the
 /// new message with its answer.
 pub async fn preview_of_a_background_task_stays_before_its_reply(backend: &impl Backend) {
     let world = World::new(backend).await;
@@ -264,7 +264,7 @@ pub async fn preview_passes_its_nonce_to_the_reply(backend: &impl Backend) {
     assert_eq!(world.head().await.unwrap().delivery.nonce, nonce);
 }
 
-/// The question is a message of its own; the answer takes the place of the preview.
+/// The question is a separate message; the answer takes the place of the preview.
 pub async fn preview_is_kept_while_its_turn_waits(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a: SessionId = session("a");

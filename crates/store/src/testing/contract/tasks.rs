@@ -13,7 +13,7 @@ use super::world::{World, failure, good, new_wait, planned, reply, session, take
 
 const ALL: TaskPage = TaskPage { limit: 100, before: None };
 
-/// The text of the call that waited for a cancelled task.
+/// The error of a call that waited for a cancelled task.
 const CANCELLED: &str = "the task was cancelled by the user; do not start it again unasked";
 
 fn end(text: &str) -> Settlement {
@@ -54,7 +54,7 @@ async fn in_background(world: &World<'_>) -> TurnRecord {
     world.take(&SessionId::of_child(calls[0])).await
 }
 
-/// Children of one step start in one transaction. Each result is a row of its own, so a restart
+/// Children of one step start in one transaction. Each result is a separate row, so a restart
 /// between them keeps it.
 pub async fn turn_with_several_waits_continues_after_the_last(backend: &impl Backend) {
     let world = World::new(backend).await;
@@ -95,7 +95,7 @@ pub async fn spawn_in_the_background_leaves_the_turn_running(backend: &impl Back
     assert_eq!(reports, [(&child.session, "It is done: seven")]);
 }
 
-/// The end of a cancelled task is the result of the call that waited for it.
+/// A call that waits for a task gets an error as its result if the task is cancelled.
 pub async fn cancel_task_ends_it_and_lets_the_parent_continue(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -114,7 +114,7 @@ pub async fn cancel_task_ends_it_and_lets_the_parent_continue(backend: &impl Bac
     assert_eq!(tasks.cancel_task(parent.id).await, Ok(None), "a root turn is no task");
 }
 
-/// `/tasks cancel` reaches tasks of its own conversation.
+/// `/tasks cancel` cancels only tasks of its own conversation.
 pub async fn cancel_task_command_ends_a_task_of_its_session_only(backend: &impl Backend) {
     let world = World::new(backend).await;
     let child = in_background(&world).await;
@@ -133,7 +133,7 @@ pub async fn cancel_task_command_ends_a_task_of_its_session_only(backend: &impl 
     assert_eq!(world.turn(&child.session).await.state, TurnState::Cancelled);
 }
 
-/// A child whose time is over ends together with the wait.
+/// A child is cancelled if the wait for it expires.
 pub async fn expired_child_is_cancelled(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, calls) = begin(&world, &["spawn"]).await;
@@ -159,7 +159,7 @@ pub async fn error_of_a_child_has_the_trust_of_its_content(backend: &impl Backen
     assert_eq!(state, CallState::Finished(CallResult { trust: Trust::Low, ..error }));
 }
 
-/// A task without a profile of its own has its parent's.
+/// A task that has no profile uses that of its parent.
 pub async fn claim_of_a_child_names_its_profile_and_those_above(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, calls) = begin(&world, &["spawn"]).await;
@@ -213,8 +213,8 @@ pub async fn claim_of_a_child_names_the_skills_above_it(backend: &impl Backend) 
     assert_eq!(skills(&below.lineage), [(below.turn.id, Vec::new()), own, above]);
 }
 
-/// A profile can be bound to a person, so the lineage and the status of a session name the person of
-/// its private chat.
+/// A profile can be bound to a person, so the lineage and the status of a session name the person
+/// of its private chat.
 pub async fn root_of_a_lineage_names_the_person_of_its_private_chat(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, calls) = begin(&world, &["spawn"]).await;
@@ -291,7 +291,7 @@ pub async fn tasks_lists_children_with_their_own_usage(backend: &impl Backend) {
     assert_eq!(world.ports.tasks.task(turn.id).await, Ok(None), "a root turn is no task");
 }
 
-/// A reserved number is the task's own, even if an earlier one stays unused.
+/// A reserved number belongs to one task, even if an earlier number stays unused.
 pub async fn reserve_task_gives_each_number_once(backend: &impl Backend) {
     let world = World::new(backend).await;
     let (turn, calls) = begin(&world, &["spawn"]).await;
@@ -303,7 +303,7 @@ pub async fn reserve_task_gives_each_number_once(backend: &impl Backend) {
     assert_eq!(world.take(&SessionId::of_child(calls[0])).await.id, id);
 }
 
-/// `/approve` without an id reaches the task although its parent has ended.
+/// `/approve` without an id approves the call of a task whose parent has ended.
 pub async fn approval_of_a_background_task_belongs_to_its_chat(backend: &impl Backend) {
     let world = World::new(backend).await;
     let child = in_background(&world).await;

@@ -36,7 +36,7 @@ pub async fn claim_takes_messages_of_a_session_one_at_a_time_in_order(backend: &
     assert_eq!(world.claim(&a).await, Claim::Nothing);
 }
 
-/// Queue mode collect.
+/// A claim in queue mode collect takes all messages of a burst after it has ended.
 pub async fn claim_in_collect_mode_takes_all_waiting_messages(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -100,7 +100,7 @@ pub async fn the_last_result_binds_waiting_messages_in_steer_mode(backend: &impl
     assert_eq!(world.texts(&a).await, ["too late"]);
 }
 
-/// Messages that steered a turn have an outcome as well, and none before the end.
+/// Messages that steered a turn get an outcome, too, at the end of the turn.
 pub async fn ended_messages_returns_the_outcome_of_every_message_of_a_turn(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -148,8 +148,8 @@ pub async fn settle_ends_a_turn_once_with_its_reply_and_outcome(backend: &impl B
     assert_eq!(world.claim(&a).await, Claim::Nothing);
 }
 
-/// The end of a turn starts the send of the chat's next chunk if it is asked to, and if the chunk
-/// needs nothing else. A crash after that leaves an unknown outcome.
+/// The end of a turn starts the send of the chat's next chunk, if `start_send` is set and the chunk
+/// is ready to be sent. A crash after that leaves an unknown outcome.
 pub async fn settle_starts_the_send_of_the_next_chunk(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
@@ -351,7 +351,7 @@ pub async fn open_sessions_lists_sessions_with_work(backend: &impl Backend) {
     assert_eq!(claimed.turn.origin.messages()[0].model_text(), "1");
 }
 
-/// Late messages are answered together, without a message written just now.
+/// Messages that arrive late are answered together. A message written just now is answered alone.
 pub async fn f37_claim_takes_a_backlog_in_one_turn(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
