@@ -1,4 +1,4 @@
-//! Fail points: named places where a test build can be told to die, as if by `kill -9`, or to hang.
+//! Fail points: named places where a test can make the process die, as if by `kill -9`, or hang.
 
 /// A place where a test can kill the process or block the thread. Does nothing without the feature
 /// `fail-points`.

@@ -76,7 +76,7 @@ impl Group {
         Self { name, token, tracker: TaskTracker::new(), live: Arc::default() }
     }
 
-    /// A token that fires when the group is cancelled.
+    /// Returns a token that is cancelled with the group.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
         self.token.clone()
@@ -142,7 +142,7 @@ impl Group {
         });
     }
 
-    /// Runs `work` on a thread of its own, for work that blocks during its whole life.
+    /// Runs `work` on its own thread, for work that blocks during its whole life.
     ///
     /// # Errors
     /// If the system cannot start a thread.
@@ -159,7 +159,7 @@ impl Group {
         })
     }
 
-    /// The names of the tasks that are still running.
+    /// Returns the names of the tasks that are still running.
     #[must_use]
     pub fn live(&self) -> Vec<String> {
         self.live.tasks().values().map(|task| task.name.to_string()).collect()

@@ -8,9 +8,9 @@ use dashmap::DashMap;
 /// Below this number of keys, there is no search for keys without listeners.
 const FEW: usize = 64;
 
-/// The listeners of each key, each with a queue of its own. Listeners that have left are removed
-/// when their key is used, and from all keys whenever the number of keys has doubled since the last
-/// such sweep.
+/// The listeners of each key, each with its own queue. Dropped listeners are removed when their key
+/// is used. A sweep over all keys follows whenever the number of keys has doubled since the last
+/// sweep.
 #[derive(Debug)]
 pub struct Listeners<K: Eq + Hash, T> {
     by_key: DashMap<K, Vec<flume::Sender<T>>>,

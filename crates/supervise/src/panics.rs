@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 
-/// A panic in our code: a bug that the maintainers should hear of.
+/// A panic in the code of this project: a bug to be reported to the maintainers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("internal error: {0}")]
 pub struct Panicked(pub String);

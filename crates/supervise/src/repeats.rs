@@ -9,8 +9,8 @@ const EVERY: Duration = Duration::from_mins(1);
 /// The most subjects in memory. A new subject replaces the one with the oldest line.
 const REMEMBERED: usize = 1024;
 
-/// Decides which log lines are written: the first about a subject, each with a new text, and one a
-/// minute of those with the same text.
+/// Decides which log lines are written: the first about a subject, each one with a new text, and
+/// one per minute with the same text.
 #[derive(Debug, Default)]
 pub struct Repeats {
     subjects: Mutex<BTreeMap<String, Subject>>,
