@@ -1,5 +1,5 @@
-//! Follows the event log, and sends the spans of ended turns and deliveries. The position in the log
-//! moves once the collector has answered, so that nothing is lost over a restart.
+//! Follows the event log, and sends the spans of ended turns and deliveries. The position in the
+//! log moves once the collector has answered, so that nothing is lost over a restart.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,8 +29,8 @@ const KINDS: [EventKind; 6] = [
 ];
 /// The most events of a page.
 const PAGE: u32 = 100;
-/// The time in which events are collected after the first new one, once the exporter has caught up, so
-/// that one read and one request serve several events.
+/// The time in which events are collected after the first new one, once the exporter has caught up.
+/// One read and one request then serve several events.
 const COLLECT: Duration = Duration::from_secs(1);
 /// The pause after a failed read or write of the log.
 const AFTER_ERROR: Duration = Duration::from_secs(1);

@@ -1,5 +1,5 @@
-//! Exports the timelines of turns as spans over OTLP (`[telemetry]`). The exporter follows the event
-//! log under a name of its own, so that the log is its only queue.
+//! Exports the timelines of turns as spans over OTLP (`[telemetry]`). The exporter follows the
+//! event log under its own name, so that the log is its only queue.
 
 mod batch;
 mod collector;
