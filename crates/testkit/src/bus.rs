@@ -11,7 +11,7 @@ use avocet_protocol::{
 };
 use tokio::sync::watch;
 
-/// Accepts and keeps messages. Repeated ones are absorbed.
+/// Accepts and keeps messages. Ignores repeated ones.
 #[derive(Debug)]
 pub struct FakeBus {
     taken: watch::Sender<Vec<Inbound>>,
@@ -19,7 +19,7 @@ pub struct FakeBus {
     cursors: Mutex<Vec<Cursor>>,
     said: Mutex<Vec<(Outbound, DedupeKey)>>,
     open: watch::Sender<bool>,
-    /// `true` if cursors alone are not written.
+    /// `true` if [`Publish::move_cursor`] never returns.
     holds_moves: AtomicBool,
     refusals: Mutex<Vec<PublishError>>,
     effects: Mutex<Vec<AcceptedAs>>,
@@ -46,7 +46,7 @@ impl FakeBus {
         self.open.send_replace(open);
     }
 
-    /// Lets every later write of a cursor without an update wait without end.
+    /// Blocks every later [`Publish::move_cursor`] forever.
     pub fn hold_moves(&self) {
         self.holds_moves.store(true, Ordering::Relaxed);
     }
@@ -61,7 +61,8 @@ impl FakeBus {
         self.ignored.subscribe().wait_for(|ignored| ignored.len() >= count).await.unwrap().clone()
     }
 
-    /// Refuses the next messages and ignored updates with these errors, beginning with the last one.
+    /// Refuses the next messages and ignored updates with these errors, beginning with the last
+    /// one.
     pub fn refuse(&self, refusals: impl IntoIterator<Item = PublishError>) {
         self.refusals.lock().unwrap().extend(refusals);
     }
@@ -153,7 +154,7 @@ impl Publish for FakeBus {
         for Cursor { scope, position } in self.moves() {
             last.insert(scope, position);
         }
-        // In an unexpected order.
+        // Reversed, because callers must not depend on the order.
         Ok(last.into_iter().rev().map(|(scope, position)| Cursor { scope, position }).collect())
     }
 

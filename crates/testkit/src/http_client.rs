@@ -101,7 +101,7 @@ impl HttpConnection {
     }
 }
 
-/// Writes one request on a connection of its own, and reads its answer.
+/// Writes one request on its own connection, and reads its answer.
 pub async fn exchange(server: SocketAddr, request: &[u8]) -> RawHttpAnswer {
     let mut connection = HttpConnection::open(server).await;
     connection.write(request).await;

@@ -69,7 +69,7 @@ impl ModelApi for ChatCompletionsApi {
 }
 
 impl OpenAiFake {
-    /// Starts like [`Self::start`], with a requirement of its own.
+    /// Starts like [`Self::start`], with its own requirement.
     pub async fn start_insisting(
         on: Insists,
         answer: impl Fn(&Value) -> ModelAnswer + Send + Sync + 'static,

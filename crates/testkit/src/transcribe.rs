@@ -21,7 +21,7 @@ impl FakeTranscriber {
         Self { answers, heard: Mutex::default() }
     }
 
-    /// Returns the recordings so far.
+    /// Returns the recordings that were transcribed so far.
     #[must_use]
     pub fn heard(&self) -> Vec<Recording> {
         self.heard.lock().unwrap().clone()

@@ -53,7 +53,7 @@ impl PlatformState {
 }
 
 impl DiscordFake {
-    /// A user reacts to a message with an emoji: `{ "id": null, "name": "👍" }`.
+    /// Adds the reaction of a user to a message: `{ "id": null, "name": "👍" }`.
     ///
     /// # Panics
     /// If there is no such message.
