@@ -1,6 +1,6 @@
-//! Finds data leaks in a text that is about to leave the machine: configured secrets, well-known
-//! keys, assigned passwords, links that carry data, and hosts that no person has named. Does no
-//! I/O; the time is proportional to the length of the text.
+//! Finds data leaks in a text before it leaves the machine: configured secrets, well-known keys,
+//! assigned passwords, links that carry data, and hosts that no person has named. Does no I/O; the
+//! time is proportional to the length of the text.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -202,8 +202,8 @@ fn parts(url: &str) -> UrlParts<'_> {
     UrlParts { scheme, host, port, behind }
 }
 
-/// Returns `true` if a link has more than a host's name: a path, a user, or a host in an alphabet
-/// or a spelling that allows many variants.
+/// Returns `true` if a link can carry data beside a plain host name: a path, a user, or a host in
+/// an alphabet or a spelling that allows many variants.
 pub(super) fn carries_data(url: &str) -> bool {
     let UrlParts { scheme, host, port, behind } = parts(url);
     if TO_SOMEBODY.contains(&scheme.as_str()) {

@@ -1,6 +1,6 @@
-//! The words of a page, extracted in one pass and linear time. For pages too complex for a tree,
-//! and for error pages. html5ever's tokenizer is no substitute: it compares each attribute of a tag
-//! with all before it, so a page that is one tag takes quadratic time.
+//! Extracts the words of a page in one pass and linear time, for error pages and for pages that are
+//! too complex for a tree. html5ever's tokenizer compares each attribute of a tag with all before
+//! it, so a page that is one tag takes quadratic time.
 
 use html5ever::data::NAMED_ENTITIES;
 

@@ -1,4 +1,4 @@
-//! SearXNG, a server of one's own (Search API, `GET /search?format=json`).
+//! SearXNG, a self-hosted search server (Search API, `GET /search?format=json`).
 
 use avocet_net::Url;
 
