@@ -256,8 +256,8 @@ impl Bus {
         Ok(enqueued)
     }
 
-    /// Tells a chat, once for each question, that its message waits behind the question, and how to
-    /// answer it.
+    /// Sends a chat a notice, once for each question: its message waits behind the question, which
+    /// can be answered in this way.
     async fn tell_how_to_answer(&self, message: &NewInbound, question: OpenQuestion) {
         let OpenQuestion { wait, can_answer } = question;
         let text = if can_answer {
