@@ -1,4 +1,4 @@
-//! Delivery: messages of the log reach their chats in order. Failures are retried by rules, and
+//! Delivers the messages of the log to their chats, in order. Failures are retried by rules, and
 //! unknown outcomes are reported.
 
 mod accounts;

@@ -23,8 +23,8 @@ const LONGEST_WAIT: Duration = Duration::from_mins(5);
 /// seen no answer yet, at worst for the timeout of a send, and the chat waits behind it.
 pub(crate) const AFTER_UNKNOWN: Duration = Duration::from_secs(15);
 
-/// Maximum number of sends of a question whose outcome stays unknown. The turn waits for its answer,
-/// and only the first answer counts, so that more copies are better than none.
+/// Maximum number of sends of a question whose outcome stays unknown. The turn waits for its
+/// answer, and only the first answer counts, so that more copies are better than none.
 const QUESTION_ATTEMPTS: u32 = 5;
 
 /// Attempts to remove a message, which the messages behind it wait for.
@@ -96,7 +96,8 @@ pub(crate) enum AttemptOutcome {
     PartlyDead(String),
     /// Abandoned although it may have arrived; the chat is informed.
     Unconfirmed(String),
-    /// Recorded without a notice. The chat is unreachable, and the chunk waits until it is reachable.
+    /// Recorded without a notice. The chat is unreachable, and the chunk waits until it is
+    /// reachable.
     Unreachable(SendEnd),
 }
 
@@ -122,7 +123,7 @@ pub(crate) fn judge(
     match sent {
         Ok(receipt) => AttemptOutcome::End(SendEnd::Sent(receipt)),
         Err(SendError::Unreachable) => AttemptOutcome::Unreachable(SendEnd::Unreachable),
-        // The text stays, which is no fault that a chat has to know.
+        // The text stays in the chat. That needs no notice.
         Err(SendError::Failed(_) | SendError::Unknown(_))
             if head.is_removal() && (is_stuck || attempts >= MAX_REMOVALS) =>
         {
