@@ -66,7 +66,7 @@ class Guard:
         return True
 
     def forget_last(self, address: str) -> None:
-        """Undo the count of a mail that was already known."""
+        """Undo the count of a mail that was already known, or that is read again."""
         if times := self._times.get(address):
             times.pop()
 
@@ -155,6 +155,8 @@ class Intake:
             await self._skip(here._replace(uid=uid + 1))
             return
         except ImapError:
+            # The mail is read again after the next connection.
+            self._guard.forget_last(envelope.author.address)
             raise
         except Exception:
             log.exception(

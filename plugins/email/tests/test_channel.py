@@ -228,6 +228,15 @@ class FolderTest(EmailTest):
         (session,) = await self.client.sessions()
         self.assertEqual(session["session"], f"external:email:{ANN}")
 
+    async def test_mail_that_was_not_read_whole_does_not_count_for_the_guard(self) -> None:
+        for _ in range(2):
+            self.imap.drop_at = b"UID FETCH 1 (UID BODY.PEEK[])"
+            if not self.imap.inbox.mails:
+                self.imap.deliver(mail("count to 2"))
+            await true(lambda: self.imap.drop_at is None)
+        (answer,) = await self.mails(1)
+        self.assertEqual(answer.text, "1, 2.")
+
     async def test_server_without_move_and_idle_is_served(self) -> None:
         assert self.program is not None
         self.program.kill()
