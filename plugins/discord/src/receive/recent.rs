@@ -9,6 +9,7 @@ use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};
 
 use crate::bounded::MakeRoom;
+use crate::fault::RestError;
 use crate::gateway::BotIds;
 use crate::history::HistoryPage;
 use crate::lenient;
@@ -28,7 +29,7 @@ pub(super) struct RecentMessages {
     /// Messages to keep per channel.
     limit: usize,
     channels: HashMap<ChannelId, VecDeque<(MessageId, Quote)>>,
-    /// Channels whose history was read since the start.
+    /// Channels whose history was read, or refused, since the start.
     read: HashSet<ChannelId>,
     /// The context that came with the last messages, for their edits.
     given: VecDeque<(MessageId, Vec<Quote>)>,
@@ -100,16 +101,16 @@ impl Receiver<'_> {
             return Vec::new();
         }
         let channel = mention.channel_id;
-        self.recent.read.make_room(&channel);
-        if self.recent.read.insert(channel) {
-            self.read_recent(bot, mention).await;
+        if !self.recent.read.contains(&channel) && self.read_recent(bot, mention).await {
+            self.recent.read.make_room(&channel);
+            self.recent.read.insert(channel);
         }
         self.recent.before(channel, mention.id)
     }
 
     /// Reads the messages before the first mention in a channel, back to the last one for the
-    /// agent.
-    async fn read_recent(&mut self, bot: BotIds, mention: &Message) {
+    /// agent. Returns `false` if the next mention has to try again.
+    async fn read_recent(&mut self, bot: BotIds, mention: &Message) -> bool {
         let limit = self.recent.limit;
         let page = HistoryPage::UpTo(MessageId::new((mention.id.get() - 1).max(1)));
         let reading = self.discord.page_of_messages(mention.channel_id, page, limit);
@@ -117,11 +118,11 @@ impl Receiver<'_> {
             Ok(Ok(page)) => page,
             Ok(Err(fault)) => {
                 tracing::debug!(error = %fault, "cannot read the messages before a mention");
-                return;
+                return matches!(fault, RestError::Refused(_));
             }
             Err(elapsed) => {
                 tracing::debug!(error = %elapsed, "cannot read the messages before a mention");
-                return;
+                return false;
             }
         };
         let channel_type = self.channel_type(mention.channel_id);
@@ -134,6 +135,7 @@ impl Receiver<'_> {
         for message in &messages[first..] {
             self.note_recent(bot, message);
         }
+        true
     }
 }
 

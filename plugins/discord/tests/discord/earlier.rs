@@ -64,13 +64,18 @@ async fn mention_after_a_start_comes_with_messages_of_the_history() {
 }
 
 #[tokio::test]
-async fn mention_without_a_readable_history_is_received_all_the_same() {
-    let world = World::with(|config| config.earlier_messages = 20).await;
-    let _running = world.connected().await;
-    let refusal = InjectedFault::Refuse(ApiError::internal());
-    world.platform.inject(On::route(Route::History), 1, refusal);
-    world.mention(world.channel, "one");
-    assert_eq!(world.texts(1).await, ["one"]);
+async fn history_that_cannot_be_read_is_read_at_the_next_mention_unless_it_is_refused() {
+    for (fault, is_read_again) in [(ApiError::internal(), 1), (ApiError::missing_access(), 0)] {
+        let world = World::with(|config| config.earlier_messages = 20).await;
+        let _running = world.connected().await;
+        world.platform.inject(On::route(Route::History), 1, InjectedFault::Refuse(fault));
+        let before = world.platform.calls(Route::History);
+        world.mention(world.channel, "one");
+        assert_eq!(world.texts(1).await, ["one"]);
+        world.mention(world.channel, "two");
+        assert_eq!(world.texts(2).await, ["one", "two"]);
+        assert_eq!(world.platform.calls(Route::History), before + 1 + is_read_again);
+    }
 }
 
 #[tokio::test]
