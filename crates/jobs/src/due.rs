@@ -15,6 +15,10 @@ const ON_TIME: Duration = Duration::from_mins(5);
 /// The most times of a cron expression that are counted one by one.
 const MOST_COUNTED: usize = 10_000;
 
+/// The first time before now in which the last times of a cron expression are looked for. It is
+/// doubled until enough are found.
+const FIRST_WINDOW: Duration = Duration::from_hours(1);
+
 /// The due times of a schedule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Due {
@@ -62,19 +66,30 @@ fn passed(times: &ScheduleTimes, first: Timestamp, now: Timestamp) -> Passed {
     {
         return Passed { last, all };
     }
-    let mut last: std::collections::VecDeque<Timestamp> = [first].into();
-    let mut all = 1;
-    for at in std::iter::successors(times.next_after(first), |at| times.next_after(*at))
-        .take_while(|at| *at <= now)
-        .take(MOST_COUNTED)
-    {
-        all += 1;
-        last.push_back(at);
-        if last.len() > MOST_CAUGHT_UP {
-            last.pop_front();
+    let all = between(times, first, now).take(MOST_COUNTED).count() as u64 + 1;
+    let mut window = FIRST_WINDOW;
+    loop {
+        let start = now.before(window).max(first);
+        let mut last: Vec<_> = between(times, start, now).collect();
+        if start == first {
+            last.insert(0, first);
         }
+        if start == first || last.len() >= MOST_CAUGHT_UP {
+            let surplus = last.len().saturating_sub(MOST_CAUGHT_UP);
+            return Passed { last: last.split_off(surplus), all };
+        }
+        window = window.saturating_mul(2);
     }
-    Passed { last: last.into(), all }
+}
+
+/// Returns the times after `start` up to `now`.
+fn between(
+    times: &ScheduleTimes,
+    start: Timestamp,
+    now: Timestamp,
+) -> impl Iterator<Item = Timestamp> {
+    std::iter::successors(times.next_after(start), |at| times.next_after(*at))
+        .take_while(move |at| *at <= now)
 }
 
 #[cfg(test)]

@@ -70,13 +70,19 @@ fn due_limits_the_times_that_are_caught_up() {
     }
 }
 
-/// A daemon that was stopped for years starts at once.
+/// A daemon that was stopped for years starts at once, and runs the last times.
 #[test]
-fn due_counts_a_bounded_number_of_cron_times() {
+fn due_counts_a_bounded_number_of_cron_times_and_runs_the_last_ones() {
     let recurrence = Recurrence::Cron("* * * * *".to_owned());
     let times = ScheduleTimes::new(&ScheduleRule { recurrence, zone: "UTC".to_owned() }).unwrap();
     let now = Timestamp(5 * 365 * 24 * HOUR);
-    let found = due(&times, Timestamp(0), now, CatchUp::Skip);
-    assert_eq!((found.runs.len(), found.skipped), (0, MOST_COUNTED as u64 + 1));
-    assert_eq!(found.next, Some(now.after(Duration::from_mins(1))));
+    let counted = MOST_COUNTED as u64 + 1;
+    for (policy, runs) in [(CatchUp::Skip, 1), (CatchUp::Once, 1), (CatchUp::All, MOST_CAUGHT_UP)] {
+        let found = due(&times, Timestamp(0), now, policy);
+        let first = now.before(Duration::from_mins(runs as u64 - 1));
+        assert_eq!((found.runs.len(), found.runs.first()), (runs, Some(&first)), "{policy:?}");
+        assert_eq!(found.runs.last(), Some(&now), "{policy:?}");
+        assert_eq!((found.skipped, found.missed), (counted - runs as u64, None), "{policy:?}");
+        assert_eq!(found.next, Some(now.after(Duration::from_mins(1))));
+    }
 }
