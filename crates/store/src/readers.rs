@@ -63,6 +63,10 @@ fn consistent<T>(db: Db<'_>, work: impl FnOnce(Db<'_>) -> Result<T>) -> Result<T
     db.run("BEGIN")?;
     let result = catch_unwind(AssertUnwindSafe(|| work(db)))
         .unwrap_or_else(|_| Err(StoreError::Internal("a read panicked".to_owned())));
-    db.run("COMMIT")?;
+    if let Err(error) = db.run("COMMIT") {
+        // An open transaction would refuse each later read of this connection.
+        db.run("ROLLBACK")?;
+        return Err(error);
+    }
     result
 }
