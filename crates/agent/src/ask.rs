@@ -126,7 +126,7 @@ impl AgentLoop {
             let event = match delta {
                 Delta::Text(text) => TurnEvent::Text { delta: text.to_owned() },
                 Delta::Restart => TurnEvent::Restarted,
-                Delta::Lost(_) => return,
+                Delta::Retry(_) | Delta::Lost(_) => return,
             };
             if streaming == Streaming::Hidden {
                 return;

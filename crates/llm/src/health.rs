@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Clock, Deltas, LastExchanges, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
+    Clock, Delta, Deltas, LastExchanges, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
     ProviderStatus,
 };
 
@@ -126,7 +126,13 @@ impl Model for WatchedModel {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let answered = self.model.complete(request, deltas).await;
+        let watched = |delta: Delta<'_>| {
+            if let Delta::Retry(error) = delta {
+                self.health.note(self.name(), Err(error));
+            }
+            deltas(delta);
+        };
+        let answered = self.model.complete(request, &watched).await;
         self.health.note(self.name(), answered.as_ref().map(|_| ()));
         answered
     }

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use avocet_protocol::Timestamp;
 use avocet_testkit::ManualClock;
+use futures_util::FutureExt;
 
 use super::*;
 
@@ -65,4 +66,37 @@ fn health_ignores_single_refusals_and_requests_that_are_too_long() {
         health.note("a/x", Err(&refused(false)));
         assert_eq!(health.fault("a/x").is_some(), is_down, "{number}");
     }
+}
+
+/// A model that waits for ever between its first and its second attempt.
+#[derive(Debug)]
+struct WaitingModel;
+
+#[async_trait]
+impl Model for WaitingModel {
+    fn name(&self) -> &'static str {
+        "a/x"
+    }
+
+    async fn facts(&self) -> ModelFacts {
+        ModelFacts::default()
+    }
+
+    async fn complete(
+        &self,
+        _: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        deltas(Delta::Retry(&unauthorized("a/x")));
+        std::future::pending().await
+    }
+}
+
+#[test]
+fn health_provider_is_down_between_the_attempts_of_a_request() {
+    let health = Arc::new(health().1);
+    let model = health.watch(Arc::new(WaitingModel));
+    let request = ModelRequest::default();
+    assert!(model.complete(&request, &|_| {}).now_or_never().is_none());
+    assert!(health.provider("a").fault.unwrap().contains("401: expired"));
 }

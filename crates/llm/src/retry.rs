@@ -79,6 +79,7 @@ where
             _ => wait,
         };
         tracing::info!(%error, ?wait, "retrying the model request after a pause");
+        deltas(Delta::Retry(&error));
         clock.sleep(wait).await;
         deltas(Delta::Restart);
     }
@@ -112,7 +113,7 @@ impl<'a> ShownDeltas<'a> {
                 true
             }
             Delta::Restart => self.written.swap(0, Ordering::Relaxed) > 0,
-            Delta::Lost(_) => true,
+            Delta::Retry(_) | Delta::Lost(_) => true,
         };
         if show {
             (self.deltas)(delta);

@@ -111,7 +111,7 @@ pub(crate) async fn ask(model: &dyn Model) -> ShownReply {
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().push('<'),
-        Delta::Lost(_) => {}
+        Delta::Retry(_) | Delta::Lost(_) => {}
     };
     let reply = model.complete(&request(), &deltas).await;
     ShownReply { reply, shown: shown.into_inner().unwrap() }

@@ -14,7 +14,7 @@ fn read_by(mut visible: Visible, pieces: &[&str]) -> (String, String) {
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().clear(),
-        Delta::Lost(_) => {}
+        Delta::Retry(_) | Delta::Lost(_) => {}
     };
     pieces.iter().for_each(|piece| visible.push(piece, show));
     let text = visible.finish(show);

@@ -187,6 +187,8 @@ impl std::ops::Add for Usage {
 pub enum Delta<'a> {
     /// More text.
     Text(&'a str),
+    /// An attempt failed, and another one follows after a pause.
+    Retry(&'a ModelError),
     /// Earlier pieces are void: the request is made again.
     Restart,
     /// The usage of an attempt that broke off, was dropped, or was empty. It may have a cost, but
@@ -281,7 +283,7 @@ pub enum ModelError {
         window: Option<u64>,
     },
     /// Too many requests, or the provider is overloaded. A later retry can help.
-    #[error("{model} is busy ({detail}); try again {}", when(*retry_after))]
+    #[error("{model} {} ({detail}); try again {}", trouble(detail), when(*retry_after))]
     Busy {
         /// The model.
         model: String,
@@ -314,6 +316,12 @@ pub enum ModelError {
         /// The fault in the answer.
         detail: String,
     },
+}
+
+/// Describes a temporary fault by the status at the beginning of its details.
+fn trouble(detail: &str) -> &'static str {
+    let is_internal = ["500", "501", "502", "504"].iter().any(|status| detail.starts_with(status));
+    if is_internal { "has an internal error" } else { "is busy" }
 }
 
 impl ModelError {
@@ -382,6 +390,15 @@ mod tests {
             let (model, detail) = ("a/b".to_owned(), "429: slow down".to_owned());
             let error = ModelError::Busy { model, detail, retry_after }.to_string();
             assert_eq!(error, format!("a/b is busy (429: slow down); try again {expected}"));
+        }
+    }
+
+    #[test]
+    fn busy_error_tells_an_internal_error_from_too_many_requests() {
+        for (detail, expected) in [("500: oops", "has an internal error"), ("503: x", "is busy")] {
+            let (model, detail) = ("a/b".to_owned(), detail.to_owned());
+            let error = ModelError::Busy { model, detail, retry_after: None }.to_string();
+            assert!(error.starts_with(&format!("a/b {expected} (")), "{error}");
         }
     }
 }

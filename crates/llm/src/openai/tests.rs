@@ -245,7 +245,7 @@ async fn openai_answer_may_end_without_done() {
 
 #[tokio::test]
 async fn openai_error_means_the_same_before_and_within_a_stream() {
-    let busy = "is busy";
+    let busy = "try again";
     let table = [
         (429, json!({ "code": "insufficient_quota" }), "refused the request"),
         (429, json!({ "type": "insufficient_quota", "code": null }), "refused the request"),
