@@ -219,6 +219,12 @@ fn unit_does_not_restart_after_permanent_failures() {
         assert!(not_mended.contains(&ran.code.unwrap()), "{ran:?}");
         codes.insert(ran.code.unwrap());
     }
+    let home = Home::new(program!());
+    let mut daemon = home.daemon();
+    fs::remove_dir_all(home.data_dir()).unwrap();
+    let (status, log) = daemon.wait();
+    assert!(not_mended.contains(&status.code().unwrap()), "{log}");
+    codes.insert(status.code().unwrap());
     assert_eq!(codes, not_mended);
 }
 
