@@ -105,9 +105,10 @@ fn size_counts_the_markup() {
     assert_eq!(size(&render_with_headings("**👍**")), 5);
 }
 
-/// Replaces no-break spaces by spaces.
+/// Replaces no-break spaces by spaces, and removes spaces at the ends of lines, which nobody sees.
 fn spaces(text: &str) -> String {
-    text.replace('\u{a0}', " ")
+    let text = text.replace('\u{a0}', " ");
+    text.split('\n').map(|line| line.trim_end_matches(' ')).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns `true` for links that Discord writes out: those of other schemes, and those whose text
