@@ -24,6 +24,9 @@ use crate::{
     lists, mcp, memories, people, publish, schedules, search, table, tasks, web,
 };
 
+/// The channel whose allow-list holds users of the socket.
+const TERMINAL: &str = "terminal";
+
 /// `ask`: sends a message to the agent. The result comes after the commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -313,7 +316,19 @@ async fn ask(parts: &GatewayParts, peer: &SenderId, ask: Ask) -> Result<Value, R
         ask.key.map_or_else(new_key, Ok)?,
         Content { attachments, ..Content::text(ask.text) },
     );
-    let accepted = parts.publish.publish(inbound, None).await.map_err(|error| refusal(&error))?;
+    let accepted = parts.publish.publish(inbound, None).await.map_err(|error| match error {
+        // A user of this machine cannot stand in the list of a platform.
+        PublishError::NotAllowed { channel, sender }
+            if channel != TERMINAL && sender.starts_with("uid:") =>
+        {
+            let message = format!(
+                "ask: {sender} is not a person on {channel}; write to the people of the chat with \
+                    `send`, or ask in another conversation"
+            );
+            RpcError::new(RpcError::NOT_ALLOWED, message)
+        }
+        error => refusal(&error),
+    })?;
     let duplicate = accepted.what == avocet_protocol::AcceptedAs::Duplicate;
     Ok(json!(AskResult { message: accepted.id, duplicate }))
 }

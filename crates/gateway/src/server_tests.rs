@@ -42,7 +42,22 @@ use world::{World, ask, refused};
 async fn server_errors_name_the_reason() {
     let world = World::new();
     let client = world.client().await;
+    let not_allowed = |channel: &str, sender: &str| PublishError::NotAllowed {
+        channel: channel.to_owned(),
+        sender: sender.to_owned(),
+    };
     let table = [
+        (
+            not_allowed("terminal", "uid:7"),
+            -32001,
+            "uid:7 may not speak on terminal; add it to [channels.terminal] allow",
+        ),
+        (
+            not_allowed("telegram", "uid:7"),
+            -32001,
+            "ask: uid:7 is not a person on telegram; write to the people of the chat with `send`, or ask in another \
+             conversation",
+        ),
         (PublishError::Stopping, -32003, "the daemon is stopping; send it again when it is back"),
         (
             PublishError::Empty,
