@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Secret, within};
+use avocet_protocol::{Clock, Secret, plain_json, within};
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::multipart::Form;
 use reqwest::{ClientBuilder, Proxy, RequestBuilder};
@@ -96,7 +96,7 @@ impl Api {
         let body = serde_json::to_vec(&payload)
             .map_err(|_| BotApiError::NotSent("it cannot be written"))?;
         let request = self.post(P::NAME)?.header(CONTENT_TYPE, "application/json").body(body);
-        answer(request).await
+        answer(P::NAME, request).await
     }
 
     /// Works as [`Self::call`], with a timeout of the given clock.
@@ -126,7 +126,7 @@ impl Api {
         method: &str,
         form: Form,
     ) -> Result<T, BotApiError> {
-        answer(self.post(method)?.timeout(UPLOAD_LIMIT).multipart(form)).await
+        answer(method, self.post(method)?.timeout(UPLOAD_LIMIT).multipart(form)).await
     }
 
     fn post(&self, method: &str) -> Result<RequestBuilder, BotApiError> {
@@ -140,7 +140,10 @@ impl Api {
     }
 }
 
-async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, BotApiError> {
+async fn answer<T: DeserializeOwned>(
+    method: &str,
+    request: RequestBuilder,
+) -> Result<T, BotApiError> {
     let response = request.send().await.map_err(|error| BotApiError::of(&error))?;
     let status = response.status();
     let header = response.headers().get(RETRY_AFTER);
@@ -155,11 +158,20 @@ async fn answer<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, BotAp
     let body = body.map_err(|error| BotApiError::of(&error))?;
     match serde_json::from_slice(&body) {
         Ok(ApiEnvelope { ok: true, result: Some(result), .. }) => Ok(result),
-        Ok(ApiEnvelope { ok: true, .. }) | Err(_) => {
-            Err(BotApiError::Broken("the answer cannot be read"))
-        }
+        Ok(ApiEnvelope { ok: true, .. }) => Err(unreadable(method, "`result` is missing")),
+        Err(error) => Err(unreadable(method, &plain_json(&error))),
         Ok(reply) => Err(refused(status.as_u16(), Some(without_result(reply)), retry_after)),
     }
+}
+
+/// Logs the fault of an answer. Its status was good, so that another server may have sent it.
+fn unreadable(method: &str, fault: &str) -> BotApiError {
+    tracing::warn!(
+        method,
+        fault,
+        "cannot read an answer of Telegram; check that `api_url` is a Bot API server"
+    );
+    BotApiError::Broken("the answer cannot be read")
 }
 
 fn without_result<T>(reply: ApiEnvelope<T>) -> ApiEnvelope<()> {
