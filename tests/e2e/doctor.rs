@@ -3,7 +3,7 @@
 use avocet_tests::{DaemonProcess, Home, program};
 use serde_json::Value;
 
-use crate::support::{as_nobody, assert_fails, is_root, run, set_mode, stop};
+use crate::support::{as_nobody, assert_fails, end, is_root, run, set_mode, start, stop};
 
 fn check<'a>(found: &'a Value, section: &str, name: &str) -> &'a Value {
     let checks = found[section].as_array().unwrap();
@@ -52,6 +52,42 @@ fn doctor_reports_a_bad_configuration_with_its_exit_code() {
         ran.out
     );
     assert_fails(&run(&home, &["config", "check"]), 78, &["allow_unsandboxed_shel"]);
+}
+
+/// Returns the check of the database in a finding of a stopped daemon's user.
+fn database(home: &Home) -> (String, String) {
+    let ran = end(start(as_nobody(home, &["doctor", "--json", "--offline"]), b""));
+    let found: Value = serde_json::from_str(&ran.out).unwrap();
+    let check = check(&found, "avocet", "database");
+    let text = |name: &str| check[name].as_str().unwrap().to_owned();
+    (text("state"), text("says"))
+}
+
+#[test]
+fn doctor_without_a_daemon_opens_the_database() {
+    if !is_root() {
+        return println!("not run: only root can become somebody else");
+    }
+    let home = Home::new(program!()).with_config("data_dir = \"../../data\"\n");
+    [".config", ".config/avocet"].iter().for_each(|below| set_mode(&home, below, 0o755));
+    std::fs::create_dir(home.path("data")).unwrap();
+    std::os::unix::fs::chown(home.path("data"), Some(65534), Some(65534)).unwrap();
+    let mut daemon = DaemonProcess::spawn(&mut as_nobody(&home, &["run"]));
+    daemon.wait_until_ready();
+    stop(daemon);
+    assert_eq!(database(&home).0, "good");
+
+    set_mode(&home, "data/avocet.db", 0o444);
+    let (state, says) = database(&home);
+    assert!(state == "bad" && says.ends_with("avocet.db: Permission denied"), "{state} {says}");
+    let refused = end(start(as_nobody(&home, &["run"]), b""));
+    assert_fails(&refused, 78, &["avocet.db cannot be used", "its owner and its permissions"]);
+
+    set_mode(&home, "data/avocet.db", 0o600);
+    std::fs::write(home.path("data/avocet.db"), "no database".repeat(1000)).unwrap();
+    let (state, says) = database(&home);
+    assert!(state == "bad" && says.contains("avocet.db is damaged"), "{state} {says}");
+    assert!(home.path("data/avocet.db").exists(), "it moves nothing");
 }
 
 /// With `sudo avocet doctor`, the caller and the daemon are different users.

@@ -276,7 +276,7 @@ fn daemon_with_a_taken_http_port_does_not_start() {
     let config = CONFIG.replace("127.0.0.1:0", &http.server.to_string());
     let home = Home::new(program!()).with("TOKEN", TOKEN).with_config(&config);
     let ran = run(&home, &["run"]);
-    assert_fails(&ran, 78, &["cannot listen on 127.0.0.1:", "[http] listen"]);
+    assert_fails(&ran, 75, &["cannot listen on 127.0.0.1:", "[http] listen"]);
 }
 
 fn book_client(server: SocketAddr, session: &str) -> Output {

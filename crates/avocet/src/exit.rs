@@ -80,7 +80,10 @@ fails_with! {
     ConfigError => |error| Exit::Configuration;
     WorkspaceError => |error| Exit::Configuration;
     GatewayError => |error| Exit::Configuration;
-    ListenError => |error| Exit::Configuration;
+    ListenError => |error| match error.is_transient() {
+        true => Exit::TryLater,
+        false => Exit::Configuration,
+    };
     std::io::Error => |error| Exit::Failed;
     StoreError => |error| log_exit(&error);
     OpenError => |error| match &error {

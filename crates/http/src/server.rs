@@ -44,6 +44,12 @@ pub struct ListenError {
 }
 
 impl ListenError {
+    /// Returns `true` if another program uses the port, which may end by itself.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        self.error.kind() == io::ErrorKind::AddrInUse
+    }
+
     /// Describes the error without its correction.
     pub(crate) fn in_short(&self) -> String {
         format!("cannot listen on {} ({})", self.address, self.error)

@@ -81,7 +81,7 @@ pub enum StoreError {
         detail: String,
     },
     /// The database is damaged. The operator has to act.
-    #[error("{path} is damaged ({detail}); stop the daemon and start it again to have it checked")]
+    #[error("{path} is damaged ({detail}); the next start of the daemon checks it")]
     Damaged {
         /// The database.
         path: String,

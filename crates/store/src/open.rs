@@ -194,6 +194,10 @@ fn checked(path: &Path, holder: Holder, now: Timestamp) -> Result<Checked, OpenE
         Ok(connection)
     };
     let connection = open().map_err(|error| store_error(path, &error))?;
+    // SQLite opens a file that it may not write for reading.
+    if connection.is_readonly("main").map_err(|error| store_error(path, &error))? {
+        return Err(unusable(path, ErrorKind::PermissionDenied.into()));
+    }
     let db = Db { connection: &connection, path };
     let needed = needed(db, Last::read(path).as_ref(), beside, holder);
     // A database whose first pages are unreadable gets the check that describes its damage.

@@ -1,18 +1,22 @@
 //! `avocet doctor`: checks everything that the daemon needs, and names the remedies. A running
 //! daemon checks itself: its user, its secrets and its sandbox differ from those of the command.
 
+use std::fs::OpenOptions;
 use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::{Client, ClientError, Doctor};
 use avocet_outbox::Channels;
-use avocet_protocol::{Check, CheckState, Checkup, DaemonStatus, PlainTable, within};
+use avocet_protocol::{
+    Check, CheckState, Checkup, DaemonStatus, PlainTable, Query, plain_io, within,
+};
 use avocet_sandbox::Cgroups;
+use avocet_store::DATABASE;
 use clap::Args;
 use serde_json::json;
 
 use crate::checkup::{Examiner, layers};
-use crate::commands::connect;
+use crate::commands::{connect, look};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
@@ -83,6 +87,7 @@ pub(crate) async fn run(context: &CommandContext, doctor: DoctorArgs) -> Result<
                 says,
                 "start it: avocet run; if it runs, pass its --config to this command",
             ));
+            own.extend(database(context, &configuration).await);
             of_this_process(context, offline).await?
         }
     };
@@ -122,6 +127,29 @@ async fn of_daemon(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Checks that a daemon could open its database; `None` if no daemon ever ran.
+async fn database(context: &CommandContext, configuration: &Configuration) -> Option<Check> {
+    let readable = async {
+        let Some(log) = look(context, configuration)? else { return Ok(None) };
+        log.log_status().await?;
+        Ok::<_, Failure>(Some(()))
+    };
+    let path = configuration.data_dir.join(DATABASE);
+    let fix = "repair this before you start the daemon";
+    let fault = match readable.await {
+        Ok(found) => {
+            found?;
+            let opened = OpenOptions::new().write(true).open(&path);
+            opened.err().map(|error| format!("{}: {}", path.display(), plain_io(&error)))
+        }
+        Err(Failure { error, .. }) => Some(format!("{error:#}")),
+    };
+    Some(match fault {
+        None => Check::good("database", format!("{} can be read and written", path.display())),
+        Some(fault) => Check::bad("database", fault, fix),
+    })
 }
 
 /// Returns the checkup of a daemon that would be started in this shell.

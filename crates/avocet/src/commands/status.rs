@@ -165,7 +165,7 @@ fn log(status: &DaemonStatus) -> Vec<StatusRow> {
         row("data", format!("{data_dir} (start {epoch})")),
         row("model", model),
         row("messages", format!("{messages} in {sessions} sessions, {queued} queued")),
-        row("turns", format!("{running} running, {waiting} waiting")),
+        row("turns", turns(status.pid, *running, *waiting)),
         row("outbox", format!("{pending} pending, {unconfirmed} unconfirmed, {dead} dead")),
     ];
     if unconfirmed + dead > 0 {
@@ -185,6 +185,16 @@ fn log(status: &DaemonStatus) -> Vec<StatusRow> {
         rows.push(row("audit", format!("{fault}; see `avocet audit verify`")));
     }
     rows
+}
+
+/// Describes the open turns. Without a daemon, none of them runs.
+fn turns(pid: Option<u32>, running: u64, waiting: u64) -> String {
+    match pid {
+        None if running > 0 => {
+            format!("{running} interrupted, which continue at the next start; {waiting} waiting")
+        }
+        _ => format!("{running} running, {waiting} waiting"),
+    }
 }
 
 /// Describes a check of the log that runs or ran beside the daemon's work.

@@ -9,6 +9,7 @@ use avocet_http::{Console, ConsoleParts, HttpServer};
 use avocet_jobs::ScheduleService;
 use avocet_protocol::{ConfigFile, Live, Report, WebConsole};
 use avocet_session::{LaneLimits, Sessions};
+use avocet_store::DATABASE;
 use avocet_supervise::Group;
 
 use super::parts::DaemonParts;
@@ -40,9 +41,15 @@ impl RunningDaemon {
     ) -> Result<Self, Failure> {
         // Check before any file is made.
         let clients = clients(&configuration.document, &configuration.settings)?;
+        let database = configuration.data_dir.join(DATABASE);
+        let is_new = !database.exists();
         let (parts, wakes) = DaemonParts::open(context, configuration, options).await?;
         let answering = AnsweringParts::start(context, parts, wakes, options).await?;
-        answering.serve(context, clients, options)
+        let daemon = answering.serve(context, clients, options)?;
+        if is_new {
+            tracing::info!(path = %database.display(), "the database is new; it has no messages");
+        }
+        Ok(daemon)
     }
 }
 
