@@ -1,6 +1,7 @@
 //! Tests of `avocet chat` at a terminal: a pseudo terminal with an emulator whose cells are
 //! compared.
 
+mod lost;
 mod pictures;
 pub(crate) mod pty;
 mod rendering;

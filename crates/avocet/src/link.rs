@@ -1,8 +1,9 @@
 //! The terminal's link to a daemon over the socket. Reconnects after a break.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ use serde_json::Value;
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// Remarks that wait to be shown. Further ones are dropped.
+const REMARKS: usize = 16;
 /// The time for the answer to a request whose result is only shown.
 const LOOK_UP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -34,8 +37,10 @@ pub(crate) struct DaemonLink {
     opened_at: Timestamp,
     group: Group,
     client: tokio::sync::Mutex<Arc<Client>>,
-    /// Remarks to show before anything from the socket.
-    remarks: Mutex<VecDeque<String>>,
+    /// `true` from the discovery of a loss until the next connection is made.
+    is_lost: AtomicBool,
+    /// Remarks about the connection. They come before anything from the next connection.
+    remarks: (flume::Sender<String>, flume::Receiver<String>),
     /// Lines that the program logs meanwhile.
     log: flume::Receiver<String>,
     unanswered: Mutex<HashMap<DeliveryId, ChunkConfirmation>>,
@@ -65,20 +70,24 @@ impl DaemonLink {
             clock,
             group,
             client: tokio::sync::Mutex::new(Arc::new(client)),
-            remarks: Mutex::default(),
+            is_lost: AtomicBool::new(false),
+            remarks: flume::bounded(REMARKS),
             log,
             unanswered: Mutex::default(),
         })
     }
 
-    /// Returns the connection. If it is lost, waits for the daemon to come back and makes a new
-    /// one.
+    /// Returns the connection. If it is lost, remarks it, waits for the daemon to come back and
+    /// makes a new one. Another call continues if this one is cancelled meanwhile.
     async fn client(&self) -> Arc<Client> {
         let mut client = self.client.lock().await;
         if client.incoming().is_disconnected() {
-            self.remark("The connection to the daemon was lost. Reconnecting.");
+            if !self.is_lost.swap(true, Ordering::Relaxed) {
+                self.add_remark("The connection to the daemon was lost. Reconnecting.");
+            }
             *client = Arc::new(self.reconnect().await);
-            self.remark("The daemon is back.");
+            self.is_lost.store(false, Ordering::Relaxed);
+            self.add_remark("The daemon is back.");
         }
         client.clone()
     }
@@ -129,14 +138,8 @@ impl DaemonLink {
         answer.inspect_err(|error| tracing::debug!(%error, method, "nothing to show")).ok()
     }
 
-    fn remark(&self, text: &str) {
-        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
-        remarks.push_back(text.to_owned());
-    }
-
-    fn next_remark(&self) -> Option<DaemonNotice> {
-        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
-        remarks.pop_front().map(DaemonNotice::Remark)
+    fn add_remark(&self, text: &str) {
+        self.remarks.0.try_send(text.to_owned()).unwrap_or_default();
     }
 
     fn notice_of(&self, incoming: Incoming) -> Option<DaemonNotice> {
@@ -183,24 +186,30 @@ impl TerminalLink for DaemonLink {
 
     async fn hear(&self) -> DaemonNotice {
         loop {
-            if let Some(remark) = self.next_remark() {
-                return remark;
-            }
             let client = self.client().await;
-            if let Some(remark) = self.next_remark() {
-                return remark;
+            if let Ok(text) = self.remarks.1.try_recv() {
+                return DaemonNotice::Remark(text);
             }
-            tokio::select! {
-                biased;
-                Ok(text) = self.log.recv_async() => return DaemonNotice::Remark(text),
-                Ok(incoming) = client.incoming().recv_async() => {
-                    if let Some(notice) = self.notice_of(incoming) {
-                        return notice;
-                    }
-                }
-                else => {}
+            // An error is the end of the connection.
+            if let Ok(incoming) = client.incoming().recv_async().await
+                && let Some(notice) = self.notice_of(incoming)
+            {
+                return notice;
             }
         }
+    }
+
+    async fn remark(&self) -> String {
+        tokio::select! {
+            biased;
+            Ok(text) = self.remarks.1.recv_async() => text,
+            Ok(text) = self.log.recv_async() => text,
+            else => std::future::pending().await,
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
     }
 
     async fn shown(&self, chunk: DeliveryId) {
@@ -223,3 +232,7 @@ impl TerminalLink for DaemonLink {
         Some(ours.total)
     }
 }
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;

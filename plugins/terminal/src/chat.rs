@@ -1,7 +1,9 @@
 //! A conversation at a terminal: sends the typed lines, and shows events and answers.
 
 mod display;
+mod leaving;
 mod own;
+mod sending;
 mod status;
 mod typing;
 
@@ -23,6 +25,7 @@ use crate::receive::{Input, TypedLine};
 use crate::screen::Screen;
 use display::Display;
 use own::OwnMessages;
+use sending::{LineInFlight, SentLine};
 
 /// The connection from the terminal to the daemon.
 #[async_trait]
@@ -41,6 +44,12 @@ pub trait TerminalLink: fmt::Debug + Send + Sync {
 
     /// Returns the next event or text of the chat.
     async fn hear(&self) -> DaemonNotice;
+
+    /// Returns the next remark about the connection, or the next line of this program's own log.
+    async fn remark(&self) -> String;
+
+    /// Returns `true` while the connection is lost. Messages then wait in [`Self::say`].
+    fn is_lost(&self) -> bool;
 
     /// Confirms that the chunk has been shown.
     async fn shown(&self, chunk: DeliveryId);
@@ -65,7 +74,8 @@ pub enum DaemonNotice {
     Event(TurnEvent),
     /// A text for the chat.
     Said(SaidChunk),
-    /// A change of the connection itself: it was lost, or it is back.
+    /// A remark that [`TerminalLink::remark`] has not returned yet, because what follows comes from
+    /// the next connection.
     Remark(String),
 }
 
@@ -92,8 +102,6 @@ pub enum ChatEnd {
 const TICK: Duration = Duration::from_millis(250);
 /// The command that ends the running turn.
 const STOP: &str = "/stop";
-/// Characters of a line in the remark that it was not sent.
-const NAMED: usize = 60;
 const HOW_TO_LEAVE: &str = "Ctrl-C again, Ctrl-D or /quit leaves.";
 const HOW_TO_ANSWER: &str = "I am waiting for your answer: yes, no, or the number of a choice. /stop ends the turn, Ctrl-D leaves.";
 
@@ -131,7 +139,6 @@ impl fmt::Debug for TerminalChat {
     }
 }
 
-type SentLine = (String, Result<MessageId, LinkError>);
 type EndedMessage = (MessageId, Result<MessageStatus, LinkError>);
 
 struct Talk {
@@ -141,7 +148,8 @@ struct Talk {
     own: OwnMessages,
     /// Lines waiting to be sent, one after another.
     to_send: VecDeque<String>,
-    is_sending_stop: bool,
+    /// The line that is being sent.
+    in_flight: Option<LineInFlight>,
     sending: Fuse<BoxFuture<'static, SentLine>>,
     outcomes: FuturesUnordered<BoxFuture<'static, EndedMessage>>,
     /// The request for the last exchange. Keys are read meanwhile, and nothing is sent.
@@ -165,7 +173,7 @@ impl TerminalChat {
             clock,
             own: OwnMessages::default(),
             to_send: VecDeque::new(),
-            is_sending_stop: false,
+            in_flight: None,
             sending: Fuse::terminated(),
             past: Fuse::terminated(),
             outcomes: FuturesUnordered::new(),
@@ -215,16 +223,17 @@ impl Talk {
                 biased;
                 Some(typed) = typed.next(), if self.takes_input() => {
                     if self.take(typed).is_break() {
-                        self.receive_last_answers().await;
-                        return self.end;
+                        return self.leave().await;
                     }
                 }
                 Ok(()) = interrupts.recv_async() => {
-                    if !self.is_busy() {
+                    if !self.is_busy() || link.is_lost() {
+                        self.name_unsent();
                         return self.end;
                     }
                     self.stop();
                 }
+                text = link.remark() => self.display.remark_of_link(&text),
                 past = &mut self.past => self.show_past(past.as_ref()),
                 sent = &mut self.sending => self.sent(sent),
                 used = &mut self.measuring => self.show_used(used),
@@ -238,24 +247,8 @@ impl Talk {
         }
     }
 
-    /// Waits for the answers of finished turns, for the grace period at most. The daemon would send
-    /// an answer that this terminal does not confirm again, with a mark.
-    async fn receive_last_answers(&mut self) {
-        let (link, clock) = (self.link.clone(), self.clock.clone());
-        while let Some(deadline) = self.own.answers_due(clock.elapsed()) {
-            tokio::select! {
-                notice = link.hear() => self.handle(notice).await,
-                () = clock.sleep(deadline.saturating_sub(clock.elapsed())) => {}
-            }
-        }
-    }
-
     fn is_interactive(&mut self) -> bool {
         self.display.person().is_some()
-    }
-
-    fn is_sending(&self) -> bool {
-        !self.sending.is_terminated()
     }
 
     /// Returns `true` until the last exchange is on the screen.
@@ -279,54 +272,11 @@ impl Talk {
         self.own.deadline(now).into_iter().chain(tick).min()
     }
 
-    fn send_next(&mut self) {
-        if !self.is_sending()
-            && !self.is_loading()
-            && let Some(text) = self.to_send.pop_front()
-        {
-            self.is_sending_stop = text == STOP;
-            let link = self.link.clone();
-            let send = async move {
-                let sent = link.say(&text).await;
-                (text, sent)
-            };
-            self.sending = send.boxed().fuse();
-        }
-    }
-
     /// Shows the last exchange, and below it the lines that were typed meanwhile.
     fn show_past(&mut self, past: Option<&TurnRecord>) {
         past.into_iter().for_each(|turn| self.display.show_past(turn));
         if let Some(live) = self.display.person() {
             live.release_waiting();
-        }
-    }
-
-    fn sent(&mut self, (text, sent): SentLine) {
-        let message = match sent {
-            Ok(message) => message,
-            Err(LinkError(error)) => return self.not_sent(&text, &error),
-        };
-        self.display.mark_shown(message);
-        if let Some(live) = self.display.person() {
-            live.note_sent(&text, message);
-        }
-        self.own.add(message, &text, self.clock.elapsed());
-        let link = self.link.clone();
-        self.outcomes.push(async move { (message, link.outcome(message).await) }.boxed());
-    }
-
-    fn not_sent(&mut self, text: &str, error: &str) {
-        let mut named: String = text.chars().take(NAMED).collect();
-        if named.len() < text.len() {
-            named.push('…');
-        }
-        self.display.screen.remark(&format!("not sent: \"{named}\": {error}"));
-        self.end = ChatEnd::SomeFailed;
-        if text != STOP
-            && let Some(live) = self.display.person()
-        {
-            live.take_back(text);
         }
     }
 
@@ -378,7 +328,8 @@ impl Talk {
 
     fn paint(&mut self) {
         let now = self.clock.elapsed();
-        let working = self.own.since().filter(|_| self.own.is_working());
+        let is_working = self.own.is_working() && !self.link.is_lost();
+        let working = self.own.since().filter(|_| is_working);
         self.display.show_activity(working.map(|since| now.saturating_sub(since)));
         let is_over = !self.is_busy();
         if let Some(live) = self.display.person() {

@@ -1,6 +1,7 @@
 //! A daemon for tests of the chat.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use avocet_protocol::{Money, SessionId, Usage};
 
@@ -24,6 +25,10 @@ pub(super) struct FakeLink {
     /// Number of reported outcomes.
     told: Mutex<usize>,
     to_hear: (flume::Sender<DaemonNotice>, flume::Receiver<DaemonNotice>),
+    is_lost: AtomicBool,
+    remarks: (flume::Sender<String>, flume::Receiver<String>),
+    /// `true` as long as a message gets no answer.
+    pub(super) holds: AtomicBool,
 }
 
 impl FakeLink {
@@ -39,6 +44,9 @@ impl FakeLink {
             late: Mutex::default(),
             told: Mutex::default(),
             to_hear: flume::bounded(99),
+            is_lost: AtomicBool::new(false),
+            remarks: flume::bounded(9),
+            holds: AtomicBool::new(false),
         }
     }
 
@@ -54,6 +62,13 @@ impl FakeLink {
         *self.told.lock().unwrap() == lines
     }
 
+    /// Loses the connection, or gets it back.
+    pub(super) fn set_lost(&self, is_lost: bool) {
+        self.is_lost.store(is_lost, Ordering::Relaxed);
+        let remark = if is_lost { "It was lost." } else { "It is back." };
+        self.remarks.0.send(remark.to_owned()).unwrap();
+    }
+
     pub(super) fn said(&self) -> Vec<String> {
         self.said.lock().unwrap().clone()
     }
@@ -64,6 +79,9 @@ impl TerminalLink for FakeLink {
     async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
         if text == "refuse" {
             return Err(LinkError("the disk is full".to_owned()));
+        }
+        while self.is_lost() || self.holds.load(Ordering::Relaxed) {
+            tokio::task::yield_now().await;
         }
         let mut said = self.said.lock().unwrap();
         said.push(text.to_owned());
@@ -94,6 +112,14 @@ impl TerminalLink for FakeLink {
 
     async fn hear(&self) -> DaemonNotice {
         self.to_hear.1.recv_async().await.unwrap()
+    }
+
+    async fn remark(&self) -> String {
+        self.remarks.1.recv_async().await.unwrap()
+    }
+
+    fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
     }
 
     async fn shown(&self, chunk: DeliveryId) {

@@ -17,15 +17,15 @@ impl Input for Keys {
 }
 
 /// A conversation at a terminal whose keys the test presses.
-struct AtTerminal {
-    link: Arc<FakeLink>,
+pub(super) struct AtTerminal {
+    pub(super) link: Arc<FakeLink>,
     emulator: Emulator,
-    keys: flume::Sender<Typed>,
-    interrupt: flume::Sender<()>,
+    pub(super) keys: flume::Sender<Typed>,
+    pub(super) interrupt: flume::Sender<()>,
 }
 
 impl AtTerminal {
-    fn open(link: FakeLink) -> (Self, TerminalChat) {
+    pub(super) fn open(link: FakeLink) -> (Self, TerminalChat) {
         let (link, emulator) = (Arc::new(link), Emulator::new(50, 150));
         let (keys, pressed) = flume::bounded(9);
         let (interrupt, interrupts) = flume::bounded(1);
@@ -34,7 +34,7 @@ impl AtTerminal {
         (Self { link, emulator, keys, interrupt }, chat)
     }
 
-    async fn type_line(&self, line: &str) {
+    pub(super) async fn type_line(&self, line: &str) {
         self.keys.send_async(Typed::Line(line.to_owned())).await.unwrap();
         let is_sent = || self.link.said().last().is_some_and(|last| last == line);
         while !is_sent() || !self.link.is_quiet() {
@@ -42,13 +42,13 @@ impl AtTerminal {
         }
     }
 
-    async fn wait_for(&self, text: &str) {
+    pub(super) async fn wait_for(&self, text: &str) {
         while !self.shown().contains(text) {
             tokio::task::yield_now().await;
         }
     }
 
-    fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         rows(&self.emulator)
     }
 }
@@ -290,8 +290,11 @@ async fn chat_can_be_left_before_the_last_turn_is_known() {
         terminal.wait_for("> too early").await;
         terminal.keys.send_async(Typed::End).await.unwrap();
     };
-    tokio::join!(chat.run("hello"), typing);
+    let (end, ()) = tokio::join!(chat.run("hello"), typing);
     assert_eq!(terminal.link.said(), [""; 0]);
+    assert_eq!(end, ChatEnd::SomeFailed);
+    let shown = "hello\nnot sent: \"too early\": the chat was left first\n";
+    assert_eq!(terminal.shown(), shown);
 }
 
 #[tokio::test]

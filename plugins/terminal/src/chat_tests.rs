@@ -339,3 +339,6 @@ mod open;
 
 #[path = "chat_past_tests.rs"]
 mod past;
+
+#[path = "chat_lost_tests.rs"]
+mod lost;

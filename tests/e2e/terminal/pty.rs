@@ -157,16 +157,7 @@ impl Terminal {
 
     /// Returns all rows, also those that have scrolled away.
     pub(crate) fn all(&mut self) -> String {
-        let columns = self.parser.screen().size().1;
-        self.parser.screen_mut().set_scrollback(usize::MAX);
-        let mut rows = Vec::new();
-        for back in (0..=self.parser.screen().scrollback()).rev() {
-            self.parser.screen_mut().set_scrollback(back);
-            let visible = self.parser.screen().rows(0, columns);
-            let shown = if back == 0 { usize::MAX } else { 1 };
-            rows.extend(visible.take(shown).map(|row| row.trim_end().to_owned()));
-        }
-        without_times(rows.join("\n").trim_end())
+        all_rows(&mut self.parser)
     }
 
     /// Returns the visible rows with the attributes of their cells, and the place of the cursor.
@@ -202,12 +193,19 @@ impl Terminal {
 
     /// Presses keys that leave. Returns the exit code.
     #[track_caller]
-    pub(crate) fn leave(mut self, keys: &str) -> Option<i32> {
-        self.press(keys);
-        let reader = self.output;
-        let code = end(self.child).code;
-        drop(reader);
-        code
+    pub(crate) fn leave(self, keys: &str) -> Option<i32> {
+        self.leave_and_read(keys).0
+    }
+
+    /// Presses keys that leave. Returns the exit code and all rows.
+    #[track_caller]
+    pub(crate) fn leave_and_read(self, keys: &str) -> (Option<i32>, String) {
+        let Self { child, mut keyboard, output, mut parser, .. } = self;
+        keyboard.write_all(keys.as_bytes()).unwrap();
+        let code = end(child).code;
+        // The reader ends with the last program on the terminal.
+        output.iter().for_each(|piece| parser.process(&piece));
+        (code, all_rows(&mut parser))
     }
 }
 
@@ -224,6 +222,19 @@ fn attributes(cell: &Cell) -> String {
         write!(names, "{colour}").unwrap();
     }
     names
+}
+
+fn all_rows(parser: &mut Parser) -> String {
+    let columns = parser.screen().size().1;
+    parser.screen_mut().set_scrollback(usize::MAX);
+    let mut rows = Vec::new();
+    for back in (0..=parser.screen().scrollback()).rev() {
+        parser.screen_mut().set_scrollback(back);
+        let visible = parser.screen().rows(0, columns);
+        let shown = if back == 0 { usize::MAX } else { 1 };
+        rows.extend(visible.take(shown).map(|row| row.trim_end().to_owned()));
+    }
+    without_times(rows.join("\n").trim_end())
 }
 
 fn without_times(text: &str) -> String {

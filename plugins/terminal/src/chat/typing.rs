@@ -49,7 +49,9 @@ impl Talk {
             "/quit" | "/exit" => return ControlFlow::Break(()),
             text => text,
         };
-        let waits = self.is_loading() || (self.own.is_working() && !text.starts_with('/'));
+        let waits = self.is_loading()
+            || self.link.is_lost()
+            || (self.own.is_working() && !text.starts_with('/'));
         if let Some(live) = self.display.person() {
             live.typed(text, waits);
         }
@@ -65,7 +67,7 @@ impl Talk {
         if self.own.is_asked() {
             // A turn that waits for an answer must not be discarded.
             self.display.remark(HOW_TO_ANSWER);
-        } else if self.own.is_working() || self.is_busy() {
+        } else if !self.link.is_lost() && (self.own.is_working() || self.is_busy()) {
             self.stop();
         } else if self.display.person().is_some_and(LiveScreen::clear_line) {
             self.is_leaving = false;
@@ -77,8 +79,7 @@ impl Talk {
 
     /// Sends `/stop`, unless one is under way: a second one would end the next message's turn.
     pub(super) fn stop(&mut self) {
-        let is_sending = self.is_sending() && self.is_sending_stop;
-        let is_stopping = is_sending || self.own.is_stopping();
+        let is_stopping = self.is_sending_stop() || self.own.is_stopping();
         if !is_stopping && !self.to_send.iter().any(|text| text == STOP) {
             self.to_send.push_back(STOP.to_owned());
         }
