@@ -10,14 +10,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_gateway::{
     Ask, AskResult, Attached, ChunkConfirmation, Client, ClientError, Incoming, ListUsage,
-    ShowSession, Wait,
+    ShowSession, ShowStatus, Wait,
 };
 use avocet_protocol::{
-    ChatAddress, Clock, DedupeKey, DeliveryId, MessageId, MessageStatus, SessionId, Timestamp,
-    Total, TurnRecord, UsageBy, UsageRow,
+    ChatAddress, Clock, DaemonStatus, DedupeKey, DeliveryId, MessageId, MessageStatus, SessionId,
+    Timestamp, TurnRecord, UsageBy, UsageRow,
 };
 use avocet_supervise::{Backoff, Group};
-use avocet_terminal::{DaemonNotice, LinkError, SaidChunk, TerminalLink};
+use avocet_terminal::{ChatFigures, DaemonNotice, LinkError, SaidChunk, TerminalLink};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -224,12 +224,17 @@ impl TerminalLink for DaemonLink {
         self.look_up::<Vec<TurnRecord>>("sessions.show", &show).await?.pop()
     }
 
-    async fn used(&self) -> Option<Total> {
+    async fn figures(&self) -> ChatFigures {
         let since = self.opened_at;
         let list = ListUsage { by: UsageBy::Session, since, ..ListUsage::default() };
-        let rows: Vec<UsageRow> = self.look_up("usage", &list).await?;
-        let ours = rows.into_iter().find(|row| row.of == self.session.as_str())?;
-        Some(ours.total)
+        let show = ShowStatus { session: Some(self.session.clone()) };
+        let (rows, status) = tokio::join!(
+            self.look_up::<Vec<UsageRow>>("usage", &list),
+            self.look_up::<DaemonStatus>("status", &show),
+        );
+        let ours = |row: &UsageRow| row.of == self.session.as_str();
+        let used = rows.into_iter().flatten().find(ours).map(|row| row.total);
+        ChatFigures { model: status.map(|status| status.model), used }
     }
 }
 

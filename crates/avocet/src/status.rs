@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Channel, ChannelStatus, Check, Checkup, Clock, DaemonStatus, Health, LastExchanges, Live,
-    McpServers, ProviderStatus, Query, Redactor, Report, StoreError, TelemetryStatus,
+    McpServers, ProviderStatus, Query, Redactor, Report, SessionId, StoreError, TelemetryStatus,
 };
 use avocet_session::Agents;
 use avocet_store::SqliteStore;
@@ -77,6 +77,11 @@ impl Report for Reporter {
                 .chain(self.reloads.now().warnings())
                 .collect(),
         })
+    }
+
+    async fn model_of(&self, session: &SessionId) -> Result<String, StoreError> {
+        let status = self.store.session_status(session).await?;
+        Ok(self.agents.now().model_of_session(session, &status))
     }
 
     async fn checkup(&self, offline: bool) -> Checkup {

@@ -68,8 +68,8 @@ pub use memories::{
     UndoMemoryChange, answer_about_memories,
 };
 pub use methods::{
-    Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, SentFile, Wait, answer,
-    check_rights, refusal,
+    Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, SentFile, ShowStatus, Wait,
+    answer, check_rights, refusal,
 };
 pub use parts::GatewayParts;
 pub use people::{

@@ -142,6 +142,15 @@ pub struct SentFile {
     pub bytes: u64,
 }
 
+/// `status`: a [`DaemonStatus`](avocet_protocol::DaemonStatus).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShowStatus {
+    /// The session whose model to report; `None` for the model of the default agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+}
+
 /// `doctor`: the daemon checks what it depends on. The result is a
 /// [`Checkup`](avocet_protocol::Checkup).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -287,7 +296,7 @@ async fn about_messages(
         "ask" => ask(parts, &caller.sender, read(method, params)?).await,
         "send" => send(parts, read(method, params)?).await,
         "wait" => wait(parts, read(method, params)?).await,
-        "status" => to_value(parts.report.report().await),
+        "status" => status(parts, read(method, or_empty(params))?).await,
         _ => {
             let Doctor { offline } = read(method, or_empty(params))?;
             to_value(Ok(parts.report.checkup(offline).await))
@@ -331,6 +340,14 @@ async fn ask(parts: &GatewayParts, peer: &SenderId, ask: Ask) -> Result<Value, R
     })?;
     let duplicate = accepted.what == avocet_protocol::AcceptedAs::Duplicate;
     Ok(json!(AskResult { message: accepted.id, duplicate }))
+}
+
+async fn status(parts: &GatewayParts, show: ShowStatus) -> Result<Value, RpcError> {
+    let mut status = parts.report.report().await.map_err(unavailable)?;
+    if let Some(session) = show.session {
+        status.model = parts.report.model_of(&session).await.map_err(unavailable)?;
+    }
+    to_value(Ok(status))
 }
 
 /// Refuses files that the chat's channel will not find.

@@ -484,6 +484,10 @@ impl Report for FakeDaemon {
     async fn report(&self) -> Result<DaemonStatus, StoreError> {
         self.status.lock().unwrap().clone().ok_or(StoreError::Closed)
     }
+
+    async fn model_of(&self, session: &SessionId) -> Result<String, StoreError> {
+        Ok(format!("model-of/{session}"))
+    }
 }
 
 /// Has no people, and knows the codes `K7QX-M2PA` and `HUGE`.

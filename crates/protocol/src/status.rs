@@ -5,13 +5,16 @@ use std::fmt;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatAddress, Checkup, Consolidation, LastExchanges, StoreError, Timestamp};
+use crate::{ChatAddress, Checkup, Consolidation, LastExchanges, SessionId, StoreError, Timestamp};
 
 /// The port of the daemon's own state.
 #[async_trait]
 pub trait Report: fmt::Debug + Send + Sync {
     /// Returns the last known state of the daemon, without any request to a server.
     async fn report(&self) -> Result<DaemonStatus, StoreError>;
+
+    /// Returns the model that answers in a session, as `provider/model`.
+    async fn model_of(&self, session: &SessionId) -> Result<String, StoreError>;
 
     /// Checks everything that the daemon depends on. With `offline`, it sends no request to a
     /// server.

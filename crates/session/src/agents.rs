@@ -251,6 +251,15 @@ impl Agents {
         self.with_choice(self.of_session(session, status), status.into())
     }
 
+    /// Returns the name of the model that answers in a session.
+    #[must_use]
+    pub fn model_of_session(&self, session: &SessionId, status: &SessionStatus) -> String {
+        let agent = self.of_session(session, status);
+        let chosen = status.model.as_deref();
+        let chosen = chosen.filter(|name| self.models.model(name, &agent.fallbacks).is_ok());
+        chosen.unwrap_or_else(|| agent.run.models.main.name()).to_owned()
+    }
+
     fn with_choice(&self, agent: &Agent, chosen: SessionChoice<'_>) -> AgentLoop {
         let run = self.with_model(agent, chosen.model);
         AgentLoop { effort: chosen.effort.or(run.effort), ..run }

@@ -58,9 +58,17 @@ pub trait TerminalLink: fmt::Debug + Send + Sync {
     /// daemon does not answer in time.
     async fn last_turn(&self) -> Option<TurnRecord>;
 
-    /// Reads the tokens and the cost since the chat was opened; `None` if the daemon does not
-    /// answer in time.
-    async fn used(&self) -> Option<Total>;
+    /// Reads the model, and the tokens and the cost since the chat was opened.
+    async fn figures(&self) -> ChatFigures;
+}
+
+/// The figures of the status line. Each is `None` if the daemon does not answer in time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChatFigures {
+    /// The model that answers in this conversation, as `provider/model`.
+    pub model: Option<String>,
+    /// Tokens and cost since the chat was opened; also `None` if there are none.
+    pub used: Option<Total>,
 }
 
 /// The reason why a request to the daemon failed, for the person at the terminal.
@@ -116,7 +124,7 @@ pub struct TerminalChatParts {
     pub input: Box<dyn Input>,
     /// The screen.
     pub screen: Screen,
-    /// The model that answers, for the status line.
+    /// The model that answers when the chat opens, for the status line.
     pub model: String,
     /// The clock.
     pub clock: Arc<dyn Clock>,
@@ -154,8 +162,9 @@ struct Talk {
     outcomes: FuturesUnordered<BoxFuture<'static, EndedMessage>>,
     /// The request for the last exchange. Keys are read meanwhile, and nothing is sent.
     past: Fuse<BoxFuture<'static, Option<TurnRecord>>>,
-    /// The request for tokens and cost.
-    measuring: Fuse<BoxFuture<'static, Option<Total>>>,
+    /// The request for the figures of the status line.
+    measuring: Fuse<BoxFuture<'static, ChatFigures>>,
+    /// The last known model.
     model: String,
     /// `true` if the last key was Ctrl-C: the next one leaves.
     is_leaving: bool,
@@ -202,7 +211,7 @@ impl Talk {
         if self.is_interactive() {
             let link = self.link.clone();
             self.past = async move { link.last_turn().await }.boxed().fuse();
-            self.show_used(None);
+            self.show_figures(ChatFigures::default());
         }
     }
 
@@ -233,10 +242,10 @@ impl Talk {
                     }
                     self.stop();
                 }
-                text = link.remark() => self.display.remark_of_link(&text),
+                text = link.remark() => self.show_remark(&text),
                 past = &mut self.past => self.show_past(past.as_ref()),
                 sent = &mut self.sending => self.sent(sent),
-                used = &mut self.measuring => self.show_used(used),
+                figures = &mut self.measuring => self.show_figures(figures),
                 // The message's id is unknown during the send, so events wait: they may refer to
                 // it. They also come after the last exchange.
                 notice = link.hear(), if !self.is_sending() && !self.is_loading() => self.handle(notice).await,
@@ -300,7 +309,7 @@ impl Talk {
                 self.own.note_text(chunk.turn);
                 self.display.say(chunk).await;
             }
-            DaemonNotice::Remark(text) => self.display.remark_of_link(&text),
+            DaemonNotice::Remark(text) => self.show_remark(&text),
             DaemonNotice::Event(event) => {
                 self.own.note_event(&event);
                 let follows = self.own.is_open();
@@ -310,16 +319,30 @@ impl Talk {
         }
     }
 
-    /// Asks for the usage at the end of a turn.
+    /// A daemon that is back may have another configuration, so this asks for the figures, too.
+    fn show_remark(&mut self, text: &str) {
+        self.display.remark_of_link(text);
+        self.measure();
+    }
+
+    /// Asks for the figures at the end of a turn or a command.
     fn measure_after(&mut self, event: &TurnEvent) {
-        if self.is_interactive() && matches!(event, TurnEvent::Ended { turn: Some(_), .. }) {
+        if matches!(event, TurnEvent::Ended { .. }) {
+            self.measure();
+        }
+    }
+
+    fn measure(&mut self) {
+        if self.is_interactive() {
             let link = self.link.clone();
-            self.measuring = async move { link.used().await }.boxed().fuse();
+            self.measuring = async move { link.figures().await }.boxed().fuse();
         }
     }
 
     /// Shows the model, the tokens and the cost.
-    fn show_used(&mut self, used: Option<Total>) {
+    fn show_figures(&mut self, figures: ChatFigures) {
+        let ChatFigures { model, used } = figures;
+        self.model = model.unwrap_or_else(|| std::mem::take(&mut self.model));
         let status = status::line(&self.model, used.as_ref());
         if let Some(live) = self.display.person() {
             live.set_status(&status);

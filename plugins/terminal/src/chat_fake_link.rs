@@ -26,6 +26,8 @@ pub(super) struct FakeLink {
     told: Mutex<usize>,
     to_hear: (flume::Sender<DaemonNotice>, flume::Receiver<DaemonNotice>),
     is_lost: AtomicBool,
+    /// The model that is chosen for the conversation.
+    pub(super) model: Mutex<Option<String>>,
     remarks: (flume::Sender<String>, flume::Receiver<String>),
     /// `true` as long as a message gets no answer.
     pub(super) holds: AtomicBool,
@@ -45,6 +47,7 @@ impl FakeLink {
             told: Mutex::default(),
             to_hear: flume::bounded(99),
             is_lost: AtomicBool::new(false),
+            model: Mutex::default(),
             remarks: flume::bounded(9),
             holds: AtomicBool::new(false),
         }
@@ -130,7 +133,8 @@ impl TerminalLink for FakeLink {
         if self.is_silent { std::future::pending().await } else { self.past.clone() }
     }
 
-    async fn used(&self) -> Option<Total> {
-        Some(Total { usage: Usage::new(1_500, 0), cost: Money(20_000_000), unpriced: 0 })
+    async fn figures(&self) -> ChatFigures {
+        let used = Total { usage: Usage::new(1_500, 0), cost: Money(20_000_000), unpriced: 0 };
+        ChatFigures { model: self.model.lock().unwrap().clone(), used: Some(used) }
     }
 }

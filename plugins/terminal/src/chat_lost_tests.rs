@@ -17,7 +17,7 @@ impl AtTerminal {
         self.wait_for(&format!("> {line}\n")).await;
     }
 
-    async fn lose(&self) {
+    pub(super) async fn lose(&self) {
         self.link.set_lost(true);
         self.wait_for("It was lost.").await;
     }

@@ -298,6 +298,24 @@ async fn chat_can_be_left_before_the_last_turn_is_known() {
 }
 
 #[tokio::test]
+async fn chat_status_line_shows_the_model_after_a_command_changes_it() {
+    let answers = vec![vec![chunk(1, None, "c/d answers here."), end(None, 1)]];
+    let (terminal, chat) = AtTerminal::open(FakeLink::new(answers, None));
+    let typing = async {
+        terminal.wait_for("a/b").await;
+        *terminal.link.model.lock().unwrap() = Some("c/d".to_owned());
+        terminal.type_line("/model c/d").await;
+        terminal.wait_for("c/d · 1.5k tokens · $0.020").await;
+        // An answer that is late keeps the last known model.
+        *terminal.link.model.lock().unwrap() = None;
+        terminal.lose().await;
+        assert!(terminal.shown().contains("c/d · "), "{}", terminal.shown());
+        terminal.keys.send_async(Typed::End).await.unwrap();
+    };
+    tokio::join!(chat.run("hello"), typing);
+}
+
+#[tokio::test]
 async fn chat_shows_the_progress_of_a_running_tool() {
     let [start, _] = tool("shell");
     let (name, text) = ("shell".to_owned(), "2 of 3".to_owned());

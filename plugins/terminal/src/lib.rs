@@ -17,7 +17,8 @@ mod styled;
 mod testing;
 
 pub use chat::{
-    ChatEnd, DaemonNotice, LinkError, SaidChunk, TerminalChat, TerminalChatParts, TerminalLink,
+    ChatEnd, ChatFigures, DaemonNotice, LinkError, SaidChunk, TerminalChat, TerminalChatParts,
+    TerminalLink,
 };
 pub use config::TerminalConfig;
 pub use keys::Keyboard;

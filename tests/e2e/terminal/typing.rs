@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use super::pty::Terminal;
 use super::rendering::{AnswerHarness, assert_screen};
 use super::{CTRL_C, CTRL_D, ESCAPE};
-use crate::support::said_in;
+use crate::support::{said_in, stop};
 
 const TAB: &str = "\t";
 const ALT_ENTER: &str = "\u{1b}\r";
@@ -101,4 +101,22 @@ fn history_survives_a_restart_and_escape_interrupts() {
     terminal.wait_for_idle("\n1.");
     assert_eq!(terminal.leave(CTRL_D), Some(0));
     assert_eq!(said_in(&home, "me"), ["count to 1000", "count to 1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_line_shows_the_model_of_the_conversation_also_after_joining() {
+    let harness = AnswerHarness::new().await;
+    let daemon = harness.home.daemon();
+    let mut terminal = Terminal::open(&harness.home);
+    terminal.wait_for("\n  fake/large");
+    terminal.press("/model fake/small\r");
+    terminal.wait_for("\n  fake/small");
+    assert_eq!(terminal.leave(CTRL_D), Some(0));
+    let mut terminal = Terminal::open(&harness.home);
+    terminal.wait_for(", fake/small, joined the daemon");
+    terminal.wait_for("\n  fake/small");
+    terminal.press("/model default\r");
+    terminal.wait_for("\n  fake/large");
+    assert_eq!(terminal.leave(CTRL_D), Some(0));
+    stop(daemon);
 }

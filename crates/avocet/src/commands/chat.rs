@@ -5,13 +5,13 @@ use std::io::{self, BufReader, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_gateway::ShowStatus;
 use avocet_protocol::{DaemonStatus, IdError, SenderId};
 use avocet_terminal::{
     ChatEnd, Completer, Input, Keyboard, Lines, LiveParts, Look, Screen, TerminalChat,
     TerminalChatParts, TerminalConfig, TerminalSize,
 };
 use clap::Args;
-use serde_json::json;
 use tokio::signal::unix::SignalKind;
 use tokio_util::sync::CancellationToken;
 
@@ -57,7 +57,8 @@ pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit
     let session =
         session_id(&chat.session).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     let (client, embedded) = join_or_start(context, &configuration, chat.start_empty).await?;
-    let status: DaemonStatus = client.call("status", &json!({})).await?;
+    let show = ShowStatus { session: Some(session.clone()) };
+    let status: DaemonStatus = client.call("status", &show).await?;
     let greeting = greeting(&status, embedded.is_some());
     let (socket, clock) = (configuration.socket.clone(), context.clock.clone());
     let link =

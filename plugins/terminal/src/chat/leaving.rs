@@ -27,7 +27,7 @@ impl Talk {
             let link = self.link.clone();
             tokio::select! {
                 sent = &mut self.sending => self.sent(sent),
-                text = link.remark() => self.display.remark_of_link(&text),
+                text = link.remark() => self.show_remark(&text),
                 () = clock.sleep(left()) => {}
             }
         }
