@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::ShowStatus;
-use avocet_protocol::{DaemonStatus, IdError, SenderId};
+use avocet_protocol::{ChannelStatus, DaemonStatus, IdError, SenderId};
 use avocet_terminal::{
     ChatEnd, Completer, Input, Keyboard, Lines, LiveParts, Look, Screen, TerminalChat,
     TerminalChatParts, TerminalConfig, TerminalSize,
@@ -48,6 +48,8 @@ impl Default for ChatArgs {
 }
 
 const DEFAULT_CHAT: &str = "me";
+const NO_MODEL: &str = "No language model yet. Leave with Ctrl-D and run `avocet init`. `help` shows \
+    what works without one.";
 /// The time for a running answer to finish after the person leaves.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -79,14 +81,28 @@ fn greeting(status: &DaemonStatus, embedded: bool) -> String {
         Some(pid) if !embedded => format!(", joined the daemon (process {pid})"),
         _ => String::new(),
     };
-    let hint = if model.starts_with("offline/") {
-        "\nNo language model is configured: `help` shows what works without one."
-    } else {
-        ""
+    let mut lines = vec![format!(
+        "Avocet {version}, {model}{place}. /help shows the commands, Tab completes, Ctrl-D leaves."
+    )];
+    if model.starts_with("offline/") {
+        lines.push(NO_MODEL.to_owned());
+    }
+    lines.extend(if embedded { connected(&status.channels) } else { None });
+    lines.join("\n")
+}
+
+/// Names the accounts that this program serves beside the chat; `None` if there are none.
+fn connected(channels: &[ChannelStatus]) -> Option<String> {
+    let accounts = channels.iter().map(|channel| channel.account.as_str());
+    let is_here = |name: &str| name.starts_with("terminal:") || name.starts_with("web:");
+    let accounts: Vec<&str> = accounts.filter(|name| !is_here(name)).collect();
+    let (verb, them) = match accounts.len() {
+        0 => return None,
+        1 => ("is", "it"),
+        _ => ("are", "them"),
     };
-    format!(
-        "Avocet {version}, {model}{place}. /help shows the commands, Tab completes, Ctrl-D leaves.{hint}"
-    )
+    let names = accounts.join(", ");
+    Some(format!("{names} {verb} connected while this chat is open; `avocet run` keeps {them} on."))
 }
 
 async fn talk(
@@ -171,7 +187,36 @@ fn chat_name(text: &str) -> Result<String, IdError> {
 
 #[cfg(test)]
 mod tests {
-    use super::reflows;
+    use avocet_protocol::{ChannelStatus, LastExchanges};
+
+    use super::{connected, reflows};
+
+    #[test]
+    fn connected_names_the_accounts_besides_the_terminal_and_the_web_console() {
+        let table = [
+            (&[][..], None),
+            (
+                &["irc:main"],
+                Some("irc:main is connected while this chat is open; `avocet run` keeps it on."),
+            ),
+            (
+                &["discord:main", "irc:main"],
+                Some(
+                    "discord:main, irc:main are connected while this chat is open; `avocet run` keeps them on.",
+                ),
+            ),
+        ];
+        for (accounts, expected) in table {
+            let accounts = [&["terminal:local", "web:console"], accounts].concat();
+            let channels = accounts.iter().map(|account| ChannelStatus {
+                account: (*account).to_owned(),
+                fault: None,
+                exchanges: LastExchanges::default(),
+            });
+            let channels: Vec<ChannelStatus> = channels.collect();
+            assert_eq!(connected(&channels).as_deref(), expected);
+        }
+    }
 
     #[test]
     fn reflows_knows_the_terminals_that_cut_their_rows() {

@@ -160,15 +160,16 @@ fn line(element: &Value) -> String {
     }
 }
 
-const UNKNOWN: &str = "I do not understand that: no language model is configured, and without one I \
-    know only a few commands (`help` lists them).\n\n\
-    To talk to a model, put this into the configuration (`avocet config check` says where it is) \
-    and start again:\n\n\
+const UNKNOWN: &str = "I do not understand that: no language model is configured. Run `avocet init` \
+    in a shell: it finds or asks for a model, and tests it. Without one I know only a few commands \
+    (`help` lists them).\n\n\
+    By hand, put this into the configuration (`avocet config check` says where it is) and start \
+    again. Any OpenAI-compatible server works: Ollama, llama.cpp, vLLM, ...\n\n\
     ```toml\n\
     [providers.local]\n\
-    kind = \"openai\"                          # any OpenAI-compatible server: Ollama, llama.cpp, vLLM, ...\n\
+    kind = \"openai\"\n\
     base_url = \"http://127.0.0.1:11434/v1\"\n\
-    # api_key = \"${OPENAI_API_KEY}\"          # where one is needed\n\n\
+    # api_key = \"${OPENAI_API_KEY}\"\n\n\
     [agents.defaults]\n\
     model = \"local/qwen3\"\n\
     ```";

@@ -153,6 +153,9 @@ async fn offline_streams_its_whole_answer() {
 async fn offline_answers_describe_its_limits() {
     let unknown = ask(&Arc::default(), vec![user("what is the meaning of life?")]).await;
     insta::assert_snapshot!("unknown", unknown.reply.text);
+    // A row that a terminal wraps cannot be pasted.
+    let (_, table) = unknown.reply.text.split_once("```toml").unwrap();
+    assert!(table.lines().all(|line| line.len() < 60), "{table}");
     let help = ask(&Arc::default(), vec![user("help")]).await;
     insta::assert_snapshot!("help", help.reply.text);
 }
