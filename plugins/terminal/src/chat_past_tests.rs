@@ -68,3 +68,18 @@ async fn chat_shows_a_last_answer_whole_if_only_its_end_was_shown() {
     assert!(shown.starts_with("hello\n> count\n…\n20."), "{shown}");
     assert!(shown.contains("\n0.\n1.\n2.\n"), "{shown}");
 }
+
+#[tokio::test]
+async fn chat_says_once_that_answers_from_before_the_last_exchange_are_old() {
+    let notices = vec![
+        chunk(1, Some(3), "It was sunny."),
+        chunk(2, Some(4), "It was four."),
+        chunk(3, Some(5), "It is done."),
+        started(6, 1, "a"),
+        chunk(4, Some(2), "A task has ended."),
+        chunk(5, Some(6), "ok"),
+    ];
+    let expected = "hello\n> do it\nIt is done.\n> a\nwhile you were away:\nIt was sunny.\n\
+                    It was four.\nA task has ended.\nok\n";
+    assert_eq!(shown(past("do it", "It is done."), notices).await, expected);
+}

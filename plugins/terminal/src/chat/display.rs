@@ -15,6 +15,7 @@ use crate::screen::Screen;
 
 /// Chunks and messages that are remembered, to recognise repetitions.
 const SEEN: usize = 256;
+const AWAY: &str = "while you were away:";
 
 pub(super) struct Display {
     link: Arc<dyn TerminalLink>,
@@ -32,6 +33,8 @@ pub(super) struct Display {
     /// The shown text of the turn before. Its final chunk may come after the start of the next
     /// turn, or after the last exchange was read from the log.
     earlier: Option<(TurnId, String)>,
+    /// The turn of the last exchange, until an answer from before it or the next turn comes.
+    newest: Option<TurnId>,
     activity: String,
 }
 
@@ -47,6 +50,7 @@ impl Display {
             streams: false,
             streamed: String::new(),
             earlier: None,
+            newest: None,
             activity: "waiting".to_owned(),
         }
     }
@@ -79,6 +83,7 @@ impl Display {
     pub(super) fn show_past(&mut self, turn: &TurnRecord) {
         let answer = turn.steps.iter().rev().map(|step| step.text.as_str());
         let answer = answer.chain(turn.notice.as_deref()).find(|text| !text.trim().is_empty());
+        self.newest = Some(turn.id);
         for logged in turn.origin.messages() {
             self.mark_shown(logged.id);
             if let Some(live) = self.person() {
@@ -111,6 +116,7 @@ impl Display {
         match event {
             TurnEvent::Started { turn, messages } => {
                 "waiting".clone_into(&mut self.activity);
+                self.newest = None;
                 self.begin_turn(turn, follows);
                 self.release(&messages.iter().map(|message| message.id).collect::<Vec<_>>());
                 messages.iter().for_each(|message| self.show_message(message));
@@ -218,6 +224,11 @@ impl Display {
     }
 
     fn say_to_person(&mut self, chunk: &SaidChunk) {
+        // Answers that waited for a terminal come below the last exchange, which is newer.
+        let is_old = |newest: &mut TurnId| chunk.turn.is_some_and(|turn| turn < *newest);
+        if self.newest.take_if(is_old).is_some() {
+            self.remark(AWAY);
+        }
         if chunk.repeat {
             self.remark(REPEAT_MARK);
         }
