@@ -6,7 +6,7 @@ use std::fs;
 use avocet_tests::{Home, program};
 
 use crate::support::{
-    as_nobody, assert_fails, end, is_root, printed, printed_json, run, set_mode, start,
+    as_nobody, assert_fails, end, is_root, printed, printed_json, run, set_mode, start, stop,
 };
 
 pub(crate) const SECRET: &str = "sk-very-secret-4711";
@@ -157,6 +157,50 @@ fn unset_variable_is_refused_by_run_and_a_warning_of_config_check() {
     fs::write(home.path("bad.toml"), json).unwrap();
     let found = printed_json(&home, &["config", "check", "--config", &path]);
     assert_eq!(found["unresolved"][0]["key"], "providers.a.api_key");
+}
+
+#[test]
+fn config_with_a_fault_is_a_warning_of_commands_that_ask_the_running_daemon() {
+    let good = "data_dir = \"../../data\"\n";
+    let home = Home::new(program!()).with_config(good);
+    let file = home.path(".config/avocet/config.toml");
+    let mut daemon = home.daemon();
+    for (fault, word) in [("oops = 1\n", "unknown key `oops`"), ("[log\n", "config.toml:2:")] {
+        fs::write(&file, format!("{good}{fault}")).unwrap();
+        daemon.wait_for("cannot use the changed configuration");
+        let commands: [&[&str]; 5] = [
+            &["ask", "me", "count to 1", "--wait"],
+            &["send", "me", "hi"],
+            &["sessions", "show", "me"],
+            &["approvals"],
+            &["mcp", "approve", "absent"],
+        ];
+        for command in commands {
+            let ran = run(&home, command);
+            assert!(ran.err.starts_with("warning: ") && ran.err.contains(word), "{ran:?}");
+            assert_eq!(ran.err.matches(word).count(), 1, "{ran:?}");
+            assert_ne!(ran.code, Some(78), "{ran:?}");
+        }
+        assert_eq!(run(&home, commands[0]).out, "1.\n");
+        let status = printed(&home, &["status"]);
+        assert!(status.contains("process ") && status.matches(word).count() == 1, "{status}");
+        let set = run(&home, &["config", "set", "sessions.max_running", "2"]);
+        assert_eq!(set.code, Some(if fault == "[log\n" { 1 } else { 78 }), "{set:?}");
+    }
+    fs::write(&file, format!("{good}oops = 1\n")).unwrap();
+    stop(daemon);
+    for command in [&["ask", "me", "hi"][..], &["send", "me", "hi"], &["status"], &["approvals"]] {
+        assert_fails(&run(&home, command), 78, &["config.toml:2:1", "unknown key `oops`"]);
+    }
+}
+
+#[test]
+fn config_set_of_the_faulty_key_repairs_the_file() {
+    let home = Home::new(program!()).with_config("durability = \"maybe\"\n");
+    let ran = run(&home, &["config", "set", "sessions.max_running", "2"]);
+    assert_fails(&ran, 78, &["`durability`"]);
+    printed(&home, &["config", "set", "durability", "process"]);
+    printed(&home, &["config", "check"]);
 }
 
 /// Checks that the daemon answers the messages from before the bad configuration.

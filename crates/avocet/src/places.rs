@@ -8,6 +8,7 @@ use avocet_protocol::NewSchedule;
 use avocet_sandbox::{Access, Protection};
 use avocet_store::DATABASE;
 
+use crate::commands::faulty_file::FileFault;
 use crate::config_file::last_version;
 use crate::context::{CommandContext, Global};
 use crate::environment::{environment, from_configuration, home};
@@ -69,6 +70,8 @@ pub(crate) struct Configuration {
     pub(crate) roots: Vec<Root>,
     /// The directories of the system's skills.
     pub(crate) skills: Vec<PathBuf>,
+    /// The fault of the file, if only its places were read.
+    pub(crate) fault: Option<FileFault>,
 }
 
 /// The directories that programs may read and write, beside a workspace.
@@ -166,6 +169,7 @@ impl Configuration {
             sandbox,
             roots,
             skills,
+            fault: None,
         })
     }
 

@@ -13,6 +13,7 @@ use avocet_protocol::{
 use clap::Args;
 use serde_json::Value;
 
+use crate::commands::faulty_file::for_daemon;
 use crate::commands::{
     LOOK_AGAIN, OfflineLog, Reached, bus_to_log, call, connect, reach, text_or_stdin,
 };
@@ -58,7 +59,7 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
         let text = text_or_stdin(text)?;
         return in_json(context, &JsonQuestion { session, text, schema }, json).await;
     }
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     let text = text_or_stdin(text)?;
     let key = match key {
         Some(key) => key,

@@ -16,6 +16,7 @@ use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::commands::faulty_file::for_daemon;
 use crate::commands::{call, connect, look};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -69,7 +70,7 @@ pub(crate) enum SubscribersCommand {
 }
 
 pub(crate) async fn run(context: &CommandContext, args: EventsArgs) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     if args.follow {
         return Follower::new(context, &configuration, args).run().await;
     }

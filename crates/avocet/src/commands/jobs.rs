@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::commands::faulty_file::for_daemon;
 use crate::commands::{bus_to_log, call, connect, sessions, text_or_stdin};
 use crate::context::CommandContext;
 use crate::daemon::{ChannelIntake, RunningDaemon, StartOptions};
@@ -272,7 +273,7 @@ async fn print_new(
     job: &JobStatus,
     printed: &mut BTreeSet<String>,
 ) -> Result<(), Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     for line in sessions::finished_lines(context, &configuration, &job.session).await? {
         if printed.insert(line.key) {
             print(&line.text)?;

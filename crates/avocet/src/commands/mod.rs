@@ -14,6 +14,7 @@ pub(crate) mod db;
 pub(crate) mod dead;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod faulty_file;
 pub(crate) mod init;
 pub(crate) mod jobs;
 pub(crate) mod mcp;
@@ -51,6 +52,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::commands::faulty_file::for_daemon;
 use crate::context::CommandContext;
 use crate::daemon::{RunningDaemon, StartOptions, open_options};
 use crate::exit::{Exit, Failure};
@@ -89,8 +91,23 @@ impl OfflineLog {
 /// warns and waits for up to `MAX_WAIT`.
 ///
 /// # Errors
-/// [`Failure`] if this user may not reach the socket, or the daemon stays busy.
+/// [`Failure`] if this user may not reach the socket, or the daemon stays busy. Without a daemon, a
+/// fault of the configuration file is an error, too.
 async fn connect(
+    context: &CommandContext,
+    configuration: &Configuration,
+) -> Result<Option<Client>, Failure> {
+    let client = connect_quietly(context, configuration).await?;
+    if client.is_some()
+        && let Some(fault) = &configuration.fault
+    {
+        fault.warn();
+    }
+    Ok(client)
+}
+
+/// Works as [`connect`], without a warning about the configuration file.
+async fn connect_quietly(
     context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<Option<Client>, Failure> {
@@ -107,7 +124,7 @@ async fn connect(
                 );
                 return Err(Failure::new(Exit::Failed, message));
             }
-            Err(_) => return Ok(None),
+            Err(_) => return configuration.fault.as_ref().map_or(Ok(None), |it| Err(it.failure())),
         };
         let why = match place(clock, &client, &mut waiting).await {
             Ok(()) => return Ok(Some(client)),
@@ -249,7 +266,7 @@ async fn call<A: DeserializeOwned>(
     params: &(impl Serialize + Sync),
     in_log: impl AsyncFnOnce(&OfflineLog, Value) -> Result<Option<RpcAnswer>, Failure>,
 ) -> Result<A, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     let log = match reach(context, &configuration).await? {
         Reached::Daemon(client) => return Ok(client.call(method, params).await?),
         Reached::Log(log) => log,
@@ -301,6 +318,9 @@ fn look(
     context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<Option<SqliteStore>, Failure> {
+    if let Some(fault) = &configuration.fault {
+        return Err(fault.failure());
+    }
     Ok(SqliteStore::open_read_only(&configuration.data_dir, &context.root)?)
 }
 

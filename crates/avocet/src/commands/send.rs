@@ -4,12 +4,12 @@ use avocet_gateway::{Send, SendResult};
 use avocet_protocol::{ChatAddress, Content, DedupeKey, Outbound, Publish};
 use clap::Args;
 
+use crate::commands::faulty_file::for_daemon;
 use crate::commands::{Reached, bus_to_log, reach, text_or_stdin};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::show;
-use crate::places::{Configuration, Uses};
 use crate::values::chat_address;
 
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub(crate) struct SendArgs {
 
 pub(crate) async fn run(context: &CommandContext, send: SendArgs) -> Result<Exit, Failure> {
     let SendArgs { chat, text, key, json } = send;
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     let text = text_or_stdin(text)?;
     let key = match key {
         Some(key) => key,

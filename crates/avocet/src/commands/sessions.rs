@@ -13,6 +13,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
+use crate::commands::faulty_file::for_daemon;
 use crate::commands::{call, connect, look};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -138,7 +139,7 @@ async fn list(context: &CommandContext, list: SessionsListArgs) -> Result<Exit, 
 }
 
 async fn show(context: &CommandContext, show: SessionsShowArgs) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     let turns = turns(context, &configuration, &show.session, show.turns, show.before).await?;
     if show.json {
         print_json(&turns)?;
@@ -160,7 +161,7 @@ async fn show(context: &CommandContext, show: SessionsShowArgs) -> Result<Exit, 
 
 async fn export(context: &CommandContext, export: SessionsExportArgs) -> Result<Exit, Failure> {
     let SessionsExportArgs { session, format } = export;
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     let turns = turns(context, &configuration, &session, u32::MAX, None).await?;
     if turns.is_empty() {
         return Err(no_messages(&session));

@@ -14,11 +14,12 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::commands::{connect, look};
+use crate::commands::faulty_file::{FileFault, for_daemon};
+use crate::commands::{connect_quietly, look};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{ago, last_failure, moment, print_json_line, print_page, show, span};
-use crate::places::{Configuration, Uses};
+use crate::places::Configuration;
 use crate::{audit, disk};
 
 #[derive(Debug, Args)]
@@ -40,7 +41,7 @@ pub(crate) struct StatusArgs {
 
 pub(crate) async fn run(context: &CommandContext, args: StatusArgs) -> Result<Exit, Failure> {
     let StatusArgs { json, watch } = args;
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     if let Some(seconds) = watch {
         return repeat(context, &configuration, json, Duration::from_secs(seconds)).await;
     }
@@ -74,14 +75,24 @@ async fn look_at(
     context: &CommandContext,
     configuration: &Configuration,
 ) -> Result<DaemonStatus, Failure> {
-    match connect(context, configuration).await? {
+    match connect_quietly(context, configuration).await? {
         // A daemon that stops meanwhile leaves its log.
         Some(client) => match client.call("status", &json!({})).await {
             Err(ClientError::Lost) => without_daemon(context, configuration).await,
-            answer => Ok(answer?),
+            answer => Ok(with_file_fault(answer?, configuration)),
         },
         None => without_daemon(context, configuration).await,
     }
+}
+
+/// Adds the fault of the configuration file, unless the daemon has noticed it.
+fn with_file_fault(mut status: DaemonStatus, configuration: &Configuration) -> DaemonStatus {
+    if let Some(fault) = configuration.fault.as_ref().map(FileFault::text)
+        && !status.warnings.iter().any(|warning| warning.contains(fault))
+    {
+        status.warnings.insert(0, format!("the configuration file has a fault: {fault}"));
+    }
+    status
 }
 
 /// Chooses the exit code.

@@ -15,9 +15,10 @@ use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::commands::connect;
+use crate::commands::faulty_file::for_daemon;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::places::{Configuration, Uses};
+use crate::places::Configuration;
 use view::TopView;
 
 /// The time between two questions to the daemon.
@@ -48,7 +49,7 @@ pub(crate) async fn run(context: &CommandContext) -> Result<Exit, Failure> {
         let message = "avocet top needs a terminal; use `avocet status --watch` without one";
         return Err(Failure::new(Exit::Usage, message));
     }
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     let client = connect(context, &configuration).await?.ok_or_else(|| {
         Failure::new(Exit::NoDaemon, "no daemon runs; start it with `avocet run`")
     })?;

@@ -9,11 +9,11 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::commands::connect;
+use crate::commands::faulty_file::for_daemon;
 use crate::context::CommandContext;
 use crate::environment::{Desktop, desktop};
 use crate::exit::{Exit, Failure};
 use crate::output::{print, show, span};
-use crate::places::{Configuration, Uses};
 
 #[derive(Debug, Args)]
 pub(crate) struct WebArgs {
@@ -34,7 +34,7 @@ pub(crate) struct WebArgs {
 
 pub(crate) async fn run(context: &CommandContext, web: WebArgs) -> Result<Exit, Failure> {
     let WebArgs { print: only_print, port, sign_out, json } = web;
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     let client = connect(context, &configuration).await?.ok_or_else(|| {
         let message = "no daemon runs, and the console is a part of it; start it with `avocet run`";
         Failure::new(Exit::NoDaemon, message)

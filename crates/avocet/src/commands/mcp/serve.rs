@@ -11,12 +11,12 @@ use clap::Args;
 use tokio::io::{stdin, stdout};
 
 use crate::commands::connect;
+use crate::commands::faulty_file::for_daemon;
 use crate::commands::mcp::daemon_methods::{DaemonMethods, StdioHost};
 use crate::commands::run::Signals;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::logging;
-use crate::places::{Configuration, Uses};
 use crate::values::session_id;
 
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ pub(crate) struct ServeArgs {
 
 pub(crate) async fn run(context: &CommandContext, serve: ServeArgs) -> Result<Exit, Failure> {
     let ServeArgs { session, client, token_file } = serve;
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     let level = Some(context.cli.log.as_deref().unwrap_or("warn"));
     logging::to_stderr(&configuration.settings.log, level, &context.clock, &context.root)?;
     let token = token_file.as_deref().map(read_token).transpose()?;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::commands::connect;
+use crate::commands::faulty_file::for_daemon;
 use crate::config_file::FileText;
 use crate::context::CommandContext;
 use crate::environment::given;
@@ -234,7 +235,7 @@ pub(crate) async fn approve(context: &CommandContext, args: ApproveArgs) -> Resu
 }
 
 async fn daemon(context: &CommandContext) -> Result<Client, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     connect(context, &configuration).await?.ok_or_else(|| {
         let message = "no daemon runs; start it with `avocet run`, or try a server with `avocet mcp \
             test NAME`";
