@@ -57,7 +57,10 @@ async fn send_reaches_listeners_of_the_chat() {
     let _daemon = home.daemon();
     let (me, other) = (Listener::attach(&home, "terminal:local:me").await, "other:topic");
     let other = Listener::attach(&home, &format!("terminal:local:{other}")).await;
-    assert_eq!(printed(&home, &["send", "me", "good morning"]), "o1 is in the outbox\n");
+    assert_eq!(
+        printed(&home, &["send", "me", "good morning"]),
+        "queued for terminal:local:me (o1)\n"
+    );
     let heard = me.hear().await;
     assert_eq!((&heard["text"], &heard["id"]), (&json!("good morning"), &json!("o1")));
     assert_eq!((&heard["turn"], &heard["repeat"]), (&json!(null), &json!(false)));
@@ -72,7 +75,10 @@ async fn send_reaches_listeners_of_the_chat() {
 async fn ask_and_send_without_a_daemon_are_kept_for_its_next_start() {
     let home = Home::new(program!());
     let later = "; no daemon runs; its next start delivers the message";
-    assert_eq!(printed(&home, &["send", "me", "one"]), format!("o1 is in the outbox{later}\n"));
+    assert_eq!(
+        printed(&home, &["send", "me", "one"]),
+        format!("queued for terminal:local:me (o1){later}\n")
+    );
     let sent = printed_json(&home, &["send", "me", "two"]);
     assert_eq!(sent, json!({ "delivery": "o2", "duplicate": false }));
     let later = "; no daemon runs; its next start answers the message";
@@ -124,6 +130,42 @@ fn ask_and_send_name_an_unknown_channel_and_the_configured_ones() {
     let _daemon = home.daemon();
     check();
     assert_eq!(log_status(&home)["messages"], 0);
+}
+
+#[test]
+fn send_to_a_word_without_a_chat_fails_and_names_near_chats() {
+    let home = Home::new(program!());
+    let check = |word: &str, names: &[&str]| {
+        let how = "give a chat as channel:account:chat";
+        let ran = run(&home, &["send", word, "hi"]);
+        assert_fails(&ran, 1, &[&[&*format!("there is no chat {word:?}")], names].concat());
+        assert!(ran.err.to_lowercase().contains(how), "{ran:?}");
+    };
+    check("ann", &["terminal:local:ann is a new conversation of the terminal"]);
+    check("term", &[]);
+    let daemon = home.daemon();
+    check("ann", &["terminal:local:ann is a new conversation of the terminal"]);
+    check("term", &["did you mean terminal:local:CHAT?"]);
+    assert_eq!(log_status(&home)["pending"], 0, "the refused texts stay out of the outbox");
+    printed(&home, &["ask", "anna", "count to 1", "--wait"]);
+    check("ann", &["did you mean terminal:local:anna?"]);
+    // A chat with a message is known: one that was asked, and one that got a text.
+    assert!(printed(&home, &["send", "anna", "hi"]).starts_with("queued for terminal:local:anna"));
+    printed(&home, &["send", "terminal:local:ann", "hi"]);
+    assert!(printed(&home, &["send", "ann", "hi"]).starts_with("queued for terminal:local:ann ("));
+    stop(daemon);
+    check("nna", &["did you mean terminal:local:anna?"]);
+    assert!(printed(&home, &["send", "ann", "hi"]).starts_with("queued for terminal:local:ann ("));
+}
+
+#[test]
+fn ask_with_a_word_alone_says_that_it_is_the_conversation() {
+    let home = Home::new(program!());
+    let words = ["there is no text: \"hello\" was taken for the conversation", "avocet ask me"];
+    assert_fails(&run(&home, &["ask", "hello"]), 1, &words);
+    let _daemon = home.daemon();
+    assert_fails(&run(&home, &["ask", "hello"]), 1, &words);
+    assert_eq!(printed(&home, &["ask", "hello", "count to 1", "--wait"]), "1.\n");
 }
 
 #[test]

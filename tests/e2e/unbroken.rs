@@ -33,7 +33,7 @@ async fn same_key_is_one_message_even_if_the_daemon_restarts() {
         let mut listener = Listener::attach(&home, "terminal:local:me").await;
         assert_eq!(printed(&home, &ASK), "m1 is in the log\n");
         assert_eq!(listener.hear_text().await, "1.");
-        assert_eq!(printed(&home, &SEND), "o2 is in the outbox\n");
+        assert_eq!(printed(&home, &SEND), "queued for terminal:local:me (o2)\n");
         assert_eq!(listener.hear_text().await, "hello");
         until_all_is_delivered(&home);
         if !matches!(goes, Goes::Not) {

@@ -17,3 +17,17 @@ pub(crate) fn session_id(text: &str) -> Result<SessionId, IdError> {
 pub(crate) fn chat_address(text: &str) -> Result<ChatAddress, IdError> {
     session_id(text).map(|session| session.address())
 }
+
+/// A session or a chat as a person gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GivenSession {
+    pub(crate) session: SessionId,
+    /// The word, if it was no full address.
+    pub(crate) word: Option<String>,
+}
+
+/// Parses as [`session_id`], and remembers a bare name.
+pub(crate) fn given_session(text: &str) -> Result<GivenSession, IdError> {
+    let word = (!text.contains(':')).then(|| text.to_owned());
+    Ok(GivenSession { session: session_id(text)?, word })
+}

@@ -1,6 +1,7 @@
 //! `avocet ask`: sends a message to the agent.
 
 use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait, answer_in_json};
 use avocet_protocol::{
     AcceptedAs, Clock, Content, DedupeKey, Inbound, JsonAnswer, JsonQuestion, MessageId,
-    MessageStatus, Outcome, Publish, Sender, SenderId, SessionId, plain_io, within,
+    MessageStatus, Outcome, Publish, Sender, SenderId, plain_io, within,
 };
 use clap::Args;
 use serde_json::Value;
@@ -24,14 +25,14 @@ use crate::link::new_key;
 use crate::models::Models;
 use crate::output::{print, print_json, show};
 use crate::places::{Configuration, Uses};
-use crate::values::session_id;
+use crate::values::{GivenSession, given_session};
 
 #[derive(Debug, Args)]
 pub(crate) struct AskArgs {
     /// Conversation, as channel:account:chat or channel:account:chat:topic. A bare name is a
     /// conversation of the terminal.
-    #[arg(value_parser = session_id)]
-    session: SessionId,
+    #[arg(value_parser = given_session)]
+    session: GivenSession,
     /// Text of the message. Default, or `-`: read it from stdin.
     text: Option<String>,
     /// Idempotency key: a second message with the same key is ignored.
@@ -53,14 +54,16 @@ pub(crate) struct AskArgs {
 }
 
 pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, Failure> {
-    let AskArgs { session, text, key, wait, timeout, schema, json } = ask;
+    let AskArgs { session: given, text, key, wait, timeout, schema, json } = ask;
     if let Some(file) = schema {
         let schema = read_schema(&file)?;
-        let text = text_or_stdin(text)?;
+        let text = question(&given, text)?;
+        let session = given.session;
         return in_json(context, &JsonQuestion { session, text, schema }, json).await;
     }
     let configuration = for_daemon(context)?;
-    let text = text_or_stdin(text)?;
+    let text = question(&given, text)?;
+    let session = given.session;
     let key = match key {
         Some(key) => key,
         None => new_key().map_err(|error| Failure::new(Exit::Failed, error.0))?,
@@ -94,6 +97,22 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
             }
         }
     }
+}
+
+/// Returns the text. Without one, explains a bare word: it was taken for the conversation.
+fn question(given: &GivenSession, text: Option<String>) -> Result<String, Failure> {
+    let Some(word) = given.word.as_deref().filter(|_| text.is_none()) else {
+        return text_or_stdin(text);
+    };
+    let text = if io::stdin().is_terminal() { String::new() } else { text_or_stdin(None)? };
+    if !text.trim().is_empty() {
+        return Ok(text);
+    }
+    let message = format!(
+        "there is no text: {word:?} was taken for the conversation; write `avocet ask me {word:?}`, \
+         or give a text after it or on stdin"
+    );
+    Err(Failure::new(Exit::Failed, message))
 }
 
 /// Asks for an answer by a JSON Schema. If no daemon runs, this process asks the model.
