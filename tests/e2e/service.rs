@@ -10,6 +10,8 @@ use serde_json::json;
 use crate::support::{as_nobody, assert_fails, end, run, start};
 
 const UNIT: &str = ".config/systemd/user/avocet.service";
+const PROBE: &str = "systemctl --user show --property=Version";
+const NO_BUS: &str = "echo 'Failed to connect to bus:' >&2; echo 'No medium found' >&2; exit 1";
 const LINGER: &str = "loginctl enable-linger";
 /// The properties of a running service.
 const RUNNING: &str = "ActiveState=active\nSubState=running\nMainPID=4711\nNRestarts=2\n\
@@ -98,6 +100,7 @@ fn service_install_writes_the_unit_enables_and_starts_it() {
     assert!(out.contains(&format!("wrote {}\n", home.unit().display())), "{out}");
     assert!(out.contains("avocet service logs --follow\n"), "{out}");
     let calls = [
+        PROBE.to_owned(),
         "systemctl --user daemon-reload".to_owned(),
         "systemctl --user enable --now avocet.service".to_owned(),
         linger_call(),
@@ -150,7 +153,7 @@ fn service_install_keeps_a_changed_unit_until_it_is_forced() {
     assert_fails(&run(&systemd.home, &["service", "uninstall"]), 1, &["was changed", "--force"]);
     assert_eq!(
         (fs::read_to_string(systemd.unit()).unwrap(), systemd.calls().len()),
-        (changed.clone(), 0)
+        (changed.clone(), 1)
     );
     let out = systemd.installed(&["--force"]);
     assert!(
@@ -170,15 +173,41 @@ fn service_install_refuses_a_broken_configuration_and_reports_systemctl() {
     assert!(!broken.unit().exists());
 
     let systemd = Systemd::new();
-    systemd
-        .answers("systemctl", "echo 'Failed to connect to bus:' >&2; echo 'No medium' >&2; exit 1");
+    systemd.answers("systemctl", "[ $2 = show ] || { echo 'no' >&2; echo 'memory' >&2; exit 1; }");
     let ran = run(&systemd.home, &["service", "install"]);
-    let reason = "`systemctl --user daemon-reload` failed: Failed to connect to bus: No medium";
+    let reason = "`systemctl --user daemon-reload` failed: no memory";
     assert_eq!((ran.code, ran.err), (Some(1), format!("error: {reason}\n")));
 
     fs::remove_file(systemd.home.path("bin/systemctl")).unwrap();
     let home = systemd.home.with("PATH", "/nowhere");
     assert_fails(&run(&home, &["service", "status"]), 1, &["systemctl", "needs systemd"]);
+}
+
+#[test]
+fn service_without_a_bus_names_the_ways_and_writes_nothing() {
+    let systemd = Systemd { home: Systemd::new().home.with("USER", "ann") };
+    systemd.installed(&[]);
+    let links = systemd.unit().with_file_name("default.target.wants");
+    fs::create_dir(&links).unwrap();
+    std::os::unix::fs::symlink(systemd.unit(), links.join("avocet.service")).unwrap();
+    systemd.answers("systemctl", NO_BUS);
+    systemd.answers("journalctl", "exit 0");
+    let names = [
+        "systemd runs no user services for ann here: Failed to connect to bus: No medium found; ",
+        "log in with ssh instead of su, run `loginctl enable-linger ann`, or use",
+        "`sudo avocet service install --system`",
+    ];
+    for command in ["status", "logs"] {
+        assert_fails(&run(&systemd.home, &["service", command]), 69, &names);
+    }
+    systemd.answers("journalctl", "echo 'the log'");
+    assert_eq!(run(&systemd.home, &["service", "logs"]).out, "the log\n");
+    let ran = run(&systemd.home, &["service", "uninstall"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("the service was not stopped") && ran.err.contains(names[1]));
+    assert!(!systemd.unit().exists() && !links.join("avocet.service").is_symlink());
+    assert_fails(&run(&systemd.home, &["service", "install"]), 69, &names);
+    assert!(!systemd.unit().exists());
 }
 
 #[test]
@@ -225,20 +254,26 @@ fn service_uninstall_stops_the_service_and_removes_the_unit_only() {
     let ran = run(&systemd.home, &["service", "uninstall"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
     assert!(!systemd.unit().exists());
-    let calls = ["systemctl --user disable --now avocet.service", "systemctl --user daemon-reload"];
+    let calls =
+        [PROBE, "systemctl --user disable --now avocet.service", "systemctl --user daemon-reload"];
     assert_eq!(systemd.calls(), calls);
 }
 
 #[test]
 fn service_logs_asks_the_journal_of_the_scope() {
     let systemd = Systemd::new();
-    let table: [(&[&str], &str); 2] = [
-        (&["-n", "7"], "journalctl --no-pager --lines=7 --user-unit=avocet.service"),
-        (&["--system", "-f"], "journalctl --no-pager --lines=50 --unit=avocet.service --follow"),
+    let of_system = "systemctl show --property=Version";
+    let table: [(&[&str], &str, &str); 2] = [
+        (&["-n", "7"], PROBE, "journalctl --no-pager --lines=7 --user-unit=avocet.service"),
+        (
+            &["--system", "-f"],
+            of_system,
+            "journalctl --no-pager --lines=50 --unit=avocet.service --follow",
+        ),
     ];
-    for (options, call) in table {
+    for (options, probe, call) in table {
         let ran = run(&systemd.home, &[&["service", "logs"], options].concat());
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), "the log\n"), "{ran:?}");
-        assert_eq!(systemd.calls(), [call]);
+        assert_eq!(systemd.calls(), [probe, call]);
     }
 }

@@ -134,6 +134,7 @@ pub(crate) fn install(context: &CommandContext, args: ServiceInstall) -> Result<
     }
     check_rights(scope)?;
     check_packaged(scope)?;
+    manager.check()?;
     let found = unit.found()?;
     write(&unit, found, args.force)?;
     for command in commands {
@@ -225,12 +226,25 @@ fn uninstall(args: &ServiceUninstall) -> Result<Exit, Failure> {
             format!("{shown} was changed, so it is not removed; give --force to remove it");
         return Err(Failure::new(Exit::Failed, message));
     }
-    manager.systemctl(&["disable", "--now", UNIT])?;
+    let reached = manager.check();
+    if reached.is_ok() {
+        manager.systemctl(&["disable", "--now", UNIT])?;
+    }
     fs::remove_file(&path).map_err(|error| unit::cannot_write(&path, &error))?;
-    manager.systemctl(&["daemon-reload"])?;
+    let done = match reached {
+        Ok(()) => {
+            manager.systemctl(&["daemon-reload"])?;
+            "stopped the service and removed"
+        }
+        Err(Failure { error, .. }) => {
+            unit::remove_links(&path)?;
+            warning(&format!("the service was not stopped: {error:#}"));
+            "removed"
+        }
+    };
     print(&format!(
-        "stopped the service and removed {shown}\nThe data and the configuration stay; `avocet \
-         config check` names their places.\n"
+        "{done} {shown}\nThe data and the configuration stay; `avocet config check` names their \
+         places.\n"
     ))?;
     Ok(Exit::Done)
 }

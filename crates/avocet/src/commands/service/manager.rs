@@ -5,6 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use super::ServiceScope;
 use super::unit::UNIT;
+use crate::environment::environment;
 use crate::exit::{Exit, Failure};
 
 /// The properties that `avocet service status` reads.
@@ -38,23 +39,59 @@ impl ServiceManager {
     /// # Errors
     /// [`Failure`] with the reason that `systemctl` prints.
     pub(super) fn systemctl(self, arguments: &[&str]) -> Result<String, Failure> {
+        self.answer(arguments)?.map_err(|reason| {
+            let message = format!("`{}` failed: {reason}", self.shown(&arguments.join(" ")));
+            Failure::new(Exit::Failed, message)
+        })
+    }
+
+    /// Runs `systemctl`. Returns its output, or the reason that it prints for its failure.
+    fn answer(self, arguments: &[&str]) -> Result<Result<String, String>, Failure> {
         let of_user = (self.scope == ServiceScope::User).then_some("--user");
         let all: Vec<&str> = of_user.into_iter().chain(arguments.iter().copied()).collect();
         let Output { status, stdout, stderr } = output("systemctl", &all)?;
         if status.success() {
-            return Ok(String::from_utf8_lossy(&stdout).into_owned());
+            return Ok(Ok(String::from_utf8_lossy(&stdout).into_owned()));
         }
         let reason = String::from_utf8_lossy(&stderr);
         let reason = reason.lines().map(str::trim).filter(|line| !line.is_empty());
-        let reason = reason.collect::<Vec<_>>().join(" ");
-        let message = format!("`{}` failed: {reason}", self.shown(&arguments.join(" ")));
-        Err(Failure::new(Exit::Failed, message))
+        Ok(Err(reason.collect::<Vec<_>>().join(" ")))
+    }
+
+    /// Checks that systemd runs services of this scope here. After `su`, and in containers, it often
+    /// does not.
+    ///
+    /// # Errors
+    /// [`Failure`] with the ways to a service.
+    pub(super) fn check(self) -> Result<(), Failure> {
+        self.answer(&["show", "--property=Version"])?
+            .map(drop)
+            .map_err(|reason| self.unreachable(&reason))
+    }
+
+    fn unreachable(self, reason: &str) -> Failure {
+        let message = match self.scope {
+            ServiceScope::User => {
+                let user = environment("USER").or_else(|| environment("LOGNAME"));
+                let user = user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string());
+                format!(
+                    "systemd runs no user services for {user} here: {reason}; log in with ssh \
+                     instead of su, run `loginctl enable-linger {user}`, or use `sudo avocet service \
+                     install --system`"
+                )
+            }
+            ServiceScope::System => format!(
+                "systemd runs no services here: {reason}; start the daemon with `avocet run`"
+            ),
+        };
+        Failure::new(Exit::NoDaemon, message)
     }
 
     /// Returns the properties of the unit. An unknown unit has properties, too.
     pub(super) fn properties(self) -> Result<BTreeMap<String, String>, Failure> {
         let list = format!("--property={}", PROPERTIES.join(","));
-        let shown = self.systemctl(&["show", &list, UNIT])?;
+        let shown = self.answer(&["show", &list, UNIT])?;
+        let shown = shown.map_err(|reason| self.unreachable(&reason))?;
         let pairs = shown.lines().filter_map(|line| line.split_once('='));
         Ok(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
@@ -65,6 +102,13 @@ impl ServiceManager {
             ServiceScope::User => format!("--user-unit={UNIT}"),
             ServiceScope::System => format!("--unit={UNIT}"),
         };
+        if let Err(unreachable) = self.check() {
+            // The journal may have lines from a time when systemd could be reached.
+            let last = output("journalctl", &["--quiet", "--no-pager", "--lines=1", &unit])?;
+            if last.stdout.is_empty() {
+                return Err(unreachable);
+            }
+        }
         let mut command = Command::new("journalctl");
         command.args(["--no-pager", &format!("--lines={lines}"), &unit]);
         command.args(follow.then_some("--follow")).stdin(Stdio::null());

@@ -124,6 +124,18 @@ pub(super) fn path(scope: ServiceScope) -> Result<PathBuf, Failure> {
     })
 }
 
+/// Removes the links by which systemd starts a removed unit at boot, as `systemctl disable` does.
+pub(super) fn remove_links(unit: &Path) -> Result<(), Failure> {
+    let beside = unit.parent().and_then(|directory| fs::read_dir(directory).ok());
+    for entry in beside.into_iter().flatten().flatten() {
+        let link = entry.path().join(UNIT);
+        if entry.path().extension().is_some_and(|ending| ending == "wants") && link.is_symlink() {
+            fs::remove_file(&link).map_err(|error| cannot_write(&link, &error))?;
+        }
+    }
+    Ok(())
+}
+
 /// Returns the unit of a package, which one in `/etc` would replace.
 pub(super) fn packaged() -> Option<PathBuf> {
     PACKAGED.iter().map(|directory| Path::new(directory).join(UNIT)).find(|path| path.exists())
