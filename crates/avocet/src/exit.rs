@@ -80,10 +80,7 @@ fails_with! {
     ConfigError => |error| Exit::Configuration;
     WorkspaceError => |error| Exit::Configuration;
     GatewayError => |error| Exit::Configuration;
-    ListenError => |error| match error.is_transient() {
-        true => Exit::TryLater,
-        false => Exit::Configuration,
-    };
+    ListenError => |error| if error.is_transient() { Exit::TryLater } else { Exit::Configuration };
     std::io::Error => |error| Exit::Failed;
     StoreError => |error| log_exit(&error);
     OpenError => |error| match &error {
