@@ -47,6 +47,10 @@ pub(crate) fn for_daemon(context: &CommandContext) -> Result<Configuration, Fail
         loaded => return loaded,
     };
     let Some(path) = config_path(&context.cli) else { return Err(failure) };
+    // Other kinds of files can be read only once, or have no end.
+    if !path.is_file() {
+        return Err(failure);
+    }
     let Ok(text) = fs::read_to_string(&path) else { return Err(failure) };
     let places = Document::parse_with(places(&text), Some(path), &environment, References::Places)
         .map_err(Failure::from)
