@@ -73,7 +73,10 @@ impl ServiceManager {
         let message = match self.scope {
             ServiceScope::User => {
                 let user = environment("USER").or_else(|| environment("LOGNAME"));
-                let user = user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string());
+                let user = user.unwrap_or_else(|| match rustix::process::getuid().as_raw() {
+                    0 => "root".to_owned(),
+                    number => number.to_string(),
+                });
                 format!(
                     "systemd runs no user services for {user} here: {reason}; log in with ssh \
                      instead of su, run `loginctl enable-linger {user}`, or use `sudo avocet service \
