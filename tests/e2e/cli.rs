@@ -220,6 +220,8 @@ fn wrong_usage_exits_with_2_names_the_word_and_changes_nothing() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{arguments:?}: {ran:?}");
         assert!(ran.err.contains(name), "{name:?} is not in: {}", ran.err);
         assert!(ran.err.contains("--help") || ran.err.contains("Usage:"), "{}", ran.err);
+        let is_group = name == "<COMMAND>";
+        assert_ne!(ran.err.starts_with("error: "), is_group, "{arguments:?}: {}", ran.err);
     }
     assert!(!home.data_dir().exists());
 }

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::iter::once;
 
-use clap::error::ErrorKind;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use crate::cli::Cli;
@@ -40,6 +41,51 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Help", &["help"]),
 ];
 
+/// Commands that other programs have, and the way to the same here. The first list has the commands
+/// below which the tip is given, too.
+const TIPS: &[(&[&str], &[&str], &str)] = &[
+    (
+        &["service"],
+        &["stop"],
+        "press Ctrl-C in the terminal of `avocet run`; a service stops with `systemctl --user stop \
+         avocet`, or of the system with `sudo systemctl stop avocet`",
+    ),
+    (
+        &["service"],
+        &["restart"],
+        "press Ctrl-C in the terminal of `avocet run`, and run it again; a service restarts with \
+         `systemctl --user restart avocet`, or of the system with `sudo systemctl restart avocet`",
+    ),
+    (
+        &[],
+        &["daemon", "serve", "start"],
+        "`avocet run` runs the daemon in this terminal; `avocet service install` makes it a service",
+    ),
+    (
+        &[],
+        &["configure", "onboard", "setup"],
+        "`avocet init` sets up a provider, a bot and its owner",
+    ),
+    (
+        &[],
+        &["log", "logs"],
+        "`avocet service logs` shows the log of a service; `avocet run` writes it to its terminal",
+    ),
+    (
+        &[],
+        &["check"],
+        "`avocet doctor` checks the daemon and everything that it needs; `avocet config check` \
+         checks the configuration",
+    ),
+    (
+        &["config"],
+        &["remove", "unset"],
+        "`avocet config edit` opens the configuration file; remove the line of the key there",
+    ),
+];
+/// The command that is never a guess, because it replaces the database.
+const NEVER_SUGGESTED: &str = "restore";
+
 /// The columns of the list of commands.
 const WIDTH: usize = 100;
 
@@ -58,7 +104,10 @@ pub(crate) fn command() -> Command {
 /// The help, or the fault in the command line.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let mut command = command();
-    let matches = command.try_get_matches_from_mut(arguments)?;
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches = command
+        .try_get_matches_from_mut(&arguments)
+        .map_err(|error| with_tip(error, &command, &arguments))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
@@ -70,6 +119,33 @@ pub(crate) fn of(words: &[String]) -> clap::Error {
         |error| error,
         |_| command().error(ErrorKind::DisplayHelp, command().render_help()),
     )
+}
+
+/// Adds the tip for an unknown command, and removes guesses that would do harm.
+fn with_tip(mut error: clap::Error, command: &Command, arguments: &[OsString]) -> clap::Error {
+    let word = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) => word.clone(),
+        _ => return error,
+    };
+    let before = arguments.iter().skip(1).take_while(|argument| **argument != *word);
+    let mut parent = before.filter_map(|argument| argument.to_str());
+    let parent = parent.find(|word| command.find_subcommand(word).is_some());
+    let tip = TIPS.iter().find(|(below, words, _)| {
+        words.contains(&&*word) && parent.is_none_or(|parent| below.contains(&parent))
+    });
+    let guesses = match error.remove(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(guesses)) => guesses,
+        _ => Vec::new(),
+    };
+    let guesses: Vec<String> =
+        guesses.into_iter().filter(|guess| guess != NEVER_SUGGESTED).collect();
+    if let Some((_, _, tip)) = tip {
+        let tip = StyledStr::from(*tip);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    } else if !guesses.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(guesses));
+    }
+    error
 }
 
 /// Lists the commands in groups.
@@ -132,6 +208,42 @@ mod tests {
     fn groups_are_in_alphabetical_order() {
         for (title, names) in GROUPS {
             assert!(names.is_sorted(), "{title}");
+        }
+    }
+
+    #[test]
+    fn tips_are_for_commands_that_do_not_exist() {
+        let command = Cli::command();
+        for (below, words, _) in TIPS {
+            for word in *words {
+                assert!(command.find_subcommand(word).is_none(), "{word}");
+                for parent in *below {
+                    let parent = command.find_subcommand(parent).unwrap();
+                    assert!(parent.find_subcommand(word).is_none(), "{word}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_command_has_a_tip_and_never_the_guess_restore() {
+        let table = [
+            ("stop", "tip: press Ctrl-C in the terminal of `avocet run`; a service stops with"),
+            ("service stop", "`systemctl --user stop avocet`"),
+            ("restart", "`systemctl --user restart avocet`"),
+            ("setup", "tip: `avocet init`"),
+            ("logs", "tip: `avocet service logs`"),
+            ("check", "tip: `avocet doctor`"),
+            ("config unset agents.defaults.model", "tip: `avocet config edit`"),
+            ("stauts", "'status'"),
+            ("restor", "unrecognized subcommand 'restor'"),
+            ("mcp check", "unrecognized subcommand 'check'"),
+        ];
+        for (line, expected) in table {
+            let words = once("avocet").chain(line.split(' ')).map(OsString::from);
+            let error = parse(words).unwrap_err().render().to_string();
+            assert!(error.contains(expected), "{line}: {error}");
+            assert!(!error.contains("'restore'"), "{line}: {error}");
         }
     }
 

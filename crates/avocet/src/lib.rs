@@ -57,6 +57,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_supervise::{Group, SystemClock};
+use clap::error::ErrorKind;
 
 pub use context::{AddTools, Otherwise};
 
@@ -148,7 +149,10 @@ fn print_version() -> ExitCode {
 /// Prints the requested help, or the fault in the command line. The latter is cleaned, since
 /// arguments may contain text from elsewhere.
 fn usage(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        // A command without its subcommand is a question for help, although its exit code is 2.
+        stderr::write(&error.render().to_string());
+    } else if error.use_stderr() {
         let text = error.render().to_string();
         output::error(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
     } else {
