@@ -143,8 +143,22 @@ fn config_get_shows_a_key_as_it_stands_and_hides_secrets() {
     assert_eq!(printed(&home, &["config", "get", "agents.defaults.model"]), "offline/commands\n");
     let table = printed(&home, &["config", "get", "providers.claude"]);
     assert_eq!(table, "kind = \"anthropic\"\napi_key = \"(hidden)\"\n");
-    let missing = run(&home, &["config", "get", "budgets.day_usd"]);
-    assert_fails(&missing, 1, &["`budgets.day_usd` is not in", "its default applies"]);
+    let missing = run(&home, &["config", "get", "agents.defaults.effort"]);
+    assert_fails(&missing, 1, &["`agents.defaults.effort` is not in", "its default applies"]);
+    let default = run(&home, &["config", "get", "log.level"]);
+    let expected = (Some(0), "info\n", "not set; this is the default\n");
+    assert_eq!((default.code, &*default.out, &*default.err), expected);
+    let table = run(&home, &["config", "get", "log"]);
+    assert_eq!(table.out, "level = \"info\"\nformat = \"text\"\n");
+    let table: [(&str, &[&str]); 4] = [
+        ("nonsense", &["unknown key `nonsense`; the keys are data_dir"]),
+        ("log.levle", &["unknown key `levle` in [log]; did you mean `level`?"]),
+        ("chanels.telegram.token", &["unknown key `chanels`; did you mean `channels`?"]),
+        ("channels.telegram.tokn", &["unknown key `tokn` in [channels.telegram]", "`token`?"]),
+    ];
+    for (key, names) in table {
+        assert_fails(&run(&home, &["config", "get", key]), 1, names);
+    }
 }
 
 #[test]
@@ -154,18 +168,26 @@ fn config_set_keeps_comments_and_tells_when_the_change_is_in_use() {
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     let set = |key: &str, value: &str| printed(&home, &["config", "set", key, value]);
     let changed = set("agents.defaults.model", "offline/other");
-    assert_eq!(home.without_home(&changed), "HOME/.config/avocet/config.toml is changed.\n");
+    let expected = "agents.defaults.model is now \"offline/other\" (before: \"offline/commands\") in \
+        HOME/.config/avocet/config.toml.\n";
+    assert_eq!(home.without_home(&changed), expected);
     let expected = COMMENTED.replace("offline/commands", "offline/other");
     assert_eq!(fs::read_to_string(&file).unwrap(), expected);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
 
     let mut daemon = home.daemon();
-    let live = "The running daemon uses within a few seconds: agents.defaults.model\n";
+    let live = "agents.defaults.model is now \"offline/commands\" (before: \"offline/other\"); the \
+        running daemon uses it within a few seconds.\n";
     assert_eq!(set("agents.defaults.model", "offline/commands"), live);
     daemon.wait_for("changed keys of the configuration are in use");
-    let waiting = "These need a restart of the daemon: sessions.max_running\n";
+    let waiting = "sessions.max_running is now 3 (it was not set); the running daemon uses it after a \
+        restart.\n";
     assert_eq!(set("sessions.max_running", "3"), waiting);
-    assert_eq!(set("sessions.max_running", "3"), "The values are the same as before.\n");
+    assert_eq!(set("sessions.max_running", "3"), "The value is the same as before.\n");
+    let fallbacks = run(&home, &["config", "set", "agents.defaults.fallbacks", "9"]);
+    assert_fails(&fallbacks, 78, &["`agents.defaults.fallbacks`: 9 is not a list; write [9]"]);
+    let table = run(&home, &["config", "set", "log", "debug"]);
+    assert_fails(&table, 78, &["`log`: \"debug\" is not a table"]);
     let refused = run(&home, &["config", "set", "sessions.max_runing", "3"]);
     assert_fails(&refused, 78, &["unknown key `max_runing`", "did you mean `max_running`?"]);
     assert!(fs::read_to_string(&file).unwrap().contains("# mine\n"));
@@ -181,6 +203,8 @@ fn config_set_reads_a_secret_from_standard_input() {
     assert_eq!(done.code, Some(0), "{done:?}");
     let file = fs::read_to_string(file).unwrap();
     assert!(file.contains("api_key = \"sk-other-4711\"\n"), "{file}");
+    let expected = "providers.claude.api_key is now (hidden) (before: (hidden)) in ";
+    assert!(done.out.starts_with(expected), "{done:?}");
 }
 
 #[test]

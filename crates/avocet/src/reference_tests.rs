@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 
-use avocet_config::{GatewayClient, ProfileKeys, ScheduleTable, Settings, schema};
+use avocet_config::{GatewayClient, ProfileKeys, ScheduleTable, Settings, keys, schema};
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, SpeechConfig, TranscriptionConfig};
 use avocet_mcp::McpServerConfig;
@@ -17,6 +17,8 @@ use crate::registry::{CHANNELS, PROVIDERS};
 
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/operate/reference.md");
+/// The file of the defaults that `avocet config get` prints.
+const DEFAULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/config/defaults.toml");
 const HEAD: &str = "# Configuration reference
 
 Each key of the configuration. The column shows a default that `config.example.toml` sets; the text states the others. \
@@ -184,5 +186,27 @@ fn reference_of_the_book_is_made_from_the_doc_comments() {
     if shown != page {
         fs::write(PAGE, &page).unwrap();
         panic!("{PAGE} was out of date and is now written anew: read the change and commit it");
+    }
+}
+
+#[test]
+fn defaults_of_config_get_are_those_of_the_example() {
+    let defaults = defaults();
+    let mut text =
+        "# The keys with a default in config.example.toml. A test writes this file.\n".to_owned();
+    let mut heading = String::new();
+    for path in keys(&schema::<Settings>()) {
+        let (table, key) = path.rsplit_once('.').unwrap_or(("", &path));
+        if let Some(value) = defaults.get(&(table.to_owned(), key.to_owned())) {
+            if heading != table {
+                writeln!(text, "\n[{table}]").unwrap();
+                table.clone_into(&mut heading);
+            }
+            writeln!(text, "{key} = {value}").unwrap();
+        }
+    }
+    if fs::read_to_string(DEFAULTS).unwrap_or_default() != text {
+        fs::write(DEFAULTS, &text).unwrap();
+        panic!("{DEFAULTS} was out of date and is now written anew: read the change and commit it");
     }
 }

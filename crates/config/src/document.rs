@@ -197,7 +197,7 @@ impl Document {
             } else if is_for_secrets(&at) {
                 "a secret is text in quotation marks".to_owned()
             } else {
-                plain_error(&error)
+                with_list(plain_error(&error))
             };
             self.error_at(&at, format!("`{at}`: {message}"))
         })
@@ -339,6 +339,14 @@ fn find<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     }
     let below = |(dot, _): (usize, &str)| find(value.get(&path[..dot])?, &path[dot + 1..]);
     value.get(path).or_else(|| path.match_indices('.').find_map(below))
+}
+
+/// Shows the list that was meant by a single value: `9 is not a list; write [9]`.
+fn with_list(message: String) -> String {
+    match message.strip_suffix(" is not a list") {
+        Some(value) if !value.starts_with(['a', '{']) => format!("{message}; write [{value}]"),
+        _ => message,
+    }
 }
 
 pub(crate) fn join(path: &str, key: &str) -> String {

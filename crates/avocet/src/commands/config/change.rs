@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use avocet_config::{ConfigError, Document};
 use avocet_protocol::{ConfigFileError, MAX_CONFIG_BYTES, plain_io};
 use avocet_supervise::blocking;
 use futures_util::FutureExt;
@@ -22,19 +23,44 @@ use crate::exit::{Exit, Failure};
 use crate::output::{error, print, warning};
 use crate::places::{Configuration, Uses, config_place};
 use crate::reload::{SortedChanges, changes_between};
+use crate::stderr;
+
+/// The defaults of keys, in TOML.
+const DEFAULTS: &str = include_str!("defaults.toml");
 
 pub(super) fn get(context: &CommandContext, key: &str) -> Result<Exit, Failure> {
     let file = read(context)?;
-    match text::get(&file.text, key).map_err(failed)? {
-        Some(value) => {
-            print(&format!("{}\n", value.trim_end_matches('\n')))?;
-            Ok(Exit::Done)
-        }
-        None => {
-            let path = file.path.display();
-            Err(failed(format!("`{key}` is not in {path}, so its default applies")))
+    let mut value = text::get(&file.text, key).map_err(failed)?;
+    if value.is_none() {
+        value = text::get(DEFAULTS, key).map_err(failed)?;
+        if value.is_some() {
+            stderr::write("not set; this is the default\n");
         }
     }
+    if let Some(value) = value {
+        print(&format!("{}\n", value.trim_end_matches('\n')))?;
+        return Ok(Exit::Done);
+    }
+    let path = file.path.display();
+    Err(failed(match unknown_key(context, &file, key) {
+        Some(why) => why,
+        None => format!("`{key}` is not in {path}, so its default applies"),
+    }))
+}
+
+/// Returns the error about a key that does not exist: the one that a file with the key would have.
+fn unknown_key(context: &CommandContext, file: &FileText, key: &str) -> Option<String> {
+    let (text, path) = (text::set(&file.text, key, "").ok()?, text::path(key).ok()?);
+    let references = Uses::Check.references();
+    let checked = Document::parse_with(text, Some(file.path.clone()), &environment, references);
+    let checked = checked.map_err(Failure::from);
+    let checked =
+        checked.and_then(|document| Configuration::of(context, document, Uses::Check)).err()?;
+    let ConfigError { key, message, .. } = checked.error.downcast_ref()?;
+    let is_of_key = key.as_deref().is_some_and(|at| {
+        path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    });
+    (is_of_key && message.starts_with("unknown key")).then(|| message.clone())
 }
 
 pub(super) async fn set(context: &CommandContext, key: &str, value: &str) -> Result<Exit, Failure> {
@@ -49,7 +75,35 @@ pub(super) async fn set(context: &CommandContext, key: &str, value: &str) -> Res
         file.check_private().map_err(|error| refused(&error))?;
         warning("the secret is now in the file; a reference such as ${NAME} keeps it out");
     }
-    save(context, &file, &new).await
+    file.replace(context, &new).map_err(|error| refused(&error))?;
+    let changes = changes_of(context, &file, &new).await;
+    print(&set_text(&file, &new, key, changes.as_ref()).map_err(failed)?)?;
+    Ok(Exit::Done)
+}
+
+/// Describes the new value of a key, and when it is in use.
+fn set_text(
+    file: &FileText,
+    new: &str,
+    key: &str,
+    changes: Option<&SortedChanges>,
+) -> Result<String, String> {
+    let shown = |text: &str| {
+        Ok::<_, String>(text::literal(text, key)?.map(|it| it.replace("\"(hidden)\"", "(hidden)")))
+    };
+    let (now, before) = (shown(new)?.unwrap_or_default(), shown(&file.text).unwrap_or_default());
+    let is_same = before.as_ref() == Some(&now);
+    let before = before.map_or("it was not set".to_owned(), |before| format!("before: {before}"));
+    let now = format!("{key} is now {now} ({before})");
+    let Some(changes) = changes else { return Ok(format!("{now} in {}.\n", file.path.display())) };
+    Ok(match (changes.live.is_empty(), changes.waiting.is_empty()) {
+        (true, true) if is_same => "The value is the same as before.\n".to_owned(),
+        // The value may be the default, or a reference that is not known here.
+        (true, true) => format!("{now}.\n"),
+        (false, true) => format!("{now}; the running daemon uses it within a few seconds.\n"),
+        (true, false) => format!("{now}; the running daemon uses it after a restart.\n"),
+        (false, false) => format!("{now}.\n{}", described(changes)),
+    })
 }
 
 /// Reads the value of a key: from a terminal without showing it, or else the whole standard input.
@@ -116,17 +170,21 @@ fn interrupted(pressed: io::Result<()>) -> Failure {
 /// Writes a text that can be used, and says when its changes are in use.
 async fn save(context: &CommandContext, file: &FileText, new: &str) -> Result<Exit, Failure> {
     file.replace(context, new).map_err(|error| refused(&error))?;
+    let changes = changes_of(context, file, new).await;
     let path = file.path.display();
-    let changes = changes_between(context, &file.path, &file.text, new).ok();
-    let has_daemon = has_daemon(context).await;
-    print(&match changes {
-        Some((changes, unresolved)) if has_daemon => {
-            warn_of_unresolved(&unresolved, &file.text, new);
-            described(&changes)
-        }
-        _ => format!("{path} is changed.\n"),
-    })?;
+    print(&changes.map_or_else(|| format!("{path} is changed.\n"), |it| described(&it)))?;
     Ok(Exit::Done)
+}
+
+/// Returns the changes for the running daemon; `None` without a daemon, or if the old text had a
+/// fault.
+async fn changes_of(context: &CommandContext, file: &FileText, new: &str) -> Option<SortedChanges> {
+    if !has_daemon(context).await {
+        return None;
+    }
+    let (changes, unresolved) = changes_between(context, &file.path, &file.text, new).ok()?;
+    warn_of_unresolved(&unresolved, &file.text, new);
+    Some(changes)
 }
 
 /// Names the keys with changed references whose values are not known here.
@@ -141,8 +199,8 @@ pub(super) fn warn_of_unresolved(unresolved: &BTreeSet<String>, old: &str, new: 
 
 fn described(changes: &SortedChanges) -> String {
     let lists = [
-        (&changes.live, "The running daemon uses within a few seconds"),
-        (&changes.waiting, "These need a restart of the daemon"),
+        (&changes.live, "The running daemon uses these keys within a few seconds"),
+        (&changes.waiting, "These keys need a restart of the daemon"),
     ];
     let lines = lists.into_iter().filter(|(keys, _)| !keys.is_empty()).map(|(keys, text)| {
         let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();

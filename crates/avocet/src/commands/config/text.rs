@@ -13,23 +13,43 @@ use crate::redaction::{HIDDEN, without_login};
 /// # Errors
 /// The reason, as a sentence, if the text is no TOML, or the key is malformed.
 pub(super) fn get(text: &str, key: &str) -> Result<Option<String>, String> {
-    let document = parsed(text)?;
-    let names = names(key)?;
-    let found = names.iter().try_fold(document.as_item(), |item, name| {
-        item.as_table_like().and_then(|table| table.get(name.get()))
-    });
-    let Some(mut found) = found.cloned() else { return Ok(None) };
-    let path = names.iter().map(Key::get).collect::<Vec<_>>().join(".");
-    hide(&mut found, &path);
-    Ok(Some(match found {
+    Ok(found(text, key)?.map(|found| match found {
         Item::Value(Value::String(text)) => text.into_value(),
+        found => toml(found),
+    }))
+}
+
+/// Works as [`get`], but returns a text in its quotation marks.
+pub(super) fn literal(text: &str, key: &str) -> Result<Option<String>, String> {
+    Ok(found(text, key)?.map(toml))
+}
+
+/// Returns the path of a key, as errors about the configuration name it.
+pub(super) fn path(key: &str) -> Result<String, String> {
+    Ok(names(key)?.iter().map(Key::get).collect::<Vec<_>>().join("."))
+}
+
+fn toml(item: Item) -> String {
+    match item {
         Item::Value(mut value) => {
             value.decor_mut().clear();
             value.to_string()
         }
         Item::Table(table) => DocumentMut::from(table).to_string().trim_start().to_owned(),
         other => other.to_string(),
-    }))
+    }
+}
+
+/// Finds a key or a table, without its secrets.
+fn found(text: &str, key: &str) -> Result<Option<Item>, String> {
+    let document = parsed(text)?;
+    let names = names(key)?;
+    let found = names.iter().try_fold(document.as_item(), |item, name| {
+        item.as_table_like().and_then(|table| table.get(name.get()))
+    });
+    let Some(mut found) = found.cloned() else { return Ok(None) };
+    hide(&mut found, &path(key)?);
+    Ok(Some(found))
 }
 
 /// Sets a key to a value of TOML, or else to the text itself. A secret is always a text or a list.
