@@ -32,7 +32,7 @@ fn doctor_lists_available_and_missing_sandbox_layers() {
         &process,
         " can be written to\n",
         " free\n",
-        "\nwalls\n",
+        "\nsandbox\n",
         " exec_shell ",
     ] {
         assert!(ran.out.contains(part), "{part:?} is not in {}", ran.out);

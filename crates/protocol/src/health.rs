@@ -125,7 +125,7 @@ impl Checkup {
             ("avocet", avocet),
             ("providers", providers),
             ("channels", channels),
-            ("walls", walls),
+            ("sandbox", walls),
         ];
         sections.map(|(title, checks)| (title, checks.as_slice())).into_iter()
     }

@@ -87,7 +87,7 @@ fn of_layers(layers: &SandboxLayers, system: &System) -> Vec<Check> {
         Err(why) => Check::fair(
             "cgroup",
             format!("none for programs: memory is limited per process, not in total ({why})"),
-            "run it as a service with Delegate=memory pids, as systemd/avocet.service has it",
+            "run it as a service: avocet service install",
         ),
     });
     checks.push(match (system.is_root, best) {
@@ -126,7 +126,7 @@ fn limits(sandbox: &Sandbox) -> String {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let files = files.map_or_else(|| "any number of".to_owned(), |files| files.to_string());
     format!(
-        "a program has {max_processes} processes, {max_memory_megabytes} MB of memory and {timeout_seconds} s; \
+        "a program may have at most {max_processes} processes, {max_memory_megabytes} MB of memory and {timeout_seconds} s; \
          the daemon may open {files} files"
     )
 }

@@ -75,7 +75,7 @@ async fn check(
         let says = "not asked, because of --offline";
         return vec![fault.map_or_else(
             || Check::good(name, says),
-            |fault| Check::bad(name, format!("the last request failed: {fault}"), RESTART),
+            |fault| Check::bad(name, format!("the last request failed: {fault}"), ASK_AGAIN),
         )];
     }
     if known.keys() > 1 {
@@ -86,8 +86,7 @@ async fn check(
     let works = check.state != CheckState::Bad;
     if let Some(fault) = fault.filter(|_| works) {
         let says = format!("{}, but the last request failed: {fault}", check.says);
-        let fix = format!("to see whether it still fails: avocet ask me hello --wait; {RESTART}");
-        check = Check::bad(name, says, fix);
+        check = Check::bad(name, says, ASK_AGAIN);
     }
     let mut found = vec![check];
     if works && model.is_some() {
@@ -148,7 +147,7 @@ async fn each_key(
     found
 }
 
-const RESTART: &str = "a changed configuration needs a restart of the daemon";
+const ASK_AGAIN: &str = "to see whether it still fails: avocet ask me hello --wait";
 
 /// Interprets the result of a probe, and adds the remedy.
 fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelError>) -> Check {

@@ -15,13 +15,14 @@ use clap::Args;
 use tokio::signal::unix::SignalKind;
 use tokio_util::sync::CancellationToken;
 
+use crate::commands::faulty_file::for_daemon;
 use crate::commands::join_or_start;
 use crate::context::CommandContext;
 use crate::environment::{environment, moves_cursor, wants_colour};
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
 use crate::logging;
-use crate::places::{Configuration, Uses};
+use crate::places::Configuration;
 use crate::values::session_id;
 
 #[derive(Debug, Args)]
@@ -54,7 +55,7 @@ const NO_MODEL: &str = "No language model yet. Leave with Ctrl-D and run `avocet
 const DRAIN: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit, Failure> {
-    let configuration = Configuration::load(context, Uses::Daemon)?;
+    let configuration = for_daemon(context)?;
     let log = logging::to_remarks(context.cli.log.as_deref())?;
     let session =
         session_id(&chat.session).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;

@@ -14,7 +14,7 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::commands::faulty_file::{FileFault, for_daemon};
+use crate::commands::faulty_file::for_daemon;
 use crate::commands::{connect_quietly, look};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -85,14 +85,19 @@ async fn look_at(
     }
 }
 
-/// Adds the fault of the configuration file, unless the daemon has noticed it.
 fn with_file_fault(mut status: DaemonStatus, configuration: &Configuration) -> DaemonStatus {
-    if let Some(fault) = configuration.fault.as_ref().map(FileFault::text)
-        && !status.warnings.iter().any(|warning| warning.contains(fault))
-    {
-        status.warnings.insert(0, format!("the configuration file has a fault: {fault}"));
+    if let Some(fault) = &configuration.fault {
+        status.warnings = with_warning(status.warnings, fault.text());
     }
     status
+}
+
+/// Adds the fault of the configuration file, unless the daemon has noticed it.
+fn with_warning(mut warnings: Vec<String>, fault: &str) -> Vec<String> {
+    if !warnings.iter().any(|warning| warning.contains(fault)) {
+        warnings.insert(0, format!("the configuration file has a fault: {fault}"));
+    }
+    warnings
 }
 
 /// Chooses the exit code.
@@ -175,7 +180,7 @@ fn log(status: &DaemonStatus) -> Vec<StatusRow> {
     let mut rows = vec![
         row("data", format!("{data_dir} (start {epoch})")),
         row("model", model),
-        row("messages", format!("{messages} in {sessions} sessions, {queued} queued")),
+        row("messages", format!("{messages} in {}, {queued} queued", counted(*sessions))),
         row("turns", turns(status.pid, *running, *waiting)),
         row("outbox", format!("{pending} pending, {unconfirmed} unconfirmed, {dead} dead")),
     ];
@@ -206,6 +211,10 @@ fn turns(pid: Option<u32>, running: u64, waiting: u64) -> String {
         }
         _ => format!("{running} running, {waiting} waiting"),
     }
+}
+
+fn counted(sessions: u64) -> String {
+    if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") }
 }
 
 /// Describes a check of the log that runs or ran beside the daemon's work.

@@ -136,3 +136,19 @@ fn status_exit_code_reports_a_failed_part() {
         assert_eq!(exit(&status), expected, "{status:?}");
     }
 }
+
+#[test]
+fn text_counts_one_session_in_the_singular() {
+    let mut status = status();
+    status.log.sessions = 1;
+    assert!(text(&status, NOW).contains("120 in 1 session, 1 queued"));
+}
+
+#[test]
+fn fault_of_the_file_is_a_warning_unless_the_daemon_has_it() {
+    let fault = "config.toml:1:1: unknown key `oops`";
+    for (known, expected) in [(vec![], 1), (vec![format!("a fault: {fault}")], 1)] {
+        let warnings = with_warning(known, fault);
+        assert_eq!(warnings.iter().filter(|one| one.contains(fault)).count(), expected);
+    }
+}
