@@ -159,7 +159,7 @@ async fn init_without_a_network_says_so_and_asks_again() {
     answer(&mut terminal, ASKS_KEY, KEY);
     answer(&mut terminal, ASKS_MODEL, "");
     answer(&mut terminal, ASKS_TOKEN, TOKEN);
-    terminal.wait_for("there is no connection to the Bot API; check api_url and the network.");
+    terminal.wait_for("no connection to the Bot API at 127.0.0.1; check api_url and the network.");
     answer(&mut terminal, "Enter tests the last one again, - for none", "-");
     terminal.wait_for("Or chat here: avocet");
     assert_eq!(terminal.leave(""), Some(0));

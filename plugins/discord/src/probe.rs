@@ -39,10 +39,15 @@ impl Discord {
                 let says = format!("Discord asks to wait for {} s", wait.as_secs());
                 Check::fair(name, says, "try again later")
             }
-            fault if self.rest.has_proxy => {
-                Check::bad(name, fault.to_string(), "check proxy, api_url and the network")
+            fault => {
+                let fix = match (self.rest.has_proxy, self.rest.is_official()) {
+                    (true, true) => "check proxy and the network",
+                    (true, false) => "check proxy, api_url and the network",
+                    (false, true) => "check the network",
+                    (false, false) => "check api_url and the network",
+                };
+                Check::bad(name, format!("{}: {fault}", self.rest.host()), fix)
             }
-            fault => Check::bad(name, fault.to_string(), "check api_url and the network"),
         }]
     }
 

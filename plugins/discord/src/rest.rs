@@ -89,6 +89,17 @@ impl RestClient {
         })
     }
 
+    /// The host of the API.
+    pub(crate) fn host(&self) -> String {
+        let url = reqwest::Url::parse(&self.base).ok();
+        url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
+    }
+
+    /// Returns `true` for Discord's own server, which the configuration need not name.
+    pub(crate) fn is_official(&self) -> bool {
+        self.host() == "discord.com"
+    }
+
     /// Returns `true` if a URL has the same origin as the API, as on a server that imitates
     /// Discord.
     pub(crate) fn is_own(&self, url: &str) -> bool {

@@ -84,6 +84,11 @@ impl Api {
         self.bot.api_url().host_str().map(str::to_owned)
     }
 
+    /// Returns `true` for Telegram's own server, which the configuration need not name.
+    pub(crate) fn is_official(&self) -> bool {
+        self.bot.api_url().host_str() == Some("api.telegram.org")
+    }
+
     /// Calls a method. `T` is the type of its result.
     ///
     /// # Errors

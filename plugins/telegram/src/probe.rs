@@ -18,7 +18,8 @@ impl Telegram {
         let name = format!("{}:{}", self.name, self.account);
         let found = within(self.clock.as_ref(), LIMIT, self.check_both(&name)).await;
         let late = || {
-            let says = format!("no answer within {} s", LIMIT.as_secs());
+            let host = self.api.host().unwrap_or_default();
+            let says = format!("no answer from {host} within {} s", LIMIT.as_secs());
             vec![Check::bad(&name, says, self.way())]
         };
         found.unwrap_or_else(|_| late())
@@ -26,10 +27,11 @@ impl Telegram {
 
     /// Names the parts between the daemon and the Bot API.
     fn way(&self) -> &'static str {
-        if self.has_proxy {
-            "check proxy, api_url and the network"
-        } else {
-            "check api_url and the network"
+        match (self.has_proxy, self.api.is_official()) {
+            (true, true) => "check proxy and the network",
+            (true, false) => "check proxy, api_url and the network",
+            (false, true) => "check the network",
+            (false, false) => "check api_url and the network",
         }
     }
 
@@ -99,7 +101,9 @@ impl Telegram {
     fn problem(&self, name: &str, fault: &BotApiError) -> Check {
         match fault {
             BotApiError::NotSent(_) | BotApiError::Broken(_) => {
-                Check::bad(name, "there is no connection to the Bot API", self.way())
+                let host = self.api.host().unwrap_or_default();
+                let says = format!("there is no connection to the Bot API at {host}");
+                Check::bad(name, says, self.way())
             }
             fault if fault.has_code(401) => Check::bad(
                 name,

@@ -49,6 +49,12 @@ async fn proxy_that_refuses_the_login_means_not_sent_and_is_not_shown() {
     let Err(SendError::Failed(error)) = sent else { panic!("{sent:?}") };
     let checks = format!("{:?}", telegram.probe().await);
     assert!(checks.contains("check proxy, api_url and the network"), "{checks}");
+    let official = through(&world, "https://api.telegram.org", &url);
+    let official = format!("{:?}", official.probe().await);
+    for part in ["no connection to the Bot API at api.telegram.org", "check proxy and the network"]
+    {
+        assert!(official.contains(part), "{official}");
+    }
     for shown in [error, checks, format!("{telegram:?}")] {
         assert!(!shown.contains("wrong-secret"), "{shown}");
     }
