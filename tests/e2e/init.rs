@@ -1,6 +1,7 @@
 //! Tests of `avocet init`, in a terminal and with options, against the fakes of the platforms.
 
 mod options;
+mod refused_answers;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +15,8 @@ use avocet_tests::{Home, now, program};
 use crate::support::{assert_fails, end, run, soon, start, stop};
 use crate::terminal::pty::{Terminal, TerminalOptions};
 
-const TOKEN: &str = "4711:AA-secret";
+const TOKEN: &str = "4711:AA-secretabcdefghijklmnopqrstuvwxyz";
+const WRONG_TOKEN: &str = "12:AA-wrong0123456789abcdefghijklmnopq";
 const ANN: i64 = 7;
 /// A port on which nothing listens.
 const NOWHERE: &str = "http://127.0.0.1:9";
@@ -117,12 +119,12 @@ async fn f36_init_names_each_wrong_answer_and_asks_again() {
     let run = FirstRun::new().await;
     let mut terminal = run.terminal();
     let table = [
-        (ASKS_KEY, "sk-wrong-1234567890", "openai refuses the key"),
+        (ASKS_KEY, "sk-wrong-1234567890", "; copy the key again."),
         (ASKS_KEY, KEY, "Model (a number"),
         ("Model (a number", "gtp", "There is no model \"gtp\"."),
         ("Model (a number", "1", "The model is openai/gpt-5.\n"),
-        (ASKS_TOKEN, "12:wrong", "Telegram does not know the token"),
-        (ASKS_TOKEN, "12:a b", "is not a bot token"),
+        (ASKS_TOKEN, WRONG_TOKEN, "get the right one from @BotFather (/mybots) and paste it here."),
+        (ASKS_TOKEN, "12:a b", "neither a Telegram token (123456:ABC...) nor a Discord token"),
         (ASKS_TOKEN, TOKEN, INVITES),
     ];
     for (question, given, shown) in table {
@@ -228,6 +230,28 @@ async fn init_with_a_configuration_shows_it_and_adds_a_bot() {
     terminal.wait_for("Nothing was changed.");
     assert_eq!(terminal.leave(""), Some(0));
     assert_eq!(text(&home), after);
+}
+
+#[test]
+fn init_begins_with_its_questions_and_wraps_at_words() {
+    let home = Home::new(program!());
+    let arguments = ["init", "--local-ports", NO_SERVERS];
+    let mut terminal = TerminalOptions::new(&home).size(50, 40).with_command(&arguments).open();
+    let joined = |shown: &str| shown.replace('\n', " ");
+    terminal.wait_until("the head and the question", |shown| {
+        let shown = joined(shown);
+        shown.starts_with(
+            "4 questions: the key of your model provider, the model, your bot, its owner. Each answer is \
+             tested. Ctrl-C writes nothing. The answers go into ~/.config/avocet/config.toml. API key",
+        ) && shown.ends_with("(it stays invisible; Enter for none):")
+    });
+    terminal.press("unknown-key\r");
+    terminal.wait_for("(11 characters)");
+    terminal.wait_until("the next question", |shown| {
+        joined(shown).ends_with("mistral, ollama, openai, openrouter, xai; Enter: another key):")
+    });
+    terminal.press("\x03");
+    assert_eq!(terminal.leave(""), Some(1));
 }
 
 #[test]

@@ -17,6 +17,11 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     write_out(&printable(text))
 }
 
+/// Removes the last rows of the terminal, and continues where they began.
+pub(crate) fn erase_rows(rows: usize) -> Result<(), Failure> {
+    write_out(&format!("\x1b[{rows}A\r\x1b[J"))
+}
+
 /// Asks on the terminal.
 ///
 /// # Errors

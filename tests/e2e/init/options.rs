@@ -5,7 +5,8 @@ use std::fs;
 use avocet_testkit::openai::KEY;
 
 use super::{
-    FirstRun, NO_SERVERS, NOWHERE, TOKEN, assert_fails_after_output, assert_nothing_written,
+    FirstRun, NO_SERVERS, NOWHERE, TOKEN, WRONG_TOKEN, assert_fails_after_output,
+    assert_nothing_written,
 };
 use crate::support::{run, run_with};
 
@@ -49,11 +50,16 @@ async fn init_without_a_terminal_fails_with_a_sentence_and_writes_nothing() {
     fs::write(home.path("key"), KEY).unwrap();
     fs::write(home.path("wrong"), "sk-wrong-1234567890").unwrap();
     fs::write(home.path("empty"), "").unwrap();
-    fs::write(home.path("token"), "12:wrong").unwrap();
+    fs::write(home.path("token"), WRONG_TOKEN).unwrap();
     let [model, telegram] = &run_of.addresses;
     let nowhere = format!("{NOWHERE}/v1");
-    let table: [(&[&str], i32, &str); 9] = [
+    let table: [(&[&str], i32, &str); 10] = [
         (&["--local-ports", NO_SERVERS], 2, "there is nothing to set up"),
+        (
+            &["--local-ports", NO_SERVERS, "--discord-token-file", "key"],
+            2,
+            "key does not contain a token of Discord (three parts with dots); nothing was sent",
+        ),
         (&["--local-ports", NO_SERVERS, "--service"], 2, "there is nothing to set up"),
         (&["--api-key-file", "none"], 2, "cannot read none: "),
         (&["--api-key-file", "empty"], 2, "empty is empty"),

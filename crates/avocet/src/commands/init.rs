@@ -9,6 +9,7 @@ mod offer;
 mod presets;
 mod provider;
 mod questions;
+mod secret_forms;
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -23,13 +24,17 @@ use crate::config_file::FileText;
 use crate::context::CommandContext;
 use crate::environment::{environment, given, home};
 use crate::exit::{Exit, Failure};
-use crate::output::print;
 use crate::places::{Configuration, Uses, config_place};
 use crate::redaction;
 
 use additions::{Additions, names};
 use local::LocalPorts;
 pub(super) use questions::Questions;
+use questions::say;
+
+/// The beginning of a setup.
+const FIRST_LINES: &str = "4 questions: the key of your model provider, the model, your bot, its owner. Each answer is \
+    tested. Ctrl-C writes nothing.";
 
 /// The reply to Ctrl-C before the file is written.
 const LEFT: &str = "left before the end; nothing was written";
@@ -106,7 +111,7 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
         biased;
         pressed = tokio::signal::ctrl_c() => {
             pressed?;
-            print("\n")?;
+            say("\n")?;
             return Err(Failure::new(Exit::Failed, LEFT));
         }
         gathered = setup.gather() => gathered?,
@@ -115,7 +120,7 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
         if setup.args.service {
             return service::install(context, ServiceInstall::default());
         }
-        print("Nothing was changed.\n")?;
+        say("Nothing was changed.\n")?;
         return Ok(Exit::Done);
     }
     setup.write()?;
@@ -172,9 +177,10 @@ impl InitRun<'_> {
             return Ok(Parts { provider: given.provider || is_new, ..given });
         };
         if is_new {
+            say(&format!("{FIRST_LINES} The answers go into {}.\n", shown_path(&self.file.path)))?;
             return Ok(Parts { provider: true, bot: true });
         }
-        print(&existing(&self.file))?;
+        say(&existing(&self.file))?;
         if given.provider || given.bot {
             return Ok(given);
         }
@@ -184,7 +190,7 @@ impl InitRun<'_> {
                 "" => return Ok(Parts { provider: false, bot: false }),
                 "p" | "provider" => return Ok(Parts { provider: true, bot: false }),
                 "b" | "bot" => return Ok(Parts { provider: false, bot: true }),
-                _ => print("Answer p, b, or nothing.\n")?,
+                _ => say("Answer p, b, or nothing.\n")?,
             }
         }
     }
@@ -213,19 +219,19 @@ impl InitRun<'_> {
 
     async fn show_next_steps(&mut self) -> Result<(), Failure> {
         let path = &self.file.path;
-        print(&format!("\nThe configuration is in {}.\n", shown_path(path)))?;
+        say(&format!("\nThe configuration is in {}.\n", shown_path(path)))?;
         let configuration = Configuration::load(self.context, Uses::Daemon)?;
         if connect(self.context, &configuration).await?.is_some() {
-            return print("The running daemon uses the configuration within a few seconds.\n");
+            return say("The running daemon uses the configuration within a few seconds.\n");
         }
         if self.wants_service().await? {
             service::install(self.context, ServiceInstall::default())?;
         } else {
-            print("Start the daemon: avocet run\n")?;
+            say("Start the daemon: avocet run\n")?;
         }
         match &self.additions.bot {
-            None => print("Or chat here: avocet\n"),
-            Some(bot) if bot.owner.is_none() => print(
+            None => say("Or chat here: avocet\n"),
+            Some(bot) if bot.owner.is_none() => say(
                 "The bot answers strangers with a code. Become its owner: avocet pair approve CODE \
                  --owner\n",
             ),
@@ -240,7 +246,7 @@ impl InitRun<'_> {
             return Ok(self.args.service);
         };
         if rustix::process::getuid().is_root() {
-            print(FOR_ROOT)?;
+            say(FOR_ROOT)?;
         }
         if !has_user_services() {
             return Ok(false);
@@ -250,7 +256,7 @@ impl InitRun<'_> {
             biased;
             pressed = tokio::signal::ctrl_c() => {
                 pressed?;
-                print("\n")?;
+                say("\n")?;
                 Ok(false)
             }
             answer = questions.is_yes("Install the daemon as a service, and start it now?") => answer,

@@ -6,13 +6,16 @@ use avocet_config::ConfigError;
 use avocet_protocol::{BotIntroduction, BotSetup, Check, CheckState, OwnerCandidate, Secret};
 
 use super::additions::{AddedBot, Additions};
+use super::questions::say;
+use super::secret_forms::channel_of;
 use super::{InitRun, secret_from};
 use crate::exit::{Exit, Failure};
-use crate::output::print;
 use crate::registry;
 
 const QUESTION: &str = "Token of your bot, from @BotFather on Telegram or from Discord's developer portal \
     (it stays invisible; Enter for none):";
+const NO_TOKEN: &str = "That is neither a Telegram token (123456:ABC...) nor a Discord token (three parts with dots). \
+    Nothing was sent.\n";
 const AGAIN: &str = "Token of your bot (Enter tests the last one again, - for none):";
 
 impl InitRun<'_> {
@@ -34,14 +37,14 @@ impl InitRun<'_> {
                     let message = format!("{why}; nothing was written");
                     return Err(Failure::new(Exit::Failed, message));
                 }
-                Err(why) => print(&format!("{why}.\n"))?,
+                Err(why) => say(&format!("{why}.\n"))?,
             }
             last = Some(bot);
             is_tested = true;
         };
-        print(&format!("The bot is {}.\n", introduction.name))?;
+        say(&format!("The bot is {}.\n", introduction.name))?;
         for hint in &introduction.hints {
-            print(&format!("  {hint}\n"))?;
+            say(&format!("  {hint}\n"))?;
         }
         bot.owner = self.owner(setup.as_ref(), &introduction).await?;
         bot.name = Some(introduction.name);
@@ -57,7 +60,18 @@ impl InitRun<'_> {
             (None, Some(path)) => ("discord", path),
             (None, None) => return Ok(None),
         };
-        Ok(Some(self.bot_of(channel, secret_from(path)?)))
+        let token = secret_from(path)?;
+        if channel_of(&token) != Some(channel) {
+            let form =
+                if channel == "telegram" { "123456:ABC..." } else { "three parts with dots" };
+            let message = format!(
+                "{} does not contain a token of {} ({form}); nothing was sent",
+                path.display(),
+                label(channel)
+            );
+            return Err(Failure::new(Exit::Usage, message));
+        }
+        Ok(Some(self.bot_of(channel, token)))
     }
 
     fn bot_of(&self, channel: &'static str, token: String) -> AddedBot {
@@ -72,12 +86,15 @@ impl InitRun<'_> {
     async fn ask_bot(&mut self, last: Option<AddedBot>) -> Result<Option<AddedBot>, Failure> {
         let Some(questions) = &mut self.questions else { return Ok(None) };
         let question = if last.is_some() { AGAIN } else { QUESTION };
-        let token = questions.ask_secret(question).await?;
-        Ok(match token.as_str() {
-            "" => last,
-            "-" => None,
-            _ => Some(self.bot_of(channel_of(&token), token)),
-        })
+        loop {
+            let token = questions.ask_secret(question).await?;
+            match (token.as_str(), channel_of(&token)) {
+                ("", _) => return Ok(last),
+                ("-", _) => return Ok(None),
+                (_, Some(channel)) => return Ok(Some(self.bot_of(channel, token))),
+                (_, None) => say(NO_TOKEN)?,
+            }
+        }
     }
 
     /// Tests a token on its platform. The inner error is the reason why the bot cannot be used, as a
@@ -100,14 +117,18 @@ impl InitRun<'_> {
         };
         let found = channels.iter().find(is_it);
         let Some((channel, Some(setup))) = found.map(|one| (&one.channel, &one.setup)) else {
-            let message = format!("{} cannot be set up here", bot.channel);
+            let message = format!("{} cannot be set up here", label(bot.channel));
             return Err(Failure::new(Exit::Failed, message));
         };
-        print(&format!("Asking {} about the bot...\n", bot.channel))?;
+        say(&format!("Asking {} about the bot...\n", label(bot.channel)))?;
         let checks = channel.probe().await;
         let is_bad = |check: &&Check| check.state == CheckState::Bad;
         if let Some(Check { says, fix, .. }) = checks.iter().find(is_bad) {
-            let fix = fix.as_ref().map_or_else(String::new, |fix| format!("; {fix}"));
+            // The remedy is written for the file, which does not exist yet.
+            let file = format!(", put it into [channels.{}]", bot.channel);
+            let here = if self.questions.is_some() { " and paste it here" } else { "" };
+            let fix = fix.as_ref().map(|fix| format!("; {}", fix.replace(&file, here)));
+            let fix = fix.unwrap_or_default();
             return Ok(Err(format!("{says}{fix}")));
         }
         let introduction = setup.introduction().await;
@@ -126,8 +147,8 @@ impl InitRun<'_> {
         }
         let Some(questions) = &mut self.questions else { return Ok(None) };
         if let Some(invitation) = &introduction.invitation {
-            print(&format!("To become the owner, {invitation}\n"))?;
-            print("Waiting for the message; Enter skips this.\n")?;
+            say(&format!("To become the owner, {invitation}\n"))?;
+            say("Waiting for the message; Enter skips this.\n")?;
         }
         let mut refused = Vec::new();
         loop {
@@ -141,12 +162,12 @@ impl InitRun<'_> {
             let candidate = match found {
                 Ok(candidate) => candidate,
                 Err(why) => {
-                    print(&format!("The bot has no owner yet: {why}.\n"))?;
+                    say(&format!("The bot has no owner yet: {why}.\n"))?;
                     return Ok(None);
                 }
             };
             let OwnerCandidate { id, name, reason } = &candidate;
-            print(&format!("{name}, id {id}, {reason}.\n"))?;
+            say(&format!("{name}, id {id}, {reason}.\n"))?;
             if questions.is_yes("Is this you, the owner of the bot?").await? {
                 return Ok(Some(candidate));
             }
@@ -161,27 +182,7 @@ fn without_place(Failure { error, .. }: &Failure) -> String {
     config.map_or_else(|| format!("{error:#}"), |config| config.message.clone())
 }
 
-/// Recognises the platform of a token: those of Telegram begin with a number and a colon.
-fn channel_of(token: &str) -> &'static str {
-    let id = token.split_once(':').map(|(id, _)| id);
-    let is_telegram = id.is_some_and(|id| !id.is_empty() && id.chars().all(|c| c.is_ascii_digit()));
-    if is_telegram { "telegram" } else { "discord" }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn channel_of_a_token_is_telegram_for_a_number_and_a_colon() {
-        let table = [
-            ("4711:AA-secret_1", "telegram"),
-            ("MTIz.secret.token", "discord"),
-            (":aa", "discord"),
-            ("bot1:aa", "discord"),
-        ];
-        for (token, expected) in table {
-            assert_eq!(channel_of(token), expected, "{token}");
-        }
-    }
+/// The name of a channel for people.
+fn label(channel: &str) -> &'static str {
+    if channel == "telegram" { "Telegram" } else { "Discord" }
 }

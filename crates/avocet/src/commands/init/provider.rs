@@ -6,12 +6,18 @@ use super::additions::{AddedProvider, names};
 use super::local::LocalServer;
 use super::offer::NoList;
 use super::presets::{PRESETS, Preset};
+use super::questions::say;
+use super::secret_forms::{is_like_secret, is_like_token};
 use super::{InitRun, secret_from};
 use crate::exit::{Exit, Failure};
-use crate::output::print;
 
 const WITHOUT_PROVIDER: &str =
     "Without a provider, the model is offline/commands, which runs tools from plain commands.\n";
+
+const TOKEN_AS_KEY: &str = "That looks like the token of a bot, which comes after the model. This question is for \
+    the key of your model provider. Nothing was sent.\n";
+const SECRET_AS_PROVIDER: &str = "That looks like a key or a token, so it was not used. The token of the bot comes \
+    after the model. This question is for the name of the provider.\n";
 
 /// The answer to the question for a key.
 enum KeyAnswer {
@@ -32,13 +38,14 @@ impl InitRun<'_> {
                 Some(key) => KeyAnswer::Key(key),
                 None => self.ask_key(&local).await?,
             };
-            let provider = match answer {
-                KeyAnswer::None if is_open => return print(WITHOUT_PROVIDER),
+            let found = match answer {
+                KeyAnswer::None if is_open => return say(WITHOUT_PROVIDER),
                 KeyAnswer::None => self.provider_of(None, is_retry).await?,
-                KeyAnswer::Local(server) => server.provider,
+                KeyAnswer::Local(server) => Some(server.provider),
                 KeyAnswer::Key(key) => self.provider_of(Some(key), is_retry).await?,
             };
-            print(&format!("Asking {} for its models...\n", provider.name))?;
+            let Some(provider) = found else { continue };
+            say(&format!("Asking {} for its models...\n", provider.name))?;
             match self.offered(&provider).await {
                 Ok(models) => return self.choose_model(provider, &models).await,
                 Err(NoList::Missing) => return self.choose_model(provider, &[]).await,
@@ -53,12 +60,12 @@ impl InitRun<'_> {
         let Some(questions) = &mut self.questions else {
             let Some(first) = local.first() else { return Ok(KeyAnswer::None) };
             let LocalServer { label, port, .. } = first;
-            print(&format!("Using {label} on this machine, port {port}.\n"))?;
+            say(&format!("Using {label} on this machine, port {port}.\n"))?;
             return Ok(KeyAnswer::Local(first.clone()));
         };
         for (place, LocalServer { label, port, models, .. }) in local.iter().enumerate() {
             let (number, count) = (place + 1, models.len());
-            print(&format!("  {number}  {label} on this machine, port {port}, {count} models\n"))?;
+            say(&format!("  {number}  {label} on this machine, port {port}, {count} models\n"))?;
         }
         let otherwise = match local {
             [] => "; Enter for none):".to_owned(),
@@ -68,22 +75,26 @@ impl InitRun<'_> {
         let question = format!("API key of your model provider (it stays invisible{otherwise}");
         loop {
             let answer = questions.ask_secret(&question).await?;
+            if is_like_token(&answer) {
+                say(TOKEN_AS_KEY)?;
+                continue;
+            }
             let number = if answer.is_empty() { Some(1) } else { answer.parse().ok() };
             match number.map(|number: usize| local.get(number.wrapping_sub(1))) {
                 Some(Some(server)) => return Ok(KeyAnswer::Local(server.clone())),
                 Some(None) if answer.is_empty() => return Ok(KeyAnswer::None),
-                Some(None) if answer.len() < 3 => print("There is no server of this number.\n")?,
+                Some(None) if answer.len() < 3 => say("There is no server of this number.\n")?,
                 _ => return Ok(KeyAnswer::Key(answer)),
             }
         }
     }
 
-    /// Finds the provider by the options, by the key, or by a question.
+    /// Finds the provider by the options, by the key, or by a question. `None` for another key.
     async fn provider_of(
         &mut self,
         key: Option<String>,
         is_retry: bool,
-    ) -> Result<AddedProvider, Failure> {
+    ) -> Result<Option<AddedProvider>, Failure> {
         let preset = match &self.args.provider {
             Some(name) => Preset::named(name),
             None => key.as_deref().and_then(Preset::of_key),
@@ -92,20 +103,22 @@ impl InitRun<'_> {
         let preset = match preset {
             // Several providers have keys of the same form.
             Some(guess) if is_retry && !is_named => self.ask_preset(Some(guess)).await?,
-            Some(preset) => preset,
+            Some(preset) => Some(preset),
             None => match (&self.args.base_url, &self.args.provider) {
-                (Some(url), name) => return self.own_server(name.clone(), url.clone(), key),
+                (Some(url), name) => {
+                    return self.own_server(name.clone(), url.clone(), key).map(Some);
+                }
                 (None, Some(name)) => return Err(unknown_provider(name)),
                 (None, None) => self.ask_preset(None).await?,
             },
         };
         let url = self.args.base_url.clone();
-        Ok(AddedProvider {
+        Ok(preset.map(|preset| AddedProvider {
             name: self.free_name(preset.name),
             kind: preset.kind.to_owned(),
             base_url: url.or_else(|| preset.base_url.map(str::to_owned)),
             api_key: key.map(Secret::new),
-        })
+        }))
     }
 
     /// Returns a server with OpenAI's API.
@@ -134,23 +147,25 @@ impl InitRun<'_> {
         names.find(|name| !taken.contains(name)).unwrap_or_default()
     }
 
+    /// Asks for the provider of a key. `None` for another key.
     async fn ask_preset(
         &mut self,
         guess: Option<&'static Preset>,
-    ) -> Result<&'static Preset, Failure> {
+    ) -> Result<Option<&'static Preset>, Failure> {
         let known = || PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
         let Some(questions) = &mut self.questions else {
             let message = format!("the key has no known form; give --provider: {}", known());
             return Err(Failure::new(Exit::Usage, message));
         };
-        let default = guess.map_or_else(String::new, |guess| format!("; Enter: {}", guess.name));
+        let default = guess.map_or("another key", |guess| guess.name);
         loop {
-            let question = format!("Provider of the key ({}{default}):", known());
+            let question = format!("Provider of the key ({}; Enter: {default}):", known());
             let answer = questions.ask(&question).await?;
             match (Preset::named(&answer), guess) {
-                (Some(preset), _) => return Ok(preset),
-                (None, Some(guess)) if answer.is_empty() => return Ok(guess),
-                _ => print(&format!("{}\n", unknown_provider(&answer).error))?,
+                (Some(preset), _) => return Ok(Some(preset)),
+                (None, guess) if answer.is_empty() => return Ok(guess),
+                _ if is_like_secret(&answer) => say(SECRET_AS_PROVIDER)?,
+                _ => say(&format!("{}\n", unknown_provider(&answer).error))?,
             }
         }
     }
@@ -162,20 +177,27 @@ impl InitRun<'_> {
             NoList::Key(detail) => (
                 Exit::Failed,
                 format!(
-                    "{name} refuses the key: {detail}; copy the key again, or name its provider"
+                    "{name} refuses the key: {}; copy the key again",
+                    detail.trim_end_matches('.')
                 ),
             ),
             NoList::Missing => (Exit::Failed, format!("{name} has no list of models")),
             NoList::Failed(detail) => {
                 let place = provider.base_url.as_deref();
                 let place = place.map_or_else(String::new, |url| format!(" at {url}"));
-                (Exit::TryLater, format!("cannot ask {name}{place} for its models: {detail}"))
+                (
+                    Exit::TryLater,
+                    format!(
+                        "cannot ask {name}{place} for its models: {}",
+                        detail.trim_end_matches('.')
+                    ),
+                )
             }
         };
         if self.questions.is_none() {
             return Err(Failure::new(exit, format!("{message}; nothing was written")));
         }
-        print(&format!("{message}.\n"))
+        say(&format!("{message}.\n"))
     }
 }
 

@@ -1,12 +1,13 @@
 //! Questions on the terminal, in plain lines.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, IsTerminal};
 
 use avocet_supervise::Group;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
+use super::secret_forms::is_like_secret;
 use crate::exit::{Exit, Failure};
-use crate::output::print;
+use crate::output::{erase_rows, print};
 
 /// The most bytes of an answer.
 const MAX_ANSWER: u64 = 16 * 1024;
@@ -35,16 +36,25 @@ impl Questions {
         Ok(Self { requests, answers, is_reading: false })
     }
 
-    /// Asks a question. The answer has no blanks at its ends.
+    /// Asks a question. The answer has no blanks at its ends. If it seems to be a secret, it is
+    /// removed from the terminal.
     ///
     /// # Errors
     /// [`Failure`] if the input has ended or cannot be read.
     pub(in crate::commands) async fn ask(&mut self, question: &str) -> Result<String, Failure> {
-        print(&format!("{question} "))?;
-        self.line().await
+        let width = width();
+        let question = format!("{} ", wrapped(question, width));
+        print(&question)?;
+        let answer = self.line().await?;
+        if is_like_secret(&answer) && io::stdout().is_terminal() {
+            let last = question.lines().last().unwrap_or_default();
+            erase_rows((last.chars().count() + answer.chars().count()).div_ceil(width))?;
+            print(&format!("{last}(hidden)\n"))?;
+        }
+        Ok(answer)
     }
 
-    /// Asks for a secret, which the terminal does not show.
+    /// Asks for a secret, which the terminal does not show. Afterwards it shows the length.
     ///
     /// # Errors
     /// [`Failure`] as for [`Self::ask`].
@@ -52,8 +62,17 @@ impl Questions {
         &mut self,
         question: &str,
     ) -> Result<String, Failure> {
-        let _hidden = HiddenInput::start()?;
-        self.ask(question).await
+        let answer = {
+            let _hidden = HiddenInput::start()?;
+            print(&format!("{} ", wrapped(question, width())))?;
+            self.line().await?
+        };
+        print(&match answer.chars().count() {
+            0 => "\n".to_owned(),
+            1 => "(1 character)\n".to_owned(),
+            count => format!("({count} characters)\n"),
+        })?;
+        Ok(answer)
     }
 
     /// Asks until the answer is yes or no. There is no default.
@@ -86,6 +105,40 @@ impl Questions {
     }
 }
 
+/// Prints lines, wrapped at words to the width of the terminal.
+pub(in crate::commands) fn say(text: &str) -> Result<(), Failure> {
+    print(&wrapped(text, width()))
+}
+
+/// The columns of the terminal; `usize::MAX` without one.
+fn width() -> usize {
+    let columns = tcgetwinsize(io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { usize::MAX } else { columns }
+}
+
+/// Breaks lines between words. The parts of an indented line have its indent.
+fn wrapped(text: &str, width: usize) -> String {
+    let lines: Vec<String> = text.split('\n').map(|line| wrapped_line(line, width)).collect();
+    lines.join("\n")
+}
+
+fn wrapped_line(line: &str, width: usize) -> String {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let (mut wrapped, mut column) = (String::new(), 0);
+    for word in line.split_inclusive(' ') {
+        let length = word.trim_end_matches(' ').chars().count();
+        if length > 0 && column > indent && column + length > width {
+            wrapped.truncate(wrapped.trim_end_matches(' ').len());
+            wrapped.push('\n');
+            wrapped.push_str(&" ".repeat(indent));
+            column = indent;
+        }
+        wrapped.push_str(word);
+        column += word.chars().count();
+    }
+    wrapped
+}
+
 /// Reads a line from the terminal; `None` at its end.
 fn read_line() -> io::Result<Option<String>> {
     let mut line = Vec::new();
@@ -104,8 +157,6 @@ impl HiddenInput {
         let before = tcgetattr(io::stdin())?;
         let mut hidden = before.clone();
         hidden.local_modes.remove(LocalModes::ECHO);
-        // The end of the line is shown, so that the next text begins on a line of its own.
-        hidden.local_modes.insert(LocalModes::ECHONL);
         tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;
         Ok(Self { before })
     }
@@ -114,5 +165,24 @@ impl HiddenInput {
 impl Drop for HiddenInput {
     fn drop(&mut self) {
         tcsetattr(io::stdin(), OptionalActions::Now, &self.before).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapped_text_breaks_between_words_and_keeps_the_indent() {
+        let table = [
+            ("one two three", 8, "one two\nthree"),
+            ("one two three", usize::MAX, "one two three"),
+            ("  one two three\nfour", 9, "  one two\n  three\nfour"),
+            ("a-word-that-is-long b", 5, "a-word-that-is-long\nb"),
+            ("1  2 3\n", 20, "1  2 3\n"),
+        ];
+        for (text, width, expected) in table {
+            assert_eq!(wrapped(text, width), expected, "{text:?}");
+        }
     }
 }

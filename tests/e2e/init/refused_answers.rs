@@ -1,0 +1,50 @@
+//! Answers to `avocet init` that are neither sent nor shown.
+
+use avocet_testkit::discord::DiscordFake;
+use avocet_tests::{Home, program};
+
+use super::{ASKS_KEY, ASKS_TOKEN, NO_SERVERS, TOKEN, answer, assert_nothing_written, open};
+
+const ASKS_PROVIDER: &str = "Provider of the key";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn init_sends_only_tokens_to_the_platforms() {
+    let discord = DiscordFake::start("MTIz.secret.token").await;
+    let url = discord.base_url();
+    let home = Home::new(program!());
+    let arguments = ["init", "--discord-api-url", &url, "--local-ports", NO_SERVERS];
+    let mut terminal = open(&home, &arguments);
+    answer(&mut terminal, ASKS_KEY, "");
+    let without_number = TOKEN.split(':').next_back().unwrap();
+    for given in ["hello", without_number, "4711:AA", "www.example.com"] {
+        answer(&mut terminal, ASKS_TOKEN, given);
+        terminal
+            .wait_for(&format!("({} characters)\nThat is neither a Telegram token", given.len()));
+    }
+    terminal.wait_for("Nothing was sent.");
+    assert!(!terminal.all().contains("Asking"), "{}", terminal.all());
+    answer(&mut terminal, ASKS_TOKEN, "MTIz.secret.token");
+    terminal.wait_for("Asking Discord about the bot...");
+    terminal.wait_for("owns the application.");
+    assert_eq!(terminal.leave("\x03"), Some(1));
+    assert_nothing_written(&home);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn init_takes_no_secret_for_a_name_and_does_not_show_it() {
+    let home = Home::new(program!());
+    let mut terminal = open(&home, &["init", "--local-ports", NO_SERVERS]);
+    answer(&mut terminal, ASKS_KEY, TOKEN);
+    terminal.wait_for("That looks like the token of a bot, which comes after the model.");
+    answer(&mut terminal, ASKS_KEY, "unknown-key");
+    answer(&mut terminal, ASKS_PROVIDER, TOKEN);
+    terminal.wait_for("The token of the bot comes after the model.");
+    terminal.wait_for("Enter: another key): (hidden)");
+    assert!(!terminal.shown().contains("secret"), "{}", terminal.shown());
+    answer(&mut terminal, ASKS_PROVIDER, "opnai");
+    terminal.wait_for("there is no provider \"opnai\"; did you mean openai?");
+    answer(&mut terminal, ASKS_PROVIDER, "");
+    answer(&mut terminal, ASKS_KEY, "");
+    terminal.wait_for("Without a provider");
+    assert_eq!(terminal.leave("\x03"), Some(1));
+}
