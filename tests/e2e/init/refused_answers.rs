@@ -1,9 +1,16 @@
-//! Answers to `avocet init` that are neither sent nor shown.
+//! Answers to `avocet init` that are neither sent nor shown, and a second provider.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use avocet_testkit::discord::DiscordFake;
+use avocet_testkit::openai::KEY;
 use avocet_tests::{Home, program};
 
-use super::{ASKS_KEY, ASKS_TOKEN, NO_SERVERS, TOKEN, answer, assert_nothing_written, open};
+use super::{
+    ASKS_KEY, ASKS_TOKEN, FirstRun, NO_SERVERS, TOKEN, answer, assert_nothing_written, open, text,
+};
+use crate::support::run;
 
 const ASKS_PROVIDER: &str = "Provider of the key";
 
@@ -47,4 +54,28 @@ async fn init_takes_no_secret_for_a_name_and_does_not_show_it() {
     answer(&mut terminal, ASKS_KEY, "");
     terminal.wait_for("Without a provider");
     assert_eq!(terminal.leave("\x03"), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn init_makes_the_model_of_a_second_provider_a_fallback() {
+    let run_of = FirstRun::new().await;
+    let [model, _] = &run_of.addresses;
+    let before = format!(
+        "[providers.local]\nkind = \"openai\"\nbase_url = {model:?}\n\n[agents.defaults]\nmodel = \
+         \"local/gpt-5\"\n"
+    );
+    let home = run_of.home.with_config(&before);
+    let file = home.path(".config/avocet/config.toml");
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut terminal = open(&home, &["init", "--local-ports", NO_SERVERS, "--base-url", model]);
+    answer(&mut terminal, ASKS_KEY, KEY);
+    answer(&mut terminal, "Model (a number", TOKEN);
+    terminal.wait_for("The token of the bot comes next.");
+    answer(&mut terminal, "Model (a number", "gpt-5.1");
+    terminal.wait_for("The model stays local/gpt-5, and openai/gpt-5.1 answers if it fails.");
+    terminal.wait_for("Or chat here: avocet");
+    assert_eq!(terminal.leave(""), Some(0));
+    let after = text(&home);
+    assert!(after.contains("\"local/gpt-5\"\nfallbacks = [\"openai/gpt-5.1\"]\n"), "{after}");
+    assert_eq!(run(&home, &["config", "check"]).code, Some(0));
 }

@@ -38,7 +38,8 @@ pub(super) struct AddedBot {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Additions {
     pub(super) provider: Option<AddedProvider>,
-    /// The model for `[agents.defaults]`, as `provider/model`. A configured model is kept.
+    /// The model for `[agents.defaults]`, as `provider/model`. After a configured model, it is the
+    /// last fallback.
     pub(super) model: Option<String>,
     pub(super) bot: Option<AddedBot>,
 }
@@ -153,13 +154,31 @@ fn insert(
     Ok(())
 }
 
-/// Sets the model of all agents, unless there is one.
+/// Returns the configured model of all agents.
+pub(super) fn model_of(text: &str) -> Option<String> {
+    let document = parsed(text).ok()?;
+    let model = document.get("agents")?.get("defaults")?.get("model")?;
+    model.as_str().map(str::to_owned)
+}
+
+/// Sets the model of all agents, or adds a fallback to theirs.
 fn set_model(document: &mut DocumentMut, model: &str) -> Result<(), String> {
     let agents = below(document.as_item_mut(), "agents")?;
     let defaults = below(agents, "defaults")?;
     let defaults = defaults.as_table_like_mut().ok_or("`agents.defaults` is not a table")?;
-    if !defaults.contains_key("model") {
-        defaults.insert("model", value(literal(model)));
+    let model = literal(model);
+    let Some(main) = defaults.get("model") else {
+        defaults.insert("model", value(model));
+        return Ok(());
+    };
+    if main.as_str() == Some(model.as_str()) {
+        return Ok(());
+    }
+    let fallbacks = defaults.entry("fallbacks").or_insert(value(Array::new()));
+    let unusable = "`agents.defaults.fallbacks` is not a list";
+    let fallbacks = fallbacks.as_array_mut().ok_or(unusable)?;
+    if !fallbacks.iter().any(|one| one.as_str() == Some(model.as_str())) {
+        fallbacks.push(model);
     }
     Ok(())
 }

@@ -33,10 +33,26 @@ fn added_to_keeps_the_text_that_is_there() {
     let text =
         "# mine\n[agents.defaults] # keep\nmodel = \"a/b\"\n\n[providers.a]\nkind = \"openai\"\n";
     let added = additions().added_to(text).unwrap();
-    assert!(added.starts_with(text), "{added}");
-    assert!(!added.contains("claude-sonnet"), "the model stays: {added}");
+    let fallback = "model = \"a/b\"\nfallbacks = [\"anthropic/claude-sonnet-5\"]\n";
+    let expected = text.replace("model = \"a/b\"\n", fallback);
+    assert!(added.starts_with(&expected), "the model stays, and gets a fallback: {added}");
+    assert_eq!(model_of(&added).as_deref(), Some("a/b"));
     assert_eq!(names(&added, "providers"), ["a", "anthropic"]);
     assert_eq!(names(&added, "channels"), ["telegram"]);
+}
+
+#[test]
+fn added_to_appends_to_the_fallbacks_once() {
+    let provided = additions();
+    let models = Additions { provider: None, bot: None, ..provided };
+    let with = |fallbacks: &str| {
+        format!("[agents.defaults]\nmodel = \"a/b\"\nfallbacks = [{fallbacks}]\n")
+    };
+    let both = with("\"c/d\", \"anthropic/claude-sonnet-5\"");
+    assert_eq!(models.added_to(&with("\"c/d\"")).unwrap(), both);
+    assert_eq!(models.added_to(&both).unwrap(), both);
+    let same = "[agents.defaults]\nmodel = \"anthropic/claude-sonnet-5\"\n";
+    assert_eq!(models.added_to(same).unwrap(), same);
 }
 
 #[test]

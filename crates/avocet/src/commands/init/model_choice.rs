@@ -6,11 +6,14 @@ use avocet_llm::OfferedModel;
 use avocet_protocol::{PlainTable, nearest};
 
 use super::InitRun;
-use super::additions::AddedProvider;
+use super::additions::{AddedProvider, model_of};
 use super::presets::{Preset, chatting, default_model};
-use super::questions::Questions;
+use super::questions::{Questions, say};
+use super::secret_forms::is_like_secret;
 use crate::exit::{Exit, Failure};
-use crate::output::print;
+
+const SECRET_AS_MODEL: &str = "That looks like a key or a token, so it was not used. The token of the bot comes \
+    next. This question is for the model.\n";
 
 /// The most models that are shown at once.
 const SHOWN: usize = 20;
@@ -35,9 +38,15 @@ impl InitRun<'_> {
             })?,
         };
         let name = format!("{}/{model}", provider.name);
-        print(&format!("The model is {name}.\n"))?;
+        say(&match model_of(&self.file.text) {
+            Some(main) if main != name => format!(
+                "The model stays {main}, and {name} answers if it fails. To change that: avocet config set \
+                 agents.defaults.model {name}\n"
+            ),
+            _ => format!("The model is {name}.\n"),
+        })?;
         for hint in self.model_hints(&provider, &model).await {
-            print(&format!("  {hint}\n"))?;
+            say(&format!("  {hint}\n"))?;
         }
         self.additions.provider = Some(provider);
         self.additions.model = Some(name);
@@ -52,23 +61,43 @@ async fn ask_model(
     all: &[String],
     default: Option<&str>,
 ) -> Result<String, Failure> {
-    let mut shown = chatting(all);
-    print(&table(models, &shown))?;
-    let usual = default.map_or_else(String::new, |name| format!("; Enter: {name}"));
-    let question = format!("Model (a number, a name, or a part of it{usual}):");
+    let mut shown = first_shown(chatting(all), default);
+    say(&table(models, &shown))?;
     loop {
+        let usual = usual_of(&shown, default);
+        let enter = usual.map_or_else(String::new, |name| format!("; Enter: {name}"));
+        let question = format!("Model (a number, a name, or a part of it{enter}):");
         let answer = questions.ask(&question).await?;
-        match (pick(&answer, &shown, all), default) {
+        match (pick(&answer, &shown, all), usual) {
+            (Pick::Default, Some(usual)) => return Ok(usual.to_owned()),
+            (Pick::Default, None) => say("Name a model.\n")?,
+            (Pick::Model(model), _) if all.contains(&model) => return Ok(model),
+            _ if is_like_secret(&answer) => say(SECRET_AS_MODEL)?,
             (Pick::Model(model), _) => return Ok(model),
             (Pick::Several(found), _) => {
-                print(&table(models, &found))?;
-                shown = found;
+                shown = first_shown(found, default);
+                say(&table(models, &shown))?;
             }
-            (Pick::Default, Some(default)) => return Ok(default.to_owned()),
-            (Pick::Default, None) => print("Name a model.\n")?,
-            (Pick::Nothing, _) => print(&format!("There is no model {answer:?}.\n"))?,
+            (Pick::OtherUse, _) => say(&format!(
+                "The models with {answer:?} in their name are not for chats; a full name is taken.\n"
+            ))?,
+            (Pick::Nothing, _) => say(&format!("There is no model {answer:?}.\n"))?,
         }
     }
+}
+
+/// Moves the default to the beginning if it would not be shown.
+fn first_shown<'m>(mut models: Vec<&'m str>, default: Option<&'m str>) -> Vec<&'m str> {
+    let place = models.iter().position(|name| Some(*name) == default);
+    if let Some(place) = place.filter(|place| *place >= SHOWN) {
+        models[..=place].rotate_right(1);
+    }
+    models
+}
+
+/// Returns the model for Enter: the default if it is shown, or else the first one.
+fn usual_of<'m>(shown: &[&'m str], default: Option<&'m str>) -> Option<&'m str> {
+    default.filter(|default| shown.contains(default)).or_else(|| shown.first().copied())
 }
 
 /// The meaning of an answer to the question for a model.
@@ -78,6 +107,8 @@ enum Pick<'m> {
     Model(String),
     /// Several models contain the answer.
     Several(Vec<&'m str>),
+    /// Only models that cannot chat contain the answer.
+    OtherUse,
     Nothing,
 }
 
@@ -95,8 +126,10 @@ fn pick<'m>(answer: &str, shown: &[&'m str], all: &'m [String]) -> Pick<'m> {
         return Pick::Model((*model).to_owned());
     }
     let word = answer.to_lowercase();
-    let found = all.iter().map(String::as_str).filter(|name| name.to_lowercase().contains(&word));
-    match found.collect::<Vec<_>>().as_slice() {
+    let contains = |name: &str| name.to_lowercase().contains(&word);
+    let found: Vec<&str> = chatting(all).into_iter().filter(|name| contains(name)).collect();
+    match found.as_slice() {
+        [] if all.iter().any(|name| contains(name)) => Pick::OtherUse,
         [] => Pick::Nothing,
         [one] => Pick::Model((*one).to_owned()),
         several => Pick::Several(several.to_vec()),

@@ -29,6 +29,35 @@ fn pick_reads_numbers_names_and_parts_of_names() {
 }
 
 #[test]
+fn pick_finds_parts_of_names_only_in_models_that_chat() {
+    let all =
+        names(&["gpt-4o", "gpt-4o-audio", "gpt-5", "gpt-5-Image", "text-embed-1", "whisper-1"]);
+    let model = |name: &str| Pick::Model(name.to_owned());
+    let table = [
+        ("gpt", Pick::Several(vec!["gpt-4o", "gpt-5"])),
+        ("4o", model("gpt-4o")),
+        ("whisper-1", model("whisper-1")),
+        ("whisper", Pick::OtherUse),
+        ("image", Pick::OtherUse),
+    ];
+    for (answer, expected) in table {
+        assert_eq!(pick(answer, &chatting(&all), &all), expected, "{answer}");
+    }
+}
+
+#[test]
+fn usual_model_is_the_default_if_it_is_shown() {
+    assert_eq!(usual_of(&["a", "b"], Some("b")), Some("b"));
+    assert_eq!(usual_of(&["a", "c"], Some("b")), Some("a"));
+    assert_eq!(usual_of(&[], Some("b")), None);
+    let all: Vec<String> = (0..=SHOWN).map(|number| format!("model-{number}")).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let shown = first_shown(all.clone(), Some("model-20"));
+    assert_eq!((shown[0], shown[1], shown.len()), ("model-20", "model-0", all.len()));
+    assert_eq!(first_shown(all.clone(), Some("model-3")), all);
+}
+
+#[test]
 fn table_shows_at_most_twenty_models() {
     let all: Vec<String> = (0..23).map(|number| format!("model-{number}")).collect();
     let shown: Vec<&str> = all.iter().map(String::as_str).collect();

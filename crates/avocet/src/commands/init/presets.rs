@@ -137,7 +137,10 @@ impl Preset {
 
 /// Returns the models that can chat, or all if there seem to be none.
 pub(super) fn chatting(models: &[String]) -> Vec<&str> {
-    let is_other = |name: &str| OTHER_USES.iter().any(|word| name.contains(word));
+    let is_other = |name: &str| {
+        let name = name.to_lowercase();
+        OTHER_USES.iter().any(|word| name.contains(word))
+    };
     let chatting: Vec<&str> =
         models.iter().map(String::as_str).filter(|name| !is_other(name)).collect();
     if chatting.is_empty() { models.iter().map(String::as_str).collect() } else { chatting }
