@@ -56,6 +56,10 @@ fn answer(request: &HttpRequest, models: &[&str]) -> (u16, Value) {
             anthropic(request, &query, models)
         }
         ("GET", "/v1/models") => openai(request, &query, models),
+        // A model that thinks, and has no tokens left for the answer.
+        ("POST", "/v1/messages") => {
+            Err((400, "max_tokens or model output limit was reached".to_owned()))
+        }
         ("GET", "/v1beta/models") => gemini(request, &query, models),
         ("GET", "/api/tags") => ollama(&query, models),
         _ => Err((404, "Not found".to_owned())),

@@ -4,11 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use avocet_testkit::discord::DiscordFake;
-use avocet_testkit::openai::KEY;
+use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, last_user_text};
 use avocet_tests::{Home, program};
 
 use super::{
-    ASKS_KEY, ASKS_TOKEN, FirstRun, NO_SERVERS, TOKEN, answer, assert_nothing_written, open, text,
+    ASKS_KEY, ASKS_TOKEN, FirstRun, NO_SERVERS, TOKEN, answer, assert_fails_after_output,
+    assert_nothing_written, open, text,
 };
 use crate::support::run;
 
@@ -53,6 +54,57 @@ async fn init_takes_no_secret_for_a_name_and_does_not_show_it() {
     answer(&mut terminal, ASKS_PROVIDER, "");
     answer(&mut terminal, ASKS_KEY, "");
     terminal.wait_for("Without a provider");
+    assert_eq!(terminal.leave("\x03"), Some(1));
+}
+
+/// A provider that refuses its newest model.
+async fn with_refused_model() -> OpenAiFake {
+    OpenAiFake::start_listing(&["gpt-5.1", "gpt-5", "whisper-1"], |request| {
+        if request["model"] == "gpt-5.1" {
+            let body = r#"{"error": {"message": "Verify your organization to use it."}}"#;
+            return ModelAnswer::Status(400, vec![], body.to_owned());
+        }
+        ModelAnswer::says("ok")
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn init_tests_the_model_and_asks_again_after_a_refusal() {
+    let fake = with_refused_model().await;
+    let url = fake.base_url();
+    let home = Home::new(program!());
+    let mut terminal = open(&home, &["init", "--base-url", &url]);
+    answer(&mut terminal, ASKS_KEY, KEY);
+    answer(&mut terminal, "Enter: gpt-5.1):", "");
+    terminal.wait_for("openai refuses gpt-5.1: ");
+    terminal
+        .wait_for("Verify your organization to use it. Choose another model, or this one again");
+    answer(&mut terminal, "Model (a number", "gpt-5");
+    terminal.wait_for("Testing gpt-5 with a short question...\nThe model is openai/gpt-5.\n");
+    answer(&mut terminal, ASKS_TOKEN, "");
+    terminal.wait_for("Or chat here: avocet");
+    assert_eq!(terminal.leave(""), Some(0));
+    let requests = fake.requests();
+    assert_eq!((requests.len(), &requests[1]["model"]), (2, &"gpt-5".into()));
+    assert_eq!(last_user_text(&requests[1]), "Say ok");
+    assert_eq!(fake.refusals(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn init_takes_a_refused_model_that_is_chosen_again_and_fails_without_a_terminal() {
+    let fake = with_refused_model().await;
+    let url = fake.base_url();
+    let home = Home::new(program!());
+    fs::write(home.path("key"), KEY).unwrap();
+    let ran = run(&home, &["init", "--base-url", &url, "--api-key-file", "key"]);
+    assert_fails_after_output(&ran, 1, "to use it; nothing was written");
+    assert_nothing_written(&home);
+    let mut terminal = open(&home, &["init", "--base-url", &url, "--api-key-file", "key"]);
+    answer(&mut terminal, "Enter: gpt-5.1):", "");
+    terminal.wait_for("or this one again to keep it.");
+    answer(&mut terminal, "Enter: gpt-5.1):", "");
+    terminal.wait_for("The model is openai/gpt-5.1.");
     assert_eq!(terminal.leave("\x03"), Some(1));
 }
 

@@ -7,6 +7,7 @@ use avocet_protocol::{PlainTable, nearest};
 
 use super::InitRun;
 use super::additions::{AddedProvider, model_of};
+use super::offer::{ModelTest, NoList};
 use super::presets::{Preset, chatting, default_model};
 use super::questions::{Questions, say};
 use super::secret_forms::is_like_secret;
@@ -19,23 +20,55 @@ const SECRET_AS_MODEL: &str = "That looks like a key or a token, so it was not u
 const SHOWN: usize = 20;
 
 impl InitRun<'_> {
-    /// Takes a model from the options, by a question, or by default.
+    /// Takes a model from the options, by a question, or by default, and tests it. Returns a fault
+    /// that needs another key.
     pub(super) async fn choose_model(
         &mut self,
-        provider: AddedProvider,
+        provider: &AddedProvider,
         models: &[OfferedModel],
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<NoList>, Failure> {
         let all: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
         let offered = chatting(&all);
         let preset = Preset::named(provider.name.trim_end_matches(|c: char| c.is_ascii_digit()));
         let default = default_model(preset, &offered);
-        let model = match (&self.args.model, &mut self.questions) {
-            (Some(model), _) => checked(model, &provider, &all)?,
-            (None, Some(questions)) => ask_model(questions, models, &all, default).await?,
-            (None, None) => default.map(str::to_owned).ok_or_else(|| {
-                let message = format!("{} has no list of models; give --model", provider.name);
-                Failure::new(Exit::Usage, message)
-            })?,
+        let mut refused = None;
+        let (model, is_tested) = loop {
+            let model = match (&self.args.model, &mut self.questions) {
+                (Some(model), _) if refused.is_none() => checked(model, provider, &all)?,
+                (_, Some(questions)) => ask_model(questions, models, &all, default).await?,
+                (_, None) => default.map(str::to_owned).ok_or_else(|| {
+                    let message = format!("{} has no list of models; give --model", provider.name);
+                    Failure::new(Exit::Usage, message)
+                })?,
+            };
+            // A server without a key is on this machine or nearby, and may need minutes to load a model.
+            if all.is_empty() || provider.api_key.is_none() || refused.as_ref() == Some(&model) {
+                break (model, false);
+            }
+            say(&format!("Testing {model} with a short question...\n"))?;
+            match self.test_model(provider, &model).await {
+                ModelTest::Passed => break (model, true),
+                ModelTest::Unknown(why) => {
+                    let why = why.trim_end_matches('.');
+                    say(&format!(
+                        "  {model} is untested: {why}; the first message will show whether it works\n"
+                    ))?;
+                    break (model, true);
+                }
+                ModelTest::Key(detail) => return Ok(Some(NoList::Key(detail))),
+                ModelTest::Refused(why) => {
+                    let message =
+                        format!("{} refuses {model}: {}", provider.name, why.trim_end_matches('.'));
+                    if self.questions.is_none() {
+                        let message = format!("{message}; nothing was written");
+                        return Err(Failure::new(Exit::Failed, message));
+                    }
+                    say(&format!(
+                        "{message}. Choose another model, or this one again to keep it.\n"
+                    ))?;
+                    refused = Some(model);
+                }
+            }
         };
         let name = format!("{}/{model}", provider.name);
         say(&match model_of(&self.file.text) {
@@ -45,12 +78,12 @@ impl InitRun<'_> {
             ),
             _ => format!("The model is {name}.\n"),
         })?;
-        for hint in self.model_hints(&provider, &model).await {
+        for hint in self.model_hints(provider, &model, is_tested).await {
             say(&format!("  {hint}\n"))?;
         }
-        self.additions.provider = Some(provider);
+        self.additions.provider = Some(provider.clone());
         self.additions.model = Some(name);
-        Ok(())
+        Ok(None)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Requests to a provider: the list of its models, and the facts about one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_llm::{Catalogue, ConfiguredModel, Facts, OfferedModel, Probe};
-use avocet_protocol::{Check, ModelError, within};
+use avocet_llm::{Catalogue, ConfiguredModel, Facts, KnownModel, OfferedModel, Probe};
+use avocet_protocol::{Check, Message, Model as _, ModelError, ModelRequest, Retries, within};
 
 use super::InitRun;
 use super::additions::{AddedProvider, Additions};
@@ -13,6 +14,22 @@ use crate::registry;
 
 /// The timeout of the list of models.
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// The most tokens of the answer to a test, without thoughts. OpenAI's Responses API takes no smaller
+/// limit.
+const TEST_TOKENS: u64 = 16;
+
+/// The result of a short request to a model.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ModelTest {
+    Passed,
+    /// The reason why the request says nothing about the model.
+    Unknown(String),
+    /// The key is wrong. The text is that of the provider.
+    Key(String),
+    /// The provider refuses the model. The text is its own.
+    Refused(String),
+}
 
 /// The reason why there is no list of models.
 #[derive(Debug)]
@@ -47,13 +64,53 @@ impl InitRun<'_> {
         }
     }
 
-    /// Returns what the model lacks for an agent, and what is untested, each in a sentence.
-    pub(super) async fn model_hints(&self, provider: &AddedProvider, model: &str) -> Vec<String> {
+    /// Makes a model of a provider that is not in the file yet.
+    fn served(
+        &self,
+        provider: &AddedProvider,
+        model: &str,
+        facts: Facts,
+    ) -> Option<Arc<KnownModel>> {
         let additions = Additions { provider: Some(provider.clone()), ..self.additions.clone() };
-        let Ok((document, _)) = self.candidate(&additions) else { return Vec::new() };
-        let (clock, facts) = (&self.context.clock, Facts::default());
-        let made = registry::model(&document, &provider.name, model, facts, clock.clone());
-        let Ok(ConfiguredModel::Served(served)) = made else { return Vec::new() };
+        let (document, _) = self.candidate(&additions).ok()?;
+        let clock = self.context.clock.clone();
+        match registry::model(&document, &provider.name, model, facts, clock).ok()? {
+            ConfiguredModel::Served(served) => Some(served),
+            ConfiguredModel::Embedded(_) => None,
+        }
+    }
+
+    /// Asks a model for a word. The answer costs a few tokens.
+    pub(super) async fn test_model(&self, provider: &AddedProvider, model: &str) -> ModelTest {
+        let facts = Facts { max_output: Some(TEST_TOKENS), ..Facts::default() };
+        let Some(served) = self.served(provider, model, facts) else { return ModelTest::Passed };
+        let mut request = ModelRequest {
+            messages: vec![Message::user("Say ok")].into(),
+            ..ModelRequest::default()
+        };
+        request.options.retries = Retries::Few;
+        let asked = served.complete(&request, &|_| {});
+        match within(self.context.clock.as_ref(), LIMIT, asked).await {
+            Ok(Ok(_)) => ModelTest::Passed,
+            // Only the key of a public list is not known to be good.
+            Ok(Err(ModelError::Unauthorized { detail, .. })) => match served.probe().await {
+                Ok(Probe::KeyUnchecked) => ModelTest::Key(detail),
+                _ => ModelTest::Refused(detail),
+            },
+            Ok(Err(error)) => ModelTest::from(error),
+            Err(_) => ModelTest::Unknown(format!("no answer within {} s", LIMIT.as_secs())),
+        }
+    }
+
+    /// Returns what the model lacks for an agent, and what is untested, each in a sentence.
+    pub(super) async fn model_hints(
+        &self,
+        provider: &AddedProvider,
+        model: &str,
+        is_tested: bool,
+    ) -> Vec<String> {
+        let served = self.served(provider, model, Facts::default());
+        let (Some(served), clock) = (served, &self.context.clock) else { return Vec::new() };
         let (known, probed) = tokio::join!(
             within(clock.as_ref(), LIMIT, served.known()),
             within(clock.as_ref(), LIMIT, served.probe()),
@@ -62,11 +119,29 @@ impl InitRun<'_> {
         let lacks = known.ok().and_then(|known| of_model(model, &table, &known));
         let lacks =
             lacks.map(|Check { says, fix, .. }| format!("{says}; {}", fix.unwrap_or_default()));
-        let is_untested =
-            provider.api_key.is_some() && matches!(probed, Ok(Ok(Probe::KeyUnchecked)));
+        let is_untested = !is_tested
+            && provider.api_key.is_some()
+            && matches!(probed, Ok(Ok(Probe::KeyUnchecked)));
         let untested = "the list of models is public, so the first message will show whether the key \
                         is good";
         lacks.into_iter().chain(is_untested.then(|| untested.to_owned())).collect()
+    }
+}
+
+impl From<ModelError> for ModelTest {
+    fn from(error: ModelError) -> Self {
+        match error {
+            // A model that thinks may need more tokens than the test allows.
+            ModelError::Refused { detail, .. } if detail.contains("output limit") => Self::Passed,
+            ModelError::Unauthorized { detail, .. } | ModelError::Refused { detail, .. } => {
+                Self::Refused(detail)
+            }
+            // The model has answered.
+            ModelError::TooLong { .. } | ModelError::BadAnswer { .. } => Self::Passed,
+            ModelError::Busy { detail, .. }
+            | ModelError::TimedOut { detail, .. }
+            | ModelError::Unreachable { detail, .. } => Self::Unknown(detail),
+        }
     }
 }
 

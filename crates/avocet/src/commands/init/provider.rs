@@ -46,11 +46,17 @@ impl InitRun<'_> {
             };
             let Some(provider) = found else { continue };
             say(&format!("Asking {} for its models...\n", provider.name))?;
-            match self.offered(&provider).await {
-                Ok(models) => return self.choose_model(provider, &models).await,
-                Err(NoList::Missing) => return self.choose_model(provider, &[]).await,
-                Err(fault) => self.complain(&provider, &fault)?,
-            }
+            let offered = match self.offered(&provider).await {
+                Ok(models) => Ok(models),
+                Err(NoList::Missing) => Ok(Vec::new()),
+                Err(fault) => Err(fault),
+            };
+            let fault = match offered {
+                Ok(models) => self.choose_model(&provider, &models).await?,
+                Err(fault) => Some(fault),
+            };
+            let Some(fault) = fault else { return Ok(()) };
+            self.complain(&provider, &fault)?;
             is_retry = true;
         }
     }
