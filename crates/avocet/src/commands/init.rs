@@ -177,7 +177,10 @@ impl InitRun<'_> {
             return Ok(Parts { provider: given.provider || is_new, ..given });
         };
         if is_new {
-            say(&format!("{FIRST_LINES} The answers go into {}.\n", shown_path(&self.file.path)))?;
+            if !given.provider && !given.bot {
+                let path = shown_path(&self.file.path);
+                say(&format!("{FIRST_LINES} The answers go into {path}.\n"))?;
+            }
             return Ok(Parts { provider: true, bot: true });
         }
         say(&existing(&self.file))?;
