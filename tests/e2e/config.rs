@@ -309,3 +309,39 @@ fn config_edit_replaces_the_file_only_with_a_usable_text() {
     let left = fs::read_dir(file.parent().unwrap()).unwrap().count();
     assert_eq!(left, 2, "the file and its last version");
 }
+
+#[test]
+fn config_edit_keeps_edits_that_are_not_saved_for_the_next_time() {
+    let home = Home::new(program!()).with_config(COMMENTED);
+    let directory = home.path(".config/avocet");
+    let draft = directory.join(".avocet-config-draft.toml");
+    let old = directory.join(".avocet-config-67e55044-10b1-426f-9247-bb680e5fe0c8.toml");
+    fs::write(&old, COMMENTED).unwrap();
+    let editor = home.path("editor.sh");
+    let command = format!("sh {}", editor.display());
+    let open = |script: &str| {
+        fs::write(&editor, format!("#!/bin/sh\n{script}\n")).unwrap();
+        let options = TerminalOptions::new(&home).with_command(&["config", "edit"]);
+        options.with_variable("EDITOR", &command).open()
+    };
+    let mut terminal = open("sed -i s/model/modle/ \"$1\"");
+    terminal.wait_for("Edit the file again? [y/n]");
+    terminal.press("n\r");
+    terminal.wait_for("Your edits are kept");
+    assert_eq!(terminal.leave(""), Some(1));
+    assert!(!old.exists() && fs::read_to_string(&draft).unwrap().contains("modle"));
+    assert_eq!(fs::metadata(&draft).unwrap().permissions().mode() & 0o777, 0o600);
+    let without_terminal = run(&home, &["config", "edit"]);
+    assert_fails(&without_terminal, 1, &["has edits that are not saved", "draft.toml"]);
+    // The editor is killed, and the edits stay once more.
+    for (script, is_left) in [("kill -KILL $$", true), ("sed -i s/modle/model/ \"$1\"", false)] {
+        let mut terminal = open(script);
+        terminal.wait_for("There are edits that were not saved");
+        terminal.wait_for(if is_left { "saved. Continue" } else { "after them. Continue" });
+        terminal.press("y\r");
+        terminal.wait_for(if is_left { "Your edits are kept" } else { "Nothing has changed." });
+        assert_eq!(terminal.leave(""), Some(i32::from(is_left)));
+        assert_eq!(draft.exists(), is_left);
+        fs::write(directory.join("config.toml"), COMMENTED).unwrap();
+    }
+}

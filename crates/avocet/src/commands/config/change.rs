@@ -11,7 +11,7 @@ use avocet_config::{ConfigError, Document};
 use avocet_protocol::{ConfigFileError, MAX_CONFIG_BYTES, plain_io};
 use avocet_supervise::blocking;
 use futures_util::FutureExt;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::text;
 use crate::commands::connect;
@@ -125,30 +125,77 @@ async fn read_value(context: &CommandContext, key: &str) -> Result<String, Failu
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// Opens an editor on a copy, until the copy can be used or the person gives up.
+/// Opens an editor on a draft, until the draft can be used or the person gives up. Edits that are
+/// not saved stay in the draft for the next time.
 pub(super) async fn edit(context: &CommandContext) -> Result<Exit, Failure> {
     let file = read(context)?;
-    let copy = EditedCopy::make(&file)?;
+    let draft = Draft::beside(&file.path)?;
     // From now on, Ctrl-C does not end this process: in the editor, it is a key like others.
     let mut interrupts = signal(SignalKind::interrupt())?;
+    if !draft.differs(&file.text) || !continues(context, &file, &draft, &mut interrupts).await? {
+        draft.write(&file.text)?;
+    }
+    let edited = edit_draft(context, &file, &draft, &mut interrupts).await;
+    let is_kept = edited.is_err() && io::stdin().is_terminal() && draft.differs(&file.text);
+    if is_kept {
+        print("Your edits are kept: `avocet config edit` offers them again.\n")?;
+    } else {
+        draft.remove();
+    }
+    edited
+}
+
+/// Asks whether to go on with the draft of an earlier edit.
+async fn continues(
+    context: &CommandContext,
+    file: &FileText,
+    draft: &Draft,
+    interrupts: &mut Signal,
+) -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        let path = draft.path.display();
+        return Err(failed(format!(
+            "{path} has edits that are not saved; run `avocet config edit` on a terminal, or delete it"
+        )));
+    }
+    let changed = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+    // The draft would take back what the file has got since.
+    let question = if changed(&file.path) > changed(&draft.path) {
+        "There are edits that were not saved, and the file was changed after them. Continue with them?"
+    } else {
+        "There are edits that were not saved. Continue with them?"
+    };
+    let mut questions = Questions::start(&context.root)?;
+    tokio::select! {
+        biased;
+        _ = interrupts.recv() => Err(interrupted(Ok(()))),
+        answer = questions.is_yes(question) => answer,
+    }
+}
+
+async fn edit_draft(
+    context: &CommandContext,
+    file: &FileText,
+    draft: &Draft,
+    interrupts: &mut Signal,
+) -> Result<Exit, Failure> {
     loop {
-        run_editor(copy.path.clone()).await?;
+        run_editor(draft.path.clone()).await?;
         while interrupts.recv().now_or_never().flatten().is_some() {}
-        let new = fs::read_to_string(&copy.path).map_err(|error| {
+        let new = fs::read_to_string(&draft.path).map_err(|error| {
             failed(format!("cannot read the edited copy: {}", plain_io(&error)))
         })?;
         if new == file.text {
             print("Nothing has changed.\n")?;
             return Ok(Exit::Done);
         }
-        let failure = match save(context, &file, &new).await {
+        let failure = match save(context, file, &new).await {
             Err(failure) if io::stdin().is_terminal() => failure,
             done => return done,
         };
         error(&format!("{:#}", failure.error));
         let mut questions = Questions::start(&context.root)?;
         let edits_again = tokio::select! {
-            // The copy is removed after Ctrl-C, too.
             biased;
             _ = interrupts.recv() => return Err(interrupted(Ok(()))),
             answer = questions.is_yes("Edit the file again?") => answer?,
@@ -224,30 +271,46 @@ pub(super) fn read(context: &CommandContext) -> Result<FileText, Failure> {
     FileText::read(given(&path)?).map_err(|error| refused(&error))
 }
 
-/// A copy of the file for the editor. Only its owner can read it, and it is removed in the end.
-struct EditedCopy {
+/// The ending tells editors that the text is TOML.
+const DRAFT: &str = ".avocet-config-draft.toml";
+
+/// The copy of the file for the editor, beside it. Only its owner can read it.
+struct Draft {
     path: PathBuf,
 }
 
-impl EditedCopy {
-    fn make(file: &FileText) -> Result<Self, Failure> {
-        let directory = file.path.parent().filter(|directory| directory.is_dir());
+impl Draft {
+    /// Removes copies of older versions, which had a random name and stayed after a crash.
+    fn beside(file: &Path) -> Result<Self, Failure> {
+        let directory = file.parent().filter(|directory| directory.is_dir());
         let directory = directory.ok_or_else(|| {
-            let path = file.path.display();
+            let path = file.display();
             failed(format!("the directory of {path} does not exist; make it first"))
         })?;
-        // The ending tells editors that the text is TOML.
-        let path = directory.join(format!(".avocet-config-{}.toml", uuid::Uuid::new_v4()));
-        let written = write_new(&path, &file.text);
-        written.map_err(|error| {
-            failed(format!("cannot write {}: {}", path.display(), plain_io(&error)))
-        })?;
-        Ok(Self { path })
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_str().and_then(|name| name.strip_prefix(".avocet-config-"));
+            let id = name.and_then(|name| name.strip_suffix(".toml"));
+            if id.is_some_and(|id| uuid::Uuid::try_parse(id).is_ok()) {
+                fs::remove_file(entry.path()).unwrap_or_default();
+            }
+        }
+        Ok(Self { path: directory.join(DRAFT) })
     }
-}
 
-impl Drop for EditedCopy {
-    fn drop(&mut self) {
+    /// Returns `true` if there are edits.
+    fn differs(&self, text: &str) -> bool {
+        fs::read(&self.path).is_ok_and(|draft| draft != text.as_bytes())
+    }
+
+    fn write(&self, text: &str) -> Result<(), Failure> {
+        self.remove();
+        write_new(&self.path, text).map_err(|error| {
+            failed(format!("cannot write {}: {}", self.path.display(), plain_io(&error)))
+        })
+    }
+
+    fn remove(&self) {
         fs::remove_file(&self.path).unwrap_or_default();
     }
 }
