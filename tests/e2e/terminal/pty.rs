@@ -19,6 +19,12 @@ use crate::support::end;
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Rows that are kept above the screen.
 const SCROLLBACK: usize = 2_000;
+/// Runs the program and waits for a line after its end. The system drops output that nobody has read
+/// when the first process of a terminal ends, so that must not be the program.
+const LEADER: &str =
+    r#"trap : INT QUIT; "$@"; code=$?; printf '\033]9;ended\007'; read -r line; exit $code"#;
+/// The mark after the output of the program. It is invisible.
+const ENDED: &[u8] = b"\x1b]9;ended\x07";
 
 /// A terminal with a chat in it.
 pub(crate) struct Terminal {
@@ -75,7 +81,8 @@ impl<'h> TerminalOptions<'h> {
         let ours = self.home.command(&self.arguments);
         // The terminal becomes the program's controlling one, which sends changes of its size.
         let mut command = Command::new("setsid");
-        command.args(["--ctty".as_ref(), ours.get_program()]).args(ours.get_args()).env_clear();
+        command.args(["--ctty", "sh", "-c", LEADER, "sh"]);
+        command.arg(ours.get_program()).args(ours.get_args()).env_clear();
         command.current_dir(ours.get_current_dir().unwrap());
         command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.env("PATH", "/usr/bin:/bin").envs(self.variables.iter().copied());
@@ -200,8 +207,15 @@ impl Terminal {
     /// Presses keys that leave. Returns the exit code and all rows.
     #[track_caller]
     pub(crate) fn leave_and_read(self, keys: &str) -> (Option<i32>, String) {
-        let Self { child, mut keyboard, output, mut parser, .. } = self;
+        let Self { child, mut keyboard, output, mut parser, mut written } = self;
         keyboard.write_all(keys.as_bytes()).unwrap();
+        while !written.windows(ENDED.len()).any(|part| part == ENDED) {
+            let piece = output.recv_timeout(TIMEOUT);
+            let piece = piece.unwrap_or_else(|_| panic!("no end:\n{}", all_rows(&mut parser)));
+            parser.process(&piece);
+            written.extend(piece);
+        }
+        keyboard.write_all(b"\n").unwrap();
         let code = end(child).code;
         // The reader ends with the last program on the terminal.
         output.iter().for_each(|piece| parser.process(&piece));
