@@ -105,7 +105,7 @@ async fn crash_at_each_point_delivers_a_sent_message_once_or_marked() {
 async fn crash_keeps_a_message_sent_to_an_empty_chat() {
     let home = Home::new(program!());
     let daemon = home.daemon();
-    let sent = home.run(&["send", "ann", "The bread is ready."]);
+    let sent = home.run(&["send", "terminal:local:ann", "The bread is ready."]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     daemon.kill();
 

@@ -315,6 +315,8 @@ impl SessionHarness {
             group.abort();
             group.finish(clock.as_ref(), SECOND).await.unwrap();
         }
+        // A write that is still queued would disturb the next daemon; a killed process has none.
+        SqliteStore::clone(&store).close().await;
         drop((sessions, bus, store));
         Self::on(log, channel, model, setup).await
     }
