@@ -200,7 +200,11 @@ fn damaged_log_is_reported_and_unchanged_by_read_only_commands() {
     bytes[2 * PAGE..].fill(0xA5);
     fs::write(database(&home), &bytes).unwrap();
     for arguments in [&["status"][..], &["sessions", "list"], &["sessions", "show", "me"]] {
-        assert_fails(&run(&home, arguments), 65, &["avocet.db is damaged", "the next start of the daemon checks it"]);
+        assert_fails(
+            &run(&home, arguments),
+            65,
+            &["avocet.db is damaged", "the next start of the daemon checks it"],
+        );
     }
     assert_eq!(fs::read(database(&home)).unwrap(), bytes);
 }
