@@ -8,37 +8,34 @@ mod mcp;
 mod memories;
 mod schedules;
 mod web;
+mod work;
 
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
-    AskJson, AskJsonError, Attach, Attachment, CancelledTask, ChannelName, ChatAddress, ChatLink,
-    ChildMode, Clock, Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport,
-    Content, Cursor, DaemonStatus, DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason,
-    DedupeKey, DeletedSession, DeliveredText, Deliveries, DeliveryId, Enqueued, ForClient, History,
-    HistoryAuthor, HistoryHit, HistoryQuery, Inbound, JobControl, JobId, JobLimits, JobRequest,
-    JobRules, JobState, JobStatus, JsonAnswer, JsonQuestion, Live, LogStatus, MemoryScope,
-    MessageId, MessageStatus, OpenApproval, Origin, Outbound, Outcome, Pairing, Person, PersonId,
-    Publish, PublishError, Query, Redactor, Report, RetriedLetter, Role, Secret, SentState,
-    SessionDeletion, SessionFilter, SessionId, SessionReports, SessionRow, SessionStatus,
-    SessionSummary, StoreError, SubmittedJob, TaskPage, TaskView, Tasks, Timestamp, Total,
-    TranscriptPage, Trust, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered,
-    UsageBy, UsageRow, WaitId, WideHistoryQuery,
+    AskJson, AskJsonError, Attach, Attachment, ChannelName, ChatAddress, ChatLink, Clock,
+    Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor,
+    DaemonStatus, DedupeKey, DeletedSession, DeliveredText, Deliveries, DeliveryId, Enqueued,
+    ForClient, History, HistoryAuthor, HistoryHit, HistoryQuery, Inbound, JsonAnswer, JsonQuestion,
+    Live, LogStatus, MemoryScope, MessageId, MessageStatus, OpenApproval, Origin, Outbound,
+    Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Redactor, Report, Role,
+    Secret, SentState, SessionDeletion, SessionFilter, SessionId, SessionReports, SessionRow,
+    SessionStatus, SessionSummary, StoreError, Timestamp, Total, TranscriptPage, Trust, TurnEvent,
+    TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId,
+    WideHistoryQuery,
 };
 use serde_json::json;
 
 pub use events::EventMemory;
 pub use web::{TAKEN_PORT, UPLOAD_LIMIT, UploadMemory};
+pub use work::{DEAD, JOB};
 
 use crate::{AgentSummary, GatewayParts, MAX_LINE_BYTES};
 
 /// A secret in the arguments of a call, which lists have to hide.
 pub const KEY: &str = "correct horse";
-
-/// The only dead letter.
-pub const DEAD: DeadId = DeadId::Delivery(DeliveryId(7));
 
 /// The session that has a turn.
 #[must_use]
@@ -192,92 +189,6 @@ impl Approvals for FakeDaemon {
     }
 }
 
-/// The number of the fake's only job.
-pub const JOB: JobId = JobId(3);
-
-fn job() -> JobStatus {
-    JobStatus {
-        id: JOB,
-        state: JobState::Running,
-        task: format!("use {KEY}"),
-        rules: JobRules {
-            agent: "builder".to_owned(),
-            workspace: None,
-            limits: JobLimits::default(),
-        },
-        chat: session().address(),
-        submitted_by: "uid:0".to_owned(),
-        submitted_at: Timestamp(1),
-        session: session(),
-        turn: Some(TurnId(1)),
-        started_at: Some(Timestamp(2)),
-        ended_at: None,
-        inference_runs: 1,
-        usage: Total::default(),
-        result: None,
-    }
-}
-
-#[async_trait]
-impl JobControl for FakeDaemon {
-    async fn submit_job(&self, request: JobRequest) -> Result<SubmittedJob, PublishError> {
-        if let Some(refusal) = self.refusal.lock().unwrap().clone() {
-            return Err(refusal);
-        }
-        let inbound = Inbound::new(
-            session().address(),
-            request.sender,
-            request.key,
-            Content::text(request.task),
-        );
-        let is_duplicate = self.publish(inbound, None).await?.what == AcceptedAs::Duplicate;
-        Ok(SubmittedJob { id: JOB, message: MessageId(1), session: session(), is_duplicate })
-    }
-
-    async fn list_jobs(&self, _: u32, before: Option<JobId>) -> Result<Vec<JobStatus>, StoreError> {
-        Ok(if before.is_none() { vec![job()] } else { Vec::new() })
-    }
-
-    async fn find_job(&self, id: JobId) -> Result<Option<JobStatus>, StoreError> {
-        Ok((id == JOB).then(job))
-    }
-
-    async fn end_job(&self, _: JobId) -> Result<bool, StoreError> {
-        Ok(false)
-    }
-}
-
-#[async_trait]
-impl DeadLetters for FakeDaemon {
-    async fn dead_letters(&self, page: DeadPage) -> Result<Vec<DeadLetter>, StoreError> {
-        let first = self.dead_letter(DEAD).await?.filter(|_| page.after.is_none());
-        Ok(first.into_iter().collect())
-    }
-
-    async fn dead_letter(&self, id: DeadId) -> Result<Option<DeadLetter>, StoreError> {
-        let letter = DeadLetter {
-            id,
-            reason: DeadReason::Refused,
-            chat: session().address(),
-            at: Timestamp(5),
-            turn: Some(TurnId(11)),
-            attempts: 1,
-            error: Some("refused".to_owned()),
-            summary: format!("“use the key {KEY}”"),
-            text: format!("use the key {KEY}"),
-        };
-        Ok((id == DEAD).then_some(letter))
-    }
-
-    async fn retry_dead_letter(&self, id: DeadId) -> Result<Option<RetriedLetter>, StoreError> {
-        Ok((id == DEAD).then(|| RetriedLetter::Delivery(session().address())))
-    }
-
-    async fn drop_dead_letter(&self, id: DeadId) -> Result<bool, StoreError> {
-        Ok(id == DEAD)
-    }
-}
-
 /// The session that is always busy.
 pub const BUSY: &str = "terminal:local:busy";
 
@@ -290,44 +201,6 @@ impl SessionDeletion for FakeDaemon {
             task if task.as_str().starts_with("spawn:") => DeletedSession::OfTask,
             _ => DeletedSession::Unknown,
         })
-    }
-}
-
-#[async_trait]
-impl Tasks for FakeDaemon {
-    async fn reserve_task(&self) -> Result<TurnId, StoreError> {
-        Ok(TurnId(1))
-    }
-    async fn tasks(
-        &self,
-        of: Option<&SessionId>,
-        page: TaskPage,
-    ) -> Result<Vec<TaskView>, StoreError> {
-        let is_of_it = of.is_none_or(|of| *of == session()) && page.before.is_none();
-        Ok(self.task(TurnId(12)).await?.into_iter().filter(|_| is_of_it).collect())
-    }
-    async fn task(&self, id: TurnId) -> Result<Option<TaskView>, StoreError> {
-        let view = TaskView {
-            id,
-            parent: TurnId(11),
-            session: session(),
-            own_session: "spawn:t11:s0c0".parse().unwrap(),
-            label: Some("survey".to_owned()),
-            task: format!("use the key {KEY}"),
-            agent: None,
-            mode: ChildMode::Background,
-            state: TurnState::Running,
-            waits_for: None,
-            started_at: Timestamp(5),
-            ended_at: None,
-            steps: 2,
-            total: Total::default(),
-            result: None,
-        };
-        Ok((id == TurnId(12)).then_some(view))
-    }
-    async fn cancel_task(&self, id: TurnId) -> Result<Option<CancelledTask>, StoreError> {
-        Ok((id == TurnId(12)).then(|| CancelledTask { turns: vec![id], parent: None }))
     }
 }
 
