@@ -56,7 +56,7 @@ impl RunningDaemon {
 /// The parts that answer messages. The next step connects them with other programs.
 struct AnsweringParts {
     /// The parts that they use.
-    below: DaemonParts,
+    parts: DaemonParts,
     sessions: Sessions,
     schedules: Arc<ScheduleService>,
     live: LiveParts,
@@ -68,19 +68,19 @@ impl AnsweringParts {
     /// Starts the parts from the outbox back to the channels.
     async fn start(
         context: &CommandContext,
-        below: DaemonParts,
+        parts: DaemonParts,
         wakes: Wakes,
         options: StartOptions,
     ) -> Result<Self, Failure> {
-        let (sessions, agent_parts) = session_parts(context, &below)?;
-        let DaemonParts { configuration, store, connections, models, clock, group, .. } = &below;
+        let (sessions, agent_parts) = session_parts(context, &parts)?;
+        let DaemonParts { configuration, store, connections, models, clock, group, .. } = &parts;
         let Configuration { document, settings, .. } = configuration;
         tell_unknown_prices(document, budgets(&settings.budgets), models.clone(), group);
         let Connections { channels, deliverer, bus, .. } = connections;
         avocet_session::remind(store.as_ref(), channels, clock.as_ref()).await?;
         deliverer.start().await?;
-        below.memories.start_mirror(group);
-        below.mcp.start(mcp_services(&sessions, connections));
+        parts.memories.start_mirror(group);
+        parts.mcp.start(mcp_services(&sessions, connections));
         let agents = sessions.agents.clone();
         let lanes = LaneLimits {
             max_running: settings.sessions.max_running,
@@ -103,11 +103,11 @@ impl AnsweringParts {
             agent_parts,
             ask_json: Live::new(ask_json),
             consolidator,
-            examiner: Live::new(examiner(&below)),
+            examiner: Live::new(examiner(&parts)),
             summaries: Live::new(summaries(configuration)),
         };
         let schedules = Arc::new(schedules);
-        Ok(Self { below, sessions, schedules, live, intake })
+        Ok(Self { parts, sessions, schedules, live, intake })
     }
 
     /// Opens the servers for other programs, starts the programs of channels, and follows the file
@@ -118,12 +118,12 @@ impl AnsweringParts {
         clients: Clients,
         options: StartOptions,
     ) -> Result<RunningDaemon, Failure> {
-        let configuration = &self.below.configuration;
+        let configuration = &self.parts.configuration;
         let (running, reloads) = (Live::new(configuration.clone()), Live::default());
         let console = Console::new(ConsoleParts {
             key_file: configuration.web_key(),
             assets: avocet_web::assets(),
-            clock: self.below.clock.clone(),
+            clock: self.parts.clock.clone(),
         });
         let operations = Operations {
             config: DaemonConfigFile::of(context, running.clone())?,
@@ -132,8 +132,8 @@ impl AnsweringParts {
         };
         let ports = self.ports(operations);
         let socket = socket_place(configuration)?;
-        let Self { below, sessions, live, intake, .. } = self;
-        let DaemonParts { store, http, connections, shells, audit, clock, group, .. } = below;
+        let Self { parts, sessions, live, intake, .. } = self;
+        let DaemonParts { store, http, connections, shells, audit, clock, group, .. } = parts;
         let Connections { channels, programs, webhooks, deliverer, bus, .. } = connections;
         if let Some(listener) = http {
             let (listener, group) = (listener.with_webhooks(webhooks), group.child("http"));
@@ -166,7 +166,7 @@ impl AnsweringParts {
     }
 
     fn reporter(&self, reloads: Live<ReloadState>) -> Reporter {
-        let DaemonParts { store, shells, audit, copies, exporter, clock, .. } = &self.below;
+        let DaemonParts { store, shells, audit, copies, exporter, clock, .. } = &self.parts;
         Reporter {
             store: store.clone(),
             examiner: self.live.examiner.clone(),
@@ -184,8 +184,8 @@ impl AnsweringParts {
     /// Returns the ports for other programs.
     fn ports(&self, operations: Operations) -> GatewayParts {
         let Operations { config, report, web } = operations;
-        let Self { below, sessions, schedules, live, .. } = self;
-        let DaemonParts { store, connections, memories, mcp, clock, .. } = below;
+        let Self { parts, sessions, schedules, live, .. } = self;
+        let DaemonParts { store, connections, memories, mcp, clock, .. } = parts;
         let Connections { attach, uploads, workspaces, deliverer, bus, .. } = connections;
         GatewayParts {
             publish: bus.clone(),
