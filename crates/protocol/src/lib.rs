@@ -18,6 +18,7 @@ mod clock;
 mod config_file;
 mod consolidate;
 mod content;
+mod decode_json;
 mod draft;
 mod effort;
 mod embed;
@@ -112,6 +113,7 @@ pub use content::{
     Attachment, AttachmentKind, AttachmentSource, Choice, Content, Quote, Style, StyleRange,
     Transcript, WAIT,
 };
+pub use decode_json::decode_json;
 pub use draft::DraftError;
 pub use effort::{Effort, NoEffort};
 pub use embed::{EmbedError, EmbeddedTexts, Embedder};
