@@ -184,7 +184,7 @@ impl Endpoint {
             length::shorten_cut_calls(&mut calls);
         }
         let reasoning = reasoning.map(|content| Reasoning { model: self.name.clone(), content });
-        let spent = vec![Spent { model: self.name.clone(), usage, cost: None }];
+        let spent = vec![Spent { model: self.name.clone(), usage, cost: answer.cost }];
         let (written, is_done) = (None, false);
         ModelReply { text, calls, written, reasoning, spent, truncated, filtered, is_done }
     }

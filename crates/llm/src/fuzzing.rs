@@ -13,6 +13,8 @@ use crate::dialects::lenient::{self, LenientError, MissingBrackets};
 use crate::dialects::{ParsedReply, ReplyReader, Streamed, TextEnd, known_names, named};
 use crate::visible::Visible;
 
+#[cfg(test)]
+pub(crate) use answers::read_body;
 pub(crate) use answers::split;
 pub use answers::{anthropic, gemini, ollama, openai_chat, openai_responses, sse};
 pub(crate) use tools::tools;

@@ -44,6 +44,7 @@ mod sse;
 mod testing;
 mod transcription;
 mod visible;
+mod wire_json;
 
 pub use anthropic::{Anthropic, AnthropicConfig};
 pub use chain::Chain;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Arguments, ToolCall, Usage};
+use avocet_protocol::{Arguments, Money, ToolCall, Usage};
 use serde_json::Value;
 
 /// The unit into which a stream is split.
@@ -69,6 +69,8 @@ pub(crate) struct CompleteAnswer {
     pub(crate) thought: u64,
     /// Zero if the provider reports no usage.
     pub(crate) usage: Usage,
+    /// The cost, from a provider that states it. It counts instead of the price table.
+    pub(crate) cost: Option<Money>,
     /// `true` if the answer was cut off at the output limit.
     pub(crate) truncated: bool,
     /// `true` if a content filter of the provider ended the answer.

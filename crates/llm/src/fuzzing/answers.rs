@@ -76,6 +76,15 @@ pub(super) fn said<A: StreamedAnswer>(events: &[String]) -> Result<CompleteAnswe
     Ok(said)
 }
 
+/// Reads a whole body: a stream, or an answer without streaming.
+#[cfg(test)]
+pub(crate) fn read_body<A: StreamedAnswer>(body: &str) -> Result<CompleteAnswer, AnswerError> {
+    if body.starts_with('{') {
+        return A::whole(body);
+    }
+    said::<A>(&split(A::FRAMING, &[body.as_bytes()])?)
+}
+
 /// The events of a body.
 pub(crate) fn split(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<String>, String> {
     let pieces = stream::iter(pieces.iter().map(|piece| Ok::<_, NetError>(*piece)));

@@ -164,6 +164,7 @@ impl StreamedAnswer for GeminiAnswer {
             reasoning: self.signatures.kept(),
             thought: self.thought,
             usage: self.usage.total(),
+            cost: None,
             truncated: ended.truncated,
             filtered: ended.filtered,
         })

@@ -127,6 +127,7 @@ impl StreamedAnswer for OllamaAnswer {
             reasoning: keeps.then_some(Value::String(self.thinking)),
             thought,
             usage: self.usage,
+            cost: None,
             truncated: ended.truncated,
             filtered: ended.filtered,
         })

@@ -1,15 +1,18 @@
 //! Builds an answer from the events of its stream, or from a complete body of a server without
-//! streaming.
+//! streaming. Every field is optional: see [`WireJson`].
 
-use avocet_protocol::{ToolCall, Usage, plain_json};
-use serde::Deserialize;
-use serde_json::Value;
+use std::borrow::Cow;
+
+use avocet_protocol::{Money, ToolCall, Usage, plain_json};
 
 use super::codes;
 use crate::dialects::repaired;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::finish::Finish;
-use crate::null::or_default;
+use crate::wire_json::WireJson;
+
+/// The index of a call in the form of 2023, `function_call`, of which an answer has at most one.
+const LEGACY_CALL: u64 = u64::MAX;
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
@@ -19,7 +22,10 @@ pub(crate) struct OpenAiChatAnswer {
     /// Bytes of reasoning.
     thought: u64,
     usage: Usage,
+    cost: Option<Money>,
     finish: Option<String>,
+    /// `true` once the server has said that nothing follows, with or without a finish reason.
+    is_over: bool,
     bytes: usize,
 }
 
@@ -31,102 +37,32 @@ struct PartialCall {
     arguments: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OpenAiChatChunk {
-    #[serde(deserialize_with = "or_default")]
-    choices: Vec<Choice>,
-    usage: Option<OpenAiChatUsage>,
-    error: Option<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Choice {
-    /// Called `message` in an answer without streaming.
-    #[serde(alias = "message", default, deserialize_with = "or_default")]
-    delta: OpenAiChatDelta,
-    finish_reason: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OpenAiChatDelta {
-    /// A string according to the API; a list of parts from some servers.
-    content: Option<DeltaContent>,
-    tool_calls: Option<Vec<CallDelta>>,
-    /// Reasoning, under the most common name.
-    reasoning_content: Option<Value>,
-    /// Reasoning, under the other name.
-    reasoning: Option<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum DeltaContent {
-    Text(String),
-    Parts(Vec<Value>),
-}
-
-#[derive(Debug, Deserialize)]
-struct CallDelta {
-    index: Option<u64>,
-    id: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
-    function: FunctionDelta,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct FunctionDelta {
-    name: Option<String>,
-    /// A string according to the API; some servers send the object itself.
-    arguments: Option<Value>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OpenAiChatUsage {
-    #[serde(deserialize_with = "or_default")]
-    prompt_tokens: u64,
-    #[serde(deserialize_with = "or_default")]
-    completion_tokens: u64,
-    #[serde(deserialize_with = "or_default")]
-    prompt_tokens_details: InputDetails,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct InputDetails {
-    #[serde(deserialize_with = "or_default")]
-    cached_tokens: u64,
-}
-
 impl StreamedAnswer for OpenAiChatAnswer {
     fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
         if data.trim() == "[DONE]" {
+            self.is_over = true;
             return Ok(AnswerPiece::End);
         }
-        let chunk: OpenAiChatChunk = serde_json::from_str(data).map_err(|error| {
+        let chunk = WireJson::parse(data).map_err(|error| {
             format!("an event is not a chunk of an answer ({})", plain_json(&error))
         })?;
-        if let Some(error) = chunk.error {
-            return Err(failed(&error));
+        if chunk.get("error").has_content() {
+            return Err(failed(chunk.get("error")));
         }
-        if let Some(OpenAiChatUsage { prompt_tokens, completion_tokens, prompt_tokens_details }) =
-            chunk.usage
-        {
-            let InputDetails { cached_tokens: cached } = prompt_tokens_details;
-            self.usage = Usage { cached, ..Usage::new(prompt_tokens, completion_tokens) };
-        }
-        let Some(choice) = chunk.choices.into_iter().next() else {
+        self.take_usage(chunk.get("usage"));
+        let mut choices = chunk.get("choices").read_list().iter();
+        let Some(choice) = choices.find(|choice| is_first_choice(choice)) else {
             return Ok(AnswerPiece::KeepAlive);
         };
+        // Some servers report the usage here.
+        self.take_usage(choice.get("usage"));
         // Some servers send an empty reason in every chunk.
-        let finish = choice.finish_reason.filter(|reason| !reason.is_empty());
-        let has_ended = finish.is_some();
-        self.finish = finish.or(self.finish.take());
-        Ok(match self.take_delta(choice.delta) {
-            AnswerPiece::KeepAlive if has_ended => AnswerPiece::Unseen,
+        let finish = choice.get("finish_reason").as_str().filter(|reason| !reason.is_empty());
+        if let Some(finish) = finish {
+            self.finish = Some(finish.to_owned());
+        }
+        Ok(match self.take_choice(choice) {
+            AnswerPiece::KeepAlive if finish.is_some() => AnswerPiece::Unseen,
             piece => piece,
         })
     }
@@ -143,12 +79,20 @@ impl StreamedAnswer for OpenAiChatAnswer {
         self.finish = Some("length".to_owned());
     }
 
+    fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
+        self.take(body)?;
+        self.is_over = true;
+        Ok(())
+    }
+
     fn finish(self) -> Result<CompleteAnswer, AnswerError> {
-        let Some(reason) = self.finish else {
-            return Err("the stream ended before the answer did".to_owned().into());
-        };
         let is_empty = self.text.is_empty() && self.calls.is_empty();
-        let ended = finish(&reason).ended(&reason, "", is_empty)?;
+        let (reason, finish) = match &self.finish {
+            Some(reason) => (reason.as_str(), finish(reason)),
+            None if self.is_over && !is_empty => ("", Finish::Complete),
+            None => return Err("the stream ended before the answer did".to_owned().into()),
+        };
+        let ended = finish.ended(reason, "", is_empty)?;
         let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {
             name,
             arguments: repaired(&arguments, ended.text_end()),
@@ -159,10 +103,16 @@ impl StreamedAnswer for OpenAiChatAnswer {
             reasoning: None,
             thought: self.thought,
             usage: self.usage,
+            cost: self.cost,
             truncated: ended.truncated,
             filtered: ended.filtered,
         })
     }
+}
+
+/// Returns `true` for the choice that is the answer. Other choices are other answers.
+fn is_first_choice(choice: &WireJson<'_>) -> bool {
+    choice.is_object() && choice.get("index").read_count().unwrap_or_default() == 0
 }
 
 /// Translates `finish_reason`, from OpenAI and from servers that pass on the word of their engine.
@@ -184,48 +134,102 @@ fn finish(reason: &str) -> Finish {
 }
 
 /// Converts an error in the middle of a stream.
-fn failed(error: &Value) -> AnswerError {
-    let says = error["message"].as_str().map_or_else(|| error.to_string(), str::to_owned);
-    match codes::of_error(error) {
+fn failed(error: &WireJson<'_>) -> AnswerError {
+    let error = error.to_value();
+    let says = error["message"].as_str().or(error.as_str());
+    let says = says.map_or_else(|| error.to_string(), str::to_owned);
+    match codes::of_error(&error) {
         Some(status) => AnswerError::Status(status, says),
         None => AnswerError::Unreadable(format!("it failed in the middle: {says}")),
     }
 }
 
 impl OpenAiChatAnswer {
-    fn take_delta(&mut self, delta: OpenAiChatDelta) -> AnswerPiece {
-        let thoughts = [delta.reasoning_content, delta.reasoning].into_iter().flatten();
-        // Some servers send it under both names.
-        let thought = thoughts.filter_map(|thought| thought.as_str().map(str::len)).max();
-        let (text, parts) = delta.content.map(DeltaContent::read).unwrap_or_default();
-        let calls = delta.tool_calls.unwrap_or_default();
-        let thought = thought.unwrap_or_default() + parts;
-        let is_alive = thought > 0 || !calls.is_empty();
+    /// Reads the token counts. A count that cannot be read leaves the one before it.
+    fn take_usage(&mut self, usage: &WireJson<'_>) {
+        let cached = usage.get("prompt_tokens_details").get("cached_tokens");
+        let counts = [
+            (&mut self.usage.input, usage.get("prompt_tokens")),
+            (&mut self.usage.output, usage.get("completion_tokens")),
+            (&mut self.usage.cached, cached),
+        ];
+        for (count, field) in counts {
+            *count = field.read_count().unwrap_or(*count);
+        }
+        // In dollars (OpenRouter documentation, "Usage accounting").
+        let cost = usage.get("cost").read_amount().map(Money::dollars);
+        self.cost = cost.or(self.cost);
+    }
+
+    /// Reads the piece of a choice. An answer without streaming has it in `message`. In a stream,
+    /// `message` repeats what the pieces have said.
+    fn take_choice(&mut self, choice: &WireJson<'_>) -> AnswerPiece {
+        let piece = self.take_delta(choice.get("delta"));
+        if self.is_empty() { self.take_delta(choice.get("message")) } else { piece }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.calls.is_empty() && self.thought == 0
+    }
+
+    fn take_delta(&mut self, delta: &WireJson<'_>) -> AnswerPiece {
+        let (mut text, in_parts) = read_content(delta.get("content"));
+        // A refusal is the answer (OpenAI API reference, "Chat completion chunk").
+        text.push_str(&delta.get("refusal").read_text().unwrap_or_default());
+        let thought = Self::take_reasoning(delta) + in_parts;
         self.thought += thought as u64;
         self.bytes += text.len() + thought;
-        calls.into_iter().for_each(|call| self.take_call(call));
+        let has_call = self.take_calls(delta);
         self.text.push_str(&text);
         if !text.is_empty() {
             AnswerPiece::Text(text)
-        } else if is_alive {
+        } else if thought > 0 || has_call {
             AnswerPiece::Unseen
         } else {
             AnswerPiece::KeepAlive
         }
     }
 
+    /// Reads the reasoning beside the text. Returns its bytes.
+    fn take_reasoning(delta: &WireJson<'_>) -> usize {
+        let thoughts = [delta.get("reasoning_content"), delta.get("reasoning")];
+        // Some servers send it under both names.
+        let bytes = thoughts.into_iter().filter_map(|thought| thought.as_str().map(str::len)).max();
+        bytes.unwrap_or_default()
+    }
+
+    /// Reads the pieces of calls. Returns `true` if there is one.
+    fn take_calls(&mut self, delta: &WireJson<'_>) -> bool {
+        let before = self.bytes;
+        for piece in delta.get("tool_calls").read_list() {
+            self.take_call(piece.get("index").read_count(), piece);
+        }
+        let legacy = delta.get("function_call");
+        let has_other = self.calls.iter().any(|call| call.index != Some(LEGACY_CALL));
+        if !has_other {
+            self.take_call(Some(LEGACY_CALL), legacy);
+        }
+        self.bytes > before
+    }
+
     /// Assigns a piece to its call: by index, or by id if the index is missing. If both are
     /// missing, a name begins a new call.
-    fn take_call(&mut self, piece: CallDelta) {
-        let CallDelta { index, id, function: FunctionDelta { name, arguments } } = piece;
-        let (id, name) = (id.unwrap_or_default(), name.unwrap_or_default());
+    fn take_call(&mut self, index: Option<u64>, piece: &WireJson<'_>) {
+        let nested = piece.get("function");
+        let function = if nested.is_object() { nested } else { piece };
+        let id = piece.get("id").read_text().unwrap_or_default();
+        let name = function.get("name").as_str().unwrap_or_default();
+        let arguments = read_arguments(function.get("arguments"));
+        if id.is_empty() && name.is_empty() && arguments.is_empty() {
+            return;
+        }
         let place = match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index),
             None if !id.is_empty() => self.calls.iter().rposition(|call| call.id == id),
             None if !name.is_empty() => None,
             None => self.calls.len().checked_sub(1),
         };
-        let place = place.filter(|place| !self.calls[*place].ends_before(&id, &name));
+        let place = place.filter(|place| !self.calls[*place].ends_before(&id, name));
         let place = place.unwrap_or_else(|| {
             self.calls.push(PartialCall { index, ..PartialCall::default() });
             self.bytes += ITEM;
@@ -234,17 +238,13 @@ impl OpenAiChatAnswer {
         let call = &mut self.calls[place];
         let before = call.bytes();
         if !id.is_empty() {
-            call.id = id;
+            call.id = id.into_owned();
         }
         // Some servers repeat the name in every piece.
         if name != call.name {
-            call.name.push_str(&name);
+            call.name.push_str(name);
         }
-        match arguments {
-            None => {}
-            Some(Value::String(text)) => call.arguments.push_str(&text),
-            Some(other) => call.arguments.push_str(&other.to_string()),
-        }
+        call.arguments.push_str(&arguments);
         self.bytes += call.bytes().saturating_sub(before);
     }
 }
@@ -265,19 +265,32 @@ impl PartialCall {
     }
 }
 
-impl DeltaContent {
-    /// The text, and the bytes of reasoning beside it.
-    fn read(self) -> (String, usize) {
-        match self {
-            Self::Text(text) => (text, 0),
-            Self::Parts(parts) => {
-                let texts = parts.iter().filter(|part| part["type"] == "text");
-                let text = texts.filter_map(|part| part["text"].as_str()).collect();
-                let thoughts =
-                    parts.iter().filter_map(|part| part["thinking"].as_array()).flatten();
-                let bytes = thoughts.filter_map(|thought| Some(thought["text"].as_str()?.len()));
-                (text, bytes.sum())
-            }
-        }
+/// Returns the arguments of a call, or a piece of them. They are a string according to the API; some
+/// servers send the object itself.
+fn read_arguments<'j>(arguments: &'j WireJson<'_>) -> Cow<'j, str> {
+    match arguments {
+        WireJson::Null => Cow::Borrowed(""),
+        WireJson::Text(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_value().to_string()),
     }
+}
+
+/// Returns the text of a content, and the bytes of reasoning within. It is a string according to the
+/// API; a list of parts, or a single part, from some servers.
+fn read_content(content: &WireJson<'_>) -> (String, usize) {
+    if let Some(text) = content.read_text() {
+        return (text.into_owned(), 0);
+    }
+    let (mut text, mut thought) = (String::new(), 0);
+    for part in content.read_list() {
+        text.push_str(&part.read_text().unwrap_or_default());
+        if matches!(part.get("type").as_str(), Some("text" | "output_text") | None) {
+            text.push_str(part.get("text").as_str().unwrap_or_default());
+        }
+        text.push_str(part.get("refusal").as_str().unwrap_or_default());
+        let thoughts = part.get("thinking").read_list().iter();
+        let thoughts = thoughts.filter_map(|thought| thought.get("text").as_str());
+        thought += thoughts.map(str::len).sum::<usize>();
+    }
+    (text, thought)
 }

@@ -170,3 +170,7 @@ impl Served for OpenAi {
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "odd_tests.rs"]
+mod odd_tests;

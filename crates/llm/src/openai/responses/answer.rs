@@ -116,7 +116,8 @@ impl StreamedAnswer for ResponsesAnswer {
         let reasoning = parts.iter().any(Value::is_object).then_some(Value::Array(parts));
         let (thought, usage) = (self.thought, self.usage);
         let FinishFlags { truncated, filtered } = ended;
-        Ok(CompleteAnswer { text, calls, reasoning, thought, usage, truncated, filtered })
+        let cost = None;
+        Ok(CompleteAnswer { text, calls, reasoning, thought, usage, cost, truncated, filtered })
     }
 
     fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
