@@ -239,6 +239,11 @@ impl TelegramFake {
         self.change(|bot| bot.faults.add(on, times, fault));
     }
 
+    /// Writes these bytes in place of this text, in every later answer and delivery.
+    pub fn write_odd_bytes(&self, text: &str, bytes: &[u8]) {
+        self.change(|bot| bot.odd_bytes.add(text, bytes));
+    }
+
     /// Removes all pending faults.
     pub fn clear_faults(&self) {
         self.change(|bot| bot.faults.clear());

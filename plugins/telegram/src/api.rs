@@ -3,18 +3,23 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Secret, plain_json, within};
+use avocet_protocol::{Clock, Secret, within};
+use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::multipart::Form;
-use reqwest::{ClientBuilder, Proxy, RequestBuilder};
+use reqwest::{ClientBuilder, Proxy, RequestBuilder, StatusCode};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use teloxide::net::default_reqwest_settings;
 use teloxide::requests::Payload;
 use teloxide::types::MessageId;
 
 use crate::TelegramError;
-use crate::fault::{BotApiError, Parameters};
+use crate::envelope::ApiEnvelope;
+use crate::fault::BotApiError;
+use crate::numbers::read_integer;
+use crate::update::{self, GetUpdates, PolledUpdates};
 
 /// The timeout of a request, in addition to the time that a poll stays open.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
@@ -28,26 +33,26 @@ pub(crate) struct Api {
     bot: teloxide::Bot,
 }
 
-/// A message that was sent or edited.
-#[derive(Debug, Clone, Copy, Deserialize)]
+/// The result of a method that sends or edits a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MessageReceipt {
-    message_id: i32,
+    /// `None` if the platform describes the message in an unreadable way. The message exists.
+    pub(crate) id: Option<MessageId>,
 }
 
 impl MessageReceipt {
-    pub(crate) fn id(self) -> MessageId {
-        MessageId(self.message_id)
+    pub(crate) fn read(message: &Value) -> Self {
+        let id = read_integer(&message["message_id"]).and_then(|id| id.try_into().ok());
+        Self { id: id.map(MessageId) }
     }
 }
 
-/// The envelope of an answer (Bot API, "Making requests").
-#[derive(Deserialize)]
-struct ApiEnvelope<T> {
-    ok: bool,
-    result: Option<T>,
-    error_code: Option<u16>,
-    description: Option<String>,
-    parameters: Option<Parameters>,
+/// A whole answer of the server.
+struct WholeAnswer {
+    status: StatusCode,
+    /// The header `Retry-After`.
+    retry_after: Option<Duration>,
+    body: reqwest::Result<Bytes>,
 }
 
 impl Api {
@@ -98,10 +103,9 @@ impl Api {
         T: DeserializeOwned,
         P: Payload + Serialize,
     {
-        let body = serde_json::to_vec(&payload)
-            .map_err(|_| BotApiError::NotSent("it cannot be written"))?;
-        let request = self.post(P::NAME)?.header(CONTENT_TYPE, "application/json").body(body);
-        answer(P::NAME, request).await
+        let answer = WholeAnswer::of(self.request(&payload)?).await?;
+        let result = answer.result(P::NAME)?.unwrap_or_default();
+        update::read(&result).ok_or_else(|| unreadable(P::NAME))
     }
 
     /// Works as [`Self::call`], with a timeout of the given clock.
@@ -122,16 +126,60 @@ impl Api {
         answered.unwrap_or_else(|_| Err(BotApiError::timed_out()))
     }
 
-    /// Calls a method that takes files. `T` is the type of its result.
+    /// Calls a method that sends or edits a message. A result that cannot be read is no error,
+    /// because the platform has acted.
     ///
     /// # Errors
     /// [`BotApiError`] if the request fails or the platform refuses it.
-    pub(crate) async fn upload<T: DeserializeOwned>(
+    pub(crate) async fn send<P>(&self, payload: P) -> Result<MessageReceipt, BotApiError>
+    where
+        P: Payload + Serialize,
+    {
+        let answer = WholeAnswer::of(self.request(&payload)?).await?;
+        let result = answer.result(P::NAME)?.unwrap_or_default();
+        Ok(MessageReceipt::read(&result))
+    }
+
+    /// Calls `getUpdates`. A list that cannot be decoded is no error, because the next request would
+    /// get the same bytes.
+    ///
+    /// # Errors
+    /// [`BotApiError`] if the request fails or times out, or the platform refuses it.
+    pub(crate) async fn get_updates(
         &self,
-        method: &str,
-        form: Form,
-    ) -> Result<T, BotApiError> {
-        answer(method, self.post(method)?.timeout(UPLOAD_LIMIT).multipart(form)).await
+        clock: &dyn Clock,
+        limit: Duration,
+        payload: GetUpdates,
+    ) -> Result<PolledUpdates, BotApiError> {
+        let polling = async {
+            let answer = WholeAnswer::of(self.request(&payload)?).await?;
+            match answer.result(GetUpdates::NAME) {
+                Ok(Some(Value::Array(updates))) => Ok(PolledUpdates::Decoded(updates)),
+                Ok(_) => Ok(PolledUpdates::Undecodable { first: answer.first_update_id() }),
+                Err(fault) => match answer.first_update_id() {
+                    Some(first) if answer.status.is_success() => {
+                        Ok(PolledUpdates::Undecodable { first: Some(first) })
+                    }
+                    _ => Err(fault),
+                },
+            }
+        };
+        within(clock, limit, polling).await.unwrap_or_else(|_| Err(BotApiError::timed_out()))
+    }
+
+    /// Calls a method that sends files. Returns its result, `null` if it cannot be read.
+    ///
+    /// # Errors
+    /// [`BotApiError`] if the request fails or the platform refuses it.
+    pub(crate) async fn upload(&self, method: &str, form: Form) -> Result<Value, BotApiError> {
+        let request = self.post(method)?.timeout(UPLOAD_LIMIT).multipart(form);
+        Ok(WholeAnswer::of(request).await?.result(method)?.unwrap_or_default())
+    }
+
+    fn request<P: Payload + Serialize>(&self, payload: &P) -> Result<RequestBuilder, BotApiError> {
+        let body = serde_json::to_vec(payload)
+            .map_err(|_| BotApiError::NotSent("it cannot be written"))?;
+        Ok(self.post(P::NAME)?.header(CONTENT_TYPE, "application/json").body(body))
     }
 
     fn post(&self, method: &str) -> Result<RequestBuilder, BotApiError> {
@@ -145,54 +193,54 @@ impl Api {
     }
 }
 
-async fn answer<T: DeserializeOwned>(
-    method: &str,
-    request: RequestBuilder,
-) -> Result<T, BotApiError> {
-    let response = request.send().await.map_err(|error| BotApiError::of(&error))?;
-    let status = response.status();
-    let header = response.headers().get(RETRY_AFTER);
-    let retry_after = header.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
-    let retry_after = retry_after.map(Duration::from_secs);
-    let body = response.bytes().await;
-    if !status.is_success() {
-        // If the body is cut off, the status is enough.
-        let reply = serde_json::from_slice(&body.unwrap_or_default()).ok();
-        return Err(refused(status.as_u16(), reply, retry_after));
+impl WholeAnswer {
+    /// Sends a request and reads the answer to its end.
+    async fn of(request: RequestBuilder) -> Result<Self, BotApiError> {
+        let response = request.send().await.map_err(|error| BotApiError::of(&error))?;
+        let status = response.status();
+        let header = response.headers().get(RETRY_AFTER);
+        let retry_after = header.and_then(|seconds| seconds.to_str().ok()?.parse().ok());
+        let retry_after = retry_after.map(Duration::from_secs);
+        Ok(Self { status, retry_after, body: response.bytes().await })
     }
-    let body = body.map_err(|error| BotApiError::of(&error))?;
-    match serde_json::from_slice(&body) {
-        Ok(ApiEnvelope { ok: true, result: Some(result), .. }) => Ok(result),
-        Ok(ApiEnvelope { ok: true, .. }) => Err(unreadable(method, "`result` is missing")),
-        Err(error) => Err(unreadable(method, &plain_json(&error))),
-        Ok(reply) => Err(refused(status.as_u16(), Some(without_result(reply)), retry_after)),
+
+    /// The result of the method. `None` if the method was carried out and its result is missing or
+    /// cannot be decoded.
+    fn result(&self, method: &str) -> Result<Option<Value>, BotApiError> {
+        let body = match &self.body {
+            Ok(body) => body,
+            Err(error) if self.status.is_success() => return Err(BotApiError::of(error)),
+            // If the body is cut off, the status is enough.
+            Err(_) => return Err(self.refused(None)),
+        };
+        match ApiEnvelope::read(body) {
+            Some(envelope) if envelope.is_ok && self.status.is_success() => Ok(envelope.result),
+            None if self.status.is_success() => Err(unreadable(method)),
+            envelope => Err(self.refused(envelope)),
+        }
+    }
+
+    /// The fault of an error response. `envelope` is `None` if another server wrote the body.
+    fn refused(&self, envelope: Option<ApiEnvelope>) -> BotApiError {
+        let status = self.status.as_u16();
+        let Some(envelope) = envelope.filter(|envelope| !envelope.is_ok) else {
+            return BotApiError::answered(status, None, None, self.retry_after);
+        };
+        let ApiEnvelope { error_code, description, parameters, .. } = envelope;
+        let code = error_code.unwrap_or(status);
+        BotApiError::answered(code, description, parameters, self.retry_after)
+    }
+
+    fn first_update_id(&self) -> Option<i64> {
+        update::find_update_id(self.body.as_ref().ok()?)
     }
 }
 
-/// Logs the fault of an answer. Its status was good, so that another server may have sent it.
-fn unreadable(method: &str, fault: &str) -> BotApiError {
+/// Logs an answer that cannot be read. Its status was good, so that another server may have sent it.
+fn unreadable(method: &str) -> BotApiError {
     tracing::warn!(
         method,
-        fault,
         "cannot read an answer of Telegram; check that `api_url` is a Bot API server"
     );
     BotApiError::Broken("the answer cannot be read")
-}
-
-fn without_result<T>(reply: ApiEnvelope<T>) -> ApiEnvelope<()> {
-    let ApiEnvelope { ok, error_code, description, parameters, .. } = reply;
-    ApiEnvelope { ok, result: None, error_code, description, parameters }
-}
-
-/// The fault of an error response. `reply` is `None` if another server wrote the body.
-fn refused(
-    status: u16,
-    reply: Option<ApiEnvelope<()>>,
-    retry_after: Option<Duration>,
-) -> BotApiError {
-    let Some(reply) = reply.filter(|reply| !reply.ok) else {
-        return BotApiError::answered(status, None, None, retry_after);
-    };
-    let code = reply.error_code.unwrap_or(status);
-    BotApiError::answered(code, reply.description, reply.parameters, retry_after)
 }

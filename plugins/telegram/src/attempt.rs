@@ -2,9 +2,10 @@
 
 use avocet_channel_kit::Styled;
 use avocet_protocol::{ChatAddress, Delivery, PlatformId, REPEAT_MARK, Receipt, SendError};
-use teloxide::types::{ChatId, MessageEntity, MessageId, ReplyParameters, ThreadId};
+use teloxide::types::{ChatId, MessageEntity, ReplyParameters, ThreadId};
 
 use crate::Telegram;
+use crate::api::MessageReceipt;
 use crate::compose::entities_of;
 use crate::direct_topics::{DirectTopic, InDirectTopic};
 use crate::fault::BotApiError;
@@ -77,9 +78,13 @@ impl<'a> Attempt<'a> {
     }
 
     /// The receipt for the message that the platform has made.
-    pub(crate) fn receipt(&self, id: MessageId) -> Receipt {
-        let number = MessageNumber { id, in_supergroup: self.place.moved, lost: self.lost };
-        Receipt { platform_id: PlatformId::parse(&number.to_string()).ok() }
+    pub(crate) fn receipt(&self, MessageReceipt { id }: MessageReceipt) -> Receipt {
+        let in_supergroup = self.place.moved;
+        let number = id.map(|id| MessageNumber { id, in_supergroup, lost: self.lost });
+        // An edited message keeps its id.
+        let number = number.or(self.edited);
+        let platform_id = number.and_then(|number| PlatformId::parse(&number.to_string()).ok());
+        Receipt { platform_id }
     }
 
     /// Changes the part that the platform refused, if another may work: the chat, the formatting

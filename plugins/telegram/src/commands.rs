@@ -2,11 +2,13 @@
 
 use avocet_protocol::{Clock, CommandHelp};
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use teloxide::payloads::{GetMyCommands, SetMyCommands};
 use teloxide::types::BotCommand;
 
 use crate::api::{ANSWER_LIMIT, Api};
 use crate::fault::BotApiError;
+use crate::update;
 
 /// Commands of a bot (Bot API, `setMyCommands`).
 const MAX_COMMANDS: usize = 100;
@@ -23,9 +25,8 @@ pub(crate) async fn register(
     all: &[CommandHelp],
 ) -> Result<(), BotApiError> {
     let ours = commands(all);
-    let registered: Vec<BotCommand> =
-        api.call_within(clock, ANSWER_LIMIT, GetMyCommands::new()).await?;
-    if registered != ours {
+    let registered: Value = api.call_within(clock, ANSWER_LIMIT, GetMyCommands::new()).await?;
+    if update::read::<Vec<BotCommand>>(&registered).is_none_or(|registered| registered != ours) {
         let count = ours.len();
         let IgnoredAny = api.call_within(clock, ANSWER_LIMIT, SetMyCommands::new(ours)).await?;
         tracing::debug!(count, "commands registered");

@@ -29,7 +29,7 @@ impl Telegram {
         &self,
         attempt: &Attempt<'_>,
         message: MessageId,
-    ) -> Result<MessageId, BotApiError> {
+    ) -> Result<MessageReceipt, BotApiError> {
         if let Some(edited) = self.send_rich(attempt, Some(message)).await {
             return edited;
         }
@@ -40,9 +40,11 @@ impl Telegram {
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
-        match self.api.call(request).await {
-            Err(fault) if fault.contains("message is not modified") => Ok(message),
-            edited => edited.map(MessageReceipt::id),
+        match self.api.send(request).await {
+            Err(fault) if fault.contains("message is not modified") => {
+                Ok(MessageReceipt { id: Some(message) })
+            }
+            edited => edited,
         }
     }
 

@@ -4,8 +4,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde_json::Value;
 use teloxide::types::ChatId;
+
+use crate::numbers::read_integer;
 
 /// The reason why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,10 +35,24 @@ pub(crate) struct BotApiRefusal {
 }
 
 /// The `parameters` of an answer (Bot API, `ResponseParameters`).
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parameters {
+    /// Seconds.
     retry_after: Option<u64>,
     migrate_to_chat_id: Option<i64>,
+}
+
+impl Parameters {
+    /// Reads the readable fields.
+    pub(crate) fn read(parameters: &Value) -> Self {
+        let wait = &parameters["retry_after"];
+        // A fraction of a second counts as a whole one.
+        let seconds = read_integer(wait).or_else(|| Some(wait.as_f64()?.ceil() as i64));
+        Self {
+            retry_after: seconds.and_then(|seconds| seconds.try_into().ok()),
+            migrate_to_chat_id: read_integer(&parameters["migrate_to_chat_id"]),
+        }
+    }
 }
 
 /// The default wait after a 429.

@@ -3,7 +3,7 @@
 
 use avocet_protocol::FetchError;
 use futures_util::StreamExt;
-use serde::Deserialize;
+use serde_json::Value;
 use teloxide::net::Download;
 use teloxide::payloads::GetFile;
 use teloxide::types::FileId;
@@ -14,13 +14,6 @@ use crate::fault::{BotApiError, BotApiRefusal};
 /// Bytes of the largest file that a bot can download (Bot API, "getFile").
 const PLATFORM_LIMIT: u64 = 20 * 1024 * 1024;
 
-/// The location of a file (Bot API, `File`).
-#[derive(Deserialize)]
-struct FileLocation {
-    file_path: String,
-    file_size: Option<u64>,
-}
-
 impl Telegram {
     /// Downloads a file of at most `limit` bytes, even if the platform reports a wrong size.
     pub(crate) async fn download(
@@ -29,13 +22,16 @@ impl Telegram {
         limit: u64,
     ) -> Result<Vec<u8>, FetchError> {
         let asked = self.api.call(GetFile::new(FileId(reference.to_owned()))).await;
-        let FileLocation { file_path, file_size } =
-            asked.map_err(|fault| refusal(&fault, limit))?;
+        // The location of a file (Bot API, `File`).
+        let file: Value = asked.map_err(|fault| refusal(&fault, limit))?;
         let too_large = || FetchError::TooLarge { limit };
-        if file_size.is_some_and(|size| size > limit) {
+        if file["file_size"].as_u64().is_some_and(|size| size > limit) {
             return Err(too_large());
         }
-        let mut pieces = self.api.bot().download_file_stream(&file_path);
+        let path = file["file_path"].as_str().ok_or_else(|| {
+            FetchError::Failed("Telegram does not say where the file is".to_owned())
+        })?;
+        let mut pieces = self.api.bot().download_file_stream(path);
         let mut bytes = Vec::new();
         while let Some(piece) = pieces.next().await {
             let piece = piece.map_err(|error| match error.status() {

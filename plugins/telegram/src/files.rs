@@ -7,7 +7,6 @@ use avocet_protocol::{
 use bytes::Bytes;
 use reqwest::multipart::{Form, Part};
 use serde::Serialize;
-use teloxide::types::MessageId;
 
 use crate::Telegram;
 use crate::api::MessageReceipt;
@@ -106,9 +105,10 @@ impl Telegram {
         }
     }
 
-    async fn upload(&self, upload: &Upload<'_>) -> Result<MessageId, BotApiError> {
+    async fn upload(&self, upload: &Upload<'_>) -> Result<MessageReceipt, BotApiError> {
         let (method, _) = upload.shown_as.method();
-        self.api.upload(method, upload.form()?).await.map(MessageReceipt::id)
+        let message = self.api.upload(method, upload.form()?).await?;
+        Ok(MessageReceipt::read(&message))
     }
 }
 

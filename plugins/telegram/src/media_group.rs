@@ -111,11 +111,11 @@ impl Telegram {
         let mut attempt = Attempt::new(self, delivery)?;
         loop {
             let form = album_form(&attempt, forms).map_err(|fault| self.outcome(&fault))?;
-            let sent: Result<Vec<MessageReceipt>, _> = self.api.upload(METHOD, form).await;
-            match sent {
+            match self.api.upload(METHOD, form).await {
                 Ok(messages) => {
-                    let ids = messages.into_iter().map(MessageReceipt::id);
-                    let ids = ids.filter_map(|id| attempt.receipt(id).platform_id);
+                    let receipts = messages.as_array().into_iter().flatten();
+                    let receipts = receipts.map(MessageReceipt::read);
+                    let ids = receipts.filter_map(|one| attempt.receipt(one).platform_id);
                     return Ok(Some(Receipt { platform_id: joined(ids.map(Some)) }));
                 }
                 Err(fault) => {

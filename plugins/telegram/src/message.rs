@@ -2,8 +2,8 @@
 
 use avocet_channel_kit::{Converted, Unreadable};
 use avocet_protocol::{
-    ChatAddress, ChatKind, Content, DedupeKey, IdError, Inbound, PlatformId, Quote, Sender,
-    SenderId, Timestamp,
+    ChatAddress, ChatKind, Content, DedupeKey, IdError, Inbound, PlatformId, Sender, SenderId,
+    Timestamp,
 };
 use teloxide::types::{
     CallbackQuery, Chat, MaybeInaccessibleMessage, Message, MessageOrigin, User,
@@ -67,19 +67,6 @@ impl BotIdentity<'_> {
             Some(reason) => Ok(Converted::Ignored(reason)),
             None => corrected_at(self.message(message, audience)?, edited.timestamp()),
         }
-    }
-
-    /// The quoted part of the message replied to, or all of it. In a topic, the platform marks a
-    /// plain message as a reply to the topic's first one; that is ignored.
-    fn quote(&self, message: &Message) -> Option<Quote> {
-        let replied = message.reply_to_message().filter(|replied| {
-            replied.forum_topic_created().is_none()
-                && Some(replied.id) != message.thread_id.map(|topic| topic.0)
-        })?;
-        let chosen = message.quote().map(|quote| quote.text.as_str());
-        let text = chosen.or_else(|| replied.text()).or_else(|| replied.caption())?;
-        let from = replied.from.as_ref().filter(|from| from.id != self.me.id);
-        Some(Quote { from: from.map(User::full_name), text: text.to_owned() })
     }
 
     pub(crate) fn pressed(&self, query: &CallbackQuery) -> Result<Converted, IdError> {
@@ -149,7 +136,7 @@ pub(crate) fn corrected_at(edited: Converted, seconds: i64) -> Result<Converted,
 }
 
 /// The author of a forwarded message, as far as the author's privacy settings allow.
-fn original_sender(origin: &MessageOrigin) -> String {
+pub(crate) fn original_sender(origin: &MessageOrigin) -> String {
     match origin {
         MessageOrigin::User { sender_user, .. } => sender_user.full_name(),
         MessageOrigin::HiddenUser { sender_user_name, .. } => sender_user_name.clone(),

@@ -8,7 +8,7 @@ use avocet_protocol::Clock;
 use crate::album::{self, LookAgain};
 use crate::api::Api;
 use crate::fault::BotApiError;
-use crate::update::{ALLOWED_UPDATES, Batch, GetUpdates, Update};
+use crate::update::{ALLOWED_UPDATES, Batch, GetUpdates, PolledUpdates, Update};
 
 /// The extra time after which a poll that hangs is abandoned (F3).
 const GRACE: Duration = Duration::from_secs(15);
@@ -92,20 +92,44 @@ impl Poller<'_> {
     }
 
     /// A poll from `next` on confirms all earlier updates. It stays open for `seconds`, and is
-    /// abandoned after `limit`.
+    /// abandoned after `limit`. If the list cannot be decoded, its first update is polled alone; if
+    /// that cannot be decoded either, it becomes an update that is counted as unreadable.
     async fn poll_once(
         &self,
         next: Option<i64>,
         seconds: u32,
         limit: Duration,
     ) -> Result<Batch, BotApiError> {
+        if let PolledUpdates::Decoded(updates) = self.get(next, None, seconds, limit).await? {
+            return Ok(Batch::read(updates));
+        }
+        match self.get(next, Some(1), 0, LOOK_LIMIT).await? {
+            PolledUpdates::Decoded(updates) => Ok(Batch::read(updates)),
+            PolledUpdates::Undecodable { first } => {
+                // Without its own id, it gets the lowest that it can have. If that is too low, the
+                // next poll returns the same update and counts on.
+                let id = first.or(next);
+                let id = id.ok_or(BotApiError::Broken("the list of updates cannot be read"))?;
+                tracing::warn!(update = id, "an update of Telegram is no JSON; skipping it");
+                Ok(Batch { updates: vec![Update::undecodable(id)], without_id: 0 })
+            }
+        }
+    }
+
+    async fn get(
+        &self,
+        offset: Option<i64>,
+        most: Option<u8>,
+        seconds: u32,
+        limit: Duration,
+    ) -> Result<PolledUpdates, BotApiError> {
         let allowed_updates = ALLOWED_UPDATES;
-        let payload = GetUpdates { offset: next, timeout: seconds, allowed_updates };
-        let polled = self.api.call_within(self.clock, limit, payload).await;
+        let payload = GetUpdates { offset, limit: most, timeout: seconds, allowed_updates };
+        let polled = self.api.get_updates(self.clock, limit, payload).await;
         if matches!(polled, Err(BotApiError::Broken(_))) {
             self.was_abandoned.store(true, Ordering::Relaxed);
         }
-        polled.map(Batch::read)
+        polled
     }
 }
 

@@ -25,7 +25,7 @@ use crate::poll::{Poller, is_conflict};
 use crate::position::{EarlierRun, Mode, PollPosition};
 use crate::update::{Batch, PressAnswer, Update};
 use crate::user_reactions::ReactionUpdate;
-use crate::{Telegram, commands, token, webhook};
+use crate::{Telegram, commands, token, update, webhook};
 
 /// The pause after a poll that returned only updates without an id. The next poll would return them
 /// again at once; new messages are delayed only a little.
@@ -61,7 +61,9 @@ impl Receiver<'_> {
         let mut failures = Failures::new();
         let me: Me = loop {
             self.expect(ANSWER_LIMIT);
-            match self.call(GetMe::new()).await {
+            let me: Result<Value, _> = self.call(GetMe::new()).await;
+            let unreadable = || BotApiError::Broken("Telegram does not name the bot");
+            match me.and_then(|me| update::read_me(&me).ok_or_else(unreadable)) {
                 Ok(me) => break me,
                 Err(fault) => self.recover(&fault, &mut failures).await,
             }
@@ -119,6 +121,8 @@ impl Receiver<'_> {
                     if let Some(last) = updates.last() {
                         next = Some(last.id + 1);
                     } else if without_id > 0 {
+                        // The update has this id or a higher one.
+                        next = next.map(|next: i64| next.saturating_add(1));
                         self.context.clock.sleep(PAUSE_WITHOUT_IDS).await;
                     }
                     // The cursor grows with each commit: after a restart, `gather` keeps committed

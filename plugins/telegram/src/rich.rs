@@ -98,7 +98,7 @@ impl Telegram {
         &self,
         attempt: &Attempt<'_>,
         message: Option<MessageId>,
-    ) -> Option<Result<MessageId, BotApiError>> {
+    ) -> Option<Result<MessageReceipt, BotApiError>> {
         let Attempt { delivery, place, .. } = attempt;
         if !self.rich.are_possible.load(Ordering::Relaxed) {
             return None;
@@ -107,10 +107,10 @@ impl Telegram {
         let choices = &delivery.content.choices;
         let reply_markup = (!choices.is_empty()).then(|| buttons(choices));
         let chat_id = place.chat;
-        let sent: Result<MessageReceipt, _> = match message {
+        let sent = match message {
             Some(MessageId(message_id)) => {
                 let edit = EditToRichMessage { chat_id, message_id, rich_message, reply_markup };
-                self.api.call(edit).await
+                self.api.send(edit).await
             }
             None => {
                 let send = SendRichMessage {
@@ -120,11 +120,13 @@ impl Telegram {
                     reply_parameters: attempt.reply_to(),
                     reply_markup,
                 };
-                self.api.call(attempt.in_topic(send)).await
+                self.api.send(attempt.in_topic(send)).await
             }
         };
         match (sent, message) {
-            (Err(fault), Some(same)) if fault.contains("message is not modified") => Some(Ok(same)),
+            (Err(fault), Some(same)) if fault.contains("message is not modified") => {
+                Some(Ok(MessageReceipt { id: Some(same) }))
+            }
             (Err(fault), _) if is_about_rich(&fault) => {
                 if fault.is_unsupported() || (message.is_some() && fault.contains(WITHOUT_TEXT)) {
                     self.rich.are_possible.store(false, Ordering::Relaxed);
@@ -138,7 +140,7 @@ impl Telegram {
                 self.pace.leave_again();
                 None
             }
-            (sent, _) => Some(sent.map(MessageReceipt::id)),
+            (sent, _) => Some(sent),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use avocet_protocol::{Delivery, Receipt, SendError};
 use teloxide::payloads::{SendMessage, SendMessageSetters, SendPoll, SendPollSetters};
-use teloxide::types::{InputPollOption, MessageId};
+use teloxide::types::InputPollOption;
 
 use crate::api::MessageReceipt;
 use crate::attempt::Attempt;
@@ -38,7 +38,7 @@ impl Telegram {
     }
 
     /// Sends a poll. The extra lines of the message stand above its question.
-    async fn send_poll(&self, attempt: &Attempt<'_>) -> Result<MessageId, BotApiError> {
+    async fn send_poll(&self, attempt: &Attempt<'_>) -> Result<MessageReceipt, BotApiError> {
         let Attempt { delivery, place, text, .. } = attempt;
         let poll = delivery.content.poll.iter();
         let answers = poll.clone().flat_map(|poll| &poll.answers).map(InputPollOption::new);
@@ -51,10 +51,10 @@ impl Telegram {
         if let Some(replied) = attempt.reply_to() {
             request = request.reply_parameters(replied);
         }
-        self.api.call(attempt.in_topic(request)).await.map(MessageReceipt::id)
+        self.api.send(attempt.in_topic(request)).await
     }
 
-    async fn send_text(&self, attempt: &Attempt<'_>) -> Result<MessageId, BotApiError> {
+    async fn send_text(&self, attempt: &Attempt<'_>) -> Result<MessageReceipt, BotApiError> {
         if let Some(sent) = self.send_rich(attempt, None).await {
             return sent;
         }
@@ -70,6 +70,6 @@ impl Telegram {
         if !delivery.content.choices.is_empty() {
             request = request.reply_markup(buttons(&delivery.content.choices));
         }
-        self.api.call(attempt.in_topic(request)).await.map(MessageReceipt::id)
+        self.api.send(attempt.in_topic(request)).await
     }
 }

@@ -12,7 +12,7 @@ use teloxide::types::{Message, UpdateKind};
 use crate::Telegram;
 use crate::api::ANSWER_LIMIT;
 use crate::fault::BotApiError;
-use crate::update::{ALLOWED_UPDATES, Batch, GetUpdates};
+use crate::update::{ALLOWED_UPDATES, Batch, GetUpdates, PolledUpdates};
 
 /// Seconds that a poll for the first message stays open.
 const POLL_SECONDS: u32 = 20;
@@ -50,16 +50,24 @@ impl BotSetup for Telegram {
             // Without an offset, the poll confirms nothing.
             let payload = GetUpdates {
                 offset: None,
+                limit: None,
                 timeout: POLL_SECONDS,
                 allowed_updates: ALLOWED_UPDATES,
             };
             let limit = Duration::from_secs(u64::from(POLL_SECONDS)) + ANSWER_LIMIT;
-            let polled = self.api.call_within(self.clock.as_ref(), limit, payload).await;
-            match polled.map(Batch::read) {
-                Ok(batch) => {
+            match self.api.get_updates(self.clock.as_ref(), limit, payload).await {
+                Ok(PolledUpdates::Decoded(updates)) => {
                     failures = 0;
-                    if let Some(found) = sender(&batch, refused) {
+                    if let Some(found) = sender(&Batch::read(updates), refused) {
                         return Ok(found);
+                    }
+                }
+                Ok(PolledUpdates::Undecodable { .. }) => {
+                    failures += 1;
+                    if failures == MOST_FAILURES {
+                        return Err("a message to the bot cannot be read; write another one in a \
+                                    day, or set allow in the configuration"
+                            .to_owned());
                     }
                 }
                 Err(fault @ (BotApiError::Refused(_) | BotApiError::Moved(_))) => {

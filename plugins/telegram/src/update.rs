@@ -5,12 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use teloxide::requests::Payload;
-use teloxide::types::{AllowedUpdate, CallbackQueryId, Message, MessageKind, UpdateKind};
+use teloxide::types::{AllowedUpdate, CallbackQueryId, Me, Message, MessageKind, UpdateKind};
 
 use crate::checklists::ChecklistChange;
 use crate::direct_topics::DirectTopic;
+use crate::numbers::read_integer;
 
 /// `getUpdates` of the Bot API with its raw answer. That of teloxide parses all updates at once,
 /// hides those that it fails to parse, and panics on some.
@@ -18,6 +19,9 @@ use crate::direct_topics::DirectTopic;
 pub(crate) struct GetUpdates {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) offset: Option<i64>,
+    /// The most updates in the answer; `None` for the platform's maximum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) limit: Option<u8>,
     /// Seconds that the poll may stay open.
     pub(crate) timeout: u32,
     pub(crate) allowed_updates: &'static [AllowedUpdate],
@@ -34,6 +38,17 @@ pub(crate) const ALLOWED_UPDATES: &[AllowedUpdate] = &[
 impl Payload for GetUpdates {
     type Output = Vec<Value>;
     const NAME: &'static str = "GetUpdates";
+}
+
+/// The answer to a poll.
+#[derive(Debug, PartialEq)]
+pub(crate) enum PolledUpdates {
+    Decoded(Vec<Value>),
+    /// A list of which the JSON cannot be decoded, and the id of its first update, if that can be
+    /// found.
+    Undecodable {
+        first: Option<i64>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -85,12 +100,18 @@ impl Batch {
 impl Update {
     /// `None` if the id is missing.
     pub(crate) fn read(raw: Value) -> Option<Self> {
-        let id = raw.get("update_id")?.as_i64().filter(|id| (0..i64::MAX).contains(id))?;
+        let id = read_integer(raw.get("update_id")?).filter(|id| (0..i64::MAX).contains(id))?;
         let direct_topic = DirectTopic::of_update(&raw);
         let has_lost_topic = DirectTopic::is_lost(&raw);
         let checklist_change = ChecklistChange::read(&raw);
         let kind = kind(&raw).unwrap_or(UpdateKind::Error(raw));
         Some(Self { id, kind, direct_topic, has_lost_topic, checklist_change })
+    }
+
+    /// An update of which only the id is known.
+    pub(crate) fn undecodable(id: i64) -> Self {
+        let kind = UpdateKind::Error(raw_undecodable(id));
+        Self { id, kind, direct_topic: None, has_lost_topic: false, checklist_change: None }
     }
 
     /// Returns the answer to a pressed button, even if the rest of the update is unreadable: a
@@ -109,6 +130,27 @@ impl Update {
     }
 }
 
+/// The JSON of an update of which only the id is known.
+pub(crate) fn raw_undecodable(id: i64) -> Value {
+    json!({ "update_id": id })
+}
+
+/// Returns `true` for an update of which only the id is known.
+pub(crate) fn is_undecodable(raw: &Value) -> bool {
+    raw.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key("update_id"))
+}
+
+/// Finds the id of the first update in bytes that are no JSON. Quotation marks within a text are
+/// escaped, so the words are a field.
+pub(crate) fn find_update_id(body: &[u8]) -> Option<i64> {
+    const KEY: &[u8] = b"\"update_id\"";
+    let place = body.windows(KEY.len()).position(|part| part == KEY)?;
+    let rest = body[place + KEY.len()..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+    let rest = rest.strip_prefix(b"\"").unwrap_or(rest);
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&rest[..digits]).ok()?.parse().ok().filter(|id| *id < i64::MAX)
+}
+
 fn kind(raw: &Value) -> Option<UpdateKind> {
     if let Some(message) = raw.get("message") {
         return self::message(message).map(UpdateKind::Message);
@@ -117,6 +159,19 @@ fn kind(raw: &Value) -> Option<UpdateKind> {
         return self::message(message).map(UpdateKind::EditedMessage);
     }
     read(raw.get("callback_query")?).map(UpdateKind::CallbackQuery)
+}
+
+/// Parses the bot's account. Its id and its username are enough.
+pub(crate) fn read_me(raw: &Value) -> Option<Me> {
+    read(raw).filter(|me: &Me| me.user.username.is_some()).or_else(|| {
+        let id = read_integer(&raw["id"])?;
+        let (name, username) = (raw["first_name"].as_str(), raw["username"].as_str()?);
+        read(&json!({
+            "id": id, "is_bot": true, "first_name": name.unwrap_or(username), "username": username,
+            "can_join_groups": true, "can_read_all_group_messages": false,
+            "supports_inline_queries": false, "has_main_web_app": false,
+        }))
+    })
 }
 
 /// Parses a message. teloxide parses a message of an unknown kind as an empty one; that counts as a

@@ -24,7 +24,9 @@ fn update_read_accepts_large_ids_and_rejects_invalid_ones() {
         (json!(-1), None),
         (json!(u64::MAX), None),
         (json!(1.5), None),
-        (json!("7"), None),
+        (json!("7"), Some(7)),
+        (json!(7.0), Some(7)),
+        (json!("seven"), None),
         (json!(null), None),
     ];
     for (id, expected) in cases {

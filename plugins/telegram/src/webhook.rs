@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use avocet_protocol::{AccountName, ChannelName, Secret, Webhook, WebhookError, plain_json};
+use avocet_protocol::{
+    AccountName, ChannelName, Secret, Webhook, WebhookError, decode_json, plain_json,
+};
 use reqwest::Url;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +16,7 @@ use teloxide::requests::Payload;
 use teloxide::types::AllowedUpdate;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::update::ALLOWED_UPDATES;
+use crate::update::{self, ALLOWED_UPDATES};
 
 /// The header with the secret (Bot API, `setWebhook`).
 const HEADER: &str = "x-telegram-bot-api-secret-token";
@@ -33,6 +35,8 @@ pub(crate) struct Endpoint {
     queue: Mutex<Option<mpsc::Sender<PostedUpdate>>>,
     /// `true` if an update was taken since the last [`Self::has_taken`].
     taken: AtomicBool,
+    /// The last body that could not be decoded.
+    undecodable: Mutex<Option<Vec<u8>>>,
 }
 
 /// A posted update, whose sender waits for the result.
@@ -109,7 +113,8 @@ impl Endpoint {
         }
         let random = [(); 2].map(|()| uuid::Uuid::new_v4().simple().to_string());
         let (queue, taken) = (Mutex::default(), AtomicBool::default());
-        Ok(Self { url, secret: Secret::new(random.concat()), queue, taken })
+        let undecodable = Mutex::default();
+        Ok(Self { url, secret: Secret::new(random.concat()), queue, taken, undecodable })
     }
 
     /// Returns the request that makes Telegram post here. Pending updates stay.
@@ -143,6 +148,21 @@ impl Endpoint {
         self.taken.swap(false, Ordering::Relaxed)
     }
 
+    /// Returns an update to skip if this body, which cannot be decoded, has come before. A proxy may
+    /// have damaged the first one, so that one is refused: Telegram then sends the update again, and
+    /// no later update until this one is accepted.
+    fn skip_repeated(&self, body: &[u8], error: &serde_json::Error) -> Result<Value, WebhookError> {
+        let mut last = self.undecodable.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_deref() != Some(body) {
+            *last = Some(body.to_owned());
+            return Err(WebhookError::Malformed(plain_json(error)));
+        }
+        *last = None;
+        let id = update::find_update_id(body);
+        tracing::warn!(update = id, "an update of Telegram is no JSON; skipping it");
+        Ok(id.map(update::raw_undecodable).unwrap_or_default())
+    }
+
     fn enqueue(&self, posted: PostedUpdate) -> Option<()> {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         queue.as_ref()?.try_send(posted).ok()
@@ -172,10 +192,10 @@ impl Webhook for Endpoint {
     }
 
     async fn receive(&self, body: &[u8]) -> Result<(), WebhookError> {
-        // A proxy may have changed the body. After an error, Telegram sends the update again, and
-        // shows the error in `getWebhookInfo`.
-        let raw = serde_json::from_slice(body)
-            .map_err(|error| WebhookError::Malformed(plain_json(&error)))?;
+        let raw = match decode_json(body) {
+            Ok(raw) => raw,
+            Err(error) => self.skip_repeated(body, &error)?,
+        };
         let stopped = || WebhookError::Unavailable("the account is not receiving".to_owned());
         let (result, received) = oneshot::channel();
         self.enqueue(PostedUpdate { raw, result }).ok_or_else(stopped)?;

@@ -16,7 +16,7 @@ use super::limits::{self, EnforcedLimits};
 use super::reactions::Reactions;
 use super::updates::{Poll, Updates};
 use super::webhook::SetWebhook;
-use super::wire::{self, ApiError, MethodCall, PathTarget};
+use super::wire::{self, ApiError, MethodCall, OddBytes, PathTarget};
 use crate::START;
 use crate::http::{HttpRequest, Later, Piece};
 
@@ -106,6 +106,7 @@ pub(super) struct BotState {
     pub(super) chats: Chats,
     pub(super) files: BotFiles,
     pub(super) faults: Faults,
+    pub(super) odd_bytes: OddBytes,
     pub(super) limits: EnforcedLimits,
     pub(super) reactions: Reactions,
     pub(super) drafts: ShownDrafts,
@@ -137,6 +138,7 @@ impl BotState {
             chats: Chats::default(),
             files: BotFiles::default(),
             faults: Faults::default(),
+            odd_bytes: OddBytes::default(),
             limits: EnforcedLimits::default(),
             reactions: Reactions::default(),
             drafts: ShownDrafts::default(),
@@ -195,7 +197,7 @@ impl BotState {
         let Some(HeldPoll { poll, until, .. }) = self.held else { return };
         let updates = self.updates.read(poll.offset, poll.limit, self.now);
         if !updates.is_empty() || self.now >= until {
-            self.end_poll(wire::success(&Value::Array(updates)));
+            self.end_poll(self.odd_bytes.success(&Value::Array(updates)));
         }
     }
 
@@ -260,7 +262,7 @@ impl BotState {
             self.limit(call).and_then(|()| self.run(call))
         };
         let pieces = match &result {
-            Ok(result) => wire::success(result),
+            Ok(result) => self.odd_bytes.success(result),
             // The bot cannot know what an older server knows.
             Err(error) if error.code == 404 && call.is_probe() => error.pieces(),
             Err(error) => self.refuse(&call.method, error.clone()),

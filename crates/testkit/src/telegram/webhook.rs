@@ -81,18 +81,18 @@ impl SetWebhook {
     }
 
     /// The request that delivers an update.
-    fn request(&self, update: &Value) -> Vec<u8> {
+    fn request(&self, body: &[u8]) -> Vec<u8> {
         let Self { host, path, secret, .. } = self;
-        let (body, mut head) = (update.to_string(), String::new());
+        let mut head = String::new();
         if !secret.is_empty() {
             head = format!("X-Telegram-Bot-Api-Secret-Token: {secret}\r\n");
         }
         let length = body.len();
-        format!(
+        let head = format!(
             "POST {path} HTTP/1.1\r\nHost: {host}\r\n{head}Content-Type: application/json\r\n\
-             Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-        )
-        .into_bytes()
+             Content-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        [head.as_bytes(), body].concat()
     }
 }
 
@@ -143,7 +143,8 @@ impl BotState {
         let webhook = self.webhook.clone().filter(|webhook| webhook.host != FOREIGN)?;
         let server = self.webhook_server?;
         let (id, update) = self.updates.first(self.now)?;
-        Some(Due { webhook, server, id, update })
+        let body = self.odd_bytes.write(&update.to_string());
+        Some(Due { webhook, server, id, body })
     }
 
     /// Records the result of a delivery. Returns `true` if the update is delivered.
@@ -170,7 +171,7 @@ struct Due {
     webhook: SetWebhook,
     server: SocketAddr,
     id: i64,
-    update: Value,
+    body: Vec<u8>,
 }
 
 /// Delivers updates one by one until the fake is dropped.
@@ -185,7 +186,7 @@ pub(super) async fn deliver(shared: Weak<SharedBot>) {
             }
             continue;
         };
-        let result = post(due.server, &due.webhook.request(&due.update)).await;
+        let result = post(due.server, &due.webhook.request(&due.body)).await;
         let Some(bot) = shared.upgrade() else { return };
         let is_delivered = bot.change(|bot| bot.delivered(&due, result));
         drop(bot);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::http::{HttpRequest, Piece, whole};
+use crate::http::{HttpRequest, Piece, whole, whole_bytes};
 use crate::multipart::{self, Upload};
 
 /// A refusal of the platform.
@@ -93,9 +93,38 @@ impl ApiError {
     }
 }
 
+/// Texts that the platform writes as other bytes, such as half of a surrogate pair.
+#[derive(Debug, Default)]
+pub(super) struct OddBytes(Vec<(String, Vec<u8>)>);
+
+impl OddBytes {
+    pub(super) fn add(&mut self, text: &str, bytes: &[u8]) {
+        self.0.push((text.to_owned(), bytes.to_owned()));
+    }
+
+    /// Returns a body with these bytes in it.
+    pub(super) fn write(&self, body: &str) -> Vec<u8> {
+        self.0.iter().fold(body.as_bytes().to_vec(), |body, (text, bytes)| {
+            let (mut written, mut rest) = (Vec::new(), &body[..]);
+            while let Some(place) = rest.windows(text.len()).position(|w| w == text.as_bytes()) {
+                written.extend_from_slice(&rest[..place]);
+                written.extend_from_slice(bytes);
+                rest = &rest[place + text.len()..];
+            }
+            [&written, rest].concat()
+        })
+    }
+
+    /// Returns the answer to a successful call.
+    pub(super) fn success(&self, result: &Value) -> Vec<Piece> {
+        let body = self.write(&success_body(result));
+        whole_bytes(200, &[("content-type", "application/json")], &body)
+    }
+}
+
 /// Returns the answer to a successful call.
 pub(super) fn success(result: &Value) -> Vec<Piece> {
-    whole(200, &[("content-type", "application/json")], &success_body(result))
+    OddBytes::default().success(result)
 }
 
 /// Returns half of the answer, after which the connection is closed.

@@ -159,3 +159,97 @@ async fn button_press_below_a_malformed_message_is_received_and_always_answered(
     let ids: Vec<&Value> = answered.iter().map(|call| &call.args["callback_query_id"]).collect();
     assert_eq!(ids, ["1", "2"]);
 }
+
+/// Bytes in place of the text of a message, and the number of updates that are skipped because of
+/// them.
+const ODD_TEXTS: [(&[u8], usize); 7] = [
+    (br"\ud83d", 0),
+    (br"\ude00\ud83d", 0),
+    (b"\xff\xfe", 0),
+    (b"\x00\x1f", 0),
+    (br#"x","text":"BAD"#, 0),
+    (br#"","x":1e999,"text":""#, 1),
+    (br#"","x":"#, 1),
+];
+
+#[tokio::test]
+async fn poll_with_an_undecodable_update_reads_its_neighbours() {
+    for (bytes, skipped) in ODD_TEXTS {
+        let world = World::new().await;
+        world.platform.write_odd_bytes("BAD", bytes);
+        for text in ["one", "two", "BAD", "four", "five"] {
+            world.platform.private_text(ANN, text);
+        }
+        let running = world.run();
+        let taken = world.bus.taken(5 - skipped).await;
+        let texts: Vec<&str> = taken.iter().map(|one| one.content.text.as_str()).collect();
+        let (before, after) = (&texts[..2], &texts[3 - skipped..]);
+        let shown = String::from_utf8_lossy(bytes);
+        assert_eq!((before, after), (&["one", "two"][..], &["four", "five"][..]), "{shown}");
+        world.platform.wait_for_confirmed().await;
+        assert_eq!(world.bus.ignored(skipped).await, vec!["unreadable"; skipped], "{shown}");
+        world.stop.cancel();
+        assert_eq!(running.await.unwrap(), Ok(()));
+    }
+}
+
+#[tokio::test]
+async fn poll_skips_undecodable_updates_without_an_id() {
+    let world = World::new().await;
+    let _running = world.run();
+    world.platform.private_text(ANN, "one");
+    world.bus.taken(1).await;
+    world.platform.wait_for_confirmed().await;
+    world.platform.write_odd_bytes("\"BAD\"", b"1e999");
+    for _ in 0..2 {
+        world.platform.push_whole(json!({ "message": "BAD" }));
+    }
+    world.platform.private_text(ANN, "two");
+    assert_eq!(world.bus.taken(2).await[1].content.text, "two");
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(world.bus.ignored(2).await, ["unreadable"; 2]);
+}
+
+#[tokio::test]
+async fn updates_with_odd_types_of_ids_and_times_are_read() {
+    let table = [
+        json!({ "update_id": "1000" }),
+        json!({ "update_id": 1000.0 }),
+        json!({ "message_id": "5" }),
+        json!({ "message_id": 5.0 }),
+        json!({ "date": "yesterday" }),
+        json!({ "date": null }),
+        json!({ "chat": { "id": ANN.to_string(), "type": "private" } }),
+        json!({ "chat": { "id": ANN, "type": "private", "photo": 5, "first_name": [] } }),
+        json!({ "from": { "id": ANN.to_string(), "is_bot": "no" } }),
+        json!({ "entities": { "0": 5 }, "link_preview_options": 5, "via_bot": [] }),
+    ];
+    for more in table {
+        let world = World::new().await;
+        let mut update = json!({ "update_id": 1000,
+            "message": odd_message(ANN, 5, &json!({ "text": "hello" })) });
+        for (field, value) in more.as_object().unwrap() {
+            let target = if field == "update_id" { &mut update } else { &mut update["message"] };
+            target[field] = value.clone();
+        }
+        world.platform.push_whole(update);
+        let _running = world.run();
+        let taken = world.bus.taken(1).await;
+        assert_eq!(taken[0].content.text, "hello", "{more}");
+        assert_eq!((taken[0].key.as_str(), taken[0].sender.id.as_str()), ("m5", "7"), "{more}");
+        let has_time = more.get("date").is_none();
+        assert_eq!(taken[0].written_at.is_some(), has_time, "{more}");
+        world.platform.wait_for_confirmed().await;
+    }
+}
+
+#[tokio::test]
+async fn odd_account_of_the_bot_does_not_keep_it_from_receiving() {
+    for bytes in [&br#""is_bot":"\ud83d""#[..], br#""is_bot":5,"first_name":null"#] {
+        let world = World::new().await;
+        world.platform.write_odd_bytes("\"is_bot\":true", bytes);
+        world.platform.private_text(ANN, "hello");
+        let _running = world.run();
+        assert_eq!(world.bus.taken(1).await[0].content.text, "hello");
+    }
+}

@@ -202,3 +202,16 @@ fn config_that_is_unusable_is_an_error_without_panic() {
         assert_eq!(bot(&config), TelegramError::Url, "{api_url}");
     }
 }
+
+#[tokio::test]
+async fn deliver_sends_once_if_the_answer_cannot_be_read() {
+    let odd: [&[u8]; 3] =
+        [br#""message_id":"\ud83d","x""#, br#""message_id":1e999,"x""#, br#""another_field""#];
+    for bytes in odd {
+        let world = World::new().await;
+        world.platform.write_odd_bytes("\"message_id\"", bytes);
+        let sent = world.say(ANN, Content::text("hello")).await;
+        let shown = String::from_utf8_lossy(bytes);
+        assert_eq!((sent, world.texts()), (vec![Ok(())], vec!["hello".to_owned()]), "{shown}");
+    }
+}

@@ -403,3 +403,20 @@ async fn polls_delete_a_webhook_at_the_start_only() {
     let bad = checks.iter().find(|check| check.state == CheckState::Bad).unwrap();
     assert!(bad.says.contains("a webhook at hooks.example.org"), "{bad:?}");
 }
+
+#[tokio::test]
+async fn webhook_update_that_is_no_json_is_skipped_when_it_comes_again() {
+    let WebhookWorld { world, .. } = &WebhookWorld::new().await;
+    let _running = world.run();
+    world.platform.wait_for_calls("getWebhookInfo", 1).await;
+    world.platform.write_odd_bytes("HALF", br"\ud83d");
+    world.platform.write_odd_bytes("BAD", br#"","x":1e999,"text":""#);
+    for text in ["one", "HALF", "BAD", "four", "five"] {
+        world.platform.private_text(ANN, text);
+    }
+    let taken = world.bus.taken(4).await;
+    let texts: Vec<&str> = taken.iter().map(|one| one.content.text.as_str()).collect();
+    assert_eq!(texts, ["one", "\u{fffd}", "four", "five"]);
+    world.platform.wait_for_confirmed().await;
+    assert_eq!(world.bus.ignored(1).await, ["unreadable"]);
+}
