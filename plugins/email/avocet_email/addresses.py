@@ -61,7 +61,8 @@ def domain_of(address: str) -> str:
 
 def thread_of(root: str, address: str) -> str:
     """Return the short name of the thread that begins with the message `root`."""
-    return hashlib.sha256(f"{root}\0{address}".encode()).hexdigest()[:16]
+    content = f"{root}\0{address}".encode("utf-8", "surrogateescape")
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def chat_id(account: str, chat: Chat) -> str:

@@ -77,7 +77,11 @@ def ids(config: Config, chat: Chat, thread: Thread | None, answer: Answer) -> by
         earlier = [name for name in thread.references if name != thread.message_id]
         # The first one names the thread.
         references = [*earlier[:1], *earlier[1:][-10:], thread.message_id]
-        lines += [f"In-Reply-To: {thread.message_id}", "References: " + "\r\n ".join(references)]
+        # A header has ASCII only. The thread continues by our own id, which an answer refers to.
+        if thread.message_id.isascii():
+            lines.append(f"In-Reply-To: {thread.message_id}")
+        if written := [name for name in references if name.isascii()]:
+            lines.append("References: " + "\r\n ".join(written))
     return "".join(f"{line}\r\n" for line in lines).encode("ascii")
 
 

@@ -7,7 +7,8 @@ from datetime import UTC
 from email.message import Message
 
 MAX_HEADER = 8000
-MESSAGE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,900}>")
+# Some programs write ids outside of ASCII.
+MESSAGE_ID = re.compile(r"<[^\s\x00-\x20\x7f-\x9f<>]{1,900}>")
 MAX_REFERENCES = 30
 
 
@@ -23,9 +24,18 @@ def raw_value(message: Message, name: str) -> str:
 
 
 def unfolded(value: str) -> str:
-    """Return a header in one line. Bytes outside of ASCII are read as UTF-8."""
-    text = value[:MAX_HEADER].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return re.sub(r"[\r\n]+\s*", " ", text).strip()
+    """Return a header in one line."""
+    return re.sub(r"[\r\n]+\s*", " ", guessed(value)[:MAX_HEADER]).strip()
+
+
+def guessed(value: str) -> str:
+    """Return a header whose bytes outside of ASCII are read as UTF-8, else as Windows-1252.
+
+    A header may only have ASCII. Programs that write other bytes write those of their own charset.
+    """
+    if value.isascii():
+        return value
+    return bytes_text(value.encode("utf-8", "surrogateescape"), "utf-8")
 
 
 def decoded(value: str) -> str:
@@ -46,17 +56,32 @@ def word_text(part: bytes | str, charset: str | None) -> str:
     return bytes_text(part, charset or "utf-8")
 
 
+# Charsets whose name stands for a larger one, by the name that programs write (WHATWG Encoding).
+LARGER_CHARSETS = {
+    "ascii": "utf_8",
+    "us_ascii": "utf_8",
+    "iso_8859_1": "cp1252",
+    "latin1": "cp1252",
+    "latin_1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "euc_kr": "cp949",
+    "ks_c_5601_1987": "cp949",
+    "shift_jis": "cp932",
+    "x_sjis": "cp932",
+}
 # Codecs of Python that are no charsets of mail. Some of them are slow for long inputs.
 NO_CHARSETS = {"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "utf_7"}
 
 
 def bytes_text(content: bytes, charset: str) -> str:
     """Decode bytes. A wrong or unknown charset is replaced by UTF-8 or Windows-1252."""
-    name = charset.strip().lower().replace("-", "_")
-    # Programs name ISO-8859-1 and US-ASCII but write Windows-1252 (WHATWG Encoding).
-    named = {"iso_8859_1": "cp1252", "latin1": "cp1252", "us_ascii": "utf_8"}.get(name, name)
+    name = charset.strip(" '\"").lower().replace("-", "_")
+    named = LARGER_CHARSETS.get(name, name)
+    # A text in UTF-16 or UTF-32 has zero bytes.
+    is_wide = named.startswith(("utf_16", "utf_32", "utf16", "utf32"))
     for choice in (named, "utf_8"):
-        if choice in NO_CHARSETS:
+        if choice in NO_CHARSETS or choice == named and is_wide and 0 not in content:
             continue
         try:
             return content.decode(choice)

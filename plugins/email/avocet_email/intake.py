@@ -93,6 +93,7 @@ class Intake:
                 seconds = self._pause * random.uniform(0.5, 1)
                 self._pause = min(self._pause * 2, LONGEST_PAUSE)
                 log.warning("cannot read mail: %s; trying again in %.1f s", error, seconds)
+                await self._channel.report_health(False, f"cannot read mail: {error}")
                 await asyncio.sleep(seconds)
 
     async def _follow(self, imap: Imap) -> None:
@@ -100,6 +101,7 @@ class Intake:
         if config.move_to:
             await create(imap, config.move_to)
         folder = await imap.select(config.folder)
+        await self._channel.report_health(True)
         if self._position is None:
             self._position = parse_position(self._channel.cursors.get(config.folder, ""))
         if self._position is None:

@@ -1,10 +1,12 @@
 """Reads a mail: its author, thread, text and files."""
 
+import binascii
 import email
-import email.policy
+import email.parser
 import hashlib
 import re
 from dataclasses import dataclass, field
+from email._policybase import Compat32
 from email.message import Message
 from typing import Any
 
@@ -14,6 +16,7 @@ from .headers import (
     bytes_text,
     cleaned,
     decoded,
+    guessed,
     message_ids,
     raw_value,
     raw_values,
@@ -25,6 +28,27 @@ from .trust import automatic, unproven
 MAX_PARTS = 200
 MAX_FILES = 20
 MAX_SUBJECT = 200
+
+
+# The types of parts that are registered. Others, such as `plain/text`, are mistakes.
+MAIN_TYPES = {
+    *("application", "audio", "font", "image", "message", "model", "multipart", "text", "video"),
+}
+# The start of a part in a mail whose boundary is missing or another one.
+LOST_BOUNDARY = re.compile(rb"^--([^\s]{1,200})[ \t]*\r?\n(?=content-[a-z-]+:)", re.I | re.M)
+HTML_START = re.compile(r"\s*<(!doctype\s+html|html|body|div|p|table)\b", re.IGNORECASE)
+BASE64 = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
+
+
+class MailPolicy(Compat32):
+    """Reads headers with bytes outside of ASCII as text. The standard class makes U+FFFD of them."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        """Return the value of a header."""
+        return guessed(value)
+
+
+POLICY = MailPolicy()
 
 
 class Skip(Exception):
@@ -66,9 +90,12 @@ class Envelope:
 def parse(raw: bytes) -> Message:
     """Parse a mail. Raises `Skip` if that is impossible."""
     try:
-        return email.message_from_bytes(raw, policy=email.policy.compat32)
+        return email.message_from_bytes(raw, policy=POLICY)
+    except RecursionError:
+        # Parts inside each other, a hundred times or more. The body is one text then.
+        return email.parser.BytesHeaderParser(policy=POLICY).parsebytes(raw)
     except Exception as error:
-        # Deep nesting ends in a RecursionError; other errors are faults of the parser.
+        # The parser has faults.
         raise Skip(f"it cannot be parsed: {type(error).__name__}") from error
 
 
@@ -167,27 +194,65 @@ def parts(message: Message) -> tuple[list[str], list[str], list[Message]]:
         if not waiting:
             break
         part = waiting.pop()
-        kind = part.get_content_type()
+        kind = kind_of(part)
         inner: Any = part.get_payload()
-        if isinstance(inner, list) and kind.startswith("multipart/"):
+        if kind.startswith("multipart/"):
+            inner = inner if isinstance(inner, list) else found_parts(part)
+        if isinstance(inner, list) and inner and kind.startswith("multipart/"):
             waiting.extend(reversed(inner))
         elif is_file(part, kind):
             files.append(part)
         else:
-            charset = str(part.get_param("charset") or "utf-8")
-            text = bytes_text(payload(part), charset)
-            (html if kind == "text/html" else plain).append(text)
+            text = bytes_text(text_payload(part), charset_of(part))
+            is_html = kind == "text/html" or not is_typed(part) and HTML_START.match(text)
+            (html if is_html else plain).append(text)
     return plain, html, files
+
+
+def kind_of(part: Message) -> str:
+    """Return the media type of a part: plain text if it is missing or a mistake."""
+    kind = part.get_content_type()
+    return kind if kind.partition("/")[0] in MAIN_TYPES else "text/plain"
+
+
+def is_typed(part: Message) -> bool:
+    """Return `True` if a part says that it is plain text."""
+    return "plain" in raw_value(part, "Content-Type").lower()
+
+
+def charset_of(part: Message) -> str:
+    """Return the charset that a part names."""
+    try:
+        return str(part.get_param("charset") or "utf-8")
+    except Exception:
+        # Malformed RFC 2231 parameters raise errors.
+        return "utf-8"
+
+
+def found_parts(part: Message) -> list[Message]:
+    """Return the parts of a multipart that the parser took for text.
+
+    Its boundary is missing, or is another one than in the body. Without any boundary, there are none.
+    """
+    content = payload(part)
+    # A body that was not parsed, because its parts are too deep, has no defects.
+    found = LOST_BOUNDARY.search(content) if part.defects else None
+    if found is None or b'"' in found[1]:
+        return []
+    head = b'Content-Type: multipart/mixed; boundary="' + found[1] + b'"\r\n\r\n'
+    try:
+        inner: Any = parse(head + content).get_payload()
+    except Skip:
+        return []
+    return inner if isinstance(inner, list) else []
 
 
 def is_file(part: Message, kind: str) -> bool:
     """Return `True` for a part that is no text of the mail itself."""
     disposition = raw_value(part, "Content-Disposition").lower()
-    return (
-        disposition.startswith("attachment")
-        or kind not in ("text/plain", "text/html")
-        or bool(raw_name(part))
-    )
+    # A multipart without parts is a text whose boundary is missing.
+    is_text = kind in ("text/plain", "text/html") or kind.startswith("multipart/")
+    return disposition.startswith("attachment") or not is_text or bool(raw_name(part))
 
 
 def raw_name(part: Message) -> str:
@@ -217,7 +282,35 @@ def payload(part: Message) -> bytes:
         return bytes(content)
     except Exception:
         # The codecs of Python raise several kinds of errors for broken encodings.
-        return b""
+        return undecoded(part)
+
+
+def undecoded(part: Message) -> bytes:
+    """Return the bytes of a part as they are in the mail."""
+    content: Any = part.get_payload()
+    return content.encode("utf-8", "surrogateescape") if isinstance(content, str) else b""
+
+
+def text_payload(part: Message) -> bytes:
+    """Return the bytes of a text. A text that is not in Base64, although it says so, stays."""
+    if raw_value(part, "Content-Transfer-Encoding").lower() != "base64":
+        return payload(part)
+    raw = undecoded(part)
+    lines = [line.strip() for line in raw.splitlines()]
+    end = next(
+        (n for n, line in enumerate(lines) if line and not BASE64.fullmatch(line)), len(lines)
+    )
+    # A mailing list may have added its own lines below.
+    encoded, rest = b"".join(lines[:end]), b"\n".join(lines[end:]).strip()
+    try:
+        content = binascii.a2b_base64(encoded[: -1 if len(encoded) % 4 == 1 else None] + b"==")
+        is_valid = bool(bytes(content).decode(charset_of(part)))
+    except (ValueError, LookupError):
+        is_valid = False
+    # A few words without spaces are Base64, too, but of no text.
+    if not encoded or not is_valid and encoded.isalpha():
+        return raw
+    return content + b"\n" + rest if rest else content
 
 
 def too_large(size: int, config: Config) -> bool:

@@ -112,7 +112,7 @@ class Mailbox:
         for other in [*others, folder]:
             await imap.select(other)
             # A message id has no quotes and no backslash, except in forms that are not searched.
-            if name and not set(name) & set('"\\'):
+            if name and name.isascii() and not set(name) & set('"\\'):
                 for found in await imap.search("HEADER", "Message-ID", f'"{name}"'):
                     values = await imap.fetch(found, "UID", "BODY.PEEK[]")
                     if values is not None:

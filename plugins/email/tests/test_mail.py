@@ -1,11 +1,14 @@
 """Mails of people and of attackers: authors, proofs, threads, texts and files."""
 
+import random
 import unittest
 from email.message import EmailMessage, Message
+from typing import Any
 
-from world import ANN, crlf, mail, settings
+from world import ANN, PLUGIN, crlf, mail, settings
 
 from avocet_email.addresses import Author, Chat, chat_id, parse_address, parse_author, parse_chat
+from avocet_email.compose import Answer, Thread, compose
 from avocet_email.config import AuthenticationConfig
 from avocet_email.headers import bytes_text, decoded
 from avocet_email.intake import Guard, parse_position
@@ -271,6 +274,149 @@ class TextTest(unittest.TestCase):
         for text, expected in [("/stop", "/stop"), ("do it", "Subject: Work\n\ndo it")]:
             raw = parse(mail(text, subject="Work"))
             self.assertEqual(read_text(raw, read_envelope(raw, settings()), settings()), expected)
+
+
+HEAD = b"Authentication-Results: mx.example.net; dmarc=pass\r\nFrom: Ann <ann@example.org>\r\n"
+
+
+def broken(headers: bytes, body: bytes) -> tuple[Any, str, list[str]]:
+    """Return the envelope, the text and the names of the files of a mail."""
+    raw = (HEAD + headers + b"\r\n" + body).replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    message = parse(raw)
+    envelope = read_envelope(message, settings())
+    text = read_text(message, envelope, settings())
+    return envelope, text, [file.name for file in read_files(message, 10**6)]
+
+
+class BrokenTest(unittest.TestCase):
+    """Mails that break the rules. Their text arrives all the same."""
+
+    def test_body_arrives_whatever_its_structure(self) -> None:
+        kind = b"Content-Type: "
+        code = b"Content-Transfer-Encoding: "
+        part = b"Content-Type: text/plain\n\nhello\n"
+        base64 = b"aGVsbG8gd29ybGQsIGdvb2QgbW9ybmluZyE="
+        table: list[tuple[bytes, bytes, str]] = [
+            (kind + b"multipart/mixed\n", b"hello", "hello"),
+            (kind + b"multipart/mixed; boundary=\n", b"hello", "hello"),
+            (kind + b"multipart/mixed; boundary=other\n", b"hello", "hello"),
+            (kind + b"multipart/alternative\n", b"<html><p>hello</p>", "hello"),
+            (kind + b"multipart/mixed\n", b"--a1\n" + part + b"--a1--\n", "hello"),
+            (kind + b"multipart/mixed; boundary=b\n", b"pre\n--a1\n" + part, "hello"),
+            (kind + b"multipart/mixed; boundary=a1\n", b"--a1\n" + part, "hello"),
+            (
+                kind + b"multipart/mixed; boundary=a1\n",
+                b"--a1\nContent-Type: multipart/alternative; boundary=b1\n\n--b1\n" + part,
+                "hello",
+            ),
+            (kind + b"multipart/mixed; boundary=a1\n", b"--a1\n\n--a1\n" + part, "hello"),
+            (kind + b"multipart/mixed; boundary=a1\n", b"--a1\n\nhello\n--a1--", "hello"),
+            (b"", b"hello", "hello"),
+            (b"", b"<html><body><p>hello</p>", "hello"),
+            (kind + b"\n", b"hello", "hello"),
+            (kind + b"text\n", b"hello", "hello"),
+            (kind + b"plain/text\n", b"hello", "hello"),
+            (kind + b"text/plain; charset\n", b"hello", "hello"),
+            (kind + b"text/plain; charset*=x''y%\n", b"hello", "hello"),
+            (kind + b"text/plain; charset=no-such\n", "grüße".encode(), "grüße"),
+            (kind + b"text/plain; charset=no-such\n", "grüße".encode("cp1252"), "grüße"),
+            (kind + b"text/plain; charset=utf-16\n", b"hello!", "hello!"),
+            (kind + b"text/plain; charset=gb2312\n", "你好囍".encode("gb18030"), "你好囍"),
+            (kind + b"text/plain; charset='utf-8'\n", "ä".encode(), "ä"),
+            (code + b"base64\n", b"hello, this is plain", "hello, this is plain"),
+            (code + b"base64\n", b"hello", "hello"),
+            (code + b"base64\n", b"test", "test"),
+            (code + b"base64\n", base64, "hello world, good morning!"),
+            (code + b"base64\n", base64.rstrip(b"="), "hello world, good morning!"),
+            (
+                code + b"base64\n",
+                base64 + b"\n-----\nthe list",
+                "hello world, good morning!\n-----\nthe list",
+            ),
+            (code + b"no-such\n", b"hello", "hello"),
+            (code + b"quoted-printable\n", b"a = b =zz", "a = b =zz"),
+            (code + b"x-uuencode\n", b"hello", "hello"),
+        ]
+        for headers, body, expected in table:
+            _, text, files = broken(headers, body)
+            self.assertEqual((text, files), (expected, []), headers + body)
+
+    def test_mails_from_the_field_arrive_as_text(self) -> None:
+        config = settings(authentication=AuthenticationConfig(mode="none"))
+        for name, expected in {
+            "without-boundary.eml": "Subject: Hi\n\nhello without boundary",
+            "raw-8bit.eml": "Subject: Grüße\n\nhello",
+        }.items():
+            message = parse((PLUGIN / "tests/mails" / name).read_bytes())
+            text = read_text(message, read_envelope(message, config), config)
+            self.assertEqual((text, read_files(message, 1000)), (expected, []))
+
+    def test_deep_and_unfinished_parts_end_in_text_or_nothing(self) -> None:
+        deep, count = b"", 500
+        for number in range(count):
+            name = str(number).encode()
+            deep += b"Content-Type: multipart/mixed; boundary=b" + name + b"\n\n--b" + name + b"\n"
+        headers, _, body = deep.partition(b"\n\n")
+        broken(headers + b"\n", body + b"\nhello")
+        empty = b"--a1\nContent-Type: text/plain\n\n--a1--"
+        _, text, files = broken(b"Content-Type: multipart/mixed; boundary=a1\n", empty)
+        self.assertEqual((text, files), ("", []))
+
+    def test_headers_in_8_bit_are_guessed_as_the_body_is(self) -> None:
+        for charset in ("utf-8", "cp1252"):
+            value = "Grüße an Änn".encode(charset)
+            file = (
+                b"--a\n\nhello\n--a\nContent-Type: text/x\n"
+                b'Content-Disposition: attachment; filename="' + value + b'.txt"\n\nx\n--a--'
+            )
+            headers = b"Subject: " + value + b"\nContent-Type: multipart/mixed; boundary=a\n"
+            envelope, text, files = broken(headers, file)
+            self.assertEqual(envelope.subject, "Grüße an Änn", charset)
+            self.assertEqual(text, "Subject: Grüße an Änn\n\nhello")
+            self.assertEqual(files, ["Grüße an Änn.txt"])
+        huge = broken(b"Subject: " + b"\xfc" * 200_000 + b"\nX-A: " + b"x" * 10**6 + b"\n", b"hi")
+        self.assertEqual(huge[0].subject, "ü" * 200)
+
+    def test_message_ids_outside_of_ascii_name_the_thread_and_are_not_sent(self) -> None:
+        for charset in ("utf-8", "latin1"):
+            name = "<grüße@x.org>".encode(charset)
+            first = broken(b"Message-ID: " + name + b"\n", b"hi")[0]
+            self.assertEqual(first.message_id, "<grüße@x.org>")
+            answer = (
+                b"Message-ID: <2@x.org>\nReferences: " + name + b"\nIn-Reply-To: " + name + b"\n"
+            )
+            second = broken(answer, b"hi")[0]
+            self.assertEqual(first.chat, second.chat)
+            for envelope, lines in (
+                (first, []),
+                (second, [b"In-Reply-To: <2@x.org>", b"References: <2@x.org>"]),
+            ):
+                thread = Thread(envelope.message_id, envelope.references, envelope.subject)
+                sent = compose(
+                    settings(), envelope.chat, thread, Answer("n", "hi", [], [], False, [])
+                )
+                self.assertTrue(sent.isascii())
+                ids = [line for line in sent.split(b"\r\n") if line[:3] in (b"In-", b"Ref")]
+                self.assertEqual(ids, lines)
+        # Without an id, the headers name the mail.
+        self.assertTrue(broken(b"Subject: \xfc\n", b"hi")[0].key)
+
+    def test_any_bytes_are_a_mail_or_are_skipped(self) -> None:
+        pieces = [
+            b"Content-Type: ", b"multipart/mixed", b"; boundary=a", b"\n", b"\n\n", b"--a", b"--a--",
+            b"text/html", b"; charset=utf-16", b"Content-Transfer-Encoding: base64", b"\xff", b"=?x?b?",
+            b"Subject: ", b"Message-ID: <\xe4@b>", b"<p>", b"message/rfc822", b"AAAA", b" ", b"\0",
+        ]  # fmt: skip
+        chance = random.Random(7)
+        for _ in range(600):
+            raw = HEAD + b"".join(chance.choices(pieces, k=chance.randrange(25)))
+            try:
+                message = parse(raw)
+                envelope = read_envelope(message, settings())
+            except Skip:
+                continue
+            read_text(message, envelope, settings())
+            read_files(message, 1000)
 
 
 class GuardTest(unittest.TestCase):
