@@ -159,7 +159,13 @@ class Bridge:
                 log.warning(
                     "%s: %s; connecting again in %.1f s", self.settings.server, error, pause
                 )
+                await self._report_health(False, f"{self.settings.server}: {error}")
                 await asyncio.sleep(pause)
+
+    async def _report_health(self, up: bool, reason: str | None = None) -> None:
+        """Report the state of the connection to the server, for `avocet status`."""
+        assert self._channel is not None
+        await self._channel.report_health(up, reason)
 
     async def _one_connection(self) -> None:
         connection = Connection(self.settings, self._take, self._gone)
@@ -200,6 +206,7 @@ class Bridge:
             raise Lost("the server does not complete the registration") from None
         log.info("registered on %s as %s", self.settings.server, connection.nick)
         self._is_connected.set()
+        await self._report_health(True)
         if bot := connection.support.get("BOT", ""):
             await connection.write(wire.line("MODE", connection.nick, f"+{bot[:1]}"))
         await self._join(connection)
@@ -251,7 +258,13 @@ class Bridge:
         held, self._held = self._held or [], None
         keys: set[tuple[str, str]] = set()
         for message, is_old in [*old, *held]:
-            self._queue(message, is_old, keys)
+            try:
+                self._queue(message, is_old, keys)
+            except Lost:
+                raise
+            except Exception:
+                # The server would send it again after the next start.
+                log.exception("skipping %s of the server", message.command)
 
     def _take(self, message: Message, is_old: bool) -> None:
         if self._is_stopping.is_set() and self._can_read_again():

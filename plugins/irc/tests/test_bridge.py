@@ -20,6 +20,7 @@ class FakeDaemon:
     def __init__(self) -> None:
         self.cursors: dict[str, str] = {}
         self.published: list[dict[str, Any]] = []
+        self.health: list[tuple[bool, str | None]] = []
         self.takes = asyncio.Event()
         self.changed = asyncio.Event()
 
@@ -45,6 +46,9 @@ class FakeDaemon:
 
     async def move_cursor(self, position: str) -> None:
         pass
+
+    async def report_health(self, up: bool, reason: str | None = None) -> None:
+        self.health.append((up, reason))
 
     async def texts(self, count: int) -> list[str]:
         """Wait until this many messages were published, and return their texts."""
@@ -101,6 +105,30 @@ class BridgeTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([text for _, text in unique], expected)
         self.assertLessEqual(set(found), set(expected))
         self.assertIn("4 messages wait for the daemon", "".join(logs.output))
+        self.assertEqual([up for up, _ in self.daemon.health[:3]], [True, False, True])
+        self.assertIn("4 messages wait for the daemon", str(self.daemon.health[1][1]))
+
+    async def test_old_message_that_cannot_be_handled_is_logged_and_skipped(self) -> None:
+        convert = bridge.Converter.convert
+
+        def convert_with_fault(self: Any, message: Any, is_old: bool) -> Any:
+            if message.params[-1] == "odd":
+                raise KeyError("a fault of the program")
+            return convert(self, message, is_old)
+
+        with (
+            mock.patch.object(bridge.Converter, "convert", convert_with_fault),
+            self.assertLogs("avocet_irc", "ERROR") as logs,
+        ):
+            await self.begin(dict(CAPS))
+            self.daemon.takes.set()
+            self.bridge._held = []
+            self.server.say("ann", "avocet", "odd")
+            self.server.say("ann", "avocet", "good")
+            await self.server.until(lambda: len(self.bridge._held or []) == 2, "the messages")
+            self.bridge._release([])
+            self.assertEqual(await self.daemon.texts(1), ["good"])
+        self.assertIn("skipping PRIVMSG of the server", logs.output[0])
 
     async def test_full_queue_without_history_reports_the_loss(self) -> None:
         caps = {"account-tag": ""}

@@ -129,7 +129,7 @@ class Receiver:
     ) -> dict[str, Any]:
         try:
             batch = await self._server.until_answered(
-                lambda: self._server.sync(since, filter_, seconds), "receive events"
+                lambda: self._sync_once(since, filter_, seconds), "receive events"
             )
         except MatrixError as error:
             if error.ends_access or since is None:
@@ -140,6 +140,16 @@ class Receiver:
             ) from error
         _position(batch)
         return mapping(batch)
+
+    async def _sync_once(self, since: str | None, filter_: dict[str, Any], seconds: float) -> Any:
+        """Wait for events, and report the outcome for `avocet status`."""
+        try:
+            batch = await self._server.sync(since, filter_, seconds)
+        except (*TRANSIENT, MatrixError) as error:
+            await self._channel.report_health(False, f"cannot receive events: {error}")
+            raise
+        await self._channel.report_health(True)
+        return batch
 
     def _follow_daemon(self) -> None:
         """Go back to the daemon's position after a new connection: its log may be an older one."""
@@ -231,17 +241,31 @@ class Receiver:
             log.warning("skipping new events of %s, which cannot be read: %s", room_id, error)
             return []
         for event in sequence(mapping(joined.get("state")).get("events")) if was_known else []:
-            room.apply(event)
+            await self._event(room, mapping(event), True)
         found = []
         for number, event in enumerate(events):
-            if "state_key" in event:
-                if was_known:
-                    room.apply(event)
-            elif number >= first and (message := await self._wanted(room, event)) is not None:
+            is_new = was_known if "state_key" in event else number >= first
+            if is_new and (message := await self._event(room, event, False)) is not None:
                 found.append((room, message))
         if events and ids.is_id("event", events[-1].get("event_id")):
             newest[room_id] = events[-1]["event_id"]
         return found
+
+    async def _event(self, room: Room, event: dict[str, Any], is_state: bool) -> Message | None:
+        """Apply an event of the state; return another one if it is a message for the agent.
+
+        An event that no server sends must not end the program, which would get it again.
+        """
+        try:
+            if is_state or "state_key" in event:
+                room.apply(event)
+                return None
+            return await self._wanted(room, event)
+        except (MatrixError, AvocetError, *TRANSIENT):
+            raise
+        except Exception:
+            log.exception("skipping an event of %s: %r", room.id, str(event)[:200])
+            return None
 
     async def _fill(self, room_id: str, token: Any, events: list[Any]) -> list[Any]:
         """Return the events with those before them, back to the last one that was taken."""

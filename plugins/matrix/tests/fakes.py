@@ -22,6 +22,11 @@ class FakeChannel:
         self.position = ""
         self.published: list[dict[str, Any]] = []
         self.refusals: list[AvocetError] = []
+        self.health: list[tuple[bool, str | None]] = []
+
+    async def report_health(self, up: bool, reason: str | None = None) -> None:
+        if [(up, reason)] != self.health[-1:]:
+            self.health.append((up, reason))
 
     async def publish(self, chat: str, sender: str, text: str, **more: Any) -> Any:
         cursor = more.pop("cursor")

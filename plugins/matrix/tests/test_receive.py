@@ -8,7 +8,7 @@ from unittest.mock import patch
 from harness import ANN, BOB, BOT, FakeHomeserver, soon
 
 from avocet_client import AvocetError, ErrorCode
-from avocet_matrix import backoff
+from avocet_matrix import backoff, receive
 from fakes import Parts
 from homeserver import Fault
 
@@ -62,6 +62,25 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
 
     async def texts(self) -> list[str]:
         return [one["text"] for one in await self.published()]
+
+    async def test_event_that_cannot_be_handled_is_logged_and_skipped(self) -> None:
+        room = await self.server.create(ANN, BOT)
+        await self.start()
+        parse = receive.parse
+
+        def parse_with_fault(event: dict[str, Any]) -> Any:
+            if event.get("content", {}).get("body") == "odd":
+                raise KeyError("a fault of the program")
+            return parse(event)
+
+        with (
+            patch.object(receive, "parse", parse_with_fault),
+            self.assertLogs("avocet_matrix", "ERROR") as logged,
+        ):
+            await self.server.say(room, ANN, "odd")
+            await self.server.say(room, ANN, "good")
+            self.assertEqual(await self.texts(), ["good"])
+        self.assertIn("skipping an event of", logged.output[0])
 
     async def test_message_has_the_ids_and_the_name_of_matrix(self) -> None:
         room = await self.server.create("@a/b:example.org", BOT, room="!x/y:example.org:8448")
@@ -333,6 +352,9 @@ class ReceiveTest(unittest.IsolatedAsyncioTestCase):
             with self.assertLogs("avocet_matrix.homeserver", "WARNING") as logged:
                 await self.start()
             self.assertEqual(len(logged.output), 7)
+        (is_up, reason), *_, last = self.parts.channel.health
+        self.assertEqual((is_up, last), (False, (True, None)))
+        self.assertIn("cannot receive events: ", str(reason))
         await self.server.say(room, ANN, "hello")
         self.assertEqual(await self.texts(), ["hello"])
 

@@ -5,6 +5,8 @@ import asyncio
 import logging
 import signal
 import sys
+from collections.abc import Coroutine
+from typing import Any
 
 from avocet_client import AvocetError, Client
 
@@ -24,15 +26,27 @@ async def serve(arguments: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(number, this.cancel)
     try:
         async with channel:
-            receiving = asyncio.create_task(receive(platform, channel))
-            try:
-                await deliver(platform, channel)
-            finally:
-                receiving.cancel()
+            await run_all(receive(platform, channel), deliver(platform, channel))
     except asyncio.CancelledError:
         logging.info("stopped by a signal")
     finally:
         await client.close()
+
+
+async def run_all(*works: Coroutine[Any, Any, None]) -> None:
+    """Run the parts of the program until the first one ends, and raise its error.
+
+    A part that nothing waits for would fail in silence, and the program would go on without it.
+    """
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def main() -> int:

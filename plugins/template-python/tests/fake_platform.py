@@ -44,6 +44,11 @@ class FakePlatform:
         for writer in self._writers:
             self._send(writer, message)
 
+    def write_line(self, line: bytes) -> None:
+        """Send any bytes as a line to all programs."""
+        for writer in self._writers:
+            writer.write(line + b"\n")
+
     def write_again(self) -> None:
         """Send the last message to all programs again."""
         for writer in self._writers:

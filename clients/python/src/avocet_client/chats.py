@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, cast
 
@@ -26,6 +27,8 @@ from .types import (
     TurnEvent,
 )
 
+log = logging.getLogger("avocet_client")
+
 ReadFile = Callable[[str, int, int], Awaitable[bytes]]
 """Returns a piece of a file by its reference, offset and greatest length; empty at the end."""
 
@@ -48,7 +51,7 @@ class Delivery:
         """The number of the delivery."""
         self.nonce: str = chunk.get("nonce", "")
         """The same for each delivery of this message, and for no other message."""
-        self.turn: str | None = chunk["turn"]
+        self.turn: str | None = chunk.get("turn")
         """The turn that wrote the message; `None` if another program sent it."""
         self.chat: str = chunk["chat"]
         """The chat."""
@@ -62,7 +65,7 @@ class Delivery:
         """Files, on a channel that a program serves."""
         self.choices: list[Choice] = chunk.get("choices", [])
         """Buttons."""
-        self.repeat: bool = chunk["repeat"]
+        self.repeat: bool = chunk.get("repeat", False)
         """`True` if the message may have arrived before."""
 
     async def confirm(self, platform_id: str | None = None) -> None:
@@ -105,7 +108,15 @@ class Deliveries(Following):
         self._params = params
 
     async def __anext__(self) -> Delivery:
-        return Delivery(*await self._next_request("deliver"))
+        while True:
+            connection, request = await self._next_request("deliver")
+            try:
+                return Delivery(connection, request)
+            except (KeyError, TypeError, AttributeError) as error:
+                # The messages behind this one still arrive.
+                log.warning("refusing a message of the daemon that cannot be read: %r", error)
+                reason = f"the program cannot read the message: {error!r}"
+                await connection.refuse(request, ErrorCode.NOT_ALLOWED, reason)
 
     async def _begin(self) -> Connection:
         connection = await self._endpoint.connect(self)

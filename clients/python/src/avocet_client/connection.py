@@ -4,12 +4,17 @@ import asyncio
 import contextlib
 import itertools
 import json
+import logging
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from .errors import AvocetError, ConnectionLost
 from .types import ErrorCode, Hello
 
+log = logging.getLogger("avocet_client")
+
+# The start of a line that is logged because it cannot be read.
+SHOWN_BYTES = 200
 # The longest request, in bytes without the end of its line.
 MAX_LINE_BYTES = 1024 * 1024
 # The longest line that is read. Lines of the daemon are shorter; a longer one ends the connection.
@@ -184,11 +189,22 @@ class Connection:
         reason = "the daemon has closed it"
         try:
             while (line := await self._reader.readline()).endswith(b"\n"):
-                self._take(json.loads(line))
+                self._take_safely(line)
         except (OSError, ValueError) as error:
             reason = str(error)
         finally:
             self._end(ConnectionLost(f"the connection to the daemon was lost: {reason}"))
+
+    def _take_safely(self, line: bytes) -> None:
+        """Take a line. One that cannot be read is logged; the lines behind it count."""
+        try:
+            message = json.loads(line.decode(errors="replace"))
+            if not isinstance(message, dict):
+                raise ValueError("it is no object")
+            self._take(message)
+        except Exception as error:
+            shown = line[:SHOWN_BYTES]
+            log.warning("skipping a line of the daemon: %s: %r", error, shown)
 
     def _take(self, message: dict[str, Any]) -> None:
         method, number = message.get("method"), message.get("id")
@@ -200,12 +216,14 @@ class Connection:
             # An error of the program's own function must not end the connection.
             loop = asyncio.get_running_loop()
             loop.call_soon(self.handler.notify, method, message.get("params"))
+        elif number is None and "error" not in message:
+            raise ValueError("it is neither a request nor an answer")
         elif number is None:
             # A refusal of the connection itself answers all requests.
             error = error_of(message)
             self._end(ConnectionLost(error.message) if error.is_transient else error)
         elif (answer := self._open.get(number)) is not None and not answer.done():
-            if "error" in message:
+            if message.get("error") is not None:
                 answer.set_exception(error_of(message))
             else:
                 answer.set_result(message.get("result"))
@@ -243,6 +261,11 @@ def request_line(number: int, method: str, params: Any) -> bytes:
 
 def error_of(message: dict[str, Any]) -> AvocetError:
     """Return the error in a response."""
-    error = message.get("error") or {}
+    error = message.get("error")
+    error = error if isinstance(error, dict) else {}
+    code, text = error.get("code"), error.get("message")
     unreadable = "the daemon has sent an error that cannot be read"
-    return AvocetError(error.get("code", ErrorCode.REQUEST), error.get("message", unreadable))
+    return AvocetError(
+        code if isinstance(code, int) else ErrorCode.REQUEST,
+        text if isinstance(text, str) else unreadable,
+    )
