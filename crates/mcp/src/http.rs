@@ -1,22 +1,26 @@
 //! The transport over streamable HTTP (MCP, "Streamable HTTP") with our own client, which keeps to
-//! the rules for addresses.
+//! the rules for addresses. `answers` reads what comes back, and `events` its events.
+
+mod answers;
+mod events;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use avocet_net::{HttpClient, HttpResponse, NetError};
 use avocet_protocol::Secret;
-use bytes::Bytes;
-use futures_util::stream::{BoxStream, StreamExt, try_unfold};
+use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 
-use crate::lines::LONGEST_LINE;
 use crate::oauth::{BearerChallenge, ServerAccess};
+use crate::wire::Wire;
+
+use answers::read_stream;
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
@@ -24,8 +28,6 @@ const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 /// The error of a challenge for further scopes (RFC 6750, section 3.1).
 const INSUFFICIENT: &str = "insufficient_scope";
-/// Bytes of an error's body that are shown.
-const ERROR_BYTES: usize = 500;
 
 /// Our client of one server.
 #[derive(Debug, Clone)]
@@ -33,6 +35,8 @@ pub(crate) struct StreamableHttp {
     pub(crate) client: HttpClient,
     /// The tokens of the server; `None` if `client` has one in its headers.
     pub(crate) access: Option<Arc<ServerAccess>>,
+    /// The messages of the connection.
+    pub(crate) wire: Arc<Wire>,
 }
 
 /// A request to the server.
@@ -51,6 +55,9 @@ pub(crate) enum RequestError {
     /// The server refuses the login.
     #[error("{}", .0.why)]
     Refused(LoginRefusal),
+    /// The answer has no message. The text is a sentence.
+    #[error("{0}")]
+    Unreadable(String),
 }
 
 /// A refusal of the login.
@@ -78,7 +85,8 @@ impl LoginRefusal {
     }
 }
 
-type HttpError = StreamableHttpError<RequestError>;
+pub(crate) type HttpError = StreamableHttpError<RequestError>;
+type BoxedEvents = BoxStream<'static, Result<Sse, SseError>>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 impl StreamableHttp {
@@ -141,39 +149,6 @@ impl StreamableHttp {
         response.map_err(failed)
     }
 
-    async fn posted(
-        &self,
-        response: HttpResponse,
-        message: &ClientJsonRpcMessage,
-        in_session: bool,
-    ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let status = response.status();
-        match status {
-            202 | 204 => return Ok(StreamableHttpPostResponse::Accepted),
-            404 if in_session => return Err(StreamableHttpError::SessionExpired),
-            200..=299 => {}
-            _ => return Err(self.refused(response).await),
-        }
-        let session = response.header(SESSION).map(str::to_owned);
-        if response.is(EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(events(response), session));
-        }
-        if !matches!(message, ClientJsonRpcMessage::Request(_)) {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
-        if !response.is(JSON) {
-            let kind = response.header("content-type").map(str::to_owned);
-            return Err(StreamableHttpError::UnexpectedContentType(kind));
-        }
-        let read = response.beginning(LONGEST_LINE).await.map_err(failed)?;
-        match read {
-            (_, true) => Err(failed(NetError::TooLong(LONGEST_LINE))),
-            (text, false) => {
-                Ok(StreamableHttpPostResponse::Json(serde_json::from_str(&text)?, session))
-            }
-        }
-    }
-
     /// Removes the secrets of our requests from a text of the server, which may repeat them.
     pub(crate) fn redacted(&self, text: &str) -> String {
         let text = self.client.redacted(text);
@@ -182,18 +157,14 @@ impl StreamableHttp {
             None => text,
         }
     }
-
-    /// Describes a refusal, without secrets that the server may repeat.
-    async fn refused(&self, response: HttpResponse) -> HttpError {
-        let status = response.status();
-        let text = response.text(ERROR_BYTES).await.unwrap_or_default();
-        let text = self.redacted(text.trim());
-        StreamableHttpError::UnexpectedServerResponse(format!("HTTP status {status} {text}").into())
-    }
 }
 
 fn failed(error: NetError) -> HttpError {
     StreamableHttpError::Client(error.into())
+}
+
+fn unreadable(why: String) -> HttpError {
+    StreamableHttpError::Client(RequestError::Unreadable(why))
 }
 
 /// Returns the challenge of a refusal.
@@ -214,23 +185,6 @@ fn texts<'h>(
     custom.chain(session).chain([("accept", accept)]).collect()
 }
 
-/// Reads the events of a body. An event that is too large ends the stream.
-fn events(response: HttpResponse) -> BoxStream<'static, Result<Sse, SseError>> {
-    let chunks = try_unfold((response, 0_usize), async |(mut response, size)| {
-        let Some(chunk) = response.chunk().await? else { return Ok(None) };
-        // Events end with an empty line, which is mostly in one chunk. Lines end with LF or CRLF.
-        let is_empty_line =
-            |at: &usize| matches!(&chunk[*at..], [b'\n', b'\n', ..] | [b'\n', b'\r', b'\n', ..]);
-        let rest = (0..chunk.len()).rfind(is_empty_line);
-        let size = rest.map_or(size + chunk.len(), |end| chunk.len() - end);
-        if size > LONGEST_LINE {
-            return Err(NetError::TooLong(LONGEST_LINE));
-        }
-        Ok::<Option<(Bytes, (HttpResponse, usize))>, NetError>(Some((chunk, (response, size))))
-    });
-    SseStream::from_bytes_stream(Box::pin(chunks)).boxed()
-}
-
 impl StreamableHttpClient for StreamableHttp {
     type Error = RequestError;
 
@@ -242,11 +196,15 @@ impl StreamableHttpClient for StreamableHttp {
         _: Option<String>,
         custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
+        self.wire.note_sent(&message);
         let body = serde_json::to_vec(&message)?;
         let accept = format!("{JSON}, {EVENTS}");
         let headers = texts(&custom_headers, session_id.as_deref(), &accept);
-        let response = self.send(&uri, &headers, ServerRequest::Post(&body)).await?;
-        self.posted(response, &message, session_id.is_some()).await
+        let answered = async {
+            let response = self.send(&uri, &headers, ServerRequest::Post(&body)).await?;
+            self.read_answer(response, &message, session_id.is_some()).await
+        };
+        answered.await.inspect_err(|_| self.wire.forget(&message))
     }
 
     async fn delete_session(
@@ -268,14 +226,18 @@ impl StreamableHttpClient for StreamableHttp {
         last_event_id: Option<String>,
         _: Option<String>,
         custom_headers: Headers,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
+    ) -> Result<BoxedEvents, HttpError> {
         let mut headers = texts(&custom_headers, session_id.as_deref(), EVENTS);
         headers.extend(last_event_id.as_deref().map(|id| (LAST_EVENT, id)));
         let response = self.send(&uri, &headers, ServerRequest::Get).await?;
         match response.status() {
             405 => Err(StreamableHttpError::ServerDoesNotSupportSse),
-            200..=299 if response.is(EVENTS) => Ok(events(response)),
-            _ => Err(self.refused(response).await),
+            200..=299 if response.is(EVENTS) => Ok(read_stream(self, response)),
+            // A server that has no such stream says so in many ways.
+            200..=299 | 400 | 404 | 406 | 501 if last_event_id.is_none() => {
+                Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            _ => Err(self.read_refusal(response).await),
         }
     }
 }

@@ -9,8 +9,13 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::testing::client;
 use crate::{McpClient, McpServerConfig};
 
+/// The answer to a request that has a response: status, media type (empty for none) and body.
+type HttpAnswer = (&'static str, &'static str, String);
+/// Changes the answers to requests, by method and response.
+type HttpQuirk = fn(method: &str, response: Value) -> HttpAnswer;
+
 /// Answers one request, and closes the connection.
-async fn answer(stream: TcpStream) {
+async fn answer(stream: TcpStream, quirk: Option<HttpQuirk>) {
     let mut stream = BufReader::new(stream);
     let (mut head, mut length) = (String::new(), 0);
     loop {
@@ -28,16 +33,17 @@ async fn answer(stream: TcpStream) {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.unwrap();
-    let (status, kind, body) = response(&head, &body);
+    let (status, kind, body) = response(&head, &body, quirk);
     let length = body.len();
+    let kind = if kind.is_empty() { String::new() } else { format!("content-type: {kind}\r\n") };
     let text = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nmcp-session-id: s1\r\n\
+        "HTTP/1.1 {status}\r\n{kind}mcp-session-id: s1\r\n\
          content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     );
     stream.get_mut().write_all(text.as_bytes()).await.unwrap();
 }
 
-fn response(head: &str, body: &[u8]) -> (&'static str, &'static str, String) {
+fn response(head: &str, body: &[u8], quirk: Option<HttpQuirk>) -> HttpAnswer {
     assert!(head.contains("x-key: secret-of-the-server"), "{head}");
     if !head.starts_with("post") {
         return ("405 Method Not Allowed", "text/plain", String::new());
@@ -62,6 +68,9 @@ fn response(head: &str, body: &[u8]) -> (&'static str, &'static str, String) {
         _ => return ("202 Accepted", "text/plain", String::new()),
     };
     let line = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+    if let Some(quirk) = quirk {
+        return quirk(method, line);
+    }
     const EVENTS: &str = "text/event-stream";
     // A server that repeats the key of the request.
     let repeated = "wrong key: secret-of-the-server";
@@ -98,13 +107,20 @@ struct World {
 
 impl World {
     async fn new() -> Self {
+        let world = Self::with(None).await;
+        McpServers::tools(&world.client, "web", true).await.unwrap();
+        world
+    }
+
+    /// A world whose server was not started.
+    async fn with(quirk: Option<HttpQuirk>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let group = Group::new("server");
         let connections = group.clone();
         group.spawn("accept", async move {
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn("answer", answer(stream));
+                connections.spawn("answer", answer(stream, quirk));
             }
         });
         let key = avocet_protocol::Secret::new("secret-of-the-server".to_owned());
@@ -112,7 +128,6 @@ impl World {
         let config = McpServerConfig { url: Some(url), headers, ..McpServerConfig::default() };
         let (home, clock) = (TempDir::new().unwrap(), std::sync::Arc::new(ManualClock::default()));
         let client = client(home.path(), &clock, vec![("web", config.clone(), None)]);
-        McpServers::tools(&client, "web", true).await.unwrap();
         Self { home, clock, config, client, group }
     }
 
@@ -159,4 +174,75 @@ async fn error_of_a_server_that_repeats_a_key_is_redacted() {
 async fn result_of_a_server_that_repeats_a_key_is_redacted() {
     let result = World::new().await.call("echo").await;
     assert_eq!(result, Ok(json!({"headers": ["wrong key: [secret]"]}).into()));
+}
+
+#[tokio::test]
+async fn server_over_http_with_a_quirk_works() {
+    const EVENTS: &str = "text/event-stream";
+    let quirks: [(&str, HttpQuirk); 12] = [
+        ("text/plain", |_, line| ("200 OK", "text/plain", line.to_string())),
+        ("no type", |_, line| ("200 OK", "", line.to_string())),
+        ("html type", |_, line| ("200 OK", "text/html", line.to_string())),
+        ("batch", |_, line| ("200 OK", "application/json", json!([line]).to_string())),
+        ("error null", |_, mut line| {
+            line["error"] = Value::Null;
+            ("200 OK", "application/json", format!("\u{feff}\n{line}\n"))
+        }),
+        ("wrong id", |_, mut line| {
+            line["id"] = json!("other");
+            ("200 OK", "application/json", line.to_string())
+        }),
+        ("lines", |_, line| {
+            let notice = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}});
+            ("200 OK", "application/json", format!("{notice}\n{line}\n"))
+        }),
+        ("ping", |_, line| {
+            ("200 OK", EVENTS, format!("event: ping\ndata: 1\n\nevent: message\ndata: {line}\n\n"))
+        }),
+        ("no blank line", |_, line| ("200 OK", EVENTS, format!("data: {line}"))),
+        ("cr", |_, line| ("200 OK", EVENTS, format!("\u{feff}event: message\rdata: {line}\r\r"))),
+        ("events as text", |_, line| ("200 OK", "text/plain", format!(": hi\n\ndata: {line}\n\n"))),
+        ("json as events", |_, line| ("200 OK", EVENTS, line.to_string())),
+    ];
+    for (name, quirk) in quirks {
+        let world = World::with(Some(quirk)).await;
+        let tools = McpServers::tools(&world.client, "web", true).await;
+        assert_eq!(tools.map(|tools| tools.len()), Ok(6), "{name}");
+        assert_eq!(world.call("a").await, Ok(json!("over events").into()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn server_over_http_that_speaks_no_mcp_is_described_in_plain_words() {
+    let page = "a web page (text/html) instead of MCP; is the address right?";
+    let quirks: [(HttpQuirk, &str); 8] = [
+        (|_, _| ("200 OK", "text/html", "<!doctype html><p>hi".to_owned()), page),
+        (|_, _| ("200 OK", "application/json", String::new()), "an empty body instead of MCP"),
+        (
+            |_, _| ("200 OK", "application/json", "{\"a\":1}".to_owned()),
+            "without a result: \"{\\\"a\\\":1}\"",
+        ),
+        (
+            |_, _| ("200 OK", "text/event-stream", "event: ping\ndata: 1\n\n".to_owned()),
+            "ended without an answer",
+        ),
+        (
+            |_, _| ("404 Not Found", "text/html", "<html>".to_owned()),
+            "HTTP status 404 with a web page",
+        ),
+        (|_, _| ("405 Method Not Allowed", "", String::new()), "older transport"),
+        (
+            |_, _| ("500 Oops", "", "{\"error\":{\"message\":\"no database\"}}".to_owned()),
+            "HTTP status 500 no database",
+        ),
+        (|_, _| ("202 Accepted", "", String::new()), "an empty body instead of MCP"),
+    ];
+    for (quirk, expected) in quirks {
+        let world = World::with(Some(quirk)).await;
+        let error = McpServers::tools(&world.client, "web", true).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "no {expected:?} in {error}");
+        for part in ["::", "Some(", "Error", "rmcp"] {
+            assert!(!error.contains(part), "{error}");
+        }
+    }
 }

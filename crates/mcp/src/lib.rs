@@ -4,6 +4,7 @@
 //! - `config`: the configuration of a server.
 //! - `servers`, `server`: all servers together, and the lifecycle of one.
 //! - `link`, `lines`: the connection of a server, and its standard streams.
+//! - `wire`: reads the messages of servers leniently, with `schema`; `errors` describes failures.
 //! - `tool`, `outcome`: a tool of a server, and the results of its calls.
 //! - `offers`: the resources and prompts of a server.
 //! - `oauth`: the login at servers over HTTP.
@@ -17,6 +18,7 @@ mod config;
 mod elicit;
 #[cfg(test)]
 mod elicit_tests;
+mod errors;
 mod files;
 mod form;
 mod handler;
@@ -31,7 +33,10 @@ mod offers;
 mod outcome;
 mod pins;
 mod progress;
+#[cfg(test)]
+mod quirk_tests;
 mod sampling;
+mod schema;
 mod server;
 mod servers;
 mod services;
@@ -39,6 +44,7 @@ mod services;
 mod testing;
 mod tool;
 mod wait;
+mod wire;
 
 pub use config::{McpOAuthConfig, McpServerConfig, OAuthGrant, SamplingLimits};
 pub use link::{ChildProgram, ChildStreams};

@@ -1,15 +1,17 @@
 //! The transport over the standard streams of a program: one JSON message per line (MCP, "stdio").
 //! Lines are bounded, and lines that are no message are reported once.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
 use rmcp::RoleClient;
-use rmcp::model::{ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, Semaphore};
+
+use crate::wire::{ServerMessage, Wire};
 
 /// The longest line of a server, in bytes.
 pub(crate) const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -31,33 +33,35 @@ pub(crate) struct LineTransport {
     line: Vec<u8>,
     /// `true` if the present line is too long.
     is_too_long: bool,
-    /// `true` once a line without a message was logged.
-    has_noise: bool,
+    wire: Arc<Wire>,
+    /// Messages of lines that were read.
+    ready: VecDeque<ServerMessage>,
     output: Arc<Mutex<Option<Output>>>,
     /// Places for messages that wait until the server reads them.
     unsent: Arc<Semaphore>,
 }
 
 impl LineTransport {
-    pub(crate) fn new(server: &str, input: Input, output: Output) -> Self {
+    pub(crate) fn new(server: &str, wire: Arc<Wire>, input: Input, output: Output) -> Self {
         Self {
             server: server.to_owned(),
             input: BufReader::new(input),
             line: Vec::new(),
             is_too_long: false,
-            has_noise: false,
+            wire,
+            ready: VecDeque::new(),
             output: Arc::new(Mutex::new(Some(output))),
             unsent: Arc::new(Semaphore::new(MOST_UNSENT)),
         }
     }
 
-    /// Reads the rest of the present line. `None` at the end of the stream. May be cancelled at any
-    /// time: the bytes so far stay in `line`.
+    /// Reads the rest of the present line, the last of which may lack its end. `None` at the end of the
+    /// stream. May be cancelled at any time: the bytes so far stay in `line`.
     async fn next_line(&mut self) -> Option<()> {
         loop {
             let bytes = self.input.fill_buf().await.ok()?;
             if bytes.is_empty() {
-                return None;
+                return (!self.line.is_empty()).then_some(());
             }
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let piece = &bytes[..end.unwrap_or(bytes.len())];
@@ -79,39 +83,39 @@ impl LineTransport {
         }
     }
 
-    /// Returns the message of the present line; `None` if it has none.
-    fn message(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+    /// Reads the messages of the present line.
+    fn read_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         if std::mem::take(&mut self.is_too_long) {
             let limit = LONGEST_LINE / (1024 * 1024);
             let why = format!("the server sent a line of more than {limit} MB");
             tracing::warn!(server = self.server, "an MCP server sent a line of over {limit} MB");
-            let id = request_id(&line)?;
-            let error = ErrorData::internal_error(why, None);
-            return Some(JsonRpcMessage::error(error, Some(RequestId::Number(id))));
-        }
-        let text = line.trim_ascii();
-        if text.is_empty() {
-            return None;
-        }
-        match serde_json::from_slice(text) {
-            Ok(message) => Some(message),
-            Err(error) => {
-                self.note_noise(text, &error);
-                None
-            }
-        }
-    }
-
-    fn note_noise(&mut self, text: &[u8], error: &serde_json::Error) {
-        if std::mem::replace(&mut self.has_noise, true) {
+            self.ready.extend(request_id(&line).and_then(|id| self.wire.fail(id, why)));
             return;
         }
+        let text = line.trim_ascii();
+        let messages = self.wire.read_messages(text, None);
+        if messages.is_empty() && !text.is_empty() {
+            // A response that is cut, or no JSON for another reason.
+            let beginning = &text[..text.len().min(BEGINNING)];
+            let id = request_id(beginning).filter(|_| text.starts_with(b"{"));
+            let failed = id.and_then(|id| self.wire.fail(id, "its answer is no JSON".to_owned()));
+            if failed.is_none() {
+                self.note_noise(text);
+            }
+            self.ready.extend(failed);
+        }
+        self.ready.extend(messages);
+    }
+
+    fn note_noise(&self, text: &[u8]) {
         let shown: String = String::from_utf8_lossy(text).chars().take(SHOWN).collect();
-        tracing::warn!(
-            server = self.server, line = ?shown, %error,
-            "an MCP server wrote a line that is no message; such lines are ignored"
-        );
+        if self.wire.note_noise(&shown) {
+            tracing::warn!(
+                server = self.server, line = ?shown,
+                "an MCP server wrote a line that is no message; such lines are ignored"
+            );
+        }
     }
 }
 
@@ -120,6 +124,7 @@ fn request_id(beginning: &[u8]) -> Option<i64> {
     let text = String::from_utf8_lossy(beginning);
     let (_, rest) = text.split_once("\"id\"")?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let rest = rest.strip_prefix('"').unwrap_or(rest);
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
     digits.parse().ok().filter(|_| !text.contains("\"method\""))
 }
@@ -131,6 +136,7 @@ impl Transport<RoleClient> for LineTransport {
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.wire.note_sent(&item);
         let (output, place) = (self.output.clone(), self.unsent.clone().try_acquire_owned());
         async move {
             let _place =
@@ -155,10 +161,11 @@ impl Transport<RoleClient> for LineTransport {
                 );
                 return None;
             }
-            self.next_line().await?;
-            if let Some(message) = self.message() {
+            if let Some(message) = self.ready.pop_front() {
                 return Some(message);
             }
+            self.next_line().await?;
+            self.read_line();
         }
     }
 

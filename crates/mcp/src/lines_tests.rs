@@ -2,11 +2,17 @@ use std::pin::Pin;
 
 use tokio::io::AsyncWriteExt;
 
-use super::*;
+use rmcp::model::{JsonRpcMessage, RequestId};
 
+use super::*;
+use crate::wire::open_requests;
+
+/// Returns the messages of a server, after the requests 3, 4 and 7.
 async fn received(sent: Vec<u8>) -> Vec<RxJsonRpcMessage<RoleClient>> {
     let (mut server, client) = tokio::io::duplex(1024 * 1024);
-    let mut transport = LineTransport::new("x", Box::new(client), Box::new(tokio::io::sink()));
+    let wire = open_requests(&[(3, "ping"), (4, "ping"), (7, "ping")]);
+    let output = Box::new(tokio::io::sink());
+    let mut transport = LineTransport::new("x", wire, Box::new(client), output);
     let send = async move {
         server.write_all(&sent).await.unwrap();
         drop(server);
@@ -24,6 +30,21 @@ async fn received(sent: Vec<u8>) -> Vec<RxJsonRpcMessage<RoleClient>> {
 #[tokio::test]
 async fn receive_ignores_lines_without_a_message() {
     let sent = "hello\n\n{\"a\": 1}\n{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\r\n{\"json";
+    let messages = received(sent.as_bytes().to_vec()).await;
+    assert!(matches!(&messages[..], [JsonRpcMessage::Response(_)]), "{messages:?}");
+}
+
+#[tokio::test]
+async fn receive_answers_the_request_of_a_line_that_is_no_json() {
+    let sent = "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"content\":[}}\n{\"id\":9,\n";
+    let messages = received(sent.as_bytes().to_vec()).await;
+    let [JsonRpcMessage::Error(error)] = &messages[..] else { panic!("{messages:?}") };
+    assert_eq!(error.error.message, "its answer is no JSON");
+}
+
+#[tokio::test]
+async fn receive_reads_a_last_line_without_its_end() {
+    let sent = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":\"7\",\"result\":{}}";
     let messages = received(sent.as_bytes().to_vec()).await;
     assert!(matches!(&messages[..], [JsonRpcMessage::Response(_)]), "{messages:?}");
 }
@@ -48,6 +69,7 @@ fn request_id_is_that_of_a_response() {
         (r#"{"id" : 5, "result": "#, Some(5)),
         (r#"{"id":1,"method":"x","#, None),
         (r#"{"id":"a","#, None),
+        (r#"{"id":"8","#, Some(8)),
         (r#"{"result": "#, None),
     ] {
         assert_eq!(request_id(text.as_bytes()), id, "{text}");
@@ -57,7 +79,8 @@ fn request_id_is_that_of_a_response() {
 #[tokio::test]
 async fn transport_closes_if_the_server_does_not_read_its_input() {
     let (_server, output) = tokio::io::duplex(1);
-    let mut transport = LineTransport::new("x", Box::new(tokio::io::empty()), Box::new(output));
+    let mut transport =
+        LineTransport::new("x", Arc::default(), Box::new(tokio::io::empty()), Box::new(output));
     let response = || serde_json::from_str(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap();
     let mut unsent: Vec<Pin<Box<dyn Future<Output = io::Result<()>>>>> = Vec::new();
     for _ in 0..MOST_UNSENT {

@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use avocet_net::HttpClient;
 use avocet_protocol::{Clock, McpTransport, within};
 use avocet_supervise::Group;
-use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RoleClient, RunningService, ServiceExt};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -17,10 +16,12 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::errors::describe_start;
 use crate::handler::Handler;
 use crate::http::{LoginRefusal, StreamableHttp};
 use crate::lines::LineTransport;
 use crate::oauth::ServerAccess;
+use crate::wire::{Wire, remarks_of};
 
 /// The time in which a server has to answer the first requests.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
@@ -83,9 +84,12 @@ impl ServerEndpoint {
     pub(crate) fn redacted(&self, text: &str) -> String {
         match self {
             Self::Program(_) => text.to_owned(),
-            Self::Http { client, access, .. } => {
-                StreamableHttp { client: client.clone(), access: access.clone() }.redacted(text)
+            Self::Http { client, access, .. } => StreamableHttp {
+                client: client.clone(),
+                access: access.clone(),
+                wire: Arc::default(),
             }
+            .redacted(text),
         }
     }
 
@@ -139,7 +143,8 @@ impl Link {
         let program = match endpoint {
             ServerEndpoint::Program(program) => program,
             ServerEndpoint::Http { client, url, access } => {
-                let http = StreamableHttp { client: client.clone(), access: access.clone() };
+                let wire = Arc::default();
+                let http = StreamableHttp { client: client.clone(), access: access.clone(), wire };
                 let service = Self::open_url(http, url.clone(), handler, limit, clock).await?;
                 let (no_end, end) = watch::channel(None);
                 return Ok(Self { service, end, _cancel: guard, no_end: Some(no_end) });
@@ -160,25 +165,26 @@ impl Link {
         group.spawn(&format!("errors of MCP server {server}"), {
             read_errors(server.clone(), stderr, last.clone())
         });
-        let transport = LineTransport::new(&server, stdout, stdin);
+        let wire = Arc::<Wire>::default();
+        let transport = LineTransport::new(&server, wire.clone(), stdout, stdin);
         let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {
-            Ok(Ok(service)) => {
-                check_version(service.peer())?;
-                Ok(Self { service, end, _cancel: guard, no_end: None })
-            }
+            Ok(Ok(service)) => Ok(Self { service, end, _cancel: guard, no_end: None }),
             Ok(Err(error)) => {
                 let closed = matches!(
                     error,
                     rmcp::service::ClientInitializeError::ConnectionClosed(_)
                         | rmcp::service::ClientInitializeError::TransportError { .. }
                 );
-                let why = if closed { reason(end, clock).await } else { error.to_string() };
+                let why = if closed { reason(end, clock).await } else { describe_start(&error) };
                 Err(with_errors(why, &last))
             }
             Err(_) => {
-                let limit = limit.as_secs();
-                Err(with_errors(format!("it did not answer within {limit} s"), &last))
+                let mut why = format!("it did not answer within {} s", limit.as_secs());
+                if let Some(noise) = wire.noise() {
+                    why.push_str(&format!(", and its output is no MCP: {noise:?}"));
+                }
+                Err(with_errors(why, &last))
             }
         }
     }
@@ -194,10 +200,10 @@ impl Link {
         let transport = StreamableHttpClientTransport::with_client(http.clone(), config);
         let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {
-            Ok(Ok(service)) => check_version(service.peer()).map(|()| service),
+            Ok(Ok(service)) => Ok(service),
             Ok(Err(error)) => Err(match LoginRefusal::find(&error) {
                 Some(refusal) => refusal.why,
-                None => http.redacted(&full(&error)),
+                None => http.redacted(&describe_start(&error)),
             }),
             Err(_) => Err(format!("it did not answer within {} s", limit.as_secs())),
         }
@@ -221,7 +227,13 @@ impl Link {
         let info = self.peer().peer_info();
         let software = info.as_ref().and_then(|info| info.server_info.as_ref());
         let text = software.map(|one| format!("{} {}", one.name, one.version)).unwrap_or_default();
-        text.chars().filter(|c| !c.is_control()).take(MOST_CHARS).collect()
+        text.trim().chars().filter(|c| !c.is_control()).take(MOST_CHARS).collect()
+    }
+
+    /// Returns remarks about the server's statement about itself.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let info = self.peer().peer_info();
+        remarks_of(info.as_ref().and_then(|info| info.meta.as_ref()))
     }
 
     /// Waits for the end of the program, and returns its reason.
@@ -242,36 +254,6 @@ impl Link {
         }
         reason(self.end.clone(), clock).await
     }
-}
-
-/// Refuses a server whose version of the protocol is unknown (MCP specification, "Version
-/// negotiation": the client should disconnect).
-fn check_version(peer: &Peer<RoleClient>) -> Result<(), String> {
-    let Some(info) = peer.peer_info() else { return Ok(()) };
-    let (version, known) = (&info.protocol_version, ProtocolVersion::KNOWN_VERSIONS);
-    if known.contains(version) {
-        return Ok(());
-    }
-    let known: Vec<&str> = known.iter().map(ProtocolVersion::as_str).collect();
-    let version: String = version.as_str().chars().take(MOST_CHARS).collect();
-    Err(format!(
-        "it speaks version {version:?} of MCP, which is unknown; the known versions are {}",
-        known.join(", ")
-    ))
-}
-
-/// Returns the texts of an error and of its causes.
-pub(crate) fn full(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let more = cause.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 /// Waits for the end of the program, and returns its reason.

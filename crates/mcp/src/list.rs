@@ -2,14 +2,17 @@
 //! resources and prompts.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use avocet_protocol::{McpToolHints, fits};
 use rmcp::model::{PaginatedRequestParams, ServerPeerInfo, Tool};
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::{Value, json};
 
+use crate::errors::describe_request;
 use crate::memory::{ListedTool, ToolKind};
 use crate::names::plain_name;
+use crate::wire::remarks_of;
 
 /// The most tools of a server that are used.
 const MOST_TOOLS: usize = 200;
@@ -37,13 +40,21 @@ impl ToolList {
     ) -> Result<Self, ServiceError> {
         let info = peer.peer_info();
         let has = |of: &dyn Fn(&ServerPeerInfo) -> bool| info.as_deref().is_some_and(of);
-        let mut all = Vec::new();
-        if has(&|info| info.capabilities.tools.is_some()) {
-            all = read_pages(peer).await?;
-        }
-        let mut list = Self::of(all, patterns);
         let resources = has(&|info| info.capabilities.resources.is_some());
         let prompts = has(&|info| info.capabilities.prompts.is_some());
+        let (all, remarks) = if has(&|info| info.capabilities.tools.is_some()) {
+            read_pages(peer).await?
+        } else if !resources && !prompts {
+            // Some servers state nothing, and have tools. Others refuse the question.
+            match read_pages(peer).await {
+                Err(ServiceError::McpError(_)) => Default::default(),
+                read => read?,
+            }
+        } else {
+            Default::default()
+        };
+        let mut list = Self::of(all, patterns);
+        list.left_out.extend(remarks);
         let own = resources.then(of_resources).into_iter().flatten();
         for tool in own.chain(prompts.then(of_prompts).into_iter().flatten()) {
             let is_wanted = patterns.iter().any(|pattern| fits(pattern, &tool.name));
@@ -101,18 +112,31 @@ fn are_same(one: &ListedTool, other: &ListedTool) -> bool {
     plain_name(&one.name) == plain_name(&other.name)
 }
 
-async fn read_pages(peer: &Peer<RoleClient>) -> Result<Vec<Tool>, ServiceError> {
-    let (mut all, mut cursor) = (Vec::new(), None);
-    for _ in 0..MOST_PAGES {
+/// Reads all pages of the list, and the remarks about them. A cursor that was there before ends the
+/// list, and so does an error of a later page.
+async fn read_pages(peer: &Peer<RoleClient>) -> Result<(Vec<Tool>, Vec<String>), ServiceError> {
+    let (mut all, mut remarks, mut cursor) = (Vec::new(), Vec::new(), None);
+    let mut seen = HashSet::new();
+    for number in 1..=MOST_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor);
-        let page = peer.list_tools(Some(params)).await?;
+        let page = match peer.list_tools(Some(params)).await {
+            Ok(page) => page,
+            Err(error @ ServiceError::McpError(_)) if number > 1 => {
+                let why = describe_request(&error);
+                remarks.push(format!("page {number} of its tools cannot be read: {why}"));
+                break;
+            }
+            Err(error) => return Err(error),
+        };
         all.extend(page.tools);
-        cursor = page.next_cursor;
+        remarks.extend(remarks_of(page.meta.as_ref()));
+        let is_new = page.next_cursor.as_ref().is_some_and(|next| seen.insert(next.clone()));
+        cursor = page.next_cursor.filter(|_| is_new);
         if cursor.is_none() || all.len() >= MOST_READ {
             break;
         }
     }
-    Ok(all)
+    Ok((all, remarks))
 }
 
 fn listed(tool: Tool) -> ListedTool {

@@ -6,8 +6,8 @@ use rmcp::service::ServiceError;
 use serde::Serialize;
 
 use crate::McpClient;
+use crate::errors::describe_request;
 use crate::link::START_LIMIT;
-use crate::outcome;
 
 /// The first page of a server's resources and prompts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -45,7 +45,7 @@ impl McpClient {
             Ok::<_, ServiceError>(offers)
         };
         match within(found.clock.as_ref(), START_LIMIT, read).await {
-            Ok(offers) => offers.map_err(|error| failed(outcome::of_error(&error))),
+            Ok(offers) => offers.map_err(|error| failed(describe_request(&error))),
             Err(_) => {
                 let limit = START_LIMIT.as_secs();
                 Err(failed(format!("it did not list its resources and prompts in {limit} s")))

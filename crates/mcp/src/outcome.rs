@@ -2,12 +2,9 @@
 
 use avocet_protocol::ToolError;
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
-use rmcp::service::ServiceError;
-
 use serde_json::{Value, json};
 
 use crate::form::cut;
-use crate::link::full;
 
 /// Characters of the name and of the description of a link.
 const SHOWN: usize = 300;
@@ -119,20 +116,6 @@ pub(crate) fn of_prompt(prompt: &GetPromptResult) -> Value {
         .iter()
         .map(|message| json!({"role": message.role, "content": of_block(&message.content, None)}));
     json!({"description": prompt.description, "messages": messages.collect::<Vec<_>>()})
-}
-
-/// Describes an error of a request.
-pub(crate) fn of_error(error: &ServiceError) -> String {
-    match error {
-        ServiceError::McpError(error) => {
-            format!("the server reports: {} (code {})", error.message, error.code.0)
-        }
-        ServiceError::TransportClosed => "the connection ended".to_owned(),
-        ServiceError::UnexpectedResponse => {
-            "the server sent a response of the wrong type".to_owned()
-        }
-        other => full(other),
-    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::McpServerConfig;
 use crate::ask::{AskError, ask};
 use crate::calls::RunningCalls;
+use crate::errors::describe_request;
 use crate::files::ResultFiles;
 use crate::handler::Handler;
 use crate::http::LoginRefusal;
@@ -20,7 +21,6 @@ use crate::link::{Link, START_LIMIT, ServerEndpoint};
 use crate::list::ToolList;
 use crate::memory::{KnownServer, ListedTool, ServerMemory};
 use crate::names::registry_name;
-use crate::outcome;
 use crate::servers::{NO_ENDPOINT, Version};
 use crate::services::McpServices;
 use crate::wait::CallWait;
@@ -97,6 +97,11 @@ impl Server {
         });
     }
 
+    /// Ends the server, whose table has changed or is gone. Its calls fail.
+    pub(crate) fn retire(&self) {
+        self.group.cancel();
+    }
+
     /// Reads the tools again, and starts the server for that if necessary.
     ///
     /// # Errors
@@ -131,7 +136,7 @@ impl Server {
         self.group.spawn(&format!("start of MCP server {}", self.name), async move {
             drop(sender.send(this.connect().await));
         });
-        opened.await.unwrap_or_else(|_| Err("the daemon is stopping".to_owned()))
+        opened.await.unwrap_or_else(|_| Err("the server or the daemon is stopping".to_owned()))
     }
 
     async fn connect(self: Arc<Self>) -> Result<Arc<Link>, String> {
@@ -215,11 +220,11 @@ impl Server {
                 ));
             }
         };
-        let software = link.software();
+        let (software, remarks) = (link.software(), link.remarks());
         self.change(|known| {
             known.software = Some(software);
             known.tools = list.tools;
-            known.left_out = list.left_out;
+            known.left_out = [remarks, list.left_out].concat();
             known.keep_forms();
         });
         self.warn_of_changes();
@@ -406,7 +411,7 @@ impl Server {
         if let Some(refusal) = LoginRefusal::find(error) {
             return refusal.why;
         }
-        self.redacted(&outcome::of_error(error))
+        self.redacted(&describe_request(error))
     }
 
     fn redacted(&self, text: &str) -> String {

@@ -1,10 +1,10 @@
 //! All servers of the configuration: the source of their tools, and the port of their states.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use avocet_net::HttpClient;
@@ -71,8 +71,19 @@ pub struct McpClientParts {
 /// The client of all servers.
 #[derive(Debug)]
 pub struct McpClient {
-    servers: BTreeMap<String, Arc<Server>>,
+    servers: RwLock<BTreeMap<String, Arc<Server>>>,
+    shared: SharedParts,
+}
+
+/// The parts of each server.
+#[derive(Debug)]
+struct SharedParts {
+    tokens: TokenFile,
+    memory: Arc<ServerMemory>,
     version: Version,
+    clock: Arc<dyn Clock>,
+    group: Group,
+    repeats: Arc<Repeats>,
     services: Arc<OnceLock<McpServices>>,
 }
 
@@ -81,55 +92,97 @@ impl McpClient {
     #[must_use]
     pub fn new(parts: McpClientParts, servers: Vec<McpServerParts>) -> Self {
         let McpClientParts { file, tokens, clock, group } = parts;
-        let tokens = TokenFile::new(tokens);
-        let (memory, version) = (Arc::new(ServerMemory::open(file)), Version::default());
-        let (repeats, services) =
-            (Arc::new(Repeats::new()), Arc::<OnceLock<McpServices>>::default());
-        let server = |parts: McpServerParts| {
-            let McpServerParts { name, config, program, roots, warning } = parts;
-            let found = match program {
-                Some(program) => Ok(ServerEndpoint::Program(program)),
-                None => url_endpoint(&name, &config, &tokens, &clock, &group),
-            };
-            let (endpoint, state) = match found {
-                Ok(endpoint) => (Some(endpoint), (McpState::Stopped, None)),
-                Err(why) => {
-                    tracing::warn!(server = name, "an MCP server is left out: {why}");
-                    (None, (McpState::Failed, Some(why)))
-                }
-            };
-            let server = Server {
-                name: name.as_str().into(),
-                config,
-                endpoint,
-                roots: roots.into(),
-                warning,
-                memory: memory.clone(),
-                version: version.clone(),
-                clock: clock.clone(),
-                group: group.clone(),
-                repeats: repeats.clone(),
-                life: tokio::sync::Mutex::new(Life::default()),
-                state: Mutex::new(state),
-                services: services.clone(),
-            };
-            (name, Arc::new(server))
+        let shared = SharedParts {
+            tokens: TokenFile::new(tokens),
+            memory: Arc::new(ServerMemory::open(file)),
+            version: Version::default(),
+            clock,
+            group,
+            repeats: Arc::new(Repeats::new()),
+            services: Arc::default(),
         };
-        let servers = servers.into_iter().map(server).collect();
-        Self { servers, version, services }
+        let servers = servers.into_iter().map(|parts| shared.server(parts)).collect();
+        Self { servers: RwLock::new(servers), shared }
+    }
+
+    fn all(&self) -> BTreeMap<String, Arc<Server>> {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes a changed configuration into use. Servers that are not among `changed` go on; the
+    /// others, and those that are gone, stop. New ones start as with [`Self::start`].
+    pub fn replace(&self, servers: Vec<McpServerParts>, changed: &BTreeSet<String>) {
+        let mut old = self.all();
+        let mut begun = Vec::new();
+        let next = servers.into_iter().map(|parts| {
+            let kept = old.remove(&parts.name).filter(|server| {
+                let is_same = !changed.contains(&parts.name);
+                if !is_same {
+                    server.retire();
+                }
+                is_same
+            });
+            if let Some(kept) = kept {
+                return (parts.name, kept);
+            }
+            let (name, server) = self.shared.server(parts);
+            begun.push(server.clone());
+            (name, server)
+        });
+        let next = next.collect();
+        *self.servers.write().unwrap_or_else(PoisonError::into_inner) = next;
+        old.values().for_each(|server| server.retire());
+        self.shared.version.increase();
+        begun.iter().for_each(Server::begin);
     }
 
     /// Starts the servers that run with the daemon, and those whose tools are unknown. `services` answer
     /// the own requests of servers.
     pub fn start(&self, services: McpServices) {
         // A second start changes nothing.
-        drop(self.services.set(services));
-        self.servers.values().for_each(Server::begin);
+        drop(self.shared.services.set(services));
+        self.all().values().for_each(Server::begin);
     }
 
-    pub(crate) fn find(&self, server: &str) -> Result<&Arc<Server>, McpError> {
+    pub(crate) fn find(&self, server: &str) -> Result<Arc<Server>, McpError> {
         let unknown = || McpError::UnknownServer { server: server.to_owned() };
-        self.servers.get(server).ok_or_else(unknown)
+        self.all().remove(server).ok_or_else(unknown)
+    }
+}
+
+impl SharedParts {
+    /// Makes a server without starting it.
+    fn server(&self, parts: McpServerParts) -> (String, Arc<Server>) {
+        let McpServerParts { name, config, program, roots, warning } = parts;
+        let Self { tokens, memory, version, clock, repeats, services, .. } = self;
+        let group = self.group.child(&name);
+        let found = match program {
+            Some(program) => Ok(ServerEndpoint::Program(program)),
+            None => url_endpoint(&name, &config, tokens, clock, &group),
+        };
+        let (endpoint, state) = match found {
+            Ok(endpoint) => (Some(endpoint), (McpState::Stopped, None)),
+            Err(why) => {
+                tracing::warn!(server = name, "an MCP server is left out: {why}");
+                (None, (McpState::Failed, Some(why)))
+            }
+        };
+        let server = Server {
+            name: name.as_str().into(),
+            config,
+            endpoint,
+            roots: roots.into(),
+            warning,
+            memory: memory.clone(),
+            version: version.clone(),
+            clock: clock.clone(),
+            group,
+            repeats: repeats.clone(),
+            life: tokio::sync::Mutex::new(Life::default()),
+            state: Mutex::new(state),
+            services: services.clone(),
+        };
+        (name, Arc::new(server))
     }
 }
 
@@ -182,7 +235,7 @@ fn offered(server: &Server) -> Vec<ListedTool> {
 
 impl ToolSource for McpClient {
     fn version(&self) -> u64 {
-        self.version.get()
+        self.shared.version.get()
     }
 
     fn tools(&self) -> Vec<Arc<dyn OutsideTool>> {
@@ -193,11 +246,11 @@ impl ToolSource for McpClient {
                 Arc::new(ServerTool { server: server.clone(), listed }) as Arc<dyn OutsideTool>
             })
         };
-        self.servers.values().flat_map(of).collect()
+        self.all().values().flat_map(of).collect()
     }
 
     fn may_have(&self, pattern: &str) -> bool {
-        self.servers.keys().any(|server| {
+        self.all().keys().any(|server| {
             let start = format!("{server}{SEPARATOR}");
             let (fixed, has_star) = match pattern.split_once('*') {
                 Some((fixed, _)) => (fixed, true),
@@ -235,7 +288,7 @@ impl McpServers for McpClient {
                 warning: server.warning.clone(),
             }
         };
-        self.servers.values().map(status).collect()
+        self.all().values().map(status).collect()
     }
 
     async fn tools(&self, server: &str, refresh: bool) -> Result<Vec<McpToolView>, McpError> {

@@ -18,6 +18,9 @@ use crate::{
     ChildProgram, ChildStreams, McpClient, McpClientParts, McpServerConfig, McpServerParts,
 };
 
+/// The text that a server writes instead of a response, with its line end.
+pub(crate) type Quirk = fn(method: &str, response: Value) -> String;
+
 /// A fake server. A call of the tool `die` ends it; a call of `hang` is never answered.
 #[derive(Debug, Default)]
 pub(crate) struct FakeServer {
@@ -29,6 +32,8 @@ pub(crate) struct FakeServer {
     pub(crate) is_broken: Mutex<bool>,
     /// The parameters of the question that the tools `ask` and `nag` put to the person.
     pub(crate) question: Mutex<Value>,
+    /// Changes the responses. `None` for those of the specification.
+    pub(crate) quirk: Mutex<Option<Quirk>>,
     /// The call that waits for the answer to the question.
     asking: Mutex<Option<AskingCall>>,
 }
@@ -138,7 +143,9 @@ impl FakeServer {
             _ => return Some(()),
         };
         let line = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-        out.write_all(format!("{line}\n").as_bytes()).await.ok()
+        let quirk = *self.quirk.lock().unwrap();
+        let text = quirk.map_or_else(|| format!("{line}\n"), |quirk| quirk(method, line.clone()));
+        out.write_all(text.as_bytes()).await.ok()
     }
 
     async fn ask(&self, out: &mut DuplexStream) -> Option<()> {
