@@ -68,7 +68,7 @@ impl ProviderConfig for AcmeConfig {
     const KIND: &'static str = "acme";
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, Reach::Everywhere)?;
+        check_base_url(&self.base_url, Reach::Everywhere, &["/answer"])?;
         keys::check(self.api_key.as_ref())?;
         self.timeouts().check()
     }

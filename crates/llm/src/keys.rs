@@ -13,6 +13,8 @@ const REFUSED: Duration = Duration::from_mins(10);
 /// The rest of a rate-limited key if the provider states none.
 const LIMITED: Duration = Duration::from_mins(1);
 
+const EMPTY: &str = "is empty; leave it out if the provider needs no key";
+
 /// One key, or a list of keys that are used in turn.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(from = "OneOrMore")]
@@ -67,12 +69,30 @@ impl ApiKeys {
 /// The key `api_key`, and the reason.
 pub(crate) fn check(keys: Option<&ApiKeys>) -> Result<(), (&'static str, String)> {
     let Some(ApiKeys(keys)) = keys else { return Ok(()) };
-    let empty = "it is empty; leave it out if the provider needs no key";
-    match keys.iter().position(|key| key.expose().trim().is_empty()) {
-        None if keys.is_empty() => Err(("api_key", empty.to_owned())),
-        None => Ok(()),
-        Some(_) if keys.len() == 1 => Err(("api_key", empty.to_owned())),
-        Some(place) => Err(("api_key", format!("key {} of the list is empty", place + 1))),
+    if keys.is_empty() {
+        return Err(("api_key", format!("it {EMPTY}")));
+    }
+    for (place, key) in (1..).zip(keys) {
+        if let Some(fault) = find_key_fault(key) {
+            let subject =
+                if keys.len() == 1 { "it".to_owned() } else { format!("key {place} of the list") };
+            return Err(("api_key", format!("{subject} {fault}")));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the reason why a key cannot be sent in a header.
+fn find_key_fault(key: &Secret) -> Option<&'static str> {
+    let key = key.expose();
+    if key.trim().is_empty() {
+        Some(EMPTY)
+    } else if key.contains(['\n', '\r']) {
+        Some("contains a line break; remove it, or use ${file:PATH}, which ignores the last one")
+    } else if key.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        Some("contains a space or a control character; copy the key alone")
+    } else {
+        None
     }
 }
 

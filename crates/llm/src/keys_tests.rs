@@ -102,7 +102,20 @@ fn keys_are_read_as_a_text_or_a_list_and_checked() {
         ("[\"one\", \"two\"]", None),
         ("\"\"", Some("it is empty; leave it out if the provider needs no key")),
         ("[]", Some("it is empty; leave it out if the provider needs no key")),
-        ("[\"one\", \" \"]", Some("key 2 of the list is empty")),
+        (
+            "[\"one\", \" \"]",
+            Some("key 2 of the list is empty; leave it out if the provider needs no key"),
+        ),
+        (
+            "\"one\\n\"",
+            Some(
+                "it contains a line break; remove it, or use ${file:PATH}, which ignores the last one",
+            ),
+        ),
+        (
+            "[\"two\", \"Bearer one\"]",
+            Some("key 2 of the list contains a space or a control character; copy the key alone"),
+        ),
     ];
     for (text, error) in table {
         let keys = read(text);

@@ -73,14 +73,42 @@ pub(crate) enum Reach {
     PublicOnly,
 }
 
-/// Checks that requests can be sent to the URL at the key `base_url`.
+/// The ends of addresses that the documentation of providers shows, and that requests of kind
+/// `openai` add themselves. The longest comes first.
+pub(crate) const OPENAI_PATHS: [&str; 7] = [
+    "/chat/completions",
+    "/audio/transcriptions",
+    "/audio/speech",
+    "/completions",
+    "/embeddings",
+    "/responses",
+    "/models",
+];
+
+/// Checks that requests can be sent to the URL at the key `base_url`. `added_paths` are the paths
+/// that requests add to it.
 ///
 /// # Errors
-/// The key, and the reason.
-pub(crate) fn check_base_url(url: &str, reach: Reach) -> Result<(), (&'static str, String)> {
+/// The key, and the reason. The reason names the URL to write, if the given one ends with a path
+/// of `added_paths`.
+pub(crate) fn check_base_url(
+    url: &str,
+    reach: Reach,
+    added_paths: &[&str],
+) -> Result<(), (&'static str, String)> {
     let checked = match reach {
         Reach::Everywhere => check_url(url),
         Reach::PublicOnly => check_public_url(url),
     };
-    checked.map_err(|error| ("base_url", error.to_string()))
+    checked.map_err(|error| ("base_url", error.to_string()))?;
+    let address = url.trim_end_matches('/');
+    let added = |path: &&str| address.strip_suffix(*path).map(|base| (base, path.to_string()));
+    match added_paths.iter().find_map(added) {
+        Some((base, path)) => Err(("base_url", format!("leave out {path}: write \"{base}\""))),
+        None => Ok(()),
+    }
 }
+
+#[cfg(test)]
+#[path = "provider_tests.rs"]
+mod tests;

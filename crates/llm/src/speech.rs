@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::detail::{clean, error_message};
-use crate::provider::{Reach, check_base_url};
+use crate::provider::{OPENAI_PATHS, Reach, check_base_url};
 
 /// Maximum characters of a text (OpenAI API reference, "Create speech").
 const MAX_CHARACTERS: usize = 4096;
@@ -79,7 +79,7 @@ impl SpeechConfig {
     /// # Errors
     /// The key with an unusable value, and the requirement.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, self.reach())?;
+        check_base_url(&self.base_url, self.reach(), &OPENAI_PATHS)?;
         for (key, value) in [("model", &self.model), ("voice", &self.voice)] {
             if value.is_empty() {
                 return Err((key, "it is empty; name one that the server has".to_owned()));

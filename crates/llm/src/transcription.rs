@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::detail::{clean, error_message};
-use crate::provider::{Reach, check_base_url};
+use crate::provider::{OPENAI_PATHS, Reach, check_base_url};
 
 /// Maximum size of a recording, in bytes (OpenAI API reference, "Create transcription").
 const MAX_BYTES: usize = 25 * 1024 * 1024;
@@ -60,7 +60,7 @@ impl TranscriptionConfig {
     /// # Errors
     /// The key with an unusable value, and the requirement.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, self.reach())?;
+        check_base_url(&self.base_url, self.reach(), &OPENAI_PATHS)?;
         match self.total_seconds {
             0 => Err(("total_seconds", "0 is too small; at least 1 second".to_owned())),
             _ => Ok(()),

@@ -176,6 +176,10 @@ fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelErr
             let says = format!("the only model of the server is called {only}");
             return Check::fair(name, says, "use that name, unless the server accepts every name");
         }
+        Ok(Probe::OtherBaseUrl { meant }) => {
+            let says = format!("the server has its API at {meant}");
+            return Check::bad(name, says, format!("set base_url = \"{meant}\" in [{table}]"));
+        }
         Err(error) => error,
     };
     let fix = match &error {

@@ -72,7 +72,7 @@ impl ProviderConfig for AnthropicConfig {
     const KIND: &'static str = "anthropic";
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, Reach::Everywhere)?;
+        check_base_url(&self.base_url, Reach::Everywhere, &["/v1/messages", "/v1"])?;
         keys::check(self.api_key.as_ref())?;
         self.limits().check()?;
         match self.thinking_tokens {

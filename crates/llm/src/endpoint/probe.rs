@@ -27,6 +27,11 @@ pub enum Probe {
         /// The name of that model.
         only: String,
     },
+    /// The server has its API at another address.
+    OtherBaseUrl {
+        /// The value for `base_url`.
+        meant: String,
+    },
 }
 
 /// Extracts the names of the models from a list.

@@ -6,7 +6,9 @@ use serde_json::json;
 
 use super::*;
 use crate::testing::served;
-use crate::{AnthropicConfig, Facts, GeminiConfig, OllamaConfig, OpenAiConfig, ProviderConfig};
+use crate::{
+    AnthropicConfig, Catalogue, Facts, GeminiConfig, OllamaConfig, OpenAiConfig, ProviderConfig,
+};
 
 const KEY: &str = "sk-of-this-test";
 
@@ -90,7 +92,7 @@ async fn probe_of_openai_reads_the_model_list_and_asks_the_model_only_without_on
             1,
         ),
         (vec![("POST *", 200, 401, answer)], true, "gpt-5", Ok(Probe::Works), 2),
-        (vec![], true, "", Ok(Probe::KeyUnchecked), 1),
+        (vec![], true, "", Ok(Probe::KeyUnchecked), 2),
     ];
     for (rows, key, model, expected, requests) in cases {
         let shown = format!("{rows:?} {model:?}");
@@ -103,6 +105,27 @@ async fn probe_of_openai_reads_the_model_list_and_asks_the_model_only_without_on
     let broke = vec![("POST *", 402, 402, error(402, "no credit"))];
     let (found, _) = probed::<OpenAiConfig>(broke, "/v1", true, "gpt-5").await;
     assert!(matches!(found, Err(ModelError::Refused { lasting: true, .. })), "{found:?}");
+}
+
+#[tokio::test]
+async fn probe_of_openai_names_the_base_url_that_was_meant() {
+    let cases = [
+        ("", "GET /v1/models", 200, "gpt-5", "/v1"),
+        ("", "GET /v1/models", 401, "gpt-5", "/v1"),
+        ("", "GET /v1/models", 200, "", "/v1"),
+        ("/v1/", "GET /models", 200, "gpt-5", ""),
+        ("/api", "GET /api/v1/models", 200, "gpt-5", "/api/v1"),
+    ];
+    for (path, row, status, model, meant) in cases {
+        let (fake, _) = serving(vec![(row, status, status, list())]).await;
+        let config: OpenAiConfig = config(&fake, path, true);
+        let served = served(config, &format!("p/{model}"), Facts::default(), Arc::default());
+        let meant = format!("http://{}{meant}", fake.address());
+        let found = served.probe().await;
+        assert_eq!(found, Ok(Probe::OtherBaseUrl { meant: meant.clone() }), "{path} {row}");
+        let offered = served.offered(&Catalogue::default()).await.unwrap_err().to_string();
+        assert!(offered.contains(&format!("at {meant}; write that as base_url")), "{offered}");
+    }
 }
 
 #[tokio::test]

@@ -63,7 +63,7 @@ impl ProviderConfig for GeminiConfig {
     const KIND: &'static str = "gemini";
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, Reach::Everywhere)?;
+        check_base_url(&self.base_url, Reach::Everywhere, &["/v1beta/models", "/v1beta"])?;
         keys::check(self.api_key.as_ref())?;
         self.limits().check()
     }

@@ -188,7 +188,7 @@ fn ollama_config_check_names_the_key_and_the_fault() {
         config.check()
     };
     assert_eq!(check(|_| ()), Ok(()));
-    let says = "leave out /v1: it is the address of the server, as http://127.0.0.1:11434";
+    let says = "leave out /v1: write \"http://127.0.0.1:11434\"";
     let v1 = check(|config| config.base_url.push_str("/v1/"));
     assert_eq!(v1, Err(("base_url", says.to_owned())));
     assert!(check(|config| config.base_url.push_str("/api")).unwrap_err().1.contains("/api"));

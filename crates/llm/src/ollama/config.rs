@@ -87,15 +87,9 @@ impl ProviderConfig for OllamaConfig {
     const KIND: &'static str = "ollama";
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, Reach::Everywhere)?;
+        let added = ["/api/chat", "/api/generate", "/api", "/v1/chat/completions", "/v1"];
+        check_base_url(&self.base_url, Reach::Everywhere, &added)?;
         keys::check(self.api_key.as_ref())?;
-        let server = self.server();
-        if let Some(path) = ["/v1", "/api"].into_iter().find(|path| server.ends_with(path)) {
-            let error = format!(
-                "leave out {path}: it is the address of the server, as http://127.0.0.1:11434"
-            );
-            return Err(("base_url", error));
-        }
         self.limits().check()?;
         match self.context_tokens {
             Some(tokens) if tokens < SMALLEST_CONTEXT => {

@@ -14,7 +14,7 @@ use super::compatibility::{MaxTokensField, OpenAiApi, SystemRole};
 use crate::embeddings::{EmbeddingServer, EmbeddingWire};
 use crate::keys;
 use crate::known_model::ConfiguredFacts;
-use crate::provider::{Reach, check_base_url};
+use crate::provider::{OPENAI_PATHS, Reach, check_base_url};
 use crate::{
     ApiKeys, ConfiguredModel, EmbeddingsConfig, Facts, KnownModel, ProviderConfig, RequestTimeouts,
     ServedEmbedder, TextCalls, ToolStyle,
@@ -131,7 +131,7 @@ impl ProviderConfig for OpenAiConfig {
     const KIND: &'static str = "openai";
 
     fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, self.reach())?;
+        check_base_url(&self.base_url, self.reach(), &OPENAI_PATHS)?;
         keys::check(self.api_key.as_ref())?;
         self.limits().check()?;
         self.check_compatibility()

@@ -2,6 +2,7 @@
 //! LM Studio), or with its Responses API, which is in `responses/`.
 
 pub(crate) mod answer;
+mod base_url;
 pub(crate) mod codes;
 mod compatibility;
 mod config;
@@ -143,15 +144,26 @@ impl Served for OpenAi {
     /// See OpenAI API reference, "List models".
     async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
         let form = ListForm { key: "data", model: openai_model, next: one_page };
-        self.endpoint.offered::<OpenAiChatAnswer>(self.context.url(), form).await
+        let offered = self.endpoint.offered::<OpenAiChatAnswer>(self.context.url(), form).await;
+        if !matches!(offered, Err(ModelError::Refused { .. })) {
+            return offered;
+        }
+        match self.find_base_url().await {
+            Some(meant) => Err(ModelError::Refused {
+                model: self.endpoint.name.clone(),
+                detail: format!("the list of models is at {meant}; write that as base_url"),
+                lasting: true,
+            }),
+            None => offered,
+        }
     }
 
     async fn probe(&self) -> Result<Probe, ModelError> {
         let (endpoint, model) = (&self.endpoint, &self.options.model);
         let names = |list: &Value| texts(&list["data"], "id");
         let listed = endpoint.listed::<OpenAiChatAnswer>(self.context.url(), names, model).await?;
-        match (listed, self.api) {
-            (Some(found), _) => Ok(found),
+        let begun = match (listed, self.api) {
+            (Some(found), _) => return Ok(found),
             (None, _) if model.is_empty() => Ok(Probe::KeyUnchecked),
             (None, OpenAiApi::Chat) => {
                 endpoint.begins::<OpenAiChatAnswer>(|request| self.body(request)).await
@@ -159,6 +171,13 @@ impl Served for OpenAi {
             (None, OpenAiApi::Responses) => {
                 endpoint.begins::<responses::ResponsesAnswer>(|request| self.body(request)).await
             }
+        };
+        match begun {
+            Ok(Probe::KeyUnchecked) | Err(ModelError::Refused { .. }) => {
+                let meant = self.find_base_url().await;
+                meant.map_or(begun, |meant| Ok(Probe::OtherBaseUrl { meant }))
+            }
+            begun => begun,
         }
     }
 
