@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
 use avocet_protocol::{
     Clock, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
-    ToolCall, Usage, plain_json,
+    ToolCall, Usage,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,13 +17,14 @@ use serde_json::{Value, json};
 
 use crate::dialects::{TextEnd, given_arguments};
 use crate::endpoint::{
-    AnswerError, AnswerPiece, CompleteAnswer, Endpoint, Framing, ITEM, NamedWindow, Probe,
-    StreamedAnswer, texts,
+    AnswerError, AnswerPiece, CompleteAnswer, Endpoint, ITEM, NamedWindow, Probe, StreamedAnswer,
+    texts,
 };
 use crate::keys::{self, KeyRing};
 use crate::known_model::{ConfiguredFacts, Served};
 use crate::provider::{Reach, check_base_url};
 use crate::schema::WireSchema;
+use crate::wire_json::WireJson;
 use crate::{ApiKeys, ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts};
 
 /// A provider of kind `acme`.
@@ -205,67 +206,51 @@ pub(crate) struct AcmeAnswer {
     bytes: usize,
 }
 
-/// A line of the stream. An answer without a stream is one line with everything.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct AcmeLine {
-    text: String,
-    thought: String,
-    call: Option<AcmeCall>,
-    error: Option<AcmeError>,
-    end: Option<AcmeEnd>,
-    input_tokens: u64,
-    output_tokens: u64,
-}
-
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 struct AcmeCall {
     tool: String,
     arguments: Value,
 }
 
-#[derive(Debug, Deserialize)]
-struct AcmeError {
-    status: u16,
-    message: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AcmeEnd {
     Complete,
     Truncated,
 }
 
 impl StreamedAnswer for AcmeAnswer {
-    const FRAMING: Framing = Framing::Lines;
     /// The last line ends the answer, so there is nothing to wait for after it.
     const FAREWELL: Duration = Duration::ZERO;
 
-    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
-        let line: AcmeLine = serde_json::from_str(data).map_err(|error| {
-            format!("a line is not a part of an answer ({})", plain_json(&error))
-        })?;
-        if let Some(AcmeError { status, message }) = line.error {
-            return Err(AnswerError::Status(status, message));
+    /// Processes a line of the stream. An answer without a stream is one line with everything.
+    fn take(&mut self, line: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+        let text = line.get("text").read_text().unwrap_or_default();
+        let thought = line.get("thought").as_str().unwrap_or_default();
+        self.bytes += text.len() + thought.len();
+        self.text.push_str(&text);
+        self.thought += thought.len() as u64;
+        let call = line.get("call");
+        let tool = call.get("tool").as_str();
+        if let Some(tool) = tool {
+            let arguments = call.get("arguments").to_value();
+            self.bytes += ITEM + tool.len() + arguments.to_string().len();
+            self.calls.push(AcmeCall { tool: tool.to_owned(), arguments });
         }
-        let is_alive = !line.thought.is_empty() || line.call.is_some();
-        self.bytes += line.text.len() + line.thought.len();
-        self.text.push_str(&line.text);
-        self.thought += line.thought.len() as u64;
-        if let Some(call) = line.call {
-            self.bytes += ITEM + call.tool.len() + call.arguments.to_string().len();
-            self.calls.push(call);
+        let end = match line.get("end").as_str() {
+            Some("complete") => Some(AcmeEnd::Complete),
+            Some("truncated") => Some(AcmeEnd::Truncated),
+            _ => None,
+        };
+        if end.is_some() {
+            let count = |key: &str| line.get(key).read_count().unwrap_or_default();
+            self.usage = Usage::new(count("input_tokens"), count("output_tokens"));
+            self.end = end;
         }
-        if line.end.is_some() {
-            self.usage = Usage::new(line.input_tokens, line.output_tokens);
-            self.end = line.end;
-        }
-        Ok(if !line.text.is_empty() {
-            AnswerPiece::Text(line.text)
-        } else if line.end.is_some() {
+        Ok(if !text.is_empty() {
+            AnswerPiece::Text(text.into_owned())
+        } else if end.is_some() {
             AnswerPiece::End
-        } else if is_alive {
+        } else if !thought.is_empty() || tool.is_some() {
             AnswerPiece::Unseen
         } else {
             AnswerPiece::KeepAlive

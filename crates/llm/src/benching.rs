@@ -6,7 +6,6 @@ use std::cell::{Cell, RefCell};
 use avocet_protocol::{Delta, ModelRequest, ToolSpec};
 
 use crate::dialects::{ReplyReader, Streamed, TextEnd, named};
-use crate::endpoint::Framing;
 use crate::fuzzing;
 use crate::visible::Visible;
 use crate::{Anthropic, Gemini, OpenAi};
@@ -62,7 +61,7 @@ pub fn stream(instructed: Option<&str>, tools: &[ToolSpec], pieces: &[&str]) -> 
 /// # Errors
 /// The fault in the body.
 pub fn events(pieces: &[&[u8]]) -> Result<usize, String> {
-    fuzzing::split(Framing::Events, pieces).map(|events| events.len())
+    fuzzing::split(pieces).map(|events| events.len())
 }
 
 /// A provider's model that writes requests.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use avocet_protocol::{Redactor, Secret};
+use avocet_protocol::{Redactor, Secret, decode_json};
 use serde_json::Value;
 
 /// Maximum length of a shown error message, in characters.
@@ -14,8 +14,21 @@ const PAGES: [&str; 5] = ["<!doctype", "<html", "<head", "<body", "<?xml"];
 
 /// Finds the message of an error in the formats that servers use.
 pub(crate) fn error_message(error: &Value) -> Option<&str> {
-    let shapes = [&error["error"]["message"], &error["error"], &error["message"], &error["detail"]];
-    shapes.into_iter().find_map(Value::as_str)
+    let shapes = [
+        &error["error"]["message"],
+        &error["error"],
+        &error["message"],
+        &error["detail"],
+        &error["detail"]["message"],
+        &error["detail"][0]["msg"],
+        &error["errors"][0]["message"],
+        &error["error_description"],
+        &error["error_msg"],
+        &error["msg"],
+        &error["base_resp"]["status_msg"],
+    ];
+    let mut texts = shapes.into_iter().filter_map(Value::as_str);
+    texts.find(|text| !text.trim().is_empty())
 }
 
 /// Returns an error message in one short line. Removes our keys, because some providers repeat
@@ -55,7 +68,8 @@ fn readable(text: &str) -> Cow<'_, str> {
     };
     let before: Vec<&str> = text.lines().take(first).collect();
     let said = text.lines().rev().find_map(|line| {
-        let event: Value = serde_json::from_str(line.trim_start().strip_prefix("data:")?).ok()?;
+        let data = line.trim_start().strip_prefix("data:")?;
+        let event: Value = decode_json(data.as_bytes()).ok()?;
         error_message(&event).map(str::to_owned)
     });
     let said = said.unwrap_or_else(|| "a stream of events".to_owned());

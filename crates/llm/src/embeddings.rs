@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_net::{HttpClient, HttpResponse};
 use avocet_protocol::{
-    Clock, EmbedError, EmbeddedTexts, Embedder, Price, Secret, Spent, Usage, estimated_tokens,
-    within,
+    Clock, EmbedError, EmbeddedTexts, Embedder, Price, Secret, Spent, Usage, decode_json,
+    estimated_tokens, within,
 };
 use backon::{BackoffBuilder, ExponentialBuilder};
 use schemars::JsonSchema;
@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::detail::{clean, error_message};
+use crate::wire_json::read_count;
 
 /// Maximum number of texts in one request. A larger batch delays the first vector.
 const MAX_BATCH: usize = 64;
@@ -188,11 +189,11 @@ impl ServedEmbedder {
         }
         let body = answer.text(MAX_BODY).await;
         let body = body.map_err(|error| self.failed(&error.to_string()))?;
-        let answer: Value = serde_json::from_str(&body).unwrap_or_default();
+        let answer: Value = decode_json(body.as_bytes()).unwrap_or_default();
         let vectors = self.vectors(&answer, texts.len())?;
         let counted = match self.server.wire {
-            EmbeddingWire::OpenAi => answer["usage"]["prompt_tokens"].as_u64(),
-            EmbeddingWire::Ollama => answer["prompt_eval_count"].as_u64(),
+            EmbeddingWire::OpenAi => read_count(&answer["usage"]["prompt_tokens"]),
+            EmbeddingWire::Ollama => read_count(&answer["prompt_eval_count"]),
         };
         let estimated = || texts.iter().map(|text| estimated_tokens(text)).sum();
         Ok(EmbeddedBatch { vectors, tokens: counted.unwrap_or_else(estimated) })
@@ -233,7 +234,7 @@ impl ServedEmbedder {
     async fn refusal(&self, answer: HttpResponse) -> FailedRequest {
         let (status, retry_after) = (answer.status(), answer.retry_after());
         let body = answer.text(MAX_BODY).await.unwrap_or_default();
-        let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        let error = decode_json::<Value>(body.as_bytes()).unwrap_or_default();
         let says = error_message(&error).unwrap_or(&body).trim();
         let advice = match (status, self.server.wire) {
             (401 | 403, _) => "; check api_key of the provider",
@@ -285,10 +286,14 @@ enum RetryAfter {
     Wait(Option<Duration>),
 }
 
-/// Returns the vectors in the order of their texts.
+/// Returns the vectors in the order of their texts. Without readable indexes, they are in order.
 fn by_index(data: &[Value]) -> Option<Vec<Vec<f32>>> {
-    let read = |one: &Value| Some((one["index"].as_u64()?, numbers(&one["embedding"])?));
-    let mut found = data.iter().map(read).collect::<Option<Vec<_>>>()?;
+    let has_indexes = data.iter().all(|one| read_count(&one["index"]).is_some());
+    let read = |(place, one): (u64, &Value)| {
+        let index = read_count(&one["index"]).filter(|_| has_indexes).unwrap_or(place);
+        Some((index, numbers(&one["embedding"])?))
+    };
+    let mut found = (0..).zip(data).map(read).collect::<Option<Vec<_>>>()?;
     found.sort_by_key(|(index, _)| *index);
     let is_complete = found.iter().zip(0..).all(|((index, _), place)| *index == place);
     is_complete.then(|| found.into_iter().map(|(_, vector)| vector).collect())

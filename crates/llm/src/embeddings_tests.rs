@@ -189,6 +189,20 @@ async fn embed_reports_transient_failures_and_malformed_answers_as_failed() {
     assert!(matches!(failed, Err(EmbedError::Failed(_))), "one text has two vectors: {failed:?}");
 }
 
+#[test]
+fn by_index_reads_indexes_of_any_type_and_else_the_order() {
+    let data = |indexes: [Value; 2]| {
+        let one = |(index, number): (Value, f64)| json!({ "index": index, "embedding": [number] });
+        by_index(&indexes.into_iter().zip([1.0, 2.0]).map(one).collect::<Vec<_>>())
+    };
+    let (in_order, turned) = (Some(vec![vec![1.0], vec![2.0]]), Some(vec![vec![2.0], vec![1.0]]));
+    assert_eq!(data([json!("0"), json!(1.0)]), in_order);
+    assert_eq!(data([json!("1"), json!(0)]), turned);
+    assert_eq!(data([json!(null), json!(null)]), in_order);
+    assert_eq!(data([json!(1), json!(-1)]), in_order);
+    assert_eq!(data([json!(0), json!(0)]), None);
+}
+
 #[tokio::test]
 async fn embed_retries_after_the_time_that_the_server_asks_for() {
     for api in APIS {

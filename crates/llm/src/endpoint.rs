@@ -22,7 +22,7 @@ use avocet_protocol::{
     TOKENS_AN_IMAGE, plain_json,
 };
 
-pub(crate) use answer::{AnswerError, AnswerPiece, CompleteAnswer, Framing, StreamedAnswer};
+pub(crate) use answer::{AnswerError, AnswerPiece, CompleteAnswer, StreamedAnswer};
 use length::max_answer;
 pub(crate) use length::{ITEM, MAX_ANSWER};
 pub use offered::OfferedModel;
@@ -35,7 +35,7 @@ use crate::keys::{KeyRing, UsedKey};
 use crate::limits::limited;
 use crate::retry::{RetryLimit, ShownDeltas, retrying};
 use crate::visible::Visible;
-use read::BegunAnswer;
+use read::Streaming;
 
 /// Bytes that are read of an answer without streaming: room for [`MAX_ANSWER`] bytes with escapes.
 const MAX_BODY: usize = 2 * MAX_ANSWER;
@@ -139,20 +139,11 @@ impl Endpoint {
         let shown = attempt.shown;
         let begun = Box::pin(self.begin::<A>(body, attempt));
         let begun = self.limited(self.limits.first_token, "no answer began", begun).await?;
+        let (stream, first) = begun;
         let mut visible = Visible::keeping_calls();
-        match begun {
-            BegunAnswer::Whole(answer) => {
-                visible.push(length::beginning(&answer.text, attempt.max_answer), |_| {});
-                let text = visible.finish(|_| {});
-                shown.show(Delta::Text(&text));
-                Ok(self.reply(answer, text, input))
-            }
-            BegunAnswer::Streaming(stream, first) => {
-                let answer = self.read(stream, first, &mut visible, shown).await?;
-                let text = visible.finish(|delta| shown.show(delta));
-                Ok(self.reply(answer, text, input))
-            }
-        }
+        let answer = self.read(stream, first, &mut visible, shown).await?;
+        let text = visible.finish(|delta| shown.show(delta));
+        Ok(self.reply(answer, text, input))
     }
 
     /// Sends the request and waits until the first data of an answer has arrived.
@@ -160,7 +151,7 @@ impl Endpoint {
         &self,
         body: Vec<u8>,
         attempt: RequestAttempt<'_>,
-    ) -> Result<BegunAnswer<A>, ModelError> {
+    ) -> Result<(Streaming<A>, AnswerPiece), ModelError> {
         let response = self.post(body, attempt.key).await?;
         if response.status() != 200 {
             return Err(self.refusal::<A>(response).await);

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use super::answers::{said, split};
+use super::answers::read_body;
 use super::{TARGETS, endlessly};
 use crate::endpoint::StreamedAnswer;
 use crate::{anthropic, gemini, ollama, openai};
@@ -35,8 +35,8 @@ fn corpus() -> Vec<String> {
 
 fn is_read<A: StreamedAnswer>(file: &str) {
     for body in bodies(file) {
-        let events = split(A::FRAMING, &[body.as_bytes()]).unwrap();
-        let said = said::<A>(&events).unwrap_or_else(|fault| panic!("{file}: {fault:?}\n{body}"));
+        let said =
+            read_body::<A>(&body).unwrap_or_else(|fault| panic!("{file}: {fault:?}\n{body}"));
         assert!(!said.text.is_empty() || !said.calls.is_empty(), "{file}: {body}");
     }
 }

@@ -10,10 +10,12 @@ mod answer_schema;
 mod anthropic;
 #[cfg(feature = "testing")]
 pub mod benching;
+mod body;
 mod chain;
 #[cfg(test)]
 mod contract;
 mod cool_down;
+mod cost;
 mod deferred;
 mod detail;
 mod dialected;
@@ -21,6 +23,7 @@ mod dialects;
 mod embeddings;
 mod ending;
 mod endpoint;
+mod event;
 mod facts;
 mod finish;
 #[cfg(any(test, feature = "testing"))]
@@ -30,8 +33,8 @@ mod health;
 mod keys;
 mod known_model;
 mod limits;
-mod lines;
-mod null;
+#[cfg(test)]
+mod odd_answer_tests;
 mod offline;
 mod ollama;
 mod openai;
@@ -39,7 +42,6 @@ mod provider;
 mod retry;
 mod schema;
 mod speech;
-mod sse;
 #[cfg(test)]
 mod testing;
 mod transcription;

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::{HttpClient, HttpResponse, NetError};
-use avocet_protocol::{Clock, Money, Secret, Speak, SpeakError, Spent, Usage, VoiceMode, within};
+use avocet_protocol::{
+    Clock, Money, Secret, Speak, SpeakError, Spent, Usage, VoiceMode, decode_json, within,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -198,7 +200,7 @@ impl Speech {
     async fn refusal(&self, answer: HttpResponse) -> SpeakError {
         let status = answer.status();
         let body = answer.text(MAX_ERROR).await.unwrap_or_default();
-        let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        let error = decode_json::<Value>(body.as_bytes()).unwrap_or_default();
         let says = error_message(&error).unwrap_or(&body).trim();
         let says = self.clean(&format!("the speech endpoint answered {status}: {says}"));
         match status {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::{FormData, HttpClient, HttpResponse, NetError};
-use avocet_protocol::{Clock, Recording, Secret, Transcribe, TranscribeError, within};
+use avocet_protocol::{Clock, Recording, Secret, Transcribe, TranscribeError, decode_json, within};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -126,7 +126,7 @@ impl Transcription {
         }
         let body = answer.text(MAX_BODY).await;
         let body = body.map_err(|error| self.failed(&error.to_string()))?;
-        let answer: Value = serde_json::from_str(&body).unwrap_or_default();
+        let answer: Value = decode_json(body.as_bytes()).unwrap_or_default();
         let no_text = || self.failed("the transcription endpoint sent an answer without a text");
         answer["text"].as_str().map(str::to_owned).ok_or_else(no_text)
     }
@@ -135,7 +135,7 @@ impl Transcription {
     async fn refusal(&self, answer: HttpResponse) -> TranscribeError {
         let status = answer.status();
         let body = answer.text(MAX_BODY).await.unwrap_or_default();
-        let error = serde_json::from_str::<Value>(&body).unwrap_or_default();
+        let error = decode_json::<Value>(body.as_bytes()).unwrap_or_default();
         let says = error_message(&error).unwrap_or(&body).trim();
         let says = self.clean(&format!("the transcription endpoint answered {status}: {says}"));
         match status {

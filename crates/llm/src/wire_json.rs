@@ -74,11 +74,8 @@ impl<'a> WireJson<'a> {
     /// status. A text of digits counts as its number. `None` for negative numbers.
     pub(crate) fn read_count(&self) -> Option<u64> {
         match self {
-            Self::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
-            Self::Text(text) => {
-                let text = text.trim();
-                text.parse().ok().or_else(|| whole(text.parse().ok()?))
-            }
+            Self::Number(number) => count_of_number(number),
+            Self::Text(text) => count_of_text(text),
             _ => None,
         }
     }
@@ -91,6 +88,27 @@ impl<'a> WireJson<'a> {
             _ => None,
         };
         amount.filter(|amount| amount.is_finite() && *amount >= 0.0)
+    }
+
+    /// Returns the reason for the end of an answer. A value of another type that says something is a
+    /// reason with an unknown word.
+    pub(crate) fn read_reason(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Bool(true) => Some(Cow::Borrowed("stop")),
+            value if !value.has_content() => None,
+            Self::Text(text) => Some(Cow::Borrowed(text)),
+            other => Some(Cow::Owned(other.to_value().to_string())),
+        }
+    }
+
+    /// Returns `true` for `true`, its text, and 1.
+    pub(crate) fn is_true(&self) -> bool {
+        match self {
+            Self::Bool(is_true) => *is_true,
+            Self::Number(number) => number.as_f64() == Some(1.0),
+            Self::Text(text) => text.eq_ignore_ascii_case("true"),
+            _ => false,
+        }
     }
 
     /// Returns `true` if the value says something: text, a number other than zero, or a list or an
@@ -119,6 +137,24 @@ impl<'a> WireJson<'a> {
             }
         }
     }
+}
+
+/// Like [`WireJson::read_count`], of a [`Value`].
+pub(crate) fn read_count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => count_of_number(number),
+        Value::String(text) => count_of_text(text),
+        _ => None,
+    }
+}
+
+fn count_of_number(number: &Number) -> Option<u64> {
+    number.as_u64().or_else(|| whole(number.as_f64()?))
+}
+
+fn count_of_text(text: &str) -> Option<u64> {
+    let text = text.trim();
+    text.parse().ok().or_else(|| whole(text.parse().ok()?))
 }
 
 /// The whole part of a number that is no integer; `None` if it does not fit.
@@ -267,6 +303,22 @@ mod tests {
         }
         for something in ["\"no\"", "500", r#"{"message": "no"}"#, "[\"no\"]"] {
             assert!(parse(something).has_content(), "{something}");
+        }
+    }
+
+    #[test]
+    fn wire_json_read_reason_takes_any_value_that_says_something() {
+        let table = [
+            ("\"stop\"", Some("stop")),
+            ("true", Some("stop")),
+            ("1", Some("1")),
+            (r#"{"type":"stop"}"#, Some(r#"{"type":"stop"}"#)),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse(text).read_reason().as_deref(), expected, "{text}");
+        }
+        for text in ["null", "\"\"", "false", "0", "{}", "[null]"] {
+            assert_eq!(parse(text).read_reason(), None, "{text}");
         }
     }
 

@@ -1,13 +1,16 @@
 //! Builds an answer from the events of its stream (Anthropic API reference, "Streaming Messages"),
-//! or from a complete body of a server without streaming.
+//! or from a complete body of a server without streaming. Every field is optional: see
+//! [`WireJson`]. The fields of an event decide what it is, because its type only repeats that.
 
-use avocet_protocol::{Arguments, ToolCall, Usage, plain_json};
-use serde::Deserialize;
+use std::borrow::Cow;
+
+use avocet_protocol::{Arguments, ToolCall, Usage};
 use serde_json::{Value, json};
 
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::finish::{Finish, FinishFlags};
-use crate::null::or_default;
+use crate::openai::codes;
+use crate::wire_json::WireJson;
 
 /// The placeholder for the text of an answer among its thoughts.
 pub(super) const SAID: &str = "message";
@@ -20,107 +23,52 @@ pub(crate) struct AnthropicAnswer {
     blocks: Vec<PartialBlock>,
     usage: AnthropicUsage,
     stop_reason: Option<String>,
+    /// `true` once the server has said that nothing follows, with or without a stop reason.
+    is_over: bool,
     bytes: usize,
 }
 
 #[derive(Debug)]
 struct PartialBlock {
-    index: u64,
+    index: Option<u64>,
     block: Block,
     /// The received pieces of a call's input.
     json: String,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum AnthropicEvent {
-    MessageStart {
-        message: AnthropicAnswerMessage,
-    },
-    ContentBlockStart {
-        index: u64,
-        content_block: Block,
-    },
-    ContentBlockDelta {
-        index: u64,
-        delta: BlockDelta,
-    },
-    MessageDelta {
-        delta: MessageDelta,
-        #[serde(default, deserialize_with = "or_default")]
-        usage: AnthropicUsage,
-    },
-    MessageStop,
-    Ping,
-    Error {
-        error: WireError,
-    },
-    /// A complete answer without streaming.
-    Message(AnthropicAnswerMessage),
-    /// The end of a block, and unknown events.
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct AnthropicAnswerMessage {
-    #[serde(deserialize_with = "or_default")]
-    content: Vec<Block>,
-    stop_reason: Option<String>,
-    #[serde(deserialize_with = "or_default")]
-    usage: AnthropicUsage,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[derive(Debug)]
 enum Block {
     Text {
-        #[serde(default)]
         text: String,
     },
     ToolUse {
         name: String,
         /// Empty if the answer is streamed.
-        #[serde(default)]
         input: Value,
     },
     Thinking {
-        #[serde(default)]
         thinking: String,
-        #[serde(default)]
         signature: String,
     },
     /// Encrypted reasoning.
-    RedactedThinking { data: String },
+    RedactedThinking {
+        data: String,
+    },
     /// Blocks of the server's own tools.
-    #[serde(other)]
     Other,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(tag = "type")]
-enum BlockDelta {
-    #[serde(rename = "text_delta")]
-    Text { text: String },
-    #[serde(rename = "input_json_delta")]
-    Input { partial_json: String },
-    #[serde(rename = "thinking_delta")]
-    Thinking { thinking: String },
-    #[serde(rename = "signature_delta")]
-    Signature { signature: String },
-    #[serde(other)]
-    Other,
+/// A piece of a block.
+#[derive(Debug, Clone, Copy)]
+enum BlockDelta<'e> {
+    Text(&'e str),
+    Input(&'e str),
+    Thinking(&'e str),
+    Signature(&'e str),
 }
 
-#[derive(Debug, Deserialize)]
-struct MessageDelta {
-    stop_reason: Option<String>,
-}
-
-/// Token counts. For each, the last value wins.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(default)]
+/// Token counts. For each, the last readable value wins.
+#[derive(Debug, Clone, Copy, Default)]
 struct AnthropicUsage {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
@@ -128,42 +76,35 @@ struct AnthropicUsage {
     output_tokens: Option<u64>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WireError {
-    r#type: String,
-    message: String,
-}
-
 impl StreamedAnswer for AnthropicAnswer {
-    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
-        let event: AnthropicEvent = serde_json::from_str(data).map_err(|error| {
-            format!("an event is not a part of an answer ({})", plain_json(&error))
-        })?;
-        match event {
-            AnthropicEvent::MessageStart { message } => self.usage.update(message.usage),
-            AnthropicEvent::ContentBlockStart { index, content_block } => {
-                return Ok(self.begin(index, content_block));
-            }
-            AnthropicEvent::ContentBlockDelta { index, delta } => return self.add(index, delta),
-            AnthropicEvent::MessageDelta { delta, usage } => {
-                self.usage.update(usage);
-                self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
-                return Ok(AnswerPiece::Unseen);
-            }
-            AnthropicEvent::MessageStop => return Ok(AnswerPiece::End),
-            AnthropicEvent::Ping => return Ok(AnswerPiece::KeepAlive),
-            AnthropicEvent::Error { error } => return Err(error.into()),
-            AnthropicEvent::Message(message) => {
-                self.usage.update(message.usage);
-                self.stop_reason = message.stop_reason;
-                for (index, block) in (0..).zip(message.content) {
-                    self.begin(index, block);
-                }
-            }
-            AnthropicEvent::Other => {}
+    fn take(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+        let (block, delta, message) =
+            (event.get("content_block"), event.get("delta"), event.get("message"));
+        self.usage.update(event.get("usage"));
+        if block.is_object() {
+            return Ok(self.begin(event.get("index").read_count(), block));
         }
-        Ok(AnswerPiece::KeepAlive)
+        if let Some(piece) = BlockDelta::read(delta) {
+            return self.add(event.get("index").read_count(), piece);
+        }
+        if let Some(reason) = read_reason(delta) {
+            self.stop_reason = Some(reason);
+            return Ok(AnswerPiece::Unseen);
+        }
+        match event.get("type").as_str() {
+            Some("message_stop") => {
+                self.is_over = true;
+                Ok(AnswerPiece::End)
+            }
+            Some("message_delta") => Ok(AnswerPiece::Unseen),
+            // The first event of a stream has an empty message.
+            _ if message.is_object() => Ok(self.take_message(message)),
+            _ => Ok(self.take_message(event)),
+        }
+    }
+
+    fn end(&mut self) {
+        self.is_over = true;
     }
 
     fn has_ended(&self) -> bool {
@@ -178,12 +119,19 @@ impl StreamedAnswer for AnthropicAnswer {
         self.stop_reason = Some("max_tokens".to_owned());
     }
 
+    fn error_status(error: &Value) -> Option<u16> {
+        let of_type = error["type"].as_str().and_then(status_of_type);
+        Some(of_type.or_else(|| codes::of_error(error)).unwrap_or(500))
+    }
+
     fn finish(self) -> Result<CompleteAnswer, AnswerError> {
-        let Some(reason) = self.stop_reason else {
-            return Err("the stream ended before the answer did".to_owned().into());
-        };
         let is_empty = self.blocks.iter().all(|partial| partial.block.is_without_answer());
-        let ended = finish(&reason).ended(&reason, "", is_empty)?;
+        let (reason, finish) = match &self.stop_reason {
+            Some(reason) => (reason.as_str(), finish(reason)),
+            None if self.is_over && !is_empty => ("", Finish::Complete),
+            None => return Err("the stream ended before the answer did".to_owned().into()),
+        };
+        let ended = finish.ended(reason, "", is_empty)?;
         let FinishFlags { truncated, filtered } = ended;
         let mut said = CompleteAnswer {
             usage: self.usage.total(),
@@ -232,6 +180,14 @@ impl StreamedAnswer for AnthropicAnswer {
     }
 }
 
+/// The statuses of errors (Anthropic API reference, "Errors").
+fn status_of_type(kind: &str) -> Option<u16> {
+    Some(match kind {
+        "overloaded_error" => 529,
+        kind => codes::status(kind)?,
+    })
+}
+
 /// Returns the thoughts to keep; `None` without thoughts. The markers stay only if a thought follows
 /// one of them.
 fn kept(mut thoughts: Vec<Value>) -> Option<Value> {
@@ -242,7 +198,57 @@ fn kept(mut thoughts: Vec<Value>) -> Option<Value> {
     Some(Value::Array(thoughts))
 }
 
+/// The reason for the end in a message, or in the change of a message.
+fn read_reason(message: &WireJson<'_>) -> Option<String> {
+    message.get("stop_reason").read_reason().map(Cow::into_owned)
+}
+
 impl Block {
+    fn read(block: &WireJson<'_>) -> Self {
+        let text = |key: &str| block.get(key).as_str().unwrap_or_default().to_owned();
+        let has = |key: &str| block.get(key).as_str().is_some();
+        match block.get("type").as_str() {
+            Some("text") => Self::Text { text: text("text") },
+            Some("tool_use") => {
+                Self::ToolUse { name: text("name"), input: block.get("input").to_value() }
+            }
+            Some("thinking") => {
+                Self::Thinking { thinking: text("thinking"), signature: text("signature") }
+            }
+            Some("redacted_thinking") => Self::RedactedThinking { data: text("data") },
+            Some(_) => Self::Other,
+            None if has("text") => Self::Text { text: text("text") },
+            None if has("thinking") => {
+                Self::Thinking { thinking: text("thinking"), signature: text("signature") }
+            }
+            None if has("name") => {
+                Self::ToolUse { name: text("name"), input: block.get("input").to_value() }
+            }
+            None => Self::Other,
+        }
+    }
+
+    /// An empty block for this piece; `None` for a piece of a call, which needs a name.
+    fn for_piece(piece: BlockDelta<'_>) -> Option<Self> {
+        let empty = String::new;
+        match piece {
+            BlockDelta::Text(_) => Some(Self::Text { text: empty() }),
+            BlockDelta::Thinking(_) | BlockDelta::Signature(_) => {
+                Some(Self::Thinking { thinking: empty(), signature: empty() })
+            }
+            BlockDelta::Input(_) => None,
+        }
+    }
+
+    fn takes(&self, piece: BlockDelta<'_>) -> bool {
+        matches!(
+            (self, piece),
+            (Self::Text { .. }, BlockDelta::Text(_))
+                | (Self::ToolUse { .. }, BlockDelta::Input(_))
+                | (Self::Thinking { .. }, BlockDelta::Thinking(_) | BlockDelta::Signature(_))
+        )
+    }
+
     /// Bytes of the block's initial content.
     fn bytes(&self) -> usize {
         match self {
@@ -265,7 +271,33 @@ impl Block {
 }
 
 impl AnthropicAnswer {
-    fn begin(&mut self, index: u64, block: Block) -> AnswerPiece {
+    /// Reads the message at the start of a stream, or a whole answer.
+    fn take_message(&mut self, message: &WireJson<'_>) -> AnswerPiece {
+        self.usage.update(message.get("usage"));
+        if let Some(reason) = read_reason(message) {
+            self.stop_reason = Some(reason);
+        }
+        let mut text = String::new();
+        for (index, block) in (0..).zip(message.get("content").read_list()) {
+            let piece = match block {
+                WireJson::Text(text) => {
+                    self.push_block(Some(index), Block::Text { text: text.to_string() })
+                }
+                block if block.is_object() => self.begin(Some(index), block),
+                _ => AnswerPiece::KeepAlive,
+            };
+            if let AnswerPiece::Text(more) = piece {
+                text.push_str(&more);
+            }
+        }
+        shown(text)
+    }
+
+    fn begin(&mut self, index: Option<u64>, block: &WireJson<'_>) -> AnswerPiece {
+        self.push_block(index, Block::read(block))
+    }
+
+    fn push_block(&mut self, index: Option<u64>, block: Block) -> AnswerPiece {
         let piece = match &block {
             Block::Text { text } => shown(text.clone()),
             Block::ToolUse { .. } | Block::RedactedThinking { .. } => AnswerPiece::Unseen,
@@ -276,53 +308,79 @@ impl AnthropicAnswer {
         piece
     }
 
-    /// Appends a piece to its block, found by index.
-    fn add(&mut self, index: u64, delta: BlockDelta) -> Result<AnswerPiece, AnswerError> {
-        let Some(partial) = self.blocks.iter_mut().rfind(|block| block.index == index) else {
-            return Err(format!("a delta belongs to block {index}, which has not begun").into());
-        };
-        self.bytes += delta.bytes();
-        match (&mut partial.block, delta) {
-            (Block::Text { text }, BlockDelta::Text { text: more }) => {
-                text.push_str(&more);
-                Ok(shown(more))
-            }
-            (Block::ToolUse { .. }, BlockDelta::Input { partial_json }) => {
-                partial.json.push_str(&partial_json);
-                Ok(unseen(&partial_json))
-            }
-            (Block::Thinking { thinking, .. }, BlockDelta::Thinking { thinking: more }) => {
-                thinking.push_str(&more);
-                Ok(unseen(&more))
-            }
-            (Block::Thinking { signature, .. }, BlockDelta::Signature { signature: more }) => {
-                signature.push_str(&more);
-                Ok(unseen(&more))
-            }
-            (_, BlockDelta::Other) | (Block::Other, _) => Ok(AnswerPiece::Unseen),
-            _ => Err(format!("a delta of block {index} does not match its type").into()),
+    /// Appends a piece to its block: the one with its index, or the last one. Begins a block if
+    /// neither can take the piece.
+    ///
+    /// # Errors
+    /// If the arguments of a call come without its name.
+    fn add(
+        &mut self,
+        index: Option<u64>,
+        piece: BlockDelta<'_>,
+    ) -> Result<AnswerPiece, AnswerError> {
+        let of_index = |partial: &PartialBlock| index.is_some() && partial.index == index;
+        let place = self.blocks.iter().rposition(of_index);
+        // Pieces of calls of the server's own tools are not ours.
+        let is_ignored = place.is_some_and(|place| {
+            matches!(self.blocks[place].block, Block::Other)
+                && matches!(piece, BlockDelta::Input(_))
+        });
+        if is_ignored {
+            return Ok(AnswerPiece::Unseen);
         }
+        let last = self.blocks.len().checked_sub(1);
+        let takes = |place: &usize| self.blocks[*place].block.takes(piece);
+        let place = place.filter(takes).or(last.filter(takes));
+        let place = place.or_else(|| {
+            let block = Block::for_piece(piece)?;
+            self.push_block(index, block);
+            self.blocks.len().checked_sub(1)
+        });
+        let Some(partial) = place.and_then(|place| self.blocks.get_mut(place)) else {
+            return Err("arguments belong to a call that has not begun".to_owned().into());
+        };
+        self.bytes += piece.text().len();
+        match (&mut partial.block, piece) {
+            (Block::Text { text }, BlockDelta::Text(more)) => {
+                text.push_str(more);
+                return Ok(shown(more.to_owned()));
+            }
+            (Block::ToolUse { .. }, BlockDelta::Input(more)) => partial.json.push_str(more),
+            (Block::Thinking { thinking, .. }, BlockDelta::Thinking(more)) => {
+                thinking.push_str(more);
+            }
+            (Block::Thinking { signature, .. }, BlockDelta::Signature(more)) => {
+                signature.push_str(more);
+            }
+            _ => {}
+        }
+        Ok(if piece.text().is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen })
     }
 }
 
-impl BlockDelta {
-    fn bytes(&self) -> usize {
+impl<'e> BlockDelta<'e> {
+    /// Reads a piece; `None` for other changes.
+    fn read(delta: &'e WireJson<'_>) -> Option<Self> {
+        let text = |key: &str| delta.get(key).as_str();
+        text("text")
+            .map(Self::Text)
+            .or_else(|| text("partial_json").map(Self::Input))
+            .or_else(|| text("thinking").map(Self::Thinking))
+            .or_else(|| text("signature").map(Self::Signature))
+            .or_else(|| delta.as_str().map(Self::Text))
+    }
+
+    fn text(self) -> &'e str {
         match self {
-            Self::Text { text } => text.len(),
-            Self::Input { partial_json } => partial_json.len(),
-            Self::Thinking { thinking } => thinking.len(),
-            Self::Signature { signature } => signature.len(),
-            Self::Other => 0,
+            Self::Text(text) | Self::Input(text) | Self::Thinking(text) | Self::Signature(text) => {
+                text
+            }
         }
     }
 }
 
 fn shown(text: String) -> AnswerPiece {
     if text.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Text(text) }
-}
-
-fn unseen(piece: &str) -> AnswerPiece {
-    if piece.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen }
 }
 
 /// Translates `stop_reason` (Anthropic API reference, "Handling stop reasons").
@@ -336,13 +394,16 @@ fn finish(reason: &str) -> Finish {
 }
 
 impl AnthropicUsage {
-    fn update(&mut self, newer: Self) {
-        self.input_tokens = newer.input_tokens.or(self.input_tokens);
-        self.cache_creation_input_tokens =
-            newer.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
-        self.cache_read_input_tokens =
-            newer.cache_read_input_tokens.or(self.cache_read_input_tokens);
-        self.output_tokens = newer.output_tokens.or(self.output_tokens);
+    fn update(&mut self, newer: &WireJson<'_>) {
+        let counts = [
+            (&mut self.input_tokens, "input_tokens"),
+            (&mut self.cache_creation_input_tokens, "cache_creation_input_tokens"),
+            (&mut self.cache_read_input_tokens, "cache_read_input_tokens"),
+            (&mut self.output_tokens, "output_tokens"),
+        ];
+        for (count, key) in counts {
+            *count = newer.get(key).read_count().or(*count);
+        }
     }
 
     /// The total usage. Tokens that were read from or written to the cache count as input as well.
@@ -355,26 +416,5 @@ impl AnthropicUsage {
             cached: self.cache_read_input_tokens.unwrap_or_default(),
             cache_written: self.cache_creation_input_tokens.unwrap_or_default(),
         }
-    }
-}
-
-/// Converts an error in the middle of a stream to the status that it would have had at the
-/// beginning (Anthropic API reference, "Errors").
-impl From<WireError> for AnswerError {
-    fn from(error: WireError) -> Self {
-        let WireError { r#type, message } = error;
-        let status = match r#type.as_str() {
-            "invalid_request_error" => 400,
-            "authentication_error" => 401,
-            "billing_error" => 402,
-            "permission_error" => 403,
-            "not_found_error" => 404,
-            "request_too_large" => 413,
-            "rate_limit_error" => 429,
-            "timeout_error" => 504,
-            "overloaded_error" => 529,
-            _ => 500,
-        };
-        Self::Status(status, if message.is_empty() { r#type } else { message })
     }
 }

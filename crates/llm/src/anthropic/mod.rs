@@ -19,6 +19,7 @@ use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, text
 use crate::facts::{Facts, shipped_facts};
 use crate::keys::KeyRing;
 use crate::known_model::Served;
+use crate::wire_json::read_count;
 use answer::AnthropicAnswer;
 use request::{AnthropicOptions, AnthropicRequest};
 use thinking::ThinkingForm;
@@ -132,7 +133,7 @@ impl Model for Anthropic {
 
 /// Reads a model of the list.
 fn offered_model(model: &Value) -> Option<OfferedModel> {
-    let tokens = |key: &str| model[key].as_u64().filter(|tokens| *tokens > 0);
+    let tokens = |key: &str| read_count(&model[key]).filter(|tokens| *tokens > 0);
     let (context, max_output) = (tokens("max_input_tokens"), tokens("max_tokens"));
     let name = model["id"].as_str()?.to_owned();
     Some(OfferedModel { name, facts: Facts { context, max_output, ..Facts::default() } })

@@ -5,6 +5,7 @@ mod answer_schema;
 mod calls;
 mod errors;
 mod failures;
+mod frames;
 mod history;
 mod length;
 mod limits;
@@ -190,6 +191,9 @@ macro_rules! suite {
             errors::complete_with_a_wrong_key_is_unauthorized,
             errors::complete_refuses_a_wholly_filtered_answer_and_does_not_retry,
             failures::complete_treats_each_failure_by_the_table,
+            frames::complete_keeps_the_words_of_an_error_with_status_200,
+            frames::complete_reads_an_answer_of_any_media_type,
+            frames::complete_returns_too_long_for_an_exceeded_context_with_status_200,
             history::complete_sends_a_tool_result_with_any_content,
             history::f1_complete_sends_a_long_history_that_the_api_accepts,
             history::complete_does_not_send_reasoning_of_another_model,

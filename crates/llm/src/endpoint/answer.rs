@@ -6,23 +6,30 @@ use std::time::Duration;
 use avocet_protocol::{Arguments, Money, ToolCall, Usage};
 use serde_json::Value;
 
-/// The unit into which a stream is split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Framing {
-    Events,
-    Lines,
-}
+use crate::openai::codes;
+use crate::wire_json::WireJson;
 
 /// An answer that is put together from the events of its stream.
+///
+/// An answer is complete if its stream has given a reason for its end, or has said in another way
+/// that nothing follows ([`Self::end`]). A stream that closes without either was cut off.
 pub(crate) trait StreamedAnswer: Default + Send {
-    const FRAMING: Framing = Framing::Events;
     /// Time to wait for more data (such as usage) after the end of the answer. A value above the
     /// gap timeout counts as the gap timeout. Some servers leave the connection open or close it
     /// uncleanly.
     const FAREWELL: Duration = Duration::from_secs(10);
 
-    /// Processes the data of the next event.
-    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError>;
+    /// Processes the next event: an object of a stream, or the whole body of an answer without
+    /// streaming. Its errors are already found. An event that cannot be understood is a
+    /// [`AnswerPiece::KeepAlive`].
+    ///
+    /// # Errors
+    /// [`AnswerError`] if the event says that the answer failed.
+    fn take(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError>;
+
+    /// Ends the answer after `[DONE]`, or after a body that is a single JSON value. It is complete
+    /// then, even without a finish reason.
+    fn end(&mut self) {}
 
     /// Returns `true` once the end of the answer has arrived.
     fn has_ended(&self) -> bool;
@@ -37,17 +44,9 @@ pub(crate) trait StreamedAnswer: Default + Send {
     /// Returns the whole answer, or an [`AnswerError`] if it is incomplete or failed.
     fn finish(self) -> Result<CompleteAnswer, AnswerError>;
 
-    /// Processes the complete body of an answer without streaming.
-    fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
-        self.take(body).map(drop)
-    }
-
-    /// Parses an answer without streaming and without a length limit.
-    #[cfg(any(test, feature = "testing"))]
-    fn whole(body: &str) -> Result<CompleteAnswer, AnswerError> {
-        let mut answer = Self::default();
-        answer.take_whole(body)?;
-        answer.finish()
+    /// Returns the status that an error in a begun answer stands for; `None` if it names none.
+    fn error_status(error: &Value) -> Option<u16> {
+        codes::of_error(error)
     }
 
     /// Returns the status of a refusal, and the retry delay if the body states one. Some providers

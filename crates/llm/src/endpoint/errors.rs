@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_net::{HttpResponse, NetError};
-use avocet_protocol::ModelError;
+use avocet_protocol::{ModelError, decode_json};
 use serde_json::Value;
 
 use super::length::closed;
@@ -33,8 +33,8 @@ impl Endpoint {
         let (status, retry_after) = (response.status(), response.retry_after());
         let body = response.text(MAX_REFUSAL).await.unwrap_or_default();
         // A long body is cut.
-        let error = serde_json::from_str::<Value>(&body);
-        let error = error.or_else(|_| serde_json::from_str(&closed(&body))).unwrap_or_default();
+        let error = decode_json::<Value>(body.as_bytes());
+        let error = error.or_else(|_| decode_json(closed(&body).as_bytes())).unwrap_or_default();
         let says = error_message(&error).unwrap_or(&body);
         let (code, kind) = (&error["error"]["code"], &error["error"]["type"]);
         let code = code.as_str().or(kind.as_str()).unwrap_or_default();
@@ -90,6 +90,14 @@ impl Endpoint {
     /// Turns a failure of a begun answer into a [`ModelError`].
     pub(super) fn failed(&self, error: AnswerError) -> ModelError {
         match error {
+            // Without a status, the words decide.
+            AnswerError::Unreadable(detail) if is_too_long(&detail) => self.refused(&Refusal {
+                status: 413,
+                code: "",
+                says: &detail,
+                retry_after: None,
+                error: &Value::Null,
+            }),
             AnswerError::Unreadable(detail) => self.bad_answer(detail),
             AnswerError::Status(status, says) => self.refused(&Refusal {
                 status,
@@ -138,6 +146,12 @@ const TOO_LONG: [&str; 2] = ["context_length_exceeded", "exceed_context_size_err
 /// fail to allocate memory for a context.
 fn exceeds(says: &str, code: &str) -> bool {
     TOO_LONG.contains(&code) || says.to_lowercase().contains("exceed")
+}
+
+/// Returns `true` if an error without a status reports that the request is too long.
+fn is_too_long(says: &str) -> bool {
+    let words = says.to_lowercase();
+    is_about_length(says, "") && !words.contains("alloc") && !words.contains("memory")
 }
 
 /// Returns `true` if a refusal is about the context length, in the wording of OpenAI, vLLM,

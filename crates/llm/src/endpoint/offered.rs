@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{Endpoint, StreamedAnswer};
 use crate::Facts;
+use crate::wire_json::read_count;
 
 /// Most pages that are read of a list.
 const MAX_PAGES: usize = 50;
@@ -74,15 +75,16 @@ pub(crate) fn one_page(_: &Value) -> Option<(&'static str, String)> {
 
 /// Reads a model of a list in the formats of OpenAI, vLLM, OpenRouter, Groq, Mistral and llama.cpp.
 pub(crate) fn openai_model(model: &Value) -> Option<OfferedModel> {
-    let name = model["id"].as_str()?.to_owned();
+    let name = model["id"].as_str().or(model.as_str())?.to_owned();
     let images = model["architecture"]["input_modalities"].as_array();
     let images = images.map(|all| all.iter().any(|one| one == "image"));
-    let tokens = |place: &Value| place.as_u64().filter(|tokens| *tokens > 0);
+    let tokens = |place: &Value| read_count(place).filter(|tokens| *tokens > 0);
     let max_output = tokens(&model["top_provider"]["max_completion_tokens"]);
     let context = crate::openai::listed_context(model);
     let pricing = &model["pricing"];
     let price = |key: &str| {
-        let amount: f64 = pricing[key].as_str()?.parse().ok()?;
+        let amount = &pricing[key];
+        let amount = amount.as_f64().or_else(|| amount.as_str()?.trim().parse().ok())?;
         (0.0..1.0).contains(&amount).then_some(amount * 1e6)
     };
     let price = price("prompt").zip(price("completion")).map(|(input, output)| Price {

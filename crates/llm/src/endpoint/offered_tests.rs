@@ -38,6 +38,25 @@ async fn offered_openai_models_have_the_facts_of_the_list_else_of_the_catalogue(
     assert_eq!(asked, ["GET /v1/models"]);
 }
 
+#[test]
+fn openai_model_reads_each_field_alone() {
+    let pricing =
+        json!({ "prompt": 0.000_000_5, "completion": "0.000002", "input_cache_read": {} });
+    let odd = json!({ "id": "a", "context_length": "65536", "max_model_len": -1, "pricing": pricing,
+        "architecture": "x", "top_provider": [] });
+    let table = [
+        (odd, Some("a 65536 0.5/2")),
+        (json!({ "id": "b", "context_length": {}, "pricing": null }), Some("b -")),
+        (json!("c"), Some("c -")),
+        (json!({ "id": 7 }), None),
+        (json!(null), None),
+    ];
+    for (model, expected) in table {
+        let found: Vec<OfferedModel> = openai_model(&model).into_iter().collect();
+        assert_eq!(shown(&found), Vec::from_iter(expected), "{model}");
+    }
+}
+
 #[tokio::test]
 async fn offered_anthropic_models_are_read_page_by_page() {
     let (found, asked) = offered::<AnthropicConfig>("", KEY).await;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Message, ModelError, ModelRequest, nearest};
+use avocet_protocol::{Message, ModelError, ModelRequest, decode_json, nearest};
 use serde_json::Value;
 
 use super::{Endpoint, MAX_ANSWER, MAX_BODY, RequestAttempt, StreamedAnswer};
@@ -80,7 +80,7 @@ impl Endpoint {
         match response.status() {
             200 => {
                 let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
-                Ok(serde_json::from_str(&text).ok())
+                Ok(decode_json(text.as_bytes()).ok())
             }
             404 | 405 | 501 => Ok(None),
             _ => Err(self.refusal::<A>(response).await),

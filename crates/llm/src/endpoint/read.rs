@@ -1,72 +1,63 @@
-//! Reads a begun answer: piece by piece while it streams, or as one body. An answer that is too long
-//! is cut.
+//! Reads a begun answer, event by event. An answer without streaming is one event. An answer that is
+//! too long is cut.
 
 use std::time::Duration;
 
 use avocet_net::{HttpResponse, NetError};
-use avocet_protocol::{Arguments, ModelError};
+use avocet_protocol::{Arguments, ModelError, ToolCall};
 use futures_util::stream::{BoxStream, StreamExt};
 use serde_json::Value;
 
 use super::length::{beginning, closed};
-use super::{AnswerPiece, CompleteAnswer, Endpoint, Framing, MAX_BODY, StreamedAnswer};
+use super::{AnswerPiece, CompleteAnswer, Endpoint, StreamedAnswer};
+use crate::body::{self, BodyEvent};
+use crate::event::{EventDecoder, TakenEvents};
 use crate::retry::ShownDeltas;
 use crate::visible::Visible;
-use crate::{lines, sse};
 
-/// An answer after its first data has arrived.
-pub(super) enum BegunAnswer<A> {
-    /// The complete answer.
-    Whole(CompleteAnswer),
-    /// A streamed answer and its first piece.
-    Streaming(Streaming<A>, AnswerPiece),
-}
-
-/// A streamed answer.
+/// An answer whose first piece has arrived.
 pub(super) struct Streaming<A> {
-    events: BoxStream<'static, Result<String, NetError>>,
+    events: BoxStream<'static, Result<BodyEvent, NetError>>,
+    decoder: EventDecoder,
     answer: A,
     /// Bytes that are kept of the answer.
     max_answer: usize,
+    /// `true` after the last event of the answer.
+    is_over: bool,
     /// `true` if the rest is skipped because the answer is too long.
     is_cut: bool,
+    /// `true` if the answer was cut within a body without streaming.
+    is_cut_body: bool,
     /// The limit that the transport reached. `None` if the answer itself was too long.
     too_long: Option<NetError>,
 }
 
 impl Endpoint {
-    /// Waits for the first data of an answer.
+    /// Waits for the first piece of an answer.
     pub(super) async fn first_data<A: StreamedAnswer>(
         &self,
         response: HttpResponse,
         max_answer: usize,
-    ) -> Result<BegunAnswer<A>, ModelError> {
-        if response.is("application/json") {
-            let body = response.beginning(MAX_BODY).await;
-            let (body, is_cut) = body.map_err(|error| self.broken(&error))?;
-            let answer = if is_cut {
-                self.cut_body::<A>(&body)
-            } else {
-                self.whole_body::<A>(&body, max_answer)
-            };
-            return answer.map(BegunAnswer::Whole);
-        }
-        if response.is("text/html") {
-            return Err(self.bad_answer(
-                "it is a web page; base_url may lead to a proxy or to a page for people",
-            ));
-        }
-        let events = match A::FRAMING {
-            Framing::Events => sse::events(response),
-            Framing::Lines => lines::lines(response),
+    ) -> Result<(Streaming<A>, AnswerPiece), ModelError> {
+        let mut stream = Streaming {
+            events: body::events(response),
+            decoder: EventDecoder::default(),
+            answer: A::default(),
+            max_answer,
+            is_over: false,
+            is_cut: false,
+            is_cut_body: false,
+            too_long: None,
         };
-        let mut stream =
-            Streaming { events, answer: A::default(), max_answer, is_cut: false, too_long: None };
         let first = self.next(&mut stream).await?;
-        Ok(BegunAnswer::Streaming(stream, first))
+        Ok((stream, first))
     }
 
     /// Reads a streamed answer, starting with its first piece.
+    ///
+    /// A finish reason ends the answer, and only usage is waited for then. But some servers send a
+    /// finish reason with every piece: if the answer grows with or after its finish reason, it goes
+    /// on until the stream says that it ends.
     pub(super) async fn read<A: StreamedAnswer>(
         &self,
         mut stream: Streaming<A>,
@@ -75,6 +66,7 @@ impl Endpoint {
         shown: &ShownDeltas<'_>,
     ) -> Result<CompleteAnswer, ModelError> {
         let (mut piece, mut room) = (first, stream.max_answer);
+        let (mut bytes, mut goes_on) = (0, false);
         loop {
             match piece {
                 AnswerPiece::End => break,
@@ -86,28 +78,36 @@ impl Endpoint {
                 AnswerPiece::KeepAlive | AnswerPiece::Unseen => {}
             }
             let has_ended = stream.answer.has_ended();
+            goes_on |= has_ended && stream.answer.bytes() > bytes;
+            bytes = stream.answer.bytes();
             let timeout = match A::FAREWELL {
-                _ if !has_ended => self.limits.gap,
-                Duration::ZERO => break,
-                farewell => self.limits.gap.min(farewell),
+                Duration::ZERO if has_ended => break,
+                farewell if has_ended && !goes_on => self.limits.gap.min(farewell),
+                _ => self.limits.gap,
             };
             let next = self.next(&mut stream);
-            piece = match self.limited(timeout, "no data arrived any more", next).await {
-                Err(ModelError::TimedOut { .. }) if has_ended => break,
-                Err(ModelError::BadAnswer { .. }) if has_ended && A::FAREWELL < Duration::MAX => {
-                    break;
-                }
+            let next = self.limited(timeout, "no data arrived any more", next).await;
+            let is_reliable = A::FAREWELL < Duration::MAX;
+            piece = match next {
+                Err(ModelError::TimedOut { .. }) if has_ended => self.release(&mut stream)?,
+                Err(ModelError::BadAnswer { .. }) if has_ended && is_reliable => break,
+                Err(_) if has_ended && is_reliable && !goes_on => break,
                 next => next?,
             };
         }
-        let Streaming { answer, is_cut, too_long, .. } = stream;
-        let answer = answer.finish().map_err(|error| self.failed(error))?;
-        match too_long {
-            Some(error) if answer.is_empty() => Err(self.broken(&error)),
-            // Reasoning that was cut has no signature, so every model would refuse it.
-            _ if is_cut => Ok(CompleteAnswer { reasoning: None, ..answer }),
-            _ => Ok(answer),
+        let Streaming { answer, is_cut, is_cut_body, too_long, .. } = stream;
+        let mut answer = answer.finish().map_err(|error| self.failed(error))?;
+        if let Some(error) = too_long.filter(|_| answer.is_empty()) {
+            return Err(self.broken(&error));
         }
+        if is_cut {
+            // Reasoning that was cut has no signature, so every model would refuse it.
+            answer.reasoning = None;
+        }
+        if let Some(call) = answer.calls.last_mut().filter(|_| is_cut_body) {
+            make_unusable(call);
+        }
+        Ok(answer)
     }
 
     /// Returns the next piece of an answer and skips keep-alive events.
@@ -115,22 +115,20 @@ impl Endpoint {
         &self,
         stream: &mut Streaming<A>,
     ) -> Result<AnswerPiece, ModelError> {
-        while !stream.is_cut {
-            let piece = match stream.events.next().await {
-                None => return Ok(AnswerPiece::End),
+        while !stream.is_cut && !stream.is_over {
+            let event = match stream.events.next().await {
+                None => return self.release(stream),
                 Some(Err(error @ NetError::TooLong(_))) => {
                     (stream.is_cut, stream.too_long) = (true, Some(error));
-                    AnswerPiece::End
+                    self.cut(stream);
+                    return Ok(AnswerPiece::End);
                 }
-                Some(event) => {
-                    let event = event.map_err(|error| self.broken(&error))?;
-                    let piece = stream.answer.take(&event).map_err(|error| self.failed(error))?;
-                    stream.is_cut = stream.answer.bytes() > stream.max_answer;
-                    piece
-                }
+                Some(event) => event.map_err(|error| self.broken(&error))?,
             };
-            if stream.is_cut {
-                self.cut(&mut stream.answer, stream.max_answer);
+            let piece = self.take(stream, event)?;
+            if stream.answer.bytes() > stream.max_answer && !stream.is_cut {
+                stream.is_cut = true;
+                self.cut(stream);
             }
             if piece != AnswerPiece::KeepAlive {
                 return Ok(piece);
@@ -139,42 +137,66 @@ impl Endpoint {
         Ok(AnswerPiece::End)
     }
 
-    /// Parses an answer without streaming.
-    fn whole_body<A: StreamedAnswer>(
+    fn take<A: StreamedAnswer>(
         &self,
-        body: &str,
-        max_answer: usize,
-    ) -> Result<CompleteAnswer, ModelError> {
-        let mut answer = A::default();
-        let taken = answer.take_whole(body);
-        if taken.is_ok() && answer.bytes() > max_answer {
-            self.cut(&mut answer, max_answer);
-        }
-        taken.and_then(|()| answer.finish()).map_err(|error| self.failed(error))
+        stream: &mut Streaming<A>,
+        event: BodyEvent,
+    ) -> Result<AnswerPiece, ModelError> {
+        let Streaming { decoder, answer, .. } = stream;
+        let taken = match event {
+            BodyEvent::Data(text) => decoder.take(answer, &text, false),
+            BodyEvent::Error(text) => decoder.take(answer, &text, true),
+            BodyEvent::Done | BodyEvent::Whole => {
+                let released = self.release(stream)?;
+                stream.answer.end();
+                return Ok(released);
+            }
+            BodyEvent::Cut(beginning) => {
+                // Errors are ignored, because the text after the cut is missing.
+                let taken = decoder.take(answer, &closed(&beginning), false);
+                (stream.is_cut, stream.is_cut_body) = (true, true);
+                stream.too_long = Some(NetError::TooLong(body::MAX_EVENT));
+                self.cut(stream);
+                return Ok(taken.map_or(AnswerPiece::End, |taken| taken.piece));
+            }
+            BodyEvent::Page => {
+                return Err(self.bad_answer(
+                    "it is a web page; base_url may lead to a proxy or to a page for people",
+                ));
+            }
+            BodyEvent::Words(words) => {
+                let detail = format!("the server sent only this: {words}");
+                return Err(self.failed(detail.into()));
+            }
+        };
+        let TakenEvents { piece, is_end } = taken.map_err(|error| self.failed(error))?;
+        stream.is_over |= is_end;
+        Ok(piece)
     }
 
-    /// Parses the beginning of an answer without streaming; the answer ends at the cut.
-    fn cut_body<A: StreamedAnswer>(&self, body: &str) -> Result<CompleteAnswer, ModelError> {
-        let mut answer = A::default();
-        // Errors are ignored, because the text after the cut is missing.
-        drop(answer.take_whole(&closed(body)));
-        self.cut(&mut answer, MAX_BODY);
-        let mut answer = answer.finish().map_err(|error| self.failed(error))?;
-        if answer.is_empty() {
-            return Err(self.broken(&NetError::TooLong(MAX_BODY)));
+    /// Ends the stream, and returns the last piece.
+    fn release<A: StreamedAnswer>(
+        &self,
+        stream: &mut Streaming<A>,
+    ) -> Result<AnswerPiece, ModelError> {
+        stream.is_over = true;
+        let released = stream.decoder.release(&mut stream.answer);
+        match released.map_err(|error| self.failed(error))?.piece {
+            AnswerPiece::Text(text) => Ok(AnswerPiece::Text(text)),
+            _ => Ok(AnswerPiece::End),
         }
-        // The last call may be the one that was cut and then closed by `closed`.
-        if let Some(call) = answer.calls.last_mut() {
-            let arguments = Value::Object(call.arguments.to_object()).to_string();
-            call.arguments = Arguments::Malformed(arguments);
-        }
-        Ok(answer)
     }
 
     /// Ends an answer that is too long.
-    fn cut<A: StreamedAnswer>(&self, answer: &mut A, limit: usize) {
-        let (model, bytes) = (&self.name, answer.bytes());
+    fn cut<A: StreamedAnswer>(&self, stream: &mut Streaming<A>) {
+        let (model, bytes, limit) = (&self.name, stream.answer.bytes(), stream.max_answer);
         tracing::warn!(model, bytes, limit, "the answer is too long; its rest is not read");
-        answer.cut();
+        stream.answer.cut();
     }
+}
+
+/// Makes a call unusable that may have been cut, and then closed by [`closed`].
+fn make_unusable(call: &mut ToolCall) {
+    let arguments = Value::Object(call.arguments.to_object()).to_string();
+    call.arguments = Arguments::Malformed(arguments);
 }

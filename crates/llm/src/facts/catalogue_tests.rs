@@ -114,6 +114,10 @@ fn read_makes_a_catalogue_of_litellms_table() {
             "litellm_provider": "openai", "mode": "responses", "max_input_tokens": 200_000.0,
             "max_output_tokens": 100_000,
         },
+        "gpt-7": {
+            "litellm_provider": "openai", "mode": "chat", "max_input_tokens": "128000",
+            "max_output_tokens": {}, "input_cost_per_token": [], "supports_vision": "yes",
+        },
         "gemini/Gemini-9": {
             "litellm_provider": "gemini", "mode": "chat", "max_input_tokens": 1_048_576,
             "input_cost_per_token": 1e-30, "output_cost_per_token": 5.0,
@@ -125,7 +129,7 @@ fn read_makes_a_catalogue_of_litellms_table() {
     });
     let made = Catalogue::read(table.to_string(), "a\nlist", "2026-01-31").unwrap();
     let expected = "avocet models 1\nsource a list\ndate 2026-01-31\n\n[api.openai.com]\n\
-        gpt-8 200000 100000 - - - - -\ngpt-9 400000 128000 itj 1.25 10 0.125 -\n\n\
+        gpt-7 128000 - - - - - -\ngpt-8 200000 100000 - - - - -\ngpt-9 400000 128000 itj 1.25 10 0.125 -\n\n\
         [generativelanguage.googleapis.com]\ngemini-9 1048576 - - 0 - - -\n";
     assert_eq!(made.text(), expected);
     assert_eq!(Catalogue::read(expected.to_owned(), "", ""), Ok(made));

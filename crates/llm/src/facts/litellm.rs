@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use serde::Deserialize;
+use avocet_protocol::decode_json;
 use serde_json::Value;
 
 use super::catalogue::BadCatalogue;
@@ -35,8 +35,7 @@ const HOSTS: [(&str, &str); 17] = [
 ];
 
 /// A model of the table. Prices are in dollars for one token.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug)]
 struct LiteLlmModel {
     litellm_provider: Option<String>,
     mode: Option<String>,
@@ -56,11 +55,11 @@ struct LiteLlmModel {
 pub(super) fn catalogue(table: &str, source: &str, date: &str) -> Result<String, BadCatalogue> {
     let bad = |why: String| BadCatalogue(format!("it is not LiteLLM's table: {why}"));
     let table: BTreeMap<String, Value> =
-        serde_json::from_str(table).map_err(|error| bad(error.to_string()))?;
+        decode_json(table.as_bytes()).map_err(|error| bad(error.to_string()))?;
     let mut sections: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
     for (key, value) in &table {
         // A row that cannot be read, such as the table's own explanation, is left out.
-        let Ok(model) = LiteLlmModel::deserialize(value) else { continue };
+        let Some(model) = LiteLlmModel::read(value) else { continue };
         if !matches!(model.mode.as_deref(), Some("chat" | "responses")) {
             continue;
         }
@@ -94,6 +93,31 @@ pub(super) fn catalogue(table: &str, source: &str, date: &str) -> Result<String,
 }
 
 impl LiteLlmModel {
+    /// Reads a row. A field of another type is absent.
+    fn read(row: &Value) -> Option<Self> {
+        let row = row.as_object()?;
+        let text = |key: &str| row.get(key)?.as_str().map(str::to_owned);
+        let number = |key: &str| {
+            let value = row.get(key)?;
+            value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
+        };
+        let has = |key: &str| row.get(key)?.as_bool();
+        Some(Self {
+            litellm_provider: text("litellm_provider"),
+            mode: text("mode"),
+            max_input_tokens: number("max_input_tokens"),
+            max_output_tokens: number("max_output_tokens"),
+            input_cost_per_token: number("input_cost_per_token"),
+            output_cost_per_token: number("output_cost_per_token"),
+            cache_read_input_token_cost: number("cache_read_input_token_cost"),
+            cache_creation_input_token_cost: number("cache_creation_input_token_cost"),
+            supports_vision: has("supports_vision"),
+            supports_function_calling: has("supports_function_calling"),
+            supports_response_schema: has("supports_response_schema"),
+            supports_reasoning: has("supports_reasoning"),
+        })
+    }
+
     /// Returns the values of a line; `None` if the context and the price are unknown.
     fn values(&self) -> Option<String> {
         let million = |cost: Option<f64>| cost.filter(|cost| (0.0..0.9).contains(cost));

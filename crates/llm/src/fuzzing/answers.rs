@@ -5,10 +5,10 @@ use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::Value;
 
 use super::lengths;
-use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, Framing, StreamedAnswer};
-use crate::{
-    anthropic as messages, gemini as google, lines, ollama as local, openai, sse as events,
-};
+use crate::body::{self, BodyEvent};
+use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, StreamedAnswer};
+use crate::event::{EventDecoder, TakenEvents};
+use crate::{anthropic as messages, gemini as google, ollama as local, openai};
 
 /// Reads an answer of OpenAI's chat completions.
 pub fn openai_chat(data: &[u8]) {
@@ -37,7 +37,7 @@ pub fn ollama(data: &[u8]) {
 
 /// Checks that a body contains the same events however it is divided.
 pub fn sse(data: &[u8]) {
-    let (whole, cut) = (split(Framing::Events, &[data]), split(Framing::Events, &in_pieces(data)));
+    let (whole, cut) = (split(&[data]), split(&in_pieces(data)));
     match (&whole, &cut) {
         (Ok(whole), Ok(cut)) => assert_eq!(whole, cut),
         (Err(_), Err(_)) => {}
@@ -48,50 +48,57 @@ pub fn sse(data: &[u8]) {
 /// Checks that the result is the same however an answer is divided, and that the shown text is the
 /// text of the result.
 fn answer<A: StreamedAnswer>(data: &[u8]) {
-    let (whole, cut) = (split(A::FRAMING, &[data]), split(A::FRAMING, &in_pieces(data)));
-    if let (Ok(whole), Ok(cut)) = (whole, cut) {
-        assert_eq!(said::<A>(&whole), said::<A>(&cut));
+    if let (Ok(whole), Ok(cut)) = (split(&[data]), split(&in_pieces(data))) {
+        assert_eq!(said::<A>(whole), said::<A>(cut));
     }
-    drop(A::whole(&String::from_utf8_lossy(data)));
     let error: Value = serde_json::from_slice(data).unwrap_or_default();
     A::refusal(400, &error);
 }
 
+/// Reads the body of an answer.
+#[cfg(test)]
+pub(crate) fn read_body<A: StreamedAnswer>(body: &str) -> Result<CompleteAnswer, AnswerError> {
+    said::<A>(split(&[body.as_bytes()])?)
+}
+
 /// The result of an answer with these events.
-pub(super) fn said<A: StreamedAnswer>(events: &[String]) -> Result<CompleteAnswer, AnswerError> {
-    let (mut answer, mut shown) = (A::default(), String::new());
+fn said<A: StreamedAnswer>(events: Vec<BodyEvent>) -> Result<CompleteAnswer, AnswerError> {
+    let (mut answer, mut decoder, mut shown) =
+        (A::default(), EventDecoder::default(), String::new());
     for event in events {
-        match answer.take(event)? {
-            AnswerPiece::Text(text) => shown.push_str(&text),
-            AnswerPiece::End => break,
-            AnswerPiece::Unseen | AnswerPiece::KeepAlive => {}
-        }
-        if A::FAREWELL.is_zero() && answer.has_ended() {
+        let taken = match event {
+            BodyEvent::Data(text) => decoder.take(&mut answer, &text, false)?,
+            BodyEvent::Error(text) => decoder.take(&mut answer, &text, true)?,
+            BodyEvent::Done | BodyEvent::Whole => {
+                push_text(&mut shown, decoder.release(&mut answer)?);
+                answer.end();
+                break;
+            }
+            other => return Err(format!("{other:?}").into()),
+        };
+        let is_end = taken.is_end || A::FAREWELL.is_zero() && answer.has_ended();
+        push_text(&mut shown, taken);
+        if is_end {
             break;
         }
     }
+    push_text(&mut shown, decoder.release(&mut answer)?);
     let said = answer.finish()?;
     // Items that arrive in parallel are ordered only at the end, so only the lengths are compared.
     assert_eq!(shown.len(), said.text.len(), "{shown:?} was shown of {:?}", said.text);
     Ok(said)
 }
 
-/// Reads a whole body: a stream, or an answer without streaming.
-#[cfg(test)]
-pub(crate) fn read_body<A: StreamedAnswer>(body: &str) -> Result<CompleteAnswer, AnswerError> {
-    if body.starts_with('{') {
-        return A::whole(body);
+fn push_text(shown: &mut String, taken: TakenEvents) {
+    if let AnswerPiece::Text(text) = taken.piece {
+        shown.push_str(&text);
     }
-    said::<A>(&split(A::FRAMING, &[body.as_bytes()])?)
 }
 
 /// The events of a body.
-pub(crate) fn split(framing: Framing, pieces: &[&[u8]]) -> Result<Vec<String>, String> {
+pub(crate) fn split(pieces: &[&[u8]]) -> Result<Vec<BodyEvent>, String> {
     let pieces = stream::iter(pieces.iter().map(|piece| Ok::<_, NetError>(*piece)));
-    let events = match framing {
-        Framing::Events => events::split(pieces).collect::<Vec<_>>().now_or_never(),
-        Framing::Lines => lines::split(pieces).collect::<Vec<_>>().now_or_never(),
-    };
+    let events = body::split(pieces).collect::<Vec<_>>().now_or_never();
     let events = events.unwrap_or_default().into_iter();
     events.map(|event| event.map_err(|error| error.to_string())).collect()
 }

@@ -1,17 +1,19 @@
 //! Builds an answer from the chunks of its stream (Gemini API reference,
-//! "GenerateContentResponse"), or from a complete body of a server without streaming.
+//! "GenerateContentResponse"), or from a complete body of a server without streaming. Every field is
+//! optional: see [`WireJson`].
 
 use std::time::Duration;
 
-use avocet_protocol::{ToolCall, Usage, plain_json};
-use serde::Deserialize;
-use serde_json::Value;
+use avocet_protocol::{ToolCall, Usage};
+use serde_json::{Value, json};
 
 use super::signatures::Signatures;
 use crate::detail::error_message;
 use crate::dialects::given_arguments;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
-use crate::finish::Finish;
+use crate::finish::{Finish, FinishFlags};
+use crate::openai::codes;
+use crate::wire_json::WireJson;
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
@@ -23,6 +25,8 @@ pub(crate) struct GeminiAnswer {
     thought: u64,
     usage: GeminiUsage,
     end: Option<GeminiFinish>,
+    /// `true` once the server has said that nothing follows, with or without a finish reason.
+    is_over: bool,
     blocked: Option<String>,
     bytes: usize,
 }
@@ -34,62 +38,21 @@ struct GeminiFinish {
     message: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct GeminiChunk {
-    candidates: Vec<Candidate>,
-    prompt_feedback: PromptFeedback,
-    usage_metadata: Option<GeminiUsage>,
-    error: Option<Value>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Candidate {
-    content: CandidateContent,
-    finish_reason: Option<String>,
-    finish_message: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CandidateContent {
-    parts: Vec<CandidatePart>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct CandidatePart {
-    text: Option<String>,
-    /// `true` if the text is a summary of the reasoning.
-    thought: bool,
-    thought_signature: Option<String>,
-    function_call: Option<FunctionCall>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug)]
 struct FunctionCall {
     name: String,
     /// An object; a string on some compatible servers.
     args: Value,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PromptFeedback {
-    block_reason: Option<String>,
-}
-
 /// Token counts. Each chunk has the totals so far.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Default)]
 struct GeminiUsage {
-    prompt_token_count: u64,
-    tool_use_prompt_token_count: u64,
-    cached_content_token_count: u64,
-    candidates_token_count: u64,
-    thoughts_token_count: u64,
+    prompt: u64,
+    tool_use_prompt: u64,
+    cached: u64,
+    candidates: u64,
+    thoughts: u64,
 }
 
 impl StreamedAnswer for GeminiAnswer {
@@ -97,31 +60,26 @@ impl StreamedAnswer for GeminiAnswer {
     /// answer.
     const FAREWELL: Duration = Duration::MAX;
 
-    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
-        let chunk: GeminiChunk = serde_json::from_str(data).map_err(|error| {
-            format!("an event is not a chunk of an answer ({})", plain_json(&error))
-        })?;
-        if let Some(error) = chunk.error {
-            let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-            let whole = serde_json::json!({ "error": error });
-            let (status, _) = Self::refusal(status.unwrap_or(500), &whole);
-            return Err(AnswerError::Status(
-                status,
-                error_message(&whole).unwrap_or_default().to_owned(),
-            ));
+    fn take(&mut self, chunk: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+        self.usage.update(chunk.get("usageMetadata"));
+        let blocked = chunk.get("promptFeedback").get("blockReason").as_str();
+        if let Some(reason) = blocked.filter(|reason| !reason.is_empty()) {
+            self.blocked = Some(reason.to_owned());
         }
-        self.usage = chunk.usage_metadata.unwrap_or(std::mem::take(&mut self.usage));
-        self.blocked = chunk.prompt_feedback.block_reason.or(self.blocked.take());
-        let Some(candidate) = chunk.candidates.into_iter().next() else {
+        let mut candidates = chunk.get("candidates").read_list().iter();
+        let Some(candidate) = candidates.find(|candidate| is_first_candidate(candidate)) else {
             return Ok(AnswerPiece::KeepAlive);
         };
         let mut is_alive = false;
-        if let Some(reason) = candidate.finish_reason {
+        if let Some(reason) = candidate.get("finishReason").read_reason() {
             is_alive = true;
-            self.end = Some(GeminiFinish { reason, message: candidate.finish_message });
+            let message = candidate.get("finishMessage").as_str().unwrap_or_default().to_owned();
+            self.end = Some(GeminiFinish { reason: reason.into_owned(), message });
         }
         let before = self.text.len();
-        for part in candidate.content.parts {
+        let content = candidate.get("content");
+        let parts = if content.is_object() { content.get("parts") } else { content };
+        for part in parts.read_list() {
             is_alive |= self.add(part);
         }
         Ok(match &self.text[before..] {
@@ -129,6 +87,10 @@ impl StreamedAnswer for GeminiAnswer {
             "" => AnswerPiece::KeepAlive,
             more => AnswerPiece::Text(more.to_owned()),
         })
+    }
+
+    fn end(&mut self) {
+        self.is_over = true;
     }
 
     fn has_ended(&self) -> bool {
@@ -150,10 +112,13 @@ impl StreamedAnswer for GeminiAnswer {
                 "the model refuses to read this ({reason})"
             )));
         }
-        let Some(GeminiFinish { reason, message }) = self.end else {
-            return Err("the stream ended before the answer did".to_owned().into());
+        let ended = match self.end {
+            Some(GeminiFinish { reason, message }) => {
+                finish(&reason).ended(&reason, &message, is_empty)?
+            }
+            None if self.is_over && !is_empty => FinishFlags::default(),
+            None => return Err("the stream ended before the answer did".to_owned().into()),
         };
-        let ended = finish(&reason).ended(&reason, &message, is_empty)?;
         let call = |FunctionCall { name, args }| ToolCall {
             name,
             arguments: given_arguments(&args, ended.text_end()),
@@ -170,17 +135,9 @@ impl StreamedAnswer for GeminiAnswer {
         })
     }
 
-    /// Reads one chunk, or a list of all chunks from a server without event streams.
-    fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
-        match serde_json::from_str(body) {
-            Ok(Value::Array(chunks)) => {
-                for chunk in chunks {
-                    self.take(&chunk.to_string())?;
-                }
-                Ok(())
-            }
-            _ => self.take(body).map(drop),
-        }
+    fn error_status(error: &Value) -> Option<u16> {
+        let status = codes::of_error(error).unwrap_or(500);
+        Some(Self::refusal(status, &json!({ "error": error })).0)
     }
 
     /// Google reports a wrong key as a bad argument, and the retry delay in the body. A used-up
@@ -203,19 +160,21 @@ impl StreamedAnswer for GeminiAnswer {
 
 impl GeminiAnswer {
     /// Adds a part. Returns `true` if it contains some of the answer.
-    fn add(&mut self, part: CandidatePart) -> bool {
-        let CandidatePart { text, thought, thought_signature, function_call } = part;
-        self.bytes += thought_signature.as_ref().map_or(0, String::len);
-        if let Some(call) = function_call {
+    fn add(&mut self, part: &WireJson<'_>) -> bool {
+        let signature = part.get("thoughtSignature").as_str().map(str::to_owned);
+        self.bytes += signature.as_ref().map_or(0, String::len);
+        let call = part.get("functionCall");
+        if let Some(name) = call.get("name").as_str().filter(|name| !name.is_empty()) {
+            let call = FunctionCall { name: name.to_owned(), args: call.get("args").to_value() };
             self.bytes += ITEM + call.name.len() + call.args.to_string().len();
             self.calls.push(call);
-            self.signatures.calls.push(thought_signature);
+            self.signatures.calls.push(signature);
             return true;
         }
-        self.signatures.text = thought_signature.or(self.signatures.text.take());
-        let text = text.unwrap_or_default();
+        self.signatures.text = signature.or(self.signatures.text.take());
+        let text = part.get("text").read_text().or_else(|| part.read_text()).unwrap_or_default();
         self.bytes += text.len();
-        if thought {
+        if part.get("thought").is_true() {
             self.thought += text.len() as u64;
         } else {
             self.text.push_str(&text);
@@ -224,13 +183,20 @@ impl GeminiAnswer {
     }
 }
 
-/// Translates `finishReason` (Gemini API reference, "FinishReason").
+/// Returns `true` for the candidate that is the answer. Others are other answers.
+fn is_first_candidate(candidate: &WireJson<'_>) -> bool {
+    candidate.is_object() && candidate.get("index").read_count().unwrap_or_default() == 0
+}
+
+/// Translates `finishReason` (Gemini API reference, "FinishReason"), by its name or its number.
 fn finish(reason: &str) -> Finish {
     match reason {
-        "STOP" => Finish::Complete,
-        "MAX_TOKENS" => Finish::Truncated,
+        "STOP" | "stop" | "1" => Finish::Complete,
+        "MAX_TOKENS" | "2" => Finish::Truncated,
         "SAFETY"
+        | "3"
         | "RECITATION"
+        | "4"
         | "LANGUAGE"
         | "BLOCKLIST"
         | "PROHIBITED_CONTENT"
@@ -252,14 +218,28 @@ fn seconds(text: &str) -> Option<Duration> {
 }
 
 impl GeminiUsage {
+    /// Reads the counts. One that cannot be read leaves the one before it.
+    fn update(&mut self, newer: &WireJson<'_>) {
+        let counts = [
+            (&mut self.prompt, "promptTokenCount"),
+            (&mut self.tool_use_prompt, "toolUsePromptTokenCount"),
+            (&mut self.cached, "cachedContentTokenCount"),
+            (&mut self.candidates, "candidatesTokenCount"),
+            (&mut self.thoughts, "thoughtsTokenCount"),
+        ];
+        for (count, key) in counts {
+            *count = newer.get(key).read_count().unwrap_or(*count);
+        }
+    }
+
     /// The total usage. The prompt count includes cached tokens; the candidates count excludes
     /// reasoning, so it is added.
     fn total(self) -> Usage {
         Usage {
-            cached: self.cached_content_token_count,
+            cached: self.cached,
             ..Usage::new(
-                self.prompt_token_count.saturating_add(self.tool_use_prompt_token_count),
-                self.candidates_token_count.saturating_add(self.thoughts_token_count),
+                self.prompt.saturating_add(self.tool_use_prompt),
+                self.candidates.saturating_add(self.thoughts),
             )
         }
     }

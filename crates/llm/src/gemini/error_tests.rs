@@ -70,6 +70,9 @@ async fn gemini_error_contains_the_refusals_of_the_fake_server() {
 #[tokio::test]
 async fn gemini_error_without_a_status_within_a_stream_is_transient() {
     let error = ask_for(streams(&[json!({ "error": {} })])).await.0.reply.unwrap_err();
+    assert!(error.is_transient(), "{error:?}");
+    let error = json!({ "error": { "message": "oops" } });
+    let error = ask_for(streams(&[error])).await.0.reply.unwrap_err();
     assert!(matches!(error, ModelError::Busy { .. }), "{error:?}");
 }
 

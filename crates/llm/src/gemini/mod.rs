@@ -23,6 +23,7 @@ use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, text
 use crate::facts::{BuiltIn, host};
 use crate::keys::KeyRing;
 use crate::known_model::Served;
+use crate::wire_json::read_count;
 use answer::GeminiAnswer;
 use request::{GeminiOptions, GeminiRequest};
 use thinking::GeminiThinking;
@@ -132,7 +133,7 @@ fn offered_model(model: &Value) -> Option<OfferedModel> {
     if methods.is_some_and(|all| !all.iter().any(|one| one == "generateContent")) {
         return None;
     }
-    let tokens = |key: &str| model[key].as_u64().filter(|tokens| *tokens > 0);
+    let tokens = |key: &str| read_count(&model[key]).filter(|tokens| *tokens > 0);
     let (context, max_output) = (tokens("inputTokenLimit"), tokens("outputTokenLimit"));
     let name = model["name"].as_str()?.trim_start_matches("models/").to_owned();
     Some(OfferedModel { name, facts: Facts { context, max_output, ..Facts::default() } })

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::endpoint::StreamedAnswer;
+use crate::fuzzing::read_body;
 use crate::testing::{
     SECOND, ShownReply, ask, ask_through, ask_with_retries, call, request, with_image,
 };
@@ -317,7 +318,7 @@ fn gemini_usage_saturates_at_impossible_counts() {
     let mut end = ends("STOP");
     end["usageMetadata"] = json!({ "promptTokenCount": most, "toolUsePromptTokenCount": 1,
         "candidatesTokenCount": 1, "thoughtsTokenCount": most });
-    let said = GeminiAnswer::whole(&end.to_string()).unwrap();
+    let said = read_body::<GeminiAnswer>(&end.to_string()).unwrap();
     assert_eq!(said.usage, Usage::new(most, most));
 }
 
@@ -329,7 +330,7 @@ fn f20_gemini_answer_begins_with_a_thought_or_text_or_call() {
     let begun = [text("so"), thought, called].map(|chunk| (chunk, true));
     for (chunk, expected) in opened.map(|chunk| (chunk, false)).into_iter().chain(begun) {
         let mut answer = GeminiAnswer::default();
-        let piece = answer.take(&chunk.to_string()).unwrap();
+        let piece = answer.take(&chunk.clone().into()).unwrap();
         assert_eq!(piece != crate::endpoint::AnswerPiece::KeepAlive, expected, "{chunk}");
     }
 }

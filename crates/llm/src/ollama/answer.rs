@@ -1,15 +1,16 @@
 //! Builds an answer from the lines of a stream (Ollama API, "Generate a chat completion"), or
-//! from a complete body of a server without streaming.
+//! from a complete body of a server without streaming. Every field is optional: see [`WireJson`].
 
 use std::time::Duration;
 
-use avocet_protocol::{ToolCall, Usage, plain_json};
-use serde::Deserialize;
+use avocet_protocol::{ToolCall, Usage};
 use serde_json::Value;
 
 use crate::dialects::given_arguments;
-use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, Framing, ITEM, StreamedAnswer};
+use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::finish::Finish;
+use crate::openai::codes;
+use crate::wire_json::WireJson;
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
@@ -20,78 +21,64 @@ pub(crate) struct OllamaAnswer {
     usage: Usage,
     /// The finish reason; `None` until the last line.
     done: Option<String>,
+    /// `true` if the last line has said that more lines follow.
+    has_more: bool,
     bytes: usize,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OllamaLine {
-    message: OllamaAnswerMessage,
-    done: bool,
-    done_reason: Option<String>,
-    prompt_eval_count: u64,
-    eval_count: u64,
-    /// An error message, always without a status.
-    error: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OllamaAnswerMessage {
-    content: Option<String>,
-    thinking: Option<String>,
-    tool_calls: Option<Vec<OllamaCall>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct OllamaCall {
-    function: Function,
-}
-
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 struct Function {
     name: String,
     /// An object; a string on some Ollama-compatible servers.
-    #[serde(default)]
     arguments: Value,
 }
 
 impl StreamedAnswer for OllamaAnswer {
-    const FRAMING: Framing = Framing::Lines;
     /// The last line ends the answer and contains the usage.
     const FAREWELL: Duration = Duration::ZERO;
 
-    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
-        let line: OllamaLine = serde_json::from_str(data).map_err(|error| {
-            format!("a line is not a part of an answer ({})", plain_json(&error))
-        })?;
-        if let Some(error) = line.error {
-            return Err(AnswerError::Status(500, error));
-        }
-        let OllamaAnswerMessage { content, thinking, tool_calls } = line.message;
-        let (content, thinking) = (content.unwrap_or_default(), thinking.unwrap_or_default());
-        let calls = tool_calls.unwrap_or_default();
-        let is_alive = !thinking.is_empty() || !calls.is_empty();
-        for OllamaCall { function } in calls {
-            self.bytes += ITEM + function.name.len() + function.arguments.to_string().len();
-            self.calls.push(function);
-        }
+    fn take(&mut self, line: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+        let message = line.get("message");
+        let content = message.get("content").read_text().unwrap_or_default();
+        let thinking = message.get("thinking").as_str().unwrap_or_default();
+        let calls = self.take_calls(message.get("tool_calls"));
         self.bytes += content.len() + thinking.len();
         self.text.push_str(&content);
-        self.thinking.push_str(&thinking);
-        if line.done {
-            self.usage = Usage::new(line.prompt_eval_count, line.eval_count);
-            self.done = Some(line.done_reason.unwrap_or_else(|| "stop".to_owned()));
+        self.thinking.push_str(thinking);
+        let counts = [
+            (&mut self.usage.input, line.get("prompt_eval_count")),
+            (&mut self.usage.output, line.get("eval_count")),
+        ];
+        for (count, field) in counts {
+            *count = field.read_count().unwrap_or(*count);
+        }
+        let is_last = is_last(line);
+        self.has_more = *line.get("done") == WireJson::Bool(false);
+        if is_last {
+            let reason = line.get("done_reason").as_str().filter(|reason| !reason.is_empty());
+            self.done = Some(reason.unwrap_or("stop").to_owned());
         }
         Ok(if !content.is_empty() {
-            AnswerPiece::Text(content)
-        } else if line.done {
+            AnswerPiece::Text(content.into_owned())
+        } else if is_last {
             AnswerPiece::End
-        } else if is_alive {
+        } else if !thinking.is_empty() || calls > 0 {
             AnswerPiece::Unseen
         } else {
             AnswerPiece::KeepAlive
         })
+    }
+
+    fn end(&mut self) {
+        let is_empty = self.text.is_empty() && self.calls.is_empty();
+        if !self.has_more && !is_empty {
+            self.done.get_or_insert_with(|| "stop".to_owned());
+        }
+    }
+
+    /// Errors have no status.
+    fn error_status(error: &Value) -> Option<u16> {
+        Some(codes::of_error(error).unwrap_or(500))
     }
 
     fn has_ended(&self) -> bool {
@@ -131,6 +118,35 @@ impl StreamedAnswer for OllamaAnswer {
             truncated: ended.truncated,
             filtered: ended.filtered,
         })
+    }
+}
+
+impl OllamaAnswer {
+    /// Reads calls. Returns their number.
+    fn take_calls(&mut self, calls: &WireJson<'_>) -> usize {
+        let before = self.calls.len();
+        for call in calls.read_list() {
+            let nested = call.get("function");
+            let function = if nested.is_object() { nested } else { call };
+            let Some(name) = function.get("name").as_str() else { continue };
+            let arguments = function.get("arguments").to_value();
+            self.bytes += ITEM + name.len() + arguments.to_string().len();
+            self.calls.push(Function { name: name.to_owned(), arguments });
+        }
+        self.calls.len() - before
+    }
+}
+
+/// Returns `true` for the line that ends an answer: only it has a reason and these figures.
+fn is_last(line: &WireJson<'_>) -> bool {
+    let has_figures = || {
+        ["done_reason", "total_duration", "eval_count", "eval_duration"]
+            .iter()
+            .any(|key| line.get(key).has_content())
+    };
+    match line.get("done") {
+        WireJson::Bool(is_last) => *is_last,
+        done => done.is_true() || has_figures(),
     }
 }
 

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::HttpClient;
-use avocet_protocol::{Clock, Secret, within};
+use avocet_protocol::{Clock, Secret, decode_json, within};
 use futures_util::lock::Mutex;
 use serde_json::{Value, json};
 
 use super::headers;
 use crate::detail::{clean, error_message};
+use crate::wire_json::read_count;
 
 /// Timeout of the request.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -85,7 +86,7 @@ impl Cards {
         let response = response.map_err(|error| error.to_string())?;
         let status = response.status();
         let body = response.text(MAX_BODY).await.map_err(|error| error.to_string())?;
-        let shown: Value = serde_json::from_str(&body).unwrap_or_default();
+        let shown: Value = decode_json(body.as_bytes()).unwrap_or_default();
         match status {
             200 if shown.is_object() => Ok(Card::of(&shown)),
             200 => Err("the answer is not a JSON object".to_owned()),
@@ -105,7 +106,7 @@ impl Card {
             tools: can("tools"),
             images: can("vision"),
             thinking: can("thinking"),
-            context: info[format!("{architecture}.context_length")].as_u64(),
+            context: read_count(&info[format!("{architecture}.context_length")]),
             num_ctx: parameters.lines().find_map(num_ctx),
         }
     }

@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-use avocet_protocol::{Money, ToolCall, Usage, plain_json};
+use avocet_protocol::{Money, ToolCall, Usage};
 
-use super::codes;
+use crate::cost::read_cost;
 use crate::dialects::repaired;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::finish::Finish;
@@ -38,17 +38,7 @@ struct PartialCall {
 }
 
 impl StreamedAnswer for OpenAiChatAnswer {
-    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
-        if data.trim() == "[DONE]" {
-            self.is_over = true;
-            return Ok(AnswerPiece::End);
-        }
-        let chunk = WireJson::parse(data).map_err(|error| {
-            format!("an event is not a chunk of an answer ({})", plain_json(&error))
-        })?;
-        if chunk.get("error").has_content() {
-            return Err(failed(chunk.get("error")));
-        }
+    fn take(&mut self, chunk: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
         self.take_usage(chunk.get("usage"));
         let mut choices = chunk.get("choices").read_list().iter();
         let Some(choice) = choices.find(|choice| is_first_choice(choice)) else {
@@ -57,12 +47,11 @@ impl StreamedAnswer for OpenAiChatAnswer {
         // Some servers report the usage here.
         self.take_usage(choice.get("usage"));
         // Some servers send an empty reason in every chunk.
-        let finish = choice.get("finish_reason").as_str().filter(|reason| !reason.is_empty());
-        if let Some(finish) = finish {
-            self.finish = Some(finish.to_owned());
-        }
+        let finish = choice.get("finish_reason").read_reason();
+        let has_finish = finish.is_some();
+        self.finish = finish.map(Cow::into_owned).or(self.finish.take());
         Ok(match self.take_choice(choice) {
-            AnswerPiece::KeepAlive if finish.is_some() => AnswerPiece::Unseen,
+            AnswerPiece::KeepAlive if has_finish => AnswerPiece::Unseen,
             piece => piece,
         })
     }
@@ -79,10 +68,8 @@ impl StreamedAnswer for OpenAiChatAnswer {
         self.finish = Some("length".to_owned());
     }
 
-    fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
-        self.take(body)?;
+    fn end(&mut self) {
         self.is_over = true;
-        Ok(())
     }
 
     fn finish(self) -> Result<CompleteAnswer, AnswerError> {
@@ -133,17 +120,6 @@ fn finish(reason: &str) -> Finish {
     }
 }
 
-/// Converts an error in the middle of a stream.
-fn failed(error: &WireJson<'_>) -> AnswerError {
-    let error = error.to_value();
-    let says = error["message"].as_str().or(error.as_str());
-    let says = says.map_or_else(|| error.to_string(), str::to_owned);
-    match codes::of_error(&error) {
-        Some(status) => AnswerError::Status(status, says),
-        None => AnswerError::Unreadable(format!("it failed in the middle: {says}")),
-    }
-}
-
 impl OpenAiChatAnswer {
     /// Reads the token counts. A count that cannot be read leaves the one before it.
     fn take_usage(&mut self, usage: &WireJson<'_>) {
@@ -156,9 +132,7 @@ impl OpenAiChatAnswer {
         for (count, field) in counts {
             *count = field.read_count().unwrap_or(*count);
         }
-        // In dollars (OpenRouter documentation, "Usage accounting").
-        let cost = usage.get("cost").read_amount().map(Money::dollars);
-        self.cost = cost.or(self.cost);
+        self.cost = read_cost(usage).or(self.cost);
     }
 
     /// Reads the piece of a choice. An answer without streaming has it in `message`. In a stream,

@@ -8,10 +8,13 @@ use serde_json::Value;
 pub(crate) fn status(word: &str) -> Option<u16> {
     Some(match word {
         "authentication_error" | "invalid_api_key" => 401,
-        "billing_hard_limit_reached" | "billing_not_active" | "insufficient_quota" => 402,
+        "billing_error"
+        | "billing_hard_limit_reached"
+        | "billing_not_active"
+        | "insufficient_quota" => 402,
         "permission_denied" | "permission_error" => 403,
         "model_not_found" | "not_found_error" => 404,
-        "context_length_exceeded" | "exceed_context_size_error" => 413,
+        "context_length_exceeded" | "exceed_context_size_error" | "request_too_large" => 413,
         "rate_limit_error"
         | "rate_limit_exceeded"
         | "requests"
@@ -26,16 +29,20 @@ pub(crate) fn status(word: &str) -> Option<u16> {
     })
 }
 
-/// The status of a chat completions error. Some servers send a number in `code` (OpenRouter
-/// documentation, "Errors"; llama.cpp); a word in `type` may be more precise.
-pub(super) fn of_error(error: &Value) -> Option<u16> {
-    let (code, kind) = (&error["code"], error["type"].as_str());
-    let number = code.as_u64().or_else(|| code.as_str()?.parse().ok());
-    let number =
-        number.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
-    let word = [code.as_str(), kind].into_iter().flatten().find_map(status);
+/// The status that an error object names. Some servers send a number in `code` (OpenRouter
+/// documentation, "Errors"; llama.cpp) or in `status`; a word in `type` may be more precise.
+pub(crate) fn of_error(error: &Value) -> Option<u16> {
+    let numbers = [&error["code"], &error["status"], &error["status_code"], error];
+    let number = numbers.into_iter().find_map(status_number);
+    let words = [error["code"].as_str(), error["type"].as_str()];
+    let word = words.into_iter().flatten().find_map(status);
     match (number, word) {
         (Some(_), Some(more @ (402 | 413))) => Some(more),
         (number, word) => number.or(word),
     }
+}
+
+fn status_number(code: &Value) -> Option<u16> {
+    let number = code.as_u64().or_else(|| code.as_str()?.trim().parse().ok())?;
+    u16::try_from(number).ok().filter(|code| (400..600).contains(code))
 }

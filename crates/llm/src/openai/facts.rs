@@ -4,10 +4,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::within;
+use avocet_protocol::{decode_json, within};
 use serde_json::Value;
 
 use crate::endpoint::Endpoint;
+use crate::wire_json::read_count;
 
 /// Timeout of the request for the list of models.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -84,7 +85,7 @@ impl ContextSize {
             _ => return Ok(Value::Null),
         }
         let text = response.text(MAX_LIST).await.map_err(|error| error.to_string())?;
-        Ok(serde_json::from_str(&text).unwrap_or_default())
+        Ok(decode_json(text.as_bytes()).unwrap_or_default())
     }
 
     fn known(&self) -> MutexGuard<'_, ContextState> {
@@ -115,7 +116,7 @@ pub(crate) fn listed_context(found: &Value) -> Option<u64> {
         &meta["n_ctx"],
         &meta["n_ctx_train"],
     ];
-    places.into_iter().filter_map(Value::as_u64).find(|tokens| *tokens > 0)
+    places.into_iter().filter_map(read_count).find(|tokens| *tokens > 0)
 }
 
 #[cfg(test)]

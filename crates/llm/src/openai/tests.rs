@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::endpoint::StreamedAnswer;
-use crate::testing::{SECOND, Writing, ask, call, request, with_image};
+use crate::testing::{SECOND, ShownReply, Writing, ask, call, request, with_image};
 
 async fn start(
     answer: ModelAnswer,
@@ -228,12 +228,44 @@ async fn f20_openai_waits_for_usage_after_the_end_but_not_for_ever() {
     assert_eq!((reply.text.as_str(), reply.usage()), ("so", Usage::new(7, 2)));
 }
 
+/// Asks a model whose answer pauses for 30 s after its first piece.
+async fn ask_with_pause(first: &[String], rest: &[String]) -> ShownReply {
+    let clock = Arc::<ManualClock>::default();
+    let pieces = vec![stream_head(), Piece::chunk(first.concat().as_bytes())];
+    let (answer, mut written) = Writing::begin(pieces);
+    let fake = OpenAiFake::start(move |_| answer.clone()).await;
+    let config = OpenAiConfig { base_url: fake.base_url(), ..OpenAiConfig::default() };
+    let model = OpenAi::new("local", "qwen3", &config, clock.clone()).unwrap();
+    let passing = async {
+        written.all().await;
+        clock.sleeper_within(60 * SECOND..=60 * SECOND).await;
+        clock.advance(30 * SECOND);
+        written.more(vec![Piece::chunk(rest.concat().as_bytes())]).await;
+        written.all().await;
+    };
+    tokio::join!(ask(&model), passing).0
+}
+
+#[tokio::test]
+async fn openai_answer_that_grows_with_its_finish_reason_goes_on_after_a_pause() {
+    let said = |text: &str| delta_event(&json!({ "content": text }), Some("stop"));
+    let rest = [said("the rest"), event("[DONE]")];
+    let reply = ask_with_pause(&[said("half, ")], &rest).await.reply.unwrap();
+    assert_eq!((reply.text.as_str(), reply.truncated), ("half, the rest", false));
+
+    let end = delta_event(&json!({}), Some("stop"));
+    let more = delta_event(&json!({ "content": "more, " }), None);
+    let first = [delta_event(&json!({ "content": "half, " }), None), end, more];
+    let reply = ask_with_pause(&first, &rest).await.reply.unwrap();
+    assert_eq!(reply.text, "half, more, the rest");
+}
+
 #[test]
 fn openai_empty_finish_reason_is_not_an_end() {
     let chunk = json!({ "choices": [{ "delta": { "content": "half" }, "finish_reason": "" }] });
     let mut answer = OpenAiChatAnswer::default();
-    StreamedAnswer::take(&mut answer, &chunk.to_string()).unwrap();
-    assert!(StreamedAnswer::finish(answer).is_err());
+    answer.take(&chunk.into()).unwrap();
+    assert!(answer.finish().is_err());
 }
 
 #[tokio::test]

@@ -1,16 +1,24 @@
 //! Builds an answer from the events of its stream (OpenAI API reference, "Streaming events"), or
-//! from a complete body of a server without streaming.
+//! from a complete body of a server without streaming. Every field is optional: see [`WireJson`].
+//!
+//! The last event repeats the whole answer, which fills the gaps that odd events have left.
 
 use std::time::Duration;
 
-use avocet_protocol::{ToolCall, USE_TOOLS, Usage, plain_json};
+use avocet_protocol::{Money, ToolCall, USE_TOOLS, Usage};
 use serde_json::Value;
 
-use super::event::{Response, ResponsesEvent, ResponsesUsage};
 use super::{CALLED, SAID};
+use crate::cost::read_cost;
 use crate::dialects::repaired;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
+use crate::event::read_error;
 use crate::finish::{Finish, FinishFlags};
+use crate::openai::codes;
+use crate::wire_json::WireJson;
+
+/// The states of a response that has ended.
+const END_STATUSES: [&str; 4] = ["cancelled", "completed", "failed", "incomplete"];
 
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
@@ -19,8 +27,13 @@ pub(crate) struct ResponsesAnswer {
     /// Bytes of reasoning.
     thought: u64,
     usage: Usage,
+    cost: Option<Money>,
     /// The finish reason.
     end: Option<(Finish, String)>,
+    /// `true` once the server has said that nothing follows, with or without a finish reason.
+    is_over: bool,
+    /// `true` if arguments came before their call.
+    lacks_call: bool,
     bytes: usize,
 }
 
@@ -42,37 +55,50 @@ impl StreamedAnswer for ResponsesAnswer {
     /// A single event ends the answer and contains everything else.
     const FAREWELL: Duration = Duration::ZERO;
 
-    fn take(&mut self, data: &str) -> Result<AnswerPiece, AnswerError> {
-        if data.trim() == "[DONE]" {
-            return Ok(AnswerPiece::End);
-        }
-        let event: ResponsesEvent = serde_json::from_str(data).map_err(|error| {
-            format!("an event is not a part of an answer ({})", plain_json(&error))
-        })?;
-        match event {
-            ResponsesEvent::Added { output_index, item } => Ok(self.add(output_index, &item)),
-            ResponsesEvent::Done { output_index, item } => Ok(self.complete(output_index, item)),
-            ResponsesEvent::Text { output_index, delta } => {
-                Ok(self.push_text(output_index, &delta))
+    fn take(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+        let index = event.get("output_index").read_count();
+        let delta = event.get("delta").as_str().unwrap_or_default();
+        match event.get("type").as_str().unwrap_or_default() {
+            "response.output_item.added" => Ok(self.add(index, event.get("item"))),
+            "response.output_item.done" => Ok(self.complete(index, event.get("item"))),
+            "response.output_text.delta" | "response.refusal.delta" => {
+                Ok(self.push_text(index, delta))
             }
-            ResponsesEvent::Arguments { output_index, delta } => {
-                self.arguments(output_index)?.push_str(&delta);
-                self.bytes += delta.len();
+            "response.function_call_arguments.delta" => {
+                match self.arguments(index) {
+                    Some(arguments) => {
+                        arguments.push_str(delta);
+                        self.bytes += delta.len();
+                    }
+                    None => self.lacks_call = true,
+                }
                 Ok(if delta.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen })
             }
-            ResponsesEvent::AllArguments { output_index, arguments } => {
-                self.bytes += replace(self.arguments(output_index)?, &arguments);
+            "response.function_call_arguments.done" => {
+                if let Some(arguments) = self.arguments(index) {
+                    self.bytes += replace(arguments, event.get("arguments"));
+                }
                 Ok(AnswerPiece::Unseen)
             }
-            ResponsesEvent::Thinking { delta } => {
+            "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
                 self.thought += delta.len() as u64;
                 self.bytes += delta.len();
                 Ok(if delta.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen })
             }
-            ResponsesEvent::End { response } => self.end(response),
-            ResponsesEvent::Error(error) => Err(error.into()),
-            ResponsesEvent::KeepAlive | ResponsesEvent::Other => Ok(AnswerPiece::KeepAlive),
+            kind => {
+                // A body without streaming is the response itself.
+                let nested = event.get("response");
+                let response = if nested.is_object() { nested } else { event };
+                match read_end(kind, response) {
+                    Some(end) => self.end_with(end, response),
+                    None => Ok(AnswerPiece::KeepAlive),
+                }
+            }
         }
+    }
+
+    fn end(&mut self) {
+        self.is_over = true;
     }
 
     fn has_ended(&self) -> bool {
@@ -88,14 +114,20 @@ impl StreamedAnswer for ResponsesAnswer {
     }
 
     fn finish(self) -> Result<CompleteAnswer, AnswerError> {
-        let Some((finish, reason)) = self.end else {
-            return Err("the stream ended before the answer did".to_owned().into());
-        };
+        let has_call = self.items.iter().any(|(_, item)| matches!(item, Item::Called { .. }));
+        if self.lacks_call && !has_call {
+            return Err("arguments belong to a call that has not begun".to_owned().into());
+        }
         let is_empty = self.items.iter().all(|(_, item)| match item {
             Item::Message(text) => text.is_empty(),
             Item::Called { .. } => false,
             Item::Thought(_) | Item::Other => true,
         });
+        let (finish, reason) = match self.end {
+            Some(end) => end,
+            None if self.is_over && !is_empty => (Finish::Complete, String::new()),
+            None => return Err("the stream ended before the answer did".to_owned().into()),
+        };
         let ended = finish.ended(&reason, "", is_empty)?;
         let (mut text, mut calls, mut parts) = (String::new(), Vec::new(), Vec::new());
         for (_, item) in self.items {
@@ -116,32 +148,30 @@ impl StreamedAnswer for ResponsesAnswer {
         let reasoning = parts.iter().any(Value::is_object).then_some(Value::Array(parts));
         let (thought, usage) = (self.thought, self.usage);
         let FinishFlags { truncated, filtered } = ended;
-        let cost = None;
+        let cost = self.cost;
         Ok(CompleteAnswer { text, calls, reasoning, thought, usage, cost, truncated, filtered })
     }
 
-    fn take_whole(&mut self, body: &str) -> Result<(), AnswerError> {
-        let response: Response = serde_json::from_str(body)
-            .map_err(|error| format!("it is not an answer ({})", plain_json(&error)))?;
-        self.end(response).map(drop)
+    fn error_status(error: &Value) -> Option<u16> {
+        Some(codes::of_error(error).unwrap_or(500))
     }
 }
 
 impl ResponsesAnswer {
     /// Begins an item.
-    fn add(&mut self, index: Option<u64>, item: &Value) -> AnswerPiece {
-        let kind = match item["type"].as_str().unwrap_or_default() {
+    fn add(&mut self, index: Option<u64>, item: &WireJson<'_>) -> AnswerPiece {
+        let kind = match item.get("type").as_str().unwrap_or_else(|| kind_of_untyped(item)) {
             "message" => Item::Message(String::new()),
             "function_call" => {
-                let name = item["name"].as_str().unwrap_or_default().to_owned();
+                let name = item.get("name").as_str().unwrap_or_default().to_owned();
                 let mut arguments = String::new();
-                self.bytes += name.len() + replace(&mut arguments, &item["arguments"]);
+                self.bytes += name.len() + replace(&mut arguments, item.get("arguments"));
                 Item::Called { name, arguments }
             }
             // A search that this program runs is a call of `use_tools`.
-            "tool_search_call" if item["execution"] == "client" => {
+            "tool_search_call" if item.get("execution").as_str() == Some("client") => {
                 let mut arguments = String::new();
-                self.bytes += USE_TOOLS.len() + replace(&mut arguments, &item["arguments"]);
+                self.bytes += USE_TOOLS.len() + replace(&mut arguments, item.get("arguments"));
                 Item::Called { name: USE_TOOLS.to_owned(), arguments }
             }
             "reasoning" => Item::Thought(None),
@@ -154,37 +184,47 @@ impl ResponsesAnswer {
     }
 
     /// Completes an item, and adds the data that its pieces lacked.
-    fn complete(&mut self, index: Option<u64>, item: Value) -> AnswerPiece {
-        let place = self.items.iter().rposition(|(found, _)| *found == index);
+    fn complete(&mut self, index: Option<u64>, item: &WireJson<'_>) -> AnswerPiece {
+        let own = |ours: &Item| ours.is_of(item);
+        let of_index = |(found, ours): &(Option<u64>, Item)| *found == index && own(ours);
+        let without =
+            |(found, ours): &(Option<u64>, Item)| (index.is_none() || found.is_none()) && own(ours);
+        let place = self.items.iter().rposition(of_index);
+        let place = place.or_else(|| self.items.iter().rposition(without));
         let place = place.unwrap_or_else(|| {
-            self.add(index, &item);
+            self.add(index, item);
             self.items.len() - 1
         });
         match &mut self.items[place].1 {
-            Item::Message(text) if text.is_empty() => {
-                let all = said(&item);
-                text.push_str(&all);
-                self.bytes += all.len();
-                shown(all)
+            Item::Message(text) => {
+                let more = missing_end(text, &said(item)).to_owned();
+                text.push_str(&more);
+                self.bytes += more.len();
+                shown(more)
             }
             Item::Called { arguments, .. } => {
-                self.bytes += replace(arguments, &item["arguments"]);
+                self.bytes += replace(arguments, item.get("arguments"));
                 AnswerPiece::Unseen
             }
             Item::Thought(thought) => {
-                self.bytes += item["encrypted_content"].as_str().map_or(0, str::len);
-                *thought = item["encrypted_content"].is_string().then_some(item);
+                let encrypted = item.get("encrypted_content").as_str();
+                self.bytes += encrypted.map_or(0, str::len);
+                *thought = encrypted.map(|_| item.to_value());
                 AnswerPiece::Unseen
             }
-            Item::Message(_) | Item::Other => AnswerPiece::KeepAlive,
+            Item::Other => AnswerPiece::KeepAlive,
         }
     }
 
+    /// Adds text to the message with this index. An index of another item is a mistake.
     fn push_text(&mut self, index: Option<u64>, delta: &str) -> AnswerPiece {
-        let is_said = |(found, item): &(Option<u64>, Item)| {
-            matches!(item, Item::Message(_)) && (index.is_none() || *found == index)
-        };
-        let place = self.items.iter().rposition(is_said).unwrap_or_else(|| {
+        let is_message = |item: &Item| matches!(item, Item::Message(_));
+        let of_index = |(found, item): &(Option<u64>, Item)| is_message(item) && *found == index;
+        let is_known = index.is_none() || self.items.iter().any(|(found, _)| *found == index);
+        let place = self.items.iter().rposition(of_index);
+        let place =
+            place.or_else(|| self.items.iter().rposition(|(_, item)| is_known && is_message(item)));
+        let place = place.unwrap_or_else(|| {
             self.items.push((index, Item::Message(String::new())));
             self.items.len() - 1
         });
@@ -196,40 +236,105 @@ impl ResponsesAnswer {
     }
 
     /// The arguments of the call with this index; of the last call if the index is missing.
-    fn arguments(&mut self, index: Option<u64>) -> Result<&mut String, AnswerError> {
-        let found = self.items.iter_mut().rev().find_map(|(found, item)| match item {
+    fn arguments(&mut self, index: Option<u64>) -> Option<&mut String> {
+        self.items.iter_mut().rev().find_map(|(found, item)| match item {
             Item::Called { arguments, .. } if index.is_none() || *found == index => Some(arguments),
             _ => None,
-        });
-        found.ok_or_else(|| "arguments belong to a call that has not begun".to_owned().into())
+        })
     }
 
-    /// Processes the complete response. Its items are read only if none arrived separately.
-    fn end(&mut self, response: Response) -> Result<AnswerPiece, AnswerError> {
-        if let Some(ResponsesUsage { input_tokens, input_tokens_details, output_tokens }) =
-            response.usage
-        {
-            let cached = input_tokens_details.cached_tokens;
-            self.usage = Usage { cached, ..Usage::new(input_tokens, output_tokens) };
+    /// Processes the complete response.
+    ///
+    /// # Errors
+    /// The error in it.
+    fn end_with(
+        &mut self,
+        end: (Finish, String),
+        response: &WireJson<'_>,
+    ) -> Result<AnswerPiece, AnswerError> {
+        let usage = response.get("usage");
+        let cached = usage.get("input_tokens_details").get("cached_tokens");
+        let counts = [
+            (&mut self.usage.input, usage.get("input_tokens")),
+            (&mut self.usage.output, usage.get("output_tokens")),
+            (&mut self.usage.cached, cached),
+        ];
+        for (count, field) in counts {
+            *count = field.read_count().unwrap_or(*count);
         }
+        let error = response.get("error");
+        if error.has_content() {
+            return Err(read_error::<Self>(&error.to_value()));
+        }
+        self.cost = read_cost(usage).or(self.cost);
+        let text = self.fill_gaps(response.get("output"));
+        self.end = Some(end);
+        Ok(if text.is_empty() { AnswerPiece::End } else { AnswerPiece::Text(text) })
+    }
+
+    /// Adds what the items of the complete response have and the stream lacked. Returns the text.
+    fn fill_gaps(&mut self, output: &WireJson<'_>) -> String {
+        let output = output.read_list();
         let mut text = String::new();
         if self.items.is_empty() {
-            for (index, item) in (0..).zip(response.output) {
+            for (index, item) in (0..).zip(output) {
                 if let AnswerPiece::Text(more) = self.complete(Some(index), item) {
                     text.push_str(&more);
                 }
             }
+            return text;
         }
-        self.end = Some(match response.status.as_deref() {
-            Some("completed") => (Finish::Complete, String::new()),
-            Some("incomplete") => {
-                let reason = response.incomplete_details.unwrap_or_default().reason;
-                (incomplete(&reason), reason)
-            }
-            _ => return Err(response.error.unwrap_or_default().into()),
+        let all: String = output.iter().map(said).collect();
+        let messages = self.items.iter().filter_map(|(_, item)| match item {
+            Item::Message(text) => Some(text.as_str()),
+            _ => None,
         });
-        Ok(if text.is_empty() { AnswerPiece::End } else { AnswerPiece::Text(text) })
+        let ours: String = messages.collect();
+        let more = missing_end(&ours, &all);
+        if !more.is_empty() {
+            self.push_text(None, more);
+            text.push_str(more);
+        }
+        let is_call = |item: &&WireJson<'_>| item.get("type").as_str() == Some("function_call");
+        let has_call = self.items.iter().any(|(_, item)| matches!(item, Item::Called { .. }));
+        for item in output.iter().filter(is_call).filter(|_| !has_call) {
+            self.add(None, item);
+        }
+        text
     }
+}
+
+impl Item {
+    /// Returns `true` if an item of the wire has this kind.
+    fn is_of(&self, item: &WireJson<'_>) -> bool {
+        match item.get("type").as_str().unwrap_or_else(|| kind_of_untyped(item)) {
+            "message" => matches!(self, Self::Message(_)),
+            "function_call" => matches!(self, Self::Called { .. }),
+            "reasoning" => matches!(self, Self::Thought(_)),
+            _ => matches!(self, Self::Called { .. } | Self::Other),
+        }
+    }
+}
+
+/// Reads the end of an answer from its complete response; `None` before the end.
+fn read_end(kind: &str, response: &WireJson<'_>) -> Option<(Finish, String)> {
+    let status = response.get("status").as_str();
+    let status = status.filter(|status| END_STATUSES.contains(status));
+    match status.or_else(|| kind.strip_prefix("response."))? {
+        "completed" => Some((Finish::Complete, String::new())),
+        "incomplete" => {
+            let reason = response.get("incomplete_details").get("reason");
+            let reason = reason.as_str().unwrap_or_default().to_owned();
+            Some((incomplete(&reason), reason))
+        }
+        "failed" | "cancelled" => Some((Finish::Failed, String::new())),
+        _ => None,
+    }
+}
+
+/// The part of a complete text that is missing at the end of ours.
+fn missing_end<'t>(ours: &str, all: &'t str) -> &'t str {
+    all.strip_prefix(ours).unwrap_or_default()
 }
 
 fn shown(text: String) -> AnswerPiece {
@@ -246,21 +351,30 @@ fn incomplete(reason: &str) -> Finish {
     }
 }
 
+/// The type of an item that lacks it.
+fn kind_of_untyped(item: &WireJson<'_>) -> &'static str {
+    if said(item).is_empty() { "" } else { "message" }
+}
+
 /// The text of a message, or its refusal.
-fn said(message: &Value) -> String {
-    let parts = message["content"].as_array().into_iter().flatten();
-    parts.filter_map(|part| part["text"].as_str().or(part["refusal"].as_str())).collect()
+fn said(message: &WireJson<'_>) -> String {
+    let parts = message.get("content").read_list().iter();
+    let text = |part: &WireJson<'_>| {
+        let texts = [part, part.get("text"), part.get("refusal")];
+        texts.into_iter().find_map(WireJson::as_str).unwrap_or_default().to_owned()
+    };
+    parts.map(text).collect()
 }
 
 /// Replaces the arguments by the complete ones. Returns the increase in bytes. They are a string
 /// according to the API; some servers send the object itself.
-fn replace(arguments: &mut String, all: &Value) -> usize {
+fn replace(arguments: &mut String, all: &WireJson<'_>) -> usize {
     let before = arguments.len();
     match all {
-        Value::Null => {}
-        Value::String(text) if text.is_empty() => {}
-        Value::String(text) => arguments.clone_from(text),
-        other => *arguments = other.to_string(),
+        WireJson::Null => {}
+        WireJson::Text(text) if text.is_empty() => {}
+        WireJson::Text(text) => text.as_ref().clone_into(arguments),
+        other => *arguments = other.to_value().to_string(),
     }
     arguments.len().saturating_sub(before)
 }

@@ -2,7 +2,6 @@
 //! returns the reasoning before calls in encrypted form.
 
 mod answer;
-mod event;
 mod request;
 pub(crate) mod thoughts;
 
