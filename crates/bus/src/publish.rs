@@ -1,13 +1,16 @@
 //! The bus itself: admission, commit, wake-up, in this order.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccountName, ChannelName, ChatAddress, Clock, Content, Correction,
     Cursor, DedupeKey, Deliveries, Destinations, Enqueued, Inbound, InboundKind, Inbox,
-    LoggedInbound, NewInbound, OpenQuestion, Outbound, Outbox, People, Publish, PublishError,
-    SessionId, StoreError, WakeLanes,
+    LoggedInbound, NewInbound, OpenQuestion, OrderHold, Outbound, Outbox, People, Publish,
+    PublishError, SessionId, StoreError, WakeLanes,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -93,10 +96,13 @@ impl Bus {
         &self,
         message: &NewInbound,
         cursor: Option<&Cursor>,
+        hold: &OrderHold,
     ) -> Result<Accepted, PublishError> {
         if message.inbound.corrects.is_none() {
-            return Ok(self.inbox.accept(message, cursor).await?);
+            let accepting = self.inbox.accept(message, cursor);
+            return Ok(release_once_queued(accepting, hold).await?);
         }
+        // The caller moves the cursor of a refused correction, so the hold stays until then.
         match self.inbox.correct(message, cursor).await? {
             Correction::Refused(why) => Err(why.into()),
             // The message keeps its place in its lane, with new text.
@@ -146,6 +152,15 @@ impl Publish for Bus {
         inbound: Inbound,
         cursor: Option<Cursor>,
     ) -> Result<Accepted, PublishError> {
+        self.publish_in_order(inbound, cursor, &OrderHold::default()).await
+    }
+
+    async fn publish_in_order(
+        &self,
+        inbound: Inbound,
+        cursor: Option<Cursor>,
+        hold: &OrderHold,
+    ) -> Result<Accepted, PublishError> {
         self.check_running()?;
         let _unchanged = self.access.hold().await;
         self.check_speaker(&inbound).await?;
@@ -155,7 +170,7 @@ impl Publish for Bus {
         }
         let message = self.access.admission.admit(inbound)?.into_inner();
         self.access.record_private_chat(&message.inbound).await?;
-        let accepted = self.commit(&message, cursor.as_ref()).await?;
+        let accepted = self.commit(&message, cursor.as_ref(), hold).await?;
         if accepted.what == AcceptedAs::KeyTaken {
             return Err(key_taken(&message.inbound.key, &accepted.id));
         }
@@ -231,12 +246,24 @@ impl Publish for Bus {
     }
 
     async fn send(&self, message: Outbound, key: DedupeKey) -> Result<Enqueued, PublishError> {
+        self.send_in_order(message, key, &OrderHold::default()).await
+    }
+
+    async fn send_in_order(
+        &self,
+        message: Outbound,
+        key: DedupeKey,
+        hold: &OrderHold,
+    ) -> Result<Enqueued, PublishError> {
         self.check_running()?;
         let (content, _) = sanitise_content(message.content);
         if content.is_empty() {
             return Err(PublishError::Empty);
         }
-        let enqueued = self.enqueue(&message.address, &content, &key, Some(&content)).await?;
+        let planned = self.destinations.plan(&message.address, &content)?;
+        let enqueuing = self.outbox.enqueue(&planned, &key, Some(&content));
+        let enqueued = release_once_queued(enqueuing, hold).await?;
+        self.wake_delivery(&enqueued, &message.address);
         if enqueued.key_taken { Err(key_taken(&key, &enqueued.id)) } else { Ok(enqueued) }
     }
 }
@@ -251,9 +278,13 @@ impl Bus {
     ) -> Result<Enqueued, PublishError> {
         let planned = self.destinations.plan(address, content)?;
         let enqueued = self.outbox.enqueue(&planned, key, said).await?;
+        self.wake_delivery(&enqueued, address);
+        Ok(enqueued)
+    }
+
+    fn wake_delivery(&self, enqueued: &Enqueued, address: &ChatAddress) {
         tracing::debug!(delivery = %enqueued.id, chat = %address, "to be delivered");
         self.deliveries.wake(address);
-        Ok(enqueued)
     }
 
     /// Sends a chat a notice, once for each question: its message waits behind the question, which
@@ -279,6 +310,20 @@ impl Bus {
         if let Err(error) = sent.await {
             tracing::warn!(%address, %error, "cannot tell the chat that its message waits behind a question");
         }
+    }
+}
+
+/// Polls a write once, which puts it into the queue of the log, lets the publisher's next message
+/// follow, and waits for the commit.
+async fn release_once_queued<T>(
+    mut write: Pin<Box<dyn Future<Output = T> + Send + '_>>,
+    hold: &OrderHold,
+) -> T {
+    let queued = poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await;
+    hold.release();
+    match queued {
+        Poll::Ready(committed) => committed,
+        Poll::Pending => write.await,
     }
 }
 

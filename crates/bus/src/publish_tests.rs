@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Allow, AllowLists, ChatAddress, CommandAction, CommandReply, Content, MessageId, NoCorrection,
-    QueueMode, Sender, SessionId, StoreError, Suspects, Turns,
+    OrderTicket, PublishOrder, QueueMode, Sender, SessionId, StoreError, Suspects, Turns,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -88,6 +88,55 @@ async fn publish_wakes_the_responsible_worker_after_the_commit() {
     let AcceptedAs::Interrupt(turns) = third.what else { panic!("{third:?}") };
     assert_eq!(wakes.next().await, Some(Wake::Ended(turns)));
     assert_eq!(wakes.next().await, Some(Wake::Lane(session())));
+}
+
+#[tokio::test]
+async fn publish_in_order_stores_messages_in_the_order_of_their_tickets() {
+    let BusHarness { bus, _log, .. } = harness().await;
+    let mut order = PublishOrder::default();
+    let tickets: Vec<_> = (0..300_u32).map(|number| (number, order.take_ticket())).collect();
+    let publish = async |(number, ticket): (u32, OrderTicket)| {
+        let hold = ticket.wait_turn().await;
+        let key = number.to_string();
+        if number % 3 == 0 {
+            let message =
+                Outbound { address: session().address(), content: Content::text(key.clone()) };
+            bus.send_in_order(message, key.parse().unwrap(), &hold).await.unwrap();
+            return None;
+        }
+        Some(bus.publish_in_order(inbound(&key, "hi"), None, &hold).await.unwrap().id)
+    };
+    // The last one starts first.
+    let mut started: Vec<_> =
+        tickets.into_iter().rev().map(|ticket| Box::pin(publish(ticket))).collect();
+    let mut stored: Vec<Option<Option<MessageId>>> = vec![None; started.len()];
+    poll_fn(|context| {
+        for (place, message) in started.iter_mut().enumerate() {
+            if stored[place].is_none()
+                && let Poll::Ready(id) = message.as_mut().poll(context)
+            {
+                stored[place] = Some(id);
+            }
+        }
+        if stored.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    let ids: Vec<_> = stored.into_iter().rev().flatten().flatten().collect();
+    assert!(ids.is_sorted(), "{ids:?}");
+    assert_eq!(ids.len(), 200);
+}
+
+#[tokio::test]
+async fn release_once_queued_lets_the_next_message_follow_before_the_commit() {
+    let mut order = PublishOrder::default();
+    let (first, second) = (order.take_ticket(), order.take_ticket());
+    let hold = first.wait_turn().await;
+    let uncommitted = Box::pin(std::future::pending::<()>());
+    tokio::select! {
+        biased;
+        () = release_once_queued(uncommitted, &hold) => {}
+        _next = second.wait_turn() => {}
+    }
 }
 
 #[tokio::test]

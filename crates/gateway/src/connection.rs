@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{AccountName, ChannelName};
+use avocet_protocol::{AccountName, ChannelName, OrderHold, OrderTicket, PublishOrder};
 use avocet_supervise::Group;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -23,6 +23,7 @@ use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
 use crate::programs::RunningProgram;
 use crate::subscribe::NamedSubscriptions;
+use crate::table;
 use crate::values::{or_empty, read, to_value};
 use crate::wire::{RpcError, RpcMessage};
 
@@ -53,6 +54,8 @@ pub(crate) struct Connection {
     pub(crate) open: Arc<Mutex<HashMap<String, ClientRequest>>>,
     pub(crate) subscriptions: Arc<NamedSubscriptions>,
     requests: Arc<Semaphore>,
+    /// The order of the requests that enter messages.
+    order: Arc<Mutex<PublishOrder>>,
     /// Limits `wait` requests on their own, since they take long.
     waits: Arc<Semaphore>,
     pub(crate) place: Arc<ConnectionPlace>,
@@ -66,6 +69,8 @@ struct RunningRequest {
     caller: Arc<Caller>,
     method: String,
     params: Value,
+    /// The place among the requests that enter messages; `None` for the others.
+    ticket: Option<OrderTicket>,
     permit: OwnedSemaphorePermit,
     under_way: UnderWay,
 }
@@ -116,6 +121,7 @@ where
         open: Arc::default(),
         subscriptions,
         requests: Arc::new(Semaphore::new(AT_ONCE)),
+        order: Arc::default(),
         waits: Arc::new(Semaphore::new(WAITS)),
         place: place.clone(),
         ended: ended.clone(),
@@ -235,15 +241,17 @@ impl Connection {
                     let refusal = Err(RpcError::new(RpcError::REQUEST, message));
                     return self.respond(id, refusal).await;
                 };
-                self.run(RunningRequest { id, caller, method, params, permit, under_way }, group);
+                let request =
+                    RunningRequest { id, caller, method, params, ticket: None, permit, under_way };
+                self.run(request, group);
             }
             _ => {
                 // The semaphore always stays open.
                 if let Ok(permit) = self.requests.clone().acquire_owned().await {
-                    self.run(
-                        RunningRequest { id, caller, method, params, permit, under_way },
-                        group,
-                    );
+                    let ticket = self.take_ticket(&method);
+                    let request =
+                        RunningRequest { id, caller, method, params, ticket, permit, under_way };
+                    self.run(request, group);
                 }
             }
         }
@@ -253,22 +261,34 @@ impl Connection {
     fn run(&self, request: RunningRequest, group: &Group) {
         let connection = self.clone();
         group.spawn(&format!("request-{}", request.method), async move {
-            let RunningRequest { id, caller, method, params, permit, under_way } = request;
+            let RunningRequest { id, caller, method, params, ticket, permit, under_way } = request;
             let _until_answered = (permit, under_way);
             let Connection { parts, ended, .. } = &connection;
-            let answering = methods::answer(parts, &caller, &method, params);
+            let hold = match ticket {
+                Some(ticket) => ticket.wait_turn().await,
+                None => OrderHold::default(),
+            };
+            let answering = methods::answer_in_order(parts, &caller, &method, params, &hold);
             // Only `wait` ends with the client. Other requests are answered once they have
             // committed.
             let answer = tokio::select! {
                 () = ended.cancelled(), if method == "wait" => return,
                 answer = answering => answer,
             };
+            // The answer may wait for the client to read.
+            drop(hold);
             tokio::select! {
                 biased;
                 () = connection.respond(id, answer) => {}
                 () = ended.cancelled() => {}
             }
         });
+    }
+
+    /// Takes a place for a request that enters messages; `None` for the other methods.
+    fn take_ticket(&self, method: &str) -> Option<OrderTicket> {
+        table::find(method).filter(|method| method.is_in_order())?;
+        Some(self.order.lock().unwrap_or_else(PoisonError::into_inner).take_ticket())
     }
 
     /// Sends the reason to the client of an idle connection before the connection is closed.

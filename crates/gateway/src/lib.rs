@@ -42,6 +42,7 @@ mod tasks;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod values;
+mod wait;
 mod web;
 mod wire;
 

@@ -1,11 +1,8 @@
 //! The methods of the socket: their parameters, their results, and the port behind each.
 
-use std::time::Duration;
-
 use avocet_protocol::{
     AttachmentKind, ChatAddress, Choice, Content, DedupeKey, DeliveryId, Inbound, LogEvent,
-    MessageId, MessageStatus, Outbound, PublishError, Sender, SenderId, SessionId, StyleRange,
-    TurnEvent, TurnId, or_pending,
+    MessageId, OrderHold, Outbound, PublishError, Sender, SenderId, SessionId, StyleRange, TurnId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,11 +14,11 @@ use crate::clients::Welcome;
 use crate::parts::GatewayParts;
 use crate::scope::ChatScope;
 use crate::table::{METHODS, MethodGroup, SocketMethod, Touches};
-use crate::values::{fitting, or_empty, read, to_value, unavailable};
+use crate::values::{or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
     agents, approvals, ask_json, config_file, consolidate, dead_letters, deletion, events, jobs,
-    lists, mcp, memories, people, publish, schedules, search, table, tasks, web,
+    lists, mcp, memories, people, publish, schedules, search, table, tasks, wait, web,
 };
 
 /// The channel whose allow-list holds users of the socket.
@@ -76,7 +73,8 @@ pub struct SendResult {
     pub duplicate: bool,
 }
 
-/// `wait`: waits until the message has its outcome. The result is a [`MessageStatus`].
+/// `wait`: waits until the message has its outcome. The result is a
+/// [`MessageStatus`](avocet_protocol::MessageStatus).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
@@ -88,7 +86,7 @@ pub struct Wait {
 }
 
 /// `attach`: makes the client a listener of the chat. It gets `event` notifications with a
-/// [`TurnEvent`], and `deliver` requests with a [`DeliveryChunk`], which it answers when it has
+/// [`TurnEvent`](avocet_protocol::TurnEvent), and `deliver` requests with a [`DeliveryChunk`], which it answers when it has
 /// shown them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -160,9 +158,6 @@ pub struct Doctor {
     pub offline: bool,
 }
 
-/// The interval at which `wait` reads the log again, in case it missed the event.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
-
 /// Answers a request of a caller, after a check of the caller's rights.
 ///
 /// # Errors
@@ -173,12 +168,26 @@ pub async fn answer(
     method: &str,
     params: Value,
 ) -> Result<Value, RpcError> {
+    answer_in_order(parts, caller, method, params, &OrderHold::default()).await
+}
+
+/// Answers a request of a publisher whose later messages `hold` keeps back.
+///
+/// # Errors
+/// As for [`answer`].
+pub(crate) async fn answer_in_order(
+    parts: &GatewayParts,
+    caller: &Caller,
+    method: &str,
+    params: Value,
+    hold: &OrderHold,
+) -> Result<Value, RpcError> {
     let method = permitted(parts, caller, method, &params).await?;
     match method.touches {
         Touches::Rows(list) if !caller.chats.are_all() => {
             ChatScope { parts, caller }.own_rows(method, list, params).await
         }
-        _ => run(parts, caller, method, params).await,
+        _ => run(parts, caller, method, params, hold).await,
     }
 }
 
@@ -214,13 +223,14 @@ pub(crate) async fn run(
     caller: &Caller,
     method: &SocketMethod,
     params: Value,
+    hold: &OrderHold,
 ) -> Result<Value, RpcError> {
     let (name, redactor) = (method.name, parts.redactor.as_ref());
     let answer = match method.group {
         MethodGroup::Basic => Some(basic(caller, name)),
         MethodGroup::Connection => Some(Err(only_on_socket(name))),
-        MethodGroup::Messages => Some(about_messages(parts, caller, name, params).await),
-        MethodGroup::Publish => Some(publish::answer(parts, caller, name, params).await),
+        MethodGroup::Messages => Some(about_messages(parts, caller, name, params, hold).await),
+        MethodGroup::Publish => Some(publish::answer(parts, caller, name, params, hold).await),
         MethodGroup::Lists => Some(lists::answer(parts, name, params).await),
         MethodGroup::Search => {
             Some(search::answer(ChatScope { parts, caller }, name, params).await)
@@ -291,11 +301,12 @@ async fn about_messages(
     caller: &Caller,
     method: &str,
     params: Value,
+    hold: &OrderHold,
 ) -> Result<Value, RpcError> {
     match method {
-        "ask" => ask(parts, &caller.sender, read(method, params)?).await,
-        "send" => send(parts, read(method, params)?).await,
-        "wait" => wait(parts, read(method, params)?).await,
+        "ask" => ask(parts, &caller.sender, read(method, params)?, hold).await,
+        "send" => send(parts, read(method, params)?, hold).await,
+        "wait" => wait::answer_with_outcome(parts, read(method, params)?).await,
         "status" => status(parts, read(method, or_empty(params))?).await,
         _ => {
             let Doctor { offline } = read(method, or_empty(params))?;
@@ -315,7 +326,12 @@ fn unknown(method: &str) -> RpcError {
     RpcError::new(RpcError::METHOD, message)
 }
 
-async fn ask(parts: &GatewayParts, peer: &SenderId, ask: Ask) -> Result<Value, RpcError> {
+async fn ask(
+    parts: &GatewayParts,
+    peer: &SenderId,
+    ask: Ask,
+    hold: &OrderHold,
+) -> Result<Value, RpcError> {
     let chat = ask.session.address();
     check_files(parts, &chat, &ask.attachments).await?;
     let attachments = attachments("ask", &chat, ask.attachments)?;
@@ -325,7 +341,8 @@ async fn ask(parts: &GatewayParts, peer: &SenderId, ask: Ask) -> Result<Value, R
         ask.key.map_or_else(new_key, Ok)?,
         Content { attachments, ..Content::text(ask.text) },
     );
-    let accepted = parts.publish.publish(inbound, None).await.map_err(|error| match error {
+    let accepted = parts.publish.publish_in_order(inbound, None, hold).await;
+    let accepted = accepted.map_err(|error| match error {
         // A user of this machine cannot stand in the list of a platform.
         PublishError::NotAllowed { channel, sender }
             if channel != TERMINAL && sender.starts_with("uid:") =>
@@ -376,44 +393,12 @@ async fn check_files(
     Ok(())
 }
 
-async fn send(parts: &GatewayParts, send: Send) -> Result<Value, RpcError> {
+async fn send(parts: &GatewayParts, send: Send, hold: &OrderHold) -> Result<Value, RpcError> {
     let message = Outbound { address: send.chat, content: Content::text(send.text) };
     let key = send.key.map_or_else(new_key, Ok)?;
-    let sent = parts.publish.send(message, key).await.map_err(|error| refusal(&error))?;
+    let sent = parts.publish.send_in_order(message, key, hold).await;
+    let sent = sent.map_err(|error| refusal(&error))?;
     Ok(json!(SendResult { delivery: sent.id, duplicate: sent.duplicate }))
-}
-
-async fn wait(parts: &GatewayParts, Wait { message, seconds }: Wait) -> Result<Value, RpcError> {
-    let find = async || {
-        let found = parts.query.message(message).await.map_err(unavailable)?;
-        found.ok_or_else(|| {
-            RpcError::new(RpcError::NOT_FOUND, format!("there is no message {message}"))
-        })
-    };
-    let limit = seconds.map(|seconds| parts.clock.sleep(Duration::from_secs(seconds)));
-    let limit = or_pending(limit);
-    tokio::pin!(limit);
-    // Subscribe before the first look, so that an outcome between the two is seen.
-    let events = parts.events.subscribe(&find().await?.session);
-    loop {
-        let status: MessageStatus = find().await?;
-        if status.outcome.is_some() {
-            return Ok(fitting(json!(status)));
-        }
-        // A slow reader may miss events.
-        let look_again = parts.clock.sleep(LOOK_AGAIN);
-        tokio::pin!(look_again);
-        loop {
-            tokio::select! {
-                () = &mut limit => return Ok(fitting(json!(find().await?))),
-                () = &mut look_again => break,
-                event = events.recv_async() => match event {
-                    Ok(TurnEvent::Ended { .. }) | Err(_) => break,
-                    Ok(_) => {}
-                },
-            }
-        }
-    }
 }
 
 pub(crate) fn new_key() -> Result<DedupeKey, RpcError> {

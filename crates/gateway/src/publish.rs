@@ -2,7 +2,7 @@
 
 use avocet_protocol::{
     AcceptedAs, AccountName, ChannelName, ChatAddress, ChatKind, Content, Cursor, DedupeKey,
-    Inbound, PublishError, Sender, SenderId, Timestamp,
+    Inbound, OrderHold, PublishError, Sender, SenderId, Timestamp,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -85,9 +85,10 @@ pub(crate) async fn answer(
     caller: &Caller,
     method: &str,
     params: Value,
+    hold: &OrderHold,
 ) -> Result<Value, RpcError> {
     match method {
-        "publish" => publish(parts, caller, params).await,
+        "publish" => publish(parts, caller, params, hold).await,
         _ => move_cursor(parts, read(method, params)?).await,
     }
 }
@@ -102,7 +103,12 @@ async fn move_cursor(parts: &GatewayParts, params: MoveCursor) -> Result<Value, 
 }
 
 /// Answers `publish`.
-async fn publish(parts: &GatewayParts, caller: &Caller, params: Value) -> Result<Value, RpcError> {
+async fn publish(
+    parts: &GatewayParts,
+    caller: &Caller,
+    params: Value,
+    hold: &OrderHold,
+) -> Result<Value, RpcError> {
     let params: PublishParams = read("publish", params)?;
     check(parts, &params)?;
     check_cursor(caller, &params)?;
@@ -120,7 +126,7 @@ async fn publish(parts: &GatewayParts, caller: &Caller, params: Value) -> Result
         from_platform: true,
         ..Inbound::new(chat, sender, key, content)
     };
-    match parts.publish.publish(inbound, cursor.clone()).await {
+    match parts.publish.publish_in_order(inbound, cursor.clone(), hold).await {
         Ok(accepted) => {
             let duplicate = accepted.what == AcceptedAs::Duplicate;
             Ok(json!(AskResult { message: accepted.id, duplicate }))
@@ -128,6 +134,8 @@ async fn publish(parts: &GatewayParts, caller: &Caller, params: Value) -> Result
         // The program publishes it again.
         Err(error @ (PublishError::Stopping | PublishError::Log(_))) => Err(refusal(&error)),
         Err(error) => {
+            // A message with a used key has moved its cursor, and later ones may have followed.
+            let cursor = cursor.filter(|_| !matches!(error, PublishError::KeyTaken { .. }));
             let ignored = parts.publish.ignore(&channel, &account, error.counted_as(), cursor);
             ignored.await.map_err(|error| refusal(&error))?;
             Err(refusal(&error))

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    ChatAddress, ChatLink, DeadId, EventDetail, EventKind, JobId, LogEvent, MessageId,
+    ChatAddress, ChatLink, DeadId, EventDetail, EventKind, JobId, LogEvent, MessageId, OrderHold,
     ScheduleError, ScheduleId, SessionFilter, SessionId, SessionRow, Timestamp, TurnId, WaitId,
 };
 use serde::de::DeserializeOwned;
@@ -69,7 +69,14 @@ impl ChatScope<'_> {
         let limit = usize::try_from(limit.min(MOST_ROWS.into())).unwrap_or_default();
         let mut own = Vec::new();
         loop {
-            let page = methods::run(self.parts, self.caller, method, params.clone()).await?;
+            let page = methods::run(
+                self.parts,
+                self.caller,
+                method,
+                params.clone(),
+                &OrderHold::default(),
+            )
+            .await?;
             let Value::Array(rows) = page else { return Err(unavailable("not a list")) };
             let next = position(list.position, rows.last()).filter(|_| rows.len() >= limit);
             own.extend(rows.into_iter().filter(|row| self.owns(list, row)));

@@ -23,6 +23,12 @@ impl SocketMethod {
     pub(crate) fn is_basic(&self) -> bool {
         matches!(self.group, Group::Basic)
     }
+
+    /// Returns `true` for the methods that enter messages. Those of one connection take effect in the
+    /// order in which they were read.
+    pub(crate) fn is_in_order(&self) -> bool {
+        matches!(self.name, "ask" | "cursor.move" | "job.submit" | "publish" | "send")
+    }
 }
 
 /// The module that answers a method.

@@ -10,6 +10,7 @@ mod schedules;
 mod web;
 mod work;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -52,6 +53,8 @@ pub struct FakeDaemon {
     pub cursors: Mutex<Vec<Option<Cursor>>>,
     /// If set, publishing signals its start and waits for permission.
     pub slow: Mutex<Option<(flume::Sender<()>, flume::Receiver<()>)>>,
+    /// If set, every second message takes long to store.
+    pub is_uneven: AtomicBool,
     /// If set, publishing fails with this error.
     pub refusal: Mutex<Option<PublishError>>,
     /// The outcome of the message `m1`.
@@ -128,6 +131,13 @@ impl Publish for FakeDaemon {
         if let Some((began, go_on)) = slow {
             began.send_async(()).await.unwrap();
             go_on.recv_async().await.unwrap();
+        }
+        if self.is_uneven.load(Ordering::Relaxed)
+            && one.key.as_str().ends_with(['1', '3', '5', '7', '9'])
+        {
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
         }
         self.cursors.lock().unwrap().push(to);
         let mut asked = self.asked.lock().unwrap();

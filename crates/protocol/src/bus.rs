@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::{
     Accepted, AccountName, ChannelName, ChatAddress, Content, Cursor, DedupeKey, Enqueued, IdError,
-    Inbound, NoCorrection, Outbound, Planned, SessionId, StoreError,
+    Inbound, NoCorrection, OrderHold, Outbound, Planned, SessionId, StoreError,
 };
 
 /// The bus, as channels and the gateway use it.
@@ -21,6 +21,21 @@ pub trait Publish: fmt::Debug + Send + Sync {
         inbound: Inbound,
         cursor: Option<Cursor>,
     ) -> Result<Accepted, PublishError>;
+
+    /// Publishes a message whose later ones `hold` keeps back. An implementation that knows when the
+    /// message has its place in the queue of the log releases it then; otherwise the caller does after
+    /// the commit.
+    ///
+    /// # Errors
+    /// As for [`Self::publish`]. The hold of a refused message may still be unreleased.
+    async fn publish_in_order(
+        &self,
+        inbound: Inbound,
+        cursor: Option<Cursor>,
+        _hold: &OrderHold,
+    ) -> Result<Accepted, PublishError> {
+        self.publish(inbound, cursor).await
+    }
 
     /// Sends a notice to the author of a message that the agent cannot process. The notice is sent
     /// once, even if the message arrives again.
@@ -67,6 +82,19 @@ pub trait Publish: fmt::Debug + Send + Sync {
     /// # Errors
     /// [`PublishError`]: the message is not in the log.
     async fn send(&self, message: Outbound, key: DedupeKey) -> Result<Enqueued, PublishError>;
+
+    /// Enqueues a message as [`Self::send`] does, and treats `hold` as [`Self::publish_in_order`] does.
+    ///
+    /// # Errors
+    /// As for [`Self::send`].
+    async fn send_in_order(
+        &self,
+        message: Outbound,
+        key: DedupeKey,
+        _hold: &OrderHold,
+    ) -> Result<Enqueued, PublishError> {
+        self.send(message, key).await
+    }
 }
 
 /// The reason why the bus refused a message. The log is unchanged.

@@ -50,6 +50,7 @@ mod policy;
 mod poll;
 mod printable;
 mod protected;
+mod publish_order;
 mod query;
 mod queue_mode;
 mod recall;
@@ -163,6 +164,7 @@ pub use policy::{Rule, ToolList, ToolPolicy};
 pub use poll::Poll;
 pub use printable::{printable, printable_json};
 pub use protected::PROTECTED_PATHS;
+pub use publish_order::{OrderHold, OrderTicket, PublishOrder};
 pub use query::{
     DeliveredText, MessageStatus, OpenTurn, Query, SentState, SessionRow, SessionStatus,
     SessionSummary, TranscriptPage, UsageBy, UsageRow,

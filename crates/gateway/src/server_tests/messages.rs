@@ -1,12 +1,13 @@
 //! Messages to the agent, and their outcome.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Content, MessageId, MessageStatus, Outcome,
     TurnEvent, TurnEvents, TurnId,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
@@ -35,6 +36,51 @@ async fn ask_without_a_key_gets_a_generated_one() {
     world.raw(format!("{line}\n{line}\n").as_bytes(), 2).await;
     let asked = world.daemon.asked.lock().unwrap();
     assert_ne!(asked[0].key, asked[1].key);
+}
+
+/// The requests of one connection, written without waiting for an answer.
+fn write_requests(method: &str, count: usize, params: impl Fn(usize) -> Value) -> String {
+    let mut lines = String::new();
+    for number in 0..count {
+        // Requests that take long or answer at once stand between the messages.
+        let other = match number % 500 {
+            0 => json!({"id": "slow", "method": "wait", "params": {"message": "m1"}}),
+            _ => json!({"id": "fast", "method": "people.list"}),
+        };
+        if number % 10 == 0 {
+            lines.push_str(&format!("{other}\n"));
+        }
+        let message = json!({"id": number, "method": method, "params": params(number)});
+        lines.push_str(&format!("{message}\n"));
+    }
+    lines
+}
+
+#[tokio::test]
+async fn messages_of_a_connection_are_stored_in_the_order_of_their_lines() {
+    const COUNT: usize = 5_000;
+    let ask = |number: usize| json!({"session": "terminal:local:a", "text": "hi", "key": format!("k{number}")});
+    let publish = |number: usize| {
+        let (key, cursor) = (format!("k{number}"), json!({"position": format!("k{number}")}));
+        json!({"chat": "external:irc:#team", "sender": "anna", "text": "hi", "key": key, "cursor": cursor})
+    };
+    for (method, lines) in [
+        ("ask", write_requests("ask", COUNT, ask)),
+        ("publish", write_requests("publish", COUNT, publish)),
+    ] {
+        let world = World::new();
+        world.daemon.is_uneven.store(true, Ordering::Relaxed);
+        // The answers of the messages and of `people.list`; `wait` never ends here.
+        world.raw(lines.as_bytes(), COUNT + COUNT / 10 - COUNT / 500).await;
+        let keys = (0..COUNT).map(|number| format!("k{number}"));
+        let asked = world.daemon.asked.lock().unwrap();
+        assert!(asked.iter().map(|one| one.key.to_string()).eq(keys.clone()), "{method}");
+        if method == "publish" {
+            let cursors = world.daemon.cursors.lock().unwrap();
+            let positions = cursors.iter().flatten().map(|cursor| cursor.position.clone());
+            assert!(positions.eq(keys));
+        }
+    }
 }
 
 #[tokio::test]

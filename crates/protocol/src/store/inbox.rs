@@ -16,7 +16,8 @@ use crate::{
 pub trait Inbox: fmt::Debug + Send + Sync {
     /// Commits a message together with the channel's cursor. A message with a key that the chat has
     /// already used is absorbed; the cursor still moves. Durable when this returns. The platform
-    /// gets its confirmation only after that.
+    /// gets its confirmation only after that. The first poll gives the write its place in the queue:
+    /// messages are stored in the order of their first polls.
     async fn accept(&self, message: &NewInbound, cursor: Option<&Cursor>) -> Result<Accepted>;
 
     /// Commits a correction ([`Inbound::corrects`]) together with the channel's cursor. The

@@ -15,7 +15,10 @@ use crate::{
 pub trait Outbox: fmt::Debug + Send + Sync {
     /// Commits a message of another process. Ignores a message with a used key; the result reports
     /// if that key belonged to a different message. The comparison uses `original`, the content
-    /// before it was split into chunks. Durable when this returns.
+    /// before it was split into chunks. Durable when this returns. As for [`Inbox::accept`], the first
+    /// poll gives the write its place in the queue.
+    ///
+    /// [`Inbox::accept`]: crate::Inbox::accept
     async fn enqueue(
         &self,
         message: &Planned,
