@@ -11,7 +11,7 @@ export const RECORD = "dist/checksums.json";
 /** Returns the SHA-256 of each source, of each built file, and of the files that steer the build. */
 export function checksums() {
   const below = (folder) => readdirSync(new URL(folder, HERE)).map((name) => `${folder}${name}`);
-  const files = [...below("src/"), ...below("dist/"), "package-lock.json", "tsconfig.json"];
+  const files = [...below("src/"), ...below("dist/"), "node.d.ts", "package-lock.json", "tsconfig.json"];
   const sums = files
     .filter((file) => file !== RECORD)
     .sort()

@@ -5,9 +5,51 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use avocet_tests::program;
+use tempfile::TempDir;
+
+/// The Python packages of the repository, with the names of their modules.
+const PYTHON_PACKAGES: [(&str, &str); 5] = [
+    ("clients/python", "src/avocet_client"),
+    ("plugins/email", "avocet_email"),
+    ("plugins/irc", "avocet_irc"),
+    ("plugins/matrix", "avocet_matrix"),
+    ("plugins/template-python", "avocet_template"),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// A tool that `tests/run` installs for a library.
+fn tool(path: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let tool = target.join("clients").join(path);
+    assert!(tool.exists(), "{} is missing; run tests/run once, which installs it", tool.display());
+    tool
+}
+
+fn run_tool(tool: &Path, arguments: &[&str], folder: &Path) {
+    let mut command = Command::new(tool);
+    command.args(arguments).current_dir(folder).env("PYTHONDONTWRITEBYTECODE", "1");
+    command.env("MYPYPATH", root().join("clients/python/src"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let name = format!("{} in {}", tool.display(), folder.display());
+    assert_passes(&name, command.spawn().unwrap());
+}
+
+/// The files below a folder, sorted.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
+    }
+    files.sort();
+    files
+}
 
 fn folder(library: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("clients").join(library)
+    root().join("clients").join(library)
 }
 
 fn start(library: &str, command: &[&str]) -> Child {
@@ -44,4 +86,46 @@ fn clients_python_passes_its_tests() {
 #[test]
 fn clients_typescript_passes_its_tests() {
     assert_passes("node --test", start("typescript", &["node", "--test"]));
+}
+
+/// The sources need no types of Node.js, and neither does a program that uses the built types.
+#[test]
+fn clients_typescript_compiles_without_other_packages() {
+    let tsc = tool("typescript/node_modules/.bin/tsc");
+    let folder = folder("typescript");
+    run_tool(&tsc, &["--project", "tsconfig.json", "--noEmit"], &folder);
+    run_tool(&tsc, &["--project", "testing/consumer"], &folder);
+}
+
+#[test]
+fn clients_python_and_channels_pass_strict_mypy() {
+    let mypy = tool("python/bin/mypy");
+    let cache = TempDir::new().unwrap();
+    for (package, module) in PYTHON_PACKAGES {
+        let cache = cache.path().join(package);
+        let arguments = ["--strict", "--cache-dir", cache.to_str().unwrap(), module];
+        run_tool(&mypy, &arguments, &root().join(package));
+    }
+    let arguments = ["--strict", "--cache-dir", cache.path().to_str().unwrap(), "examples"];
+    run_tool(&mypy, &arguments, &folder("python"));
+}
+
+#[test]
+fn clients_python_and_channels_install_without_leaving_files_in_their_folders() {
+    let pip = tool("python/bin/pip");
+    let copies = TempDir::new().unwrap();
+    let installed = copies.path().join("installed");
+    for (package, module) in PYTHON_PACKAGES {
+        let copy = copies.path().join(package.replace('/', "-"));
+        let copied = Command::new("cp").arg("-r").arg(root().join(package)).arg(&copy).status();
+        assert!(copied.unwrap().success(), "{package}");
+        let before = files_below(&copy);
+        let offline = ["install", "--no-deps", "--no-index", "--no-build-isolation", "--upgrade"];
+        let target = ["--disable-pip-version-check", "--target", installed.to_str().unwrap(), "."];
+        run_tool(&pip, &[&offline[..], &target[..]].concat(), &copy);
+        assert_eq!(files_below(&copy), before, "{package}");
+        let module = Path::new(module).file_name().unwrap();
+        assert!(installed.join(module).join("__init__.py").exists(), "{package}");
+    }
+    assert!(installed.join("avocet_client/py.typed").exists());
 }

@@ -67,8 +67,13 @@ class RightsTest(DaemonTest):
 
 class HelloTest(RightsTest):
     async def test_hello_with_the_right_token_gives_the_rights_of_the_client(self) -> None:
-        rights = {"sender": "client:web", "role": "sender", "chats": [WEB], "methods": None}
-        rights["protocol"] = 1
+        rights = {
+            "sender": "client:web",
+            "role": "sender",
+            "chats": [WEB],
+            "methods": None,
+            "protocol": 1,
+        }
         for name, token in (("web", TOKEN), (None, TOKEN), ("web", None)):
             with self.subTest(client=name, token=token):
                 web = self.web(client=name, token=token)

@@ -1,5 +1,4 @@
 /** One connection to the daemon: many requests at a time, with answers matched by their ids. */
-import type { Duplex } from "node:stream";
 import { AvocetError } from "./errors.js";
 import { type Hello } from "./types.js";
 /** A request from the daemon, which waits for `Connection.confirm`. */
@@ -30,11 +29,21 @@ export declare const PROTOCOL = 1;
 export declare function connectTo(endpoint: Endpoint, handler?: Handler): Promise<Connection>;
 /** Sends `hello` if there is a client. A failure ends the connection. */
 export declare function greet(connection: Connection, { hello }: Endpoint): Promise<void>;
+/** The bytes in both directions: a socket, or standard input and output. */
+export interface ByteStream {
+    setEncoding(encoding: "utf8"): unknown;
+    on(event: "data", listener: (text: string) => void): unknown;
+    on(event: "error", listener: (error: Error) => void): unknown;
+    on(event: "end" | "close", listener: () => void): unknown;
+    write(text: string): boolean;
+    end(done: () => void): unknown;
+    destroy(): unknown;
+}
 /** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
 export declare class Connection {
     #private;
     /** Speaks over an open stream. */
-    constructor(stream: Duplex, handler: Handler);
+    constructor(stream: ByteStream, handler: Handler);
     /** Connects to the daemon that listens on `path`. */
     static open(path: string, handler: Handler): Promise<Connection>;
     /** Replaces the handler. */

@@ -1,7 +1,6 @@
 /** One connection to the daemon: many requests at a time, with answers matched by their ids. */
 
 import { connect } from "node:net";
-import type { Duplex } from "node:stream";
 
 import { AvocetError, ConnectionLost } from "./errors.js";
 import { ErrorCode, type Hello } from "./types.js";
@@ -53,6 +52,17 @@ export async function greet(connection: Connection, { hello }: Endpoint): Promis
   }
 }
 
+/** The bytes in both directions: a socket, or standard input and output. */
+export interface ByteStream {
+  setEncoding(encoding: "utf8"): unknown;
+  on(event: "data", listener: (text: string) => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "end" | "close", listener: () => void): unknown;
+  write(text: string): boolean;
+  end(done: () => void): unknown;
+  destroy(): unknown;
+}
+
 interface Waiting<T> {
   resolve: (value: T) => void;
   reject: (error: Error) => void;
@@ -68,7 +78,7 @@ interface RpcMessage {
 
 /** An open connection. It ends with the daemon, with `close`, or when the daemon refuses it. */
 export class Connection {
-  readonly #stream: Duplex;
+  readonly #stream: ByteStream;
   #handler: Handler;
   readonly #open = new Map<unknown, Waiting<unknown>>();
   readonly #requests: DaemonRequest[] = [];
@@ -78,7 +88,7 @@ export class Connection {
   #ended: AvocetError | undefined;
 
   /** Speaks over an open stream. */
-  constructor(stream: Duplex, handler: Handler) {
+  constructor(stream: ByteStream, handler: Handler) {
     this.#stream = stream;
     this.#handler = handler;
     const lost = (reason: string) =>

@@ -8,7 +8,7 @@ import os
 import socket
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies_environment, proxy_bypass
 
 from .stdio import VARIABLE
 
@@ -18,7 +18,7 @@ MAX_HEAD_BYTES = 16 * 1024
 
 def proxy_for(host: str) -> tuple[str, int] | None:
     """Return the proxy for a host; `None` if a direct connection is right."""
-    if VARIABLE not in os.environ or proxy_bypass_environment(host):
+    if VARIABLE not in os.environ or proxy_bypass(host):
         return None
     url = urlsplit(getproxies_environment().get("https", ""))
     return (url.hostname, url.port or 80) if url.hostname else None
