@@ -71,8 +71,8 @@ fn skills_add_list_show_check_and_remove_work_without_a_daemon() {
 #[test]
 fn skills_add_refuses_broken_folders_and_links() {
     let home = Home::new(program!());
-    let broken = write_skill(&home, "bad", "name: other\ndescription: a: b");
-    assert_fails(&run(&home, &["skills", "add", &broken]), 1, &["line 3", "not YAML"]);
+    let broken = write_skill(&home, "bad", "name: bad\0");
+    assert_fails(&run(&home, &["skills", "add", &broken]), 1, &["line 2", "not text"]);
     let linked = write_skill(&home, "linked", "name: linked\ndescription: d");
     symlink("/etc/hostname", home.path("src/linked/host")).unwrap();
     assert_fails(&run(&home, &["skills", "add", &linked]), 1, &["linked/host is a link"]);
@@ -88,23 +88,29 @@ fn skills_add_refuses_broken_folders_and_links() {
 fn skills_check_reports_problems_and_notes_with_their_lines() {
     let home = Home::new(program!());
     let front_matter = "name: Bad\ndescription: ''\nallowed-tools: Bash(git:*) no_such_tool";
-    let folder = write_skill(&home, "bad", front_matter);
+    let folder = write_skill(&home, "loose", front_matter);
     let good =
         write_skill(&home, "good", "name: good\ndescription: d\nallowed-tools: no_such_tool");
-    let checked = run(&home, &["skills", "check", &folder, &format!("{good}/SKILL.md")]);
+    let bad = write_skill(&home, "bad", "name: bad\0");
+    let checked = run(&home, &["skills", "check", &folder, &format!("{good}/SKILL.md"), &bad]);
     assert_eq!((checked.code, checked.err.as_str()), (Some(1), ""), "{checked:?}");
     let out = home.without_home(&checked.out);
     let lines: Vec<&str> = out.lines().collect();
-    assert_eq!(lines.len(), 5, "{out}");
-    for (line, starts) in lines.iter().zip([
-        "HOME/src/bad/SKILL.md:2: `name`: \"Bad\" is not a name",
-        "HOME/src/bad/SKILL.md:3: `description` is empty",
-        "HOME/src/bad/SKILL.md:4: note: `Bash(git:*)` allows every call",
+    let expected = [
+        "HOME/src/loose/SKILL.md: note: `allowed-tools`: no tool is called no_such_tool",
+        "HOME/src/loose/SKILL.md:2: note: `name` is \"Bad\"; the skill has the name of its folder",
+        "HOME/src/loose/SKILL.md:4: note: `Bash(git:*)` allows every call",
+        "HOME/src/loose/SKILL.md:6: note: there is no `description`",
         "HOME/src/good/SKILL.md: note: `allowed-tools`: no tool is called no_such_tool",
-        "2 skills, 2 problems",
-    ]) {
+        "HOME/src/bad/SKILL.md:2: the file is not text",
+        "3 skills, 1 problems",
+    ];
+    assert_eq!(lines.len(), expected.len(), "{out}");
+    for (line, starts) in lines.iter().zip(expected) {
         assert!(line.starts_with(starts), "{line}");
     }
+    let all = run(&home, &["skills", "check", &home.path("src").display().to_string()]);
+    assert!(all.out.ends_with("3 skills, 1 problems\n"), "{}", all.out);
 }
 
 #[test]
@@ -117,7 +123,7 @@ fn skills_with_hostile_files_get_clear_errors_and_cost_little() {
         folder.join("SKILL.md")
     };
     fs::File::create(folder("huge")).unwrap().set_len(10 * 1024 * 1024).unwrap();
-    fs::write(folder("binary"), b"---\nname: binary\ndescription: \xFF\xFE\n---\nx").unwrap();
+    fs::write(folder("binary"), b"---\nname: binary\ndescription: \0\xFE\n---\nx").unwrap();
     fs::create_dir(folder("directory")).unwrap();
     let outside = write_skill(&home, "outside", "name: outside\ndescription: d");
     symlink(&outside, skills.join("outside")).unwrap();
@@ -131,12 +137,12 @@ fn skills_with_hostile_files_get_clear_errors_and_cost_little() {
         line.unwrap_or_else(|| panic!("{name}: {}", checked.out)).to_owned()
     };
     for (name, problem) in [
-        ("huge", "the file has more than 32768 bytes"),
-        ("binary", "the text is not UTF-8"),
+        ("huge", "the file has more than 1048576 bytes"),
+        ("binary", ":3: the file is not text"),
         ("directory", "not a regular file"),
         ("outside", "led outside of"),
         ("linked", "led outside of"),
-        ("looped", ":1: "),
+        ("looped", "SKILL.md: "),
     ] {
         assert!(found(name).contains(problem), "{name}: {}", found(name));
     }
@@ -171,11 +177,11 @@ fn system_skill_is_read_at_the_start_and_its_script_runs_in_the_sandbox() {
     let home =
         Home::new(program!()).with_config("[skills]\npaths = [\"~/src\"]\nshipped = false\n");
     let good = write_skill(&home, "good", "name: good\ndescription: d");
-    write_skill(&home, "bad", "name: bad");
+    write_skill(&home, "bad", "name: bad\0");
     let mut daemon = home.daemon();
     let warning = "this skill is left out, because its file is invalid";
     assert_eq!((daemon.logged(warning), daemon.logged("bad/SKILL.md")), (1, 1));
-    assert_eq!(daemon.logged("line=2 problem=\"the key `description` is missing\""), 1);
+    assert_eq!(daemon.logged("line=2 problem=\"the file is not text: it has zero bytes\""), 1);
     let ask = |what: &str| printed(&home, &["ask", "me", what, "--wait"]);
     let loaded = ask("use_skill good");
     assert!(loaded.contains("Do it.") && loaded.contains(&good), "{loaded}");

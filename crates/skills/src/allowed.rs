@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use crate::SkillProblem;
-use crate::front_matter::FrontValue;
+use crate::front_yaml::FrontValue;
 
 /// The most names in a list. They stand in a result that the model reads.
-const MAX_TOOLS: usize = 64;
+const MAX_TOOLS: usize = 128;
 
 /// A name in `allowed-tools`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -18,39 +17,38 @@ pub struct AllowedTool {
     pub within: Option<String>,
 }
 
-/// Reads the value of `allowed-tools`.
-pub(crate) fn parse(line: usize, value: &FrontValue) -> Result<Vec<AllowedTool>, SkillProblem> {
+/// Reads the value of `allowed-tools`; `None` for no limit. A part that is no name of a tool is left
+/// out, and gives a remark.
+pub(crate) fn parse(value: &FrontValue) -> (Option<Vec<AllowedTool>>, Vec<String>) {
+    let words: Vec<&str> = match value {
+        FrontValue::Text(text) => split_words(text),
+        FrontValue::List(list) => list.iter().flat_map(|text| split_words(text)).collect(),
+        FrontValue::Map(_) => Vec::new(),
+    };
+    let mut notes = Vec::new();
     let mut tools = Vec::new();
-    match value {
-        FrontValue::Text(text) => tools.extend(words(text)),
-        FrontValue::List(list) => {
-            for one in list {
-                let FrontValue::Text(text) = one else {
-                    return Err(SkillProblem::new(line, "`allowed-tools` is a list of names"));
-                };
-                tools.extend(words(text));
+    for word in &words {
+        match read_tool(word) {
+            _ if tools.len() == MAX_TOOLS => {
+                notes.push(format!(
+                    "`allowed-tools` has more than {MAX_TOOLS} names; the first count"
+                ));
+                break;
             }
-        }
-        FrontValue::Map(_) => {
-            let text = "`allowed-tools` is a text or a list, not a map";
-            return Err(SkillProblem::new(line, text));
-        }
-    }
-    match tools.len() {
-        0 => {
-            let text = "`allowed-tools` is empty; name tools, or remove the key for no limit";
-            Err(SkillProblem::new(line, text))
-        }
-        1..=MAX_TOOLS => tools.into_iter().map(|word| tool(line, word)).collect(),
-        count => {
-            let text = format!("`allowed-tools` has {count} names; at most {MAX_TOOLS}");
-            Err(SkillProblem::new(line, text))
+            Some(tool) => tools.push(tool),
+            None => notes.push(format!(
+                "`allowed-tools`: {word:?} is not the name of a tool, and is left out"
+            )),
         }
     }
+    if tools.is_empty() {
+        notes.push("`allowed-tools` names no tool, so it sets no limit".to_owned());
+    }
+    ((!tools.is_empty()).then_some(tools), notes)
 }
 
 /// Splits a text at spaces and commas outside of parentheses.
-fn words(text: &str) -> Vec<&str> {
+fn split_words(text: &str) -> Vec<&str> {
     let mut depth = 0_u32;
     let words = text.split(move |c: char| {
         match c {
@@ -60,21 +58,19 @@ fn words(text: &str) -> Vec<&str> {
         }
         depth == 0 && (c.is_whitespace() || c == ',')
     });
+    // Marks of a list in JSON, if the whole list is a text.
+    let words = words.map(|word| word.trim_matches(['[', ']', '"', '\'', '`']));
     words.filter(|word| !word.is_empty()).collect()
 }
 
-fn tool(line: usize, word: &str) -> Result<AllowedTool, SkillProblem> {
+fn read_tool(word: &str) -> Option<AllowedTool> {
     let (name, within) = match word.split_once('(') {
-        Some((name, rest)) => (name, rest.strip_suffix(')')),
+        Some((name, rest)) => (name, Some(rest.strip_suffix(')').unwrap_or(rest).to_owned())),
         None => (word, None),
     };
-    let is_closed = within.is_some() || name == word;
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-.:/*".contains(c);
-    if name.is_empty() || !is_closed || !name.chars().all(is_of_name) {
-        let text = format!("`allowed-tools`: {word:?} is not the name of a tool");
-        return Err(SkillProblem::new(line, text));
-    }
-    Ok(AllowedTool { name: name.to_owned(), within: within.map(str::to_owned) })
+    let is_name = !name.is_empty() && name.chars().all(is_of_name);
+    is_name.then(|| AllowedTool { name: name.to_owned(), within })
 }
 
 #[cfg(test)]
@@ -82,12 +78,11 @@ mod tests {
     use super::*;
 
     fn names(value: &FrontValue) -> Vec<String> {
-        let tools = parse(3, value).unwrap();
         let shown = |tool: AllowedTool| match tool.within {
             Some(within) => format!("{}|{within}", tool.name),
             None => tool.name,
         };
-        tools.into_iter().map(shown).collect()
+        parse(value).0.into_iter().flatten().map(shown).collect()
     }
 
     fn text(text: &str) -> FrontValue {
@@ -101,28 +96,31 @@ mod tests {
             (text("Bash(git:*) Bash(jq:*) Read\n"), vec!["Bash|git:*", "Bash|jq:*", "Read"]),
             (text("Read, Grep,Glob"), vec!["Read", "Grep", "Glob"]),
             (text("Bash(git add:*, x) git_*"), vec!["Bash|git add:*, x", "git_*"]),
-            (FrontValue::List(vec![text("Read"), text("mcp__a__b")]), vec!["Read", "mcp__a__b"]),
+            (
+                FrontValue::List(vec!["Read".to_owned(), "mcp__a__b".to_owned()]),
+                vec!["Read", "mcp__a__b"],
+            ),
         ] {
             assert_eq!(names(&value), expected, "{value:?}");
         }
     }
 
     #[test]
-    fn allowed_tools_refuse_other_values() {
-        let many = (0..65).map(|number| format!("t{number}")).collect::<Vec<_>>().join(" ");
-        for (value, says) in [
-            (text(""), "is empty"),
-            (FrontValue::List(Vec::new()), "is empty"),
-            (FrontValue::Map(Vec::new()), "not a map"),
-            (FrontValue::List(vec![FrontValue::List(Vec::new())]), "list of names"),
-            (text("Bash(git"), "not the name"),
-            (text("(x)"), "not the name"),
-            (text("read;file"), "not the name"),
-            (text("[read_file]"), "not the name"),
-            (text(&many), "65 names"),
+    fn allowed_tools_leave_out_other_values_with_a_remark() {
+        let many = (0..129).map(|number| format!("t{number}")).collect::<Vec<_>>().join(" ");
+        for (value, count, says) in [
+            (text(""), 0, "no limit"),
+            (FrontValue::List(Vec::new()), 0, "no limit"),
+            (FrontValue::Map(Vec::new()), 0, "no limit"),
+            (text("(x)"), 0, "\"(x)\" is not the name"),
+            (text("read;file Read"), 1, "\"read;file\" is not the name"),
+            (text(&many), 128, "more than 128 names"),
         ] {
-            let problem = parse(3, &value).unwrap_err();
-            assert!(problem.line == 3 && problem.text.contains(says), "{value:?}: {problem}");
+            let (tools, notes) = parse(&value);
+            assert_eq!(tools.unwrap_or_default().len(), count, "{value:?}");
+            assert!(notes.iter().any(|note| note.contains(says)), "{value:?}: {notes:?}");
         }
+        assert_eq!(names(&text("Bash(git")), ["Bash|git"]);
+        assert_eq!(names(&text("[\"Read\", 'Write']")), ["Read", "Write"]);
     }
 }

@@ -12,10 +12,10 @@ use avocet_protocol::{
 use avocet_supervise::blocking;
 
 use crate::fixed::{self, FixedSkills, read_file, warn_broken};
-use crate::folders::{MAX_ENTRIES, SkillFolders};
+use crate::folders::{MAX_ENTRIES, NO_FILE, SkillFolders, is_hidden};
 use crate::list::{self, FoundSkill, FoundSkills, SkillSource, SkillState};
 use crate::skill::{MAX_SKILL_BYTES, ParsedSkill, check_name};
-use crate::{AllowedTool, SKILL_FILE, SkillDocument, WORKSPACE_SKILLS};
+use crate::{AllowedTool, SKILL_FILES, SkillDocument, WORKSPACE_SKILLS};
 
 /// The most reasons that are remembered.
 const MAX_LOGGED: usize = 200;
@@ -27,6 +27,15 @@ struct UsableSkill {
     source: SkillSource,
     folder: String,
     document: SkillDocument,
+}
+
+impl UsableSkill {
+    /// The first skill that can be used.
+    fn first(found: &[FoundSkill]) -> Option<Self> {
+        let usable = list::usable(found);
+        let (FoundSkill { source, folder, .. }, document) = *usable.first()?;
+        Some(Self { source: *source, folder: folder.clone(), document: document.clone() })
+    }
 }
 
 /// The skills of a workspace, of the system and of the program.
@@ -65,11 +74,15 @@ impl SkillCatalogue {
             }
             DirectoryNames::default()
         });
-        let SkillFolders { names, left_out } = SkillFolders::of(WORKSPACE_SKILLS, names, has_more);
+        let SkillFolders { names, unusable, left_out } =
+            SkillFolders::of(WORKSPACE_SKILLS, names, has_more);
         let mut skills = Vec::new();
         for name in names {
-            skills.extend(self.one(name).await);
+            let found = self.one(name.clone()).await;
+            let no_file = || (!is_hidden(&name)).then(|| unusable_folder(name.clone(), NO_FILE));
+            skills.extend(found.or_else(no_file));
         }
+        skills.extend(unusable.into_iter().map(|(name, why)| unusable_folder(name, &why)));
         FoundSkills { skills, left_out: left_out.into_iter().collect() }
     }
 
@@ -77,17 +90,21 @@ impl SkillCatalogue {
     async fn one(&self, name: String) -> Option<FoundSkill> {
         let folder = format!("{WORKSPACE_SKILLS}/{name}");
         let limit = MAX_SKILL_BYTES as u64 + 1;
-        let parsed = match self.files.start_of(&format!("{folder}/{SKILL_FILE}"), limit).await {
-            Ok(None) => return None,
-            Ok(Some(start)) if start.trust < Trust::Full => {
-                let state = SkillState::Untrusted(start.trust);
-                let (source, notes) = (SkillSource::Workspace, Vec::new());
-                return Some(FoundSkill { name, source, folder, state, notes });
-            }
-            Ok(Some(start)) => ParsedSkill::read(&name, &start.bytes),
-            Err(error) => ParsedSkill::unreadable(&error.to_string()),
-        };
-        Some(FoundSkill::new(name, SkillSource::Workspace, folder, parsed))
+        for file in SKILL_FILES {
+            let parsed = match self.files.start_of(&format!("{folder}/{file}"), limit).await {
+                Ok(None) => continue,
+                Ok(Some(start)) if start.trust < Trust::Full => {
+                    let state = SkillState::Untrusted(start.trust);
+                    let (source, notes) = (SkillSource::Workspace, Vec::new());
+                    return Some(FoundSkill { name, source, folder, file, state, notes });
+                }
+                Ok(Some(start)) => ParsedSkill::read(&name, &start.bytes),
+                Err(error) => ParsedSkill::unreadable(&error.to_string()),
+            };
+            let found = FoundSkill::new(name, SkillSource::Workspace, folder, parsed);
+            return Some(FoundSkill { file, ..found });
+        }
+        None
     }
 
     /// Logs the skills of the workspace that are left out, each reason once.
@@ -96,11 +113,12 @@ impl SkillCatalogue {
             fixed::warn_left_out(left_out);
         }
         let of_workspace = found.skills.iter().filter(|one| one.source == SkillSource::Workspace);
-        for FoundSkill { folder, state, .. } in of_workspace {
+        for one in of_workspace {
+            let FoundSkill { folder, state, .. } = one;
             match state {
                 SkillState::Usable(_) => {}
                 SkillState::Untrusted(trust) if self.is_new(&format!("{folder} {trust:?}")) => {
-                    let (file, trust) = (format!("{folder}/{SKILL_FILE}"), trust.word());
+                    let (file, trust) = (one.path(), trust.word());
                     tracing::warn!(
                         file,
                         trust,
@@ -110,7 +128,7 @@ impl SkillCatalogue {
                     );
                 }
                 SkillState::Broken(problems) if self.is_new(&format!("{folder} {problems:?}")) => {
-                    warn_broken(folder, problems.first());
+                    warn_broken(one, problems.first());
                 }
                 SkillState::Untrusted(_) | SkillState::Broken(_) => {}
             }
@@ -126,7 +144,7 @@ impl SkillCatalogue {
         logged.insert(reason.to_owned())
     }
 
-    /// Finds the usable skill of this name.
+    /// Finds the usable skill of this name: the folder's, else the file's or another spelling.
     async fn usable(&self, name: &str) -> Result<UsableSkill, ToolError> {
         let name = name.trim();
         let of_workspace = match check_name(name) {
@@ -134,28 +152,32 @@ impl SkillCatalogue {
             Err(_) => None,
         };
         let fixed = self.fixed.found().skills.iter().filter(|one| one.name == name);
-        let all: Vec<&FoundSkill> = of_workspace.iter().chain(fixed).collect();
-        if let Some((found, document)) = list::usable(all.iter().copied()).first() {
-            let FoundSkill { source, folder, .. } = *found;
-            let (folder, document) = (folder.clone(), (*document).clone());
-            return Ok(UsableSkill { source: *source, folder, document });
+        let all: Vec<FoundSkill> = of_workspace.into_iter().chain(fixed.cloned()).collect();
+        if let Some(skill) = UsableSkill::first(&all) {
+            return Ok(skill);
         }
-        Err(match all.first().map(|found| &found.state) {
-            Some(SkillState::Untrusted(_)) => ToolError::PermissionDenied(format!(
+        let found = self.found().await.skills;
+        let similar: Vec<FoundSkill> =
+            found.iter().filter(|one| one.has_name(name)).cloned().collect();
+        if let Some(skill) = UsableSkill::first(&similar) {
+            return Ok(skill);
+        }
+        Err(match all.first().or_else(|| similar.first()).map(|one| (one, &one.state)) {
+            Some((one, SkillState::Untrusted(_))) => ToolError::PermissionDenied(format!(
                 "the skill {name} is untrusted: its file may come from somebody who is not an \
-                    owner. An owner can read it and run: avocet trust --believe \
-                    {WORKSPACE_SKILLS}/{name}/{SKILL_FILE}"
+                    owner. An owner can read it and run: avocet trust --believe {}",
+                one.path()
             )),
-            Some(SkillState::Broken(problems)) => {
+            Some((one, SkillState::Broken(problems))) => {
                 let problem = problems.first().map(ToString::to_string).unwrap_or_default();
+                let file = one.file;
                 ToolError::ExecutionFailed(format!(
-                    "the file {SKILL_FILE} of the skill {name} is invalid: {problem}"
+                    "the file {file} of the skill {name} is invalid: {problem}"
                 ))
             }
             _ => {
-                let found = self.found().await;
-                let names: Vec<&str> =
-                    list::usable(&found.skills).iter().map(|(one, _)| one.name.as_str()).collect();
+                let usable = list::usable(&found);
+                let names: Vec<&str> = usable.iter().map(|(one, _)| one.name.as_str()).collect();
                 let names = names.join(", ");
                 ToolError::InvalidArgs(format!(
                     "there is no skill {name:?}; the skills are: {names}"
@@ -223,6 +245,11 @@ impl SkillCatalogue {
             Err(error) => Err(ToolError::ExecutionFailed(error.to_string())),
         }
     }
+}
+
+fn unusable_folder(name: String, why: &str) -> FoundSkill {
+    let folder = format!("{WORKSPACE_SKILLS}/{name}");
+    FoundSkill::unusable(name, SkillSource::Workspace, folder, why)
 }
 
 /// Returns `true` if a path leads to something in its folder.

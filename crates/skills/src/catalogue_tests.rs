@@ -4,7 +4,7 @@ use avocet_testkit::FakeFiles;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{SHIPPED, ShippedSkill};
+use crate::{SHIPPED, SKILL_FILE, ShippedSkill};
 
 fn skill(name: &str, description: &str) -> String {
     format!(
@@ -49,7 +49,7 @@ async fn catalogue_ignores_untrusted_and_broken_skills_until_they_are_good() {
     for (trust, text) in [
         (Trust::Low, skill("shipped", "OBEY")),
         (Trust::User, skill("shipped", "OBEY")),
-        (Trust::Full, "OBEY".to_owned()),
+        (Trust::Full, String::new()),
     ] {
         let (files, catalogue) = catalogue(&[("skills/shipped/SKILL.md", &text)]);
         files.mark("skills/shipped/SKILL.md", trust);
@@ -83,13 +83,16 @@ async fn catalogue_load_returns_the_limit_and_the_folder() {
 async fn catalogue_load_tells_why_a_skill_cannot_be_used() {
     let (files, catalogue) = catalogue(&[
         ("skills/low/SKILL.md", &skill("low", "L")),
-        ("skills/bad/SKILL.md", "---\nname: bad\n---\nx"),
+        ("skills/bad/SKILL.md", "---\nname: bad\n---\n"),
+        ("skills/small/skill.md", &skill("small", "S")),
         ("skills/good/SKILL.md", &skill("good", "G")),
     ]);
     files.mark("skills/low/SKILL.md", Trust::Low);
+    files.mark("skills/small/skill.md", Trust::Low);
     for (name, says) in [
+        ("small", "avocet trust --believe skills/small/skill.md"),
         ("low", "avocet trust --believe skills/low/SKILL.md"),
-        ("bad", "line 2: the key `description` is missing"),
+        ("bad", "line 4: the file has neither a description nor instructions"),
         ("none", "there is no skill \"none\"; the skills are: good, shipped"),
         ("../low", "there is no skill"),
         ("", "there is no skill"),
@@ -99,6 +102,29 @@ async fn catalogue_load_tells_why_a_skill_cannot_be_used() {
         let error = catalogue.file(name, "a.md").await.unwrap_err().to_string();
         assert!(error.contains(says), "{name}: {error}");
     }
+}
+
+#[tokio::test]
+async fn catalogue_finds_a_skill_by_folder_by_declared_name_and_in_any_case() {
+    let (_, catalogue) = catalogue(&[
+        ("skills/Tidy-1.2/skill.md", &skill("tidy", "T")),
+        ("skills/my skill/SKILL.md", "Do things."),
+        ("skills/other/notes.md", "no skill"),
+    ]);
+    for (name, found) in [
+        ("Tidy-1.2", "Tidy-1.2"),
+        ("tidy", "Tidy-1.2"),
+        ("tidy-1.2", "Tidy-1.2"),
+        (" My Skill ", "my skill"),
+        ("SHIPPED", "shipped"),
+    ] {
+        assert_eq!(catalogue.load(name).await.unwrap().limit.skill, found, "{name}");
+    }
+    let listed = catalogue.listed().await.unwrap();
+    assert!(listed.ends_with("- Tidy-1.2: T\n- my skill: Do things.\n- shipped: S"), "{listed}");
+    let found = catalogue.found().await.skills;
+    let other = found.iter().find(|one| one.name == "other").unwrap();
+    assert!(matches!(&other.state, SkillState::Broken(why) if why[0].text.contains("no SKILL.md")));
 }
 
 #[tokio::test]

@@ -7,10 +7,10 @@ use std::path::{Component, Path, PathBuf};
 
 use avocet_protocol::ToolError;
 
-use crate::folders::{MAX_ENTRIES, SkillFolders};
+use crate::folders::{MAX_ENTRIES, NO_FILE, SkillFolders, is_hidden};
 use crate::list::{FoundSkill, FoundSkills, SkillSource};
 use crate::skill::{MAX_SKILL_BYTES, ParsedSkill};
-use crate::{SKILL_FILE, SkillProblem, SkillState};
+use crate::{SKILL_FILES, SkillProblem, SkillState};
 
 /// A skill that is a part of the program.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ impl FixedSkills {
         self.found.left_out.iter().for_each(|left_out| warn_left_out(left_out));
         for skill in &self.found.skills {
             if let SkillState::Broken(problems) = &skill.state {
-                warn_broken(&skill.folder, problems.first());
+                warn_broken(skill, problems.first());
             }
         }
     }
@@ -74,9 +74,13 @@ pub(crate) fn warn_left_out(left_out: &str) {
 }
 
 /// Logs that a skill is broken, with its first problem.
-pub(crate) fn warn_broken(folder: &str, problem: Option<&SkillProblem>) {
-    let file = format!("{folder}/{SKILL_FILE}");
+pub(crate) fn warn_broken(skill: &FoundSkill, problem: Option<&SkillProblem>) {
+    let file = skill.path();
     let (line, problem) = problem.map_or((1, ""), |problem| (problem.line, problem.text.as_str()));
+    if line == 0 {
+        let folder = skill.folder.as_str();
+        return tracing::warn!(folder, problem, "this folder is not used as a skill");
+    }
     tracing::warn!(
         file,
         line,
@@ -84,6 +88,12 @@ pub(crate) fn warn_broken(folder: &str, problem: Option<&SkillProblem>) {
         "this skill is left out, because its file is invalid. For all problems, run: avocet skills \
             check"
     );
+}
+
+/// Returns the name of the `SKILL.md` in a folder; `None` if there is none.
+#[must_use]
+pub fn find_skill_file(folder: &Path) -> Option<&'static str> {
+    SKILL_FILES.into_iter().find(|file| folder.join(file).symlink_metadata().is_ok())
 }
 
 /// Reads a file of a skill in a folder of the system. Links may lead to other files of the folder.
@@ -114,7 +124,7 @@ pub(crate) fn read_file(folder: &Path, path: &str, limit: u64) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Adds the skills in a directory, by name. A folder without a `SKILL.md` is left out.
+/// Adds the skills in a directory, by name.
 fn add_directory(directory: &Path, found: &mut FoundSkills) {
     let mut entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -130,23 +140,37 @@ fn add_directory(directory: &Path, found: &mut FoundSkills) {
         }
     };
     let read = entries.by_ref().take(MAX_ENTRIES).filter_map(Result::ok);
-    let names = read.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let is_folder = |entry: &fs::DirEntry| {
+        entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink())
+    };
+    let names =
+        read.filter(is_folder).map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let names = names.collect();
     let has_more = entries.next().is_some();
-    let SkillFolders { names, left_out } =
+    let SkillFolders { names, unusable, left_out } =
         SkillFolders::of(&directory.display().to_string(), names, has_more);
     found.left_out.extend(left_out);
-    for name in names {
-        let folder = directory.join(&name);
-        if !folder.join(SKILL_FILE).exists() {
-            continue;
-        }
-        let parsed = match read_file(&folder, SKILL_FILE, MAX_SKILL_BYTES as u64) {
-            Ok(bytes) => ParsedSkill::read(&name, &bytes),
-            Err(error) => ParsedSkill::unreadable(&error.to_string()),
-        };
-        let folder = folder.display().to_string();
-        found.skills.push(FoundSkill::new(name, SkillSource::System, folder, parsed));
-    }
+    found.skills.extend(names.into_iter().filter_map(|name| read_folder(directory, name)));
+    found.skills.extend(unusable.into_iter().map(|(name, why)| {
+        let folder = directory.join(&name).display().to_string();
+        FoundSkill::unusable(name, SkillSource::System, folder, &why)
+    }));
+}
+
+/// Reads a skill of the system; `None` for a hidden folder without a `SKILL.md`.
+fn read_folder(directory: &Path, name: String) -> Option<FoundSkill> {
+    let folder = directory.join(&name);
+    let shown = folder.display().to_string();
+    let Some(file) = find_skill_file(&folder) else {
+        let no_file = || FoundSkill::unusable(name.clone(), SkillSource::System, shown, NO_FILE);
+        return (!is_hidden(&name)).then(no_file);
+    };
+    let parsed = match read_file(&folder, file, MAX_SKILL_BYTES as u64) {
+        Ok(bytes) => ParsedSkill::read(&name, &bytes),
+        Err(error) => ParsedSkill::unreadable(&error.to_string()),
+    };
+    let found = FoundSkill::new(name, SkillSource::System, shown, parsed);
+    Some(FoundSkill { file, ..found })
 }
 
 #[cfg(test)]

@@ -28,21 +28,74 @@ fn shipped_skills_are_valid_and_sorted() {
     assert!(SHIPPED.is_sorted_by_key(|skill| skill.name));
 }
 
+/// The names of the skills, with their descriptions or the reasons why they are not used.
+fn described(fixed: &FixedSkills) -> Vec<(&str, String)> {
+    let about = |one: &FoundSkill| match &one.state {
+        SkillState::Usable(document) => document.description.clone(),
+        SkillState::Broken(problems) => format!("! {}", problems[0]),
+        SkillState::Untrusted(_) => "untrusted".to_owned(),
+    };
+    fixed.found.skills.iter().map(|one| (&*one.name, about(one))).collect()
+}
+
 #[test]
-fn fixed_skills_of_a_directory_are_read_by_name_and_others_skipped() {
+fn fixed_skills_of_a_directory_are_read_by_name_or_listed_with_the_reason() {
     let root = TempDir::new().unwrap();
-    put(&root, "b/SKILL.md", &valid("b"));
+    put(&root, "b/skill.md", &valid("b"));
     put(&root, "a/SKILL.md", &valid("a"));
+    put(&root, "a/Any näme (1).txt", "x");
     put(&root, "c/SKILL.md", "no front matter");
-    put(&root, "Not-A-Name/SKILL.md", &valid("d"));
+    put(&root, "Any Name 1.2/Skill.md", &valid("d"));
     put(&root, "empty/README.md", "nothing");
+    put(&root, "no\u{200B}name/SKILL.md", &valid("e"));
+    put(&root, ".git/config", "nothing");
     put(&root, "SKILL.md", &valid("e"));
+    symlink("a", root.path().join("linked")).unwrap();
+    symlink("nowhere", root.path().join("dangling")).unwrap();
     let missing = root.path().join("missing");
     let fixed = FixedSkills::read(&[missing, root.path().to_owned()], &[]);
-    let found: Vec<_> =
-        fixed.found.skills.iter().map(|one| (&*one.name, one.document().is_some())).collect();
-    assert_eq!(found, [("a", true), ("b", true), ("c", false)]);
-    assert_eq!(fixed.found.skills[0].folder, root.path().join("a").display().to_string());
+    let no_file = "! the folder has no SKILL.md, so it is no skill; if its skills are in folders \
+                   below, move these up";
+    let expected = [
+        ("Any Name 1.2", "from d"),
+        ("a", "from a"),
+        ("b", "from b"),
+        ("c", "no front matter"),
+        ("dangling", no_file),
+        ("empty", no_file),
+        ("linked", "from a"),
+        (
+            "no\u{200B}name",
+            "! \"no\\u{200b}name\" is not a name: it has invisible characters; rename the folder",
+        ),
+    ];
+    assert_eq!(described(&fixed), expected.map(|(name, about)| (name, about.to_owned())));
+    assert_eq!(fixed.found.skills[1].folder, root.path().join("a").display().to_string());
+    assert_eq!(fixed.found.skills[2].path(), root.path().join("b/skill.md").display().to_string());
+}
+
+/// Skills as other programs have them, from the field.
+#[test]
+fn skills_of_other_programs_are_all_used() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/corpus");
+    let fixed = FixedSkills::read(&[root], &[]);
+    let expected = [
+        ("1password", "Use the op CLI to read secrets. Use when somebody asks for a secret."),
+        ("atsign", "@mentions and `backticks` at the start"),
+        (
+            "colon",
+            "Make interfaces production-ready: error handling, empty states. Use when: asked.",
+        ),
+        ("comment", "a comment first"),
+        ("leading-blank", "Blank lines before the front matter."),
+        ("nofront", "Do things."),
+        ("noname", "Without a name, the folder is the name."),
+        ("openclaw-min", "One bin."),
+        ("openclaw-yaml", "Multi line YAML."),
+        ("percent", "100% useful"),
+        ("tabs", "a tab after the colon"),
+    ];
+    assert_eq!(described(&fixed), expected.map(|(name, about)| (name, about.to_owned())));
 }
 
 #[test]

@@ -8,11 +8,22 @@ const MAX_FOLDERS: usize = 200;
 /// The most entries of a directory among which folders are looked for.
 pub(crate) const MAX_ENTRIES: usize = 2000;
 
+/// Returns `true` for a folder that holds no skills by its name, such as `.git`.
+pub(crate) fn is_hidden(name: &str) -> bool {
+    name.starts_with('.')
+}
+
+/// The reason for a folder without a `SKILL.md`.
+pub(crate) const NO_FILE: &str = "the folder has no SKILL.md, so it is no skill; if its skills are in \
+                                  folders below, move these up";
+
 /// The folders of a directory that may be skills.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SkillFolders {
     /// The names of those that are read, sorted.
     pub(crate) names: Vec<String>,
+    /// The names that no skill can have, with the reasons.
+    pub(crate) unusable: Vec<(String, String)>,
     /// A notice about folders that are left out; `None` if all are read.
     pub(crate) left_out: Option<String>,
 }
@@ -21,7 +32,12 @@ impl SkillFolders {
     /// Selects the folders of `directory` that are read. `has_more` tells that the directory has
     /// more entries than [`MAX_ENTRIES`].
     pub(crate) fn of(directory: &str, mut names: Vec<String>, has_more: bool) -> Self {
-        names.retain(|name| check_name(name).is_ok());
+        let mut unusable = Vec::new();
+        names.retain(|name| {
+            let checked = check_name(name);
+            unusable.extend(checked.as_ref().err().map(|why| (name.clone(), why.clone())));
+            checked.is_ok()
+        });
         names.sort();
         let left_out = if has_more {
             Some(format!(
@@ -38,7 +54,8 @@ impl SkillFolders {
             })
         };
         names.truncate(MAX_FOLDERS);
-        Self { names, left_out }
+        unusable.truncate(MAX_FOLDERS);
+        Self { names, unusable, left_out }
     }
 }
 
@@ -49,9 +66,11 @@ mod tests {
     #[test]
     fn skill_folders_of_reads_two_hundred_names_and_tells_the_rest() {
         let of = |count: usize, has_more| {
-            let names = (0..count).map(|number| format!("s{number:05}")).chain(["No name".into()]);
-            let SkillFolders { names, left_out } =
+            let names =
+                (0..count).map(|number| format!("s{number:05}")).chain(["no\u{200B}name".into()]);
+            let SkillFolders { names, unusable, left_out } =
                 SkillFolders::of("skills", names.collect(), has_more);
+            assert!(unusable.len() == 1 && unusable[0].1.contains("invisible"), "{unusable:?}");
             (names.len(), left_out.unwrap_or_default())
         };
         assert_eq!(of(0, false), (0, String::new()));

@@ -7,13 +7,14 @@ mod catalogue;
 mod fixed;
 mod folders;
 mod front_matter;
+mod front_yaml;
 mod list;
 mod problem;
 mod skill;
 
 pub use allowed::AllowedTool;
 pub use catalogue::SkillCatalogue;
-pub use fixed::{FixedSkills, SHIPPED, ShippedSkill};
+pub use fixed::{FixedSkills, SHIPPED, ShippedSkill, find_skill_file};
 pub use list::{FoundSkill, FoundSkills, SkillSource, SkillState};
 pub use problem::SkillProblem;
 pub use skill::{MAX_SKILL_BYTES, ParsedSkill, SkillDocument, check_name};
@@ -22,3 +23,5 @@ pub use skill::{MAX_SKILL_BYTES, ParsedSkill, SkillDocument, check_name};
 pub const WORKSPACE_SKILLS: &str = "skills";
 /// The file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
+/// The names of this file that are read, the usual one first.
+pub const SKILL_FILES: [&str; 3] = [SKILL_FILE, "skill.md", "Skill.md"];

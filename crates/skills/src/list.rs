@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use avocet_protocol::{Trust, estimated_tokens};
 use serde::Serialize;
 
-use crate::{ParsedSkill, SkillDocument, SkillProblem};
+use crate::{ParsedSkill, SKILL_FILE, SkillDocument, SkillProblem};
 
 /// The most skills in the list for a model.
 const MAX_LISTED: usize = 40;
@@ -56,9 +56,11 @@ pub struct FoundSkill {
     pub source: SkillSource,
     /// Its folder; relative for a skill of the workspace, empty for a shipped one.
     pub folder: String,
+    /// The name of its file in the folder: one of [`crate::SKILL_FILES`].
+    pub file: &'static str,
     /// Its content, or the reason why it is not used.
     pub state: SkillState,
-    /// Remarks on parts of the file that have no effect.
+    /// Remarks on parts of the file that have no effect or are read in another way.
     pub notes: Vec<SkillProblem>,
 }
 
@@ -82,7 +84,26 @@ impl FoundSkill {
             Some(document) => SkillState::Usable(document),
             None => SkillState::Broken(problems),
         };
-        Self { name, source, folder, state, notes }
+        Self { name, source, folder, file: SKILL_FILE, state, notes }
+    }
+
+    /// Describes a folder that cannot be used as a skill.
+    pub(crate) fn unusable(name: String, source: SkillSource, folder: String, why: &str) -> Self {
+        Self::new(name, source, folder, ParsedSkill::unreadable(why))
+    }
+
+    /// The path of its file, for messages.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.folder, self.file)
+    }
+
+    /// Returns `true` if a person or a model may mean this skill by `wanted`: the name of its folder
+    /// or that of its file, in any case.
+    pub(crate) fn has_name(&self, wanted: &str) -> bool {
+        let declared = self.document().and_then(|document| document.declared_name.as_deref());
+        let names = [Some(self.name.trim()), declared];
+        names.into_iter().flatten().any(|name| name.to_lowercase() == wanted.to_lowercase())
     }
 
     /// The content of a usable skill.
@@ -147,7 +168,7 @@ mod tests {
             untrusted,
             skill("review", Workspace, "mine"),
             skill("review", System, "another"),
-            skill("broken", System, ""),
+            FoundSkill::unusable("broken".to_owned(), System, String::new(), "no file"),
             skill("note-taking", Shipped, "notes"),
         ];
         let expected = format!("{TITLE}\n- review: mine\n- note-taking: notes");

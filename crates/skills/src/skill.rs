@@ -1,26 +1,33 @@
 //! Reads and checks one `SKILL.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use avocet_protocol::sanitise;
 use serde::Serialize;
 
 use crate::SkillProblem;
 use crate::allowed::{self, AllowedTool};
-use crate::front_matter::{self, FrontEntry, FrontValue};
+use crate::front_matter::{self, FrontMatter, SplitFile};
+use crate::front_yaml::{FrontEntry, FrontValue};
 
-/// The largest `SKILL.md`, in bytes: about 8,000 tokens. A model then gets it whole.
-pub const MAX_SKILL_BYTES: usize = 32 * 1024;
+/// The largest `SKILL.md`, in bytes. A model reads a long one in parts.
+pub const MAX_SKILL_BYTES: usize = 1024 * 1024;
 
-const MAX_NAME: usize = 64;
+/// The size from which a remark says that a model reads the instructions in parts.
+const LONG_BYTES: usize = 32 * 1024;
 const MAX_DESCRIPTION: usize = 1024;
 const MAX_COMPATIBILITY: usize = 500;
+/// The most remarks about one file.
+const MAX_NOTES: usize = 50;
 
 /// The content of a valid `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SkillDocument {
     /// The name of the skill and of its folder.
     pub name: String,
+    /// The `name` of the file, if it differs. The skill is found by it, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared_name: Option<String>,
     /// The purpose of the skill and when to use it, in one line.
     pub description: String,
     /// The licence of the skill.
@@ -46,7 +53,7 @@ pub struct ParsedSkill {
     pub document: Option<SkillDocument>,
     /// The reasons why the skill cannot be used, by line.
     pub problems: Vec<SkillProblem>,
-    /// Remarks on parts that have no effect, by line.
+    /// Remarks on parts that have no effect or are read in another way, by line.
     pub notes: Vec<SkillProblem>,
 }
 
@@ -55,126 +62,161 @@ impl ParsedSkill {
     #[must_use]
     pub fn read(folder: &str, bytes: &[u8]) -> Self {
         let mut reader = SkillReader::default();
-        let document = reader.document(folder, bytes);
-        let SkillReader { mut problems, mut notes } = reader;
-        problems.sort_by_key(|problem| problem.line);
-        notes.sort_by_key(|note| note.line);
-        let document = document.filter(|_| problems.is_empty());
-        Self { document, problems, notes }
+        match reader.document(folder, bytes) {
+            Ok(document) => {
+                reader.notes.sort_by_key(|note| note.line);
+                Self { document: Some(document), problems: Vec::new(), notes: reader.notes }
+            }
+            Err(problem) => Self { document: None, problems: vec![problem], notes: Vec::new() },
+        }
     }
 
-    /// A `SKILL.md` that cannot be read at all.
+    /// A skill that cannot be read at all.
     #[must_use]
     pub(crate) fn unreadable(why: &str) -> Self {
-        let problems = vec![SkillProblem::new(1, why)];
+        let problems = vec![SkillProblem::new(0, why)];
         Self { document: None, problems, notes: Vec::new() }
     }
 }
 
-/// Checks the name of a skill.
+/// Checks the name of a skill's folder. It stands in one line of the list for a model.
 ///
 /// # Errors
 /// The problem and its correction.
 pub fn check_name(name: &str) -> Result<(), String> {
-    let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_of_name) {
-        return Err(format!(
-            "{name:?} is not a name: 1 to {MAX_NAME} of the characters a-z, 0-9 and -"
-        ));
+    let is_path = name.is_empty() || [".", ".."].contains(&name) || name.contains('/');
+    if is_path {
+        return Err(format!("{name:?} is not a name: write the name of a folder"));
     }
-    if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
-        return Err(format!("{name:?} is not a name: each - stands between letters or digits"));
+    if name.contains('\u{FFFD}') {
+        return Err(format!("{name:?} is not a name: it is not text (UTF-8); rename the folder"));
+    }
+    if sanitise(name).text != name || name.contains(['\n', '\r', '\t']) {
+        return Err(format!(
+            "{name:?} is not a name: it has invisible characters; rename the folder"
+        ));
     }
     Ok(())
 }
 
-/// Collects the problems and notes of a file.
+/// Collects the notes of a file.
 #[derive(Debug, Default)]
 struct SkillReader {
-    problems: Vec<SkillProblem>,
     notes: Vec<SkillProblem>,
 }
 
 impl SkillReader {
-    fn document(&mut self, folder: &str, bytes: &[u8]) -> Option<SkillDocument> {
+    fn document(&mut self, folder: &str, bytes: &[u8]) -> Result<SkillDocument, SkillProblem> {
         if bytes.len() > MAX_SKILL_BYTES {
-            let length = bytes.len();
-            return self.fail(1, format!(
-                "the file has more than {MAX_SKILL_BYTES} bytes (at least {length}); move parts of \
-                    it to other files of the folder"
+            return Err(SkillProblem::new(
+                1,
+                format!(
+                    "the file has more than {MAX_SKILL_BYTES} bytes; move parts of it to other files of \
+                    the folder"
+                ),
             ));
         }
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => text.strip_prefix('\u{FEFF}').unwrap_or(text),
-            Err(error) => {
-                let line = lines(&bytes[..error.valid_up_to()]);
-                return self.fail(line, "the text is not UTF-8");
-            }
-        };
-        let split = self.noted(front_matter::split(text))?;
-        let entries = self.noted(front_matter::parse(split.front_matter))?;
+        let text = self.decode(bytes)?;
+        let SplitFile { front_matter, front_line, body, body_line, note } =
+            front_matter::split(&text);
+        self.notes.extend(note);
+        let FrontMatter { entries, notes } = front_matter::parse(front_matter, front_line);
+        self.notes.extend(notes);
         let mut document = SkillDocument {
             name: folder.to_owned(),
+            declared_name: None,
             description: String::new(),
             license: None,
             compatibility: None,
             metadata: BTreeMap::new(),
             allowed_tools: None,
-            body: sanitise(split.body).text.trim().to_owned(),
+            body: sanitise(body).text.trim().to_owned(),
         };
-        for (key, is_there) in [
-            ("name", entries.iter().any(|entry| entry.key == "name")),
-            ("description", entries.iter().any(|entry| entry.key == "description")),
-        ] {
-            if !is_there {
-                self.problem(2, format!("the key `{key}` is missing"));
-            }
-        }
+        let mut keys = BTreeSet::new();
         for entry in &entries {
-            self.entry(folder, entry, &mut document);
+            if !keys.insert(entry.key.as_str()) {
+                let text = format!("the key `{}` is there twice; the last one counts", entry.key);
+                self.note(entry.line, text);
+            }
+            self.entry(entry, &mut document);
         }
-        if document.body.is_empty() {
-            self.problem(split.body_line, "there are no instructions below the front matter");
+        if document.description.is_empty() {
+            let paragraph = first_paragraph(&document.body);
+            document.description =
+                self.shortened(body_line, "description", paragraph, MAX_DESCRIPTION);
+            self.note(body_line, "there is no `description`; the first paragraph stands for it");
         }
-        Some(document)
+        if document.description.is_empty() {
+            let text = "the file has neither a description nor instructions";
+            return Err(SkillProblem::new(body_line, text));
+        }
+        match document.body.len() {
+            0 => self.note(body_line, "there are no instructions below the front matter"),
+            length if length > LONG_BYTES => self.note(body_line, format!(
+                "the instructions have {length} bytes, so the model reads them in parts; other files \
+                    of the folder are read only when they are needed"
+            )),
+            _ => {}
+        }
+        Ok(document)
     }
 
-    fn entry(&mut self, folder: &str, entry: &FrontEntry, document: &mut SkillDocument) {
-        let FrontEntry { line, key, value } = entry;
-        match key.as_str() {
-            "name" => self.name(folder, entry),
-            "description" => {
-                document.description = self.limited(entry, MAX_DESCRIPTION).unwrap_or_default();
+    /// Decodes a file in UTF-8, or in UTF-16 with a byte order mark.
+    fn decode(&mut self, bytes: &[u8]) -> Result<String, SkillProblem> {
+        let units: fn([u8; 2]) -> u16 = match bytes {
+            [0xFF, 0xFE, ..] => u16::from_le_bytes,
+            [0xFE, 0xFF, ..] => u16::from_be_bytes,
+            _ => {
+                if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+                    let line = line_at_end(&bytes[..at]);
+                    return Err(SkillProblem::new(line, "the file is not text: it has zero bytes"));
+                }
+                if let Err(error) = std::str::from_utf8(bytes) {
+                    let line = line_at_end(&bytes[..error.valid_up_to()]);
+                    self.note(line, "a character is not UTF-8, and is read as \u{FFFD}");
+                }
+                let text = String::from_utf8_lossy(bytes);
+                return Ok(with_line_feeds(text.strip_prefix('\u{FEFF}').unwrap_or(&text)));
             }
-            "license" => document.license = self.text(entry),
-            "compatibility" => document.compatibility = self.limited(entry, MAX_COMPATIBILITY),
-            "metadata" => document.metadata = self.metadata(*line, value),
-            "allowed-tools" => document.allowed_tools = self.allowed_tools(*line, value),
+        };
+        let units = bytes[2..].chunks_exact(2).map(|pair| units([pair[0], pair[1]]));
+        let text = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER));
+        Ok(with_line_feeds(&text.collect::<String>()))
+    }
+
+    fn entry(&mut self, entry: &FrontEntry, document: &mut SkillDocument) {
+        let FrontEntry { line, key, value } = entry;
+        let text = one_line(value);
+        match key.to_lowercase().replace('_', "-").as_str() {
+            "name" if text != document.name && !text.is_empty() => {
+                self.note(*line, format!(
+                    "`name` is {text:?}; the skill has the name of its folder, {:?}, and is found \
+                        by both",
+                    document.name
+                ));
+                document.declared_name = Some(text);
+            }
+            "name" => {}
+            "description" => {
+                document.description = self.shortened(*line, key, text, MAX_DESCRIPTION);
+            }
+            "license" => document.license = Some(text).filter(|text| !text.is_empty()),
+            "compatibility" => {
+                let text = self.shortened(*line, key, text, MAX_COMPATIBILITY);
+                document.compatibility = Some(text).filter(|text| !text.is_empty());
+            }
+            "metadata" => document.metadata = metadata(value),
+            "allowed-tools" | "allowedtools" => {
+                document.allowed_tools = self.allowed_tools(*line, value);
+            }
             _ => self.note(*line, format!("the key `{key}` is unknown and has no effect")),
         }
     }
 
-    fn name(&mut self, folder: &str, entry: &FrontEntry) {
-        let Some(name) = self.text(entry) else { return };
-        if let Err(problem) = check_name(&name) {
-            self.problem(entry.line, format!("`name`: {problem}"));
-        } else if name != folder {
-            let text = format!("`name` is {name:?}, and its folder is {folder:?}; make them equal");
-            self.problem(entry.line, text);
-        }
-    }
-
-    fn metadata(&mut self, line: usize, value: &FrontValue) -> BTreeMap<String, String> {
-        let FrontValue::Map(entries) = value else {
-            self.note(line, "`metadata` has no effect: it is not a map");
-            return BTreeMap::new();
-        };
-        entries.iter().filter_map(|entry| Some((entry.key.clone(), self.text(entry)?))).collect()
-    }
-
     fn allowed_tools(&mut self, line: usize, value: &FrontValue) -> Option<Vec<AllowedTool>> {
-        let tools = self.noted(allowed::parse(line, value))?;
-        for AllowedTool { name, within } in &tools {
+        let (tools, notes) = allowed::parse(value);
+        notes.into_iter().for_each(|note| self.note(line, note));
+        for AllowedTool { name, within } in tools.iter().flatten() {
             if let Some(within) = within {
                 self.note(line, format!(
                     "`{name}({within})` allows every call of {name}: the part in parentheses has no \
@@ -182,56 +224,65 @@ impl SkillReader {
                 ));
             }
         }
-        Some(tools)
+        tools
     }
 
-    /// The value as a text in one line, with content, of at most `most` characters.
-    fn limited(&mut self, entry: &FrontEntry, most: usize) -> Option<String> {
-        let text = self.text(entry)?;
-        let (key, count) = (&entry.key, text.chars().count());
-        match count {
-            0 => self.fail(entry.line, format!("`{key}` is empty")),
-            _ if count > most => {
-                let text = format!("`{key}` has {count} characters; at most {most}");
-                self.fail(entry.line, text)
-            }
-            _ => Some(text),
+    /// Cuts a text after `most` characters, with a remark.
+    fn shortened(&mut self, line: usize, key: &str, text: String, most: usize) -> String {
+        let count = text.chars().count();
+        if count <= most {
+            return text;
         }
-    }
-
-    /// The value as a text in one line.
-    fn text(&mut self, entry: &FrontEntry) -> Option<String> {
-        match &entry.value {
-            FrontValue::Text(text) => {
-                let text = sanitise(text).text;
-                Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
-            }
-            FrontValue::List(_) | FrontValue::Map(_) => {
-                self.fail(entry.line, format!("`{}` must be a text", entry.key))
-            }
-        }
-    }
-
-    fn noted<T>(&mut self, result: Result<T, SkillProblem>) -> Option<T> {
-        result.map_err(|problem| self.problems.push(problem)).ok()
-    }
-
-    fn fail<T>(&mut self, line: usize, text: impl Into<String>) -> Option<T> {
-        self.problem(line, text);
-        None
-    }
-
-    fn problem(&mut self, line: usize, text: impl Into<String>) {
-        self.problems.push(SkillProblem::new(line, text));
+        self.note(line, format!("`{key}` has {count} characters; the first {most} are used"));
+        text.chars().take(most - 1).chain(['…']).collect()
     }
 
     fn note(&mut self, line: usize, text: impl Into<String>) {
-        self.notes.push(SkillProblem::new(line, text));
+        if self.notes.len() < MAX_NOTES {
+            self.notes.push(SkillProblem::new(line, text));
+        }
     }
 }
 
+/// The value as a text in one line; empty for a map.
+fn one_line(value: &FrontValue) -> String {
+    let text = match value {
+        FrontValue::Text(text) => sanitise(text).text,
+        FrontValue::List(texts) => sanitise(&texts.join(", ")).text,
+        FrontValue::Map(_) => String::new(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The texts in a map. Nested values have no use here.
+fn metadata(value: &FrontValue) -> BTreeMap<String, String> {
+    let FrontValue::Map(pairs) = value else { return BTreeMap::new() };
+    let pairs = pairs.iter().map(|(key, text)| (key.clone(), FrontValue::Text(text.clone())));
+    pairs.map(|(key, text)| (key, one_line(&text))).filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// The first paragraph of a text in Markdown, in one line. Headings stand for it if there is no
+/// other text.
+fn first_paragraph(body: &str) -> String {
+    let is_text =
+        |line: &&str| !line.is_empty() && !line.starts_with(['#', '<']) && !line.starts_with("```");
+    let lines = body.lines().map(str::trim);
+    let paragraph: Vec<&str> =
+        lines.skip_while(|line| !is_text(line)).take_while(is_text).collect();
+    let text = match paragraph.as_slice() {
+        [] => body.lines().map(|line| line.trim_matches(['#', ' '])).collect::<Vec<_>>().join(" "),
+        paragraph => paragraph.join(" "),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Replaces the line ends of other systems.
+fn with_line_feeds(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
 /// The number of the last line of a text.
-fn lines(bytes: &[u8]) -> usize {
+fn line_at_end(bytes: &[u8]) -> usize {
     1 + bytes.iter().filter(|byte| **byte == b'\n').count()
 }
 

@@ -1,13 +1,19 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const VALID: &str = "---\nname: a-b\ndescription: >-\n  Does a thing.\n  Use it often.\nlicense: MIT\n\
                      compatibility: needs git\nmetadata:\n  version: 1.0\nallowed-tools: Bash(git:*) \
                      Read\nmodel: x\n---\n\n# Do it\n\nNow.\n";
 
-fn problems(text: &str) -> Vec<String> {
-    let parsed = ParsedSkill::read("a-b", text.as_bytes());
-    assert_eq!(parsed.document.is_none(), !parsed.problems.is_empty());
-    parsed.problems.iter().map(ToString::to_string).collect()
+fn read(folder: &str, text: &str) -> ParsedSkill {
+    let parsed = ParsedSkill::read(folder, text.as_bytes());
+    assert_eq!(parsed.document.is_none(), !parsed.problems.is_empty(), "{text:?}");
+    parsed
+}
+
+fn shown(notes: &[SkillProblem]) -> Vec<String> {
+    notes.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -20,6 +26,7 @@ fn skill_is_read_with_all_keys_of_the_format() {
     };
     let expected = SkillDocument {
         name: "a-b".to_owned(),
+        declared_name: None,
         description: "Does a thing. Use it often.".to_owned(),
         license: Some("MIT".to_owned()),
         compatibility: Some("needs git".to_owned()),
@@ -28,9 +35,8 @@ fn skill_is_read_with_all_keys_of_the_format() {
         body: "# Do it\n\nNow.".to_owned(),
     };
     assert_eq!(document, Some(expected));
-    let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
     assert_eq!(
-        notes,
+        shown(&notes),
         [
             "line 10: `Bash(git:*)` allows every call of Bash: the part in parentheses has no effect",
             "line 11: the key `model` is unknown and has no effect",
@@ -39,48 +45,98 @@ fn skill_is_read_with_all_keys_of_the_format() {
 }
 
 #[test]
-fn skill_with_problems_reports_each_with_its_line() {
-    for (text, expected) in [
+fn skill_with_faults_is_used_with_remarks() {
+    for (text, description, notes) in [
         (
-            "---\nname: A\ndescription:\n---\n",
+            "---\nname: Other\ndescription: [x, y]\nallowed-tools: a;b\n---\nbody",
+            "x, y",
             vec![
-                "line 2: `name`: \"A\" is not a name: 1 to 64 of the characters a-z, 0-9 and -",
-                "line 3: `description` is empty",
-                "line 5: there are no instructions below the front matter",
+                "line 2: `name` is \"Other\"; the skill has the name of its folder, \"a-b\", and is \
+                 found by both",
+                "line 4: `allowed-tools`: \"a;b\" is not the name of a tool, and is left out",
+                "line 4: `allowed-tools` names no tool, so it sets no limit",
             ],
         ),
         (
-            "---\nlicense: x\n---\nbody",
-            vec!["line 2: the key `name` is missing", "line 2: the key `description` is missing"],
+            "---\nlicense: x\n---\n\n# Title\n\nFirst **words**\nof it.\n\nMore.",
+            "First **words** of it.",
+            vec!["line 4: there is no `description`; the first paragraph stands for it"],
         ),
         (
-            "---\nname: other\ndescription: [x]\nallowed-tools: a;b\n---\nbody",
+            "# A skill\n\n## Part\n",
+            "A skill Part",
             vec![
-                "line 2: `name` is \"other\", and its folder is \"a-b\"; make them equal",
-                "line 3: `description` must be a text",
-                "line 4: `allowed-tools`: \"a;b\" is not the name of a tool",
+                "line 1: there is no front matter between two lines of ---",
+                "line 1: there is no `description`; the first paragraph stands for it",
             ],
         ),
         (
-            "no front matter",
-            vec!["line 1: the file must begin with front matter between two lines of ---"],
+            "---\ndescription: d\nDescription: e\ndescription: f\n---\n",
+            "f",
+            vec![
+                "line 4: the key `description` is there twice; the last one counts",
+                "line 6: there are no instructions below the front matter",
+            ],
         ),
     ] {
-        assert_eq!(problems(text), expected, "{text:?}");
+        let parsed = read("a-b", text);
+        assert_eq!(shown(&parsed.notes), notes, "{text:?}");
+        assert_eq!(parsed.document.unwrap().description, description);
     }
 }
 
 #[test]
-fn skill_with_a_long_description_or_file_is_refused() {
+fn skill_of_other_encodings_is_read() {
+    let text = "---\nname: a-b\ndescription: Grüße\n---\nbody\n";
+    let units: Vec<u16> = "\u{FEFF}".encode_utf16().chain(text.encode_utf16()).collect();
+    for bytes in [
+        text.as_bytes().to_vec(),
+        format!("\u{FEFF}{text}").into_bytes(),
+        text.replace('\n', "\r\n").into_bytes(),
+        text.replace('\n', "\r").into_bytes(),
+        units.iter().flat_map(|unit| unit.to_le_bytes()).collect(),
+        units.iter().flat_map(|unit| unit.to_be_bytes()).collect(),
+    ] {
+        let document = ParsedSkill::read("a-b", &bytes).document.unwrap();
+        assert_eq!((&*document.description, &*document.body), ("Grüße", "body"), "{bytes:?}");
+    }
+    let parsed = ParsedSkill::read("a-b", b"---\nname: a-b\ndescription: \xFF\n---\nx");
+    assert_eq!(parsed.document.unwrap().description, "\u{FFFD}");
+    assert_eq!(shown(&parsed.notes), ["line 3: a character is not UTF-8, and is read as \u{FFFD}"]);
+}
+
+#[test]
+fn skill_without_any_text_or_too_large_is_refused_with_the_reason() {
+    for (bytes, says) in [
+        (Vec::new(), "neither a description nor instructions"),
+        (b"---\nname: a-b\n---\n \n".to_vec(), "neither a description nor instructions"),
+        (b"---\nname:\0".to_vec(), "line 2: the file is not text"),
+        (vec![b'x'; MAX_SKILL_BYTES + 1], "more than 1048576 bytes"),
+    ] {
+        let parsed = ParsedSkill::read("a-b", &bytes);
+        let problems = shown(&parsed.problems);
+        assert!(parsed.document.is_none() && problems[0].contains(says), "{problems:?}");
+    }
+}
+
+#[test]
+fn skill_with_a_long_description_or_body_is_used_with_a_remark() {
     let of = |length: usize| {
-        problems(&format!("---\nname: a-b\ndescription: {}\n---\nbody", "é".repeat(length)))
+        read("a-b", &format!("---\nname: a-b\ndescription: {}\n---\nbody", "é".repeat(length)))
     };
-    assert_eq!(of(1024), Vec::<String>::new());
-    assert_eq!(of(1025), ["line 3: `description` has 1025 characters; at most 1024"]);
-    let long = format!("{VALID}{}", "x".repeat(MAX_SKILL_BYTES));
-    assert!(problems(&long)[0].contains("more than 32768 bytes"), "{:?}", problems(&long));
-    let parsed = ParsedSkill::read("a-b", b"---\nname: a-b\n\xFF");
-    assert_eq!(parsed.problems, [SkillProblem::new(3, "the text is not UTF-8")]);
+    assert!(of(1024).notes.is_empty());
+    let long = of(1025);
+    assert_eq!(
+        shown(&long.notes),
+        ["line 3: `description` has 1025 characters; the first 1024 are used"]
+    );
+    assert_eq!(long.document.unwrap().description, "é".repeat(1023) + "…");
+    for length in [33_000, 300_000] {
+        let body = "Step: do it.\n".repeat(length / 13);
+        let parsed = read("a-b", &format!("---\nname: a-b\ndescription: d\n---\n{body}"));
+        assert!(shown(&parsed.notes)[0].contains("reads them in parts"), "{:?}", parsed.notes);
+        assert_eq!(parsed.document.unwrap().body, body.trim());
+    }
 }
 
 #[test]
@@ -92,13 +148,92 @@ fn skill_text_is_one_line_per_key_without_invisible_characters() {
 }
 
 #[test]
-fn check_name_accepts_the_names_of_the_format_only() {
-    let longest = "a".repeat(64);
-    for name in ["a", "a-b", "9lives", &longest] {
+fn check_name_accepts_every_name_of_a_folder_that_fits_in_a_line() {
+    let longest = "a".repeat(255);
+    for name in ["a", "a-b", "A_b", "-a", "a--b", "é", "a b", "代码审查", "x.v1.2", &longest] {
         assert_eq!(check_name(name), Ok(()), "{name}");
     }
-    let too_long = "a".repeat(65);
-    for name in ["", "A", "a_b", "a/b", "..", "-a", "a-", "a--b", "é", "a b", &too_long] {
+    for name in ["", ".", "..", "a/b", "../x", "a\nb", "a\u{200B}b", "a\u{FFFD}"] {
         assert!(check_name(name).is_err(), "{name}");
+    }
+}
+
+/// Pieces of front matter, of which texts are put together at random.
+const PIECES: [&str; 40] = [
+    "---\n",
+    "---",
+    "name",
+    "description",
+    "allowed-tools",
+    "metadata",
+    ": ",
+    ":",
+    "\n",
+    "\n  ",
+    "\t",
+    " ",
+    "- ",
+    "[",
+    "]",
+    "{",
+    "}",
+    "\"",
+    "'",
+    "|\n",
+    ">-\n",
+    "&a",
+    "*a",
+    "!t ",
+    "@",
+    "%",
+    "`",
+    "#",
+    "<!--",
+    "-->",
+    "\r\n",
+    "\u{FEFF}",
+    "\0",
+    "é",
+    "\u{200B}",
+    "? ",
+    "...\n",
+    ",",
+    "null",
+    "text",
+];
+
+proptest! {
+    #[test]
+    fn any_text_gives_a_skill_or_a_reason(
+        pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..60),
+        bytes in prop::collection::vec(any::<u8>(), 0..80),
+        is_plain in any::<bool>(),
+    ) {
+        let mut text = if is_plain { String::new() } else { "---\n".to_owned() };
+        text.push_str(&pieces.concat());
+        for bytes in [text.as_bytes(), &bytes] {
+            let ParsedSkill { document, problems, notes } = ParsedSkill::read("Any name", bytes);
+            prop_assert_eq!(document.is_none(), !problems.is_empty());
+            prop_assert!(problems.iter().chain(&notes).all(|one| !one.text.is_empty() && one.line > 0));
+            if let Some(document) = document {
+                let description = &document.description;
+                prop_assert!(!description.is_empty() && description.chars().count() <= 1024);
+                prop_assert!(description.lines().count() == 1);
+            }
+        }
+    }
+
+    /// A description in one line arrives, whatever stands around it.
+    #[test]
+    fn a_description_of_words_is_never_lost(
+        words in "[a-z]{1,8}( [a-z]{1,8}){0,4}",
+        value in "[^\\n\\r\\x00]{0,40}",
+        key in "[a-z]{1,4}x",
+    ) {
+        let words = format!("Use {words}");
+        let text = format!("---\nname: a\ndescription: {words}\n{key}: {value}\n---\nbody\n");
+        let document = ParsedSkill::read("a", text.as_bytes()).document.unwrap();
+        let is_continued = document.description.starts_with(&words);
+        prop_assert!(is_continued, "{:?}: {:?}", text, document.description);
     }
 }

@@ -101,8 +101,13 @@ pub(crate) async fn run(context: &CommandContext, command: SkillsCommand) -> Res
             let found = if paths.is_empty() {
                 AgentSkills::open(context, &options)?.found().await
             } else {
-                let skills = paths.iter().map(|path| check::of_folder(path));
-                FoundSkills { skills: skills.collect::<Result<_, _>>()?, left_out: Vec::new() }
+                let mut found = FoundSkills::default();
+                for path in &paths {
+                    let FoundSkills { skills, left_out } = check::of_folders(path)?;
+                    found.skills.extend(skills);
+                    found.left_out.extend(left_out);
+                }
+                found
             };
             check::report(context, &found, options.json)
         }

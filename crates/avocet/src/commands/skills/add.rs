@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use avocet_protocol::Trust;
 use avocet_sandbox::{RemoveMode, Workspace};
-use avocet_skills::{FoundSkill, SKILL_FILE, SkillSource, SkillState, WORKSPACE_SKILLS};
+use avocet_skills::{
+    FoundSkill, SKILL_FILES, SkillSource, SkillState, WORKSPACE_SKILLS, check_name,
+};
 use rustix::fs::OFlags;
 use serde::Serialize;
 
@@ -56,9 +58,10 @@ pub(super) async fn add(skills: &AgentSkills, path: &Path) -> Result<Added, Fail
     let skill = check::of_folder(path)?;
     if let SkillState::Broken(problems) = &skill.state {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        let text = format!("{}/{SKILL_FILE}: {}", skill.folder, problems.join("; "));
+        let text = format!("{}: {}", skill.path(), problems.join("; "));
         return Err(failed(text));
     }
+    check_name(&skill.name).map_err(failed)?;
     let files = Folder::read(Path::new(&skill.folder))?;
     let found = skills.found().await.skills;
     let same = |one: &&FoundSkill| one.name == skill.name && one.document().is_some();
@@ -86,7 +89,7 @@ pub(super) async fn add(skills: &AgentSkills, path: &Path) -> Result<Added, Fail
 /// Writes the files, `SKILL.md` last: if this is interrupted, the folder is no skill yet.
 fn write(workspace: &Workspace, name: &str, files: &[SourceFile]) -> Result<(), Failure> {
     let folder = format!("{WORKSPACE_SKILLS}/{name}");
-    let is_last = |file: &&SourceFile| file.path == SKILL_FILE;
+    let is_last = |file: &&SourceFile| SKILL_FILES.contains(&file.path.as_str());
     let first = files.iter().filter(|file| !is_last(file));
     for SourceFile { path, bytes } in first.chain(files.iter().filter(is_last)) {
         let path = workspace.resolve(&format!("{folder}/{path}")).map_err(refused)?;

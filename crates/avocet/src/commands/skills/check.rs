@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use avocet_skills::{
-    AllowedTool, FoundSkill, FoundSkills, MAX_SKILL_BYTES, ParsedSkill, SKILL_FILE, SkillSource,
-    SkillState, WORKSPACE_SKILLS,
+    AllowedTool, FixedSkills, FoundSkill, FoundSkills, MAX_SKILL_BYTES, ParsedSkill, SKILL_FILE,
+    SkillSource, SkillState, WORKSPACE_SKILLS, find_skill_file,
 };
 use avocet_tools::skill_allows;
 use serde::Serialize;
@@ -37,16 +37,29 @@ pub(super) fn of_folder(path: &Path) -> Result<FoundSkill, Failure> {
     let folder = if place.is_dir() { place.as_path() } else { place.parent().unwrap_or(&place) };
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_default();
-    let file = folder.join(SKILL_FILE);
+    let file = find_skill_file(folder).unwrap_or(SKILL_FILE);
+    let path = folder.join(file);
     let mut bytes = Vec::new();
-    File::open(&file)
+    File::open(&path)
         .and_then(|file| file.take(MAX_SKILL_BYTES as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| {
-            failed(format!("{}: {error}; a skill has a {SKILL_FILE}", file.display()))
+            failed(format!("{}: {error}; a skill has a {SKILL_FILE}", path.display()))
         })?;
     let parsed = ParsedSkill::read(&name, &bytes);
-    let folder = folder.display().to_string();
-    Ok(FoundSkill::new(name, SkillSource::System, folder, parsed))
+    let found = FoundSkill::new(name, SkillSource::System, folder.display().to_string(), parsed);
+    Ok(FoundSkill { file, ..found })
+}
+
+/// Reads the skill in a folder anywhere, or all skills in the folders below it.
+pub(super) fn of_folders(path: &Path) -> Result<FoundSkills, Failure> {
+    let folder = given(path)?;
+    if folder.is_dir() && find_skill_file(&folder).is_none() {
+        let below = FixedSkills::read(&[folder], &[]).found().clone();
+        if below.skills.iter().any(|skill| skill.document().is_some()) {
+            return Ok(below);
+        }
+    }
+    Ok(FoundSkills { skills: vec![of_folder(path)?], left_out: Vec::new() })
 }
 
 pub(super) fn report(
@@ -87,7 +100,7 @@ fn text(skills: usize, findings: &[Finding]) -> String {
 fn findings(skill: &FoundSkill, tools: &[String]) -> Vec<Finding> {
     let file = match skill.folder.as_str() {
         "" => format!("{} (shipped)", skill.name),
-        folder => format!("{folder}/{SKILL_FILE}"),
+        _ => skill.path(),
     };
     let finding = |line, problem, text: &str| Finding {
         file: file.clone(),
@@ -118,7 +131,8 @@ fn findings(skill: &FoundSkill, tools: &[String]) -> Vec<Finding> {
         )),
         SkillState::Broken(problems) => {
             let problems = problems.iter();
-            findings.extend(problems.map(|one| finding(Some(one.line), true, &one.text)));
+            let line = |line: usize| (line > 0).then_some(line);
+            findings.extend(problems.map(|one| finding(line(one.line), true, &one.text)));
         }
     }
     findings.sort_by_key(|finding| finding.line);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use avocet_protocol::{PlainTable, Trust};
-use avocet_skills::{FoundSkill, SKILL_FILE, SkillDocument, SkillProblem, SkillSource, SkillState};
+use avocet_skills::{FoundSkill, SkillDocument, SkillProblem, SkillSource, SkillState};
 use serde::Serialize;
 
 /// A skill as it is shown.
@@ -14,6 +14,8 @@ pub(super) struct SkillRow {
     /// Empty for a skill that is a part of the program.
     #[serde(skip_serializing_if = "String::is_empty")]
     folder: String,
+    #[serde(skip)]
+    file: &'static str,
     state: SkillUse,
     #[serde(skip_serializing_if = "Option::is_none")]
     trust: Option<Trust>,
@@ -38,7 +40,7 @@ enum SkillUse {
 
 impl SkillRow {
     pub(super) fn new(found: &FoundSkill, is_hidden: bool) -> Self {
-        let FoundSkill { name, source, folder, state, notes } = found.clone();
+        let FoundSkill { name, source, folder, file, state, notes } = found.clone();
         let (state, trust, problems, skill) = match state {
             SkillState::Usable(skill) if is_hidden => {
                 (SkillUse::Hidden, None, Vec::new(), Some(skill))
@@ -47,7 +49,7 @@ impl SkillRow {
             SkillState::Untrusted(trust) => (SkillUse::Untrusted, Some(trust), Vec::new(), None),
             SkillState::Broken(problems) => (SkillUse::Broken, None, problems, None),
         };
-        Self { name, source, folder, state, trust, problems, notes, skill }
+        Self { name, source, folder, file, state, trust, problems, notes, skill }
     }
 
     pub(super) fn is_used(&self) -> bool {
@@ -63,8 +65,8 @@ impl SkillRow {
             }
             (SkillUse::Untrusted, _) => format!(
                 "untrusted: somebody who is not an owner may have written it. Read it; if it is \
-                    good, run: avocet trust --believe {}/{SKILL_FILE}",
-                self.folder
+                    good, run: avocet trust --believe {}/{}",
+                self.folder, self.file
             ),
             (SkillUse::Broken | SkillUse::Used, _) => match self.problems.first() {
                 Some(problem) => format!("broken: {problem}"),
