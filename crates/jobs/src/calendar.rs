@@ -5,7 +5,9 @@ use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
-use crate::times::{ScheduleTimes, TimesError, local, zone};
+use crate::cron_line::{check_steps, split_every, split_zone};
+use crate::times::{ScheduleTimes, TimesError, local};
+use crate::zones::{NamedZone, find_zone};
 
 /// The calendar of one default zone.
 #[derive(Debug, Clone)]
@@ -23,17 +25,21 @@ impl ZoneCalendar {
 
 impl Calendar for ZoneCalendar {
     fn read(&self, times: &TimesRequest, now: Timestamp) -> Result<ScheduleRule, String> {
-        let TimesRequest { after, at, every, cron, zone: named } = times;
-        let name = named.clone().unwrap_or_else(|| self.default_zone.clone());
-        let zone = zone(&name).map_err(|error| error.to_string())?;
-        let name = zone.iana_name().map_or(name, str::to_owned);
+        let TimesRequest { after, at, every, cron, zone: named } = &split_cron_line(times)?;
+        let named = named.as_deref().unwrap_or(&self.default_zone);
+        let NamedZone { name, zone } = find_zone(named).map_err(|error| error.to_string())?;
         let recurrence = match (after, at, every, cron) {
             (Some(after), None, None, None) => Recurrence::Once(now.after(duration(after)?)),
             (None, Some(at), None, None) => Recurrence::Once(moment(at, &zone, now)?),
             (None, None, Some(every), None) => {
                 Recurrence::Every { seconds: duration(every)?.as_secs(), from: now }
             }
-            (None, None, None, Some(cron)) => Recurrence::Cron(cron.trim().to_owned()),
+            (None, None, None, Some(cron)) => {
+                let pattern = cron.trim().to_owned();
+                let refused = |reason| TimesError::Cron { pattern: pattern.clone(), reason };
+                check_steps(&pattern).map_err(|reason| refused(reason).to_string())?;
+                Recurrence::Cron(pattern)
+            }
             _ => return Err("give exactly one of in, at, every and cron".to_owned()),
         };
         let rule = ScheduleRule { recurrence, zone: name };
@@ -69,6 +75,28 @@ impl Calendar for ZoneCalendar {
     fn describe(&self, rule: &ScheduleRule) -> String {
         ScheduleTimes::new(rule).map_or_else(|error| error.to_string(), |times| times.describe())
     }
+}
+
+/// Moves the zone and the interval of a cron line, `TZ=Asia/Tokyo 0 9 * * *` or `@every 2h`, to their
+/// own fields.
+fn split_cron_line(times: &TimesRequest) -> Result<TimesRequest, String> {
+    let TimesRequest { every, cron: Some(line), zone, .. } = times else {
+        return Ok(times.clone());
+    };
+    let (zone_of_line, line) = split_zone(line);
+    if let (Some(one), Some(other)) = (zone_of_line, zone)
+        && one != other
+    {
+        return Err(format!("two time zones are given, {one:?} and {other:?}; write one of them"));
+    }
+    let zone = zone_of_line.map(str::to_owned).or_else(|| zone.clone());
+    let times = TimesRequest { zone, ..times.clone() };
+    Ok(match split_every(line) {
+        Some(interval) if every.is_none() => {
+            TimesRequest { every: Some(interval.to_owned()), cron: None, ..times }
+        }
+        _ => TimesRequest { cron: Some(line.to_owned()), ..times },
+    })
 }
 
 /// Reads a duration like `2m`, `1h 30m` or `2 days`. A day has 24 hours.

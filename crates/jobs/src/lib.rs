@@ -4,10 +4,12 @@
 
 mod calendar;
 mod consolidations;
+mod cron_line;
 mod due;
 mod runner;
 mod service;
 mod times;
+mod zones;
 
 use std::time::Duration;
 

@@ -23,7 +23,7 @@ const AT_ONCE: u32 = 100;
 #[async_trait]
 pub trait Checklists: fmt::Debug + Send + Sync {
     /// Returns `true` if the file in the agent's workspace has an entry: a line that is no heading,
-    /// comment or blank.
+    /// comment, blank or sentence of a template.
     async fn has_entries(&self, agent: Option<&str>, path: &str) -> bool;
 }
 

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Recurrence, ScheduleRule, Timestamp, nearest};
+use avocet_protocol::{Recurrence, ScheduleRule, Timestamp};
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::Zoned;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
+
+use crate::cron_line::{CronFields, read_fields};
+use crate::zones::{NamedZone, find_zone};
 
 /// The reason why a rule has no times.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,8 +45,7 @@ pub(crate) const SHORTEST_SECONDS: u64 = 60;
 /// The times of a schedule.
 #[derive(Debug, Clone)]
 pub struct ScheduleTimes {
-    zone: TimeZone,
-    zone_name: String,
+    zone: NamedZone,
     kind: Kind,
 }
 
@@ -72,8 +74,7 @@ impl ScheduleTimes {
                 Kind::Cron { cron: Box::new(cron(pattern)?), pattern: pattern.clone() }
             }
         };
-        let zone_name = rule.zone.clone();
-        Ok(Self { zone: zone(&zone_name)?, zone_name, kind })
+        Ok(Self { zone: find_zone(&rule.zone)?, kind })
     }
 
     /// Returns the first time after `after`; `None` if there is none.
@@ -123,10 +124,10 @@ impl ScheduleTimes {
     /// Returns a time in words: `Monday, 23 November 2026, 08:00 (Europe/Berlin)`.
     #[must_use]
     pub fn words(&self, at: Timestamp) -> String {
-        let Some(local) = local(at, &self.zone) else { return format!("{} ms", at.0) };
+        let Some(local) = local(at, &self.zone.zone) else { return format!("{} ms", at.0) };
         let format = if local.second() == 0 { "%H:%M" } else { "%H:%M:%S" };
         let words = local.strftime(&format!("%A, %-d %B %Y, {format}")).to_string();
-        format!("{words} ({})", self.zone_name)
+        format!("{words} ({})", self.zone.label())
     }
 
     /// Returns the rule in words.
@@ -135,12 +136,12 @@ impl ScheduleTimes {
         match &self.kind {
             Kind::Once(at) => format!("once, {}", self.words(*at)),
             Kind::Every { interval, .. } => format!("every {}", duration_words(*interval)),
-            Kind::Cron { pattern, .. } => format!("cron {pattern} ({})", self.zone_name),
+            Kind::Cron { pattern, .. } => format!("cron {pattern} ({})", self.zone.label()),
         }
     }
 
     fn next_of_cron(&self, cron: &Cron, after: Timestamp) -> Option<Timestamp> {
-        let mut civil = local(after, &self.zone)?.datetime();
+        let mut civil = local(after, &self.zone.zone)?.datetime();
         loop {
             civil = cron.find_next_occurrence(&civil, false).ok()?;
             // In the second pass of a repeated hour, its times have passed already.
@@ -154,7 +155,7 @@ impl ScheduleTimes {
 
     /// Returns the moment of a local time.
     fn instant(&self, civil: DateTime) -> Option<Timestamp> {
-        let ambiguous = self.zone.to_ambiguous_timestamp(civil);
+        let ambiguous = self.zone.zone.to_ambiguous_timestamp(civil);
         let at = match ambiguous.offset() {
             AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Fold { .. } => {
                 ambiguous.earlier().ok()?
@@ -162,44 +163,18 @@ impl ScheduleTimes {
             // The moment before the gap that this local time would be without the change.
             AmbiguousOffset::Gap { after, .. } => {
                 let before = after.to_timestamp(civil).ok()?;
-                self.zone.following(before).next()?.timestamp()
+                self.zone.zone.following(before).next()?.timestamp()
             }
         };
         Some(Timestamp(at.as_millisecond()))
     }
 }
 
-/// Returns the zone with this name, from the system's database or from the one in the program.
-pub(crate) fn zone(name: &str) -> Result<TimeZone, TimesError> {
-    TimeZone::get(name)
-        .map_err(|_| TimesError::Zone { name: name.to_owned(), nearest: nearest_zone(name) })
-}
-
 fn hint(nearest: Option<&str>) -> String {
     match nearest {
         Some(nearest) => format!("did you mean {nearest}?"),
-        None => "write a name like Europe/Berlin, or UTC".to_owned(),
+        None => "write a name like Europe/Berlin, or an offset like UTC+2".to_owned(),
     }
-}
-
-/// Returns the zone whose name, or whose city, is most similar.
-fn nearest_zone(name: &str) -> Option<String> {
-    let zones: Vec<String> =
-        jiff::tz::db().available().map(|zone| zone.as_str().to_owned()).collect();
-    let wanted = name.trim().replace(' ', "_").to_lowercase();
-    let city = |zone: &str| zone.rsplit('/').next().unwrap_or_default().to_lowercase();
-    let of_city = |wanted: &str| zones.iter().find(|zone| city(zone) == wanted).cloned();
-    let cities: Vec<String> = zones.iter().map(|zone| city(zone)).collect();
-    let names: Vec<String> = zones.iter().map(|zone| zone.to_lowercase()).collect();
-    let similar_city = || {
-        let wanted = wanted.rsplit('/').next().unwrap_or_default();
-        of_city(wanted).or_else(|| of_city(nearest(wanted, cities.iter().map(String::as_str))?))
-    };
-    let similar_name = || {
-        let similar = nearest(&wanted, names.iter().map(String::as_str))?;
-        zones.iter().find(|zone| zone.eq_ignore_ascii_case(similar)).cloned()
-    };
-    if wanted.contains('/') { similar_name() } else { similar_city() }
 }
 
 pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> Option<Zoned> {
@@ -207,18 +182,13 @@ pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> Option<Zoned> {
     Some(at.to_zoned(zone.clone()))
 }
 
-/// Reads a cron expression with five fields. If both the day of the month and the day of the week
-/// are restricted, a day that fits one of them counts, as in crontab(5).
+/// Reads a cron expression with five fields.
 fn cron(pattern: &str) -> Result<Cron, TimesError> {
-    let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-    parser.parse(pattern).map_err(|error| {
-        let reason = match pattern.split_whitespace().count() {
-            5 => error.to_string().trim_end_matches('.').to_owned(),
-            1 => "it has 1 field".to_owned(),
-            fields => format!("it has {fields} fields"),
-        };
-        TimesError::Cron { pattern: pattern.to_owned(), reason }
-    })
+    let refused = |reason| TimesError::Cron { pattern: pattern.to_owned(), reason };
+    let CronFields { text, needs_both_days } = read_fields(pattern).map_err(refused)?;
+    let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed);
+    let parsed = parser.dom_and_dow(needs_both_days).build().parse(&text);
+    parsed.map_err(|error| refused(error.to_string().trim_end_matches('.').to_owned()))
 }
 
 fn next_interval(from: Timestamp, interval: Duration, after: Timestamp) -> Timestamp {

@@ -147,6 +147,26 @@ fn cron_with_both_kinds_of_day_runs_on_each_day_that_fits_one() {
     assert_eq!(days, ["12-04", "12-11", "12-13"]);
 }
 
+/// crontab(5) of Debian: a field that begins with `*` is not restricted.
+#[test]
+fn cron_with_a_starred_day_needs_both_kinds_of_day() {
+    // November 2026 begins with a Sunday.
+    for (pattern, expected) in [
+        ("0 9 */2 * 1", ["11-09", "11-23", "12-07"]),
+        ("0 9 */2 * mon", ["11-09", "11-23", "12-07"]),
+        ("0 9 1 * */2", ["11-01", "12-01", "04-01"]),
+        ("0 9 ?/2 * 1", ["11-09", "11-23", "12-07"]),
+        ("0 9 1-31/2 * 1", ["11-01", "11-02", "11-03"]),
+        ("0 9 15 * *", ["11-15", "12-15", "01-15"]),
+        ("0 9 ? * 1", ["11-02", "11-09", "11-16"]),
+        ("0 9 * * 7", ["11-01", "11-08", "11-15"]),
+    ] {
+        let days = shown(&of_cron(pattern, "UTC"), "2026-10-31T12:00:00Z", 3);
+        let days: Vec<&str> = days.iter().map(|at| &at[5..10]).collect();
+        assert_eq!(days, expected, "{pattern}");
+    }
+}
+
 #[test]
 fn next_after_returns_times_of_every_kind() {
     let from = at("2026-01-01T00:00:00Z");
@@ -195,7 +215,7 @@ fn new_names_the_part_of_a_rule_that_cannot_be_used() {
         ("New York", "did you mean America/New_York?"),
         ("Europe/Berlin2", "did you mean Europe/Berlin?"),
         ("Asia/Kolkatta", "did you mean Asia/Kolkata?"),
-        ("xxxxxxxx", "write a name like Europe/Berlin, or UTC"),
+        ("xxxxxxxx", "write a name like Europe/Berlin, or an offset like UTC+2"),
     ];
     for (zone, hint) in zones {
         let expected = format!("unknown time zone {zone:?}; {hint}");
