@@ -4,6 +4,7 @@ mod agents;
 mod audit;
 mod budgets;
 mod catalogue;
+mod checklist;
 mod checkup;
 mod children;
 mod cli;

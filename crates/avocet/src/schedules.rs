@@ -19,6 +19,7 @@ use avocet_protocol::{
 use avocet_supervise::{Group, SystemClock};
 use jiff::tz::TimeZone;
 
+use crate::checklist::has_entries;
 use crate::exit::Failure;
 use crate::places::{Agent, Configuration};
 use crate::registry;
@@ -203,39 +204,6 @@ impl Checklists for AgentChecklists {
                 tracing::warn!(path, %error, "cannot read the checklist; skipping this time");
                 false
             }
-        }
-    }
-}
-
-/// Returns `true` if a line is more than a heading, a comment or an empty list entry.
-fn has_entries(text: &str) -> bool {
-    let mut rest = text;
-    let mut shown = String::new();
-    while let Some((before, comment)) = rest.split_once("<!--") {
-        shown.push_str(before);
-        rest = comment.split_once("-->").map_or("", |(_, after)| after);
-    }
-    shown.push_str(rest);
-    shown.lines().any(|line| {
-        let line = line.trim();
-        let entry = line.trim_start_matches(['-', '*', '+', '[', ']', ' ']);
-        !line.starts_with('#') && !entry.is_empty()
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn has_entries_ignores_headings_comments_and_empty_list_entries() {
-        let empty =
-            ["", "\n \n", "# Heartbeat\n## Daily\n", "<!-- look\nat it -->\n# H", "- [ ]\n- \n*"];
-        for text in empty {
-            assert!(!has_entries(text), "{text:?}");
-        }
-        for text in ["- water the plants", "# H\nlook at the mail", "<!-- a --> b", "1. x"] {
-            assert!(has_entries(text), "{text:?}");
         }
     }
 }

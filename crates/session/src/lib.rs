@@ -35,6 +35,7 @@ mod running;
 mod sampler;
 mod sessions;
 mod settle;
+mod silence;
 mod spoken;
 mod status_text;
 mod tasks;

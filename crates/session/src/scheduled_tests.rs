@@ -71,7 +71,7 @@ impl SessionHarness {
 
 #[tokio::test]
 async fn scheduled_task_without_news_is_silent() {
-    let answers = ["rain", "rain", "**NOTHING_NEW**.", "rain", "sun", "rain"];
+    let answers = ["rain", "rain", "**NOTHING_NEW**.", "HEARTBEAT_OK", "rain", "sun", "rain"];
     for (quiet, expected) in [(true, vec!["rain", "sun", "rain"]), (false, answers.to_vec())] {
         let model = ScriptedModel::new(answers.map(Scripted::says).to_vec());
         let harness = SessionHarness::new(model).await;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use avocet_agent::{CallWait, TurnEnd, UsageMeter};
 use avocet_protocol::{
     Answer, Attachment, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations,
-    LogWrite, LoggedInbound, NOTHING_NEW, NewWait, Origin, Outcome, Planned, Roles, SessionId,
-    SettledTurn, Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord,
-    WaitKind, WaitRequest, task_name,
+    LogWrite, LoggedInbound, NewWait, Origin, Outcome, Planned, Roles, SessionId, SettledTurn,
+    Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord, WaitKind,
+    WaitRequest, task_name,
 };
 
 use crate::lane::{LaneWork, Lanes};
@@ -15,6 +15,7 @@ use crate::preview::LastProgress;
 use crate::retry::HOW_TO_RETRY;
 use crate::retrying_log::wake_deliveries;
 use crate::run_turn::{asker, chat_of};
+use crate::silence::is_silence;
 
 /// Number of turns of a scheduled task among which its last report is looked for.
 const REPORTS_COMPARED: u32 = 20;
@@ -384,12 +385,6 @@ pub(crate) fn followed_by(mut planned: Planned, remark: Option<Planned>) -> Plan
 /// Joins the texts of all chunks, like `TurnLog::sent_texts`.
 fn shown_text(planned: &Planned) -> String {
     planned.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
-}
-
-/// Returns `true` for the word that a scheduled task answers with if it has no news, also in bold
-/// or with a full stop.
-fn is_silence(text: &str) -> bool {
-    text.trim_matches(|c: char| !c.is_alphanumeric()) == NOTHING_NEW
 }
 
 /// Compares texts without regard to line breaks and spaces.
