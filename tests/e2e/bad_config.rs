@@ -32,7 +32,7 @@ pub(crate) const CASES: &[Case] = &[
     ("[schedules.a]\nchat = \"terminal:local:me\"\nevery = \"30s\"\ntext = \"x\"\n", ":1:",
         &["`schedules.a`", "30 s is too short", "at least 60 s"]),
     ("[schedules.a]\nchat = \"terminal:local:me\"\ncron = \"0 0 8 * * *\"\ntext = \"x\"\n", ":1:",
-        &["`schedules.a`", "\"0 0 8 * * *\" is no cron expression (it has 6 fields)", "five fields"]),
+        &["`schedules.a`", "\"0 0 8 * * *\" is no cron expression (it has 6 fields: leave out", "five fields"]),
     ("[schedules.a]\nchat = \"terminal:local:me\"\ncron = \"0 8 * * *\"\nzone = \"Berlin\"\ntext = \"x\"\n", ":1:",
         &["`schedules.a`", "unknown time zone \"Berlin\"", "did you mean Europe/Berlin?"]),
     ("[schedules.a]\nchat = \"terminal:local:me\"\nevery = \"1h\"\ntext = \"x\"\ntask = \"y\"\n", ":1:",

@@ -165,7 +165,7 @@ fn parse_lines(front_matter: &str, first_line: usize) -> FrontMatter {
         let FrontBlock { line, key, .. } = &block;
         let is_small = block.lines.iter().map(|line| line.len()).sum::<usize>() <= MAX_YAML_BYTES;
         let yaml = is_small.then(|| front_yaml::read_map(&block.lines.concat(), *line)).flatten();
-        match yaml.map(|entries| <[FrontEntry; 1]>::try_from(entries)) {
+        match yaml.map(<[FrontEntry; 1]>::try_from) {
             Some(Ok([entry])) if entry.key == *key => read.entries.push(entry),
             _ => {
                 read.notes.push(read_as_text(*line, key));
