@@ -7,6 +7,8 @@ use serde_json::Value;
 use serenity::model::channel::ChannelType;
 use serenity::model::id::{ChannelId, MessageId, UserId};
 
+use crate::lenient::readable_field;
+
 /// A forum of pictures; serenity lacks a name for it.
 const MEDIA: ChannelType = ChannelType::Unknown(16);
 
@@ -34,13 +36,13 @@ pub(crate) struct ChannelInfo {
     pub(crate) id: ChannelId,
     #[serde(rename = "type")]
     kind: ChannelType,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable_field")]
     parent_id: Option<ChannelId>,
     /// The last message, which may be deleted.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable_field")]
     pub(crate) last_message_id: Option<MessageId>,
     /// For a thread, the user who made it.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable_field")]
     owner_id: Option<UserId>,
     /// For a thread, the bot's membership: a bot joins by writing (Discord API, "Thread Members").
     #[serde(default)]

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use avocet_channel_kit::{Converted, Unreadable};
 use avocet_protocol::{
-    AccountName, ChannelName, ChatAddress, ChatId, ChatKind, CommandHelp, Content, DedupeKey,
-    IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
+    AccountName, Attachment, ChannelName, ChatAddress, ChatId, ChatKind, CommandHelp, Content,
+    DedupeKey, IdError, Inbound, Quote, Sender, SenderId, Timestamp, TopicId,
 };
-use serenity::model::channel::{Message, MessageReferenceKind, MessageType, Poll};
+use serenity::model::channel::{Message, MessageReferenceKind, MessageSnapshot, MessageType, Poll};
 use serenity::model::id::{ChannelId, InteractionId, MessageId, UserId};
 use serenity::model::user::User;
 
 use crate::attachments;
+use crate::cards::{CARD, card_text};
 use crate::channels::DiscordChannel;
 use crate::threads::Threads;
 
@@ -141,15 +142,37 @@ impl BotIdentity<'_> {
         })
     }
 
+    /// Returns the content of a message. A card in it is not the author's own text, so it counts as
+    /// forwarded.
     fn content(&self, message: &Message) -> Content {
-        let forwarded = message
-            .message_reference
-            .as_ref()
-            .filter(|reference| reference.kind == MessageReferenceKind::Forward)
-            .and_then(|_| message.message_snapshots.first());
+        let forwarded_from = forwarded(message).map(|_| "another message".to_owned());
+        let content = Content {
+            quote: message.referenced_message.as_deref().map(|replied| self.quote(replied)),
+            forwarded_from,
+            attachments: attachments::of(message),
+            ..Content::text(self.text(message))
+        };
+        match card_text(&message.embeds) {
+            None => content,
+            Some(card) if content.text.is_empty() => {
+                Content { text: card.to_owned(), forwarded_from: Some(CARD.to_owned()), ..content }
+            }
+            Some(card) => {
+                let card = Quote { from: Some(CARD.to_owned()), text: card.to_owned() };
+                Content { forwarded: vec![card], ..content }
+            }
+        }
+    }
+
+    /// Returns the text of a message, and of the one that it forwards, with stickers and polls.
+    fn text(&self, message: &Message) -> String {
+        let forwarded = forwarded(message);
         let mut text = self.readable(&message.content, &message.mentions);
         if let Some(snapshot) = forwarded {
             text.push_str(&self.readable(&snapshot.content, &snapshot.mentions));
+            if let Some(card) = card_text(&snapshot.embeds) {
+                text.push_str(&format!("\n{card}"));
+            }
         }
         let snapshots = forwarded.into_iter().flat_map(|snapshot| &snapshot.sticker_items);
         for sticker in message.sticker_items.iter().chain(snapshots) {
@@ -158,18 +181,22 @@ impl BotIdentity<'_> {
         if let Some(poll) = &message.poll {
             text.push_str(&format!("\n{}", poll_line(poll)));
         }
-        Content {
-            quote: message.referenced_message.as_deref().map(|replied| self.quote(replied)),
-            forwarded_from: forwarded.map(|_| "another message".to_owned()),
-            attachments: attachments::of(message),
-            ..Content::text(text.trim())
-        }
+        text.trim().to_owned()
     }
 
+    /// Returns the message replied to, with its cards. Those of our own messages are left out: they
+    /// would count as our words.
     fn quote(&self, replied: &Message) -> Quote {
         let author = &replied.author;
-        let from = (author.id != self.user).then(|| display_name(author).to_owned());
-        Quote { from, text: self.readable(&replied.content, &replied.mentions) }
+        if author.id == self.user {
+            return Quote { from: None, text: self.readable(&replied.content, &replied.mentions) };
+        }
+        let parts = [self.text(replied), card_text(&replied.embeds).unwrap_or_default().to_owned()];
+        let files = attachments::of(replied);
+        let files = files.iter().map(Attachment::describe);
+        let parts: Vec<String> =
+            parts.into_iter().chain(files).filter(|part| !part.is_empty()).collect();
+        Quote { from: Some(display_name(author).to_owned()), text: parts.join("\n") }
     }
 
     /// Returns the text with names in place of Discord's ids. Our own name is removed from the
@@ -239,6 +266,14 @@ impl BotIdentity<'_> {
             topic: topic.map(|topic| TopicId::parse(&topic.to_string())).transpose()?,
         })
     }
+}
+
+/// Returns the message that a message forwards.
+fn forwarded(message: &Message) -> Option<&MessageSnapshot> {
+    let reference = message.message_reference.as_ref();
+    let is_forward =
+        reference.is_some_and(|reference| reference.kind == MessageReferenceKind::Forward);
+    message.message_snapshots.first().filter(|_| is_forward)
 }
 
 fn key_of(message: MessageId) -> Result<DedupeKey, IdError> {

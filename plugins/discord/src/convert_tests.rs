@@ -158,3 +158,60 @@ fn convert_names_the_sender_by_nickname_or_display_name() {
     assert!(hook.sender.is_bot);
     assert_eq!(hook.written_at, Some(Timestamp(1_462_015_105_000)));
 }
+
+/// A message in which these fields replace the plain ones, as the platform sends it.
+fn read_raw(fields: &str) -> Content {
+    let mut raw = json!({ "id": "175928847299117063", "channel_id": "5", "author": user(7, "ann"),
+        "type": 0 });
+    let fields: Value = serde_json::from_str(fields).unwrap();
+    raw.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let message = crate::lenient::message(&raw).unwrap();
+    match with_bot(false, |bot| {
+        bot.message(&message, DiscordChannel::Direct, MessageVersion::Original)
+    }) {
+        Converted::Inbound(inbound) => inbound.content,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn convert_reads_cards_as_text_of_others() {
+    let card = "Report card\nCPU is 97 percent";
+    let components = read_raw(include_str!("testdata/components.json"));
+    assert_eq!(components.text, "text in a container");
+    let forward = read_raw(include_str!("testdata/forward.json"));
+    assert_eq!(forward.text, card);
+    let reply = read_raw(include_str!("testdata/reply.json"));
+    assert_eq!(reply.quote.as_ref().unwrap().text, card);
+    assert_eq!(reply.text, "what is this card");
+    let with_text = read_raw(
+        r#"{"content": "see", "embeds": [{"title": "Report card", "description": "bad"}]}"#,
+    );
+    assert_eq!(with_text.text, "see");
+    assert_eq!(
+        with_text.describe_forwarded().unwrap(),
+        "[forwarded from a card]\n> Report card\n> bad"
+    );
+    for content in [components, forward, reply, with_text] {
+        assert!(content.quotes_others(), "{content:?}");
+    }
+}
+
+#[test]
+fn convert_quotes_a_forwarded_message_and_files_but_no_card_of_the_bot() {
+    let quote = |replied: Value| {
+        read_raw(&json!({ "content": "x", "type": 19, "referenced_message": replied }).to_string())
+            .quote
+            .unwrap()
+    };
+    let forward = include_str!("testdata/forward.json");
+    let forward: Value = serde_json::from_str(forward).unwrap();
+    assert_eq!(quote(forward).text, "Report card\nCPU is 97 percent");
+    let file = json!({ "id": "8", "filename": "a.ogg", "size": 3, "url": "https://x/a",
+        "proxy_url": "https://x/a", "content_type": "audio/ogg" });
+    let with_file = json!({ "author": user(9, "bob"), "content": "", "attachments": [file] });
+    assert_eq!(quote(with_file).text, "[audio: a.ogg, 3 bytes]");
+    let ours = json!({ "author": user(42, "avocet"), "content": "see",
+        "embeds": [{ "title": "not our words" }] });
+    assert_eq!(quote(ours), Quote { from: None, text: "see".to_owned() });
+}

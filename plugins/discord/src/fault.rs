@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use avocet_protocol::decode_json;
 use reqwest::header::HeaderMap;
-use serde::Deserialize;
 use serde_json::Value;
 
 /// The reason why a request failed.
@@ -85,15 +85,9 @@ pub(crate) enum Scope {
 
 impl Limited {
     pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Self {
-        #[derive(Deserialize)]
-        struct RateLimitBody {
-            retry_after: f64,
-            #[serde(default)]
-            global: bool,
-        }
         let header = |name| headers.get(name)?.to_str().ok();
-        let limit: Option<RateLimitBody> = serde_json::from_slice(body).ok();
-        let is_global = limit.as_ref().is_some_and(|limit| limit.global)
+        let limit = decode_json(body).ok().filter(Value::is_object);
+        let is_global = limit.as_ref().is_some_and(|limit| limit["global"] == true)
             || header("x-ratelimit-global").is_some()
             || header("x-ratelimit-scope") == Some("global");
         let (scope, default) = match &limit {
@@ -101,7 +95,10 @@ impl Limited {
             Some(_) => (Scope::Channel, 1.0),
             None => (Scope::Address, 60.0),
         };
-        let seconds = limit.map(|limit| limit.retry_after);
+        let seconds = limit.and_then(|limit| {
+            let seconds = &limit["retry_after"];
+            seconds.as_f64().or_else(|| seconds.as_str()?.parse().ok())
+        });
         let seconds = seconds.or_else(|| header("retry-after")?.parse().ok());
         let seconds = seconds.filter(|seconds| seconds.is_finite()).unwrap_or(default);
         Self { wait: Duration::from_secs_f64(seconds.clamp(0.0, 86_400.0)), scope }
@@ -110,26 +107,22 @@ impl Limited {
 
 impl RestRefusal {
     fn read(status: u16, body: &[u8]) -> Self {
-        let Ok(error) = serde_json::from_slice::<ErrorBody>(body) else {
-            return Self { status, code: 0, text: format!("HTTP {status}") };
+        // Discord API, "Error Messages".
+        let error: Value = decode_json(body).unwrap_or_default();
+        let code = &error["code"];
+        let code = code.as_i64().or_else(|| code.as_str()?.parse().ok());
+        let code = code.and_then(|code| isize::try_from(code).ok()).unwrap_or_default();
+        let mut text = match error["message"].as_str() {
+            Some(message) => message.to_owned(),
+            None => format!("HTTP {status}"),
         };
-        let mut text = error.message;
-        add_errors(&error.errors, "", &mut text);
-        Self { status, code: error.code, text }
+        add_errors(&error["errors"], "", &mut text);
+        Self { status, code, text }
     }
 }
 
-/// The body of an error (Discord API, "Error Messages").
-#[derive(Deserialize)]
-struct ErrorBody {
-    code: isize,
-    message: String,
-    /// Errors by field, nested like the request; those of a field itself are in its `_errors`.
-    #[serde(default)]
-    errors: Value,
-}
-
-/// Adds each error of a field, behind the field's path.
+/// Adds each error of a field, behind the field's path. Errors are nested like the request; those of
+/// a field itself are in its `_errors`.
 fn add_errors(errors: &Value, path: &str, text: &mut String) {
     for (name, value) in errors.as_object().into_iter().flatten() {
         if name != "_errors" {

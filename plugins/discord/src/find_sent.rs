@@ -3,16 +3,15 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{Delivery, SendError};
+use avocet_protocol::{Delivery, PlatformId, Receipt, SendError};
 use serde::Deserialize;
 use serde_json::Value;
 use serenity::model::id::{ChannelId, MessageId, UserId};
-use serenity::model::user::CurrentUser;
 
 use crate::Discord;
 use crate::channels::{ChannelInfo, DiscordChannel};
 use crate::fault::{RestError, RestRefusal};
-use crate::history::{HistoryPage, first_id_after, message_id};
+use crate::history::{HistoryPage, first_id_after, message_id, readable_id};
 use crate::routes::Route;
 
 /// Time for which the platform certainly remembers a nonce. Its documentation says "a few minutes".
@@ -26,12 +25,23 @@ const PROGRESS_LINE: (&str, &str) = ("Still working: ", " min)");
 /// identifies.
 const MAX_SKEW_MILLIS: i64 = 5_000;
 
-/// The used fields of a message that the bot has sent.
-#[derive(Deserialize)]
+/// The used fields of a message that the bot has sent. The message exists even if they are
+/// unreadable.
+#[derive(Debug, PartialEq)]
 pub(crate) struct SentMessage {
-    pub(crate) id: MessageId,
-    #[serde(default)]
-    pub(crate) content: String,
+    pub(crate) id: Option<MessageId>,
+    pub(crate) content: Option<String>,
+}
+
+impl SentMessage {
+    pub(crate) fn read(message: &Value) -> Self {
+        let id = MessageId::deserialize(&message["id"]).ok();
+        Self { id, content: message["content"].as_str().map(str::to_owned) }
+    }
+
+    pub(crate) fn receipt(&self) -> Receipt {
+        Receipt { platform_id: self.id.and_then(|id| PlatformId::parse(&id.to_string()).ok()) }
+    }
 }
 
 impl Discord {
@@ -54,19 +64,18 @@ impl Discord {
         for number in 0..MAX_PAGES {
             let page = self.messages(channel, HistoryPage::After(after)).await;
             let page = page.map_err(|fault| self.history_error(&fault))?;
-            let Some(last) = page.last() else {
+            let Some(last) = page.iter().rev().find_map(readable_id) else {
                 if number == 0 {
                     self.check_empty_history(channel, after).await?;
                 }
                 return Ok(best.map(|(_, sent)| sent));
             };
-            after = message_id(last);
+            after = last;
             let matched = |message| Some((SentMatch::of(message, me, delivery, text)?, message));
             for (quality, message) in page.iter().filter_map(matched) {
-                let (id, content) = (message_id(message), content(message).to_owned());
                 // Of equally good messages, the last one counts.
                 if best.as_ref().is_none_or(|(known, _)| *known <= quality) {
-                    best = Some((quality, SentMessage { id, content }));
+                    best = Some((quality, SentMessage::read(message)));
                 }
             }
             if let Some((SentMatch::Whole, sent)) = best {
@@ -83,9 +92,11 @@ impl Discord {
         if let Some(me) = self.user_id.get() {
             return Ok(*me);
         }
-        let user: CurrentUser = self.rest.get(Route::UserMe).await?;
-        self.note_user_id(user.id);
-        Ok(user.id)
+        let user: Value = self.rest.get(Route::UserMe).await?;
+        let id = UserId::deserialize(&user["id"]);
+        let id = id.map_err(|_| RestError::Broken("Discord does not name the bot"))?;
+        self.note_user_id(id);
+        Ok(id)
     }
 
     /// Checks that the empty history is real: the platform silently hides messages that the bot may

@@ -15,6 +15,7 @@ use serenity::model::id::{ChannelId, ForumTagId, GuildId};
 use crate::channels::ChannelInfo;
 use crate::fault::RestError;
 use crate::find_sent::SentMessage;
+use crate::lenient::readable_items;
 use crate::post_heading::PostHeading;
 use crate::routes::Route;
 use crate::send::draft;
@@ -40,7 +41,7 @@ pub(crate) enum ChunkTarget {
 #[derive(Deserialize)]
 struct ForumInfo {
     guild_id: GuildId,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "readable_items")]
     available_tags: Vec<ForumTag>,
 }
 
@@ -140,7 +141,7 @@ impl Discord {
             answer => answer.map_err(|fault| self.outcome(&fault))?,
         };
         self.note_sent(forum, &answer);
-        answer.read().map_err(|fault| self.outcome(&fault))
+        answer.read_sent().map_err(|fault| self.outcome(&fault))
     }
 
     /// Returns the ids of a forum's tags. A tag that the forum lacks is left out.

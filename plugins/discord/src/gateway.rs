@@ -19,8 +19,9 @@ use std::time::Duration;
 
 use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use avocet_supervise::Backoff;
+use serde::Deserialize;
 use serde_json::Value;
-use serenity::model::gateway::{BotGateway, Gateway as Address, SessionStartLimit};
+use serenity::model::gateway::SessionStartLimit;
 use serenity::model::id::{ApplicationId, GuildId, UserId};
 
 use crate::Discord;
@@ -182,14 +183,15 @@ impl<'a> GatewayClient<'a> {
     /// Requests the address of the gateway. A server that imitates Discord may lack the bot's own
     /// route.
     async fn request_address(&self) -> Result<(String, Option<SessionStartLimit>), RestError> {
-        match self.discord.rest.get::<BotGateway>(Route::GatewayBot).await {
-            Ok(gateway) => Ok((gateway.url, Some(gateway.session_start_limit))),
+        let gateway: Value = match self.discord.rest.get(Route::GatewayBot).await {
             Err(RestError::Refused(RestRefusal { status: 404, .. })) => {
-                let gateway: Address = self.discord.rest.get(Route::Gateway).await?;
-                Ok((gateway.url, None))
+                self.discord.rest.get(Route::Gateway).await?
             }
-            Err(fault) => Err(fault),
-        }
+            answer => answer?,
+        };
+        let unknown = RestError::Broken("Discord does not name the address of its gateway");
+        let address = gateway["url"].as_str().ok_or(unknown)?.to_owned();
+        Ok((address, SessionStartLimit::deserialize(&gateway["session_start_limit"]).ok()))
     }
 
     fn address_error(&self, fault: &RestError) -> ConnectionLoss {

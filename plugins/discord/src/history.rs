@@ -21,7 +21,12 @@ const SNOWFLAKES_BEGIN: i64 = 1_420_070_400_000;
 /// Returns the id of a message. A message without an id gets the largest possible one, so that it
 /// comes last.
 pub(crate) fn message_id(message: &Value) -> MessageId {
-    MessageId::deserialize(&message["id"]).unwrap_or(MessageId::new(u64::MAX - 1))
+    readable_id(message).unwrap_or(MessageId::new(u64::MAX - 1))
+}
+
+/// Returns the id of a message; `None` if it is missing or unreadable.
+pub(crate) fn readable_id(message: &Value) -> Option<MessageId> {
+    MessageId::deserialize(&message["id"]).ok()
 }
 
 /// Returns the smallest id of messages after a moment, less the possible clock skew.
@@ -70,6 +75,11 @@ impl Discord {
         let route = Route::ChannelMessages { channel_id };
         let parameters = [(side, id.to_string()), ("limit", limit.to_string())];
         let mut page: Vec<Value> = self.rest.get_with(route, &parameters).await?;
+        for message in page.iter_mut().filter(|message| message.is_object()) {
+            if ChannelId::deserialize(&message["channel_id"]).is_err() {
+                message["channel_id"] = channel_id.to_string().into();
+            }
+        }
         page.sort_by_key(message_id);
         Ok(page)
     }

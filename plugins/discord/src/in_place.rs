@@ -8,9 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{
-    Clock, Content, Delivery, PlatformId, Receipt, SendError, Timestamp, within,
-};
+use avocet_protocol::{Clock, Content, Delivery, Receipt, SendError, Timestamp, within};
 use reqwest::Method;
 use serde_json::{Value, json};
 use serenity::builder::CreateAllowedMentions;
@@ -317,7 +315,7 @@ impl Discord {
             noted.clear();
         }
         noted.insert(id);
-        Ok(Some(Receipt { platform_id: PlatformId::parse(&sent.id.to_string()).ok() }))
+        Ok(Some(sent.receipt()))
     }
 
     /// Makes a reply the first response. If an earlier attempt had succeeded, the response is

@@ -68,3 +68,23 @@ fn interaction_reads_a_press_below_a_malformed_message() {
     assert!(Interaction::deserialize(&pressed).is_err());
     assert!(interaction(&pressed).is_some());
 }
+
+#[test]
+fn message_keeps_the_readable_fields_of_an_inner_message() {
+    let replied = |more: Value| json!({ "referenced_message": more });
+    let table = [
+        (replied(json!({ "content": "hi" })), "hi", "somebody"),
+        (replied(json!({ "content": "hi", "author": { "id": "8", "username": 5 } })), "hi", "8"),
+        (replied(raw(&json!({ "content": "hi", "embeds": [{ "title": 5 }] }))), "hi", "ann"),
+    ];
+    for (more, text, author) in table {
+        let read = message(&raw(&more)).unwrap();
+        let replied = read.referenced_message.as_ref().unwrap();
+        assert_eq!((&*replied.content, &*replied.author.name), (text, author), "{more}");
+    }
+    let forwarded = json!({
+        "message_reference": { "type": 1, "message_id": "1", "channel_id": "5" },
+        "message_snapshots": [{ "message": { "content": "hi", "mentions": 5 } }] });
+    let read = message(&raw(&forwarded)).unwrap();
+    assert_eq!(read.message_snapshots[0].content, "hi");
+}

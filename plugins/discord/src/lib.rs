@@ -4,6 +4,7 @@
 
 mod attachments;
 mod bounded;
+mod cards;
 mod channel_set;
 mod channels;
 mod compose;

@@ -8,15 +8,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, LoadedFile, Secret};
+use avocet_protocol::{Clock, LoadedFile, Secret, decode_json};
 use reqwest::multipart::{Form, Part};
 use reqwest::{ClientBuilder, Method, Proxy, RequestBuilder, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serenity::constants::USER_AGENT;
 
 use crate::error::DiscordError;
 use crate::fault::{Limited, RestError};
+use crate::find_sent::SentMessage;
 use crate::limits::RateLimits;
 use crate::routes::Route;
 
@@ -254,7 +256,14 @@ impl RestResponse {
     /// # Errors
     /// [`RestError::Broken`] if it has another format.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, RestError> {
-        serde_json::from_slice(&self.body)
-            .map_err(|_| RestError::Broken("the answer cannot be read"))
+        decode_json(&self.body).map_err(|_| RestError::Broken("the answer cannot be read"))
+    }
+
+    /// Parses the description of a message that was sent.
+    ///
+    /// # Errors
+    /// [`RestError::Broken`] if the body is no JSON: another server may have written it.
+    pub(crate) fn read_sent(&self) -> Result<SentMessage, RestError> {
+        self.read::<Value>().map(|message| SentMessage::read(&message))
     }
 }

@@ -46,7 +46,7 @@ impl Discord {
         let target = self.target(&delivery.address).await?;
         let channel = match self.chunk_target(target, delivery).await? {
             ChunkTarget::Channel(channel) => channel,
-            ChunkTarget::NewPost(forum) => return Ok(receipt(&self.post(forum, delivery).await?)),
+            ChunkTarget::NewPost(forum) => return Ok(self.post(forum, delivery).await?.receipt()),
         };
         if let Some(shown_as) = &delivery.shown_as {
             let id = shown_as.as_str().parse().map_err(|_| SendError::Gone)?;
@@ -60,8 +60,10 @@ impl Discord {
             None => self.create(channel, delivery, &anew, delivery.nonce.clone()).await?,
         };
         // The message may be a preview with less text, and may have been deleted since.
-        if ![text.trim(), anew.trim()].contains(&sent.content.trim()) {
-            match self.edit(channel, sent.id, delivery, &text).await {
+        if let SentMessage { id: Some(id), content: Some(content) } = &sent
+            && ![text.trim(), anew.trim()].contains(&content.trim())
+        {
+            match self.edit(channel, *id, delivery, &text).await {
                 Err(SendError::Gone) => {
                     let nonce = format!("{}-anew", delivery.nonce);
                     sent = self.create(channel, delivery, &text, nonce).await?;
@@ -69,7 +71,7 @@ impl Discord {
                 edited => edited?,
             }
         }
-        Ok(receipt(&sent))
+        Ok(sent.receipt())
     }
 
     /// Returns the channel to send to. The id of an allowed user means the private chat with them.
@@ -157,7 +159,7 @@ impl Discord {
             |fault| self.learn_forum(channel_id, &fault).unwrap_or_else(|| self.outcome(&fault));
         let answer = answer.map_err(outcome)?;
         self.note_sent(channel_id, &answer);
-        answer.read().map_err(|fault| self.outcome(&fault))
+        answer.read_sent().map_err(|fault| self.outcome(&fault))
     }
 
     /// Notes that a message was sent, and the end of the channel's limit.
@@ -219,10 +221,6 @@ impl Discord {
             tracing::debug!(error = %fault, "cannot show the typing indicator");
         }
     }
-}
-
-fn receipt(sent: &SentMessage) -> Receipt {
-    Receipt { platform_id: PlatformId::parse(&sent.id.to_string()).ok() }
 }
 
 /// Returns `true` if a reply was refused because of the message that it replies to. Then nothing

@@ -10,6 +10,7 @@ use crate::Discord;
 use crate::fault::{RestError, RestRefusal};
 use crate::find_sent::{SentMessage, is_sent_as};
 use crate::history::first_id_after;
+use crate::lenient::readable_items;
 use crate::routes::Route;
 
 /// Largest number of pages of closed posts that a search reads.
@@ -20,6 +21,7 @@ const PAGE: usize = 100;
 /// A page of threads (Discord API, "List Active Guild Threads", "List Public Archived Threads").
 #[derive(Deserialize)]
 struct ThreadPage {
+    #[serde(default, deserialize_with = "readable_items")]
     threads: Vec<ThreadInfo>,
     #[serde(default)]
     has_more: bool,
@@ -116,10 +118,8 @@ impl Discord {
             let route = Route::ChannelMessage { channel_id: post.id, message_id };
             match self.rest.get::<Value>(route).await {
                 Ok(message) if is_sent_as(&message, wanted.bot, wanted.delivery, wanted.text) => {
-                    return Ok(Some(SentMessage {
-                        id: message_id,
-                        content: wanted.text.to_owned(),
-                    }));
+                    let content = Some(wanted.text.to_owned());
+                    return Ok(Some(SentMessage { id: Some(message_id), content }));
                 }
                 Ok(_) | Err(RestError::Refused(RestRefusal { status: 404, .. })) => {}
                 Err(fault) => return Err(self.outcome(&fault)),

@@ -1,5 +1,6 @@
 //! One connection to the gateway, from HELLO to its end.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -14,32 +15,34 @@ use tokio::sync::watch;
 use crate::presence::{ShownPresence, WorkSigns};
 
 use super::heartbeat::{Heartbeat, REPLY_TIMEOUT};
-use super::socket::{GatewayPayload, Socket, SocketRead};
+use super::socket::{GatewayPayload, Socket, SocketRead, read_number};
 use super::{BotIds, ConnectionLoss, GatewayClient, LiveEvent, Session, SessionEvent, close};
 
 /// Timeout of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The used fields of HELLO.
-#[derive(Deserialize)]
-struct Hello {
-    heartbeat_interval: u64,
-}
-
 /// The used fields of READY.
-#[derive(Deserialize)]
 struct Ready {
     session_id: String,
     resume_gateway_url: Option<String>,
-    user: Identified<UserId>,
-    application: Identified<ApplicationId>,
-    #[serde(default)]
-    guilds: Vec<Identified<GuildId>>,
+    bot: BotIds,
+    /// The servers with a readable id.
+    servers: BTreeSet<GuildId>,
 }
 
-#[derive(Deserialize)]
-struct Identified<T> {
-    id: T,
+impl Ready {
+    /// Reads READY. `None` without a session or the ids of the bot.
+    fn read(data: &Value) -> Option<Self> {
+        let user = UserId::deserialize(&data["user"]["id"]).ok()?;
+        let application = ApplicationId::deserialize(&data["application"]["id"]).ok()?;
+        let guilds = data["guilds"].as_array().into_iter().flatten();
+        Some(Self {
+            session_id: data["session_id"].as_str()?.to_owned(),
+            resume_gateway_url: data["resume_gateway_url"].as_str().map(str::to_owned),
+            bot: BotIds { user, application },
+            servers: guilds.flat_map(|guild| GuildId::deserialize(&guild["id"])).collect(),
+        })
+    }
 }
 
 impl GatewayClient<'_> {
@@ -58,11 +61,12 @@ impl GatewayClient<'_> {
             SocketRead::Closed(code) => return Err(close::lost(self.discord, code)),
             SocketRead::Frame(_) | SocketRead::Unreadable => return Err(lost("no HELLO")),
         };
-        let hello = Hello::deserialize(hello).map_err(|_| lost("HELLO cannot be read"))?;
+        let interval = read_number(&hello["heartbeat_interval"]);
+        let interval = interval.ok_or_else(|| lost("HELLO cannot be read"))?;
         // The count of sessions waits for the log, for example while the disk is full.
         self.discord.health.watch.suspend();
         let first = self.identify_or_resume().await?;
-        let interval = Duration::from_millis(hello.heartbeat_interval.max(1));
+        let interval = Duration::from_millis(interval.max(1));
         let jitter = u32::try_from(clock.now().0.rem_euclid(1000)).unwrap_or_default();
         let signs = self.discord.activity.follow();
         let mut connection = OpenConnection {
@@ -198,7 +202,7 @@ impl OpenConnection<'_, '_> {
 
     async fn dispatch(&mut self, frame: GatewayPayload) -> Result<(), ConnectionLoss> {
         let event = match frame.t.as_deref() {
-            Some("READY") => Some(self.ready(frame.d)?),
+            Some("READY") => Some(self.ready(&frame.d)?),
             Some("RESUMED") => None,
             _ => {
                 let name = frame.t.unwrap_or_default();
@@ -218,9 +222,9 @@ impl OpenConnection<'_, '_> {
         Ok(())
     }
 
-    fn ready(&mut self, data: Value) -> Result<SessionEvent, ConnectionLoss> {
-        let ready = Ready::deserialize(data)
-            .map_err(|_| ConnectionLoss::Over("READY cannot be read".to_owned()))?;
+    fn ready(&mut self, data: &Value) -> Result<SessionEvent, ConnectionLoss> {
+        let ready = Ready::read(data)
+            .ok_or_else(|| ConnectionLoss::Over("READY cannot be read".to_owned()))?;
         let secure =
             |url: &String| url.starts_with("wss://") || !self.address.starts_with("wss://");
         let resume_url = ready.resume_gateway_url.filter(secure);
@@ -230,9 +234,7 @@ impl OpenConnection<'_, '_> {
             resume_url: resume_url.unwrap_or_else(|| self.address.clone()),
             failed_resumes: 0,
         });
-        let bot = BotIds { user: ready.user.id, application: ready.application.id };
-        let servers = ready.guilds.into_iter().map(|guild| guild.id).collect();
-        Ok(SessionEvent::Started { bot, servers })
+        Ok(SessionEvent::Started { bot: ready.bot, servers: ready.servers })
     }
 
     /// Notes that the session has started, or was resumed.

@@ -2,11 +2,11 @@
 //! so that the same proxy and the same certificates apply.
 
 use avocet_net::detail;
+use avocet_protocol::decode_json;
 use futures_util::{SinkExt, StreamExt};
 use reqwest::{Client, StatusCode, Upgraded, Url};
-use serde::Deserialize;
 use serde_json::Value;
-use serenity::constants::GATEWAY_VERSION;
+use serenity::constants::{GATEWAY_VERSION, Opcode};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
@@ -20,15 +20,33 @@ const MAX_FRAME: usize = 64 << 20;
 pub(super) struct Socket(WebSocketStream<Upgraded>);
 
 /// One payload (Discord API, "Gateway Event Payload Structure").
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub(super) struct GatewayPayload {
     pub(super) op: u8,
-    #[serde(default)]
     pub(super) d: Value,
-    #[serde(default)]
     pub(super) s: Option<u64>,
-    #[serde(default)]
     pub(super) t: Option<String>,
+}
+
+impl GatewayPayload {
+    /// Reads a payload. The operation is enough; with a name, even that may be missing.
+    fn read(text: &[u8]) -> Option<Self> {
+        let mut payload: Value = decode_json(text).ok()?;
+        let op = read_number(&payload["op"]).and_then(|op| u8::try_from(op).ok());
+        let t = payload["t"].as_str().map(str::to_owned);
+        let op = op.or_else(|| t.as_ref().map(|_| Opcode::Dispatch.into()))?;
+        let s = read_number(&payload["s"]);
+        Some(Self { op, d: payload.get_mut("d").map(Value::take).unwrap_or_default(), s, t })
+    }
+}
+
+/// Reads a number that may be a text or a whole fraction.
+pub(super) fn read_number(value: &Value) -> Option<u64> {
+    let fraction = value.as_f64().filter(|fraction| fraction.fract() == 0.0 && *fraction >= 0.0);
+    value
+        .as_u64()
+        .or_else(|| value.as_str()?.parse().ok())
+        .or_else(|| fraction.map(|fraction| fraction as u64))
 }
 
 /// The result of a read.
@@ -74,10 +92,13 @@ impl Socket {
         loop {
             match self.0.next().await {
                 Some(Ok(Message::Text(text))) => {
-                    return serde_json::from_str(&text)
+                    return GatewayPayload::read(text.as_bytes())
                         .map_or(SocketRead::Unreadable, SocketRead::Frame);
                 }
-                Some(Ok(Message::Binary(_))) => return SocketRead::Unreadable,
+                Some(Ok(Message::Binary(bytes))) => {
+                    return GatewayPayload::read(&bytes)
+                        .map_or(SocketRead::Unreadable, SocketRead::Frame);
+                }
                 Some(Ok(Message::Close(frame))) => {
                     return SocketRead::Closed(frame.map(|frame| frame.code.into()));
                 }

@@ -22,7 +22,7 @@ use serenity::model::id::{ChannelId, GuildId, MessageId};
 use crate::channels::{ChannelInfo, DiscordChannel};
 use crate::fault::RestError;
 use crate::gateway::{BotIds, INTERACTION_CREATE, LiveEvent, MESSAGE_CREATE, MESSAGE_UPDATE};
-use crate::history::{HistoryPage, MAX_PAGE, message_id};
+use crate::history::{HistoryPage, MAX_PAGE, message_id, readable_id};
 use crate::lenient;
 
 use super::Receiver;
@@ -277,12 +277,12 @@ impl Receiver<'_> {
                 self.dispatch(bot, &name, data).await?;
             }
             self.handle_raw_message(bot, message).await?;
-            if let Some(gap) = self.gaps.get_mut(channel) {
-                gap.after = gap.after.max(message_id(message));
+            if let (Some(gap), Some(id)) = (self.gaps.get_mut(channel), readable_id(message)) {
+                gap.after = gap.after.max(id);
             }
         }
         let Some(gap) = self.gaps.get_mut(channel) else { return Ok(()) };
-        gap.after = page.last().map_or(after, message_id);
+        gap.after = page.iter().rev().find_map(readable_id).unwrap_or(after);
         // Messages that were dropped meanwhile came after this request.
         let has_more = page.len() >= MAX_PAGE && gap.after > after;
         if has_more || gap.take_dropped().is_some() {

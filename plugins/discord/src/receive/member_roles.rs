@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serenity::model::channel::Message;
 use serenity::model::id::{GuildId, RoleId, UserId};
 
@@ -18,13 +19,6 @@ use super::Receiver;
 /// The last known roles of members. A page of the history begins without them, because a role may
 /// have been taken away.
 pub(super) type MemberRoles = HashMap<(GuildId, UserId), Vec<RoleId>>;
-
-/// The used fields of a member.
-#[derive(Deserialize)]
-struct Member {
-    #[serde(default)]
-    roles: Vec<RoleId>,
-}
 
 impl Receiver<'_> {
     /// Requests the roles of a message's author, if they matter and are unknown.
@@ -88,8 +82,11 @@ impl Receiver<'_> {
         user_id: UserId,
     ) -> Result<Vec<RoleId>, RestError> {
         let route = Route::GuildMember { guild_id, user_id };
-        match self.discord.rest.get::<Member>(route).await {
-            Ok(member) => Ok(member.roles),
+        match self.discord.rest.get::<Value>(route).await {
+            Ok(member) => {
+                let roles = member["roles"].as_array().into_iter().flatten();
+                Ok(roles.flat_map(RoleId::deserialize).collect())
+            }
             Err(fault @ RestError::Refused(_)) if !fault.is_about_token() => Ok(Vec::new()),
             Err(fault) => Err(fault),
         }

@@ -338,3 +338,27 @@ async fn empty_server_message_to_the_bot_is_declined() {
     }
     assert!(said[0].0.content.text.contains("an empty one, or one whose content"));
 }
+
+#[tokio::test]
+async fn gateway_event_with_odd_bytes_or_types_is_received() {
+    let world = World::new().await;
+    let _running = world.connected().await;
+    let channel = world.dm;
+    let event = |op: &str, sequence: &str, id: u64, more: &str| {
+        format!(
+            r#"{{"op":{op},"s":{sequence},"t":"MESSAGE_CREATE","d":{{"id":"{id}",
+            "channel_id":"{channel}","author":{{"id":"{ANN}","username":"ann"}},{more}}}}}"#
+        )
+    };
+    for (op, sequence, id, more) in [
+        ("0", "null", 5001, r#""type":0,"content":"one \ud83d""#),
+        ("\"0\"", "\"x\"", 5002, r#""type":0,"content":"x","content":"two""#),
+        ("null", "1.5", 5003, r#""type":0,"content":"three","embeds":{},"flags":"new""#),
+        ("0.0", "{}", 5004, "\"type\":0,\"content\":\"four\n\""),
+        ("0", "null", 5005, r#""content":"five","position":NaN"#),
+    ] {
+        world.platform.push_raw(&event(op, sequence, id, more));
+    }
+    assert_eq!(world.texts(5).await, ["one \u{fffd}", "two", "three", "four", "five"]);
+    assert_eq!(world.platform.connections(), 1);
+}
