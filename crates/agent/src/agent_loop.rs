@@ -17,7 +17,7 @@ use crate::context::RequestContext;
 use crate::job_steps::{JobStep, next_job_step};
 use crate::{
     AgentRecall, Budgets, CoreTools, Marks, ModelsByTask, RenderedTurns, TurnContext, TurnLimits,
-    UsageMeter, job, job_steps, withheld,
+    UsageMeter, images, job, job_steps, withheld,
 };
 
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
@@ -363,13 +363,12 @@ fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
     if job::is_job(&turn.session) {
         text = job::without_mark(&text);
     }
-    if reply.truncated {
+    let unseen = images::describe_unseen(turn).filter(|_| !text.is_empty());
+    let notes =
+        [unseen.as_deref(), reply.truncated.then_some(CUT_OFF), reply.filtered.then_some(FILTERED)];
+    for note in notes.into_iter().flatten() {
         text.push_str("\n\n");
-        text.push_str(CUT_OFF);
-    }
-    if reply.filtered {
-        text.push_str("\n\n");
-        text.push_str(FILTERED);
+        text.push_str(note);
     }
     let text = withheld::with_denied(turn, text);
     Answer { step: next_step(turn), text, usage: reply.usage(), trust, remark: None }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, CallId, CallResult, Content, Files, Image,
-    ImageRef, Message, Messages,
+    ImageRef, Message, Messages, TurnRecord,
 };
 use serde_json::Value;
 
@@ -83,6 +83,24 @@ pub(crate) async fn load(files: &dyn Files, messages: &Messages) -> BTreeMap<Ima
         }
     }
     images
+}
+
+/// Returns a line for the senders of pictures that no model is shown, because of their formats.
+pub(crate) fn describe_unseen(turn: &TurnRecord) -> Option<String> {
+    let steered = turn.steps.iter().flat_map(|step| &step.steered);
+    let messages = turn.origin.messages().iter().chain(steered);
+    let files = messages.flat_map(|message| &message.message.inbound.content.attachments);
+    let mut formats: Vec<&str> =
+        files.filter_map(Attachment::unsupported_picture).map(|format| format.name).collect();
+    formats.sort_unstable();
+    formats.dedup();
+    let formats = formats.join(" and ");
+    (!formats.is_empty()).then(|| {
+        format!(
+            "[I cannot see pictures in the format {formats}. Please send them as JPEG, PNG, GIF or \
+             WebP.]"
+        )
+    })
 }
 
 /// Returns the number of pictures in these messages that a model with vision is shown.

@@ -12,7 +12,7 @@ use avocet_protocol::{
 
 use crate::agent_loop::{CUT_OFF, FILTERED};
 use crate::replay_log::ReplayLog;
-use crate::{job, job_steps, replay, withheld};
+use crate::{images, job, job_steps, replay, withheld};
 
 /// A model with the answers of a record.
 #[derive(Debug)]
@@ -126,6 +126,9 @@ fn made_from_text(record: &TurnRecord, step: &Step) -> Option<AnswerSource> {
 fn final_reply(before: &TurnRecord, mut text: String, reply: ModelReply) -> ModelReply {
     let filtered = cut_suffix(&mut text, FILTERED);
     let truncated = cut_suffix(&mut text, CUT_OFF);
+    if let Some(unseen) = images::describe_unseen(before) {
+        cut_suffix(&mut text, &unseen);
+    }
     let denied = withheld::with_denied(before, String::new());
     let mut text = without_prefix(&text, &denied).trim_start_matches('\n').to_owned();
     let is_done = job::is_job(&before.session);

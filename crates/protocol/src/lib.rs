@@ -45,6 +45,7 @@ mod outbound;
 mod outside_tool;
 mod pattern;
 mod people;
+mod picture;
 mod plain;
 mod policy;
 mod poll;
@@ -159,6 +160,7 @@ pub use outbound::{
 pub use outside_tool::{OutsideTool, ToolSource};
 pub use pattern::{fits, specificity};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
+pub use picture::PictureFormat;
 pub use plain::{plain_error, plain_io, plain_json};
 pub use policy::{Rule, ToolList, ToolPolicy};
 pub use poll::Poll;

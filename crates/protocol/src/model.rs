@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
 
-use crate::{Effort, ImageRef, Messages, Money, Price, Reasoning, ToolCall, ToolSpec};
+use crate::{
+    Effort, ImageRef, Messages, Money, PictureFormat, Price, Reasoning, ToolCall, ToolSpec,
+};
 
 /// One request to a model.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -74,13 +76,8 @@ impl Image {
     /// Detects a media type from the first bytes; `None` if models do not accept the format.
     #[must_use]
     pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
-        match bytes {
-            [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),
-            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some("image/png"),
-            [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-            _ => None,
-        }
+        let format = PictureFormat::recognise(bytes).filter(|format| format.is_shown)?;
+        Some(format.media_type)
     }
 }
 

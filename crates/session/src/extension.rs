@@ -1,7 +1,7 @@
 //! Chooses the file extension of an attachment from its name or media type, so that tools and
 //! people recognise its type. Only letters and digits are allowed, because senders choose names.
 
-use avocet_protocol::{Attachment, AttachmentKind};
+use avocet_protocol::{Attachment, AttachmentKind, PictureFormat};
 
 /// Maximum length of an extension taken from a name.
 const LONGEST: usize = 8;
@@ -28,9 +28,14 @@ const OF_MEDIA_TYPES: [(&str, &str); 18] = [
     ("video/webm", "webm"),
 ];
 
-/// Returns the extension without dot: lower-case ASCII letters and digits, at most eight.
-pub(crate) fn extension(attachment: &Attachment) -> String {
+/// Returns the extension without dot: lower-case ASCII letters and digits, at most eight. That of a
+/// picture fits its first bytes.
+pub(crate) fn extension(attachment: &Attachment, picture: Option<&PictureFormat>) -> String {
     let of_name = attachment.name.as_deref().and_then(of_name);
+    if let Some(picture) = picture {
+        let of_name = of_name.filter(|name| picture.endings.contains(&name.as_str()));
+        return of_name.unwrap_or_else(|| picture.endings[0].to_owned());
+    }
     let of_media_type = || {
         let media_type = attachment.media_type.as_deref()?.split(';').next()?.trim();
         let found = OF_MEDIA_TYPES.iter().find(|(name, _)| name.eq_ignore_ascii_case(media_type));
@@ -70,7 +75,18 @@ mod tests {
         let (name, media_type) = (some(name), some(media_type));
         let source = AttachmentSource::Platform("f".to_owned());
         let attachment = Attachment { name, media_type, ..Attachment::new(kind, source) };
-        assert_eq!(extension(&attachment), expected);
+        assert_eq!(extension(&attachment, None), expected);
+    }
+
+    #[test]
+    fn extension_of_a_picture_fits_its_bytes() {
+        let jpeg = PictureFormat::recognise(b"\xff\xd8\xff");
+        for (name, expected) in [("a.JPEG", "jpeg"), ("a.png", "jpg"), ("a", "jpg")] {
+            let source = AttachmentSource::Platform("f".to_owned());
+            let attachment = Attachment::new(AttachmentKind::Document, source);
+            let attachment = Attachment { name: Some(name.to_owned()), ..attachment };
+            assert_eq!(extension(&attachment, jpeg), expected, "{name}");
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use avocet_outbox::Channels;
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, Clock, FetchAttachments, FetchError,
-    Files, LoggedInbound, MessageId, Recording, StoreError, Transcribe, TranscribeError,
-    Transcript, Trust, TurnId, TurnLog, sanitise, within,
+    Files, LoggedInbound, MessageId, PictureFormat, Recording, StoreError, Transcribe,
+    TranscribeError, Transcript, Trust, TurnId, TurnLog, sanitise, within,
 };
 use avocet_supervise::Backoff;
 use avocet_supervise::fail_point::{Moment, pass_in_task};
@@ -91,19 +91,18 @@ impl AttachmentFetcher {
         channel: Option<&Arc<dyn Channel>>,
     ) {
         let AttachmentSource::Platform(reference) = &attachment.source else { return };
-        let name = format!("{name}.{}", extension(attachment));
-        let path = format!("inbox/{name}");
         let fetched = match channel {
             Some(channel) => {
-                let download = || self.download(channel, reference, &path);
+                let download = || self.download(channel, reference, attachment, name);
                 self.with_retry(FETCH_LIMIT, download).await
             }
             None => Err("its channel is not configured any more".to_owned()),
         };
         match fetched {
-            Ok(bytes) => {
+            Ok(SavedFile { name, path, bytes }) => {
                 attachment.bytes = Some(bytes.len() as u64);
                 attachment.source = AttachmentSource::Workspace(path);
+                set_kind_by_bytes(attachment, &bytes);
                 attachment.transcript = self.listen(attachment.kind, name, &bytes).await;
             }
             Err(why) => {
@@ -113,21 +112,25 @@ impl AttachmentFetcher {
         }
     }
 
-    /// Returns the bytes after writing them to the workspace.
+    /// Returns a file after writing it to the workspace.
     async fn download(
         &self,
         channel: &Arc<dyn Channel>,
         reference: &str,
-        path: &str,
-    ) -> Result<Vec<u8>, NotDone> {
+        attachment: &Attachment,
+        name: &FileName,
+    ) -> Result<SavedFile, NotDone> {
         let fetched = channel.fetch(reference, self.settings.max_bytes).await;
         let bytes = fetched.map_err(|error| match error {
             FetchError::TooLarge { .. } | FetchError::Gone(_) => NotDone::Final(error.to_string()),
             FetchError::Failed(why) => NotDone::ForNow(why),
         })?;
-        let written = self.files.write(path, bytes.clone(), Trust::Low).await;
+        let picture = picture_format(attachment, &bytes);
+        let name = format!("{name}.{}", extension(attachment, picture));
+        let path = format!("inbox/{name}");
+        let written = self.files.write(&path, bytes.clone(), Trust::Low).await;
         match written {
-            Ok(()) => Ok(bytes),
+            Ok(()) => Ok(SavedFile { name, path, bytes }),
             Err(error) => Err(NotDone::ForNow(format!("it cannot be saved: {error}"))),
         }
     }
@@ -173,6 +176,34 @@ impl AttachmentFetcher {
             tracing::debug!(why, "trying again");
             self.clock.sleep(backoff.next_wait()).await;
         }
+    }
+}
+
+/// A file in the workspace.
+struct SavedFile {
+    name: String,
+    path: String,
+    bytes: Vec<u8>,
+}
+
+/// Returns the format of a picture. Stickers are no pictures: most of them are shown by their emoji.
+fn picture_format(attachment: &Attachment, bytes: &[u8]) -> Option<&'static PictureFormat> {
+    PictureFormat::recognise(bytes).filter(|_| attachment.kind != AttachmentKind::Sticker)
+}
+
+/// Corrects the kind and the media type, which the sender or the platform has declared.
+fn set_kind_by_bytes(attachment: &mut Attachment, bytes: &[u8]) {
+    match picture_format(attachment, bytes) {
+        Some(format) => {
+            let is_shown = format.is_shown;
+            attachment.kind =
+                if is_shown { AttachmentKind::Image } else { AttachmentKind::Document };
+            attachment.media_type = Some(format.media_type.to_owned());
+        }
+        None if attachment.kind == AttachmentKind::Image => {
+            attachment.kind = AttachmentKind::Document;
+        }
+        None => {}
     }
 }
 

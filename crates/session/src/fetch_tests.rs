@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use super::*;
 
+const JPEG: &[u8] = b"\xff\xd8\xff\xe0";
 const LIMIT: u64 = 20 * 1024 * 1024;
 
 #[derive(Debug, Default)]
@@ -78,19 +79,53 @@ fn message(attachments: Vec<Attachment>) -> LoggedInbound {
 #[tokio::test]
 async fn fetch_saves_attachments_by_message_number_and_logs_each_once() {
     let harness = FetchHarness::new(None);
-    harness.channel.keep("a", [OnFetch::Give(b"one".to_vec())]);
+    harness.channel.keep("a", [OnFetch::Give(JPEG.to_vec())]);
     harness.channel.keep("b", [OnFetch::Give(b"two".to_vec())]);
     let named =
         Attachment { name: Some("../../x.TXT".to_owned()), ..at(AttachmentKind::Document, "b") };
     let text = harness.fetch(vec![at(AttachmentKind::Image, "a"), named]).await;
     assert_eq!(
         text,
-        "look\n[image: 3 bytes, saved as inbox/m5-0.jpg]\n\
+        "look\n[image: 4 bytes, saved as inbox/m5-0.jpg]\n\
          [document: ../../x.TXT, 3 bytes, saved as inbox/m5-1.txt]"
     );
-    assert_eq!(harness.files.get("inbox/m5-0.jpg").as_deref(), Some(&b"one"[..]));
+    assert_eq!(harness.files.get("inbox/m5-0.jpg").as_deref(), Some(JPEG));
     assert_eq!(harness.files.get("inbox/m5-1.txt").as_deref(), Some(&b"two"[..]));
     assert_eq!(harness.logged(), 2, "each as soon as it is known");
+}
+
+#[tokio::test]
+async fn fetch_decides_by_the_first_bytes_what_is_a_picture() {
+    use AttachmentKind::{Audio, Document, Image, Sticker, Video};
+    const HEIC: &[u8] = include_bytes!("../../protocol/src/testdata/heic.bin");
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+    let unseen = "a picture in the format HEIC, which you cannot see]";
+    /// The declared kind, name and type, the bytes, the real kind, and the end of the line.
+    type PictureCase =
+        (AttachmentKind, &'static str, &'static str, &'static [u8], AttachmentKind, &'static str);
+    let table: [PictureCase; 11] = [
+        (Document, "photo", "application/octet-stream", PNG, Image, "saved as inbox/m5-0.png]"),
+        (Document, "notes.txt", "text/plain", PNG, Image, "saved as inbox/m5-0.png]"),
+        (Audio, "a.mp3", "audio/mpeg", PNG, Image, "saved as inbox/m5-0.png]"),
+        (Video, "a.gif", "image/gif", b"GIF89a", Image, "saved as inbox/m5-0.gif]"),
+        (Image, "a.jpeg", "image/png", JPEG, Image, "saved as inbox/m5-0.jpeg]"),
+        (Image, "x.png", "image/png", b"just text", Document, "saved as inbox/m5-0.png]"),
+        (Image, "a.heic", "image/heic", HEIC, Document, unseen),
+        (Document, "a.jpg", "application/octet-stream", HEIC, Document, unseen),
+        (Image, "a.heic", "image/heic", JPEG, Image, "saved as inbox/m5-0.jpg]"),
+        (Sticker, "a.webp", "image/webp", PNG, Sticker, "saved as inbox/m5-0.webp]"),
+        (Document, "a.pdf", "application/pdf", b"%PDF-1.7", Document, "inbox/m5-0.pdf]"),
+    ];
+    for (declared, name, media_type, bytes, kind, line) in table {
+        let harness = FetchHarness::new(None);
+        harness.channel.keep("a", [OnFetch::Give(bytes.to_vec())]);
+        let (name, media_type) = (Some(name.to_owned()), Some(media_type.to_owned()));
+        let attachment = Attachment { name, media_type, ..at(declared, "a") };
+        let text = harness.fetch(vec![attachment.clone()]).await;
+        assert!(text.ends_with(line), "{attachment:?}: {text}");
+        let logged = harness.log.0.lock().unwrap().remove(0).1.remove(0);
+        assert_eq!(logged.kind, kind, "{attachment:?}");
+    }
 }
 
 #[tokio::test]

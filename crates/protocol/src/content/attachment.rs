@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::one_line;
+use crate::PictureFormat;
 
 /// A file, by reference: its bytes are never part of a message in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +60,17 @@ impl Attachment {
         line
     }
 
+    /// Returns the format of a fetched picture that models do not accept.
+    #[must_use]
+    pub fn unsupported_picture(&self) -> Option<&'static PictureFormat> {
+        match self.source {
+            AttachmentSource::Workspace(_) => {
+                PictureFormat::find_unsupported(self.media_type.as_deref()?)
+            }
+            AttachmentSource::Platform(_) | AttachmentSource::Lost(_) => None,
+        }
+    }
+
     /// Kind and name.
     pub(super) fn in_short(&self) -> String {
         let path = match &self.source {
@@ -85,6 +97,9 @@ impl Attachment {
             AttachmentSource::Workspace(path) => details.push(format!("saved as {path}")),
             AttachmentSource::Lost(why) => details.push(format!("could not be fetched: {why}")),
             AttachmentSource::Platform(_) => {}
+        }
+        if let Some(format) = self.unsupported_picture() {
+            details.push(format!("a picture in the format {}, which you cannot see", format.name));
         }
         details
     }
