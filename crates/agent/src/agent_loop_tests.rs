@@ -13,7 +13,7 @@ use crate::{TurnEnd, TurnLimits};
 
 #[tokio::test]
 async fn run_tool_loop_returns_reasoning_in_every_later_request() {
-    let reasoning = Some(Reasoning { model: "test/scripted".to_owned(), content: json!(["hm"]) });
+    let reasoning = Some(Reasoning::new("test/scripted", json!(["hm"])));
     let Scripted::Reply(reply) = Scripted::calls(&[("echo", json!({}))]) else { panic!() };
     let thinks = Scripted::Reply(ModelReply { reasoning: reasoning.clone(), ..reply });
     let (model, detail) = ("test/scripted".to_owned(), "cut off".to_owned());

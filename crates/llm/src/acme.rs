@@ -23,6 +23,7 @@ use crate::endpoint::{
 use crate::keys::{self, KeyRing};
 use crate::known_model::{ConfiguredFacts, Served};
 use crate::provider::{Reach, check_base_url};
+use crate::repair::Repairs;
 use crate::schema::WireSchema;
 use crate::wire_json::WireJson;
 use crate::{ApiKeys, ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts};
@@ -115,6 +116,7 @@ impl Acme {
             limits: config.timeouts(),
             http: HttpClient::new()?,
             window: NamedWindow::default(),
+            repairs: Repairs::default(),
             clock,
         };
         Ok(Self { endpoint, model: model.to_owned(), config })
@@ -176,7 +178,7 @@ impl Model for Acme {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let most = self.config.max_output_tokens;
-        self.endpoint.ask::<AcmeAnswer>(request, most, || self.body(request), deltas).await
+        self.endpoint.ask::<AcmeAnswer>(request, most, |request| self.body(request), deltas).await
     }
 }
 

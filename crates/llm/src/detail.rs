@@ -12,23 +12,69 @@ const MAX_TITLE: usize = 80;
 /// Beginnings of a page, in lower case.
 const PAGES: [&str; 5] = ["<!doctype", "<html", "<head", "<body", "<?xml"];
 
-/// Finds the message of an error in the formats that servers use.
-pub(crate) fn error_message(error: &Value) -> Option<&str> {
+/// Finds the message of an error in the formats that servers use: a text, JSON in a text (gateways),
+/// a list with one error (Google), or a list of wrong fields (servers in Python). OpenRouter adds
+/// the words of the provider that it asked.
+pub(crate) fn error_message(error: &Value) -> Option<Cow<'_, str>> {
+    let error = if error.is_array() { &error[0] } else { error };
     let shapes = [
         &error["error"]["message"],
         &error["error"],
         &error["message"],
         &error["detail"],
-        &error["detail"]["message"],
-        &error["detail"][0]["msg"],
         &error["errors"][0]["message"],
         &error["error_description"],
         &error["error_msg"],
         &error["msg"],
         &error["base_resp"]["status_msg"],
     ];
-    let mut texts = shapes.into_iter().filter_map(Value::as_str);
-    texts.find(|text| !text.trim().is_empty())
+    let message = shapes.into_iter().find_map(message_text)?;
+    let raw = error["error"]["metadata"]["raw"].as_str().filter(|raw| !raw.trim().is_empty());
+    Some(match raw.and_then(message_text_of) {
+        Some(raw) => Cow::Owned(format!("{message}: {raw}")),
+        None => message,
+    })
+}
+
+/// Returns the message of an error, or its whole body if it has none.
+pub(crate) fn error_text<'e>(error: &'e Value, body: &'e str) -> Cow<'e, str> {
+    error_message(error).unwrap_or(Cow::Borrowed(body))
+}
+
+fn message_text(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::String(text) => message_text_of(text),
+        Value::Array(fields) => wrong_fields(fields).map(Cow::Owned),
+        Value::Object(inner) => inner.get("detail").or(inner.get("message")).and_then(message_text),
+        _ => None,
+    }
+}
+
+/// The message in a text, which may be JSON with an error.
+fn message_text_of(text: &str) -> Option<Cow<'_, str>> {
+    if text.trim_start().starts_with(['{', '['])
+        && let Ok(inner @ (Value::Object(_) | Value::Array(_))) = decode_json(text.as_bytes())
+        && let Some(message) = error_message(&inner)
+    {
+        return Some(Cow::Owned(message.into_owned()));
+    }
+    (!text.trim().is_empty()).then_some(Cow::Borrowed(text))
+}
+
+/// The places and faults of wrong fields. Their values are left out: a value may be anything that
+/// the conversation has.
+fn wrong_fields(fields: &[Value]) -> Option<String> {
+    let faults = fields.iter().filter_map(|field| {
+        let message = field["msg"].as_str()?;
+        let place = field["loc"].as_array().into_iter().flatten().map(|part| match part {
+            Value::String(name) => name.clone(),
+            other => other.to_string(),
+        });
+        let place = place.collect::<Vec<_>>().join(".");
+        Some(if place.is_empty() { message.to_owned() } else { format!("{place}: {message}") })
+    });
+    let faults: Vec<String> = faults.collect();
+    (!faults.is_empty()).then(|| faults.join("; "))
 }
 
 /// Returns an error message in one short line. Removes our keys, because some providers repeat
@@ -70,7 +116,7 @@ fn readable(text: &str) -> Cow<'_, str> {
     let said = text.lines().rev().find_map(|line| {
         let data = line.trim_start().strip_prefix("data:")?;
         let event: Value = decode_json(data.as_bytes()).ok()?;
-        error_message(&event).map(str::to_owned)
+        error_message(&event).map(Cow::into_owned)
     });
     let said = said.unwrap_or_else(|| "a stream of events".to_owned());
     Cow::Owned(format!("{} {said}", before.join(" ")))
@@ -90,7 +136,38 @@ fn title(page: &str, lower: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn error_message_finds_the_words_in_every_format_without_the_values_of_fields() {
+        let inner = r#"{"error":{"message":"no"}}"#;
+        let field = json!({ "type": "extra_forbidden", "msg": "Extra inputs are not permitted",
+            "loc": ["body", "messages", 2, "assistant", "reasoning_content"], "input": "SECRET" });
+        let place = "body.messages.2.assistant.reasoning_content: Extra inputs are not permitted";
+        let table = [
+            (json!({ "error": { "message": "no" } }), Some("no")),
+            (json!({ "error": "no" }), Some("no")),
+            (json!({ "message": "no" }), Some("no")),
+            (json!({ "detail": "no" }), Some("no")),
+            (json!([{ "error": { "message": "no" } }]), Some("no")),
+            (json!({ "error": { "message": inner } }), Some("no")),
+            (json!({ "error": { "message": "[1] is odd" } }), Some("[1] is odd")),
+            (json!({ "detail": [field] }), Some(place)),
+            (json!({ "object": "error", "message": { "detail": [field] } }), Some(place)),
+            (
+                json!({ "error": { "message": "Provider returned error", "code": 400,
+                    "metadata": { "raw": inner } } }),
+                Some("Provider returned error: no"),
+            ),
+            (json!({ "status": "odd" }), None),
+            (json!([]), None),
+        ];
+        for (error, expected) in table {
+            assert_eq!(error_message(&error).as_deref(), expected, "{error}");
+        }
+    }
 
     #[test]
     fn clean_replaces_pages_and_events_by_their_message() {

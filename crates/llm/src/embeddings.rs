@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::detail::{clean, error_message};
+use crate::detail::{clean, error_text};
 use crate::wire_json::read_count;
 
 /// Maximum number of texts in one request. A larger batch delays the first vector.
@@ -235,7 +235,8 @@ impl ServedEmbedder {
         let (status, retry_after) = (answer.status(), answer.retry_after());
         let body = answer.text(MAX_BODY).await.unwrap_or_default();
         let error = decode_json::<Value>(body.as_bytes()).unwrap_or_default();
-        let says = error_message(&error).unwrap_or(&body).trim();
+        let says = error_text(&error, &body);
+        let says = says.trim();
         let advice = match (status, self.server.wire) {
             (401 | 403, _) => "; check api_key of the provider",
             (404, EmbeddingWire::Ollama) if says.contains("not found, try pulling") => {

@@ -237,7 +237,7 @@ async fn ending_call_that_is_removed_takes_its_reasoning_along() {
     ];
     for (content, expected) in table {
         let calls = vec![call("attempt_completion", "{}"), call("read_file", "{}")];
-        let reasoning = Some(Reasoning { model: "openai/o".to_owned(), content });
+        let reasoning = Some(Reasoning::new("openai/o", content));
         let answer = ModelReply { calls, reasoning, ..ModelReply::default() };
         let tools = [tool("read_file")];
         let reply = ask(ToolStyle::Native, &tools, Scripted::Reply(answer)).await.0;

@@ -11,6 +11,7 @@ mod read;
 mod wait;
 mod window;
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,8 +32,10 @@ pub use probe::Probe;
 pub(crate) use probe::texts;
 
 use crate::RequestTimeouts;
+use crate::facts::host;
 use crate::keys::{KeyRing, UsedKey};
 use crate::limits::limited;
+use crate::repair::{Fault, RepairAttempts, Repairs};
 use crate::retry::{RetryLimit, ShownDeltas, retrying};
 use crate::visible::Visible;
 use read::Streaming;
@@ -55,6 +58,7 @@ pub(crate) struct Endpoint {
     pub(crate) limits: RequestTimeouts,
     pub(crate) http: HttpClient,
     pub(crate) window: NamedWindow,
+    pub(crate) repairs: Repairs,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -83,32 +87,38 @@ impl NamedWindow {
 }
 
 impl Endpoint {
-    /// Sends the request. The answer has at most `most` tokens. `body` is called anew for each
-    /// attempt, to free its memory between attempts.
+    /// Sends the request, and repairs it if it is refused: see [`crate::repair`]. The answer has at
+    /// most `most` tokens. `body` is called anew for each attempt, to free its memory between
+    /// attempts.
     pub(crate) async fn ask<A: StreamedAnswer>(
         &self,
         request: &ModelRequest,
         most: Option<u32>,
-        body: impl Fn() -> serde_json::Result<Vec<u8>> + Send + Sync,
+        body: impl Fn(&ModelRequest) -> serde_json::Result<Vec<u8>> + Send + Sync,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let shown = ShownDeltas::new(deltas);
         let take_back = |delta: Delta<'_>| shown.show(delta);
+        let repairs = RepairAttempts::default();
         let attempt = async || {
             let mut others = self.keys.len();
             loop {
-                let body = body().map_err(|error| self.bad_answer(plain_json(&error)))?;
-                let input = estimated_tokens(body.len() as u64, request);
+                let (sent, version) = (self.sendable(request), self.repairs.version());
+                let bytes = body(&sent).map_err(|error| self.bad_answer(plain_json(&error)))?;
+                let input = estimated_tokens(bytes.len() as u64, request);
                 let used = self.keys.current(self.clock.elapsed());
                 let attempt =
                     RequestAttempt { shown: &shown, key: used.key, max_answer: max_answer(most) };
                 // Boxed, because each function that takes a future by value stores it once more.
-                let asking = Box::pin(self.ask_once::<A>(body, input, attempt));
+                let asking = Box::pin(self.ask_once::<A>(bytes, input, attempt));
                 let asking = self.limited(self.limits.total, "it did not end", asking);
                 let answered = shown.attempt(&self.name, input, asking).await;
                 others = others.saturating_sub(1);
                 match &answered {
                     Err(error) if others > 0 && self.has_other_key(used, error) => {
+                        shown.show(Delta::Restart);
+                    }
+                    Err(error) if self.repair(&sent, version, error, &repairs, &body) => {
                         shown.show(Delta::Restart);
                     }
                     _ => return answered,
@@ -117,6 +127,49 @@ impl Endpoint {
         };
         let retries = RetryLimit::new(self.retries, request.options.retries);
         retrying(self.clock.as_ref(), retries, &take_back, attempt).await
+    }
+
+    /// The request without the faults for which this model refused it before, and without the
+    /// thoughts of other servers.
+    fn sendable<'r>(&self, request: &'r ModelRequest) -> Cow<'r, ModelRequest> {
+        self.repairs.sendable(request, self.host())
+    }
+
+    /// The name of the server, without its port.
+    fn host(&self) -> &str {
+        let host = host(&self.url).unwrap_or_default();
+        let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
+        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
+    }
+
+    /// Learns from the refusal of a request that was made at this version of the lessons. Returns
+    /// `true` if the request differs now and may be sent once more.
+    fn repair(
+        &self,
+        refused: &ModelRequest,
+        version: u64,
+        error: &ModelError,
+        attempts: &RepairAttempts,
+        body: &(impl Fn(&ModelRequest) -> serde_json::Result<Vec<u8>> + Send + Sync),
+    ) -> bool {
+        let Some(fault) = Fault::of(error).filter(|fault| attempts.may_repair(*fault)) else {
+            return false;
+        };
+        if self.repairs.version() != version {
+            // Another request has learned meanwhile.
+            return true;
+        }
+        let before = body(refused);
+        self.repairs.learn(fault, refused, &self.name);
+        let after = body(&self.sendable(refused));
+        let is_repaired = matches!((before, after), (Ok(before), Ok(after)) if before != after);
+        if is_repaired {
+            let (model, remedy) = (&self.name, fault.remedy());
+            tracing::warn!(model, %error, remedy, "the request was refused; asking once more");
+        } else {
+            self.repairs.forget(fault);
+        }
+        is_repaired
     }
 
     /// Lets a key rest after an error that is about the key. Returns `true` if another key can be
@@ -174,7 +227,8 @@ impl Endpoint {
         if truncated {
             length::shorten_cut_calls(&mut calls);
         }
-        let reasoning = reasoning.map(|content| Reasoning { model: self.name.clone(), content });
+        let (model, host) = (self.name.clone(), Some(self.host().to_owned()));
+        let reasoning = reasoning.map(|content| Reasoning { model, host, content });
         let spent = vec![Spent { model: self.name.clone(), usage, cost: answer.cost }];
         let (written, is_done) = (None, false);
         ModelReply { text, calls, written, reasoning, spent, truncated, filtered, is_done }

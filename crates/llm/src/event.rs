@@ -14,6 +14,8 @@
 
 mod halves;
 
+use std::borrow::Cow;
+
 use avocet_protocol::{decode_json, plain_json};
 use serde_json::Value;
 
@@ -187,7 +189,7 @@ fn find_error<'e, 'j>(event: &'e WireJson<'j>, is_error: bool) -> Option<&'e Wir
 pub(crate) fn read_error<A: StreamedAnswer>(error: &Value) -> AnswerError {
     let says = match error {
         Value::String(says) => says.clone(),
-        error => error_message(error).map_or_else(|| describe(error), str::to_owned),
+        error => error_message(error).map_or_else(|| describe(error), Cow::into_owned),
     };
     match A::error_status(error) {
         Some(status) => AnswerError::Status(status, says),

@@ -137,7 +137,7 @@ fn event_decoder_finds_errors_in_all_formats() {
         (r#"{"object": "error", "message": "oops", "code": 500}"#, false, status(500, "oops")),
         (r#"{"type": "error", "message": "oops", "status": "503"}"#, false, status(503, "oops")),
         (r#"{"detail": "oops"}"#, false, middle("oops")),
-        (r#"{"detail": [{"loc": ["body"], "msg": "oops"}]}"#, false, middle("oops")),
+        (r#"{"detail": [{"loc": [], "msg": "oops"}]}"#, false, middle("oops")),
         (r#"{"message": "oops", "status": 500}"#, true, status(500, "oops")),
         (r#"{"message": "oops"}"#, false, middle("oops")),
         (r#"{"base_resp": {"status_code": 1008, "status_msg": "oops"}}"#, false, middle("oops")),

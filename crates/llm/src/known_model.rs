@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use avocet_protocol::{
@@ -15,6 +16,7 @@ use crate::facts::{
     BuiltIn, Catalogue, CatalogueFacts, FactSource, Facts, KnownFacts, Learned, host,
 };
 use crate::keys::KeyRing;
+use crate::repair::names_missing_tools;
 use crate::{Dialected, ToolStyle};
 
 /// A model of a provider. Calls that it writes as text stay in the text.
@@ -55,6 +57,8 @@ pub struct KnownModel {
     asked: Arc<dyn Model>,
     said: ConfiguredFacts,
     latest_tools: LatestTools,
+    /// `true` once the server has said that it takes no tools.
+    has_refused_tools: Arc<AtomicBool>,
 }
 
 /// The facts about a model that are known without asking its server.
@@ -121,7 +125,8 @@ impl KnownModel {
     #[must_use]
     pub(crate) fn new<M: Served + 'static>(model: M, said: ConfiguredFacts) -> Self {
         let model = Arc::new(model);
-        Self { asked: model.clone(), model, said, latest_tools: LatestTools::default() }
+        let (latest_tools, has_refused_tools) = Default::default();
+        Self { asked: model.clone(), model, said, latest_tools, has_refused_tools }
     }
 
     /// Returns the same model with the facts of this catalogue instead of the shipped one.
@@ -131,12 +136,17 @@ impl KnownModel {
         let found = catalogue.facts(&said.name, said.host.as_deref());
         let said = ConfiguredFacts { catalogue: found, ..said.clone() };
         let (model, asked) = (self.model.clone(), self.asked.clone());
-        Self { model, asked, said, latest_tools: self.latest_tools.clone() }
+        let latest_tools = self.latest_tools.clone();
+        Self { model, asked, said, latest_tools, has_refused_tools: self.has_refused_tools.clone() }
     }
 
     /// Returns all known facts with their sources. May ask the server once.
     pub async fn known(&self) -> KnownFacts {
-        self.said.with(self.model.learned().await)
+        let mut learned = self.model.learned().await;
+        if self.has_refused_tools.load(Ordering::Relaxed) {
+            learned.native_tools = Some(false);
+        }
+        self.said.with(learned)
     }
 
     /// Adds the configured effort of the model to a request without one. A model that is known to
@@ -149,6 +159,35 @@ impl KnownModel {
         }
         let options = RequestOptions { effort, ..request.options };
         Cow::Owned(ModelRequest { options, ..request.clone() })
+    }
+
+    /// Answers a request whose tools the server refused, with calls as text from now on. Returns
+    /// the error if the operator has demanded native calls, or if it is another error.
+    async fn ask_with_text_calls(
+        &self,
+        error: ModelError,
+        request: &ModelRequest,
+        deltas: Deltas<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let ModelError::Refused { model, detail, lasting } = error else { return Err(error) };
+        if request.tools.is_empty() || !names_missing_tools(&detail) {
+            return Err(ModelError::Refused { model, detail, lasting });
+        }
+        self.has_refused_tools.store(true, Ordering::Relaxed);
+        let known = self.known().await;
+        let style = known.tool_style();
+        if style == ToolStyle::Native {
+            let detail = format!("{detail}; set tools = \"json\" for this provider");
+            return Err(ModelError::Refused { model, detail, lasting });
+        }
+        tracing::warn!(
+            model,
+            detail,
+            ?style,
+            "the server takes no tools; calls are written as text until the next start. Set tools \
+             for this provider"
+        );
+        self.dialected(known).complete(request, deltas).await
     }
 
     fn dialected(&self, known: KnownFacts) -> Dialected {
@@ -227,7 +266,13 @@ impl Model for KnownModel {
             Delta::Text(_) | Delta::Retry(_) | Delta::Restart => deltas(delta),
         };
         let request = self.with_effort(request);
-        let mut reply = model.complete(&request, &with_price).await?;
+        let answered = match model.complete(&request, &with_price).await {
+            Err(error) if known.tool_style() == ToolStyle::Native => {
+                self.ask_with_text_calls(error, &request, &with_price).await
+            }
+            answered => answered,
+        };
+        let mut reply = answered?;
         reply.spent.iter_mut().for_each(|spent| *spent = priced(spent));
         Ok(reply)
     }

@@ -39,6 +39,7 @@ mod offline;
 mod ollama;
 mod openai;
 mod provider;
+mod repair;
 mod retry;
 mod schema;
 mod speech;

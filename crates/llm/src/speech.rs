@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::detail::{clean, error_message};
+use crate::detail::{clean, error_text};
 use crate::provider::{OPENAI_PATHS, Reach, check_base_url};
 
 /// Maximum characters of a text (OpenAI API reference, "Create speech").
@@ -201,7 +201,8 @@ impl Speech {
         let status = answer.status();
         let body = answer.text(MAX_ERROR).await.unwrap_or_default();
         let error = decode_json::<Value>(body.as_bytes()).unwrap_or_default();
-        let says = error_message(&error).unwrap_or(&body).trim();
+        let says = error_text(&error, &body);
+        let says = says.trim();
         let says = self.clean(&format!("the speech endpoint answered {status}: {says}"));
         match status {
             401 | 403 => SpeakError::Refused(format!("{says}; check api_key in [speech]")),

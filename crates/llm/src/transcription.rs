@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::detail::{clean, error_message};
+use crate::detail::{clean, error_text};
 use crate::provider::{OPENAI_PATHS, Reach, check_base_url};
 
 /// Maximum size of a recording, in bytes (OpenAI API reference, "Create transcription").
@@ -136,7 +136,8 @@ impl Transcription {
         let status = answer.status();
         let body = answer.text(MAX_BODY).await.unwrap_or_default();
         let error = decode_json::<Value>(body.as_bytes()).unwrap_or_default();
-        let says = error_message(&error).unwrap_or(&body).trim();
+        let says = error_text(&error, &body);
+        let says = says.trim();
         let says = self.clean(&format!("the transcription endpoint answered {status}: {says}"));
         match status {
             401 | 403 => TranscribeError::Refused(format!(

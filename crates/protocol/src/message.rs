@@ -80,13 +80,24 @@ pub fn without_marks(text: &str) -> &str {
 }
 
 /// Reasoning that a model wrote before the calls of a step. It is sent back to that model unchanged
-/// with each request that contains the step. Other models and people never see it.
+/// with each request that contains the step. Other models, other servers and people never see it.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reasoning {
     /// The model that wrote it, as `provider/model`.
     pub model: String,
+    /// The host name of the server that sent it. `None` in logs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The provider's own format; opaque to all other code.
     pub content: Value,
+}
+
+impl Reasoning {
+    /// Makes the reasoning of a model whose server is unknown.
+    #[must_use]
+    pub fn new(model: impl Into<String>, content: Value) -> Self {
+        Self { model: model.into(), host: None, content }
+    }
 }
 
 /// Leaves out the content.

@@ -214,7 +214,7 @@ fn check_openai(request: &HttpRequest) -> Result<EmbeddedCall, OpenAiRefusal> {
         Some(other) => {
             let message =
                 format!("The model `{other}` does not exist or you do not have access to it.");
-            return Err(OpenAiRefusal { status: 404, message });
+            return Err(OpenAiRefusal { status: 404, message, body: None });
         }
     }
     let wrong = || invalid("'$.input' is invalid. Please check the API reference.");

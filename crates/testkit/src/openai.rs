@@ -3,6 +3,7 @@
 mod content;
 mod quirks;
 pub mod responses;
+mod state;
 
 use avocet_protocol::without_marks;
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use crate::request_log::{FakeRefusal, RequestLog};
 
 pub use crate::answer::{ModelAnswer, event, stream_head};
 pub use quirks::Insists;
+pub use state::InsistsOnState;
 
 /// A server at `http://ADDRESS/v1`.
 pub type OpenAiFake = ModelFake<ChatCompletionsApi>;
@@ -169,29 +171,33 @@ fn call_deltas(calls: &[(String, Value)]) -> Vec<Value> {
 pub struct OpenAiRefusal {
     pub(crate) status: u16,
     pub(crate) message: String,
+    /// The body of servers with another form of errors.
+    pub(crate) body: Option<Value>,
 }
 
 impl From<OpenAiRefusal> for FakeRefusal {
     fn from(refusal: OpenAiRefusal) -> Self {
-        let OpenAiRefusal { status, message } = refusal;
-        let error = json!({ "message": message, "type": "invalid_request_error", "param": null,
-            "code": null });
-        let body = json!({ "error": error }).to_string();
-        Self::new(status, "application/json", &body, message)
+        let OpenAiRefusal { status, message, body } = refusal;
+        let body = body.unwrap_or_else(|| {
+            let error = json!({ "message": message, "type": "invalid_request_error",
+                "param": null, "code": null });
+            json!({ "error": error })
+        });
+        Self::new(status, "application/json", &body.to_string(), message)
     }
 }
 
 pub(crate) fn invalid(message: impl Into<String>) -> OpenAiRefusal {
-    OpenAiRefusal { status: 400, message: message.into() }
+    OpenAiRefusal { status: 400, message: message.into(), body: None }
 }
 
 fn unauthorized(message: impl Into<String>) -> OpenAiRefusal {
-    OpenAiRefusal { status: 401, message: message.into() }
+    OpenAiRefusal { status: 401, message: message.into(), body: None }
 }
 
 pub(crate) fn wrong_url(request: &HttpRequest) -> OpenAiRefusal {
     let message = format!("Invalid URL ({} {})", request.method, request.path);
-    OpenAiRefusal { status: 404, message }
+    OpenAiRefusal { status: 404, message, body: None }
 }
 
 /// Checks a request as the real API does.

@@ -100,7 +100,7 @@ fn check(request: &HttpRequest) -> Result<HeardCall, OpenAiRefusal> {
     if length > AUDIO_LIMIT {
         let message =
             format!("Maximum content size limit ({AUDIO_LIMIT}) exceeded ({length} bytes read)");
-        return Err(OpenAiRefusal { status: 413, message });
+        return Err(OpenAiRefusal { status: 413, message, body: None });
     }
     let extension = file.name.rsplit_once('.').map_or("", |(_, extension)| extension);
     if !FORMATS.contains(&extension) {

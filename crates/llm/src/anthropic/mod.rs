@@ -19,6 +19,7 @@ use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, text
 use crate::facts::{Facts, shipped_facts};
 use crate::keys::KeyRing;
 use crate::known_model::Served;
+use crate::repair::Repairs;
 use crate::wire_json::read_count;
 use answer::AnthropicAnswer;
 use request::{AnthropicOptions, AnthropicRequest};
@@ -70,6 +71,7 @@ impl Anthropic {
             limits: config.limits(),
             http: HttpClient::new()?,
             window: NamedWindow::default(),
+            repairs: Repairs::default(),
             clock,
         };
         Ok(Self { endpoint, options, images: config.images.unwrap_or_default() })
@@ -90,11 +92,6 @@ impl Anthropic {
             request,
         ))?;
         with_answer_schema(body, request, answer_schema::anthropic)
-    }
-
-    /// The request body without the thoughts of earlier answers.
-    fn body_without_thoughts(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-        serde_json::to_vec(&AnthropicRequest::new("", &self.options, request))
     }
 }
 
@@ -117,17 +114,8 @@ impl Model for Anthropic {
     ) -> Result<ModelReply, ModelError> {
         let room = self.options.thinking(request.options.effort).room;
         let most = Some(self.options.max_tokens(room));
-        let body = || self.body(request);
-        let answered = self.endpoint.ask::<AnthropicAnswer>(request, most, body, deltas).await;
-        match answered {
-            Err(error) if thinking::are_refused(&error) => {
-                let model = &self.endpoint.name;
-                tracing::info!(model, %error, "earlier thoughts are refused; asking without them");
-                let body = || self.body_without_thoughts(request);
-                self.endpoint.ask::<AnthropicAnswer>(request, most, body, deltas).await
-            }
-            answered => answered,
-        }
+        let body = |request: &ModelRequest| self.body(request);
+        self.endpoint.ask::<AnthropicAnswer>(request, most, body, deltas).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! The forms of thinking that Claude models take (Anthropic API, "Adaptive thinking" and "Effort").
 
-use avocet_protocol::{Effort, ModelError};
+use avocet_protocol::Effort;
 
 use super::request::{OutputConfig, Thinking};
 
@@ -111,13 +111,6 @@ fn adaptive(effort: Option<Effort>, tokens: Option<u32>) -> RequestThinking {
     let thinking = Some(Thinking::Adaptive { display: "summarized" });
     let output_config = effort.map(|effort| OutputConfig { effort: effort.word() });
     RequestThinking { thinking, output_config, room }
-}
-
-/// Returns `true` if the API refuses the thoughts in a request. Newer models accept a thought only
-/// after exactly the conversation that led to it, and a compaction changes that.
-pub(super) fn are_refused(error: &ModelError) -> bool {
-    let ModelError::Refused { detail, .. } = error else { return false };
-    detail.contains("`thinking`") && (detail.contains("signature") || detail.contains("modified"))
 }
 
 #[cfg(test)]

@@ -40,11 +40,12 @@ fn blocks() -> Value {
 }
 
 fn thought_by(model: &str, content: Value) -> Reasoning {
-    Reasoning { model: model.to_owned(), content }
+    Reasoning::new(model, content)
 }
 
 fn ours(content: Value) -> Reasoning {
-    thought_by(&format!("claude/{MODEL}"), content)
+    let host = Some("127.0.0.1".to_owned());
+    Reasoning { host, ..thought_by(&format!("claude/{MODEL}"), content) }
 }
 
 fn step(id: &str, reasoning: Option<Reasoning>) -> [Message; 2] {

@@ -116,11 +116,19 @@ pub(super) async fn complete_sends_a_step_back_without_its_ending_call<W: Wire>(
     }
 }
 
-pub(super) async fn complete_does_not_send_reasoning_of_another_model<W: Wire>() {
-    let content = json!([{ "type": "thinking", "thinking": "SECRET" }, { "thought": "SECRET" }]);
-    let thought = Reasoning { model: "other/model".to_owned(), content };
-    let sent = sent::<W>(after(thought)).await;
-    assert!(!sent.to_string().contains("SECRET"), "{sent}");
+pub(super) async fn complete_does_not_send_reasoning_of_another_model_or_host<W: Wire>() {
+    let list = json!([{ "type": "thinking", "thinking": "SECRET" }, { "thought": "SECRET" }]);
+    let text = json!({ "reasoning_content": "SECRET" });
+    let object = json!({ "message": text, "calls": [{ "extra_content": "SECRET" }] });
+    for content in [list, object, json!({ "calls": ["SECRET"] }), json!("SECRET")] {
+        let of_model = Reasoning::new("other/model", content.clone());
+        let host = Some("api.example.org".to_owned());
+        let of_host = Reasoning { host, ..Reasoning::new(W::NAME, content) };
+        for thought in [of_model, of_host] {
+            let sent = sent::<W>(after(thought)).await;
+            assert!(!sent.to_string().contains("SECRET"), "{sent}");
+        }
+    }
 }
 
 /// The parts of stored reasoning that reach the API: objects between our placeholders, or strings

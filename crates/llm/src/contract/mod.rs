@@ -196,7 +196,7 @@ macro_rules! suite {
             frames::complete_returns_too_long_for_an_exceeded_context_with_status_200,
             history::complete_sends_a_tool_result_with_any_content,
             history::f1_complete_sends_a_long_history_that_the_api_accepts,
-            history::complete_does_not_send_reasoning_of_another_model,
+            history::complete_does_not_send_reasoning_of_another_model_or_host,
             history::complete_sends_reasoning_back_unchanged_with_its_calls,
             history::complete_sends_a_step_back_without_its_ending_call,
             length::complete_ends_at_an_endless_line_with_its_text_or_an_error,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::length::closed;
 use super::{AnswerError, Endpoint, StreamedAnswer, wait, window};
-use crate::detail::{clean, error_message};
+use crate::detail::{clean, error_text};
 use crate::openai::codes;
 
 /// Bytes of an error response that are read. A few hundred of them are shown.
@@ -35,12 +35,14 @@ impl Endpoint {
         // A long body is cut.
         let error = decode_json::<Value>(body.as_bytes());
         let error = error.or_else(|_| decode_json(closed(&body).as_bytes())).unwrap_or_default();
-        let says = error_message(&error).unwrap_or(&body);
+        // Google wraps an error in a list.
+        let error = if error.is_array() { error[0].clone() } else { error };
+        let says = error_text(&error, &body);
         let (code, kind) = (&error["error"]["code"], &error["error"]["type"]);
         let code = code.as_str().or(kind.as_str()).unwrap_or_default();
         let (status, asked) = A::refusal(status, &error);
         let retry_after = asked.or(retry_after);
-        self.refused(&Refusal { status, code, says, retry_after, error: &error })
+        self.refused(&Refusal { status, code, says: &says, retry_after, error: &error })
     }
 
     /// Turns a status, an error code and a message into an error.
@@ -127,17 +129,20 @@ impl Endpoint {
 }
 
 /// Returns `true` if any other request would be refused too: the model is missing, or the credit is
-/// used up (Anthropic reports that with 400). OpenRouter also sends 404 if none of its endpoints
-/// supports a feature of this one request; other requests may work.
+/// used up (Anthropic reports that with 400). A 404 may also be about this one request: none of
+/// OpenRouter's endpoints supports one of its features, or OpenAI does not know one of its items.
 fn is_lasting(status: u16, code: &str, says: &str) -> bool {
     match status {
         300..400 | 402 => true,
-        404 => !says.contains("No endpoints found that support"),
+        404 => !ONE_REQUEST.iter().any(|words| says.contains(words)),
         429 => codes::status(code) == Some(402),
         400 => says.contains("credit balance is too low"),
         _ => false,
     }
 }
+
+/// Words of a 404 that is about one request.
+const ONE_REQUEST: [&str; 2] = ["No endpoints found that support", "Item with id"];
 
 /// Error codes for a request that is too long.
 const TOO_LONG: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];

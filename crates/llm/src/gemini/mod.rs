@@ -23,9 +23,10 @@ use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, text
 use crate::facts::{BuiltIn, host};
 use crate::keys::KeyRing;
 use crate::known_model::Served;
+use crate::repair::{Adjustment, Repairs};
 use crate::wire_json::read_count;
 use answer::GeminiAnswer;
-use request::{GeminiOptions, GeminiRequest};
+use request::{GeminiOptions, GeminiRequest, SignedModel};
 use thinking::GeminiThinking;
 
 pub use config::GeminiConfig;
@@ -67,6 +68,7 @@ impl Gemini {
             limits: config.limits(),
             http: HttpClient::new()?,
             window: NamedWindow::default(),
+            repairs: Repairs::default(),
             clock,
         };
         Ok(Self { endpoint, options, images: config.images.unwrap_or(true) })
@@ -91,8 +93,11 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
 impl Gemini {
     /// The request body in the format of the API.
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-        let body =
-            serde_json::to_vec(&GeminiRequest::new(&self.endpoint.name, &self.options, request))?;
+        let (name, options) = (&self.endpoint.name, &self.options);
+        let learned = self.endpoint.repairs.adjustments().has(Adjustment::FillSignatures);
+        let wants_signatures = options.wants_signatures || learned;
+        let model = SignedModel { name, wants_signatures };
+        let body = serde_json::to_vec(&GeminiRequest::new(model, options, request))?;
         with_answer_schema(body, request, answer_schema::gemini)
     }
 }
@@ -114,7 +119,7 @@ impl Model for Gemini {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let body = || self.body(request);
+        let body = |request: &ModelRequest| self.body(request);
         let most = self.options.max_tokens(request.options.effort);
         let mut reply = self.endpoint.ask::<GeminiAnswer>(request, most, body, deltas).await?;
         for call in &mut reply.calls {

@@ -26,6 +26,15 @@ pub(super) struct GeminiOptions {
     pub(super) wants_signatures: bool,
 }
 
+/// A model, for the signatures of its history.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SignedModel<'m> {
+    /// `provider/model`.
+    pub(super) name: &'m str,
+    /// `true` if the model refuses calls without a signature.
+    pub(super) wants_signatures: bool,
+}
+
 /// A request body. Serialised without a copy of its texts.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -124,8 +133,12 @@ enum PartKind<'r> {
 }
 
 impl<'r> GeminiRequest<'r> {
-    /// `name` is the model's name; only its own signatures are sent back.
-    pub(super) fn new(name: &str, options: &'r GeminiOptions, request: &'r ModelRequest) -> Self {
+    /// `model` has the model's name; only its own signatures are sent back.
+    pub(super) fn new(
+        model: SignedModel<'_>,
+        options: &'r GeminiOptions,
+        request: &'r ModelRequest,
+    ) -> Self {
         let declarations: Vec<_> = request.tools.iter().map(Declaration::from).collect();
         let tools =
             (!declarations.is_empty()).then_some(WireTools { function_declarations: declarations });
@@ -137,18 +150,12 @@ impl<'r> GeminiRequest<'r> {
             names: BTreeMap::new(),
         };
         for message in &request.messages {
-            body.add(message, name, options, request);
+            body.add(message, model, request);
         }
         body
     }
 
-    fn add(
-        &mut self,
-        message: &'r Message,
-        name: &str,
-        options: &GeminiOptions,
-        request: &'r ModelRequest,
-    ) {
+    fn add(&mut self, message: &'r Message, model: SignedModel<'_>, request: &'r ModelRequest) {
         match message {
             Message::System { text } => {
                 self.system_instruction = text_part(text).map(|part| Instruction { parts: [part] });
@@ -159,10 +166,7 @@ impl<'r> GeminiRequest<'r> {
             }
             Message::Assistant { text, calls, reasoning } => {
                 self.names.extend(calls.iter().map(|call| (&*call.id, &*call.name)));
-                self.add_message(
-                    GeminiRole::Model,
-                    answer(text, calls, reasoning.as_ref(), name, options),
-                );
+                self.add_message(GeminiRole::Model, answer(text, calls, reasoning.as_ref(), model));
             }
             Message::ToolResult { call, ok, result } => {
                 let name = self.names.get(&**call).copied().unwrap_or("unknown");
@@ -193,10 +197,9 @@ fn answer<'r>(
     text: &'r str,
     calls: &'r [SentCall],
     reasoning: Option<&Reasoning>,
-    name: &str,
-    options: &GeminiOptions,
+    model: SignedModel<'_>,
 ) -> Vec<GeminiPart<'r>> {
-    let Signatures { text: of_text, calls: of_calls } = Signatures::of(reasoning, name);
+    let Signatures { text: of_text, calls: of_calls } = Signatures::of(reasoning, model.name);
     let mut of_calls = of_calls.into_iter();
     let said = match of_text.filter(|_| !calls.is_empty()) {
         Some(signature) => {
@@ -208,7 +211,7 @@ fn answer<'r>(
     for (place, call) in calls.iter().enumerate() {
         let SentCall { id, name, arguments } = call;
         let signature = of_calls.next().flatten();
-        let missing = options.wants_signatures && place == 0;
+        let missing = model.wants_signatures && place == 0;
         parts.push(GeminiPart {
             kind: PartKind::FunctionCall { id, name, args: arguments },
             thought_signature: signature.or_else(|| missing.then(|| NOBODYS.to_owned())),

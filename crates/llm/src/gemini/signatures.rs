@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A placeholder for the signature of a call that another model made (Gemini API, "Thought
 /// signatures", FAQ). Without a signature, the API refuses the request.
-pub(super) const NOBODYS: &str = "skip_thought_signature_validator";
+pub(crate) const NOBODYS: &str = "skip_thought_signature_validator";
 
 /// The signatures of an answer, by the part that they came with.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -35,16 +35,17 @@ impl Signatures {
 }
 
 /// The stored signatures without those of the removed calls. A signature on another call would be
-/// invalid.
-pub(crate) fn without(kept: Value, places: &[usize]) -> Value {
-    let Ok(mut signatures) = Signatures::deserialize(&kept) else { return kept };
-    let mut place = 0..;
-    signatures.calls.retain(|_| place.next().is_none_or(|place| !places.contains(&place)));
-    serde_json::to_value(signatures).unwrap_or(kept)
+/// invalid. Also for the state of chat completions, which has the same list of calls.
+pub(crate) fn without(mut kept: Value, places: &[usize]) -> Value {
+    if let Some(Value::Array(calls)) = kept.get_mut("calls") {
+        let mut place = 0..;
+        calls.retain(|_| place.next().is_none_or(|place| !places.contains(&place)));
+    }
+    kept
 }
 
 /// Returns `true` if a model refuses calls without a signature: Gemini 3 and later.
-pub(super) fn are_wanted(model: &str) -> bool {
+pub(crate) fn are_wanted(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or_default();
     let version = name.strip_prefix("gemini-").unwrap_or_default();
     let digits: String = version.chars().take_while(char::is_ascii_digit).collect();

@@ -34,11 +34,12 @@ fn streams(parts: &[Value]) -> ModelAnswer {
 }
 
 fn thought_by(model: &str, content: Value) -> Reasoning {
-    Reasoning { model: model.to_owned(), content }
+    Reasoning::new(model, content)
 }
 
 fn ours(content: Value) -> Reasoning {
-    thought_by(&format!("google/{MODEL}"), content)
+    let host = Some("127.0.0.1".to_owned());
+    Reasoning { host, ..thought_by(&format!("google/{MODEL}"), content) }
 }
 
 /// The parts that are sent for a step with two calls and this reasoning.
@@ -58,6 +59,19 @@ async fn sent(text: &str, reasoning: Option<Reasoning>) -> Value {
     model(&fake).complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests()[0]["contents"][1]["parts"].clone()
+}
+
+#[tokio::test]
+async fn gemini_signature_that_the_server_misses_is_added_from_then_on() {
+    let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
+    let mut model = model(&fake);
+    // As for a name that does not tell the version.
+    model.options.wants_signatures = false;
+    for _ in 0..2 {
+        assert_eq!(ask(&model).await.reply.unwrap().text, "ok");
+    }
+    assert_eq!(fake.refusals().len(), 1, "{:?}", fake.refusals());
+    assert_eq!(fake.requests().len(), 2);
 }
 
 /// The signatures of parts, in order.

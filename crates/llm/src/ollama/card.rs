@@ -10,7 +10,7 @@ use futures_util::lock::Mutex;
 use serde_json::{Value, json};
 
 use super::headers;
-use crate::detail::{clean, error_message};
+use crate::detail::{clean, error_text};
 use crate::wire_json::read_count;
 
 /// Timeout of the request.
@@ -90,7 +90,7 @@ impl Cards {
         match status {
             200 if shown.is_object() => Ok(Card::of(&shown)),
             200 => Err("the answer is not a JSON object".to_owned()),
-            _ => Err(format!("{status}: {}", error_message(&shown).unwrap_or(&body).trim())),
+            _ => Err(format!("{status}: {}", error_text(&shown, &body).trim())),
         }
     }
 }

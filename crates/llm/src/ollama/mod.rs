@@ -20,6 +20,7 @@ use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, one_
 use crate::facts::{Facts, Learned};
 use crate::keys::{ApiKeys, KeyRing};
 use crate::known_model::Served;
+use crate::repair::Repairs;
 use answer::OllamaAnswer;
 use card::{Card, Cards};
 use request::{OllamaOptions, OllamaRequest, Think};
@@ -66,6 +67,7 @@ impl Ollama {
             limits: config.limits(),
             http,
             window: NamedWindow::default(),
+            repairs: Repairs::default(),
             clock,
         };
         Ok(Self { endpoint, cards, config: config.clone() })
@@ -201,7 +203,7 @@ impl Model for Ollama {
     ) -> Result<ModelReply, ModelError> {
         let options = self.options(self.cards.card().await, request.options.effort);
         let most = options.num_predict;
-        let body = || {
+        let body = |request: &ModelRequest| {
             let body = OllamaRequest::new(&self.endpoint.name, &options, request);
             with_answer_schema(serde_json::to_vec(&body)?, request, answer_schema::ollama)
         };

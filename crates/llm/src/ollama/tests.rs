@@ -208,7 +208,7 @@ fn json_answer(status: u16, body: &Value) -> ModelAnswer {
 #[tokio::test]
 async fn ollama_request_has_reasoning_in_the_message_of_its_calls() {
     let call = SentCall { id: "1".to_owned(), name: "f".to_owned(), arguments: Default::default() };
-    let thought = Reasoning { model: format!("home/{MODEL}"), content: json!("hm") };
+    let thought = Reasoning::new(format!("home/{MODEL}"), json!("hm"));
     let step =
         Message::Assistant { text: String::new(), calls: vec![call], reasoning: Some(thought) };
     let result = Message::ToolResult { call: "1".to_owned(), ok: true, result: "seen".to_owned() };

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use avocet_protocol::{Money, ToolCall, Usage};
 
+use super::state::{AddedState, ArrivingState, has_call_state};
 use crate::cost::read_cost;
 use crate::dialects::repaired;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
@@ -21,6 +22,7 @@ pub(crate) struct OpenAiChatAnswer {
     calls: Vec<PartialCall>,
     /// Bytes of reasoning.
     thought: u64,
+    state: ArrivingState,
     usage: Usage,
     cost: Option<Money>,
     finish: Option<String>,
@@ -80,6 +82,7 @@ impl StreamedAnswer for OpenAiChatAnswer {
             None => return Err("the stream ended before the answer did".to_owned().into()),
         };
         let ended = finish.ended(reason, "", is_empty)?;
+        let reasoning = self.state.into_content(self.calls.len());
         let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {
             name,
             arguments: repaired(&arguments, ended.text_end()),
@@ -87,7 +90,7 @@ impl StreamedAnswer for OpenAiChatAnswer {
         Ok(CompleteAnswer {
             text: self.text,
             calls: calls.collect(),
-            reasoning: None,
+            reasoning,
             thought: self.thought,
             usage: self.usage,
             cost: self.cost,
@@ -150,9 +153,10 @@ impl OpenAiChatAnswer {
         let (mut text, in_parts) = read_content(delta.get("content"));
         // A refusal is the answer (OpenAI API reference, "Chat completion chunk").
         text.push_str(&delta.get("refusal").read_text().unwrap_or_default());
-        let thought = Self::take_reasoning(delta) + in_parts;
+        let AddedState { thought, kept } = self.state.add(delta);
+        let thought = thought + in_parts;
         self.thought += thought as u64;
-        self.bytes += text.len() + thought;
+        self.bytes += text.len() + kept + in_parts;
         let has_call = self.take_calls(delta);
         self.text.push_str(&text);
         if !text.is_empty() {
@@ -162,14 +166,6 @@ impl OpenAiChatAnswer {
         } else {
             AnswerPiece::KeepAlive
         }
-    }
-
-    /// Reads the reasoning beside the text. Returns its bytes.
-    fn take_reasoning(delta: &WireJson<'_>) -> usize {
-        let thoughts = [delta.get("reasoning_content"), delta.get("reasoning")];
-        // Some servers send it under both names.
-        let bytes = thoughts.into_iter().filter_map(|thought| thought.as_str().map(str::len)).max();
-        bytes.unwrap_or_default()
     }
 
     /// Reads the pieces of calls. Returns `true` if there is one.
@@ -194,7 +190,8 @@ impl OpenAiChatAnswer {
         let id = piece.get("id").read_text().unwrap_or_default();
         let name = function.get("name").as_str().unwrap_or_default();
         let arguments = read_arguments(function.get("arguments"));
-        if id.is_empty() && name.is_empty() && arguments.is_empty() {
+        let is_empty = id.is_empty() && name.is_empty() && arguments.is_empty();
+        if is_empty && !has_call_state(piece) {
             return;
         }
         let place = match index {
@@ -204,11 +201,16 @@ impl OpenAiChatAnswer {
             None => self.calls.len().checked_sub(1),
         };
         let place = place.filter(|place| !self.calls[*place].ends_before(&id, name));
+        // A state belongs to a call that has begun.
+        if is_empty && place.is_none() {
+            return;
+        }
         let place = place.unwrap_or_else(|| {
             self.calls.push(PartialCall { index, ..PartialCall::default() });
             self.bytes += ITEM;
             self.calls.len() - 1
         });
+        self.bytes += self.state.add_call(place, piece);
         let call = &mut self.calls[place];
         let before = call.bytes();
         if !id.is_empty() {

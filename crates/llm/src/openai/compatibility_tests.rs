@@ -11,8 +11,8 @@ use avocet_testkit::{ManualClock, http::Piece};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{ask, ask_through};
-use crate::{OpenAi, ProviderConfig};
+use crate::testing::{ask, ask_through, served};
+use crate::{Facts, OpenAi, ProviderConfig, ToolStyle};
 
 fn model(base_url: String, change: impl Fn(&mut OpenAiConfig)) -> OpenAi {
     let mut config = OpenAiConfig { base_url, max_retries: 0, ..OpenAiConfig::default() };
@@ -31,11 +31,11 @@ async fn asked(
     (reply, fake.requests().pop())
 }
 
-/// Checks that a server with this requirement refuses without the setting and answers with it.
+/// Checks that a server with this requirement refuses a request without the setting and accepts it
+/// with the setting.
 async fn switches(on: Insists, change: impl Fn(&mut OpenAiConfig)) -> (ModelReply, Value) {
     let limited = |config: &mut OpenAiConfig| config.max_output_tokens = Some(100);
-    let (refused, none) = asked(on, limited).await;
-    assert!(refused.is_err() && none.is_none(), "{on:?}");
+    assert_eq!(refusals(on, limited).await, 1, "{on:?}");
     let (reply, request) = asked(on, |config| {
         limited(config);
         change(config);
@@ -44,6 +44,78 @@ async fn switches(on: Insists, change: impl Fn(&mut OpenAiConfig)) -> (ModelRepl
     let reply = reply.unwrap();
     assert_eq!(reply.text, "all good", "{on:?}");
     (reply, request.unwrap())
+}
+
+/// The number of requests that a server with this requirement refuses.
+async fn refusals(on: Insists, change: impl Fn(&mut OpenAiConfig)) -> usize {
+    let fake = OpenAiFake::start_insisting(on, |_| ModelAnswer::says("all good")).await;
+    drop(ask(&model(fake.base_url(), change)).await.reply);
+    fake.refusals().len()
+}
+
+#[tokio::test]
+async fn openai_setting_that_a_server_refuses_is_left_out_until_the_next_start() {
+    type Change = fn(&mut OpenAiConfig);
+    let developer: Change = |config| config.system_role = SystemRole::Developer;
+    let nothing: Change = |_| ();
+    let table: [(Insists, Change); 8] = [
+        (Insists::MaxCompletionTokens, nothing),
+        (Insists::MaxTokens, |config| {
+            config.max_tokens_field = Some(MaxTokensField::MaxCompletionTokens);
+        }),
+        (Insists::Developer, nothing),
+        (Insists::NoInstructions, nothing),
+        (Insists::NoInstructions, developer),
+        (Insists::NoStreamOptions, nothing),
+        (Insists::NoTemperature, |config| config.temperature = Some(0.5)),
+        (Insists::NoEffort, |config| config.reasoning_effort = Some("low".to_owned())),
+    ];
+    for (on, change) in table {
+        let fake = OpenAiFake::start_insisting(on, |_| ModelAnswer::says("all good")).await;
+        let model = model(fake.base_url(), |config| {
+            config.max_output_tokens = Some(100);
+            change(config);
+        });
+        for _ in 0..2 {
+            assert_eq!(ask(&model).await.reply.unwrap().text, "all good", "{on:?}");
+        }
+        assert_eq!(fake.refusals().len(), 1, "{on:?}: {:?}", fake.refusals());
+        assert_eq!(fake.requests().len(), 2, "{on:?}");
+    }
+}
+
+#[tokio::test]
+async fn openai_tools_that_a_server_refuses_become_text_unless_the_operator_wants_native_calls() {
+    let fake = OpenAiFake::start_insisting(Insists::NoTools, |_| ModelAnswer::says("ok")).await;
+    let served = |tools: Option<ToolStyle>| {
+        let base_url = fake.base_url();
+        let config = OpenAiConfig { base_url, tools, max_retries: 0, ..OpenAiConfig::default() };
+        served(config, "local/nobody-knows", Facts::default(), Arc::default())
+    };
+    let model = served(None);
+    for _ in 0..2 {
+        assert_eq!(ask(model.as_ref()).await.reply.unwrap().text, "ok");
+    }
+    assert_eq!(fake.refusals().len(), 1, "{:?}", fake.refusals());
+    let sent = fake.requests();
+    assert_eq!(sent.len(), 2);
+    assert!(sent[0]["messages"][0]["content"].as_str().unwrap().contains("## read_file"));
+    let native = served(Some(ToolStyle::Native));
+    let error = ask(native.as_ref()).await.reply.unwrap_err().to_string();
+    assert!(error.contains("does not support tools; set tools = \"json\""), "{error}");
+}
+
+#[tokio::test]
+async fn openai_setting_that_does_not_help_is_not_kept() {
+    const SAYS: &str =
+        r#"{"error":{"message":"'max_tokens' and 'max_completion_tokens' are unsupported"}}"#;
+    let fake = OpenAiFake::start(|_| ModelAnswer::Status(400, Vec::new(), SAYS.to_owned())).await;
+    let model = model(fake.base_url(), |config| config.max_output_tokens = Some(100));
+    for asked in 1..=2 {
+        let error = ask(&model).await.reply.unwrap_err().to_string();
+        assert!(error.contains("are unsupported"), "{error}");
+        assert_eq!(fake.requests().len(), 2 * asked);
+    }
 }
 
 #[tokio::test]
@@ -209,8 +281,11 @@ async fn openai_responses_api_accepts_the_switches_that_fit_it() {
     };
     ask_with(&more).await.unwrap();
     assert_eq!(fake.requests()[1]["reasoning"], json!({ "effort": "low", "summary": "auto" }));
-    let error = ask_with(&|config| config.temperature = Some(0.5)).await.unwrap_err().to_string();
-    assert!(error.contains("'temperature' is not supported with this model."), "{error}");
+    ask_with(&|config| config.temperature = Some(0.5)).await.unwrap();
+    let refusals = fake.refusals();
+    assert_eq!(refusals.len(), 1);
+    assert!(refusals[0].contains("'temperature' is not supported with this model."));
+    assert_eq!(fake.requests()[2]["temperature"], Value::Null);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod facts;
 mod options;
 mod request;
 pub(crate) mod responses;
+mod state;
 mod thinking;
 
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::endpoint::{
 };
 use crate::keys::KeyRing;
 use crate::known_model::Served;
+use crate::repair::Repairs;
 use answer::OpenAiChatAnswer;
 use facts::ContextSize;
 pub(crate) use facts::listed_context;
@@ -66,6 +68,7 @@ impl OpenAi {
             limits: config.limits(),
             http: config.client()?,
             window: NamedWindow::default(),
+            repairs: Repairs::default(),
             clock,
         };
         let options = OpenAiOptions::new(model, config);
@@ -94,15 +97,16 @@ fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
 impl OpenAi {
     /// The request body in the format of the API.
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-        let options = &self.options;
+        let (name, options) = (&self.endpoint.name, &self.options);
+        let adjustments = self.endpoint.repairs.adjustments();
         match self.api {
             OpenAiApi::Chat => {
-                let body = options.with_extra(request::body(options, request)?)?;
+                let body = request::body(name, options, adjustments, request)?;
+                let body = options.with_extra(body)?;
                 with_answer_schema(body, request, answer_schema::openai_chat)
             }
             OpenAiApi::Responses => {
-                let name = &self.endpoint.name;
-                let body = responses::ResponsesRequest::new(name, options, request);
+                let body = responses::ResponsesRequest::new(name, options, adjustments, request);
                 let body = options.with_extra(serde_json::to_vec(&body)?)?;
                 with_answer_schema(body, request, answer_schema::openai_responses)
             }
@@ -128,7 +132,7 @@ impl Model for OpenAi {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let (endpoint, body) = (&self.endpoint, || self.body(request));
+        let (endpoint, body) = (&self.endpoint, |request: &ModelRequest| self.body(request));
         let most = self.options.max_tokens(request.options.effort);
         match self.api {
             OpenAiApi::Chat => endpoint.ask::<OpenAiChatAnswer>(request, most, body, deltas).await,

@@ -10,6 +10,8 @@ use super::compatibility::{MaxTokensField, SystemRole};
 use super::thinking::{EffortFields, ThinkingWire};
 use crate::deferred::Deferral;
 use crate::facts::{BuiltIn, host};
+use crate::gemini::signatures;
+use crate::repair::{Adjustment, Adjustments};
 
 /// See [`OpenAiConfig`].
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub(super) struct OpenAiOptions {
     pub(super) stream: bool,
     pub(super) stream_usage: bool,
     pub(super) deferral: Deferral,
+    /// `true` if the model refuses calls without a signature: Gemini at its OpenAI address.
+    pub(super) wants_signatures: bool,
     extra_body: Map<String, Value>,
 }
 
@@ -47,6 +51,8 @@ impl OpenAiOptions {
             stream: config.stream,
             stream_usage: config.stream_usage,
             deferral: config.deferred_tools.into(),
+            wants_signatures: host.is_some_and(|host| host.ends_with("googleapis.com"))
+                && signatures::are_wanted(model),
             extra_body: extra_body.into_iter().collect(),
         }
     }
@@ -54,6 +60,27 @@ impl OpenAiOptions {
     /// The fields of a request with this effort.
     pub(super) fn effort(&self, effort: Option<Effort>) -> EffortFields<'_> {
         self.thinking.fields(effort, self.reasoning_effort.as_deref())
+    }
+
+    /// The role of the instructions. A server that refused the configured one gets the one that
+    /// every server knows.
+    pub(super) fn adjusted_role(&self, adjustments: Adjustments) -> SystemRole {
+        let is_refused = adjustments.has(Adjustment::OtherSystemRole);
+        if is_refused { SystemRole::User } else { self.system_role }
+    }
+
+    /// The name of the output limit.
+    pub(super) fn adjusted_max_tokens_field(&self, adjustments: Adjustments) -> MaxTokensField {
+        match self.max_tokens_field {
+            field if !adjustments.has(Adjustment::OtherMaxTokensField) => field,
+            MaxTokensField::MaxTokens => MaxTokensField::MaxCompletionTokens,
+            MaxTokensField::MaxCompletionTokens => MaxTokensField::MaxTokens,
+        }
+    }
+
+    /// The temperature, unless the server refused it.
+    pub(super) fn adjusted_temperature(&self, adjustments: Adjustments) -> Option<f64> {
+        self.temperature.filter(|_| !adjustments.has(Adjustment::NoTemperature))
     }
 
     /// The output limit of a request with this effort: the API counts reasoning as output.

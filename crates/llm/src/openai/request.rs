@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use super::compatibility::{MaxTokensField, SystemRole};
 use super::options::OpenAiOptions;
+use super::state::{StateFields, StateRules};
 use super::thinking::EffortFields;
+use crate::repair::{Adjustment, Adjustments};
 use crate::schema::WireSchema;
 
 /// The fields of a request body that follow `model` and `messages`.
@@ -54,6 +56,8 @@ enum OpenAiChatMessage<'r> {
         content: Option<&'r str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<WireCall<'r>>,
+        #[serde(flatten)]
+        state: StateFields<'r>,
     },
     Tool {
         tool_call_id: &'r str,
@@ -86,6 +90,8 @@ struct WireCall<'r> {
     id: &'r str,
     r#type: &'static str,
     function: WireFunction<'r>,
+    #[serde(flatten)]
+    state: StateFields<'r>,
 }
 
 #[derive(Debug, Serialize)]
@@ -108,16 +114,24 @@ struct WireToolFunction<'r> {
     parameters: WireSchema<'r>,
 }
 
-/// Writes a request body. Messages of earlier requests are copied as JSON.
-pub(super) fn body(options: &OpenAiOptions, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+/// Writes a request body. Messages of earlier requests are copied as JSON. `name` is the model's
+/// name; only its own state is sent back.
+pub(super) fn body(
+    name: &str,
+    options: &OpenAiOptions,
+    adjustments: Adjustments,
+    request: &ModelRequest,
+) -> serde_json::Result<Vec<u8>> {
+    let rules = StateRules::new(name, adjustments, options.wants_signatures, request);
+    let role = options.adjusted_role(adjustments);
     let bytes = usize::try_from(request.messages.estimated_tokens()).unwrap_or_default() * 4;
     let mut body = Vec::with_capacity(bytes);
     body.extend_from_slice(b"{\"model\":");
     serde_json::to_writer(&mut body, &options.model)?;
     body.extend_from_slice(b",\"messages\":");
-    add_messages(&mut body, options.system_role, request)?;
+    add_messages(&mut body, role, rules, request)?;
     body.push(b',');
-    let fields = serde_json::to_vec(&OpenAiChatFields::new(options, request))?;
+    let fields = serde_json::to_vec(&OpenAiChatFields::new(options, adjustments, request))?;
     body.extend_from_slice(&fields[1..]);
     Ok(body)
 }
@@ -125,16 +139,18 @@ pub(super) fn body(options: &OpenAiOptions, request: &ModelRequest) -> serde_jso
 fn add_messages(
     body: &mut Vec<u8>,
     role: SystemRole,
+    rules: StateRules<'_>,
     request: &ModelRequest,
 ) -> serde_json::Result<()> {
     let (mut instructions, mut mark) = (None, b'[');
     for shared in request.messages.shared() {
-        let written = if instructions.is_none() { written(shared) } else { None };
+        let is_same = instructions.is_none() && rules.leaves(shared.message());
+        let written = if is_same { written(shared, rules) } else { None };
         if let Some(json) = written {
             body.push(mark);
             body.extend_from_slice(json.as_bytes());
         } else if let Some(message) =
-            wire(shared.message(), role, &mut instructions, &request.images)
+            wire(shared.message(), role, rules, &mut instructions, &request.images)
         {
             body.push(mark);
             serde_json::to_writer(&mut *body, &message)?;
@@ -150,32 +166,38 @@ fn add_messages(
     Ok(())
 }
 
-/// Returns the JSON of a message that is the same in every request.
-fn written(shared: &SharedMessage) -> Option<&str> {
+/// Returns the JSON of a message that is the same in every request, without state.
+fn written<'m>(shared: &'m SharedMessage, rules: StateRules<'_>) -> Option<&'m str> {
     shared.written("chat/completions", |message| match message {
         Message::System { .. } => None,
         Message::User { images, .. } if !images.is_empty() => None,
         message => {
             let (role, images) = (SystemRole::default(), BTreeMap::new());
-            serde_json::to_string(&wire(message, role, &mut None, &images)?).ok()
+            serde_json::to_string(&wire(message, role, rules, &mut None, &images)?).ok()
         }
     })
 }
 
 impl<'r> OpenAiChatFields<'r> {
-    fn new(options: &'r OpenAiOptions, request: &'r ModelRequest) -> Self {
+    fn new(
+        options: &'r OpenAiOptions,
+        adjustments: Adjustments,
+        request: &'r ModelRequest,
+    ) -> Self {
         let effort = request.options.effort;
-        let limit =
-            |field| options.max_tokens(effort).filter(|_| options.max_tokens_field == field);
-        let counted = options.stream && options.stream_usage;
+        let named = options.adjusted_max_tokens_field(adjustments);
+        let limit = |field| options.max_tokens(effort).filter(|_| named == field);
+        let counted =
+            options.stream && options.stream_usage && !adjustments.has(Adjustment::NoStreamOptions);
+        let has_effort = !adjustments.has(Adjustment::NoEffort);
         Self {
             stream: options.stream,
             stream_options: counted.then_some(StreamOptions { include_usage: true }),
             tools: request.tools.iter().map(OpenAiChatTool::from).collect(),
             max_tokens: limit(MaxTokensField::MaxTokens),
             max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
-            temperature: options.temperature,
-            effort: options.effort(effort),
+            temperature: options.adjusted_temperature(adjustments),
+            effort: if has_effort { options.effort(effort) } else { EffortFields::default() },
         }
     }
 }
@@ -185,6 +207,7 @@ impl<'r> OpenAiChatFields<'r> {
 fn wire<'r>(
     message: &'r Message,
     role: SystemRole,
+    rules: StateRules<'r>,
     instructions: &mut Option<&'r str>,
     images: &BTreeMap<ImageRef, Image>,
 ) -> Option<OpenAiChatMessage<'r>> {
@@ -204,10 +227,21 @@ fn wire<'r>(
             };
             OpenAiChatMessage::User { content: with_images(text, shown, images) }
         }
-        Message::Assistant { text, calls, .. } => OpenAiChatMessage::Assistant {
-            content: (calls.is_empty() || !text.is_empty()).then_some(text),
-            tool_calls: calls.iter().map(WireCall::from).collect(),
-        },
+        Message::Assistant { text, calls, .. } if calls.is_empty() => {
+            let (tool_calls, state) = (Vec::new(), StateFields::new());
+            OpenAiChatMessage::Assistant { content: Some(text), tool_calls, state }
+        }
+        Message::Assistant { text, calls, reasoning } => {
+            let thought = reasoning.as_ref();
+            let calls = calls.iter().enumerate();
+            OpenAiChatMessage::Assistant {
+                content: (!text.is_empty()).then_some(text),
+                tool_calls: calls
+                    .map(|(place, call)| wire_call(call, rules.call(thought, place)))
+                    .collect(),
+                state: rules.message(thought),
+            }
+        }
         Message::ToolResult { call, result, .. } => {
             OpenAiChatMessage::Tool { tool_call_id: call, content: result }
         }
@@ -237,15 +271,10 @@ pub(super) fn data_url(image: &Image) -> String {
     url
 }
 
-impl<'r> From<&'r SentCall> for WireCall<'r> {
-    fn from(call: &'r SentCall) -> Self {
-        let arguments = Value::Object(call.arguments.clone()).to_string();
-        Self {
-            id: &call.id,
-            r#type: "function",
-            function: WireFunction { name: &call.name, arguments },
-        }
-    }
+fn wire_call<'r>(call: &'r SentCall, state: StateFields<'r>) -> WireCall<'r> {
+    let arguments = Value::Object(call.arguments.clone()).to_string();
+    let function = WireFunction { name: &call.name, arguments };
+    WireCall { id: &call.id, r#type: "function", function, state }
 }
 
 impl<'r> From<&'r ToolSpec> for OpenAiChatTool<'r> {

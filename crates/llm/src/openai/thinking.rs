@@ -20,6 +20,8 @@ pub(super) enum ThinkingWire {
     Switch,
     /// A switch `enable_thinking`, as at Alibaba.
     Enable,
+    /// The model always thinks, and refuses to be told.
+    Always,
     /// The model is unknown: a word is sent.
     Unknown,
 }
@@ -74,6 +76,9 @@ impl ThinkingWire {
         let is_at = |domain: &str| {
             host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
+        if let Some(wire) = of_kimi(&name).filter(|_| !is_at("openrouter.ai")) {
+            return wire;
+        }
         if let Some((_, wire)) = SWITCHES.iter().find(|(domain, _)| is_at(domain)) {
             return *wire;
         }
@@ -102,7 +107,7 @@ impl ThinkingWire {
     pub(super) fn ability(self) -> Option<bool> {
         match self {
             Self::Never => Some(false),
-            Self::Words(_) | Self::Template(_) => Some(true),
+            Self::Words(_) | Self::Template(_) | Self::Always => Some(true),
             Self::Switch | Self::Enable | Self::Unknown => None,
         }
     }
@@ -119,7 +124,7 @@ impl ThinkingWire {
         };
         let on = effort != Effort::Off;
         match self {
-            Self::Never => none,
+            Self::Never | Self::Always => none,
             Self::Words(words) => {
                 EffortFields { reasoning_effort: Some(words.word(effort)), ..none }
             }
@@ -145,6 +150,9 @@ impl ThinkingWire {
 
     /// Tokens that the answer gets for thinking, if its length is limited.
     pub(super) fn room(self, effort: Option<Effort>, configured: Option<&str>) -> u32 {
+        if self == Self::Always {
+            return Effort::High.room();
+        }
         let configured = match configured {
             None => Effort::Medium,
             Some("none" | "minimal") => Effort::Off,
@@ -179,6 +187,21 @@ impl EffortWords {
 const ANY: EffortWords = EffortWords(["none", "low", "medium", "high"]);
 /// The words of models that always think.
 const THINKS: EffortWords = EffortWords(["low", "low", "medium", "high"]);
+
+/// The words of Kimi K3, which always thinks (Kimi API, "Thinking effort").
+const KIMI_K3: EffortWords = EffortWords(["low", "low", "high", "max"]);
+
+/// The wire for the Kimi models that always think. Others have a switch.
+fn of_kimi(name: &str) -> Option<ThinkingWire> {
+    let version = name.strip_prefix("kimi-k")?;
+    match version {
+        _ if version.starts_with("2.7") || version.starts_with("2-thinking") => {
+            Some(ThinkingWire::Always)
+        }
+        _ if version.starts_with('3') => Some(ThinkingWire::Words(KIMI_K3)),
+        _ => None,
+    }
+}
 
 /// The words of a reasoning model.
 fn words(name: &str) -> EffortWords {

@@ -36,6 +36,14 @@ fn thinking_fields_are_those_that_a_model_at_a_server_accepts() {
         ("deepseek-chat", "api.deepseek.com", Off, json!({ "thinking": { "type": "disabled" } })),
         ("glm-4.6", "api.z.ai", High, json!({ "thinking": { "type": "enabled" } })),
         ("qwen-plus", "dashscope.aliyuncs.com", Off, json!({ "enable_thinking": false })),
+        ("kimi-k3", "api.moonshot.ai", Off, word("low")),
+        ("kimi-k3", "api.moonshot.ai", Low, word("low")),
+        ("kimi-k3.1-pro", "api.moonshot.cn", Medium, word("high")),
+        ("moonshotai/Kimi-K3", local, High, word("max")),
+        ("moonshotai/kimi-k3", "openrouter.ai", Medium, word("medium")),
+        ("kimi-k2-thinking", "api.moonshot.ai", Off, json!({})),
+        ("kimi-k2.7-code", "api.moonshot.ai", High, json!({})),
+        ("kimi-k2.6", "api.moonshot.ai", Off, json!({ "thinking": { "type": "disabled" } })),
         ("some-model", local, Off, word("none")),
         ("some-model", "notz.ai", High, word("high")),
     ];
@@ -58,6 +66,8 @@ fn thinking_room_is_for_models_that_think() {
         ("gpt-5", None, Some("minimal"), 0),
         ("gpt-5.2", None, Some("xhigh"), 32_768),
         ("some-model", None, None, 0),
+        ("kimi-k3", Some(High), None, 32_768),
+        ("kimi-k2-thinking", Some(Off), None, 32_768),
         ("some-model", Some(High), None, 32_768),
     ];
     for (model, effort, configured, expected) in table {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::state::InsistsOnState;
 use super::{OpenAiRefusal, invalid, unauthorized};
 use crate::answer::ModelAnswer;
 use crate::http::HttpRequest;
@@ -25,6 +26,14 @@ pub enum Insists {
     Header(&'static str, &'static str),
     /// Thinking must be switched off, in the way of vLLM.
     NoThinking,
+    /// Tools are refused, as by servers whose model has no template for them.
+    NoTools,
+    /// A temperature is refused, as by OpenAI's reasoning models.
+    NoTemperature,
+    /// `reasoning_effort` is refused.
+    NoEffort,
+    /// The opaque state of earlier answers must come back, or must not: see [`InsistsOnState`].
+    State(InsistsOnState),
 }
 
 /// Checks the special requirement of a server.
@@ -51,6 +60,15 @@ pub(super) fn check(on: Insists, request: &HttpRequest, body: &Value) -> Result<
         Insists::Header(name, value) if request.header(name) != Some(value) => {
             return Err(unauthorized(format!("The header {name} is missing or wrong.")));
         }
+        Insists::NoTools if has("tools") => "this model does not support tools",
+        Insists::NoTemperature if has("temperature") => {
+            "Unsupported value: 'temperature' does not support 0.5 with this model. Only the \
+             default (1) value is supported."
+        }
+        Insists::NoEffort if has("reasoning_effort") => {
+            "Unrecognized request argument supplied: reasoning_effort"
+        }
+        Insists::State(on) => return super::state::check(on, body),
         Insists::NoThinking if thinking != false => "Thinking is not supported by this server.",
         _ => return Ok(()),
     };

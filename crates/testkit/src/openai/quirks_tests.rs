@@ -27,6 +27,9 @@ fn quirks_refuse_a_request_that_a_strict_server_refuses() {
         (Insists::NoStream, whole, stream, "Streaming is not supported"),
         (Insists::NoThinking, thinks(false), thinks(true), "Thinking is not supported"),
         (Insists::NoThinking, thinks(false), json!({}), "Thinking is not supported"),
+        (Insists::NoTools, json!({}), json!({ "tools": [{}] }), "does not support tools"),
+        (Insists::NoTemperature, json!({}), json!({ "temperature": 0.5 }), "'temperature' does"),
+        (Insists::NoEffort, json!({}), json!({ "reasoning_effort": "low" }), "supplied: reason"),
     ];
     for (on, right, wrong, says) in table {
         assert_eq!(complaint(on, "", &right), None, "{on:?}");

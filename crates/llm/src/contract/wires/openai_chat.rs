@@ -8,7 +8,7 @@ use avocet_testkit::openai::{KEY, OpenAiFake, delta_event, event, last_results};
 use serde_json::{Value, json};
 
 use crate::contract::server::{Answering, Server};
-use crate::contract::{Ability, Bit, Setup, StreamEnd, Wire, suite};
+use crate::contract::{Bit, Setup, StreamEnd, Wire, suite};
 use crate::{OpenAi, OpenAiConfig};
 
 struct OpenAiChat;
@@ -17,8 +17,6 @@ impl Wire for OpenAiChat {
     const NAME: &'static str = "local/qwen3";
     const KEY: &'static str = KEY;
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
-    const CANNOT: &'static [Ability] = &[Ability::KeptThoughts];
-
     async fn start(answer: Answering, _: &Setup) -> Server {
         let fake = OpenAiFake::start_with_eyes(answer).await;
         Server::new(fake, OpenAiFake::base_url, OpenAiFake::requests, OpenAiFake::refusals)

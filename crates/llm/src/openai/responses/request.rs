@@ -8,6 +8,7 @@ use super::SAID;
 use crate::deferred::{Deferral, PlacedTools};
 use crate::openai::options::OpenAiOptions;
 use crate::openai::request::data_url;
+use crate::repair::{Adjustment, Adjustments};
 use crate::schema::WireSchema;
 
 /// A request body. Serialised without a copy of its texts.
@@ -116,9 +117,11 @@ impl<'r> ResponsesRequest<'r> {
     pub(in crate::openai) fn new(
         name: &str,
         options: &'r OpenAiOptions,
+        adjustments: Adjustments,
         request: &'r ModelRequest,
     ) -> Self {
         let effort = options.effort(request.options.effort).reasoning_effort;
+        let effort = effort.filter(|_| !adjustments.has(Adjustment::NoEffort));
         let thinks = effort.is_some() || is_reasoning(&options.model);
         let tools = PlacedTools::new(request, options.deferral);
         let mut body = Self {
@@ -130,7 +133,7 @@ impl<'r> ResponsesRequest<'r> {
             store: false,
             include: if thinks { &["reasoning.encrypted_content"] } else { &[] },
             max_output_tokens: options.max_tokens(request.options.effort),
-            temperature: options.temperature,
+            temperature: options.adjusted_temperature(adjustments),
             reasoning: effort.map(|effort| Effort { effort }),
         };
         for message in &request.messages {

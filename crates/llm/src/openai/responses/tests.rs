@@ -120,7 +120,7 @@ async fn step(text: &str, thoughts: Value) -> Vec<String> {
     let result =
         |id: &str| Message::ToolResult { call: id.to_owned(), ok: true, result: "seen".to_owned() };
     let model = format!("openai/{MODEL}");
-    let reasoning = Some(Reasoning { model, content: thoughts });
+    let reasoning = Some(Reasoning::new(model, thoughts));
     let calls = vec![call("c1"), call("c2")];
     let step = Message::Assistant { text: text.to_owned(), calls, reasoning };
     let messages = vec![Message::user("hi"), step, result("c1"), result("c2")];

@@ -74,7 +74,10 @@ pub async fn record_step_keeps_reasoning_unchanged(backend: &impl Backend) {
     world.say(&a, "1").await;
     let turn = world.take(&a).await.id;
     let content = json!([{ "type": "thinking", "thinking": "\u{1F600} \"ä\"\n", "n": 1.5 }]);
-    let reasoning = Some(Reasoning { model: "claude/test".to_owned(), content });
+    let reasoning = Some(Reasoning {
+        host: Some("api.example.org".to_owned()),
+        ..Reasoning::new("claude/test", content)
+    });
     let step = NewStep {
         number: 0,
         text: String::new(),

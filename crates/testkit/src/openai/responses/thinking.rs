@@ -38,7 +38,7 @@ pub(super) fn check(item: &Value, place: usize, next: Option<&Value>) -> Result<
             "Item with id '{id}' not found. Items are not persisted when `store` is set to false. \
              Try again with `store` set to true, or remove this item from your input."
         );
-        return Err(OpenAiRefusal { status: 404, message });
+        return Err(OpenAiRefusal { status: 404, message, body: None });
     };
     let opened = STANDARD.decode(sealed).unwrap_or_default();
     if !opened.starts_with(format!("{SEALED}{id}:").as_bytes()) {
