@@ -218,7 +218,7 @@ impl BodySplitter {
                 self.end_event();
             }
             EventField::Other if start.is_empty() => self.end_event(),
-            EventField::Other if start.trim_ascii_end() == DONE => self.read_data(DONE),
+            EventField::Other if is_done(start) => self.read_data(DONE),
             EventField::Other => {
                 let room = MAX_WORDS.saturating_sub(self.words.len());
                 self.words.extend(line.iter().chain(b" ").take(room));
@@ -230,7 +230,7 @@ impl BodySplitter {
     fn read_data(&mut self, value: &[u8]) {
         self.drop_bare();
         let is_json = value.trim_ascii_start().starts_with(b"{");
-        let is_done = value.trim_ascii() == DONE;
+        let is_done = is_done(value);
         // Text before JSON is an event of its own: a comment that was wrapped as data.
         if (is_json || is_done) && !self.extent.is_open() {
             self.end_event();
@@ -278,6 +278,13 @@ impl BodySplitter {
         let event = if is_error { BodyEvent::Error(text) } else { BodyEvent::Data(text) };
         self.ready.push_back(Ok(event));
     }
+}
+
+/// Returns `true` for the data that ends a stream. Some proxies send it as a JSON string.
+fn is_done(data: &[u8]) -> bool {
+    let data = data.trim_ascii();
+    let quoted = data.strip_prefix(b"\"").and_then(|data| data.strip_suffix(b"\""));
+    quoted.unwrap_or(data) == DONE
 }
 
 /// Converts bytes that should be UTF-8.

@@ -65,6 +65,7 @@ fn body_split_reads_events_of_servers_that_deviate() {
         ("data: {\"a\":1}\n\ndata: {\"cut", &["{\"a\":1}"]),
         ("data: : WAIT\ndata: {}\n\n", &[": WAIT", "{}"]),
         ("data: {}\n\n[DONE]\n", &["{}", "<done>"]),
+        ("data: {}\n\ndata: \"[DONE]\"\n\n", &["{}", "<done>"]),
         ("error: {\"code\": 500}\n\n", &["!{\"code\": 500}"]),
         ("event: error\ndata: oops\n\ndata: a\n\n", &["!oops", "a"]),
         ("event: ping\n\nevent: error\n\ndata: a\n\n", &["a"]),

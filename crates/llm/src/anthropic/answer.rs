@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use avocet_protocol::{Arguments, ToolCall, Usage};
 use serde_json::{Value, json};
 
+use crate::dialects::repaired;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::finish::{Finish, FinishFlags};
 use crate::openai::codes;
@@ -161,7 +162,8 @@ impl StreamedAnswer for AnthropicAnswer {
                 Block::Text { text } => said.text.push_str(&text),
                 Block::ToolUse { name, input } => {
                     let input = if json.is_empty() { input.to_string() } else { json };
-                    said.calls.push(ToolCall { name, arguments: Arguments::parse(&input) });
+                    let arguments = repaired(&input, ended.text_end());
+                    said.calls.push(ToolCall { name, arguments });
                 }
                 Block::Thinking { thinking, signature } => {
                     said.thought += thinking.len() as u64;

@@ -37,8 +37,8 @@ impl MissingBrackets {
 /// Parses the value at the start of a text. Returns the value and its length in bytes.
 ///
 /// These errors are repaired: a comma before a closing bracket, smart and single quotes around
-/// strings, line breaks and tabs in strings, names without quotes, `True`, `False`, `None`, and
-/// comments.
+/// strings, line breaks and tabs in strings, half of a surrogate pair, names without quotes, `True`,
+/// `False`, `None`, and comments.
 ///
 /// # Errors
 /// [`LenientError`] if the intended value can only be guessed.
@@ -194,23 +194,23 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads `\u00e9`, or a surrogate pair (RFC 8259, section 7).
+    /// Reads `\u00e9`, or a surrogate pair (RFC 8259, section 7). Half of a pair is U+FFFD.
     fn unicode(&mut self, start: usize) -> Result<char, LenientError> {
         let unit = self.unit(start)?;
         if !(0xd800..0xdc00).contains(&unit) {
-            return char::from_u32(unit).ok_or(LenientError::At(start));
+            return Ok(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER));
         }
-        if !self.text[self.at..].starts_with("\\u") {
-            return Err(if self.at == self.text.len() {
-                LenientError::Open
-            } else {
-                LenientError::At(start)
-            });
+        let after_first = self.at;
+        match &self.text[self.at..] {
+            "" | "\\" => return Err(LenientError::Open),
+            rest if rest.starts_with("\\u") => self.at += 2,
+            _ => return Ok(char::REPLACEMENT_CHARACTER),
         }
-        self.at += 2;
-        let second = self.unit(start)?;
-        let low =
-            second.checked_sub(0xdc00).filter(|low| *low < 0x400).ok_or(LenientError::At(start))?;
+        let second = self.unit(start)?.checked_sub(0xdc00).filter(|low| *low < 0x400);
+        let Some(low) = second else {
+            self.at = after_first;
+            return Ok(char::REPLACEMENT_CHARACTER);
+        };
         char::from_u32(0x10000 + ((unit - 0xd800) << 10) + low).ok_or(LenientError::At(start))
     }
 

@@ -16,6 +16,10 @@ fn lenient_value_repairs_json_with_one_possible_meaning() {
         ("{a: 1, b_c: 2}", json!({"a": 1, "b_c": 2})),
         ("{\"a\": 1 // one\n, /* two */ \"b\": 2 # three\n}", json!({"a": 1, "b": 2})),
         (r#"{"a": "\u00e9\ud83d\ude00\/", 'b': -1.5}"#, json!({"a": "é😀/", "b": -1.5})),
+        (
+            r#"{"a": "\ud83d", 'b': "\ude00\ud83d\ud83d\ude00"}"#,
+            json!({"a": "\u{fffd}", "b": "\u{fffd}\u{fffd}😀"}),
+        ),
         (r#"{"a": {"b": [1"#, json!({"a": {"b": [1]}})),
         (r#"{"a": "b","#, json!({"a": "b"})),
         (r#"{"a": "http://b # c"}"#, json!({"a": "http://b # c"})),
@@ -40,7 +44,9 @@ fn lenient_value_refuses_ambiguous_json() {
         (r#"{"a": tru"#, LenientError::Open),
         (r#"{"a":"#, LenientError::Open),
         (r#"{"a"#, LenientError::Open),
-        (r#"{"a": "\ud83d"}"#, LenientError::At(7)),
+        (r#"{"a": "\ud83d"#, LenientError::Open),
+        (r#"{"a": "\ud83d\"#, LenientError::Open),
+        (r#"{"a": "\ud83d\uwxyz"}"#, LenientError::At(7)),
         (r#"{,}"#, LenientError::At(1)),
     ];
     for (text, fault) in table {

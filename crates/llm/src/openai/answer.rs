@@ -9,6 +9,7 @@ use super::state::{AddedState, ArrivingState, has_call_state};
 use crate::cost::read_cost;
 use crate::dialects::repaired;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
+use crate::event::read_error;
 use crate::finish::Finish;
 use crate::wire_json::WireJson;
 
@@ -46,6 +47,11 @@ impl StreamedAnswer for OpenAiChatAnswer {
         let Some(choice) = choices.find(|choice| is_first_choice(choice)) else {
             return Ok(AnswerPiece::KeepAlive);
         };
+        // OpenRouter reports the error of a provider here.
+        let error = choice.get("error");
+        if error.has_content() {
+            return Err(read_error::<Self>(&error.to_value()));
+        }
         // Some servers report the usage here.
         self.take_usage(choice.get("usage"));
         // Some servers send an empty reason in every chunk.

@@ -90,6 +90,14 @@ fn openai_chat_reads_the_cost_that_a_provider_states() {
 }
 
 #[test]
+fn openai_chat_keeps_the_words_of_an_error_in_a_choice() {
+    let error = json!({ "code": 502, "message": "upstream fell over" });
+    let choice = json!({ "finish_reason": "error", "error": error, "message": { "content": "" } });
+    let failed = read(&json!({ "choices": [choice] }).to_string());
+    assert_eq!(failed, Err(AnswerError::Status(502, "upstream fell over".to_owned())));
+}
+
+#[test]
 fn openai_chat_answer_without_any_end_is_cut_off() {
     let said = choice(&json!({ "content": "so" }));
     assert!(read(&format!("data: {said}\n\n")).is_err());

@@ -185,12 +185,7 @@ impl ResponsesAnswer {
 
     /// Completes an item, and adds the data that its pieces lacked.
     fn complete(&mut self, index: Option<u64>, item: &WireJson<'_>) -> AnswerPiece {
-        let own = |ours: &Item| ours.is_of(item);
-        let of_index = |(found, ours): &(Option<u64>, Item)| *found == index && own(ours);
-        let without =
-            |(found, ours): &(Option<u64>, Item)| (index.is_none() || found.is_none()) && own(ours);
-        let place = self.items.iter().rposition(of_index);
-        let place = place.or_else(|| self.items.iter().rposition(without));
+        let place = self.place_of(index, item);
         let place = place.unwrap_or_else(|| {
             self.add(index, item);
             self.items.len() - 1
@@ -216,14 +211,34 @@ impl ResponsesAnswer {
         }
     }
 
-    /// Adds text to the message with this index. An index of another item is a mistake.
+    /// Finds the item that a complete item ends: by its index, or by its content if one of the two
+    /// lacks a readable index.
+    fn place_of(&self, index: Option<u64>, item: &WireJson<'_>) -> Option<usize> {
+        let all = said(item);
+        let ours = |place: &usize| self.items[*place].1.is_of(item);
+        let places = || (0..self.items.len()).filter(ours);
+        let of_index = places().rfind(|place| index.is_some() && self.items[*place].0 == index);
+        let has_no_index = |place: &usize| index.is_none() || self.items[*place].0.is_none();
+        let known = |place: &usize| match &self.items[*place].1 {
+            Item::Message(text) if all.starts_with(text.as_str()) => Some(text.len()),
+            Item::Message(_) => None,
+            _ => Some(0),
+        };
+        let without = places().filter(has_no_index).filter(|place| known(place).is_some());
+        of_index.or_else(|| without.max_by_key(known))
+    }
+
+    /// Adds text to the message with this index. Without one, or if another item has it, the text
+    /// belongs to the last message.
     fn push_text(&mut self, index: Option<u64>, delta: &str) -> AnswerPiece {
         let is_message = |item: &Item| matches!(item, Item::Message(_));
         let of_index = |(found, item): &(Option<u64>, Item)| is_message(item) && *found == index;
-        let is_known = index.is_none() || self.items.iter().any(|(found, _)| *found == index);
+        let is_mistaken = index.is_none() || self.items.iter().any(|(found, _)| *found == index);
+        let without = |(found, item): &(Option<u64>, Item)| {
+            is_message(item) && (is_mistaken || found.is_none())
+        };
         let place = self.items.iter().rposition(of_index);
-        let place =
-            place.or_else(|| self.items.iter().rposition(|(_, item)| is_known && is_message(item)));
+        let place = place.or_else(|| self.items.iter().rposition(without));
         let place = place.unwrap_or_else(|| {
             self.items.push((index, Item::Message(String::new())));
             self.items.len() - 1
