@@ -5,6 +5,7 @@ mod aliases;
 mod approval;
 mod builtin;
 mod command_precheck;
+mod declared_types;
 mod erased;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;

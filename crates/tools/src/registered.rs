@@ -13,7 +13,7 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 use crate::erased::{ErasedTool, Review};
-use crate::{aliases, schema};
+use crate::{aliases, declared_types, schema};
 
 /// A tool with its description and schema.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ impl Registered {
         }
     }
 
-    /// The arguments of a call under the schema's names, validated.
+    /// The arguments of a call under the schema's names and in its types, validated.
     pub(crate) fn arguments<'c>(
         &self,
         call: &'c ToolCall,
@@ -116,6 +116,7 @@ impl Registered {
             Arguments::Object(given) => {
                 let arguments = aliases::resolved(&self.schema, given);
                 let arguments = arguments.map_err(ToolError::InvalidArgs)?;
+                let arguments = declared_types::read_as_declared(&self.schema, arguments);
                 match schema::complaint(self.validator(), &self.schema, &arguments) {
                     None => return Ok(arguments),
                     Some(complaint) => complaint,

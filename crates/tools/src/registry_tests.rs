@@ -126,8 +126,8 @@ async fn prepare_explains_how_to_correct_an_invalid_call() {
             format!("invalid arguments: \"path\" is a required property. {expected}"),
         ),
         (
-            call("read", r#"{"path": 7}"#),
-            format!("invalid arguments: path: 7 is not of type \"string\". {expected}"),
+            call("read", r#"{"path": {"a": 7}}"#),
+            format!("invalid arguments: path: {{\"a\":7}} is not of type \"string\". {expected}"),
         ),
         (
             call("read", r#"{"path": "a", "times": 0}"#),
@@ -164,6 +164,15 @@ async fn prepare_explains_how_to_correct_an_invalid_call() {
     for (call, error) in table {
         assert_eq!(run(&registry, call).await.unwrap_err().to_string(), error);
     }
+}
+
+#[tokio::test]
+async fn execute_reads_arguments_in_the_types_of_the_schema() {
+    let registry = registry(Arc::default());
+    let given = r#"{"path": "a", "times": "2"}"#;
+    assert_eq!(run(&registry, call("read", given)).await, Ok(json!(["read", "a", 2]).into()));
+    let given = r#"{"path": 7, "times": null}"#;
+    assert_eq!(run(&registry, call("read", given)).await, Ok(json!(["read", "7", null]).into()));
 }
 
 #[tokio::test]
@@ -243,7 +252,7 @@ async fn alias_call_error_names_the_tool() {
     let named = "read_file (called as show): ";
     for (arguments, error) in [
         ("{}", "\"path\" is a required property."),
-        (r#"{"path": 7}"#, "path: 7 is not of type \"string\"."),
+        (r#"{"path": [7]}"#, "path: [7] is not of type \"string\"."),
         ("[1]", "they cannot be read: [1]."),
         (r#"{"file": "a", "path": "a"}"#, "file and path are the same argument: give only path"),
     ] {
