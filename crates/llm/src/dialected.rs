@@ -28,6 +28,8 @@ pub enum ToolStyle {
     None,
     /// Between `<|tools_prefix|>` and `<|tools_suffix|>`, for Apertus.
     Apertus,
+    /// Between `<|START_ACTION|>` and `<|END_ACTION|>`, for Cohere.
+    Cohere,
     /// Between `<｜tool▁calls▁begin｜>` and `<｜tool▁calls▁end｜>`, for DeepSeek.
     Deepseek,
     /// After `<start_function_call>`, for FunctionGemma.
@@ -40,10 +42,14 @@ pub enum ToolStyle {
     Hermes,
     /// Pairs of `<arg_key>` and `<arg_value>` in `<tool_calls>`, for Hunyuan.
     Hunyuan,
+    /// JSON after `<|content_invoke_tool_json|>`, for Inkling.
+    Inkling,
     /// JSON in a code fence: the best guess for an unknown model.
     Json,
     /// Between `<|tool_calls_section_begin|>` and `<|tool_calls_section_end|>`, for Kimi.
     Kimi,
+    /// Python calls between `<|tool_call_start|>` and `<|tool_call_end|>`, for LFM2.
+    Lfm,
     /// JSON after `<|python_tag|>`, for Llama.
     Llama,
     /// In `<longcat_tool_call>`, for LongCat.
@@ -52,6 +58,8 @@ pub enum ToolStyle {
     Minimax,
     /// JSON after `[TOOL_CALLS]`, for Mistral.
     Mistral,
+    /// Python calls in `<function_calls>`, for Olmo 3.
+    Olmo,
     /// `<function=NAME>` in `<tool_call>`, for Qwen3-Coder.
     Qwen,
     /// Lines with `Action:` and `Action Input:`.
@@ -67,27 +75,7 @@ pub enum ToolStyle {
 impl ToolStyle {
     /// The dialect for calls as text; `None` for native calls and for models without tools.
     fn dialect(self) -> Option<&'static dyn Dialect> {
-        dialects::named(match self {
-            Self::Native | Self::Auto | Self::None => return None,
-            Self::Apertus => "apertus",
-            Self::Deepseek => "deepseek",
-            Self::Gemma => "gemma",
-            Self::Glm => "glm",
-            Self::Harmony => "harmony",
-            Self::Hermes => "hermes",
-            Self::Hunyuan => "hunyuan",
-            Self::Json => "json",
-            Self::Kimi => "kimi",
-            Self::Llama => "llama",
-            Self::Longcat => "longcat",
-            Self::Minimax => "minimax",
-            Self::Mistral => "mistral",
-            Self::Qwen => "qwen",
-            Self::React => "react",
-            Self::Seed => "seed",
-            Self::Shell => "shell",
-            Self::Xml => "xml",
-        })
+        dialects::named(&format!("{self:?}").to_lowercase())
     }
 }
 

@@ -50,9 +50,9 @@ const ENDLESS: usize = 64 * 1024;
 
 /// Reads a reply of a model that was instructed to write the format of its own family.
 pub fn families(data: &[u8]) {
-    const FAMILIES: [&str; 10] = [
-        "apertus", "deepseek", "gemma", "glm", "hunyuan", "kimi", "longcat", "minimax", "qwen",
-        "seed",
+    const FAMILIES: [&str; 14] = [
+        "apertus", "cohere", "deepseek", "gemma", "glm", "hunyuan", "inkling", "kimi", "lfm",
+        "longcat", "minimax", "olmo", "qwen", "seed",
     ];
     FAMILIES.iter().for_each(|family| dialect(family, data));
 }

@@ -11,6 +11,7 @@ mod anthropic;
 #[cfg(feature = "testing")]
 pub mod benching;
 mod body;
+mod call_marks;
 mod chain;
 #[cfg(test)]
 mod contract;

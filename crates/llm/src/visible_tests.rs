@@ -61,6 +61,58 @@ fn f22_visible_hides_reasoning_in_any_tag_and_any_pieces() {
         ("<think>it's `x</think>yes `y`", "yes `y`"),
         ("yes <think", "yes "),
         ("yes </think", "yes "),
+        ("<mm:think>why</mm:think>yes", "yes"),
+        ("<think:6124c78e>why</think:6124c78e>yes", "yes"),
+    ];
+    table.iter().for_each(|(whole, expected)| check(whole, expected));
+}
+
+#[test]
+fn f22_visible_hides_reasoning_in_the_tokens_of_families() {
+    // The start of reasoning, its end, and the end of the answer.
+    let families = [
+        ("<|channel>thought\n", "<channel|>", "<turn|>"),
+        ("<|inner_prefix|>", "<|inner_suffix|>", "<|assistant_end|>"),
+        ("<|START_THINKING|>", "<|END_THINKING|>", "<|END_OF_TURN_TOKEN|>"),
+        ("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>", "<|END_RESPONSE|>"),
+        ("<|open|>think<|sep|>", "<|close|>think<|sep|>", "<|close|>message<|sep|>"),
+        (
+            "<|open|>think<|sep|>",
+            "<|close|>think<|sep|><|open|>response<|sep|>",
+            "<|close|>response<|sep|>",
+        ),
+        (
+            "<|message_model|><|content_thinking|>",
+            "<|end_message|><|message_model|><|content_text|>",
+            "<|end_message|><|content_model_end_sampling|>",
+        ),
+        ("<|think|>", "<|end|><|begin|>assistant<|content|>", "<|end|>"),
+        ("<|begin_of_thought|>", "<|end_of_thought|><|begin_of_solution|>", "<|end_of_solution|>"),
+        ("<mm:think>", "</mm:think>", "[e~["),
+    ];
+    for (start, end, stop) in families {
+        check(&format!("{start}why{end}yes{stop}"), "yes");
+        check(&format!("why{end}yes{stop}"), "yes");
+        check(&format!("{start}{end}yes"), "yes");
+        check(&format!("{start}never closed"), "");
+        check(&format!("well, {start}never closed"), "well, ");
+    }
+}
+
+#[test]
+fn f22_visible_removes_the_tags_around_an_answer() {
+    let table = [
+        ("<answer>yes</answer>", "yes"),
+        ("<think>why</think>\n<answer>\nyes\n</answer>", "yes\n"),
+        ("why\n</think>\n\n<response>\nyes\n</response>\n", "yes\n\n"),
+        ("<think>why</think>Well.\n<answer>yes</answer>", "Well.\nyes"),
+        ("yes</answer>", "yes"),
+        ("A <response> tag, and a </response> tag.", "A <response> tag, and a </response> tag."),
+        ("Write `<answer>`, `</answer>`.", "Write `<answer>`, `</answer>`."),
+        ("yes <answ", "yes <answ"),
+        ("yes <answer", "yes <answer"),
+        ("<answers>yes</answers>", "<answers>yes</answers>"),
+        ("0 < |x| > 1, a[b]<c>, [1]<2>, a <| b |> c", "0 < |x| > 1, a[b]<c>, [1]<2>, a <| b |> c"),
     ];
     table.iter().for_each(|(whole, expected)| check(whole, expected));
 }
@@ -135,6 +187,24 @@ fn f7_visible_leaves_calls_unchanged_for_the_dialect() {
         ),
         ("<|start|>functions.f to=assistant<|channel|>commentary<|message|>{}<|end|>yes", "yes"),
         ("<think><tool_call>{}</tool_call></think>yes", "yes"),
+        (
+            "<think>why<tool_call>{\"name\": \"a\"}</tool_call> and",
+            "<tool_call>{\"name\": \"a\"}</tool_call>",
+        ),
+        ("<think>a <tool_call> tag", ""),
+        ("<think>a `<tool_call>` tag</think>yes", "yes"),
+        ("<think>a <tool_call> tag</think>yes", "yes"),
+        (
+            "so <think>a<think>b</think><invoke name=\"a\"></invoke>",
+            "so <invoke name=\"a\"></invoke>",
+        ),
+        ("<think>why<|tool_call_start|>[a()]<|im_end|>", "<|tool_call_start|>[a()]"),
+        (
+            "<|inner_prefix|>why<|tools_prefix|>[{\"a\": {}}]<|tools_suffix|>",
+            "<|tools_prefix|>[{\"a\": {}}]<|tools_suffix|>",
+        ),
+        ("<|inner_prefix|>why<|tools_prefix|>[]<|tools_suffix|><|inner_suffix|>yes", "yes"),
+        ("<|START_THINKING|>a <|START_ACTION|> token<|START_RESPONSE|>yes", "yes"),
         ("<|channel|>analysis why", ""),
         ("<|channel|>final<|message|>yes<|return|>", "yes"),
         ("yes <tool_c", "yes <tool_c"),
@@ -171,6 +241,9 @@ proptest! {
             "final", "analysis", "`", "``", "```", "\n", "\n\n", "~~~", " ", "é", "[", "[/INST]", "</s>", "- ",
             "word", "<|start|>", "assistant", "<tool_call>", "</tool_call>", "[TOOL_CALLS]", "<|python_tag|>",
             "to=", "commentary ", "<|message|>", "<|call|>", "{}", "◁think▷", "◁/think▷", "<start_of_turn>", "model",
+            "<|channel>", "<channel|>", "<|inner_prefix|>", "<|inner_suffix|>", "<|start_response|>", "<|end|>",
+            "<|open|>", "<|close|>", "<|sep|>", "tools", "<answer>", "</answer>", "]<]minimax[>[", "<|tool_call_start|>",
+            "<|tool_call_end|>",
         ]), 0..24),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
     ) {

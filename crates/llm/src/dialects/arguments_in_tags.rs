@@ -1,57 +1,93 @@
 //! Reads calls with a tag for each argument: `<function=NAME><parameter=KEY>VALUE</parameter>`,
 //! `<invoke name="NAME"><parameter name="KEY">VALUE</parameter>`, and pairs of `<arg_key>` and
-//! `<arg_value>`. Values stand there as they are, without escapes, and may hold markup themselves.
+//! `<arg_value>`, in the spelling of any family ([`marks`]). Values stand there as they are, without
+//! escapes, and may hold markup themselves.
 
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::lenient::{self, MissingBrackets};
-use super::marks::{self, DSML, Mark, PlainTag, mark};
+use super::marks::{self, Mark, PlainTag, SpelledTag, mark};
 use super::tags::{self, is_one_of};
 use super::{ReplyPosition, call, marked, schema};
 
 /// Tags of a call.
-const CALLERS: [&str; 2] = ["function", "invoke"];
+const CALLERS: [&str; 3] = ["call", "function", "invoke"];
 /// Tags of one argument.
 const ONE: [&str; 4] = ["parameter", "param", "arg", "argument"];
 const KEY: &str = "arg_key";
 const VALUE: &str = "arg_value";
-/// Maximum bytes of a tag and of a key.
+/// The name of the elements of a list.
+const ITEM: &str = "item";
+/// Attributes that tell if a value is a text: `string="true"`, `type="string"`.
+const STRING: &str = "string";
+const TYPE: &str = "type";
+/// Maximum nesting depth of elements.
+const DEEPEST: usize = 16;
+/// Maximum bytes of a key.
 const LONGEST: usize = 500;
 
 /// An opening tag of a call or of an argument.
-struct Opening {
+struct Opening<'t> {
     name: String,
     /// The name of the call or of the argument in the tag.
     called: Option<String>,
-    /// The attribute `string`: `false` if the value is JSON.
+    /// `false` if the tag tells that the value is JSON, `true` if it is a text.
     is_string: Option<bool>,
-    bytes: usize,
+    tag: SpelledTag<'t>,
 }
 
-impl Opening {
-    fn of(text: &str) -> Option<Self> {
-        let near = &text[..text.floor_char_boundary(LONGEST)];
-        let inner = near.strip_prefix('<')?;
-        let near = &near[..=near.find('>')?];
-        let prefix = DSML.iter().find(|prefix| inner.starts_with(**prefix));
-        let head = prefix.map_or(near.to_owned(), |prefix| near.replacen(prefix, "", 1));
-        let tag = tags::tag(&head)??;
-        if tag.closes || tag.bytes != head.len() {
+impl<'t> Opening<'t> {
+    fn of(text: &'t str) -> Option<Self> {
+        let spelled = SpelledTag::of(text).filter(|tag| !tag.closes)?;
+        let plain = format!("<{}>", spelled.head);
+        let tag = tags::tag(&plain)??;
+        if tag.closes || tag.bytes != plain.len() {
             return None;
         }
-        let string = tag.attributes.iter().find(|(name, _)| *name == "string");
+        let attribute = |wanted: &str| {
+            tag.attributes.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.as_str())
+        };
+        let called = tag.called().or_else(|| attribute("key"));
+        let string = attribute(STRING).map(|value| value == "true");
         Some(Self {
             name: tag.name.to_owned(),
-            called: tag.called().map(|name| name.trim().to_owned()),
-            is_string: string.map(|(_, value)| value == "true"),
-            bytes: near.len(),
+            called: called.map(|name| name.trim().to_owned()),
+            is_string: string.or(attribute(TYPE).map(|kind| kind == STRING)),
+            tag: spelled,
         })
     }
 
     /// The argument that the tag names.
-    fn key(self) -> Option<String> {
-        if is_one_of(&self.name, &ONE) { self.called } else { Some(self.name) }
+    fn key(&self) -> Option<&str> {
+        let is_named_in_tag = is_one_of(&self.name, &ONE) && !self.tag.is_nested();
+        if is_named_in_tag { self.called.as_deref() } else { Some(&self.name) }
+    }
+
+    /// The text of the value behind the tag, and the length in bytes with its closing tag.
+    fn value<'v>(&self, text: &'v str, tool: Option<&ToolSpec>) -> (&'v str, usize) {
+        let close = ClosingTag { name: &self.name, spelling: Some(self.tag.spelling) };
+        if !self.tag.is_plain() && marks::starts(text).any(|at| close.bytes(&text[at..]).is_some())
+        {
+            return value(text, close, tool);
+        }
+        value(text, ClosingTag { spelling: None, ..close }, tool)
+    }
+}
+
+/// The closing tag of a value.
+#[derive(Clone, Copy)]
+struct ClosingTag<'n> {
+    name: &'n str,
+    /// The index of the spelling; `None` for any.
+    spelling: Option<usize>,
+}
+
+impl ClosingTag<'_> {
+    /// Bytes of the tag at the start of a text.
+    fn bytes(self, text: &str) -> Option<usize> {
+        let tag = PlainTag::named(text, self.name, true)?;
+        self.spelling.is_none_or(|spelling| spelling == tag.spelling).then_some(tag.bytes)
     }
 }
 
@@ -59,10 +95,10 @@ impl Opening {
 pub(super) fn call(place: &ReplyPosition<'_>) -> Option<(usize, ToolCall)> {
     let text = place.rest;
     let opening = Opening::of(text).filter(|opening| is_one_of(&opening.name, &CALLERS))?;
+    let at = opening.tag.bytes;
     let name = opening.called.filter(|name| !name.is_empty())?;
     let known = call::known_elsewhere(&name, place.tools);
     let tool = known.and_then(|name| schema::tool(name, place.tools));
-    let at = opening.bytes;
     let body = text[at..].trim_start();
     let (arguments, bytes) = if body.starts_with('{') {
         let start = text.len() - body.len();
@@ -96,19 +132,22 @@ fn parameters(
                 // The next call: the closing tag is missing.
                 return (Arguments::Object(object), start);
             }
-            let ends = text[start..].match_indices('<').map(|(at, _)| start + at);
+            let ends = marks::starts(&text[start..]).map(|at| start + at);
             let is_end = |at: &usize| {
                 closing(&text[*at..], &CALLERS).is_some() || mark(&text[*at..]).is_some()
             };
             let end = ends.into_iter().find(is_end).unwrap_or(text.len());
             return (Arguments::Malformed(text[first..end].trim().to_owned()), end);
         };
-        let (name, is_string, bytes) = (opening.name.clone(), opening.is_string, opening.bytes);
-        let (value, after) = value(&rest[bytes..], &name, tool);
+        let bytes = opening.tag.bytes;
+        let (value, after) = opening.value(&rest[bytes..], tool);
         at = start + bytes + after;
         if let Some(key) = opening.key() {
-            let value = typed(&key, value, is_string, tool);
-            object.insert(key, value);
+            let property = tool.and_then(|tool| schema::property(tool, key));
+            let property = property.map_or(&Value::Null, |(_, property)| property);
+            let elements = opening.tag.is_nested().then(|| elements(value, property, 0)).flatten();
+            let value = elements.unwrap_or_else(|| typed(key, value, opening.is_string, tool));
+            object.insert(key.to_owned(), value);
         }
         if place.is_cut && text[at..].trim().is_empty() {
             return (Arguments::Malformed(text[first..].to_owned()), text.len());
@@ -150,7 +189,8 @@ pub(super) fn pairs(
         let Some(open) = PlainTag::named(rest, VALUE, false) else {
             return Some(malformed(text, start));
         };
-        let (value, bytes) = value(&rest[open.bytes..], VALUE, tool);
+        let close = ClosingTag { name: VALUE, spelling: None };
+        let (value, bytes) = value(&rest[open.bytes..], close, tool);
         object.insert(key.to_owned(), typed(key, value, None, tool));
         at = text.len() - rest.len() + open.bytes + bytes;
     }
@@ -190,13 +230,13 @@ pub(super) fn unbroken(text: &str) -> &str {
 /// The text of a value up to its closing tag, and the length in bytes with that tag. A closing tag
 /// inside of the value is followed by other text. Without a closing tag, the value ends where the
 /// next argument begins or the call ends.
-fn value<'t>(text: &'t str, name: &str, tool: Option<&ToolSpec>) -> (&'t str, usize) {
+fn value<'t>(text: &'t str, close: ClosingTag<'_>, tool: Option<&ToolSpec>) -> (&'t str, usize) {
     let mut first = None;
-    for (at, _) in text.match_indices('<') {
+    for at in marks::starts(text) {
         let rest = &text[at..];
-        if let Some(bytes) = closing(rest, &[name]) {
+        if let Some(bytes) = close.bytes(rest) {
             let after = text[at + bytes..].trim_start();
-            if after.is_empty() || after.starts_with('<') || unbroken(after).starts_with('<') {
+            if after.is_empty() || marks::is_start(after) || unbroken(after).starts_with('<') {
                 return (&text[..at], at + bytes);
             }
             first = first.or(Some((&text[..at], at + bytes)));
@@ -204,34 +244,64 @@ fn value<'t>(text: &'t str, name: &str, tool: Option<&ToolSpec>) -> (&'t str, us
             && mark(rest).is_some()
         {
             return first;
-        } else if first.is_none() && is_end(text, at, name, tool) {
+        } else if first.is_none() && is_end(text, at, close, tool) {
             return (&text[..at], at);
         }
     }
     first.unwrap_or((text, text.len()))
 }
 
+/// The value in elements: an object, or a list if all of them are items. `None` for other text.
+fn elements(text: &str, property: &Value, depth: usize) -> Option<Value> {
+    let (mut at, mut entries) = (0, Vec::new());
+    while !text[at..].trim().is_empty() && depth < DEEPEST {
+        let rest = text[at..].trim_start();
+        let opening = Opening::of(rest).filter(|opening| opening.tag.is_nested())?;
+        let bytes = opening.tag.bytes;
+        let (inner, after) = opening.value(&rest[bytes..], None);
+        entries.push((opening.name, inner));
+        at = text.len() - rest.len() + bytes + after;
+    }
+    let read = |inner: &str, property: &Value| {
+        let elements = elements(inner, property, depth + 1);
+        elements.unwrap_or_else(|| schema::typed(unpadded(inner), property))
+    };
+    if entries.is_empty() {
+        return None;
+    }
+    let is_list = entries.iter().all(|(name, _)| name == ITEM);
+    if is_list && schema::kind(property) != "object" {
+        let items = &property["items"];
+        return Some(entries.into_iter().map(|(_, inner)| read(inner, items)).collect());
+    }
+    let fields = entries.into_iter().map(|(name, inner)| {
+        let value = read(inner, &property["properties"][&name]);
+        (name, value)
+    });
+    Some(Value::Object(fields.collect()))
+}
+
 /// Returns `true` if a value without a closing tag ends at this index.
-fn is_end(text: &str, at: usize, name: &str, tool: Option<&ToolSpec>) -> bool {
-    let rest = &text[at..];
+fn is_end(text: &str, at: usize, close: ClosingTag<'_>, tool: Option<&ToolSpec>) -> bool {
+    let (rest, name) = (&text[at..], close.name);
     if name == VALUE && PlainTag::named(rest, KEY, false).is_some() {
         return true;
     }
     let is_close = mark(rest).is_some_and(|(kind, _)| kind == Mark::Close);
     if is_close || closing(rest, &CALLERS).is_some() {
-        return !is_inside(&rest[1..], name);
+        return !is_inside(&rest[1..], close);
     }
     let is_line = text[..at].trim_end_matches([' ', '\t']).ends_with('\n');
-    let is_key = |key: String| tool.is_none_or(|tool| schema::property(tool, &key).is_some());
+    let is_key = |key: &str| tool.is_none_or(|tool| schema::property(tool, key).is_some());
     let opening = || Opening::of(rest).filter(|opening| is_one_of(&opening.name, &ONE));
-    is_line && is_one_of(name, &ONE) && opening().and_then(Opening::key).is_some_and(is_key)
+    is_line && is_one_of(name, &ONE) && opening().is_some_and(|next| next.key().is_some_and(is_key))
 }
 
 /// Returns `true` if the closing tag of a value follows before the next call.
-fn is_inside(text: &str, name: &str) -> bool {
-    for (at, _) in text.match_indices('<') {
+fn is_inside(text: &str, close: ClosingTag<'_>) -> bool {
+    for at in marks::starts(text) {
         let rest = &text[at..];
-        if closing(rest, &[name]).is_some() {
+        if close.bytes(rest).is_some() {
             return true;
         }
         let is_call = || Opening::of(rest).is_some_and(|next| is_one_of(&next.name, &CALLERS));
@@ -244,10 +314,7 @@ fn is_inside(text: &str, name: &str) -> bool {
 
 /// Bytes of a closing tag with one of these names.
 fn closing(text: &str, names: &[&str]) -> Option<usize> {
-    if !text.starts_with("</") {
-        return None;
-    }
-    let tag = PlainTag::of(text)?;
+    let tag = PlainTag::of(text).filter(|tag| tag.closes)?;
     names.iter().any(|name| name.eq_ignore_ascii_case(tag.name)).then_some(tag.bytes)
 }
 

@@ -66,6 +66,20 @@ fn dialects_read_endlessly_repeated_marks_in_bounded_time() {
         "<start_function_call>call:a{b:<escape>",
         "<start_function_call>call:read_file{a:[",
         "<longcat_tool_call>{\"a\":\"",
+        "]",
+        "]<]minimax[>[",
+        "]<]minimax[>[<tool_call>",
+        "]<]minimax[>[<tool_call>]<]minimax[>[<invoke name=\"a\">]<]minimax[>[<b>",
+        "<|open|>",
+        "<|open|>tools<|sep|>",
+        "<|open|>tools<|sep|><|open|>call tool=\"a\"<|sep|><|open|>argument key=\"b\"<|sep|>",
+        "<|tool_call_start|>[",
+        "<|tool_call_start|>[a(",
+        "<function_calls>\na(b=",
+        "<|START_ACTION|>[{",
+        "[TOOL_CALLS]a[ARGS]",
+        "<｜DSML｜ calls>",
+        "<think><tool_call>",
     ];
     for piece in pieces {
         let text = piece.repeat(10_000 / piece.len());

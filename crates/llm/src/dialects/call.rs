@@ -51,7 +51,7 @@ pub(super) enum Sure {
 }
 
 impl Sure {
-    fn known<'s>(self, name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
+    pub(super) fn known<'s>(self, name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
         match self {
             Self::Known => known(name, tools),
             Self::Marked | Self::Instructed => known_elsewhere(name, tools),

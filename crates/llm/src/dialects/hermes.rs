@@ -6,8 +6,9 @@ use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use super::call::{self, Sure};
 use super::lenient::{self, MissingBrackets};
 use super::{
-    Answered, Dialect, DialectMatch, ReplyPosition, begins, calls, json, marked, strip, words, xml,
+    Answered, Dialect, DialectMatch, ReplyPosition, calls, json, marked, strip, words, xml,
 };
+use crate::visible::tokens::{TokenStart, token};
 
 /// Opening tags of calls.
 const OPENINGS: [&str; 6] = [
@@ -47,14 +48,15 @@ impl Dialect for Hermes {
     }
 
     fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
-        let opened = OPENINGS.iter().find_map(|opening| strip(place.rest, opening));
-        match opened {
-            Some(inner) => in_tag(place, inner),
-            None if OPENINGS.iter().any(|opening| begins(opening, place.rest)) => {
-                DialectMatch::Open
+        let mut is_part = false;
+        for opening in OPENINGS {
+            match token(place.rest, opening) {
+                TokenStart::Whole(bytes) => return in_tag(place, &place.rest[bytes..]),
+                TokenStart::Part => is_part = true,
+                TokenStart::Nothing => {}
             }
-            None => DialectMatch::Nothing,
         }
+        if is_part { DialectMatch::Open } else { DialectMatch::Nothing }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Finds results that a model invents after a call. They are false, because the call has yet to
 //! run.
 
+use super::marks::{Mark, PlainTag, mark};
 use super::strip;
+use crate::visible::tokens::{TokenStart, token};
 
 /// Beginnings of a line with a result, in lower case.
 const LABELS: [&str; 18] = [
@@ -51,34 +53,12 @@ const MARKS: [&str; 22] = [
     "<|start_header_id|>ipython",
 ];
 
-/// Remains of a call that was closed twice, or closing tags without a start.
-const LEFTOVERS: [&str; 25] = [
-    "</tool_call>",
-    "</tool_calls>",
-    "</function_call>",
-    "</function_calls>",
-    "</function>",
-    "</tool_use>",
-    "</tool>",
-    "</invoke>",
-    "</parameter>",
-    "</arg_value>",
-    "</minimax:tool_call>",
-    "</seed:tool_call>",
-    "</longcat_tool_call>",
-    "</longcat_arg_value>",
-    "</｜DSML｜function_calls>",
-    "</｜DSML｜tool_calls>",
-    "</｜DSML｜invoke>",
-    "</｜DSML｜parameter>",
-    "[/TOOL_CALLS]",
-    "<|call|>",
-    "<|end|>",
-    "<|eom_id|>",
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<｜end▁of▁sentence｜>",
-];
+/// Closing tags that remain of a call that was closed twice, or that have no start.
+const TAGS: [&str; 7] =
+    ["arg_value", "function", "function_call", "invoke", "parameter", "tool", "tool_use"];
+/// Tokens that remain of a call.
+const TOKENS: [&str; 6] =
+    ["<|call|>", "<|end|>", "<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<|end_of_sentence|>"];
 
 /// Returns `true` if a line begins an invented result.
 pub(super) fn at_line(line: &str) -> bool {
@@ -93,5 +73,16 @@ pub(super) fn anywhere(text: &str) -> bool {
 
 /// The length in bytes of leftover markup of a call.
 pub(super) fn leftover(text: &str) -> Option<usize> {
-    LEFTOVERS.iter().find(|mark| strip(text, mark).is_some()).map(|mark| mark.len())
+    let is_tag = |tag: &PlainTag<'_>| {
+        tag.closes && TAGS.iter().any(|name| name.eq_ignore_ascii_case(tag.name))
+    };
+    let close = mark(text).filter(|(kind, _)| *kind == Mark::Close).map(|(_, bytes)| bytes);
+    let tag = || PlainTag::of(text).filter(is_tag).map(|tag| tag.bytes);
+    let token = || {
+        TOKENS.iter().find_map(|word| match token(text, word) {
+            TokenStart::Whole(bytes) => Some(bytes),
+            TokenStart::Part | TokenStart::Nothing => None,
+        })
+    };
+    close.or_else(tag).or_else(token)
 }

@@ -64,14 +64,14 @@ impl Dialect for Llama {
     }
 
     fn in_fence(&self, place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
-        python::calls(place, "\n;")
+        python::calls(place, "\n;", place.instructed())
     }
 }
 
 /// Reads objects separated by semicolons, or Python syntax.
 fn tagged(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     if !place.rest.starts_with(['{', '[']) {
-        return python::calls(&ReplyPosition { is_instructed: true, ..*place }, "\n;");
+        return python::calls(place, "\n;", Sure::Instructed);
     }
     let (mut at, mut found) = json::objects(place, Sure::Marked)?;
     while let Some(rest) = place.rest[at..].trim_start().strip_prefix(';') {
@@ -97,7 +97,7 @@ fn listed(place: &ReplyPosition<'_>) -> DialectMatch {
         return DialectMatch::Nothing;
     }
     let may_be = |bytes: usize| place.is_instructed || bytes < LONGEST;
-    match python::calls(&place.after(1), ",") {
+    match python::calls(&place.after(1), ",", place.instructed()) {
         Some((bytes, found)) if inner[bytes..].trim_start().starts_with(']') => {
             let end = bytes + inner[bytes..].find(']').unwrap_or_default();
             if may_be(end) { calls(1 + end + 1, found) } else { DialectMatch::Nothing }

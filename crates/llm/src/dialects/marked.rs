@@ -1,6 +1,6 @@
 //! Reads the calls in a section of markup that models use only for calls. The families write them
-//! in a few shapes, and mix these: a JSON object, a name followed by its arguments, or a tag for
-//! each argument.
+//! in a few shapes, and mix these: a JSON object, a name followed by its arguments, a tag for each
+//! argument, or a call in Python syntax.
 
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::call::{self, Json, Sure};
 use super::lenient::{self, MissingBrackets};
 use super::marks::{self, Mark, mark};
-use super::{ReplyPosition, arguments_in_tags as in_tags, escaped, schema};
+use super::{ReplyPosition, arguments_in_tags as in_tags, escaped, python, schema};
 
 /// Maximum nesting depth of openings before a call.
 const DEEPEST: usize = 3;
@@ -24,7 +24,8 @@ const FUNCTION: &str = "function";
 pub(super) fn calls(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let (mut at, mut found, mut depth) = (0, Vec::new(), 1);
     while depth > 0 {
-        let rest = place.rest[at..].trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        let is_blank = |c: char| c.is_whitespace() || matches!(c, ',' | ';');
+        let rest = place.rest[at..].trim_start_matches(is_blank);
         let start = place.rest.len() - rest.len();
         if let Some((kind, bytes)) = mark(rest) {
             match kind {
@@ -37,7 +38,7 @@ pub(super) fn calls(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)>
                 return None;
             }
             at = start + bytes;
-        } else if let Some((bytes, calls)) = one(&place.after(start)) {
+        } else if let Some((bytes, calls)) = one(&place.after(start), found.is_empty()) {
             found.extend(calls);
             at = start + bytes;
         } else {
@@ -53,13 +54,16 @@ pub(super) fn calls(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)>
     (!found.is_empty()).then_some((at, found))
 }
 
-/// The calls in the next shape, and their length in bytes.
-fn one(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
+/// The calls in the next shape, and their length in bytes. Text behind the first call may only look
+/// like one.
+fn one(place: &ReplyPosition<'_>, is_first: bool) -> Option<(usize, Vec<ToolCall>)> {
+    let sure = if is_first { Sure::Marked } else { Sure::Instructed };
     let single = |(bytes, call)| (bytes, vec![call]);
     match place.rest.chars().next()? {
-        '{' | '[' => in_json(place),
-        '<' => in_tags::call(place).map(single),
-        _ => named(place).map(single),
+        '[' => python::list(place, Sure::Marked).or_else(|| in_json(place)),
+        '{' => in_json(place),
+        '<' | ']' => in_tags::call(place).map(single),
+        _ => python::one(place, sure).or_else(|| named(place)).map(single),
     }
 }
 
@@ -185,12 +189,19 @@ fn after_separators(text: &str, mut at: usize) -> BodyStart {
         at = text.len() - rest.len();
         match mark(rest) {
             Some((Mark::Between, bytes)) => {
-                at += bytes;
+                at += bytes + id_bytes(&rest[bytes..]);
                 is_separated = true;
             }
             _ => return BodyStart { at, is_separated },
         }
     }
+}
+
+/// The length in bytes of the id of a call, if another separator follows it.
+fn id_bytes(text: &str) -> usize {
+    let id = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
+    let is_separated = mark(&text[id..]).is_some_and(|(kind, _)| kind == Mark::Between);
+    if is_separated { id } else { 0 }
 }
 
 /// The arguments in braces, perhaps in a fence, and their length in bytes.

@@ -1,68 +1,56 @@
-//! The markup around and between calls that models use only for calls: control tokens and tags.
+//! The markup around and between calls that models use only for calls: the tokens of
+//! [`call_marks`](crate::call_marks), and tags in the spellings of the families.
 
 use super::strip;
+pub(super) use crate::call_marks::Mark;
+use crate::call_marks::call_token;
 use crate::visible::tokens::{TokenStart, token};
 
-/// The place of a mark in a section of calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
-    /// It opens a section or a call.
-    Open,
-    /// It closes a section or a call.
-    Close,
-    /// It separates the name of a call from its arguments.
-    Between,
-}
-
-/// Control tokens, in lower case with `|` and `_`.
-const TOKENS: [(&str, Mark); 17] = [
-    ("<|tool_calls_section_begin|>", Mark::Open),
-    ("<|tool_call_section_begin|>", Mark::Open),
-    ("<|tool_calls_begin|>", Mark::Open),
-    ("<|tool_call_begin|>", Mark::Open),
-    ("<|tools_prefix|>", Mark::Open),
-    ("<start_function_call>", Mark::Open),
-    ("<|tool_call>", Mark::Open),
-    ("<|tool_calls_section_end|>", Mark::Close),
-    ("<|tool_call_section_end|>", Mark::Close),
-    ("<|tool_calls_end|>", Mark::Close),
-    ("<|tool_call_end|>", Mark::Close),
-    ("<|tools_suffix|>", Mark::Close),
-    ("<end_function_call>", Mark::Close),
-    ("<tool_call|>", Mark::Close),
-    ("<|tool_sep|>", Mark::Between),
-    ("<|tool_call_argument_begin|>", Mark::Between),
-    ("<|tool_call_arguments_begin|>", Mark::Between),
-];
 /// Tags around calls, without the prefix of a family.
 const AROUND: [&str; 3] = ["tool_call", "tool_calls", "function_calls"];
+/// The same in the spelling of a family, in which no other text has tags.
+const AROUND_SPELLED: [&str; 2] = ["calls", "tools"];
 /// The tag between a name and its arguments.
 const SEPARATOR: &str = "tool_sep";
 /// Prefixes of the tags of a family.
-const PREFIXES: [&str; 3] = ["minimax:", "seed:", "longcat_"];
-/// The prefix of DeepSeek's tags, in its two spellings.
-pub(super) const DSML: [&str; 2] = ["｜DSML｜", "|DSML|"];
+const PREFIXES: [&str; 4] = ["minimax:", "seed:", "longcat_", "steptml:"];
+/// Spellings of tags: the start of an opening tag, the start of a closing tag, and the end of both.
+const SPELLINGS: [[&str; 3]; 5] = [
+    ["<|dsml|", "</|dsml|", ">"],
+    ["]<]minimax[>[<", "]<]minimax[>[</", ">"],
+    ["<]minimax[>[<", "<]minimax[>[</", ">"],
+    ["<|open|>", "<|close|>", "<|sep|>"],
+    ["<", "</", ">"],
+];
+/// The index of the common spelling.
+const PLAIN: usize = 4;
+/// Spellings in which an element can hold other elements.
+const NESTED: [usize; 2] = [1, 2];
+/// Maximum bytes of a tag.
+const LONGEST: usize = 500;
 
-/// Returns `true` if a text can begin with a mark of a family or with an opening, judged by its
-/// second character. Most tags in an answer are something else.
-pub(super) fn may_begin(text: &str) -> bool {
-    const SECOND: [char; 12] = ['|', '｜', 'e', 'l', 'm', 's', 't', 'E', 'L', 'M', 'S', 'T'];
-    text.strip_prefix('<').is_some_and(|rest| rest.is_empty() || rest.starts_with(SECOND))
+/// Returns `true` if a text begins with a character of a mark or of a tag.
+pub(super) fn is_start(text: &str) -> bool {
+    text.starts_with(['<', ']'])
+}
+
+/// Returns the places in a text where a mark or a tag can begin.
+pub(super) fn starts(text: &str) -> impl Iterator<Item = usize> {
+    text.match_indices(['<', '[', ']']).map(|(at, _)| at)
 }
 
 /// Returns the mark at the start of a text, and its length in bytes.
 pub(super) fn mark(text: &str) -> Option<(Mark, usize)> {
-    if !text.starts_with('<') {
-        return None;
-    }
-    if let Some(found) = control_token(text) {
+    if let Some(found) = call_token(text) {
         return Some(found);
     }
     let tag = PlainTag::of(text)?;
-    let kind = match (tag.name, tag.closes) {
-        (name, false) if is_one_of(name, &AROUND) => Mark::Open,
-        (name, true) if is_one_of(name, &AROUND) => Mark::Close,
-        (name, _) if name.eq_ignore_ascii_case(SEPARATOR) => Mark::Between,
+    let is_around = is_one_of(tag.name, &AROUND)
+        || (tag.spelling != PLAIN && is_one_of(tag.name, &AROUND_SPELLED));
+    let kind = match tag.closes {
+        false if is_around => Mark::Open,
+        true if is_around => Mark::Close,
+        _ if tag.name.eq_ignore_ascii_case(SEPARATOR) => Mark::Between,
         _ => return None,
     };
     Some((kind, tag.bytes))
@@ -70,35 +58,52 @@ pub(super) fn mark(text: &str) -> Option<(Mark, usize)> {
 
 /// Returns the index of the next mark in a text.
 pub(super) fn next(text: &str) -> Option<usize> {
-    text.match_indices('<').map(|(at, _)| at).find(|at| mark(&text[*at..]).is_some())
+    starts(text).find(|at| mark(&text[*at..]).is_some())
 }
 
-/// Finds a control token at the start of a text outside of a call, where it has no meaning.
-pub(super) fn stray(text: &str) -> TokenStart {
-    if !may_begin(text) {
-        return TokenStart::Nothing;
+/// A tag in the spelling of any family.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SpelledTag<'t> {
+    /// The name and the attributes.
+    pub(super) head: &'t str,
+    pub(super) closes: bool,
+    /// The index of the spelling.
+    pub(super) spelling: usize,
+    pub(super) bytes: usize,
+}
+
+impl<'t> SpelledTag<'t> {
+    /// Parses the tag at the start of a text.
+    pub(super) fn of(text: &'t str) -> Option<Self> {
+        if !is_start(text) {
+            return None;
+        }
+        SPELLINGS.iter().enumerate().find_map(|(spelling, [open, close, end])| {
+            let (closes, before) = match (token(text, close), token(text, open)) {
+                (TokenStart::Whole(before), _) => (true, before),
+                (_, TokenStart::Whole(before)) => (false, before),
+                _ => return None,
+            };
+            let near = &text[before..text.floor_char_boundary(before + LONGEST)];
+            let mut ends = near.match_indices(&end[..1]).map(|(at, _)| at);
+            let found = |at| match token(&near[at..], end) {
+                TokenStart::Whole(bytes) => Some((at, bytes)),
+                TokenStart::Part | TokenStart::Nothing => None,
+            };
+            let (at, bytes) = ends.find_map(found)?;
+            let head = near[..at].trim();
+            Some(Self { head, closes, spelling, bytes: before + at + bytes })
+        })
     }
-    let mut starts = TOKENS.iter().filter(|(_, kind)| *kind != Mark::Open);
-    if let Some(start) = starts.clone().find_map(|(word, _)| match token(text, word) {
-        start @ TokenStart::Whole(_) => Some(start),
-        TokenStart::Part | TokenStart::Nothing => None,
-    }) {
-        return start;
+
+    pub(super) fn is_plain(&self) -> bool {
+        self.spelling == PLAIN
     }
-    let is_part = starts.any(|(word, _)| token(text, word) == TokenStart::Part);
-    if is_part { TokenStart::Part } else { TokenStart::Nothing }
-}
 
-/// Returns `true` if a text begins with a control token of calls.
-pub(super) fn is_control_token(text: &str) -> bool {
-    control_token(text).is_some()
-}
-
-fn control_token(text: &str) -> Option<(Mark, usize)> {
-    TOKENS.iter().find_map(|(word, kind)| match token(text, word) {
-        TokenStart::Whole(bytes) => Some((*kind, bytes)),
-        TokenStart::Part | TokenStart::Nothing => None,
-    })
+    /// Returns `true` if the tag can hold other elements.
+    pub(super) fn is_nested(&self) -> bool {
+        NESTED.contains(&self.spelling)
+    }
 }
 
 /// A tag without attributes.
@@ -106,24 +111,21 @@ pub(super) struct PlainTag<'t> {
     /// The name without the prefix and the suffix of a family.
     pub(super) name: &'t str,
     pub(super) closes: bool,
+    pub(super) spelling: usize,
     pub(super) bytes: usize,
 }
 
 impl<'t> PlainTag<'t> {
-    /// Parses `<arg_key>`, `</longcat_arg_key>`, `<tool_calls:suffix>` or `<｜DSML｜tool_calls>`.
+    /// Parses `<arg_key>`, `</longcat_arg_key>`, `<tool_calls:suffix>` or `<｜DSML｜ calls>`.
     pub(super) fn of(text: &'t str) -> Option<Self> {
-        let inner = text.strip_prefix('<')?;
-        let (inner, closes) = match inner.strip_prefix('/') {
-            Some(inner) => (inner, true),
-            None => (inner, false),
-        };
-        let inner = DSML.iter().find_map(|prefix| strip(inner, prefix)).unwrap_or(inner);
+        let SpelledTag { head, closes, spelling, bytes } = SpelledTag::of(text)?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-');
-        let (written, rest) = inner.split_at(inner.find(|c| !is_name(c))?);
-        let rest = rest.trim_start_matches(' ').strip_prefix('>')?;
-        let name = PREFIXES.iter().find_map(|prefix| strip(written, prefix)).unwrap_or(written);
+        if !head.chars().all(is_name) {
+            return None;
+        }
+        let name = PREFIXES.iter().find_map(|prefix| strip(head, prefix)).unwrap_or(head);
         let name = name.split(':').next().unwrap_or(name);
-        Some(Self { name, closes, bytes: text.len() - rest.len() })
+        Some(Self { name, closes, spelling, bytes })
     }
 
     /// Parses the tag at the start of a text if it has this name.

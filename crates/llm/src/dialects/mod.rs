@@ -15,7 +15,6 @@ pub(crate) mod lenient;
 mod llama;
 mod marked;
 mod marks;
-mod mistral;
 mod python;
 mod react;
 mod read;
@@ -37,30 +36,28 @@ pub(crate) use read::ReplyReader;
 pub(crate) use stream::Streamed;
 
 /// The number of families with their own tokens or tags.
-const FAMILIES: usize = 10;
-
-/// All dialects, in the order in which they are tried on a text. The families precede `hermes`, which
-/// has some of their openings.
-const DIALECTS: [&dyn Dialect; FAMILIES + 8] = [
-    &families::APERTUS,
-    &families::DEEPSEEK,
-    &families::GEMMA,
-    &families::GLM,
-    &families::HUNYUAN,
-    &families::KIMI,
-    &families::LONGCAT,
-    &families::MINIMAX,
-    &families::QWEN,
-    &families::SEED,
+const FAMILIES: usize = families::FAMILIES.len();
+/// The dialects with a reader of their own. Some have openings that families have, too.
+const OTHERS: [&dyn Dialect; 7] = [
     &harmony::Harmony,
     &hermes::Hermes,
     &json::Json,
     &llama::Llama,
-    &mistral::Mistral,
     &react::React,
     &shell::Shell,
     &xml::Xml,
 ];
+
+/// All dialects, in the order in which they are tried on a text.
+static DIALECTS: [&dyn Dialect; FAMILIES + OTHERS.len()] = {
+    let mut all: [&dyn Dialect; FAMILIES + OTHERS.len()] = [&json::Json; FAMILIES + OTHERS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < FAMILIES { &families::FAMILIES[at] } else { OTHERS[at - FAMILIES] };
+        at += 1;
+    }
+    all
+};
 
 /// A way to write tool calls as text.
 pub(crate) trait Dialect: fmt::Debug + Send + Sync {

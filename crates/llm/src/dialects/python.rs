@@ -1,46 +1,64 @@
-//! Reads calls in Python syntax: `read_file(path="a", limit=3)`. Only offered tools count, because
-//! much other text has this form.
+//! Reads calls in Python syntax: `read_file(path="a", limit=3)`. Outside of markup, only offered
+//! tools count, because much other text has this form.
 
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
+use super::call::{self, Sure};
 use super::lenient::{self, MissingBrackets};
-use super::{ReplyPosition, schema};
+use super::{ReplyPosition, marks, schema};
 
 /// The calls at the start of a text, separated by blanks or characters of `between`, and their
 /// length in bytes.
-pub(super) fn calls(place: &ReplyPosition<'_>, between: &str) -> Option<(usize, Vec<ToolCall>)> {
+pub(super) fn calls(
+    place: &ReplyPosition<'_>,
+    between: &str,
+    sure: Sure,
+) -> Option<(usize, Vec<ToolCall>)> {
     let (text, mut at, mut found) = (place.rest, 0, Vec::new());
     loop {
         let rest =
             text[at..].trim_start_matches(|c: char| c.is_whitespace() || between.contains(c));
         let start = text.len() - rest.len();
-        let Some((bytes, call)) = one(&place.after(start)) else { break };
+        let Some((bytes, call)) = one(&place.after(start), sure) else { break };
         found.push(call);
         at = start + bytes;
     }
     (!found.is_empty()).then_some((at, found))
 }
 
+/// The calls in a list at the start of a text, and their length in bytes with its brackets. The
+/// closing bracket may be missing.
+pub(super) fn list(place: &ReplyPosition<'_>, sure: Sure) -> Option<(usize, Vec<ToolCall>)> {
+    let (bytes, found) = calls(&place.after(1), ",", sure)?;
+    let rest = place.rest[1 + bytes..].trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+    let end = place.rest.len() - rest.strip_prefix(']').unwrap_or(rest).len();
+    Some((end, found))
+}
+
 /// One call, and its length in bytes; `print(...)` around it is ignored.
-pub(super) fn one(place: &ReplyPosition<'_>) -> Option<(usize, ToolCall)> {
+pub(super) fn one(place: &ReplyPosition<'_>, sure: Sure) -> Option<(usize, ToolCall)> {
     let text = place.rest;
     if let Some(inner) = text.strip_prefix("print(") {
-        let (bytes, call) = one(&place.after("print(".len()))?;
+        let (bytes, call) = one(&place.after("print(".len()), sure)?;
         let end = inner[bytes..].find(')')?;
         return Some(("print(".len() + bytes + end + 1, call));
     }
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     let (name, rest) = text.split_at(text.find(|c| !is_name(c))?);
-    let name = place.known(name.trim_end_matches(".call"))?;
-    let inner = rest.strip_prefix('(')?;
-    let tool = schema::tool(name, place.tools)?;
+    let inner = rest.strip_prefix('(').filter(|_| !name.is_empty())?;
+    let name = name.trim_end_matches(".call");
+    let name = match sure {
+        Sure::Marked => call::known_elsewhere(name, place.tools).unwrap_or(name),
+        Sure::Instructed | Sure::Known => sure.known(name, place.tools)?,
+    };
     let before = text.len() - inner.len();
-    let (arguments, bytes) = match arguments(inner, tool) {
+    let (arguments, bytes) = match arguments(inner, schema::tool(name, place.tools)) {
         Some((object, bytes)) => (Arguments::Object(object), before + bytes),
         None => {
-            let line = text.find('\n').unwrap_or(text.len());
-            (Arguments::Malformed(text[before..line].to_owned()), line)
+            let ends = [inner.find('\n'), marks::next(inner)].into_iter().flatten();
+            let end = ends.min().unwrap_or(inner.len());
+            (Arguments::Malformed(inner[..end].to_owned()), before + end)
         }
     };
     Some((bytes, ToolCall { name: name.to_owned(), arguments }))
@@ -48,9 +66,9 @@ pub(super) fn one(place: &ReplyPosition<'_>) -> Option<(usize, ToolCall)> {
 
 /// The arguments up to the closing bracket. Those without a name are assigned in the order of the
 /// schema.
-fn arguments(text: &str, tool: &ToolSpec) -> Option<(Map<String, Value>, usize)> {
+fn arguments(text: &str, tool: Option<&ToolSpec>) -> Option<(Map<String, Value>, usize)> {
     let mut object = Map::new();
-    let mut unnamed = schema::required(tool).into_iter();
+    let mut unnamed = tool.map(schema::required).unwrap_or_default().into_iter();
     let mut rest = text.trim_start();
     loop {
         if let Some(after) = rest.strip_prefix(')') {

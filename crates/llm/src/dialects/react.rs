@@ -161,7 +161,9 @@ fn action(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
         return Some(read);
     }
     let quoted = rest.trim_start_matches(['`', '*', '"', '[']);
-    if let Some((bytes, call)) = python::one(&place.after(place.rest.len() - quoted.len())) {
+    if let Some((bytes, call)) =
+        python::one(&place.after(place.rest.len() - quoted.len()), place.instructed())
+    {
         return Some((place.rest.len() - quoted.len() + bytes, vec![call]));
     }
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');

@@ -2,7 +2,8 @@
 
 use avocet_protocol::{ToolCall, ToolSpec};
 
-use super::{DIALECTS, Dialect, DialectMatch, FAMILIES, ReplyPosition, TextEnd, invented, marks};
+use super::{DIALECTS, Dialect, DialectMatch, FAMILIES, ReplyPosition, TextEnd, invented};
+use crate::call_marks::{may_begin, stray_token};
 use crate::ending;
 use crate::visible::code::{self, Code, Fence};
 use crate::visible::tokens::TokenStart;
@@ -186,7 +187,7 @@ impl ReaderState {
                 code::CodeStep::Text(bytes) => self.known = bytes,
             }
         }
-        match rest[..self.known].find(['<', '[', '{']) {
+        match rest[..self.known].find(['<', '[', ']', '{']) {
             Some(0) => self.at_mark(reader, &place),
             Some(before) => ReaderStep::Say(before),
             None => ReaderStep::Say(self.known),
@@ -227,7 +228,7 @@ impl ReaderState {
                 return ReaderStep::Skip(bytes);
             }
         }
-        match marks::stray(place.rest) {
+        match stray_token(place.rest) {
             TokenStart::Whole(bytes) => return ReaderStep::Skip(bytes),
             TokenStart::Part if !place.is_all => return ReaderStep::Wait,
             TokenStart::Part | TokenStart::Nothing => {}
@@ -369,7 +370,7 @@ fn match_at(
     let (mut open, mut plain) = (false, 0);
     let instructed = reader.instructed.into_iter();
     // The families need a look only where one of their openings can begin.
-    let first = if marks::may_begin(place.rest) { 0 } else { FAMILIES };
+    let first = if may_begin(place.rest) { 0 } else { FAMILIES };
     let others = DIALECTS.into_iter().skip(first).filter(|one| !is(reader.instructed, *one));
     for dialect in instructed.chain(others) {
         match dialect

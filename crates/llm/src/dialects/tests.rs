@@ -260,6 +260,16 @@ fn any_text() -> impl Strategy<Value = String> {
         "</minimax:tool_call>",
         "<longcat_tool_call>",
         "<tool_calls>",
+        "]<]minimax[>[",
+        "]<]minimax[>[<path>",
+        "<|open|>call tool=\"a\"<|sep|>",
+        "<|close|>argument<|sep|>",
+        "<|tool_call_start|>",
+        "<|START_ACTION|>",
+        "<|content_invoke_tool_json|>",
+        "<function_calls>",
+        "[ARGS]",
+        "(a=1)",
     ];
     prop::collection::vec(prop::sample::select(words), 0..12).prop_map(|words| words.concat())
 }
@@ -325,6 +335,23 @@ proptest! {
                 prop_assert!(shown.starts_with(&meanwhile));
             }
         }
+    }
+
+    #[test]
+    fn f7_dialects_leave_text_without_calls_unchanged_in_any_pieces(
+        words in prop::collection::vec(prop::sample::select(vec![
+            "word", "<", ">", "[", "]", "|", "a[0](b)", "x<y>", "[1]", "|>", "<|", "1]", "]<", "[a](b)", "f(x=1)",
+            "<answers>", "A <response> tag", "<b>", "</b>", "<think-tank>", "`<think>`", "\n", "- ", "é", "!",
+            "tool_call", "functions", "`<|tool_call_start|>`", "open", "sep", "minimax", "call:",
+        ]), 1..20),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        let (tools, whole) = (tools(), format!("So: {}", words.join(" ")));
+        let reader = ReplyReader::new(None, &tools);
+        let (read, _, shown) = read_streamed(reader, &cut(&whole, &cuts), TextEnd::Complete);
+        prop_assert!(read.calls.is_empty(), "{:?}", read.calls);
+        prop_assert_eq!(&read.text, &whole);
+        prop_assert_eq!(&shown, &whole);
     }
 
     #[test]

@@ -54,9 +54,10 @@ pub struct OpenAiConfig {
     /// The way in which the models call tools. `native` uses the API, and `none` offers no tools.
     /// `auto` follows the known facts of each model, and also takes commands in a bash block with
     /// tool names of other agents. The others are dialects, in which models and servers without
-    /// native calls write calls as text: `apertus`, `deepseek`, `gemma`, `glm`, `harmony`,
-    /// `hermes`, `hunyuan`, `json`, `kimi`, `llama`, `longcat`, `minimax`, `mistral`, `qwen`,
-    /// `react`, `seed`, `shell`, `xml`. Default: the known facts of each model, else `native`.
+    /// native calls write calls as text: `apertus`, `cohere`, `deepseek`, `gemma`, `glm`,
+    /// `harmony`, `hermes`, `hunyuan`, `inkling`, `json`, `kimi`, `lfm`, `llama`, `longcat`,
+    /// `minimax`, `mistral`, `olmo`, `qwen`, `react`, `seed`, `shell`, `xml`. Default: the known
+    /// facts of each model, else `native`.
     pub tools: Option<ToolStyle>,
     /// The handling of calls that a model with native calls writes as text. Default: `ask`.
     ///

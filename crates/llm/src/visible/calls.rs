@@ -1,45 +1,53 @@
 //! Finds tool calls in their own markup. They are kept, because the dialect reader needs them.
 
 use super::tokens::{TokenStart, token};
+use crate::call_marks::{CALL_MARKS, CALL_TAGS, CallMarks, may_begin};
 
 /// A call at the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallMatch {
     /// The length of a call's opening in bytes, and the tokens before which the call ends.
-    Call(usize, &'static [&'static str]),
+    Call(usize, CallEnds),
     /// A call may begin here.
     Open,
     Nothing,
 }
 
-/// Openings of calls and their end tokens, as [`token`] takes them.
-const CALLS: [(&str, &[&str]); 20] = [
-    ("<tool_call", &["</tool_call"]),
-    ("<function_call", &["</function_call"]),
-    ("<tool_use", &["</tool_use"]),
-    ("<function=", &["</function"]),
-    ("<function name", &["</function"]),
-    ("<invoke", &["</invoke"]),
-    ("<minimax:tool_call", &["</minimax:tool_call"]),
-    ("<seed:tool_call", &["</seed:tool_call"]),
-    ("<longcat_tool_call", &["</longcat_tool_call"]),
-    ("<|dsml|", &["</|dsml|function_calls", "</|dsml|tool_calls"]),
-    ("<|tool_calls_begin|>", SECTION_ENDS),
-    ("<|tool_call_begin|>", SECTION_ENDS),
-    ("<|tool_calls_section_begin|>", SECTION_ENDS),
-    ("<|tool_call_section_begin|>", SECTION_ENDS),
-    ("<|tools_prefix|>", &["<|tools_suffix|>"]),
-    ("<start_function_call>", &["<end_function_call>", "<start_function_response>"]),
-    ("<|tool_call>", &["<tool_call|>", "<|tool_response>"]),
-    ("<|tool_call|>", &["<|/tool_call|>", "</tool_call", "<|im_end|>", "<|end|>"]),
-    ("<|python_tag|>", &["<|eom_id|>", "<|eot_id|>", "<|start_header_id|>", "<|im_end|>"]),
-    ("[tool_calls]", &["</s>", "[tool_results]", "<|im_end|>"]),
-];
-/// The second characters of openings.
-const SECOND: [char; 8] = ['|', '｜', 'f', 'i', 'l', 'm', 's', 't'];
-/// Ends of a section of calls in control tokens.
-const SECTION_ENDS: &[&str] =
-    &["<|tool_calls_section_end|>", "<|tool_call_section_end|>", "<|tool_calls_end|>"];
+/// The tokens before which a call ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallEnds {
+    /// The closings of a tag or of a header.
+    Words(&'static [&'static str]),
+    /// The closings of this row of [`CALL_MARKS`].
+    Row(usize),
+}
+
+impl CallEnds {
+    fn words(self) -> impl Iterator<Item = &'static str> {
+        let (words, before) = match self {
+            Self::Words(words) => (words, &[][..]),
+            Self::Row(row) => (CALL_MARKS[row].closes, CALL_MARKS[row].before),
+        };
+        words.iter().chain(before).copied()
+    }
+
+    /// The length in bytes of the closing mark at the start of a text; 0 if the call ends there
+    /// without one, `None` if the mark is incomplete.
+    pub(super) fn closing_bytes(self, text: &str, is_all: bool) -> Option<usize> {
+        let closes = match self {
+            Self::Words(words) => words,
+            Self::Row(row) => CALL_MARKS[row].closes,
+        };
+        let Some(bytes) = whole(text, closes) else { return Some(0) };
+        // The words for tags lack the end.
+        if text[..bytes].ends_with(['>', ']']) {
+            return Some(bytes);
+        }
+        let end = text[bytes..].find('>').map(|end| bytes + end + 1);
+        end.or(is_all.then_some(text.len()))
+    }
+}
+
 /// Control tokens before a header that may name a function.
 const HEADS: [&str; 2] = ["<|channel|>", "<|start|>"];
 /// The end of a header.
@@ -51,21 +59,34 @@ const LONGEST: usize = 300;
 
 /// The call at the start of a text; `is_all` means that the text is complete.
 pub(super) fn at_start(text: &str, is_all: bool) -> CallMatch {
-    // Most tags in an answer begin with another character.
-    if !text.chars().nth(1).is_none_or(|second| SECOND.contains(&second.to_ascii_lowercase())) {
+    if !may_begin(text) {
         return CallMatch::Nothing;
     }
-    for (word, ends) in CALLS {
-        if let TokenStart::Whole(bytes) = token(text, word) {
-            return CallMatch::Call(bytes, ends);
+    for (row, marks) in CALL_MARKS.iter().enumerate() {
+        if let Some(bytes) = whole(text, marks.opens) {
+            return CallMatch::Call(bytes, CallEnds::Row(row));
+        }
+    }
+    for (word, ends) in CALL_TAGS {
+        if let Some(bytes) = whole(text, &[word]) {
+            return CallMatch::Call(bytes, CallEnds::Words(ends));
         }
     }
     if let Some(head) = HEADS.iter().find(|head| text.starts_with(*head)) {
         return header(text, head.len(), is_all);
     }
-    let mut words = CALLS.iter().map(|(word, _)| *word).chain(HEADS);
+    let opens = CALL_MARKS.iter().flat_map(|CallMarks { opens, .. }| opens.iter().copied());
+    let mut words = opens.chain(CALL_TAGS.iter().map(|(word, _)| *word)).chain(HEADS);
     let is_open = !is_all && words.any(|word| token(text, word) == TokenStart::Part);
     if is_open { CallMatch::Open } else { CallMatch::Nothing }
+}
+
+/// The length in bytes of the first of these tokens that a text begins with.
+fn whole(text: &str, words: &[&str]) -> Option<usize> {
+    words.iter().find_map(|word| match token(text, word) {
+        TokenStart::Whole(bytes) => Some(bytes),
+        TokenStart::Part | TokenStart::Nothing => None,
+    })
 }
 
 /// Checks the header after the first `head` bytes. It belongs to a call if the assistant writes it
@@ -83,7 +104,7 @@ fn header(text: &str, head: usize, is_all: bool) -> CallMatch {
     };
     match end.map(|end| &near[..end]) {
         Some(header) if is_own(header) && to_function(header) => {
-            CallMatch::Call(head + header.len(), ENDS)
+            CallMatch::Call(head + header.len(), CallEnds::Words(ENDS))
         }
         None if !is_all && text.len() < LONGEST && is_own_so_far(text, near) => CallMatch::Open,
         _ => CallMatch::Nothing,
@@ -103,9 +124,9 @@ fn is_own_so_far(text: &str, header: &str) -> bool {
 
 /// Returns the end of a call in a text, or as `Err` the bytes that certainly belong to it so far.
 /// `is_all` means that the text is complete.
-pub(super) fn end(text: &str, ends: &[&str], is_all: bool) -> Result<usize, usize> {
-    for (at, _) in text.match_indices(['<', '[']) {
-        let starts = || ends.iter().map(|end| token(&text[at..], end));
+pub(super) fn end(text: &str, ends: CallEnds, is_all: bool) -> Result<usize, usize> {
+    for (at, _) in text.match_indices(['<', '[', ']']) {
+        let starts = || ends.words().map(|end| token(&text[at..], end));
         if starts().any(|start| matches!(start, TokenStart::Whole(_))) {
             return Ok(at);
         }

@@ -1,5 +1,5 @@
 //! Compares a text with a control token, in all the spellings in which servers decode it: `｜` for
-//! `|`, `▁` for `_`, and any case.
+//! `|`, `▁` for `_`, any case, and a blank beside a bar or a bracket.
 
 /// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,15 +13,23 @@ pub(crate) enum TokenStart {
 
 /// Compares the start of a text with a token, given in lower case with `|` and `_`.
 pub(crate) fn token(text: &str, token: &str) -> TokenStart {
-    let mut chars = text.char_indices();
+    let (mut rest, mut last) = (text, None);
     for wanted in token.chars() {
-        match chars.next() {
+        if last.is_some_and(|last| is_bracket(last) || is_bracket(wanted)) {
+            rest = rest.strip_prefix(' ').unwrap_or(rest);
+        }
+        match rest.chars().next() {
             None => return TokenStart::Part,
-            Some((_, c)) if folded(c) == wanted => {}
+            Some(c) if folded(c) == wanted => rest = &rest[c.len_utf8()..],
             Some(_) => return TokenStart::Nothing,
         }
+        last = Some(wanted);
     }
-    TokenStart::Whole(chars.offset())
+    TokenStart::Whole(text.len() - rest.len())
+}
+
+fn is_bracket(c: char) -> bool {
+    matches!(c, '<' | '>' | '|' | '/' | '[' | ']')
 }
 
 fn folded(c: char) -> char {
