@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 
 use crate::oauth::{BearerChallenge, ServerAccess};
-use crate::wire::Wire;
+use crate::wire::ServerWire;
 
 use answers::read_stream;
 
@@ -36,7 +36,7 @@ pub(crate) struct StreamableHttp {
     /// The tokens of the server; `None` if `client` has one in its headers.
     pub(crate) access: Option<Arc<ServerAccess>>,
     /// The messages of the connection.
-    pub(crate) wire: Arc<Wire>,
+    pub(crate) wire: Arc<ServerWire>,
 }
 
 /// A request to the server.

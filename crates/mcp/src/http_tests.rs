@@ -10,9 +10,9 @@ use crate::testing::client;
 use crate::{McpClient, McpServerConfig};
 
 /// The answer to a request that has a response: status, media type (empty for none) and body.
-type HttpAnswer = (&'static str, &'static str, String);
+type QuirkAnswer = (&'static str, &'static str, String);
 /// Changes the answers to requests, by method and response.
-type HttpQuirk = fn(method: &str, response: Value) -> HttpAnswer;
+type HttpQuirk = fn(method: &str, response: Value) -> QuirkAnswer;
 
 /// Answers one request, and closes the connection.
 async fn answer(stream: TcpStream, quirk: Option<HttpQuirk>) {
@@ -43,7 +43,7 @@ async fn answer(stream: TcpStream, quirk: Option<HttpQuirk>) {
     stream.get_mut().write_all(text.as_bytes()).await.unwrap();
 }
 
-fn response(head: &str, body: &[u8], quirk: Option<HttpQuirk>) -> HttpAnswer {
+fn response(head: &str, body: &[u8], quirk: Option<HttpQuirk>) -> QuirkAnswer {
     assert!(head.contains("x-key: secret-of-the-server"), "{head}");
     if !head.starts_with("post") {
         return ("405 Method Not Allowed", "text/plain", String::new());

@@ -11,7 +11,7 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::wire::{ServerMessage, Wire};
+use crate::wire::{ServerMessage, ServerWire};
 
 /// The longest line of a server, in bytes.
 pub(crate) const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -33,7 +33,7 @@ pub(crate) struct LineTransport {
     line: Vec<u8>,
     /// `true` if the present line is too long.
     is_too_long: bool,
-    wire: Arc<Wire>,
+    wire: Arc<ServerWire>,
     /// Messages of lines that were read.
     ready: VecDeque<ServerMessage>,
     output: Arc<Mutex<Option<Output>>>,
@@ -42,7 +42,7 @@ pub(crate) struct LineTransport {
 }
 
 impl LineTransport {
-    pub(crate) fn new(server: &str, wire: Arc<Wire>, input: Input, output: Output) -> Self {
+    pub(crate) fn new(server: &str, wire: Arc<ServerWire>, input: Input, output: Output) -> Self {
         Self {
             server: server.to_owned(),
             input: BufReader::new(input),

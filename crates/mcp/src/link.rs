@@ -21,7 +21,7 @@ use crate::handler::Handler;
 use crate::http::{LoginRefusal, StreamableHttp};
 use crate::lines::LineTransport;
 use crate::oauth::ServerAccess;
-use crate::wire::{Wire, remarks_of};
+use crate::wire::{ServerWire, remarks_of};
 
 /// The time in which a server has to answer the first requests.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
@@ -165,7 +165,7 @@ impl Link {
         group.spawn(&format!("errors of MCP server {server}"), {
             read_errors(server.clone(), stderr, last.clone())
         });
-        let wire = Arc::<Wire>::default();
+        let wire = Arc::<ServerWire>::default();
         let transport = LineTransport::new(&server, wire.clone(), stdout, stdin);
         let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {

@@ -267,6 +267,39 @@ async fn server_without_command_and_url_is_failed_and_has_no_tools() {
 }
 
 #[tokio::test]
+async fn replace_starts_new_servers_ends_changed_ones_and_keeps_the_others() {
+    let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
+    let fakes = [["a"], ["b"], ["c"]].map(|names| FakeServer::with(&names));
+    let config = || McpServerConfig { lazy: false, ..McpServerConfig::default() };
+    let named = |names: &[(&'static str, usize)]| {
+        names.iter().map(|(name, at)| (*name, config(), Some(fakes[*at].clone()))).collect()
+    };
+    let client = client(home.path(), &clock, named(&[("kept", 0), ("changed", 1)]));
+    client.start(McpServices::default());
+    let are_ready = |names: &[&str]| {
+        let servers = client.servers();
+        let is_ready = |one: &McpServerStatus| one.state == McpState::Ready;
+        servers.iter().all(is_ready)
+            && servers.iter().map(|one| &*one.name).eq(names.iter().copied())
+    };
+    while !are_ready(&["changed", "kept"]) {
+        tokio::task::yield_now().await;
+    }
+    let version = client.version();
+    let next = crate::testing::parts(named(&[("kept", 0), ("changed", 1), ("new", 2)]));
+    client.replace(next, &["changed".to_owned(), "new".to_owned()].into());
+    assert!(client.version() > version);
+    while !are_ready(&["changed", "kept", "new"]) {
+        tokio::task::yield_now().await;
+    }
+    client.replace(crate::testing::parts(named(&[("kept", 0)])), &["changed".to_owned()].into());
+    let names: Vec<String> = client.servers().into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["kept"]);
+    let starts = fakes.each_ref().map(|fake| fake.starts.load(Ordering::SeqCst));
+    assert_eq!(starts, [1, 2, 1]);
+}
+
+#[tokio::test]
 async fn hints_count_only_if_the_server_is_trusted() {
     for (is_trusted, class, trust) in
         [(false, ToolClass::Effect, Trust::Low), (true, ToolClass::Pure, Trust::Full)]

@@ -217,6 +217,13 @@ pub(crate) fn client(
         clock: clock.clone() as Arc<dyn Clock>,
         group: Group::new("test"),
     };
+    McpClient::new(parts, self::parts(servers))
+}
+
+/// Returns the parts of these servers.
+pub(crate) fn parts(
+    servers: Vec<(&str, McpServerConfig, Option<Arc<FakeServer>>)>,
+) -> Vec<McpServerParts> {
     let servers = servers.into_iter().map(|(name, config, program)| McpServerParts {
         name: name.to_owned(),
         config,
@@ -224,5 +231,5 @@ pub(crate) fn client(
         roots: Vec::new(),
         warning: None,
     });
-    McpClient::new(parts, servers.collect())
+    servers.collect()
 }

@@ -2,12 +2,9 @@
 //!
 //! `rmcp` reads each message into types that refuse the whole message for one odd field: a tool
 //! without a schema costs all tools, and an unknown content block costs the result of a call that has
-//! run. So each message is parsed into JSON first, and rebuilt from the fields that we use:
-//!
-//! ```text
-//! line, body or event -> JSON values -> batch apart -> id, result and error in order
-//!     -> result rebuilt for the method of its request -> rmcp's type
-//! ```
+//! run. So a line, a body or an event is parsed into JSON values first. A batch becomes its messages. Id,
+//! result and error of each are put in order, and the result is rebuilt from the fields that we use.
+//! Then `rmcp` gets its own type.
 //!
 //! - A response says nothing about its method, so the layer remembers the requests that were sent.
 //! - A field that cannot be read is absent. A tool that cannot be read is left out, with the reason
@@ -55,14 +52,14 @@ pub(crate) type ServerMessage = RxJsonRpcMessage<RoleClient>;
 
 /// The messages of one connection with a server.
 #[derive(Debug, Default)]
-pub(crate) struct Wire {
+pub(crate) struct ServerWire {
     /// The methods of requests that have no response yet.
     open: Mutex<BTreeMap<i64, String>>,
     /// The first output that was no message.
     noise: Mutex<Option<String>>,
 }
 
-impl Wire {
+impl ServerWire {
     fn open(&self) -> MutexGuard<'_, BTreeMap<i64, String>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -175,8 +172,8 @@ impl Wire {
 
 /// Returns a wire on which these requests are open.
 #[cfg(test)]
-pub(crate) fn open_requests(requests: &[(i64, &str)]) -> std::sync::Arc<Wire> {
-    let wire = Wire::default();
+pub(crate) fn open_requests(requests: &[(i64, &str)]) -> std::sync::Arc<ServerWire> {
+    let wire = ServerWire::default();
     wire.open().extend(requests.iter().map(|(id, method)| (*id, (*method).to_owned())));
     std::sync::Arc::new(wire)
 }

@@ -12,7 +12,7 @@ use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::Sse;
 
 use crate::lines::LONGEST_LINE;
-use crate::wire::{ServerMessage, Wire};
+use crate::wire::{ServerMessage, ServerWire};
 
 /// The kinds of events that carry messages. Others, such as `ping`, are for the connection.
 const MESSAGE_KINDS: [&str; 2] = ["", "message"];
@@ -37,12 +37,12 @@ impl Body {
 /// request that the body answers: if it ends without a response, the last event is an error.
 pub(crate) fn read_events(
     body: Body,
-    wire: Arc<Wire>,
+    wire: Arc<ServerWire>,
     asked: Option<i64>,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
     let stream = EventStream {
         body: Some(body),
-        lines: LineReader::default(),
+        lines: EventLines::default(),
         events: EventReader { wire, asked, ..EventReader::default() },
     };
     unfold(stream, async |mut stream| stream.next().await.map(|event| (event, stream))).boxed()
@@ -62,7 +62,7 @@ fn event_of(message: &ServerMessage) -> Option<Sse> {
 struct EventStream {
     /// `None` after the end.
     body: Option<Body>,
-    lines: LineReader,
+    lines: EventLines,
     events: EventReader,
 }
 
@@ -99,14 +99,14 @@ impl EventStream {
 
 /// Divides bytes into lines, which end with LF, CR LF or CR.
 #[derive(Debug, Default)]
-struct LineReader {
+struct EventLines {
     line: Vec<u8>,
     /// `true` if the last byte was the CR that ended a line.
     has_cr: bool,
     is_started: bool,
 }
 
-impl LineReader {
+impl EventLines {
     fn size(&self) -> usize {
         self.line.len()
     }
@@ -143,7 +143,7 @@ impl LineReader {
 /// Collects the fields of events.
 #[derive(Debug, Default)]
 struct EventReader {
-    wire: Arc<Wire>,
+    wire: Arc<ServerWire>,
     asked: Option<i64>,
     kind: Option<String>,
     data: Vec<u8>,
@@ -164,7 +164,7 @@ impl EventReader {
             return self.end_event();
         }
         // A body of JSON, or JSON without `data:` in front.
-        let is_bare = matches!(line.trim_ascii_start(), [b'{' | b'[' | b'}' | b']' | b'"', ..]);
+        let is_bare = line.trim_ascii_start().first().is_some_and(|byte| b"{[}]\"".contains(byte));
         let (name, value) = match line.iter().position(|byte| *byte == b':') {
             _ if is_bare => (&b"data"[..], line),
             Some(at) => (&line[..at], without_space(&line[at + 1..])),
@@ -248,7 +248,7 @@ mod tests {
     /// Returns the events of a body that answers the request 0, which comes in these chunks.
     fn events(chunks: &[&[u8]]) -> Vec<Sse> {
         let wire = open_requests(&[(0, "ping")]);
-        let mut lines = LineReader::default();
+        let mut lines = EventLines::default();
         let mut events = EventReader { wire, asked: Some(0), ..EventReader::default() };
         for chunk in chunks {
             lines.push(chunk, &mut events);

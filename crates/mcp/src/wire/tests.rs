@@ -102,7 +102,7 @@ fn read_messages_keeps_the_words_of_an_error() {
 fn read_messages_reads_a_progress_report_of_odd_types() {
     let report = json!({"jsonrpc": "2.0", "id": null, "method": "notifications/progress",
         "params": {"progressToken": 1, "progress": "3", "total": null, "message": 7}});
-    let messages = Wire::default().read_messages(report.to_string().as_bytes(), None);
+    let messages = ServerWire::default().read_messages(report.to_string().as_bytes(), None);
     let [JsonRpcMessage::Notification(notice)] = &messages[..] else { panic!("{messages:?}") };
     let text = serde_json::to_value(&notice.notification).unwrap();
     assert_eq!(text["params"]["progress"], 3.0);
