@@ -37,8 +37,8 @@ pub use repository::Repository;
 pub use roots::{Access, READ_ROOTS, Roots, WRITE_ROOTS};
 pub use sandbox::{
     Cgroups, GitPlace, Isolation, NoCgroups, Output, ProgramEnd, ProgramRequest, ProgramResult,
-    ProgramSandbox, ProgramStreams, Proxy, Reached, Rights, SandboxError, SandboxLayers,
-    SandboxLimits, run_stage,
+    ProgramSandbox, ProgramStreams, Proxy, Reached, Rights, SYSTEM_PATHS, SandboxError,
+    SandboxLayers, SandboxLimits, run_stage,
 };
 pub use secrets::{BadPattern, SECRET_FILES};
 pub use symlink_trace::trace_symlinks;

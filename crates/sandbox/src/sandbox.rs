@@ -38,7 +38,7 @@ pub use launch::ProgramSandbox;
 pub use layers::SandboxLayers;
 pub use network::{Proxy, Reached};
 pub use output::Output;
-pub use plan::{GitPlace, Isolation, Rights, SandboxLimits};
+pub use plan::{GitPlace, Isolation, Rights, SYSTEM_PATHS, SandboxLimits};
 pub use request::{ProgramEnd, ProgramRequest, ProgramResult, SandboxError};
 pub use run_stage::run_stage;
 pub use streams::ProgramStreams;

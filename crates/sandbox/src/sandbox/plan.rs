@@ -148,7 +148,7 @@ pub(crate) struct SandboxPlan {
 
 /// Visible paths of the system: the programs and libraries that everything needs. Missing ones are
 /// skipped.
-pub(crate) const SYSTEM: [&str; 9] =
+pub const SYSTEM_PATHS: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
 /// Visible files of the system's configuration, which programs read to find libraries, names,
@@ -203,7 +203,7 @@ pub(crate) const OF_THE_KERNEL: [&str; 6] = [
 impl SandboxPlan {
     /// Returns every readable path.
     pub(crate) fn readable(&self) -> impl Iterator<Item = &Path> {
-        let of_the_system = SYSTEM.iter().chain(&CONFIGURATION).map(Path::new);
+        let of_the_system = SYSTEM_PATHS.iter().chain(&CONFIGURATION).map(Path::new);
         of_the_system.chain(self.roots.iter().map(|root| root.path.as_path()))
     }
 

@@ -13,7 +13,7 @@ use rustix::fs::{StatVfsMountFlags, statvfs};
 
 use super::conceal::concealed;
 use super::mounts::Mounts;
-use super::plan::{CONFIGURATION, DEVICES, HIDDEN, SYSTEM, SandboxPlan};
+use super::plan::{CONFIGURATION, DEVICES, HIDDEN, SYSTEM_PATHS, SandboxPlan};
 use super::report::{StageContext, StageError};
 
 /// A directory that every system has, in which the file system is built. Only this namespace sees
@@ -99,9 +99,9 @@ fn scaffold() -> nix::Result<()> {
 }
 
 fn system(mounts: &Mounts) -> nix::Result<()> {
-    for path in SYSTEM.iter().chain(&CONFIGURATION).map(Path::new) {
+    for path in SYSTEM_PATHS.iter().chain(&CONFIGURATION).map(Path::new) {
         let Ok(found) = fs::symlink_metadata(of_host(path)) else { continue };
-        if found.is_symlink() && SYSTEM.iter().any(|system| Path::new(system) == path) {
+        if found.is_symlink() && SYSTEM_PATHS.iter().any(|system| Path::new(system) == path) {
             // On some systems `/bin` is a link to `usr/bin`.
             symlink(fs::read_link(of_host(path)).map_err(errno)?, inside(path)).map_err(errno)?;
         } else {
