@@ -1,5 +1,8 @@
 //! The MCP servers of the configuration, and the sandboxes of those that are programs.
 
+pub(crate) mod programs;
+pub(crate) mod runners;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +22,9 @@ use crate::exit::Failure;
 use crate::places::Configuration;
 use crate::registry;
 use crate::shell::{ChildAccess, Shells};
+
+use programs::ProgramFinder;
+use runners::PackageRunner;
 
 /// The file in the data directory with the tools of the servers and their approvals.
 const FILE: &str = "mcp.json";
@@ -48,13 +54,21 @@ pub(crate) fn client_with(
     clock: &Arc<dyn Clock>,
     group: &Group,
 ) -> Result<Arc<McpClient>, Failure> {
-    let Configuration { document, settings, .. } = configuration;
-    let servers = registry::mcp_servers(document, settings)?.into_iter();
-    let servers = servers.map(|(name, config)| server(configuration, shells, name, config));
-    let servers = servers.collect::<Result<Vec<_>, Failure>>()?;
+    let servers = server_parts(configuration, shells)?;
     let tokens = Some(configuration.data_dir.join(TOKENS));
     let parts = McpClientParts { file, tokens, clock: clock.clone(), group: group.child("mcp") };
     Ok(Arc::new(McpClient::new(parts, servers)))
+}
+
+/// Returns the servers of a configuration, each with its sandbox.
+pub(crate) fn server_parts(
+    configuration: &Configuration,
+    shells: &Shells,
+) -> Result<Vec<McpServerParts>, Failure> {
+    let Configuration { document, settings, .. } = configuration;
+    let servers = registry::mcp_servers(document, settings)?.into_iter();
+    let servers = servers.map(|(name, config)| server(configuration, shells, name, config));
+    servers.collect()
 }
 
 fn server(
@@ -79,8 +93,11 @@ fn server(
             let environment = config.env.iter();
             let environment =
                 environment.map(|(name, value)| (name.clone(), value.expose().to_owned()));
+            let runner = PackageRunner::of(command, &config.args);
+            let quick = runner.map(|runner| runner.variables(!config.hosts.is_empty()));
             let access = ChildAccess {
-                environment: environment.collect(),
+                // The variables of the table come last, and win.
+                environment: quick.into_iter().flatten().chain(environment).collect(),
                 read,
                 write,
                 hosts: registry::hosts(document, &hosts, &config.hosts)?,
@@ -88,6 +105,7 @@ fn server(
             let program = SandboxedProgram {
                 directory: access.directory(),
                 program: [command.clone()].into_iter().chain(config.args.clone()).collect(),
+                need: waiting_runner(&config).map(PackageRunner::need),
                 // Without a sandbox, each start fails with the reason.
                 sandbox: shells.child_sandbox(access),
             };
@@ -95,6 +113,12 @@ fn server(
         }
     };
     Ok(McpServerParts { name, config, program, roots, warning })
+}
+
+/// Returns the runner of packages that has no way to its registry.
+fn waiting_runner(config: &McpServerConfig) -> Option<&'static PackageRunner> {
+    let command = config.command.as_deref().filter(|_| config.hosts.is_empty())?;
+    PackageRunner::of(command, &config.args)
 }
 
 /// Describes a server that needs the operator; `None` if there is no problem.
@@ -143,6 +167,27 @@ struct SandboxedProgram {
     sandbox: Result<ProgramSandbox, String>,
     program: Vec<String>,
     directory: PathBuf,
+    /// The reason why the program may wait for the network in vain.
+    need: Option<String>,
+}
+
+impl SandboxedProgram {
+    /// Says where a program is that the sandbox does not find.
+    fn describe_hidden(&self) -> Option<String> {
+        let found = ProgramFinder::from_environment().find(self.program.first()?)?;
+        if found.read.is_empty() {
+            return None;
+        }
+        let read: Vec<String> = found.read.iter().map(|path| format!("{path:?}")).collect();
+        let path = found.path.display();
+        let search = found.search_path.map(|path| format!(", env = {{ PATH = {path:?} }}"));
+        Some(format!(
+            "it is at {path}, and the sandbox hides it or a part of it: set command = \"{path}\", \
+             read = [{}]{} in its table, or add the server again with `avocet mcp add`, which does so",
+            read.join(", "),
+            search.unwrap_or_default()
+        ))
+    }
 }
 
 #[async_trait]
@@ -178,7 +223,11 @@ impl ChildProgram for SandboxedProgram {
         };
         let (ended, ()) = tokio::join!(sandbox.run_with_streams(request, sender), hand_over);
         match ended {
-            Err(error) => error.to_string(),
+            Err(error) => {
+                let why = error.to_string();
+                let hidden = why.contains("there is no program").then(|| self.describe_hidden());
+                join_reasons(why, hidden.flatten())
+            }
             Ok(result) => {
                 let end = match result.ended {
                     ProgramEnd::Code(code) => format!("it ended with exit code {code}"),
@@ -186,9 +235,17 @@ impl ChildProgram for SandboxedProgram {
                     ProgramEnd::TimedOut | ProgramEnd::Cancelled => "it was stopped".to_owned(),
                 };
                 let note = result.output.text();
-                if note.is_empty() { end } else { format!("{end} ({note})") }
+                let end = if note.is_empty() { end } else { format!("{end} ({note})") };
+                join_reasons(end, self.need.clone())
             }
         }
+    }
+}
+
+fn join_reasons(why: String, more: Option<String>) -> String {
+    match more {
+        Some(more) => format!("{why}; {more}"),
+        None => why,
     }
 }
 
@@ -197,6 +254,23 @@ mod tests {
     use avocet_protocol::McpTransport;
 
     use super::*;
+
+    #[test]
+    fn waiting_runner_is_one_without_hosts() {
+        let server = |command: &str, hosts: &[&str]| McpServerConfig {
+            command: Some(command.to_owned()),
+            args: vec!["-y".to_owned(), "mcp-x".to_owned()],
+            hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+            ..McpServerConfig::default()
+        };
+        let waiting = server("npx", &[]);
+        let runner = waiting_runner(&waiting).unwrap();
+        let variables = runner.variables(false);
+        assert_eq!(variables, [("npm_config_offline".to_owned(), "true".to_owned())]);
+        assert!(runner.need().contains("npx downloads its package at each start"));
+        assert_eq!(waiting_runner(&server("npx", &["npm.example.org"])), None);
+        assert_eq!(waiting_runner(&server("node", &[])), None);
+    }
 
     #[test]
     fn problem_names_a_failure_before_changes_and_warnings() {

@@ -30,9 +30,11 @@ use crate::context::CommandContext;
 use crate::environment::environment;
 use crate::exit::{Exit, Failure};
 use crate::json_answers::JsonAnswers;
+use crate::mcp::server_parts;
 use crate::models::Models;
 use crate::places::{Configuration, Uses, config_path};
 use crate::registry::{self, AccountId};
+use crate::shell::Shells;
 use crate::{consolidation, logging, redaction, systemd};
 use watch::{DirectoryEvents, FileWatch};
 
@@ -64,6 +66,7 @@ pub(crate) struct LiveParts {
     pub(crate) ask_json: Live<JsonAnswers>,
     pub(crate) consolidator: Live<Consolidator>,
     pub(crate) examiner: Live<Examiner>,
+    pub(crate) shells: Arc<Shells>,
     pub(crate) summaries: Live<[AgentSummary]>,
 }
 
@@ -218,7 +221,20 @@ impl Reloader {
         due: &BTreeSet<AccountId>,
     ) -> Result<(), Failure> {
         let accounts = &self.parts.accounts;
-        let mut made = self.make(&configuration, changes, &self.context.clock)?;
+        let servers = changes.mcp_servers();
+        let (mcp, shells) = (&self.parts.agent_parts.mcp, &self.parts.shells);
+        if !servers.is_empty() {
+            // Rules of tools may name the new servers.
+            mcp.replace(server_parts(&configuration, shells)?, &servers);
+        }
+        let made = self.make(&configuration, changes, &self.context.clock);
+        let mut made = made.inspect_err(|_| {
+            if let Ok(old) = server_parts(&self.running.now(), shells)
+                && !servers.is_empty()
+            {
+                mcp.replace(old, &servers);
+            }
+        })?;
         let channels = mem::take(&mut made.channels.channels);
         // A stopped account leaves its messages on the platform, so the account stops before its
         // people lose access.

@@ -18,7 +18,7 @@ fn text(home: &Home) -> String {
 #[test]
 fn mcp_add_makes_a_private_file_and_remove_takes_the_server_out() {
     let home = Home::new(program!());
-    let added = printed(&home, &["mcp", "add", "files", "--write", "docs", "--", "npx", "-y", "x"]);
+    let added = printed(&home, &["mcp", "add", "files", "--write", "docs", "--", "mcp-x", "-y"]);
     let config = home.path(CONFIG);
     let docs = home.path("").canonicalize().unwrap().join("docs");
     assert!(
@@ -27,16 +27,16 @@ fn mcp_add_makes_a_private_file_and_remove_takes_the_server_out() {
     assert_eq!(
         text(&home).trim_start(),
         format!(
-            "[tools.mcp_servers.files]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\nwrite = [{docs:?}]\n"
+            "[tools.mcp_servers.files]\ncommand = \"mcp-x\"\nargs = [\"-y\"]\nwrite = [{docs:?}]\n"
         )
     );
     assert_eq!(fs::metadata(&config).unwrap().permissions().mode() & 0o777, 0o600);
     let listed = printed_json(&home, &["mcp", "list"]);
-    assert_eq!(listed, json!([{"name": "files", "reached_by": "npx -y x", "status": null}]));
+    assert_eq!(listed, json!([{"name": "files", "reached_by": "mcp-x -y", "status": null}]));
     let removed = printed_json(&home, &["mcp", "remove", "files"]);
     assert_eq!(removed["removed"], json!(["files"]));
     assert_eq!(text(&home).trim(), "");
-    assert!(fs::read_to_string(removed["before"].as_str().unwrap()).unwrap().contains("npx"));
+    assert!(fs::read_to_string(removed["before"].as_str().unwrap()).unwrap().contains("mcp-x"));
     assert_fails(&run(&home, &["mcp", "remove", "files"]), 1, &["no [tools.mcp_servers.files]"]);
 }
 
@@ -49,7 +49,8 @@ fn mcp_add_from_json_on_stdin_keeps_the_file_and_warns_about_secrets() {
             "headers": {"Authorization": "Bearer ${env:REMOTE}"}},
     }})
     .to_string();
-    let ran = run_with(&home, &["mcp", "add", "--from", "-", "--json"], json.as_bytes());
+    let ran =
+        run_with(&home, &["mcp", "add", "--from", "-", "--json", "--no-test"], json.as_bytes());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
         ran.err.contains("write ${GIT-HUB") || ran.err.contains("GIT_HUB_HUB_TOKEN"),
@@ -63,7 +64,8 @@ fn mcp_add_from_json_on_stdin_keeps_the_file_and_warns_about_secrets() {
     let again = run_with(&home, &["mcp", "add", "--from", "-"], json.as_bytes());
     assert_fails(&again, 1, &["already has [tools.mcp_servers.git-hub]", "--replace"]);
     assert_eq!(text(&home), after);
-    let replaced = run_with(&home, &["mcp", "add", "--from", "-", "--replace"], json.as_bytes());
+    let replaced =
+        run_with(&home, &["mcp", "add", "--from", "-", "--replace", "--no-test"], json.as_bytes());
     assert_eq!((replaced.code, text(&home)), (Some(0), after), "{replaced:?}");
 }
 
@@ -82,4 +84,16 @@ fn mcp_add_writes_nothing_that_no_daemon_would_start_with() {
         assert_eq!(run(&home, arguments).code, Some(2));
     }
     assert_eq!(text(&home), BEFORE);
+}
+
+#[test]
+fn mcp_add_from_a_file_adds_the_good_servers_and_names_the_others() {
+    let home = Home::new(program!()).with_config(BEFORE);
+    let json = "{ \"servers\": { // mine\n \"good\": { \"command\": \"mcp-a\", \"args\": [80,], },\n\
+        \"bad\": { \"type\": \"ws\", \"url\": \"ws://127.0.0.1:1/mcp\" }, }, }";
+    let ran = run_with(&home, &["mcp", "add", "--from", "-", "--no-test"], json.as_bytes());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.out.contains("added [tools.mcp_servers.good]"), "{ran:?}");
+    assert!(ran.out.contains("left out server \"bad\": the transport \"ws\""), "{ran:?}");
+    assert!(text(&home).contains("command = \"mcp-a\"\nargs = [\"80\"]\n"), "{}", text(&home));
 }

@@ -3,6 +3,7 @@
 
 mod add;
 mod changes;
+mod complete;
 mod daemon_methods;
 pub(super) mod edit;
 mod import;
@@ -25,8 +26,8 @@ use test::TestArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// Add MCP servers to the configuration file: a command, a URL, or the JSON file of another
-    /// program.
+    /// Add MCP servers to the configuration file: a command, a URL, or the configuration file of
+    /// another program.
     Add(Box<AddArgs>),
     /// Approve the present form of a server's tools; needs a running daemon. A changed tool is disabled
     /// until then.
@@ -51,9 +52,13 @@ pub(crate) enum McpCommand {
 pub(crate) async fn run(context: &CommandContext, command: McpCommand) -> Result<Exit, Failure> {
     match command {
         McpCommand::Add(args) => {
-            let json = args.json;
-            let changed = add::add(context, *args)?;
-            show(json, &changed, || changed.text())
+            let (json, is_tested) = (args.json, !args.no_test);
+            let mut changed = add::add(context, *args)?;
+            if is_tested {
+                changed.test(context).await;
+            }
+            show(json, &changed, || changed.text())?;
+            Ok(changed.exit())
         }
         McpCommand::Approve(args) => servers::approve(context, args).await,
         McpCommand::List(args) => servers::list(context, &args).await,

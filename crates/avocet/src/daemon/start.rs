@@ -104,6 +104,7 @@ impl AnsweringParts {
             ask_json: Live::new(ask_json),
             consolidator,
             examiner: Live::new(examiner(&parts)),
+            shells: parts.shells.clone(),
             summaries: Live::new(summaries(configuration)),
         };
         let schedules = Arc::new(schedules);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use avocet_config::{Document, KeyPath};
 
-use crate::registry::{AccountId, ConfiguredChannel};
+use crate::registry::{AccountId, ConfiguredChannel, MCP_SERVERS};
 
 /// The effect of a changed key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,7 @@ pub(crate) const EFFECTS: &[(&str, ReloadEffect)] = &[
     ("telemetry", Restart),
     ("tools.approval_minutes", Live),
     ("tools.channels", Live),
+    ("tools.mcp_servers", Live),
     ("tools.policy", Live),
     ("tools.roles", Live),
     ("tools.users", Live),
@@ -77,6 +78,12 @@ pub(crate) struct SortedChanges {
 }
 
 impl SortedChanges {
+    /// Returns the names of MCP servers whose tables have changed.
+    pub(crate) fn mcp_servers(&self) -> BTreeSet<String> {
+        let in_table = self.live.iter().filter(|key| key.fits(MCP_SERVERS));
+        in_table.filter_map(|key| key.names().get(2).cloned()).collect()
+    }
+
     /// Returns `true` if a key in one of these tables is to be used at once.
     pub(crate) fn has(&self, tables: &[&str]) -> bool {
         self.live.iter().any(|key| tables.iter().any(|table| key.fits(table)))

@@ -12,13 +12,17 @@ use serde::Serialize;
 use crate::commands::text_or_stdin;
 use crate::config_file::{FileText, last_version};
 use crate::context::CommandContext;
-use crate::environment::given;
+use crate::environment::{given, home};
 use crate::exit::{Exit, Failure};
+use crate::mcp::programs::ProgramFinder;
 use crate::output::warning;
 use crate::places::config_place;
+use crate::stderr;
 
+use super::complete::complete;
 use super::edit::{self, ServerTable};
-use super::import::{self, Imported, literal_secrets, valid_name};
+use super::import::{self, Imported, LeftOut, literal_secrets, reasons, valid_name};
+use super::test::{AddedTest, test_added};
 
 const USAGE: &str = "avocet mcp add [OPTIONS] NAME -- COMMAND [ARGUMENT]...
        avocet mcp add [OPTIONS] NAME --url URL
@@ -52,6 +56,10 @@ pub(crate) struct AddArgs {
     /// Replace the command or the URL of an existing server, and keep its other settings.
     #[arg(long)]
     replace: bool,
+    /// Do not start the new servers. By default, each is started once in its sandbox, and its tools
+    /// are listed.
+    #[arg(long)]
+    pub(super) no_test: bool,
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
@@ -64,7 +72,8 @@ struct Source {
     /// URL of a server with streamable HTTP.
     #[arg(long)]
     url: Option<String>,
-    /// JSON file with "mcpServers" or "servers", as other programs have it; - is stdin.
+    /// Configuration file of another program, such as Claude Code, Codex, Cursor, opencode, VS Code or
+    /// Zed; - is stdin.
     #[arg(long, value_name = "FILE")]
     from: Option<String>,
     /// Command of a server on stdio, with its arguments.
@@ -93,8 +102,14 @@ pub(crate) struct ConfigChange {
     added: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     removed: Vec<String>,
+    /// The servers of the other program's file that were not added.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     /// Remarks for the operator.
     warnings: Vec<String>,
+    /// The first starts of the new servers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tests: Vec<AddedTest>,
 }
 
 impl ConfigChange {
@@ -108,29 +123,80 @@ impl ConfigChange {
             writeln!(text, "removed [tools.mcp_servers.{name}] from {}", self.path)
                 .unwrap_or_default();
         }
+        for LeftOut { name, reason, .. } in &self.left_out {
+            writeln!(text, "left out server {name:?}: {reason}").unwrap_or_default();
+        }
         if let Some(before) = &self.before {
             writeln!(text, "the last version of the file is {before}").unwrap_or_default();
         }
-        for name in &self.added {
+        text.extend(self.tests.iter().map(AddedTest::text));
+        for name in self.added.iter().filter(|_| self.tests.is_empty()) {
             writeln!(text, "`avocet mcp test {name}` starts the server and lists its tools")
                 .unwrap_or_default();
         }
-        text.push_str("restart the daemon to use the change\n");
+        text.push_str("a running daemon uses the change at once\n");
         text
+    }
+}
+
+impl ConfigChange {
+    /// Starts the new servers once.
+    pub(crate) async fn test(&mut self, context: &CommandContext) {
+        if !self.added.is_empty() {
+            stderr::write(&format!("testing {}\n", self.added.join(", ")));
+            self.tests = test_added(context, &self.added).await;
+        }
+    }
+
+    /// Returns the exit code: a failure if a server could not be added.
+    pub(crate) fn exit(&self) -> Exit {
+        let is_complete = self.left_out.iter().all(|one| one.is_disabled);
+        if is_complete { Exit::Done } else { Exit::Failed }
     }
 }
 
 /// Adds servers to the configuration file.
 pub(crate) fn add(context: &CommandContext, args: AddArgs) -> Result<ConfigChange, Failure> {
-    let replace = args.replace;
-    let Imported { servers, mut warnings } = new_servers(args)?;
+    let (replace, is_import) = (args.replace, args.source.from.is_some());
+    let Imported { mut servers, mut left_out, mut warnings } = new_servers(args)?;
     warnings.extend(servers.iter().flat_map(literal_secrets));
+    let finder = ProgramFinder::from_environment();
+    for server in &mut servers {
+        let remarks = complete(server, &finder);
+        warnings.extend(remarks.iter().map(|remark| format!("server {}: {remark}", server.name)));
+    }
+    let change = write(context, |text| {
+        if is_import && !replace {
+            left_out.extend(take_existing(text, &mut servers)?);
+        }
+        edit::put(text, &servers, replace).map_err(failed)
+    })?;
     let added = servers.iter().map(|server| server.name.clone()).collect();
-    let change = write(context, |text| edit::put(text, &servers, replace).map_err(failed))?;
     for one in &warnings {
         warning(one);
     }
-    Ok(ConfigChange { added, warnings, ..change })
+    Ok(ConfigChange { added, left_out, warnings, ..change })
+}
+
+/// Removes the servers that the configuration has already, and returns them with the reason.
+fn take_existing(text: &str, servers: &mut Vec<ServerTable>) -> Result<Vec<LeftOut>, Failure> {
+    let known = edit::list(text).map_err(failed)?;
+    let is_known = |server: &ServerTable| known.iter().any(|one| one.name == server.name);
+    let (existing, new): (Vec<_>, Vec<_>) = std::mem::take(servers).into_iter().partition(is_known);
+    *servers = new;
+    let left_out = existing.into_iter().map(|server| LeftOut {
+        reason: format!(
+            "the configuration already has [tools.mcp_servers.{}]; --replace replaces it",
+            server.name
+        ),
+        name: server.name,
+        is_disabled: false,
+    });
+    let left_out: Vec<LeftOut> = left_out.collect();
+    if servers.is_empty() {
+        return Err(failed(format!("no server was added:{}", reasons(&left_out))));
+    }
+    Ok(left_out)
 }
 
 /// Removes a server from the configuration file.
@@ -163,7 +229,9 @@ fn write(
         before: (!is_new).then(|| last_version(&real(&file.path)).display().to_string()),
         added: Vec::new(),
         removed: Vec::new(),
+        left_out: Vec::new(),
         warnings: Vec::new(),
+        tests: Vec::new(),
     })
 }
 
@@ -175,7 +243,8 @@ fn new_servers(args: AddArgs) -> Result<Imported, Failure> {
             path => fs::read_to_string(path)
                 .map_err(|error| failed(format!("cannot read {path}: {}", plain_io(&error))))?,
         };
-        return import::servers(&text, name.as_deref()).map_err(failed);
+        let home = home().map(|home| home.display().to_string());
+        return import::servers(&text, name.as_deref(), home.as_deref()).map_err(failed);
     }
     let given_name = name.unwrap_or_default();
     let name = valid_name(&given_name).map_err(failed)?;
@@ -195,7 +264,7 @@ fn new_servers(args: AddArgs) -> Result<Imported, Failure> {
         write: absolute(&args.write)?,
         hosts: args.host,
     };
-    Ok(Imported { servers: vec![server], warnings })
+    Ok(Imported { servers: vec![server], left_out: Vec::new(), warnings })
 }
 
 /// Completes paths of the command line, because the configuration file stands elsewhere.

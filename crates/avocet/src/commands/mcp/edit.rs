@@ -9,6 +9,9 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlErr
 /// The keys that say how a server is reached. They are replaced together.
 const REACHED_BY: [&str; 5] = ["command", "args", "env", "url", "headers"];
 
+/// The lists to which a server that is replaced only adds.
+const MERGED: [&str; 3] = ["hosts", "read", "write"];
+
 /// The table of a server: only the keys that have values are written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ServerTable {
@@ -136,10 +139,27 @@ fn put_one(servers: &mut Item, server: &ServerTable) -> Result<(), String> {
     for key in REACHED_BY {
         table.remove(key);
     }
-    for (key, value) in values(server) {
+    for (key, mut value) in values(server) {
+        // Removed first, so that the keys always have the same order.
+        let old = table.remove(key);
+        if MERGED.contains(&key)
+            && let (Some(old), Some(new)) =
+                (old.as_ref().and_then(Item::as_array), value.as_array_mut())
+        {
+            merge(old, new);
+        }
         table.insert(key, Item::Value(value));
     }
     Ok(())
+}
+
+/// Puts the texts of an old list in front of the new ones.
+fn merge(old: &Array, new: &mut Array) {
+    let texts =
+        |list: &Array| list.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>();
+    let mut all = texts(old);
+    all.extend(texts(new).into_iter().filter(|text| !texts(old).contains(text)));
+    *new = all.iter().map(String::as_str).collect();
 }
 
 /// Returns the keys of a server and their values, without the empty ones.

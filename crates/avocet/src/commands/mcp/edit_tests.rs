@@ -57,6 +57,17 @@ fn put_replaces_an_existing_server_only_if_told_and_keeps_its_other_keys() {
 }
 
 #[test]
+fn put_adds_to_the_lists_of_a_server_that_it_replaces() {
+    let before = "[tools.mcp_servers.new]\nurl = \"u\"\nread = [\"/a\", \"/b\"]\n";
+    let read = vec!["/b".to_owned(), "/c".to_owned()];
+    let after = put(before, &[ServerTable { read, ..server("new") }], true).unwrap();
+    assert!(after.contains("read = [\"/a\", \"/b\", \"/c\"]\n"), "{after}");
+    let with_hosts = || ServerTable { hosts: vec!["h".to_owned()], ..server("new") };
+    let once = put("", &[with_hosts()], false).unwrap();
+    assert_eq!(put(&once, &[with_hosts()], true).unwrap(), once);
+}
+
+#[test]
 fn remove_takes_the_table_and_nothing_else() {
     let before = "# a\n[tools]\nread = []\n\n[tools.mcp_servers.one]\nurl = \"u\"\n\n[web]\n";
     let after = remove(before, "one").unwrap();

@@ -1,15 +1,26 @@
-//! Reads MCP servers from the JSON files of other programs: `{"mcpServers": {NAME: {...}}}`, or
-//! `servers` in place of `mcpServers`.
+//! Reads MCP servers from the files of other programs. A server that cannot be used costs no other
+//! one: it is named with its reason.
+
+mod entry;
+mod known_files;
+mod loose_json;
+mod references;
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use avocet_net::{check_header, check_url};
+use avocet_protocol::Secret;
+use serde::Serialize;
 
 use super::edit::ServerTable;
+use entry::ServerEntry;
+use known_files::{FoundServer, FoundServers, find_servers};
+use references::{References, variable};
 
 /// The longest name of a server, in bytes.
 const MAX_NAME: usize = 32;
+/// The name of a server whose own name has no letter that can be kept.
+const ANY_NAME: &str = "server";
 
 /// Parts of a variable's name that mean a secret.
 const SECRET_WORDS: [&str; 8] =
@@ -19,141 +30,208 @@ const SECRET_WORDS: [&str; 8] =
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Imported {
     pub(crate) servers: Vec<ServerTable>,
+    /// The servers that are left out.
+    pub(crate) left_out: Vec<LeftOut>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// A server as other programs describe it.
-#[derive(Debug, Deserialize)]
-struct JsonServer {
-    command: Option<String>,
-    #[serde(default)]
-    args: Vec<String>,
-    #[serde(default)]
-    env: BTreeMap<String, Value>,
-    #[serde(alias = "serverUrl", alias = "httpUrl")]
-    url: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    #[serde(rename = "type", alias = "transport")]
-    kind: Option<String>,
-    #[serde(default)]
-    disabled: bool,
-    /// Keys that have no counterpart here.
-    #[serde(flatten)]
-    others: BTreeMap<String, Value>,
+/// A server of a file that is not added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct LeftOut {
+    /// Its name in the file.
+    pub(crate) name: String,
+    pub(crate) reason: String,
+    /// `true` if the file itself switches the server off.
+    #[serde(skip)]
+    pub(crate) is_disabled: bool,
 }
 
-/// Reads all servers of a JSON text, or the one of this name.
+/// Reads all servers of a text, or the one of this name. `home` is the home directory of the user.
 ///
 /// # Errors
-/// The reason, as a sentence, if the text has another form or names no server.
-pub(crate) fn servers(text: &str, only: Option<&str>) -> Result<Imported, String> {
-    let found = table(text)?;
+/// The reason, as a sentence, if the text has another form or no server of it can be used.
+pub(crate) fn servers(
+    text: &str,
+    only: Option<&str>,
+    home: Option<&str>,
+) -> Result<Imported, String> {
+    let FoundServers { servers, inputs } = find_servers(text)?;
+    let references = References { inputs: &inputs, home };
     let mut imported = Imported::default();
-    for (name, entry) in found {
-        if only.is_none_or(|only| only == name) {
-            imported.add(&name, entry)?;
+    let is_single = servers.len() == 1 && servers.iter().all(|server| server.name.is_empty());
+    for mut server in servers {
+        if is_single && let Some(only) = only {
+            // The file is the table of one server, which has no name there.
+            server.name = only.to_owned();
+        }
+        let is_meant = |only: &str| only == server.name || only == plain_name(&server.name);
+        if only.is_none_or(is_meant) {
+            imported.add(server, references);
         }
     }
-    if imported.servers.is_empty() {
+    let Imported { servers, left_out, .. } = &imported;
+    if servers.is_empty() {
         let what =
             only.map_or_else(|| "no server".to_owned(), |name| format!("no server {name:?}"));
-        return Err(format!("the file has {what} to add"));
+        return Err(match &**left_out {
+            [] => format!("the file has {what} to add"),
+            refused => format!("the file has {what} that can be added:{}", reasons(refused)),
+        });
     }
     Ok(imported)
 }
 
-/// Finds the table of servers in a JSON text.
-fn table(text: &str) -> Result<Map<String, Value>, String> {
-    let text = text.trim_start_matches('\u{feff}');
-    let document: Value =
-        serde_json::from_str(text).map_err(|error| format!("the file is not JSON: {error}"))?;
-    let paths = ["/mcpServers", "/servers", "/mcp/servers", "/mcp/mcpServers"];
-    match paths.iter().find_map(|path| document.pointer(path)) {
-        Some(Value::Object(servers)) => Ok(servers.clone()),
-        _ => Err("the file has no object \"mcpServers\" or \"servers\"; give a file like \
-            {\"mcpServers\": {\"NAME\": {\"command\": \"...\", \"args\": []}}}"
-            .to_owned()),
-    }
+/// Returns the reasons for the servers that are left out, as a part of a sentence.
+pub(crate) fn reasons(left_out: &[LeftOut]) -> String {
+    let reasons = left_out.iter().map(|one| format!(" server {:?}: {}", one.name, one.reason));
+    reasons.collect::<Vec<_>>().join(";")
 }
 
 impl Imported {
-    fn add(&mut self, name: &str, entry: Value) -> Result<(), String> {
-        let at = |reason: String| format!("server {name:?}: {reason}");
-        let entry: JsonServer =
-            serde_json::from_value(entry).map_err(|error| at(error.to_string()))?;
-        if entry.disabled {
-            self.warnings.push(at("left out, because it is disabled in the file".to_owned()));
-            return Ok(());
+    fn add(&mut self, server: FoundServer, references: References<'_>) {
+        let FoundServer { name, entry, project } = server;
+        let shown = match &project {
+            Some(project) => format!("{name} of the project {project}"),
+            None => name.clone(),
+        };
+        let mut remarks = Vec::new();
+        let table = ServerEntry::read(entry).and_then(|entry| {
+            if entry.is_disabled {
+                return Ok(None);
+            }
+            converted(&name, entry, references, &mut remarks).map(Some)
+        });
+        let left_out = |reason: String, is_disabled: bool| LeftOut {
+            name: shown.clone(),
+            reason,
+            is_disabled,
+        };
+        match table {
+            Ok(Some(table)) if self.has_same(&table) => {}
+            Ok(Some(mut table)) => {
+                table.name = self.free_name(table.name);
+                if table.name != name {
+                    remarks.push(format!("its name here is {}", table.name));
+                }
+                self.servers.push(table);
+            }
+            Ok(None) => self.left_out.push(left_out("it is disabled in the file".to_owned(), true)),
+            Err(reason) => self.left_out.push(left_out(reason, false)),
         }
-        self.warn_of_ignored(name, &entry);
-        let server = self.converted(name, entry).map_err(at)?;
-        if let Some(other) = self.servers.iter().find(|other| other.name == server.name) {
-            let reason =
-                format!("another server becomes {:?}, too; rename one of them", other.name);
-            return Err(at(reason));
-        }
-        if server.name != name {
-            self.warnings.push(at(format!("its name here is {}", server.name)));
-        }
-        self.servers.push(server);
-        Ok(())
+        remarks.dedup();
+        self.warnings.extend(remarks.iter().map(|remark| format!("server {shown:?}: {remark}")));
     }
 
-    fn warn_of_ignored(&mut self, name: &str, entry: &JsonServer) {
-        if !entry.others.is_empty() {
-            let keys: Vec<_> = entry.others.keys().map(String::as_str).collect();
-            self.warnings.push(format!("server {name:?}: ignored {}", keys.join(", ")));
-        }
-        if entry.kind.as_deref() == Some("sse") {
-            self.warnings.push(format!(
-                "server {name:?}: the transport \"sse\" is out of use; its URL is tried with \
-                    streamable HTTP"
-            ));
-        }
+    /// Returns `true` if the same server is there already, perhaps of another project.
+    fn has_same(&self, table: &ServerTable) -> bool {
+        self.servers.contains(table)
     }
 
-    fn converted(&mut self, name: &str, entry: JsonServer) -> Result<ServerTable, String> {
-        let JsonServer { command, args, env, url, headers, .. } = entry;
-        let mut converted = |text: String| {
-            let (text, variables) = references(&text)?;
-            self.warnings.extend(variables.into_iter().map(|variable| {
-                format!("server {name:?}: set {variable} in the environment of the daemon")
-            }));
-            Ok::<_, String>(text)
-        };
-        let mut pairs = |pairs: BTreeMap<String, String>| {
-            let pairs = pairs.into_iter().map(|(key, text)| Ok((key, converted(text)?)));
-            pairs.collect::<Result<BTreeMap<_, _>, String>>()
-        };
-        let env = pairs(env.into_iter().map(|(key, value)| (key, plain(value))).collect())?;
-        let headers = pairs(headers)?;
-        let args = args.into_iter().map(&mut converted).collect::<Result<_, _>>()?;
-        let (command, url) =
-            (command.map(&mut converted).transpose()?, url.map(converted).transpose()?);
-        // A configuration here prefers the command, so the URL would be ignored.
-        let url = url.filter(|_| command.is_none());
-        if command.is_none() && url.is_none() {
-            return Err("it has neither command nor url".to_owned());
-        }
-        let name = valid_name(name)?;
-        Ok(ServerTable { name, command, args, env, url, headers, ..ServerTable::default() })
+    /// Returns a name that no other server of the file has.
+    fn free_name(&self, name: String) -> String {
+        let is_free = |name: &String| self.servers.iter().all(|other| other.name != *name);
+        let numbered = (2..).map(|number| format!("{}-{number}", shortened(&name, MAX_NAME - 4)));
+        [name.clone()].into_iter().chain(numbered).find(is_free).unwrap_or(name)
     }
 }
 
-/// Returns a value of an environment as text: some files have numbers and booleans there.
-fn plain(value: Value) -> String {
-    match value {
-        Value::String(text) => text,
-        other => other.to_string(),
+/// Makes the table of a server. Adds remarks about what has changed.
+fn converted(
+    name: &str,
+    entry: ServerEntry,
+    references: References<'_>,
+    remarks: &mut Vec<String>,
+) -> Result<ServerTable, String> {
+    let ServerEntry { command, env, url, headers, kind, remarks: found, .. } = entry;
+    remarks.extend(found);
+    let mut rewrite = |text: String| {
+        let rewritten = references.rewrite(&text)?;
+        remarks.extend(rewritten.remarks);
+        Ok::<_, String>(rewritten.text)
+    };
+    let command = command.into_iter().map(&mut rewrite).collect::<Result<Vec<_>, _>>()?;
+    let mut rewrite_pairs = |pairs: BTreeMap<String, String>| {
+        let pairs = pairs.into_iter().map(|(key, text)| Ok((key, rewrite(text)?)));
+        pairs.collect::<Result<BTreeMap<_, _>, String>>()
+    };
+    let (env, headers) = (rewrite_pairs(env)?, rewrite_pairs(headers)?);
+    // A configuration here prefers the command, so the URL would be ignored.
+    let url = url.filter(|_| command.is_empty()).map(&mut rewrite).transpose()?;
+    let mut command = command.into_iter();
+    let program = command.next();
+    let Some(reached_by) = program.as_ref().or(url.as_ref()) else {
+        return Err("it has neither command nor url".to_owned());
+    };
+    if reached_by.is_empty() {
+        return Err("its command or url is empty".to_owned());
     }
+    if let Some(url) = &url {
+        check_address(url, kind.as_deref())?;
+        if kind.as_deref() == Some("sse") {
+            remarks.push(
+                "the transport \"sse\" is out of use; its URL is tried with streamable HTTP"
+                    .to_owned(),
+            );
+        }
+        for (name, value) in &headers {
+            check_header(name, &Secret::new(value.clone())).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(ServerTable {
+        name: plain_name(name),
+        command: program,
+        args: command.collect(),
+        env,
+        url,
+        headers,
+        ..ServerTable::default()
+    })
 }
 
-/// Makes a name valid: lower-case letters, digits, `-`, and single `_` between them.
+/// Checks a URL whose references have no values yet.
+fn check_address(url: &str, kind: Option<&str>) -> Result<(), String> {
+    let mut plain = url.to_owned();
+    while let Some((start, end)) = plain.find("${").and_then(|start| {
+        let end = plain[start..].find('}')? + start;
+        Some((start, end))
+    }) {
+        plain.replace_range(start..=end, if start == 0 { "http://x" } else { "x" });
+    }
+    check_url(&plain).map_err(|error| match kind {
+        Some(kind @ ("ws" | "websocket")) => {
+            format!("the transport {kind:?} is not supported; its URL has to begin with https://")
+        }
+        _ => format!("its url cannot be used: {error}"),
+    })
+}
+
+/// Makes a valid name of any: the last part of a long path, cut to the longest name.
+fn plain_name(name: &str) -> String {
+    let short = name.rsplit('/').next().filter(|_| valid_characters(name).len() > MAX_NAME);
+    let name = valid_characters(short.unwrap_or(name));
+    if name.is_empty() { ANY_NAME.to_owned() } else { shortened(&name, MAX_NAME).to_owned() }
+}
+
+/// Returns the beginning of a valid name.
+fn shortened(name: &str, most: usize) -> &str {
+    name[..name.len().min(most)].trim_end_matches(['-', '_'])
+}
+
+/// Makes a name valid: lower-case letters, digits, `-`, and single `_` between them. A long one is cut.
 ///
 /// # Errors
-/// The reason, if nothing is left of it or it is too long.
+/// The reason, if nothing is left of it.
 pub(crate) fn valid_name(name: &str) -> Result<String, String> {
+    match valid_characters(name) {
+        name if name.is_empty() => {
+            Err("the name has no letter or digit of ASCII; give another name".to_owned())
+        }
+        _ => Ok(plain_name(name)),
+    }
+}
+
+/// Returns the name in the characters that names have.
+fn valid_characters(name: &str) -> String {
     let valid = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() || c == '_' => c,
         _ => '-',
@@ -162,54 +240,7 @@ pub(crate) fn valid_name(name: &str) -> Result<String, String> {
     while name.contains("__") {
         name = name.replace("__", "_");
     }
-    let name = name.trim_matches(['-', '_']).to_owned();
-    match name.len() {
-        0 => Err("the name has no letter or digit of ASCII; give another name".to_owned()),
-        length if length > MAX_NAME => {
-            Err(format!("the name has {length} characters; at most {MAX_NAME} are allowed"))
-        }
-        _ => Ok(name),
-    }
-}
-
-/// Rewrites the references of other programs: `${env:NAME}` and `${input:name}` become `${NAME}`. Also
-/// returns the variables that stand for inputs, which the operator has to set.
-fn references(text: &str) -> Result<(String, Vec<String>), String> {
-    let (mut rewritten, mut inputs) = (String::new(), Vec::new());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        let Some((reference, after)) = after.split_once('}') else {
-            return Err(format!("{text:?} lacks a closing brace"));
-        };
-        let name = match reference.split_once(':') {
-            None => reference.to_owned(),
-            Some(("env", name)) => name.to_owned(),
-            Some(("input", name)) => {
-                inputs.push(variable(name));
-                variable(name)
-            }
-            Some(_) => String::new(),
-        };
-        let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let is_editor = ["workspaceFolder", "userHome", "cwd", "pathSeparator"].contains(&&*name);
-        if name.is_empty() || is_editor || !name.chars().all(is_valid) {
-            return Err(format!(
-                "${{{reference}}} has no meaning here; replace it in the file with a value or \
-                    with ${{NAME}}, a variable of the daemon's environment"
-            ));
-        }
-        rewritten.push_str(before);
-        rewritten.push_str(&format!("${{{name}}}"));
-        rest = after;
-    }
-    rewritten.push_str(rest);
-    Ok((rewritten, inputs))
-}
-
-/// Returns the variable of the environment that stands for an input.
-fn variable(input: &str) -> String {
-    let valid = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    input.chars().map(valid).collect()
+    name.trim_matches(['-', '_']).to_owned()
 }
 
 /// Returns a remark for each secret that stands in the configuration itself.

@@ -1,7 +1,7 @@
 use super::*;
 
 fn one(json: &str) -> Imported {
-    servers(json, None).unwrap()
+    servers(json, None, Some("/home/a")).unwrap()
 }
 
 #[test]
@@ -41,9 +41,10 @@ fn servers_with_a_url_keep_their_headers() {
             r#"server "a": set API_KEY in the environment of the daemon"#,
             r#"server "b": ignored alwaysAllow"#,
             r#"server "b": the transport "sse" is out of use; its URL is tried with streamable HTTP"#,
-            r#"server "c": left out, because it is disabled in the file"#,
         ]
     );
+    let [left_out] = &imported.left_out[..] else { panic!("{:?}", imported.left_out) };
+    assert_eq!((&*left_out.name, &*left_out.reason), ("c", "it is disabled in the file"));
 }
 
 #[test]
@@ -52,27 +53,120 @@ fn servers_of_one_name_leaves_the_others_out() {
         r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "${workspaceFolder}/y"}}}"#;
     let names =
         |imported: Imported| imported.servers.into_iter().map(|one| one.name).collect::<Vec<_>>();
-    assert_eq!(names(servers(json, Some("a")).unwrap()), ["a"]);
-    assert_eq!(servers(json, Some("z")).unwrap_err(), r#"the file has no server "z" to add"#);
-    assert!(servers(json, None).unwrap_err().contains("${workspaceFolder} has no meaning here"));
+    assert_eq!(names(servers(json, Some("a"), None).unwrap()), ["a"]);
+    assert_eq!(servers(json, Some("z"), None).unwrap_err(), r#"the file has no server "z" to add"#);
+    assert!(servers(json, Some("b"), None).unwrap_err().contains("has no meaning here"));
+    let all = servers(json, None, None).unwrap();
+    assert!(all.left_out[0].reason.contains("${workspaceFolder} has no meaning here"));
+    assert_eq!(names(all), ["a"]);
+    let single = servers(r#"{"command": "x"}"#, Some("mine"), None).unwrap();
+    assert_eq!(names(single), ["mine"]);
 }
 
 #[test]
 fn servers_refuses_other_texts_with_the_reason() {
     let table = [
-        ("{", "the file is not JSON: "),
-        ("[]", "the file has no object \"mcpServers\" or \"servers\""),
+        ("{", "the file is not JSON: line 1: "),
+        (
+            "[]",
+            "the file has no MCP servers in a form that is known. Known are the files of Claude Code",
+        ),
         (r#"{"mcpServers": {}}"#, "the file has no server to add"),
         (r#"{"mcpServers": {"a": {}}}"#, r#"server "a": it has neither command nor url"#),
-        (r#"{"mcpServers": {"a": {"command": ["x"]}}}"#, r#"server "a": invalid type"#),
-        (r#"{"mcpServers": {"é": {"command": "x"}}}"#, "the name has no letter"),
-        (r#"{"mcpServers": {"a": {"command": "${A"}}}"#, "lacks a closing brace"),
-        (r#"{"mcpServers": {"a": {"command": "${A:-b}"}}}"#, "${A:-b} has no meaning here"),
-        (r#"{"mcpServers": {"a b": {"url": "x"}, "a.b": {"url": "x"}}}"#, "becomes \"a-b\", too"),
+        (
+            r#"{"mcpServers": {"a": {"command": ""}}}"#,
+            r#"server "a": it has neither command nor url"#,
+        ),
+        (r#"{"mcpServers": {"a": 7}}"#, r#"server "a": it is no object with command or url"#),
+        (r#"{"mcpServers": {"a": {"url": "x"}}}"#, r#"server "a": its url cannot be used"#),
+        (
+            r#"{"mcpServers": {"a": {"type": "ws", "url": "ws://x"}}}"#,
+            r#"the transport "ws" is not supported"#,
+        ),
+        (r#"{"mcpServers": {"a": {"url": "http://x", "headers": {"a b": "c"}}}}"#, "a b"),
     ];
     for (text, expected) in table {
-        let refused = servers(text, None).unwrap_err();
+        let refused = servers(text, None, None).unwrap_err();
         assert!(refused.contains(expected), "{text}: {refused}");
+    }
+}
+
+#[test]
+fn servers_reads_the_files_of_other_programs() {
+    const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/mcp");
+    let tables = |imported: &Imported| {
+        let table = |server: &ServerTable| {
+            let reached_by =
+                server.command.clone().or_else(|| server.url.clone()).unwrap_or_default();
+            format!("{} {reached_by} {}", server.name, server.args.join(" ")).trim_end().to_owned()
+        };
+        imported.servers.iter().map(table).collect::<Vec<_>>()
+    };
+    let files: [(&str, &[&str], &[&str]); 13] = [
+        ("trailing.json", &["home https://example.org/mcp"], &[]),
+        ("jsonc.json", &["home https://${HA_DOMAIN}/mcp_server/sse"], &[]),
+        ("openclaw.json5", &["files mcp-files /srv"], &[]),
+        ("default.json", &["good mcp-a", "vault mcp-b --root /srv/vault"], &[]),
+        ("bash.json", &["a sh -c echo ${HOME} $USER && exec mcp-a --path $${PWD%/*}"], &[]),
+        (
+            "sse.json",
+            &["a http://127.0.0.1:1/sse", "b http://127.0.0.1:1/mcp", "c http://127.0.0.1:1/mcp"],
+            &["d: the transport \"ws\" is not supported"],
+        ),
+        (
+            "longname.json",
+            &[
+                "short mcp-a",
+                "next-devtools-mcp npx next-devtools-mcp@0.3.6",
+                "example-play-mcp npx",
+            ],
+            &[],
+        ),
+        ("disabled.json", &["c z"], &["a: it is disabled", "b: it is disabled"]),
+        (
+            "claude_json.json",
+            &["files mcp-files", "files-2 mcp-files --other", "web https://example.org/mcp"],
+            &[],
+        ),
+        ("opencode.json", &["files npx -y mcp-files"], &["far: it is disabled"]),
+        ("zed.json", &["one mcp-a -y", "two mcp-b 7"], &[]),
+        (
+            "codex.toml",
+            &["docs npx -y docs-mcp", "far https://example.org/mcp"],
+            &["off: it is disabled"],
+        ),
+        ("mixed.json", &["good mcp-a 80 true"], &["bad: it is no object", "worse: `args` has"]),
+    ];
+    for (file, expected, left_out) in files {
+        let text = std::fs::read_to_string(format!("{FILES}/{file}")).unwrap();
+        let imported = servers(&text, None, Some("/home/a")).unwrap();
+        assert_eq!(tables(&imported), expected, "{file}");
+        assert_eq!(imported.left_out.len(), left_out.len(), "{file}: {:?}", imported.left_out);
+        for (found, expected) in imported.left_out.iter().zip(left_out) {
+            let found = format!("{}: {}", found.name, found.reason);
+            assert!(found.starts_with(expected), "{file}: {found}");
+        }
+    }
+}
+
+#[test]
+fn servers_says_what_it_has_changed() {
+    let imported = one(r#"{"inputs": [{"id": "t", "description": "the token"}], "servers": {
+        "io.github.example/next-devtools-mcp": {"command": "x", "args": ["${A:-b}", "${input:t}"]},
+        "日本": {"command": "y"}, "é": {"command": "z"}}}"#);
+    let names: Vec<_> = imported.servers.iter().map(|server| &*server.name).collect();
+    assert_eq!(names, ["next-devtools-mcp", "server", "server-2"]);
+    for (at, remark) in [
+        "${A:-b} became its default \"b\"",
+        "set T (the token) in the environment of the daemon",
+        "its name here is next-devtools-mcp",
+        "server \"日本\": its name here is server",
+        "server \"é\": its name here is server-2",
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert!(imported.warnings[at].contains(remark), "{:?}", imported.warnings);
     }
 }
 
@@ -96,10 +190,18 @@ fn literal_secrets_are_named_with_a_variable_and_without_their_value() {
 
 #[test]
 fn valid_name_has_no_double_underscore_and_a_limit() {
-    let table = [("a__b", "a_b"), ("_A b_", "a-b"), ("x", "x"), ("Ärger", "rger")];
+    let table = [
+        ("a__b", "a_b"),
+        ("_A b_", "a-b"),
+        ("x", "x"),
+        ("Ärger", "rger"),
+        ("Example/play", "example-play"),
+    ];
     for (name, expected) in table {
         assert_eq!(valid_name(name).unwrap(), expected, "{name}");
     }
     assert_eq!(valid_name(&"a".repeat(32)).unwrap().len(), 32);
-    assert!(valid_name(&"a".repeat(33)).unwrap_err().contains("33 characters"));
+    assert_eq!(valid_name(&"a".repeat(33)).unwrap().len(), 32);
+    assert_eq!(valid_name(&format!("{}/b", "a".repeat(33))).unwrap(), "b");
+    assert!(valid_name("é").is_err());
 }

@@ -140,9 +140,9 @@ fn listed(rows: &[ListRow], has_daemon: bool) -> String {
 
 fn cells(ListRow { name, reached_by, status }: &ListRow, has_daemon: bool) -> [String; 4] {
     let state = match (status, reached_by) {
-        (Some(_), None) => "removed; restart the daemon",
+        (Some(_), None) => "removed; still in use",
         (Some(status), _) => status.state.word(),
-        (None, _) if has_daemon => "new; restart the daemon",
+        (None, _) if has_daemon => "new; not in use yet",
         (None, _) => "",
     };
     let tools = status.as_ref().map_or_else(String::new, |status| status.tools.to_string());
@@ -278,10 +278,10 @@ mod tests {
         let statuses = vec![status("gone", McpState::Ready), failed];
         let text = listed(&rows(vec![configured("new"), configured("bad")], statuses), true);
         for expected in [
-            "new     new; restart the daemon",
+            "new     new; not in use yet",
             "bad     failed",
             "run bad",
-            "gone    removed; restart the daemon",
+            "gone    removed; still in use",
             "bad: it ended with status 7",
             "bad: `hosts` has no effect",
             "disabled: bad__work; `avocet mcp tools bad` shows the changes",

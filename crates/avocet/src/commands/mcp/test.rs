@@ -3,6 +3,7 @@
 use avocet_mcp::McpOffers;
 use avocet_protocol::{McpError, McpServerStatus, McpServers, McpToolView};
 use clap::Args;
+use futures_util::future::join_all;
 use serde::Serialize;
 
 use crate::context::CommandContext;
@@ -61,6 +62,82 @@ async fn tested(
     let offers = client.offers(server).await?;
     let status = client.servers().into_iter().find(|one| one.name == server);
     Ok(Tested { status, milliseconds, tools, offers })
+}
+
+/// The test of a server right after it was added.
+#[derive(Debug, Serialize)]
+pub(super) struct AddedTest {
+    server: String,
+    /// The reason why it does not run, or was not tested; `None` if it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    tools: Vec<McpToolView>,
+    /// The tools that cannot be used, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
+}
+
+impl AddedTest {
+    fn failed(server: &str, error: impl Into<String>) -> Self {
+        let (server, error) = (server.to_owned(), Some(error.into()));
+        Self { server, error, tools: Vec::new(), left_out: Vec::new() }
+    }
+
+    /// Formats the test for people.
+    pub(super) fn text(&self) -> String {
+        let Self { server, error, tools, left_out } = self;
+        if let Some(error) = error {
+            return format!("{server}: {error}\n`avocet mcp test {server}` tries it again\n");
+        }
+        let mut text = format!("{server} runs; tools: {}\n", tools.len());
+        if !tools.is_empty() {
+            text.push_str(&tools_text(tools));
+        }
+        text.extend(left_out.iter().map(|one| format!("{server}: {one}\n")));
+        text
+    }
+}
+
+/// Starts servers that were just added, all at the same time, and lists their tools.
+pub(super) async fn test_added(context: &CommandContext, servers: &[String]) -> Vec<AddedTest> {
+    match start_added(context, servers).await {
+        Ok(tests) => tests,
+        Err(failure) => {
+            let why = format!("not tested: {:#}", failure.error);
+            servers.iter().map(|server| AddedTest::failed(server, why.clone())).collect()
+        }
+    }
+}
+
+async fn start_added(
+    context: &CommandContext,
+    servers: &[String],
+) -> Result<Vec<AddedTest>, Failure> {
+    let configuration = Configuration::load(context, Uses::Log)?;
+    let (clock, group) = (&context.clock, &context.root);
+    let shells = Shells::probe(&configuration, clock, group).await?;
+    let client = mcp::client_with(None, &configuration, &shells, clock, group)?;
+    let tests = servers.iter().map(async |server| {
+        let table = format!("tools.mcp_servers.{server}.");
+        let mut unresolved = configuration.document.unresolved().iter();
+        if let Some(missing) = unresolved.find(|one| one.key.starts_with(&table)) {
+            let why = format!(
+                "not tested: {}. The daemon needs it, too: without it, a running daemon keeps its old \
+                 configuration, and does not start again",
+                missing.error
+            );
+            return AddedTest::failed(server, why);
+        }
+        let status = || client.servers().into_iter().find(|one| one.name == *server);
+        match client.tools(server, true).await {
+            Ok(tools) => {
+                let left_out = status().map(|status| status.left_out).unwrap_or_default();
+                AddedTest { server: server.clone(), error: None, tools, left_out }
+            }
+            Err(error) => AddedTest::failed(server, error.to_string()),
+        }
+    });
+    Ok(join_all(tests).await)
 }
 
 impl From<McpError> for Failure {
