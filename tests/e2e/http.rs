@@ -208,7 +208,7 @@ async fn http_health_and_metrics_follow_the_daemon() {
     http.ask("POST /v1/messages", "", &message).await;
     http.get("/v1/messages/m1?wait=60").await;
     let metrics = http.get("/metrics").await.body;
-    for line in ["avocet_messages 1", "avocet_channel_up{account=\"terminal:local\"} 1"] {
+    for line in ["avocet_messages_total 1", "avocet_channel_up{account=\"terminal:local\"} 1"] {
         assert!(metrics.lines().any(|found| found == line), "{line}:\n{metrics}");
     }
     let status = http.get("/v1/status").await.json();

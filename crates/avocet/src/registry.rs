@@ -43,6 +43,8 @@ pub(crate) use declared::DeclaredTable;
 use channels::ChannelKind;
 use providers::ProviderKind;
 
+pub(crate) use providers::provider_names;
+
 /// Every kind of provider.
 pub(crate) const PROVIDERS: &[ProviderKind] = &[
     ProviderKind::of::<AnthropicConfig>(),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
     Consolidate, DeadLetters, Deliveries, EventLog, History, JobControl, Live, McpServers,
-    Memories, MemoryMirror, Publish, Query, Redactor, Report, ScheduleControl, SessionDeletion,
-    Tasks, TurnEvents, Uploads, WebConsole, Workspaces,
+    Memories, MemoryMirror, ProviderNames, Publish, Query, Redactor, Report, ScheduleControl,
+    SessionDeletion, Tasks, TurnEvents, Uploads, WebConsole, Workspaces,
 };
 
 use crate::agents::AgentSummary;
@@ -43,6 +43,8 @@ pub struct GatewayParts {
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.
     pub redactor: Arc<Redactor>,
+    /// The names of the configured providers, for metrics.
+    pub providers: ProviderNames,
     /// The profiles of agents, the default one first.
     pub agents: Live<[AgentSummary]>,
     /// The accounts that clients can attach to.

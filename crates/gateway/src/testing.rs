@@ -21,10 +21,10 @@ use avocet_protocol::{
     DaemonStatus, DedupeKey, DeletedSession, DeliveredText, Deliveries, DeliveryId, Enqueued,
     ForClient, History, HistoryAuthor, HistoryHit, HistoryQuery, Inbound, JsonAnswer, JsonQuestion,
     Live, LogStatus, MemoryScope, MessageId, MessageStatus, OpenApproval, Origin, Outbound,
-    Outcome, Pairing, Person, PersonId, Publish, PublishError, Query, Redactor, Report, Role,
-    Secret, SentState, SessionDeletion, SessionFilter, SessionId, SessionReports, SessionRow,
-    SessionStatus, SessionSummary, StoreError, Timestamp, Total, TranscriptPage, Trust, TurnEvent,
-    TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId,
+    Outcome, Pairing, Person, PersonId, ProviderNames, Publish, PublishError, Query, Redactor,
+    Report, Role, Secret, SentState, SessionDeletion, SessionFilter, SessionId, SessionReports,
+    SessionRow, SessionStatus, SessionSummary, StoreError, Timestamp, Total, TranscriptPage, Trust,
+    TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId,
     WideHistoryQuery,
 };
 use serde_json::json;
@@ -112,6 +112,7 @@ impl FakeDaemon {
             workspaces: self.clone(),
             clock,
             redactor: Arc::new(Redactor::new([Secret::new(KEY.to_owned())])),
+            providers: ProviderNames::default(),
             agents: Live::new(
                 ["default", "builder"]
                     .map(|name| AgentSummary::new(name, Some("You work. Be brief."))),

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use avocet_gateway::{EventFeed, GatewayParts, Subscribe};
-use avocet_protocol::{ChannelWebhook, SessionId, TurnEvent};
+use avocet_protocol::{ChannelWebhook, EventMeter, SessionId, TurnEvent};
 use avocet_supervise::Group;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::{HttpCaller, TokenDigest};
 use crate::console::Console;
 use crate::guard::HostGuard;
 use crate::hooks::HookPlan;
+use crate::metrics::MeteredLog;
 use crate::problem::Problem;
 
 /// The most requests that wait for an outcome or stream at the same time: half of the connections,
@@ -41,6 +42,8 @@ pub(crate) struct HttpState {
     /// Fires when the daemon's intake ends: streams end then.
     pub(crate) stop: CancellationToken,
     long: Arc<Semaphore>,
+    /// The events of `/metrics`.
+    pub(crate) metered: Mutex<MeteredLog>,
 }
 
 impl HttpState {
@@ -51,7 +54,11 @@ impl HttpState {
         stop: CancellationToken,
     ) -> Self {
         let long = Arc::new(Semaphore::new(LONG_REQUESTS));
-        Self { parts, access, group, stop, long }
+        let metered = Mutex::new(MeteredLog {
+            meter: EventMeter::new(parts.providers.clone()),
+            at: *parts.event_log.newest_event().borrow(),
+        });
+        Self { parts, access, group, stop, long, metered }
     }
 
     /// Calls a method of the socket in the name of a client. The method runs to its end even if the

@@ -36,6 +36,7 @@ mod main_argument;
 mod mcp;
 mod message;
 mod messages;
+mod meter;
 mod mirror;
 mod model;
 mod models;
@@ -51,6 +52,7 @@ mod policy;
 mod poll;
 mod printable;
 mod protected;
+mod provider_names;
 mod publish_order;
 mod query;
 mod queue_mode;
@@ -146,6 +148,7 @@ pub use message::{
     Arguments, ImageRef, MOMENT, Message, Reasoning, SAID, SentCall, ToolCall, without_marks,
 };
 pub use messages::{MessageIter, Messages, SharedMessage};
+pub use meter::{EventMeter, METRIC_FAMILIES, MetricFamily, MetricForm, MetricLabels, MetricValue};
 pub use mirror::{MemoryMirror, MirrorReport};
 pub use model::{
     Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, RequestOptions,
@@ -166,6 +169,7 @@ pub use policy::{Rule, ToolList, ToolPolicy};
 pub use poll::Poll;
 pub use printable::{printable, printable_json};
 pub use protected::PROTECTED_PATHS;
+pub use provider_names::ProviderNames;
 pub use publish_order::{OrderHold, OrderTicket, PublishOrder};
 pub use query::{
     DeliveredText, MessageStatus, OpenTurn, Query, SentState, SessionRow, SessionStatus,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
 };
 
 /// A part of the timeline: one piece of work, or one wait.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TraceSpan {
     /// The start.
     pub start: Timestamp,
@@ -25,7 +26,7 @@ pub struct TraceSpan {
 }
 
 /// The work of a [`TraceSpan`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TraceWork {
     /// The message was accepted. Has no length.
@@ -268,9 +269,13 @@ impl Timeline {
                 self.end(open, at);
                 let traced = self.turn(turn);
                 let usage = std::mem::take(&mut traced.usage);
+                let is_at_work =
+                    open.is_none() && traced.free_since.is_some_and(|since| since < at);
                 let start = traced.free_since.unwrap_or(at);
-                // A request that failed or was cancelled, unless its answer follows.
-                if !usage.is_empty() {
+                // A request that failed or was cancelled, unless its answer follows. A request that
+                // failed before its first token has no usage.
+                let has_failed = kind == EventKind::TurnFailed && is_at_work;
+                if !usage.is_empty() || has_failed {
                     let work = TraceWork::Model { answer: None, usage };
                     let request = self.push(start, Some(at), Some(turn), work);
                     self.turn(turn).last_request = Some(request);

@@ -19,7 +19,8 @@ const LONGEST_SHOWN: usize = 300;
 /// The collector of the configuration.
 #[derive(Debug)]
 pub(crate) struct Collector {
-    url: String,
+    traces: String,
+    metrics: String,
     http: HttpClient,
 }
 
@@ -43,18 +44,28 @@ pub(crate) enum Answer {
 
 impl Collector {
     pub(crate) fn new(config: &TelemetryConfig) -> Result<Self, NetError> {
-        Ok(Self { url: config.url(), http: HttpClient::with_headers(&config.headers)? })
+        let [traces, metrics] = config.urls();
+        Ok(Self { traces, metrics, http: HttpClient::with_headers(&config.headers)? })
     }
 
     /// Sends a request with encoded spans.
     pub(crate) async fn send(&self, clock: &dyn Clock, body: Vec<u8>) -> Answer {
-        let answer = within(clock, LIMIT, self.exchange(body)).await;
+        self.send_to(&self.traces, clock, body).await
+    }
+
+    /// Sends a request with encoded metrics.
+    pub(crate) async fn send_metrics(&self, clock: &dyn Clock, body: Vec<u8>) -> Answer {
+        self.send_to(&self.metrics, clock, body).await
+    }
+
+    async fn send_to(&self, url: &str, clock: &dyn Clock, body: Vec<u8>) -> Answer {
+        let answer = within(clock, LIMIT, self.exchange(url, body)).await;
         let timeout = || format!("the collector did not answer within {} s", LIMIT.as_secs());
         answer.unwrap_or_else(|_| Answer::Later { why: timeout(), after: None })
     }
 
-    async fn exchange(&self, body: Vec<u8>) -> Answer {
-        match self.http.post_json(&self.url, &[], body).await {
+    async fn exchange(&self, url: &str, body: Vec<u8>) -> Answer {
+        match self.http.post_json(url, &[], body).await {
             Ok(answer) => self.read(answer).await,
             Err(error @ NetError::Invalid(_)) => Answer::Refused(error.to_string()),
             Err(error) => Answer::Later { why: error.to_string(), after: None },

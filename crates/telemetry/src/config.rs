@@ -7,8 +7,8 @@ use avocet_protocol::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The path that OTLP over HTTP adds to an endpoint (OTLP specification, "OTLP/HTTP Request").
-const PATH: &str = "/v1/traces";
+/// The paths that OTLP over HTTP adds to an endpoint (OTLP specification, "OTLP/HTTP Request").
+const PATHS: [&str; 2] = ["/v1/traces", "/v1/metrics"];
 /// Headers that the HTTP client sets itself.
 const OWN_HEADERS: [&str; 4] = ["host", "content-type", "content-length", "transfer-encoding"];
 
@@ -17,7 +17,7 @@ const OWN_HEADERS: [&str; 4] = ["host", "content-type", "content-length", "trans
 #[serde(deny_unknown_fields, default)]
 pub struct TelemetryConfig {
     /// The base URL of a collector that receives OTLP over HTTP: `http://127.0.0.1:4318`. The
-    /// daemon adds the path `/v1/traces`. Required.
+    /// daemon adds the paths `/v1/traces` and `/v1/metrics`. Required.
     pub endpoint: Option<String>,
     /// HTTP headers of every request, such as an API key. The values may be secrets. Default: none.
     pub headers: BTreeMap<String, Secret>,
@@ -39,8 +39,9 @@ impl TelemetryConfig {
             return Err(("endpoint", message.to_owned()));
         };
         check_url(endpoint).map_err(|error| ("endpoint", error.to_string()))?;
-        if endpoint.trim_end_matches('/').ends_with(PATH) {
-            let message = format!("leave out the path {PATH}; the daemon adds it");
+        let base = endpoint.trim_end_matches('/');
+        if let Some(path) = PATHS.into_iter().find(|path| base.ends_with(path)) {
+            let message = format!("leave out the path {path}; the daemon adds it");
             return Err(("endpoint", message));
         }
         if endpoint.contains(['?', '#']) {
@@ -56,10 +57,11 @@ impl TelemetryConfig {
         Ok(())
     }
 
-    /// Returns the URL for traces; empty without an endpoint, which [`Self::check`] refuses.
-    pub(crate) fn url(&self) -> String {
-        let endpoint = self.endpoint.as_deref().unwrap_or_default();
-        format!("{}{PATH}", endpoint.trim_end_matches('/'))
+    /// Returns the URLs for traces and for metrics; without an endpoint, which [`Self::check`] refuses,
+    /// they have no host.
+    pub(crate) fn urls(&self) -> [String; 2] {
+        let endpoint = self.endpoint.as_deref().unwrap_or_default().trim_end_matches('/');
+        PATHS.map(|path| format!("{endpoint}{path}"))
     }
 }
 
@@ -85,7 +87,7 @@ mod tests {
         ] {
             let config = config(endpoint, Some(("x-api-key", "0123456789")));
             assert_eq!(config.check(), Ok(()), "{endpoint}");
-            assert_eq!(config.url(), url);
+            assert_eq!(config.urls()[0], url);
         }
     }
 

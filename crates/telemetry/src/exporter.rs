@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use avocet_net::NetError;
 use avocet_protocol::{
-    Clock, EventFilter, EventKind, EventLog, EventSeq, LastExchanges, Redactor, StoreError,
-    SubscriberName, TelemetryStatus,
+    Clock, EventFilter, EventKind, EventLog, EventMeter, EventSeq, LastExchanges, LogEvent,
+    ProviderNames, Redactor, StoreError, SubscriberName, TelemetryStatus, Timestamp,
 };
 use avocet_supervise::{Backoff, Group, Repeats};
 use tokio::sync::watch;
@@ -16,17 +16,9 @@ use tokio::sync::watch;
 use crate::batch::{SpanBatch, encoded};
 use crate::collector::{Answer, Collector};
 use crate::config::TelemetryConfig;
+use crate::metrics::{MeteredTime, metrics_request};
 use crate::spans::SpanMaker;
 
-/// The kinds of events that have spans.
-const KINDS: [EventKind; 6] = [
-    EventKind::TurnDone,
-    EventKind::TurnCancelled,
-    EventKind::TurnFailed,
-    EventKind::DeliverySent,
-    EventKind::DeliveryUnconfirmed,
-    EventKind::DeliveryDead,
-];
 /// The most events of a page.
 const PAGE: u32 = 100;
 /// The time in which events are collected after the first new one, once the exporter has caught up.
@@ -52,6 +44,8 @@ pub struct ExporterParts {
     pub redactor: Arc<Redactor>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// The names of the configured providers.
+    pub providers: ProviderNames,
 }
 
 /// The exporter to a collector of OpenTelemetry.
@@ -64,6 +58,8 @@ pub struct Exporter {
     /// The last event that needs no further export.
     at: AtomicI64,
     lines: Repeats,
+    /// The beginning of all sums.
+    started: Timestamp,
 }
 
 impl Exporter {
@@ -75,6 +71,7 @@ impl Exporter {
         Ok(Self {
             collector: Collector::new(config)?,
             content: config.content,
+            started: parts.clock.now(),
             parts,
             exchanges: Mutex::default(),
             at: AtomicI64::new(0),
@@ -111,8 +108,12 @@ impl Exporter {
                 Err(error) => self.cannot_use_the_log(&error).await,
             }
         };
+        let mut metrics = ExportedMetrics {
+            meter: EventMeter::new(self.parts.providers.clone()),
+            are_refused: false,
+        };
         loop {
-            match self.export_page(&mut position).await {
+            match self.export_page(&mut position, &mut metrics).await {
                 Ok(()) => {}
                 Err(error) => self.cannot_use_the_log(&error).await,
             }
@@ -145,9 +146,13 @@ impl Exporter {
     }
 
     /// Exports the events of the next page.
-    async fn export_page(&self, position: &mut Position) -> Result<(), StoreError> {
+    async fn export_page(
+        &self,
+        position: &mut Position,
+        metrics: &mut ExportedMetrics,
+    ) -> Result<(), StoreError> {
         let log = &self.parts.log;
-        let filter = EventFilter { session: None, kinds: KINDS.to_vec() };
+        let filter = EventFilter { session: None, kinds: EventMeter::KINDS.to_vec() };
         let range = log.event_range().await?;
         let removed = range.removed_after(position.at);
         if removed > 0 {
@@ -159,11 +164,21 @@ impl Exporter {
         }
         let page = log.events(position.at, &filter, PAGE).await?;
         let identity = range.log;
-        let maker =
-            SpanMaker { log: &identity, content: self.content, redactor: &self.parts.redactor };
+        let maker = SpanMaker {
+            log: &identity,
+            content: self.content,
+            redactor: &self.parts.redactor,
+            providers: &self.parts.providers,
+        };
         let mut batch = SpanBatch::default();
+        let has_news = !page.events.is_empty();
         for event in page.events {
-            let Some(history) = log.event_history(&event).await? else { continue };
+            let history = match has_spans(&event) {
+                true => log.event_history(&event).await?,
+                false => None,
+            };
+            metrics.meter.add(&event, history.as_ref());
+            let Some(history) = history else { continue };
             let spans = encoded(&maker.spans(&event, history));
             if spans.is_empty() {
                 continue;
@@ -175,6 +190,9 @@ impl Exporter {
         }
         self.export(batch, &identity, position).await?;
         self.move_to(page.next, position);
+        if has_news {
+            self.export_metrics(&identity, metrics).await;
+        }
         if position.at.0 - position.recorded.0 >= RECORD_AFTER {
             self.record(position).await?;
         }
@@ -217,6 +235,45 @@ impl Exporter {
                         );
                     }
                     clock.sleep(wait).await;
+                }
+            }
+        }
+    }
+
+    /// Sends all sums once. Traces do not wait for them: the next request has the same sums.
+    async fn export_metrics(&self, log: &str, metrics: &mut ExportedMetrics) {
+        if metrics.are_refused {
+            return;
+        }
+        let clock = self.parts.clock.as_ref();
+        let time = MeteredTime { start: self.started, end: clock.now() };
+        let body = metrics_request(log, &metrics.meter, time);
+        match self.collector.send_metrics(clock, body).await {
+            Answer::Accepted { warning } => {
+                self.lines.over("metrics");
+                if let Some(warning) = warning
+                    && let Some(repeated) = self.lines.note("rejected", &warning, clock.elapsed())
+                {
+                    tracing::warn!(
+                        %warning, repeated,
+                        "the collector of [telemetry] did not accept all metrics"
+                    );
+                }
+            }
+            Answer::Refused(why) => {
+                metrics.are_refused = true;
+                tracing::warn!(
+                    error = %why,
+                    "the collector of [telemetry] takes no metrics; none are sent until the next start"
+                );
+            }
+            Answer::Later { why, .. } => {
+                if let Some(repeated) = self.lines.note("metrics", &why, clock.elapsed()) {
+                    tracing::warn!(
+                        error = %why, repeated,
+                        "cannot send metrics to the collector of [telemetry]; the next request has \
+                         the same sums"
+                    );
                 }
             }
         }
@@ -272,6 +329,18 @@ impl Exporter {
         }
         self.parts.clock.sleep(AFTER_ERROR).await;
     }
+}
+
+/// The metrics since the start.
+struct ExportedMetrics {
+    meter: EventMeter,
+    /// `true` if the collector has no place for metrics, as one for traces alone.
+    are_refused: bool,
+}
+
+/// Returns `true` for the ends of turns and deliveries.
+fn has_spans(event: &LogEvent) -> bool {
+    !matches!(event.kind, EventKind::MessageQueued | EventKind::UsageRecorded)
 }
 
 /// The place of the exporter in the log.

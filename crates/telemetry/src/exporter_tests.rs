@@ -65,6 +65,7 @@ fn exporter(
         log: log.clone(),
         redactor: Arc::new(Redactor::default()),
         clock: clock.clone(),
+        providers: ProviderNames::default(),
     };
     Arc::new(Exporter::new(&config, parts).unwrap())
 }
@@ -75,6 +76,60 @@ fn turn(number: i64) -> EventHistory {
 
 fn refusal(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<Piece> {
     whole(status, &[&[JSON], headers].concat(), body)
+}
+
+#[tokio::test]
+async fn exporter_sends_sums_and_histograms_beside_the_traces() {
+    let world = World::after(2, Vec::new()).await;
+    let metrics = soon_metrics(&world, 1).await;
+    let names: Vec<_> = metrics.iter().map(|metric| metric["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "avocet.turns.ended",
+            "avocet.turn.duration",
+            "avocet.queue.duration",
+            "gen_ai.client.operation.duration"
+        ]
+    );
+    let turns = &metrics[0]["sum"];
+    assert_eq!(
+        (&turns["isMonotonic"], &turns["dataPoints"][0]["asDouble"]),
+        (&true.into(), &2.0.into())
+    );
+    let point = &metrics[1]["histogram"]["dataPoints"][0];
+    assert_eq!((&point["count"], &point["sum"]), (&"2".into(), &8.0.into()));
+    // 4 s lie between 2.56 s and 5.12 s.
+    assert_eq!(
+        (&point["explicitBounds"][9], &point["bucketCounts"][9]),
+        (&5.12.into(), &"2".into())
+    );
+    world.log.add(turn(3));
+    world.clock.sleeper_within(..=COLLECT).await;
+    world.clock.advance(COLLECT);
+    let metrics = soon_metrics(&world, 2).await;
+    assert_eq!(metrics[0]["sum"]["dataPoints"][0]["asDouble"], 3.0, "sums only grow");
+}
+
+#[tokio::test]
+async fn exporter_of_a_collector_without_metrics_sends_traces_alone() {
+    let world = World::new(Vec::new()).await;
+    world.collector.refuse_metrics();
+    world.log.add(turn(1));
+    world.exporter.start(&world.group);
+    world.log.confirmed(1).await;
+    world.log.add(turn(2));
+    world.clock.sleeper_within(..=COLLECT).await;
+    world.clock.advance(COLLECT);
+    world.log.confirmed(2).await;
+    assert_eq!(world.turns(), [vec!["1"], vec!["2"]]);
+    assert_eq!((world.failure(), world.collector.metrics()), (String::new(), Vec::new()));
+}
+
+/// Waits for this many requests with metrics, and returns the metrics of the last one.
+async fn soon_metrics(world: &World, count: usize) -> Vec<serde_json::Value> {
+    world.collector.received_metrics(count).await;
+    world.collector.metrics().pop().unwrap()
 }
 
 #[tokio::test]
@@ -162,7 +217,8 @@ async fn collector_answer_has_the_warning_of_a_partial_success() {
     ];
     for (body, expected) in table {
         let world = World::new(vec![refusal(200, &[], body)]).await;
-        let maker = SpanMaker { log: "log1", content: false, redactor: &Redactor::default() };
+        let (redactor, providers) = (&Redactor::default(), &ProviderNames::default());
+        let maker = SpanMaker { log: "log1", content: false, redactor, providers };
         let history = turn(1);
         let end = history.events.last().unwrap().clone();
         let request = crate::otlp::request("log1", &encoded(&maker.spans(&end, history)));

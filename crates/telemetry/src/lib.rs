@@ -6,6 +6,7 @@ mod collector;
 mod config;
 mod exporter;
 mod ids;
+mod metrics;
 mod otlp;
 mod spans;
 #[cfg(test)]

@@ -106,17 +106,26 @@ pub(crate) fn nanoseconds(at: Timestamp) -> String {
 
 /// Puts encoded spans into a request (`ExportTraceServiceRequest`).
 pub(crate) fn request(log: &str, spans: &[String]) -> Vec<u8> {
-    let resource = json!({ "attributes": [
-        Attribute::text("service.name", "avocet"),
-        Attribute::text("service.version", env!("CARGO_PKG_VERSION")),
-        Attribute::text("service.instance.id", log),
-    ] });
-    let scope = json!({ "name": "avocet", "version": env!("CARGO_PKG_VERSION") });
+    let (resource, scope) = (resource(log), scope());
     let spans = spans.join(",");
     let request = format!(
         r#"{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{{"scope":{scope},"spans":[{spans}]}}]}}]}}"#
     );
     request.into_bytes()
+}
+
+/// Describes the daemon (`Resource`).
+pub(crate) fn resource(log: &str) -> Value {
+    json!({ "attributes": [
+        Attribute::text("service.name", "avocet"),
+        Attribute::text("service.version", env!("CARGO_PKG_VERSION")),
+        Attribute::text("service.instance.id", log),
+    ] })
+}
+
+/// Names the part that has measured (`InstrumentationScope`).
+pub(crate) fn scope() -> Value {
+    json!({ "name": "avocet", "version": env!("CARGO_PKG_VERSION") })
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 
 use avocet_protocol::{
     CallId, EventAnswer, EventDelivery, EventDetail, EventHistory, EventKind, EventTool, EventTurn,
-    EventUsage, LogEvent, Money, Purpose, Redactor, Timestamp, TraceSpan, TraceWork, trace,
+    EventUsage, LogEvent, Money, ProviderNames, Purpose, Redactor, Timestamp, TraceSpan, TraceWork,
+    trace,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +21,7 @@ pub(crate) struct SpanMaker<'m> {
     /// `true` if texts are exported.
     pub(crate) content: bool,
     pub(crate) redactor: &'m Redactor,
+    pub(crate) providers: &'m ProviderNames,
 }
 
 /// A span without its ids.
@@ -122,7 +124,7 @@ impl SpanMaker<'_> {
         let mut attributes = vec![
             Attribute::text("gen_ai.operation.name", "invoke_agent"),
             Attribute::number("avocet.turn.id", history.turn.0),
-            Attribute::text("avocet.turn.state", state(end.kind)),
+            Attribute::text("avocet.turn.state", end.kind.state()),
         ];
         if let Some(session) = &end.session {
             attributes.push(Attribute::text("gen_ai.conversation.id", session.as_str()));
@@ -183,11 +185,17 @@ impl SpanMaker<'_> {
         let mut name = "chat".to_owned();
         let answers = || usage.iter().rev().filter(|one| one.purpose == Purpose::Answer);
         if let Some(used) = answers().next().or(usage.last()) {
-            let (provider, model) = used.model.split_once('/').unwrap_or(("", &used.model));
+            let (provider, model) = self.providers.split_model(&used.model);
             name = format!("chat {model}");
             attributes.push(Attribute::text("gen_ai.provider.name", provider));
             attributes.push(Attribute::text("gen_ai.request.model", model));
             attributes.extend(tokens(used));
+            // The attempts that were paid although their answer was lost.
+            let attempts = answers().count();
+            if attempts > 1 {
+                let attempts = u64::try_from(attempts).unwrap_or(u64::MAX);
+                attributes.push(Attribute::number("avocet.model.attempts", attempts));
+            }
         } else if let Some(answer) = answer {
             attributes.push(Attribute::number("gen_ai.usage.input_tokens", answer.input_tokens));
             attributes.push(Attribute::number("gen_ai.usage.output_tokens", answer.output_tokens));
@@ -242,7 +250,7 @@ impl SpanMaker<'_> {
         let channel = delivery.chat.channel.as_str();
         let mut attributes = vec![
             Attribute::text("avocet.channel", channel),
-            Attribute::text("avocet.delivery.state", state(end)),
+            Attribute::text("avocet.delivery.state", end.state()),
             Attribute::text("avocet.delivery.source", delivery.source.as_str()),
             Attribute::number("avocet.delivery.part", delivery.part),
             Attribute::number("avocet.delivery.attempts", delivery.attempts),
@@ -253,7 +261,7 @@ impl SpanMaker<'_> {
                 .map(|text| Attribute::text("avocet.delivery.text", text)),
         );
         let status = (end != EventKind::DeliverySent).then(|| {
-            attributes.push(Attribute::text("error.type", state(end)));
+            attributes.push(Attribute::text("error.type", end.state()));
             Status::error(self.text(delivery.error.as_deref()))
         });
         Work { status, ..Work::client(format!("deliver {channel}"), attributes) }
@@ -288,11 +296,6 @@ fn tokens(EventUsage { usage, .. }: &EventUsage) -> Vec<Attribute> {
     let cache = cache.into_iter().filter(|(_, count)| *count > 0);
     tokens.extend(cache.map(|(key, count)| Attribute::number(key, count)));
     tokens
-}
-
-/// Returns the word behind the dot of a kind: `done` of `turn.done`.
-fn state(kind: EventKind) -> &'static str {
-    kind.word().rsplit('.').next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use avocet_protocol::{Redactor, Secret, TurnId};
+use avocet_protocol::{ProviderNames, Redactor, Secret, TurnId};
 use avocet_testkit::START;
 use serde_json::json;
 
@@ -12,7 +12,9 @@ const TOOL: &str = "0 message.queued, 1 turn.running, 3 usage.recorded, 3 model.
 
 fn spans(history: EventHistory, content: bool) -> Vec<Value> {
     let redactor = Redactor::new([Secret::new(SECRET.to_owned())]);
-    let maker = SpanMaker { log: "log1", content, redactor: &redactor };
+    let mut providers = ProviderNames::default();
+    providers.add("local", "ollama", None);
+    let maker = SpanMaker { log: "log1", content, redactor: &redactor, providers: &providers };
     let end = history.events.last().unwrap().clone();
     maker.spans(&end, history).iter().map(|span| json!(span)).collect()
 }
@@ -55,6 +57,11 @@ fn spans_of_a_turn_show_its_work_below_the_turn() {
         (
             "0 message.queued, 1 turn.running, 5 usage.recorded, 5 turn.failed",
             &["0-5 invoke_agent error turn_failed", "0-1 queue", "1-5 chat qwen3 error no_answer"],
+        ),
+        (
+            // Without usage: the provider has refused each attempt.
+            "0 message.queued, 1 turn.running, 5 turn.failed",
+            &["0-5 invoke_agent error turn_failed", "0-1 queue", "1-5 chat error no_answer"],
         ),
         (
             "0 message.queued, 1 turn.running, 5 usage.recorded, 5 turn.cancelled",
@@ -102,7 +109,7 @@ fn spans_have_the_attributes_of_the_conventions() {
         (0, "avocet.turn.id", "1"),
         (0, "avocet.turn.state", "done"),
         (2, "gen_ai.operation.name", "chat"),
-        (2, "gen_ai.provider.name", "local"),
+        (2, "gen_ai.provider.name", "ollama"),
         (2, "gen_ai.request.model", "qwen3"),
         (2, "gen_ai.usage.input_tokens", "100"),
         (2, "gen_ai.usage.output_tokens", "20"),

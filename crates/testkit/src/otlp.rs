@@ -1,5 +1,7 @@
-//! A collector of OpenTelemetry on loopback that receives traces as JSON over HTTP. It refuses what
+//! A collector of OpenTelemetry on loopback that receives traces and metrics as JSON over HTTP. It refuses what
 //! the specification of OTLP forbids, and what real collectors refuse.
+
+mod metrics;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
+use self::metrics::MetricsLog;
 use crate::http::{HttpFake, HttpRequest, Piece, whole};
 use crate::request_log::{FakeRefusal, RequestLog};
 
@@ -36,6 +39,7 @@ pub struct OtlpFake {
     log: RequestLog<OtlpRequest>,
     answers: Arc<Mutex<Vec<Vec<Piece>>>>,
     count: watch::Sender<usize>,
+    metrics: Arc<MetricsLog>,
 }
 
 impl fmt::Debug for OtlpFake {
@@ -56,7 +60,12 @@ impl OtlpFake {
         let answers = Arc::new(Mutex::new(answers));
         let count = watch::Sender::new(0);
         let (kept, first, counted) = (log.clone(), answers.clone(), count.clone());
+        let metrics = Arc::<MetricsLog>::default();
+        let measured = metrics.clone();
         let server = HttpFake::start(move |request| {
+            if request.path == "/v1/metrics" {
+                return measured.answer(&request);
+            }
             let answer = kept.answer(check(&request), |_| {
                 let mut first = first.lock().unwrap();
                 if first.is_empty() { accepted() } else { first.remove(0) }
@@ -65,7 +74,7 @@ impl OtlpFake {
             answer
         })
         .await;
-        Self { server, log, answers, count }
+        Self { server, log, answers, count, metrics }
     }
 
     /// Returns the value for `endpoint`.
@@ -89,7 +98,7 @@ impl OtlpFake {
     /// Returns the reasons of refusals.
     #[must_use]
     pub fn refusals(&self) -> Vec<String> {
-        self.log.refusals()
+        [self.log.refusals(), self.metrics.refusals()].concat()
     }
 
     /// Waits until this many requests have arrived, correct ones and others.
@@ -103,6 +112,22 @@ impl OtlpFake {
         while !self.spans().iter().any(&is_wanted) {
             count.changed().await.unwrap();
         }
+    }
+
+    /// Returns the metrics of each correct request.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<Vec<Value>> {
+        self.metrics.requests()
+    }
+
+    /// Waits until this many correct requests with metrics have arrived.
+    pub async fn received_metrics(&self, count: usize) {
+        self.metrics.received(count).await;
+    }
+
+    /// Answers requests with metrics as a collector of traces alone does.
+    pub fn refuse_metrics(&self) {
+        self.metrics.refuse();
     }
 
     /// Gives these answers to the next correct requests.

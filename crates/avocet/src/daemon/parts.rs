@@ -123,7 +123,8 @@ fn exporter(
     let Configuration { document, settings, .. } = configuration;
     let Some(config) = registry::telemetry(document, settings)? else { return Ok(None) };
     let (redactor, clock) = (redaction::redactor(), clock.clone());
-    let parts = ExporterParts { log: store.clone(), redactor, clock };
+    let providers = registry::provider_names(document, settings);
+    let parts = ExporterParts { log: store.clone(), redactor, clock, providers };
     let exporter = Exporter::new(&config, parts)
         .map_err(|error| document.error_at("telemetry", format!("`telemetry`: {error}")))?;
     let exporter = Arc::new(exporter);

@@ -186,7 +186,7 @@ impl AnsweringParts {
     fn ports(&self, operations: Operations) -> GatewayParts {
         let Operations { config, report, web } = operations;
         let Self { parts, sessions, schedules, live, .. } = self;
-        let DaemonParts { store, connections, memories, mcp, clock, .. } = parts;
+        let DaemonParts { configuration, store, connections, memories, mcp, clock, .. } = parts;
         let Connections { attach, uploads, workspaces, deliverer, bus, .. } = connections;
         GatewayParts {
             publish: bus.clone(),
@@ -214,6 +214,7 @@ impl AnsweringParts {
             workspaces: workspaces.clone(),
             clock: clock.clone(),
             redactor: redaction::redactor(),
+            providers: registry::provider_names(&configuration.document, &configuration.settings),
             agents: live.summaries.clone(),
             attach: attach.clone(),
         }

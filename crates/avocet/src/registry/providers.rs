@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_llm::{ConfiguredModel, EmbeddingsConfig, Facts, ProviderConfig, ServedEmbedder};
-use avocet_protocol::Clock;
+use avocet_protocol::{Clock, ProviderNames};
 
 use super::{PROVIDERS, key_error};
 
@@ -85,6 +85,16 @@ pub(crate) fn unnamed_model(
     clock: Arc<dyn Clock>,
 ) -> Result<ConfiguredModel, ConfigError> {
     model(document, provider, "", Facts::default(), clock)
+}
+
+/// Returns the names of all providers for telemetry.
+pub(crate) fn provider_names(document: &Document, settings: &Settings) -> ProviderNames {
+    let mut names = ProviderNames::default();
+    for provider in settings.providers.keys() {
+        let text = |key: &str| document.get(&format!("{}.{key}", path(provider)))?.as_str();
+        names.add(provider, text("kind").unwrap_or_default(), text("base_url"));
+    }
+    names
 }
 
 fn path(provider: &str) -> String {

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_gateway::MOST_ROWS;
-use avocet_protocol::{DaemonStatus, Timestamp, UsageBy};
+use avocet_protocol::DaemonStatus;
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -51,16 +50,17 @@ pub(crate) async fn readyz(State(state): State<Arc<HttpState>>) -> Result<Json<H
     }
 }
 
-/// Show counters and gauges in the text format of Prometheus.
+/// Show counters, gauges and histograms in the text format of Prometheus.
 #[utoipa::path(
     get, path = "/metrics", tag = "operation", security(()),
     responses((status = 200, description = "The metrics", body = String, content_type = "text/plain"), Problem),
 )]
 pub(crate) async fn metrics(State(state): State<Arc<HttpState>>) -> Result<Response, Problem> {
     let status = report(&state).await?;
-    let usage = state.parts.query.usage_page(UsageBy::Model, Timestamp(0), MOST_ROWS, 0).await;
-    let usage = usage.map_err(|error| Problem::unavailable(error.to_string()))?;
-    let text = metrics::text(&status, &usage);
+    let mut metered = state.metered.lock().await;
+    let caught_up = metered.catch_up(state.parts.event_log.as_ref()).await;
+    caught_up.map_err(|error| Problem::unavailable(error.to_string()))?;
+    let text = metrics::text(&status, &metered.meter);
     Ok(([("content-type", metrics::CONTENT_TYPE)], text).into_response())
 }
 

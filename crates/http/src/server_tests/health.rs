@@ -59,6 +59,8 @@ async fn metrics_show_queues_turns_deliveries_channels_and_cost() {
     )
     .unwrap();
     *world.daemon.status.lock().unwrap() = Some(shown);
+    world.daemon.log.add("terminal:local:a", "hi");
+    world.daemon.log.add("terminal:local:a", "hi");
     let answer = without_token(&world, "/metrics").await;
     let media = "text/plain; version=0.0.4; charset=utf-8";
     assert_eq!(answer.header("content-type"), Some(media));
@@ -74,13 +76,25 @@ async fn metrics_show_queues_turns_deliveries_channels_and_cost() {
         "avocet_deliveries{state=\"dead\"} 9",
         "avocet_channel_up{account=\"telegram:main\"} 1",
         "avocet_channel_up{account=\"a\\\"b:c\"} 0",
-        "avocet_model_answers{model=\"model since 0\"} 3",
-        "avocet_model_tokens{model=\"model since 0\",kind=\"input\"} 0",
-        "avocet_model_cost_dollars{model=\"model since 0\"} 0",
-        "avocet_model_unpriced_tokens{model=\"model since 0\"} 7",
+        "# TYPE avocet_messages_total counter",
+        "avocet_messages_total 2",
+        "# TYPE avocet_model_cost_dollars_total counter",
+        "# TYPE avocet_turn_duration_seconds histogram",
+        "# TYPE avocet_queue_duration_seconds histogram",
+        "# TYPE gen_ai_client_operation_duration_seconds histogram",
+        "# TYPE avocet_tool_duration_seconds histogram",
     ] {
         assert!(answer.body.lines().any(|found| found == line), "{line}\n{}", answer.body);
     }
+    let again = without_token(&world, "/metrics").await.body;
+    assert!(again.contains("avocet_messages_total 2"), "an event is counted once");
+    let counters = answer.body.lines().filter(|line| line.ends_with(" counter"));
+    assert!(counters.clone().count() > 6);
+    assert!(
+        counters.clone().all(|line| line.contains("_total ")),
+        "{:?}",
+        counters.collect::<Vec<_>>()
+    );
     for line in answer.body.lines().filter(|line| !line.starts_with('#')) {
         let (_, value) = line.rsplit_once(' ').unwrap();
         assert!(value.parse::<f64>().is_ok(), "{line}");

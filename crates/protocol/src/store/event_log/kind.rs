@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! event_kinds {
     ($($(#[$doc:meta])* $kind:ident = $word:literal,)*) => {
         /// The kind of an event: a table of the log and the new state of its row.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         pub enum EventKind {
             $($(#[$doc])* #[serde(rename = $word)] $kind,)*
         }
@@ -22,6 +23,12 @@ macro_rules! event_kinds {
                 match self {
                     $(Self::$kind => $word,)*
                 }
+            }
+
+            /// The part of the word behind the dot: `done` of `turn.done`.
+            #[must_use]
+            pub fn state(self) -> &'static str {
+                self.word().rsplit('.').next().unwrap_or_default()
             }
         }
     };

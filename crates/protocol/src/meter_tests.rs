@@ -1,0 +1,119 @@
+use super::*;
+use crate::{CallId, EventAnswer, EventSeq, EventTool, Money, TurnId, Usage, WaitKind};
+
+fn usage(cost: Option<Money>) -> EventDetail {
+    let usage = Usage { cached: 64, ..Usage::new(100, 20) };
+    let model = "mine/gpt".to_owned();
+    EventDetail::Usage(EventUsage { model, purpose: Purpose::Answer, usage, cost })
+}
+
+fn event(milliseconds: i64, kind: EventKind, detail: Option<EventDetail>) -> LogEvent {
+    let turn = Some(TurnId(1));
+    let call =
+        kind.word().starts_with("call").then_some(CallId { turn: TurnId(1), step: 0, ordinal: 0 });
+    let (seq, at) = (EventSeq(1), Timestamp(1_800_000_000_000 + milliseconds));
+    LogEvent { seq, at, kind, session: None, turn, step: None, call, detail }
+}
+
+fn tool(ok: bool) -> Option<EventDetail> {
+    let name = "find".to_owned();
+    let tool =
+        EventTool { name, arguments: serde_json::Map::new(), ok: Some(ok), result_bytes: None };
+    Some(EventDetail::Tool(tool))
+}
+
+fn answer() -> Option<EventDetail> {
+    let calls = Vec::new();
+    let answer = EventAnswer { text: String::new(), input_tokens: 1, output_tokens: 1, calls };
+    Some(EventDetail::Answer(answer))
+}
+
+fn metered(events: Vec<LogEvent>) -> EventMeter {
+    let mut providers = ProviderNames::default();
+    providers.add("mine", "openai", None);
+    let mut meter = EventMeter::new(providers);
+    let (turn, root) = (TurnId(1), TurnId(1));
+    let history = EventHistory { turn, root, parent: None, call: None, events: events.clone() };
+    for event in &events {
+        meter.add(event, EventMeter::is_timed(event.kind).then_some(&history));
+    }
+    meter
+}
+
+/// Formats the series of a family as `LABELS VALUE`. A histogram has its count and its sum.
+fn shown(meter: &EventMeter, family: &MetricFamily) -> Vec<String> {
+    let line = |(labels, value): (&MetricLabels, &MetricValue)| {
+        let labels: Vec<_> = labels.iter().map(|(_, value)| value.as_str()).collect();
+        match value {
+            MetricValue::Sum(sum) => format!("{} {sum}", labels.join(" ")),
+            MetricValue::Histogram { counts, sum } => {
+                format!("{} {}/{sum}", labels.join(" "), counts.iter().sum::<u64>())
+            }
+        }
+    };
+    meter.series(family).map(line).collect()
+}
+
+#[test]
+fn meter_counts_and_times_the_work_of_a_turn() {
+    let meter = metered(vec![
+        event(0, EventKind::TurnRunning, None),
+        event(2_000, EventKind::UsageRecorded, Some(usage(Some(Money::dollars(0.25))))),
+        event(2_000, EventKind::ModelAnswered, answer()),
+        event(2_500, EventKind::CallStarted, None),
+        event(3_000, EventKind::CallFinished, tool(false)),
+        event(4_000, EventKind::UsageRecorded, Some(usage(None))),
+        event(4_000, EventKind::ModelAnswered, answer()),
+        event(4_000, EventKind::TurnDone, None),
+    ]);
+    for (family, expected) in [
+        (&TURNS, &["done 1"][..]),
+        (&ANSWERS, &["mine/gpt 2"]),
+        (&MODEL_TOKENS, &["mine/gpt cached 128", "mine/gpt input 200", "mine/gpt output 40"]),
+        (&COST, &["mine/gpt 0.25"]),
+        (&UNPRICED, &["mine/gpt 120"]),
+        (&TURN_TIME, &["done 1/4"]),
+        (&MODEL_TIME, &["chat openai gpt 2/3"]),
+        (&TOOL_TIME, &["find tool_error 1/0.5"]),
+        (&TOKEN_USAGE, &["chat openai gpt input 2/200", "chat openai gpt output 2/40"]),
+        (&MESSAGES, &[]),
+    ] {
+        assert_eq!(shown(&meter, family), expected, "{}", family.name);
+    }
+}
+
+#[test]
+fn meter_times_a_failed_request() {
+    let meter = metered(vec![
+        event(0, EventKind::TurnRunning, None),
+        event(7_000, EventKind::TurnFailed, None),
+    ]);
+    assert_eq!(shown(&meter, &MODEL_TIME), ["chat no_answer 1/7"]);
+    assert_eq!(shown(&meter, &TURNS), ["failed 1"]);
+    let info = crate::EventTurn {
+        parent: None,
+        label: None,
+        waits_for: vec![WaitKind::Approval],
+        answer: None,
+        notice: None,
+    };
+    let waiting = metered(vec![
+        event(0, EventKind::TurnRunning, None),
+        event(1_000, EventKind::TurnWaiting, Some(EventDetail::TurnInfo(info))),
+        event(9_000, EventKind::TurnFailed, None),
+    ]);
+    assert_eq!(shown(&waiting, &MODEL_TIME), [""; 0], "no request was under way");
+}
+
+#[test]
+fn meter_puts_a_value_on_a_boundary_below_it() {
+    let mut meter = EventMeter::default();
+    for value in [0.01, 0.011, 1000.0] {
+        meter.measure(&QUEUE_TIME, Vec::new(), value);
+    }
+    let (_, MetricValue::Histogram { counts, .. }) = meter.series(&QUEUE_TIME).next().unwrap()
+    else {
+        panic!("no histogram")
+    };
+    assert_eq!((counts[0], counts[1], counts[SECONDS.len()]), (1, 1, 1));
+}
