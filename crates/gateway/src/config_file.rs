@@ -2,6 +2,7 @@
 //! text as it is, because an operator who saves a redacted text would lose the secrets.
 
 use avocet_protocol::{ConfigFile, ConfigFileError, ConfigText};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -28,7 +29,7 @@ pub struct SaveConfig {
 }
 
 /// The result of [`SaveConfig`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SavedConfig {
     /// SHA-256 of the new text, in hexadecimal digits.
     pub digest: String,

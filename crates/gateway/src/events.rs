@@ -5,6 +5,7 @@ use avocet_protocol::{
     EventFilter, EventLog, EventSeq, LogEvent, MessageId, Redactor, SessionId, SubscriberName,
     event_kinds, trace as trace_of,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ impl Default for ListEvents {
 }
 
 /// The result of [`ListEvents`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventList {
     /// The identity of the log. Another identity means that the log was rolled back or replaced.
     pub log: String,

@@ -6,6 +6,7 @@ use avocet_protocol::{
     MemoryMirror, MemoryScope, MirrorReport, NewMemory, Redactor, ScopeFilter, StoreError, Trust,
     UndoneChange,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -69,7 +70,7 @@ pub struct ShowMemory {
 }
 
 /// The result of [`ShowMemory`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryDetails {
     /// The memory.
     #[serde(flatten)]

@@ -3,6 +3,7 @@
 use avocet_protocol::{
     HistoryAuthor, HistoryHit, SessionId, Timestamp, TurnId, WideHistoryQuery, match_query, snippet,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -30,7 +31,7 @@ fn some_rows() -> u32 {
 }
 
 /// A text of a conversation that a search found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundText {
     /// The conversation.
     pub session: SessionId,
@@ -46,7 +47,7 @@ pub struct FoundText {
 }
 
 /// The author of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TextAuthor {
     /// A person.

@@ -9,12 +9,14 @@ pub use plan::{HookConfig, HookPlan, hook_plans};
 
 use std::sync::Arc;
 
-use avocet_protocol::{AcceptedAs, Content, DedupeKey, Inbound, Sender, plain_json};
+use avocet_protocol::{AcceptedAs, Content, DedupeKey, Inbound, MessageId, Sender, plain_json};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::input::{PathPart, WholeBody};
 use crate::problem::Problem;
@@ -23,13 +25,23 @@ use crate::state::HttpState;
 /// The header with the kind of an event, at GitHub and servers like it.
 const EVENT: &str = "x-github-event";
 
+/// The message of a webhook, in the log.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AcceptedWebhook {
+    /// The number of the message.
+    #[schema(value_type = String, example = "m1")]
+    id: MessageId,
+    /// `true` if the message is a repetition.
+    duplicate: bool,
+}
+
 /// Accept a signed webhook of `[hooks.NAME]`. The response comes after the commit.
 #[utoipa::path(
     post, path = "/hooks/{name}", tag = "hooks", request_body = Object, security(()),
     params(("name" = String, Path, description = "The name of the table")),
     responses(
-        (status = 202, description = "The message is in the log", body = Object),
-        (status = 200, description = "A repetition: the message was accepted before", body = Object),
+        (status = 202, description = "The message is in the log", body = AcceptedWebhook),
+        (status = 200, description = "A repetition: the message was accepted before", body = AcceptedWebhook),
         (status = 204, description = "The hook does not want events of this kind"),
         Problem,
     ),
@@ -76,5 +88,5 @@ async fn publish(state: &Arc<HttpState>, message: Inbound) -> Result<Response, P
         .map_err(|error| avocet_gateway::refusal(&error))?;
     let duplicate = accepted.what == AcceptedAs::Duplicate;
     let status = if duplicate { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((status, Json(json!({ "id": accepted.id, "duplicate": duplicate }))).into_response())
+    Ok((status, Json(AcceptedWebhook { id: accepted.id, duplicate })).into_response())
 }

@@ -4,6 +4,7 @@
 
 #![expect(unused_qualifications, reason = "utoipa repeats the types of parameters with a path")]
 
+mod answer_schemas;
 mod caller;
 mod config;
 mod console;

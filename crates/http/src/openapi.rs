@@ -8,6 +8,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
 
+use crate::answer_schemas::add_answer_schemas;
 use crate::hooks;
 use crate::openai::{chat, models, responses};
 use crate::problem::Problem;
@@ -133,5 +134,7 @@ pub(crate) async fn document() -> Json<Value> {
 /// Returns the document.
 pub(crate) fn as_json() -> Value {
     // The document consists of texts and maps, so it can always be serialised.
-    serde_json::to_value(ApiDocument::openapi()).unwrap_or_default()
+    let mut document = serde_json::to_value(ApiDocument::openapi()).unwrap_or_default();
+    add_answer_schemas(&mut document);
+    document
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{IdFault, check_id, text_id_traits};
@@ -84,7 +85,7 @@ impl From<ChatAddress> for String {
 
 /// The key of one conversation: `channel:account:chat` or `channel:account:chat:topic`. At most 256
 /// bytes as a whole. Forbidden are `..`, `/`, `\`, control characters and empty parts.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct SessionId(Arc<str>);
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The longest text of a configuration, in bytes. With its frame it fits into a line of the socket.
@@ -26,7 +27,7 @@ pub trait ConfigFile: fmt::Debug + Send + Sync {
 }
 
 /// The text of a configuration. It may contain secrets, so `Debug` shows its length only.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ConfigText(pub String);
 
@@ -37,7 +38,7 @@ impl fmt::Debug for ConfigText {
 }
 
 /// A configuration file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShownConfig {
     /// The file, or the place where it would be.
     pub path: String,
@@ -72,7 +73,7 @@ pub struct ConfigChange {
 }
 
 /// The result of a check.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigCheck {
     /// The faults that prevent a start of the daemon. A check ends at the first one.
     pub faults: Vec<ConfigFault>,
@@ -81,7 +82,7 @@ pub struct ConfigCheck {
 }
 
 /// A fault of a configuration, without secrets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigFault {
     /// The line, from 1; `None` if the fault has no line.
     pub line: Option<usize>,

@@ -4,6 +4,7 @@ mod attachment;
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{DedupeKey, PlatformId, Poll, WaitId};
@@ -13,7 +14,7 @@ pub use attachment::{Attachment, AttachmentKind, AttachmentSource, Transcript};
 pub const WAIT: &str = "{wait}";
 
 /// Text, attachments and buttons.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Content {
     /// The text; Markdown in outbound messages until a channel has rendered it. May be empty if
     /// there is an attachment.
@@ -199,7 +200,7 @@ impl Content {
 }
 
 /// The message that a message replies to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quote {
     /// The author, by the name that they gave themselves; `None` for the agent.
     pub from: Option<String>,

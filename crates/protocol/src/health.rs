@@ -1,12 +1,13 @@
 //! The health of the daemon's dependencies: the last exchanges with each, and the results of
 //! checks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
 /// The last exchanges with a provider, a platform or the disk, since the daemon started.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastExchanges {
     /// The time of the last success.
     pub success: Option<Timestamp>,
@@ -15,7 +16,7 @@ pub struct LastExchanges {
 }
 
 /// The last failed exchange.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastFailure {
     /// The time of the failure.
     pub at: Timestamp,

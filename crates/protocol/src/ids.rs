@@ -298,7 +298,9 @@ number_id! {
 
 /// A tool call, by its turn, the step of the turn, and its place in the step (`t4s1c0`). The
 /// model's own ids are not used, because models repeat them and leave them out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct CallId {
     /// The turn that the call belongs to.

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ChatAddress, Content, DedupeKey, MessageId, SenderId, SessionId, Timestamp, Trust};
 
 /// A message that a channel or another process publishes on the bus.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Inbound {
     /// The chat of the message, which also gets the reply.
     pub address: ChatAddress,
@@ -99,7 +100,7 @@ impl ChatKind {
 }
 
 /// The author of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sender {
     /// The platform's id of the person, bot or process.
     pub id: SenderId,
@@ -119,7 +120,7 @@ impl Sender {
 }
 
 /// The way in which the lane handles a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InboundKind {
     /// Waits in its lane and starts a turn.
@@ -129,7 +130,7 @@ pub enum InboundKind {
 }
 
 /// An inbound message that the bus admitted, ready for the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewInbound {
     /// The conversation that it belongs to.
     pub session: SessionId,
@@ -151,7 +152,7 @@ fn is_full(trust: &Trust) -> bool {
 }
 
 /// An inbound message in the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoggedInbound {
     /// Its number.
     pub id: MessageId,
@@ -237,7 +238,7 @@ pub struct Cursor {
 }
 
 /// The outcome of an accepted message. Every accepted message ends with exactly one outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// A reply was put into the outbox, or the message tool had sent it already.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -81,7 +82,7 @@ pub fn without_marks(text: &str) -> &str {
 
 /// Reasoning that a model wrote before the calls of a step. It is sent back to that model unchanged
 /// with each request that contains the step. Other models, other servers and people never see it.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reasoning {
     /// The model that wrote it, as `provider/model`.
     pub model: String,
@@ -108,14 +109,16 @@ impl fmt::Debug for Reasoning {
 }
 
 /// A picture in the workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 pub struct ImageRef {
     /// Relative to the root of the workspace.
     pub path: String,
 }
 
 /// A tool call in the form that the model sees again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SentCall {
     /// Unique within the conversation.
     pub id: String,
@@ -127,7 +130,7 @@ pub struct SentCall {
 }
 
 /// A tool call as the model wrote it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
     /// The name as written; a tool of this name may be missing.
     pub name: String,
@@ -136,7 +139,7 @@ pub struct ToolCall {
 }
 
 /// The arguments of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arguments {
     /// A valid object.

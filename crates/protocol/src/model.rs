@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use std::sync::Arc;
@@ -132,7 +133,7 @@ pub struct Spent {
 }
 
 /// Tokens, as the provider counts them. Without that count, an estimate of four bytes per token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Input tokens.
     pub input: u64,

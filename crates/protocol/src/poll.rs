@@ -1,9 +1,10 @@
 //! Polls: a question with answers to choose from.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A poll. The text of its message is the question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Poll {
     /// From 2 to [`Poll::MAX_ANSWERS`] different answers.
     pub answers: Vec<String>,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -136,7 +137,7 @@ pub struct TranscriptPage {
 }
 
 /// One session in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSummary {
     /// The session.
     pub session: SessionId,
@@ -167,7 +168,7 @@ impl SessionSummary {
 }
 
 /// A message that a chat gets from outside of the turns of its session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveredText {
     /// The first of its parts.
     pub delivery: DeliveryId,
@@ -180,7 +181,9 @@ pub struct DeliveredText {
 }
 
 /// The state of a delivery, from the worst to the best.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum SentState {
     /// The delivery was refused, or abandoned with an earlier part.
@@ -262,7 +265,7 @@ pub struct OpenTurn {
 }
 
 /// The progress of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageStatus {
     /// The message.
     pub id: MessageId,
@@ -315,7 +318,7 @@ impl UsageBy {
 }
 
 /// The usage of one model, conversation, day, purpose or schedule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageRow {
     /// `provider/model`, a session, a day as `2026-11-22`, a purpose, or a schedule. By session,
     /// work without a conversation has its purpose.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{MemoryId, MemoryScope, StoreError, Timestamp, Trust};
@@ -24,7 +25,7 @@ pub trait Recall: fmt::Debug + Send + Sync {
 }
 
 /// A memory as a turn's requests contain it. Later changes of the memory leave it as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecalledMemory {
     /// The memory.
     pub id: MemoryId,

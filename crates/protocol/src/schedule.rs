@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
 pub const NOTHING_NEW: &str = "NOTHING_NEW";
 
 /// The times of a schedule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleRule {
     /// The rule from which the times follow.
     pub recurrence: Recurrence,
@@ -22,7 +23,7 @@ pub struct ScheduleRule {
 }
 
 /// The rule from which the times of a schedule follow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Recurrence {
     /// One time.
@@ -84,7 +85,7 @@ impl CatchUp {
 }
 
 /// The work at each time of a schedule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ScheduledWork {
     /// A text that is sent as it is, without a model.
@@ -119,7 +120,7 @@ impl ScheduledWork {
 }
 
 /// The state of a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ScheduleState {
     /// It has a next time.
@@ -146,7 +147,7 @@ impl ScheduleState {
 }
 
 /// The chat that gets the answers of a schedule, and the person in whose name it runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleOwner {
     /// The chat.
     pub address: ChatAddress,
@@ -191,7 +192,7 @@ pub struct NewSchedule {
 }
 
 /// A schedule in the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Schedule {
     /// Its number.
     pub id: ScheduleId,
@@ -266,7 +267,7 @@ pub enum ScheduleWrite {
 }
 
 /// A time of a schedule that has been claimed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleRun {
     /// The planned time.
     pub due: Timestamp,
@@ -279,7 +280,7 @@ pub struct ScheduleRun {
 }
 
 /// The result of claiming a time of a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RunResult {
     /// The task is in the queue of its session, or has run.
@@ -353,7 +354,7 @@ pub struct AddSchedule {
 }
 
 /// A schedule with its last runs, for the operator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShownSchedule {
     /// The schedule.
     pub schedule: Schedule,

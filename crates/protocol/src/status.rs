@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ChatAddress, Checkup, Consolidation, LastExchanges, SessionId, StoreError, Timestamp};
@@ -25,7 +26,7 @@ pub trait Report: fmt::Debug + Send + Sync {
 }
 
 /// The state of the whole daemon.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DaemonStatus {
     /// The version of the program.
     pub version: String,
@@ -72,7 +73,7 @@ impl DaemonStatus {
 }
 
 /// The check of the database's pages since the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogCheck {
     /// Done before the start. After an orderly stop, only the header of a large log is checked.
@@ -89,7 +90,7 @@ pub enum LogCheck {
 }
 
 /// The state of the disk that the data is on.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskStatus {
     /// Bytes that can still be written; `None` if the system does not tell.
     pub free_bytes: Option<u64>,
@@ -100,7 +101,7 @@ pub struct DiskStatus {
 }
 
 /// The state of one provider, from its past requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderStatus {
     /// The name in the configuration.
     pub provider: String,
@@ -111,7 +112,7 @@ pub struct ProviderStatus {
 }
 
 /// The state of one channel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelStatus {
     /// `channel:account`.
     pub account: String,
@@ -123,7 +124,7 @@ pub struct ChannelStatus {
 }
 
 /// The state of the exporter of traces.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TelemetryStatus {
     /// The last requests to the collector.
     pub exchanges: LastExchanges,
@@ -132,7 +133,7 @@ pub struct TelemetryStatus {
 }
 
 /// Counts over the whole log.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LogStatus {
     /// The number of times that a daemon has opened the log.
     pub epoch: i64,
@@ -179,7 +180,7 @@ impl LogStatus {
 }
 
 /// A chat whose next chunk failed, or is held back by the platform.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StuckChat {
     /// The chat, without a topic because the topics of a chat wait for each other.
     pub chat: ChatAddress,
@@ -194,7 +195,7 @@ pub struct StuckChat {
 }
 
 /// A return of the log to an earlier state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RolledBack {
     /// The time of the return, or of its discovery.
     pub at: Timestamp,
@@ -203,7 +204,7 @@ pub struct RolledBack {
 }
 
 /// Updates of one account that were not for the agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ignored {
     /// `channel:account`.
     pub account: String,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -300,7 +301,7 @@ pub struct Place {
 
 /// An approval for the rest of a session: calls of `tool` with the same scope need no further
 /// approval.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// The tool, by its own name instead of an alias.
     pub tool: ToolName,
@@ -309,7 +310,7 @@ pub struct Grant {
 }
 
 /// The state that a verifiable tool records before it acts, for the comparison after a crash.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The object that the call changes, for example a path relative to the workspace.
     pub subject: String,

@@ -1,5 +1,6 @@
 //! A turn in the log: its origin, its steps, and the outcome of its calls.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::{
 };
 
 /// One answer to one or several inbound messages, or one task of a parent turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnRecord {
     /// Its number.
     pub id: TurnId,
@@ -39,7 +40,7 @@ pub struct TurnRecord {
 }
 
 /// Messages of a conversation whose delivery failed since its last turn.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Undelivered {
     /// The last of them, [`Undelivered::MOST`] at most, oldest first.
     pub messages: Vec<LostMessage>,
@@ -59,7 +60,7 @@ impl Undelivered {
 }
 
 /// A short description of a message whose delivery failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LostMessage {
     /// The destination.
     pub chat: ChatAddress,
@@ -75,7 +76,7 @@ pub struct LostMessage {
 
 /// Texts that a chat has received from other sessions since the last turn of its own session, for
 /// example the answers of scheduled tasks.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionReports {
     /// The last of them, [`SessionReports::MOST`] at most, oldest first.
     pub texts: Vec<SessionReport>,
@@ -95,7 +96,7 @@ impl SessionReports {
 }
 
 /// A text that a chat has received from another session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionReport {
     /// The session that sent the text.
     pub from: SessionId,
@@ -129,7 +130,7 @@ impl TurnRecord {
 }
 
 /// The messages or the task that started a turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Messages from people or processes, in order.
@@ -163,7 +164,7 @@ impl Origin {
 }
 
 /// The state of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TurnState {
     /// Ready to run (again).
@@ -200,7 +201,7 @@ impl TurnState {
 }
 
 /// One model call of a turn and its tool calls.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// From 0.
     pub number: u32,
@@ -225,7 +226,7 @@ pub struct Step {
 }
 
 /// A tool call in the log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoggedCall {
     /// Its id.
     pub id: CallId,
@@ -249,7 +250,7 @@ impl LoggedCall {
 }
 
 /// The state of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallState {
     /// To be run.
@@ -268,7 +269,7 @@ pub enum CallState {
 }
 
 /// The result of a call, as the model reads it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CallResult {
     /// `true` if it succeeded; otherwise `value` is `{"error": "..."}`.
     pub ok: bool,

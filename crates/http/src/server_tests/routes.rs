@@ -187,6 +187,58 @@ fn openapi_document_describes_every_route_once() {
     assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
 }
 
+/// Answers without a schema of their own, and the reason.
+const UNTYPED: [(&str, &str); 5] = [
+    ("get /openapi.json", "the specification of OpenAPI describes it"),
+    ("get /v1/models", "OpenAI's reference describes it"),
+    ("get /v1/models/{model}", "OpenAI's reference describes it"),
+    ("post /v1/chat/completions", "OpenAI's reference describes it"),
+    ("post /v1/responses", "OpenAI's reference describes it"),
+];
+
+/// Returns `true` for a schema that says no more than that there is an object or a value.
+fn is_bare(schema: &Value) -> bool {
+    let Some(fields) = schema.as_object() else { return true };
+    let tells = ["properties", "$ref", "oneOf", "anyOf", "allOf", "additionalProperties", "enum"];
+    match schema.get("items") {
+        Some(items) => is_bare(items),
+        None if schema["type"] == "string" || schema["type"] == "boolean" => false,
+        None => !tells.iter().any(|key| fields.contains_key(*key)),
+    }
+}
+
+#[test]
+fn openapi_answers_have_the_schemas_of_their_types() {
+    let document = openapi::as_json();
+    let mut bare = BTreeSet::new();
+    let mut typed = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            for (_, response) in operation["responses"].as_object().unwrap() {
+                for (_, content) in response["content"].as_object().into_iter().flatten() {
+                    if is_bare(&content["schema"]) {
+                        bare.insert(format!("{method} {path}"));
+                    } else {
+                        typed += 1;
+                    }
+                }
+            }
+        }
+    }
+    let untyped = UNTYPED.iter().map(|(operation, _)| (*operation).to_owned());
+    assert_eq!(bare, untyped.collect());
+    assert!(typed > 80, "{typed}");
+    let schemas = &document["components"]["schemas"];
+    let field = &schemas["DaemonStatus"]["properties"]["uptime_seconds"];
+    assert_eq!((&field["type"], field["description"].is_string()), (&json!("integer"), true));
+    // Every reference leads to a definition.
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        let name = reference.strip_prefix("#/components/schemas/").unwrap();
+        assert!(schemas.get(name).is_some(), "{reference}");
+    }
+}
+
 #[tokio::test]
 async fn openapi_operations_are_served_and_tell_their_problem() {
     let world = World::new();

@@ -1,12 +1,13 @@
 //! The files of a message.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::one_line;
 use crate::PictureFormat;
 
 /// A file, by reference: its bytes are never part of a message in the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attachment {
     /// The way in which a platform would show it.
     pub kind: AttachmentKind,
@@ -106,7 +107,7 @@ impl Attachment {
 }
 
 /// The transcript of a recording.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Transcript {
     /// The spoken words; empty for a recording without words.
@@ -147,7 +148,7 @@ impl AttachmentKind {
 }
 
 /// The place of an attachment's bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AttachmentSource {
     /// A file below the workspace, by its relative path.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Memory, MemoryScope, Result};
@@ -209,7 +210,7 @@ pub enum EditRefused {
 }
 
 /// A run of the past.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Consolidation {
     /// Its number.
     pub id: ConsolidationId,
@@ -226,7 +227,7 @@ pub struct Consolidation {
 }
 
 /// The outcome of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ConsolidationState {
     /// It runs, or the process died.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
@@ -30,7 +31,7 @@ pub trait DeadLetters: fmt::Debug + Send + Sync {
 }
 
 /// The id of a dead letter: that of its message (`m12`), or of its first abandoned chunk (`o7`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum DeadId {
     /// An outgoing message.
@@ -83,7 +84,7 @@ pub struct DeadPage {
 }
 
 /// The reason why a message is a dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeadReason {
     /// The platform refused the message for good, or every attempt failed. It has not arrived.
@@ -110,7 +111,7 @@ impl DeadReason {
 }
 
 /// One dead letter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeadLetter {
     /// Its id.
     pub id: DeadId,

@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -56,7 +57,18 @@ pub trait EventLog: fmt::Debug + Send + Sync {
 
 /// The number of an event. Numbers rise; after a roll-back of the log they jump ahead.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(try_from = "i64", into = "i64")]
 pub struct EventSeq(pub i64);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Result, Total};
@@ -52,7 +53,7 @@ pub enum JobChat {
 }
 
 /// The rules under which a job runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobRules {
     /// The name of its profile.
     pub agent: String,
@@ -63,7 +64,7 @@ pub struct JobRules {
 }
 
 /// The limits of a job. Any of them ends the job with an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobLimits {
     /// Requests to the model.
     pub max_inference_runs: u32,
@@ -91,7 +92,7 @@ impl Default for JobLimits {
 }
 
 /// The result of a submission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmittedJob {
     /// The number of the job.
     pub id: JobId,
@@ -104,7 +105,7 @@ pub struct SubmittedJob {
 }
 
 /// A job and its progress.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JobStatus {
     /// The number of the job.
     pub id: JobId,
@@ -138,7 +139,7 @@ pub struct JobStatus {
 }
 
 /// The state of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JobState {
     /// The job waits for its turn.

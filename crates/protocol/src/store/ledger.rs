@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
@@ -63,7 +64,7 @@ pub trait UpkeepBudget: fmt::Debug + Send + Sync {
 }
 
 /// The purpose of a request to a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
     /// The answer of a turn, or a step on the way to it.
@@ -108,7 +109,7 @@ pub struct Spending {
 }
 
 /// The sum of the usage of several answers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Total {
     /// Tokens.
     #[serde(flatten)]

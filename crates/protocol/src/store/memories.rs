@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
@@ -61,7 +62,7 @@ pub trait Memories: fmt::Debug + Send + Sync {
 }
 
 /// A fact in the long-term memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// Its number.
     pub id: MemoryId,
@@ -98,7 +99,7 @@ pub struct NewMemory {
 }
 
 /// The result of writing a memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WrittenMemory {
     /// The memory with this text.
     pub memory: Memory,
@@ -107,7 +108,7 @@ pub struct WrittenMemory {
 }
 
 /// The origin of a memory. A part is `None` if it is unknown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemorySource {
     /// The conversation.
     pub session: Option<SessionId>,
@@ -143,7 +144,7 @@ pub struct WordCounts {
 }
 
 /// A change of a memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryChange {
     /// Its number, in the order of all changes.
     pub id: MemoryChangeId,
@@ -164,7 +165,7 @@ pub struct MemoryChange {
 }
 
 /// A text of a memory at one time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryText {
     /// The text.
     pub text: String,
@@ -173,7 +174,7 @@ pub struct MemoryText {
 }
 
 /// The kind of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryChangeKind {
     /// The memory has a new text. It is new itself if it had no text before.
@@ -201,7 +202,7 @@ impl MemoryChangeKind {
 
 /// The author of a change. Written as `call t4s1c0`, `person telegram:main:7`, `file DIGEST`,
 /// `consolidation` or `process`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum MemoryAuthor {
     /// A tool call.

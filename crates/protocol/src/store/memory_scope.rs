@@ -3,13 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Asker, ChatKind, IdError, PersonId, Role, SessionId};
 
 /// The readers of a memory. Written as `person telegram:main:7`, `chat telegram:main:-100` or
 /// `everyone`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub enum MemoryScope {
     /// One person, in private chats.

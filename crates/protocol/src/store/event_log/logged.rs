@@ -1,5 +1,6 @@
 //! The events, as the log has them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -11,7 +12,7 @@ use crate::{
 
 /// One event. The details are those of the log at the time of reading: a text that was removed
 /// since is missing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogEvent {
     /// Its number.
     pub seq: EventSeq,
@@ -37,7 +38,7 @@ pub struct LogEvent {
 }
 
 /// The details of an event, as the log has them at the time of reading.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventDetail {
     /// Of `message.*`.
@@ -59,7 +60,7 @@ pub enum EventDetail {
 }
 
 /// A message from a person, a program or a schedule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventMessage {
     /// Its number.
     pub id: MessageId,
@@ -83,7 +84,7 @@ pub struct EventMessage {
 }
 
 /// A turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventTurn {
     /// Of a sub-agent: the turn that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +104,7 @@ pub struct EventTurn {
 }
 
 /// An answer of a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventAnswer {
     /// The text; may be empty if there are calls.
     pub text: String,
@@ -117,7 +118,7 @@ pub struct EventAnswer {
 }
 
 /// The cost of a request to a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventUsage {
     /// `provider/model`.
     pub model: String,
@@ -131,7 +132,7 @@ pub struct EventUsage {
 }
 
 /// A call of a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventTool {
     /// The name of the tool.
     pub name: String,
@@ -147,7 +148,7 @@ pub struct EventTool {
 
 /// A part of a message to a chat. A platform limits the length of a message, so that a long one
 /// has several parts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventDelivery {
     /// Its number.
     pub id: DeliveryId,
@@ -175,7 +176,7 @@ pub struct EventDelivery {
 }
 
 /// A memory after a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventMemory {
     /// Its number.
     pub id: MemoryId,
@@ -189,7 +190,7 @@ pub struct EventMemory {
 }
 
 /// A schedule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventSchedule {
     /// Its number.
     pub id: ScheduleId,
