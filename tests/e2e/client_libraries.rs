@@ -101,13 +101,12 @@ fn clients_typescript_compiles_without_other_packages() {
 fn clients_python_and_channels_pass_strict_mypy() {
     let mypy = tool("python/bin/mypy");
     let cache = TempDir::new().unwrap();
-    for (package, module) in PYTHON_PACKAGES {
-        let cache = cache.path().join(package);
-        let arguments = ["--strict", "--cache-dir", cache.to_str().unwrap(), module];
-        run_tool(&mypy, &arguments, &root().join(package));
-    }
-    let arguments = ["--strict", "--cache-dir", cache.path().to_str().unwrap(), "examples"];
-    run_tool(&mypy, &arguments, &folder("python"));
+    let mut arguments = vec!["--strict", "--cache-dir", cache.path().to_str().unwrap()];
+    let folders: Vec<_> =
+        PYTHON_PACKAGES.iter().map(|(package, module)| format!("{package}/{module}")).collect();
+    arguments.extend(folders.iter().map(String::as_str));
+    arguments.push("clients/python/examples");
+    run_tool(&mypy, &arguments, root());
 }
 
 #[test]
