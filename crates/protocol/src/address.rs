@@ -12,9 +12,7 @@ use crate::ids::{IdFault, check_id, text_id_traits};
 use crate::{AccountName, CallId, ChannelName, ChatId, IdError, JobId, ScheduleId, TopicId};
 
 /// A chat or topic that can get a reply: `telegram:work:-100123:7`.
-#[derive(
-    Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct ChatAddress {
     /// The platform adapter.

@@ -224,7 +224,7 @@ impl Quote {
 }
 
 /// A part of a text and its style.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StyleRange {
     /// Offset of the first byte.
     pub start: usize,
@@ -235,7 +235,7 @@ pub struct StyleRange {
 }
 
 /// The style of a part of a text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
     /// Strong emphasis, and headings on a platform without headings.
@@ -300,7 +300,7 @@ fn one_line(name: &str) -> String {
 }
 
 /// A button.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {
     /// The text on the button.
     pub label: String,

@@ -24,7 +24,7 @@ use crate::{
     Ord,
     Serialize,
     Deserialize,
-    schemars::JsonSchema,
+    JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Role {

@@ -55,9 +55,7 @@ pub struct TimesRequest {
 }
 
 /// The treatment of times that passed while the daemon was stopped.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CatchUp {
     /// Missed times are skipped.

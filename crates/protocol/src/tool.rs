@@ -122,7 +122,7 @@ impl Description {
 #[async_trait]
 pub trait Tool: fmt::Debug + Send + Sync + 'static {
     /// The arguments that the model passes. The model sees the doc comments of the fields.
-    type Arguments: DeserializeOwned + schemars::JsonSchema + Send + Sync;
+    type Arguments: DeserializeOwned + JsonSchema + Send + Sync;
 
     /// Returns the description of the tool.
     fn describe(&self) -> Description;

@@ -117,7 +117,7 @@ pub enum Transcript {
 }
 
 /// The kind of an attachment on a platform.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AttachmentKind {
     /// A picture.
