@@ -211,10 +211,9 @@ impl EventMeter {
         let state = vec![("state", end.kind.state().to_owned())];
         self.count(&TURNS, state.clone(), 1.0);
         let Some(history) = history else { return };
-        let timeline = trace(history.events.clone());
-        let start = timeline.iter().map(|span| span.start).min().unwrap_or(end.at);
+        let start = history.events.iter().map(|event| event.at).min().unwrap_or(end.at);
         self.measure(&TURN_TIME, state, seconds(start, end.at));
-        for span in timeline {
+        for span in trace(history.events.clone()) {
             self.add_piece(span, end.kind);
         }
     }
