@@ -110,6 +110,7 @@ impl Exporter {
         };
         let mut metrics = ExportedMetrics {
             meter: EventMeter::new(self.parts.providers.clone()),
+            upto: EventSeq(0),
             are_refused: false,
         };
         loop {
@@ -177,7 +178,11 @@ impl Exporter {
                 true => log.event_history(&event).await?,
                 false => None,
             };
-            metrics.meter.add(&event, history.as_ref());
+            // A page that an error has cut is read again.
+            if event.seq > metrics.upto {
+                metrics.meter.add(&event, history.as_ref());
+                metrics.upto = event.seq;
+            }
             let Some(history) = history else { continue };
             let spans = encoded(&maker.spans(&event, history));
             if spans.is_empty() {
@@ -188,11 +193,11 @@ impl Exporter {
             }
             batch.add(event.seq, spans);
         }
-        self.export(batch, &identity, position).await?;
-        self.move_to(page.next, position);
         if has_news {
             self.export_metrics(&identity, metrics).await;
         }
+        self.export(batch, &identity, position).await?;
+        self.move_to(page.next, position);
         if position.at.0 - position.recorded.0 >= RECORD_AFTER {
             self.record(position).await?;
         }
@@ -334,6 +339,8 @@ impl Exporter {
 /// The metrics since the start.
 struct ExportedMetrics {
     meter: EventMeter,
+    /// The last metered event.
+    upto: EventSeq,
     /// `true` if the collector has no place for metrics, as one for traces alone.
     are_refused: bool,
 }

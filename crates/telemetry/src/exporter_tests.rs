@@ -104,6 +104,7 @@ async fn exporter_sends_sums_and_histograms_beside_the_traces() {
         (&point["explicitBounds"][9], &point["bucketCounts"][9]),
         (&5.12.into(), &"2".into())
     );
+    world.log.confirmed(2).await;
     world.log.add(turn(3));
     world.clock.sleeper_within(..=COLLECT).await;
     world.clock.advance(COLLECT);

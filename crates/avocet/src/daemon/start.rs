@@ -28,6 +28,7 @@ use crate::intake::Intake;
 use crate::json_answers::JsonAnswers;
 use crate::places::Configuration;
 use crate::redaction;
+use crate::registry;
 use crate::reload::{LiveAccounts, LiveParts, ReloadState, Reloader};
 use crate::status::Reporter;
 use crate::timers::Timers;
