@@ -33,9 +33,10 @@ impl MeteredLog {
         while self.at < newest {
             let page = log.events(self.at, &filter, PAGE).await?;
             for event in page.events {
-                let history = match EventMeter::is_timed(event.kind) {
-                    true => log.event_history(&event).await?,
-                    false => None,
+                let history = if EventMeter::is_timed(event.kind) {
+                    log.event_history(&event).await?
+                } else {
+                    None
                 };
                 self.meter.add(&event, history.as_ref());
                 self.at = event.seq;

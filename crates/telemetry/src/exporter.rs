@@ -174,10 +174,7 @@ impl Exporter {
         let mut batch = SpanBatch::default();
         let has_news = !page.events.is_empty();
         for event in page.events {
-            let history = match has_spans(&event) {
-                true => log.event_history(&event).await?,
-                false => None,
-            };
+            let history = if has_spans(&event) { log.event_history(&event).await? } else { None };
             // A page that an error has cut is read again.
             if event.seq > metrics.upto {
                 metrics.meter.add(&event, history.as_ref());

@@ -9,6 +9,17 @@ use tokio::sync::watch;
 use super::{JSON, MOST_BYTES, OtlpCheck, accepted, attributes, fields, list, nanoseconds};
 use crate::http::{HttpRequest, Piece, whole};
 
+const SUM_FIELDS: [&str; 4] = ["attributes", "startTimeUnixNano", "timeUnixNano", "asDouble"];
+const HISTOGRAM_FIELDS: [&str; 7] = [
+    "attributes",
+    "startTimeUnixNano",
+    "timeUnixNano",
+    "count",
+    "sum",
+    "bucketCounts",
+    "explicitBounds",
+];
+
 /// Requests with metrics, apart from those with spans.
 #[derive(Debug, Default)]
 pub(super) struct MetricsLog {
@@ -88,18 +99,7 @@ fn check_metric(metric: &Value) -> OtlpCheck<()> {
         return Err("sums are not cumulative".to_owned());
     }
     for point in list(data, "dataPoints")? {
-        let known: &[&str] = match is_sum {
-            true => &["attributes", "startTimeUnixNano", "timeUnixNano", "asDouble"],
-            false => &[
-                "attributes",
-                "startTimeUnixNano",
-                "timeUnixNano",
-                "count",
-                "sum",
-                "bucketCounts",
-                "explicitBounds",
-            ],
-        };
+        let known = if is_sum { &SUM_FIELDS[..] } else { &HISTOGRAM_FIELDS[..] };
         let point = fields(point, known)?;
         attributes(&point["attributes"])?;
         if nanoseconds(point, "startTimeUnixNano")? > nanoseconds(point, "timeUnixNano")? {
