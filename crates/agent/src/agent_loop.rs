@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, CallId, CallState, Clock, Effort, FetchAttachments, Files, Ledger, LoggedCall, Model,
-    ModelReply, NewStep, Origin, PromptFile, Purpose, RequestOptions, Skills, Step, StoreError,
-    ToolCall, Toolbox, Trust, TurnEvents, TurnId, TurnLog, TurnRecord, Usage, WaitRequest,
+    Answer, CUT_OFF, CallId, CallState, Clock, Effort, FILTERED, FetchAttachments, Files, Ledger,
+    LoggedCall, Model, ModelReply, NewStep, Origin, PromptFile, Purpose, RequestOptions, Skills,
+    Step, StoreError, ToolCall, Toolbox, Trust, TurnEvents, TurnId, TurnLog, TurnRecord, Usage,
+    WaitRequest,
 };
 use jiff::tz::TimeZone;
 
@@ -17,7 +18,7 @@ use crate::context::RequestContext;
 use crate::job_steps::{JobStep, next_job_step};
 use crate::{
     AgentRecall, Budgets, CoreTools, Marks, ModelsByTask, RenderedTurns, TurnContext, TurnLimits,
-    UsageMeter, images, job, job_steps, withheld,
+    UsageMeter, images, job, job_steps, program, withheld,
 };
 
 /// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
@@ -119,12 +120,6 @@ pub struct CallWait {
     pub request: WaitRequest,
 }
 
-/// Ends an answer that was cut at the model's output limit or at ours.
-pub const CUT_OFF: &str = "[The answer was cut off: it reached its output limit.]";
-
-/// Ends an answer that a filter of the provider ended.
-pub(crate) const FILTERED: &str = "[A filter of the model's provider ended the answer here.]";
-
 impl AgentLoop {
     /// Returns the options of a request for an answer.
     pub(crate) fn options(&self) -> RequestOptions {
@@ -191,6 +186,11 @@ impl AgentLoop {
                 let (step, usage) = (next_step(&turn), Usage::default());
                 let remark = self.remark(&turn, &context.past).await;
                 return Ok(TurnEnd::Answered(Answer { step, text, usage, trust, remark }));
+            }
+            if let Some(text) = program::text_before_calls(&turn) {
+                let (step, usage) = (next_step(&turn), Usage::default());
+                let answer = Answer { step, text, usage, trust, remark: None };
+                return Ok(TurnEnd::Answered(answer));
             }
             let (reply, goes_on) = match next_job_step(&turn, &turn_context.job) {
                 JobStep::Fail(notice) => return Ok(TurnEnd::Failed(notice)),

@@ -1,7 +1,9 @@
 //! Asks the model for one step, with as much as fits into its window. Asks again after an empty
 //! answer, or with a smaller request after a refusal.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use avocet_protocol::{Delta, ModelError, ModelReply, ModelRequest, TurnEvent, TurnRecord};
@@ -9,7 +11,7 @@ use avocet_protocol::{Delta, ModelError, ModelReply, ModelRequest, TurnEvent, Tu
 use crate::agent_loop::next_step;
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::context::RequestContext;
-use crate::{AgentLoop, TurnContext, images, window};
+use crate::{AgentLoop, TurnContext, images, program, window};
 
 /// The number of empty answers from a model after which the user gets an error.
 const EMPTY_ANSWERS: u32 = 3;
@@ -81,13 +83,15 @@ impl AgentLoop {
                 BTreeMap::new()
             };
             let options = self.options();
+            let program = program::request_of(turn);
+            let answer_schema = program.and_then(|program| program.answer_schema.clone());
             let request = ModelRequest {
+                answer_schema: answer_schema.map(Arc::new),
                 messages,
                 tools,
                 deferred,
                 images,
                 options,
-                ..ModelRequest::default()
             };
             match self.ask_once(&request, streaming, usage).await {
                 Err(NoAnswer::Model(ModelError::TooLong { model, detail, window }))
@@ -135,7 +139,15 @@ impl AgentLoop {
             self.events.emit(&usage.meter.session, event);
         };
         let model = self.models.main.as_ref();
-        let reply = self.ask_within_budgets(model, usage, request, &deltas).await;
+        let mut reply = self.ask_within_budgets(model, usage, request, &deltas).await;
+        let mut request = Cow::Borrowed(request);
+        // The schema is among the messages, too, for models without structured output.
+        if request.answer_schema.is_some()
+            && matches!(reply, Err(NoAnswer::Model(Refused { lasting: false, .. })))
+        {
+            request.to_mut().answer_schema = None;
+            reply = self.ask_within_budgets(model, usage, &request, &deltas).await;
+        }
         // If the window is known, a shorter request can keep its pictures.
         let refused = matches!(
             reply,
@@ -148,7 +160,7 @@ impl AgentLoop {
         if shown.load(Ordering::Relaxed) {
             deltas(Delta::Restart);
         }
-        let request = ModelRequest { images: BTreeMap::new(), ..request.clone() };
+        request.to_mut().images = BTreeMap::new();
         self.ask_within_budgets(model, usage, &request, &deltas).await
     }
 }

@@ -10,7 +10,9 @@ use avocet_protocol::{
 use futures_util::future::try_join_all;
 
 use crate::truncate::{Cut, cut, cut_error};
-use crate::{AgentLoop, CallWait, TurnContext, TurnEnd, job, job_steps, offer, repeats, withheld};
+use crate::{
+    AgentLoop, CallWait, TurnContext, TurnEnd, job, job_steps, offer, program, repeats, withheld,
+};
 
 /// The context of a step's calls.
 pub(crate) struct StepContext<'a> {
@@ -166,7 +168,8 @@ impl AgentLoop {
             }
         }
         let refusal = job_steps::refusal(turn, &logged.call, &step_context.turn_context.job);
-        if let Some(result) = job::go_on_result(&logged.call).or(refusal) {
+        let own = job::go_on_result(&logged.call).or(refusal);
+        if let Some(result) = own.or_else(|| program::call_result(turn, &logged.call)) {
             return Ok(CallAction::Finish(result));
         }
         let allowed = logged.allowed.as_deref();

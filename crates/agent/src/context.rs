@@ -14,6 +14,7 @@ use crate::history::{Conversation, HistoryView, Trim, conversation};
 use crate::instructions::Instructions;
 use crate::marks::Marks;
 use crate::offer::{self, Offer};
+use crate::program;
 use crate::rendered::RenderedTurns;
 use crate::summary::{SHARE, cut};
 use crate::trust::{self, TrustedPast};
@@ -142,7 +143,11 @@ impl AgentLoop {
         let specs = self.specs(turn, turn_context);
         let core = self.core_tools.of(facts, self.limits.turn.context_tokens);
         let loaded = offer::loaded(self.toolbox.as_ref(), &specs, core, &context.past, turn);
-        self.core_tools.offer(&specs, core, loaded, context.instructions.have_skills())
+        let offer = self.core_tools.offer(&specs, core, loaded, context.instructions.have_skills());
+        match program::request_of(turn).map(|program| &*program.tools) {
+            None | Some([]) => offer,
+            Some(tools) => Arc::new(offer.with_program_tools(program::tool_specs(tools))),
+        }
     }
 
     /// Returns the lowest trust of the next request: of its messages, and of the descriptions of its

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::images;
 use crate::marks::Marks;
 use crate::note::note;
+use crate::program;
 use crate::rendered::{KeptTurn, RenderedTurns};
 use crate::shorten::{Keep, OLD, OLD_STEP, shortened};
 
@@ -148,10 +149,11 @@ fn left_out(steps: &[Step]) -> Option<Message> {
 }
 
 fn add_inbound(messages: &mut Vec<Message>, inbound: &[LoggedInbound], marks: Marks) {
-    messages.extend(inbound.iter().map(|one| Message::User {
-        text: said(one, marks),
-        images: images::of(&one.message.inbound.content),
-    }));
+    for one in inbound {
+        program::add_messages(messages, one, marks);
+        let images = images::of(&one.message.inbound.content);
+        messages.push(Message::User { text: said(one, marks), images });
+    }
 }
 
 /// Returns the text of a message. In a group it names the author. Quoted, forwarded and earlier text

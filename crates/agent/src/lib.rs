@@ -19,6 +19,7 @@ mod limits;
 mod marks;
 mod note;
 mod offer;
+mod program;
 mod prompt;
 mod recall;
 mod recorded_model;
@@ -43,7 +44,7 @@ mod window;
 mod withheld;
 
 pub use agent_loop::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, CUT_OFF, CallWait, PromptSettings, TurnEnd,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, CallWait, PromptSettings, TurnEnd,
 };
 pub use budgets::{Budgets, UpkeepMeter};
 pub use job_steps::JobPlan;

@@ -157,6 +157,15 @@ impl Offer {
         Self { tools, deferred, tokens, trust }
     }
 
+    /// Adds the tools of a program. They replace own tools of the same names.
+    pub(crate) fn with_program_tools(&self, more: Vec<ToolSpec>) -> Self {
+        let is_other = |spec: &&ToolSpec| more.iter().all(|one| one.name != spec.name);
+        let others =
+            |specs: &[ToolSpec]| specs.iter().filter(is_other).cloned().collect::<Vec<_>>();
+        let tools = [others(&self.tools), more.clone()].concat();
+        Self::of(tools.into(), others(&self.deferred).into())
+    }
+
     fn without(&self, name: &str) -> Self {
         let others = |specs: &[ToolSpec]| {
             specs.iter().filter(|spec| spec.name != name).cloned().collect::<Arc<[ToolSpec]>>()

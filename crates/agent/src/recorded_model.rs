@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Deltas, JOB_COMMITS, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Money, Spent,
-    Step, TurnRecord,
+    CUT_OFF, Deltas, FILTERED, JOB_COMMITS, Model, ModelError, ModelFacts, ModelReply,
+    ModelRequest, Money, Spent, Step, TurnRecord,
 };
 
-use crate::agent_loop::{CUT_OFF, FILTERED};
 use crate::replay_log::ReplayLog;
 use crate::{images, job, job_steps, replay, withheld};
 

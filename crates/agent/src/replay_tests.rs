@@ -1,16 +1,17 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CommandAction, CommandReply, InboundKind, Inbox, JobChat, JobLimits, JobRules, Jobs, Message,
-    ModelError, ModelReply, NewInbound, NewJob, NewWait, Origin, Outcome, Query, QueueMode,
-    Resolution, SessionId, Settlement, Timestamp, Trust, Turns, Usage, WaitKind, WaitRequest,
+    CUT_OFF, CommandAction, CommandReply, InboundKind, Inbox, JobChat, JobLimits, JobRules, Jobs,
+    Message, ModelError, ModelReply, NewInbound, NewJob, NewWait, Origin, Outcome, Query,
+    QueueMode, Resolution, SessionId, Settlement, Timestamp, Trust, Turns, Usage, WaitKind,
+    WaitRequest,
 };
 use avocet_testkit::{Scripted, ScriptedModel};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::harness::{AgentHarness, session};
-use crate::{CUT_OFF, CallWait, NOT_RECORDED};
+use crate::{CallWait, NOT_RECORDED};
 
 /// Number of kinds of turns that [`script`] makes.
 const KINDS: usize = 12;

@@ -5,8 +5,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
 
 use avocet_protocol::{
-    Content, Inbound, LoggedCall, LoggedInbound, Origin, Past, Roles, Seen, SeenCall, Step, Trust,
-    TurnRecord,
+    Content, Inbound, LoggedCall, LoggedInbound, Origin, Past, ProgramRequest, Roles, Seen,
+    SeenCall, Step, Trust, TurnRecord,
 };
 
 use crate::history::result_text;
@@ -180,6 +180,7 @@ pub(crate) fn seen(past: &Past, turn: &TurnRecord, asked_by: &[LoggedInbound]) -
         texts: messages
             .iter()
             .map(|message| message.model_text())
+            .chain(messages.iter().copied().flat_map(program_texts))
             .chain(results)
             .chain(recalled.map(|memory| memory.text.clone()))
             .collect(),
@@ -190,6 +191,12 @@ pub(crate) fn seen(past: &Past, turn: &TurnRecord, asked_by: &[LoggedInbound]) -
             })
             .collect(),
     }
+}
+
+/// Returns the further texts of a program's request.
+fn program_texts(message: &LoggedInbound) -> Vec<String> {
+    let program = message.message.inbound.content.program.as_deref();
+    program.into_iter().flat_map(ProgramRequest::texts).map(str::to_owned).collect()
 }
 
 /// Returns the text that a person has typed, without forwarded or quoted parts.

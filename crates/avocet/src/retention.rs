@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_config::Retention;
-use avocet_protocol::{Clock, StoreError, Timestamp};
+use avocet_protocol::{Clock, DeletedSession, SessionDeletion, SessionId, StoreError, Timestamp};
 use avocet_store::{ContentKind, OldRows, RemovedBatch, SqliteStore};
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
@@ -62,6 +62,7 @@ impl Remover {
         for part in [OldRows::Turns, OldRows::Messages, OldRows::Deliveries] {
             removed += self.remove(part, messages).await?;
         }
+        removed += self.delete_one_offs().await?;
         let events = self.clock.now().before(*events);
         removed += self.remove(OldRows::Events, Some(events)).await?;
         if removed > 0 {
@@ -99,6 +100,29 @@ impl Remover {
             }
             if removed > 0 {
                 self.wait(PAUSE).await;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Deletes conversations of one request whose time is over, and returns the number of their
+    /// turns. One with open work stays until the next pass.
+    async fn delete_one_offs(&self) -> Result<u64, StoreError> {
+        let before = self.clock.now().before(Duration::from_hours(24 * SessionId::ONE_OFF_DAYS));
+        let (mut all, mut after) = (0, String::new());
+        while !self.stop.is_cancelled() {
+            let sessions = self.store.old_one_offs(&after, before).await?;
+            let Some(last) = sessions.last() else { break };
+            if !after.is_empty() {
+                self.wait(PAUSE).await;
+            }
+            after = last.as_str().to_owned();
+            for session in &sessions {
+                if let DeletedSession::Deleted { turns } =
+                    self.store.delete_session(session).await?
+                {
+                    all += turns;
+                }
             }
         }
         Ok(all)

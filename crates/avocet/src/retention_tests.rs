@@ -26,7 +26,10 @@ async fn store(directory: &TempDir, clock: &Arc<dyn Clock>, group: &Group) -> Ar
 
 /// Adds an answered message.
 async fn answered(store: &SqliteStore, text: &str) {
-    let session = SessionId::parse("terminal:local:a").unwrap();
+    answered_in(store, SessionId::parse("terminal:local:a").unwrap(), text).await;
+}
+
+async fn answered_in(store: &SqliteStore, session: SessionId, text: &str) {
     let sender = Sender::new("user".parse().unwrap());
     let key = text.split(' ').next().unwrap().parse().unwrap();
     let content = Content::text(text);
@@ -60,6 +63,27 @@ async fn retention_removes_messages_of_an_age_once_a_day() {
     for (days, expected) in [(0, 2), (1, 1), (2, 0)] {
         manual.sleeper(EVERY).await;
         assert_eq!(messages(&store).await, expected, "after {days} days");
+        manual.advance(EVERY);
+    }
+    group.cancel();
+}
+
+#[tokio::test]
+async fn retention_deletes_conversations_of_one_request_after_their_days() {
+    let (directory, group) = (TempDir::new().unwrap(), Group::new("test"));
+    let manual = Arc::new(ManualClock::default());
+    let clock: Arc<dyn Clock> = manual.clone();
+    let store = store(&directory, &clock, &group).await;
+    answered(&store, "1").await;
+    answered_in(&store, SessionId::one_off("phone", "1f").unwrap(), "2").await;
+    manual.advance(DAY * 2);
+    answered_in(&store, SessionId::one_off("phone", "2f").unwrap(), "3").await;
+    manual.advance(DAY * 29);
+
+    start(&Retention::default(), &store, &clock, &group);
+    for expected in [2, 2, 1] {
+        manual.sleeper(EVERY).await;
+        assert_eq!(messages(&store).await, expected);
         manual.advance(EVERY);
     }
     group.cancel();

@@ -282,6 +282,7 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
     let quote = content.quote.map(&mut clean_quote);
     let earlier = content.earlier.into_iter().map(&mut clean_quote).collect();
     let forwarded = content.forwarded.into_iter().map(clean_quote).collect();
+    let program = content.program.map(|program| Box::new(program.with_texts(&mut clean)));
     let Content { choices, reply_to, pressed, author_roles, .. } = content;
     let content = Content {
         text,
@@ -297,6 +298,7 @@ pub(crate) fn sanitise_content(content: Content) -> (Content, usize) {
         choices,
         // Only the agent sends polls.
         poll: None,
+        program,
     };
     (content, removed)
 }

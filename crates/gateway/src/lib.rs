@@ -27,6 +27,7 @@ mod methods;
 mod parts;
 mod people;
 mod places;
+mod program_ask;
 mod programs;
 mod publish;
 mod schedules;
@@ -76,6 +77,7 @@ pub use parts::GatewayParts;
 pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
+pub use program_ask::{ProgramAsk, ask_for_program};
 pub use programs::{ChildConnection, Programs, RunningProgram};
 pub use publish::{MoveCursor, PublishParams, PublishedCursor};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod answer;
 mod config_file;
 mod events;
 mod mcp;
@@ -29,6 +30,7 @@ use avocet_protocol::{
 };
 use serde_json::json;
 
+pub use answer::FakeAnswer;
 pub use events::EventMemory;
 pub use web::{TAKEN_PORT, UPLOAD_LIMIT, UploadMemory};
 pub use work::{DEAD, JOB};
@@ -75,6 +77,8 @@ pub struct FakeDaemon {
     pub signed_out: Mutex<u32>,
     /// The uploads of the web console.
     pub uploads: UploadMemory,
+    /// Changes of the answer to the message `m1`.
+    pub answer: Mutex<FakeAnswer>,
 }
 
 impl FakeDaemon {
@@ -285,10 +289,7 @@ impl Query for FakeDaemon {
         Ok(if before.is_some() { Vec::new() } else { vec![sent] })
     }
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>, StoreError> {
-        let outcome = *self.outcome.lock().unwrap();
-        let reply = outcome.map(|_| "the reply".to_owned());
-        let status = MessageStatus { id, session: session(), turn: None, outcome, reply };
-        Ok((id == MessageId(1)).then_some(status))
+        Ok((id == MessageId(1)).then(|| self.first_message()))
     }
     async fn sent_files(&self, _: &SessionId, turn: TurnId) -> Result<Vec<Attachment>, StoreError> {
         Ok(if turn == TurnId(1) { web::sent_files() } else { Vec::new() })

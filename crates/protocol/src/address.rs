@@ -174,6 +174,27 @@ impl SessionId {
         self.0.strip_prefix("schedule:local:")?.parse().ok().map(ScheduleId)
     }
 
+    /// Returns the session of one request that belongs to no other conversation:
+    /// `terminal:local:once-phone-1f3a`. Lists leave it out, and it is deleted
+    /// [`Self::ONE_OFF_DAYS`] days after its last message.
+    ///
+    /// # Errors
+    /// [`IdError`] if the name of the client cannot be a part of an id.
+    pub fn one_off(client: &str, id: &str) -> Result<Self, IdError> {
+        Self::parse(&format!("terminal:local:once-{client}-{id}"))
+    }
+
+    /// The form of the ids of [`Self::one_off`], in which `*` stands for any characters.
+    pub const ONE_OFF_PATTERN: &str = "terminal:local:once-*";
+    /// The days for which a conversation of one request is kept after its last message.
+    pub const ONE_OFF_DAYS: u64 = 30;
+
+    /// Returns `true` for a session of [`Self::one_off`].
+    #[must_use]
+    pub fn is_one_off(&self) -> bool {
+        self.0.starts_with("terminal:local:once-")
+    }
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{DedupeKey, PlatformId, Poll, WaitId};
+use crate::{DedupeKey, PlatformId, Poll, ProgramRequest, WaitId};
 pub use attachment::{Attachment, AttachmentKind, AttachmentSource, Transcript};
 
 /// A placeholder in a prompt for the id of its wait, used until that id is reserved.
@@ -56,6 +56,9 @@ pub struct Content {
     /// Outbound: a poll with the text as its question, without styles, files and buttons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll: Option<Poll>,
+    /// Inbound only: the parts of a program's request beside the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Box<ProgramRequest>>,
 }
 
 impl Content {
@@ -68,7 +71,11 @@ impl Content {
     /// Returns `true` if a part of it comes from a person other than the sender.
     #[must_use]
     pub fn has_untrusted_parts(&self) -> bool {
-        self.quotes_others() || self.earlier.iter().any(|quote| quote.from.is_some())
+        let has_program_parts =
+            self.program.as_ref().is_some_and(|program| program.has_untrusted_parts());
+        has_program_parts
+            || self.quotes_others()
+            || self.earlier.iter().any(|quote| quote.from.is_some())
     }
 
     /// Returns `true` if the sender has quoted or forwarded another person. Earlier messages of a

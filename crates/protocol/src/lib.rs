@@ -51,6 +51,7 @@ mod plain;
 mod policy;
 mod poll;
 mod printable;
+mod program_request;
 mod protected;
 mod provider_names;
 mod publish_order;
@@ -168,6 +169,9 @@ pub use plain::{plain_error, plain_io, plain_json};
 pub use policy::{Rule, ToolList, ToolPolicy};
 pub use poll::Poll;
 pub use printable::{printable, printable_json};
+pub use program_request::{
+    END_OF_INSTRUCTIONS, ProgramCall, ProgramMessage, ProgramRequest, ProgramTool, SENT_TO_PROGRAM,
+};
 pub use protected::PROTECTED_PATHS;
 pub use provider_names::ProviderNames;
 pub use publish_order::{OrderHold, OrderTicket, PublishOrder};
@@ -233,8 +237,8 @@ pub use trace::{TraceSpan, TraceWork, trace};
 pub use transcribe::{Recording, Transcribe, TranscribeError};
 pub use trust::{LeastTrust, Trust};
 pub use turn::{
-    CallResult, CallState, LoggedCall, LostMessage, Origin, SessionReport, SessionReports, Step,
-    TurnRecord, TurnState, Undelivered,
+    CUT_OFF, CallResult, CallState, FILTERED, LoggedCall, LostMessage, Origin, SessionReport,
+    SessionReports, Step, TurnRecord, TurnState, Undelivered,
 };
 pub use web_console::{
     UploadError, UploadSink, UploadedFile, Uploads, WEB_ACCOUNT, WEB_CHANNEL, WebAsset, WebConsole,

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attachment, DeliveryId, Effort, IdError, LogStatus, MessageId, OpenApproval, Outcome, PersonId,
-    QueueMode, Redactor, SessionId, StoreError, Timestamp, Total, Trust, TurnId, TurnRecord,
-    TurnState, VoiceMode, WaitId, WaitKind,
+    ProgramCall, QueueMode, Redactor, SessionId, StoreError, Timestamp, Total, Trust, TurnId,
+    TurnRecord, TurnState, Usage, VoiceMode, WaitId, WaitKind,
 };
 
 /// Read-only views of the log.
@@ -277,6 +277,18 @@ pub struct MessageStatus {
     pub outcome: Option<Outcome>,
     /// The text of the reply, the error or the notice.
     pub reply: Option<String>,
+    /// `true` if the turn ended with an error: then the text is the reason.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// The time of the commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_at: Option<Timestamp>,
+    /// The tokens of the turn, with those of its sub-agents; `None` before a turn began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The calls that the program that asked has to run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ProgramCall>,
 }
 
 /// The grouping of usage.

@@ -163,6 +163,12 @@ impl Origin {
     }
 }
 
+/// Ends an answer that was cut at the model's output limit or at ours.
+pub const CUT_OFF: &str = "[The answer was cut off: it reached its output limit.]";
+
+/// Ends an answer that a filter of the provider ended.
+pub const FILTERED: &str = "[A filter of the model's provider ended the answer here.]";
+
 /// The state of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

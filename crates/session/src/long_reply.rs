@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use avocet_agent::CUT_OFF;
 use avocet_protocol::{
-    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, Content, Files, LoggedInbound,
-    Planned, Trust, TurnRecord,
+    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, CUT_OFF, Content, Files,
+    LoggedInbound, Planned, Trust, TurnRecord,
 };
 
 use crate::lane::Lanes;

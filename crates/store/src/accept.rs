@@ -31,10 +31,21 @@ pub(crate) fn accept(
             Ok(Accepted { id, what: AcceptedAs::Unsure })
         }
         Some(id) => {
+            choose_agent(tx, message)?;
             let what = consequence(tx, id, message, mode)?;
             Ok(Accepted { id, what })
         }
     }
+}
+
+/// Sets the profile of the session to the one that a program's request names, if it names one.
+fn choose_agent(tx: &Tx<'_>, message: &NewInbound) -> Result<()> {
+    let program = message.inbound.content.program.as_ref();
+    if let Some(agent) = program.and_then(|program| program.agent.as_ref()) {
+        let choose = "UPDATE sessions SET agent = ?2 WHERE id = ?1";
+        tx.update(choose, params![message.session.as_str(), agent])?;
+    }
+    Ok(())
 }
 
 /// Returns `None` if the chat has used the key before.

@@ -51,6 +51,7 @@ mod migrate;
 mod missing;
 mod open;
 mod outbox;
+mod outcome;
 mod past;
 mod past_cache;
 mod past_turns;

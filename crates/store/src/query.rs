@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     Attachment, Content, DeliveredText, DeliveryId, Ignored, LogStatus, MessageId, MessageStatus,
-    OpenApproval, OpenTurn, Outcome, Query, QueueMode, RolledBack, SessionId, SessionRow,
-    SessionStatus, SessionSummary, StuckChat, Timestamp, TranscriptPage, TurnId, TurnRecord,
-    TurnState, UsageBy, UsageRow, WaitId,
+    OpenApproval, OpenTurn, Query, QueueMode, RolledBack, SessionId, SessionRow, SessionStatus,
+    SessionSummary, StuckChat, Timestamp, TranscriptPage, TurnId, TurnRecord, TurnState, UsageBy,
+    UsageRow, WaitId,
 };
 use rusqlite::params;
 
@@ -18,7 +18,7 @@ use crate::rows::{self, sessions, to_json, turns};
 use crate::turn_record::read_turn;
 use crate::tx::{Db, Result};
 use crate::waits;
-use crate::{SqliteStore, ledger, sent};
+use crate::{SqliteStore, ledger, outcome, sent};
 
 #[async_trait]
 impl Query for SqliteStore {
@@ -41,12 +41,14 @@ impl Query for SqliteStore {
                          AS turns, (SELECT state FROM turns WHERE session = sessions.id \
                              AND {OPEN_TURN}) AS open, {LAST_MESSAGE} AS last \
                      FROM sessions WHERE used_at <= ?2 AND (used_at < ?2 OR id > ?3) \
+                         AND id NOT GLOB ?4 \
                      ORDER BY used_at DESC, id LIMIT ?1"
                 ),
                 params![
                     limit,
                     after.as_ref().map_or(i64::MAX, |row| row.used_at.0),
                     after.as_ref().map_or("", |row| row.session.as_str()),
+                    SessionId::ONE_OFF_PATTERN,
                 ],
                 |row| {
                     let open: Option<String> = row.get("open")?;
@@ -89,7 +91,7 @@ impl Query for SqliteStore {
     }
 
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>> {
-        self.read(move |db| message(db, id)).await
+        self.read(move |db| outcome::message_status(db, id)).await
     }
 
     async fn sent_files(&self, session: &SessionId, turn: TurnId) -> Result<Vec<Attachment>> {
@@ -246,31 +248,6 @@ fn stuck(db: Db<'_>) -> Result<Vec<StuckChat>> {
                 attempts: row.get("attempts")?,
                 behind: row.get("behind")?,
                 error: row.get("error")?,
-            })
-        },
-    )
-}
-
-fn message(db: Db<'_>, id: MessageId) -> Result<Option<MessageStatus>> {
-    db.row(
-        "SELECT inbound.session, inbound.turn, inbound.outcome, coalesce(inbound.reply, turns.notice, \
-             (SELECT text FROM steps WHERE turn = turns.id AND NOT EXISTS \
-                 (SELECT 1 FROM calls WHERE turn = turns.id AND step = steps.number) \
-              ORDER BY number DESC LIMIT 1)) AS reply \
-         FROM inbound LEFT JOIN turns ON turns.id = inbound.turn \
-             AND (turns.state = 'done' OR turns.state = 'cancelled' OR turns.state = 'failed') \
-         WHERE inbound.id = ?1",
-        [id.0],
-        |row| {
-            let outcome: Option<String> = row.get("outcome")?;
-            Ok(MessageStatus {
-                id,
-                session: rows::parsed(row, "session")?,
-                turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
-                outcome: outcome
-                    .map(|_| rows::word(row, "outcome", &Outcome::ALL, Outcome::word))
-                    .transpose()?,
-                reply: row.get("reply")?,
             })
         },
     )

@@ -5,10 +5,10 @@
 //! of lost deliveries that no turn has shown yet, and commands that wait. Memories and costs stay
 //! without their turn. The audit table stays as it is.
 
-use avocet_protocol::{CallId, Timestamp, TurnId};
+use avocet_protocol::{CallId, SessionId, Timestamp, TurnId};
 use rusqlite::params;
 
-use crate::rows::turns::OPEN_TURN;
+use crate::rows::{self, turns::OPEN_TURN};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore, history};
 
@@ -89,6 +89,24 @@ impl SqliteStore {
     /// [`StoreError`](avocet_protocol::StoreError) if the log cannot be read.
     pub async fn excess_before(&self, kind: ContentKind, bytes: u64) -> Result<Option<Timestamp>> {
         self.read(move |db| excess_before(db, kind, bytes)).await
+    }
+
+    /// Returns some conversations of one request that were last used before a time, in the order of
+    /// their ids, behind `after`.
+    ///
+    /// # Errors
+    /// [`StoreError`](avocet_protocol::StoreError) if the log cannot be read.
+    pub async fn old_one_offs(&self, after: &str, before: Timestamp) -> Result<Vec<SessionId>> {
+        let after = after.to_owned();
+        self.read(move |db| {
+            db.rows(
+                "SELECT id FROM sessions WHERE id > ?1 AND id GLOB ?2 AND used_at < ?3 \
+                 ORDER BY id LIMIT ?4",
+                params![after, SessionId::ONE_OFF_PATTERN, before.0, BATCH],
+                |row| rows::parsed(row, "id"),
+            )
+        })
+        .await
     }
 
     /// Gives free pages at the end of the file back to the disk, at most this many. Returns the

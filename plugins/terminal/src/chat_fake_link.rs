@@ -107,7 +107,17 @@ impl TerminalLink for FakeLink {
                 for notice in self.late.lock().unwrap().drain(..) {
                     self.to_hear.0.send(notice).unwrap();
                 }
-                Ok(MessageStatus { id, session, turn, outcome: self.outcome, reply: None })
+                Ok(MessageStatus {
+                    id,
+                    session,
+                    turn,
+                    outcome: self.outcome,
+                    reply: None,
+                    failed: false,
+                    received_at: None,
+                    usage: None,
+                    calls: Vec::new(),
+                })
             }
             None => std::future::pending().await,
         }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Clock, Delta, Deltas, JOB_BRANCH, Message, Messages, Model, ModelError, ModelFacts, ModelReply,
-    ModelRequest, Price, ToolSpec, without_marks,
+    Clock, Delta, Deltas, END_OF_INSTRUCTIONS, JOB_BRANCH, Message, Messages, Model, ModelError,
+    ModelFacts, ModelReply, ModelRequest, Price, ToolSpec, without_marks,
 };
 use serde_json::Value;
 
@@ -98,8 +98,11 @@ fn last_text(messages: &Messages) -> &str {
     said.unwrap_or_default()
 }
 
-/// Returns the task of a scheduled run, without the line about its circumstances.
+/// Returns the message after a program's instructions, and the task of a scheduled run without the
+/// line about its circumstances.
 fn task(text: &str) -> &str {
+    let text =
+        text.rsplit_once(END_OF_INSTRUCTIONS).map_or(text, |(_, message)| message).trim_start();
     let circumstances =
         text.strip_prefix("[Scheduled task ").and_then(|rest| rest.split_once("]\n"));
     circumstances.map_or(text, |(_, task)| task)

@@ -144,6 +144,7 @@ pub async fn settle_ends_a_turn_once_with_its_reply_and_outcome(backend: &impl B
     let status = world.ports.query.message(id).await.unwrap().unwrap();
     assert_eq!(status.outcome, Some(Outcome::Replied));
     assert_eq!(status.reply.as_deref(), Some("one"));
+    assert!(!status.failed && status.usage.is_some() && status.calls.is_empty(), "{status:?}");
     assert_eq!(world.delivered_texts(&a).await, ["one"]);
     assert_eq!(world.claim(&a).await, Claim::Nothing);
 }

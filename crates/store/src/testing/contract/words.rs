@@ -268,6 +268,8 @@ pub async fn query_reads_sessions_transcripts_and_usage_by_page(backend: &impl B
     for name in ["a", "b", "c", "d", "e"] {
         world.say(&session(name), "hello").await;
     }
+    // Lists leave out the conversations of one request.
+    world.say(&SessionId::one_off("phone", "1f3a").unwrap(), "hello").await;
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let page = query.sessions(2, after.as_ref()).await.unwrap();

@@ -1,0 +1,85 @@
+//! The progress of one message: its outcome, its answer, and the tokens of its turn.
+
+use avocet_protocol::{
+    CallId, MessageId, MessageStatus, Outcome, ProgramCall, SENT_TO_PROGRAM, Timestamp, TurnId,
+    Usage,
+};
+use rusqlite::params;
+
+use crate::rows;
+use crate::tx::{Db, Result};
+
+/// Returns the progress of a message; `None` if it is unknown.
+pub(crate) fn message_status(db: Db<'_>, id: MessageId) -> Result<Option<MessageStatus>> {
+    let found = db.row(
+        "SELECT inbound.session, inbound.turn, inbound.outcome, inbound.received_at, \
+             inbound.reply IS NULL AND turns.state IS 'failed' AS failed, \
+             coalesce(inbound.reply, turns.notice, \
+             (SELECT text FROM steps WHERE turn = turns.id AND NOT EXISTS \
+                 (SELECT 1 FROM calls WHERE turn = turns.id AND step = steps.number) \
+              ORDER BY number DESC LIMIT 1)) AS reply \
+         FROM inbound LEFT JOIN turns ON turns.id = inbound.turn \
+             AND (turns.state = 'done' OR turns.state = 'cancelled' OR turns.state = 'failed') \
+         WHERE inbound.id = ?1",
+        [id.0],
+        |row| {
+            let outcome: Option<String> = row.get("outcome")?;
+            Ok(MessageStatus {
+                id,
+                session: rows::parsed(row, "session")?,
+                turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
+                outcome: outcome
+                    .map(|_| rows::word(row, "outcome", &Outcome::ALL, Outcome::word))
+                    .transpose()?,
+                reply: row.get("reply")?,
+                failed: row.get("failed")?,
+                received_at: Some(Timestamp(row.get("received_at")?)),
+                usage: None,
+                calls: Vec::new(),
+            })
+        },
+    )?;
+    let Some(status) = found else { return Ok(None) };
+    let Some(turn) = status.turn else { return Ok(Some(status)) };
+    let usage = Some(usage_of_turn(db, turn)?);
+    let calls = if status.outcome.is_some() { program_calls(db, turn)? } else { Vec::new() };
+    Ok(Some(MessageStatus { usage, calls, ..status }))
+}
+
+/// Returns the tokens of a root turn, with those of its sub-agents.
+fn usage_of_turn(db: Db<'_>, turn: TurnId) -> Result<Usage> {
+    db.one(
+        "SELECT coalesce(sum(input), 0) AS input, coalesce(sum(output), 0) AS output, \
+             coalesce(sum(cached), 0) AS cached, coalesce(sum(cache_written), 0) AS cache_written \
+         FROM usage WHERE turn = ?1",
+        [turn.0],
+        |row| {
+            Ok(Usage {
+                input: row.get("input")?,
+                output: row.get("output")?,
+                cached: row.get("cached")?,
+                cache_written: row.get("cache_written")?,
+            })
+        },
+    )
+}
+
+/// Returns the calls of the turn's last step with calls that the program that asked has to run.
+fn program_calls(db: Db<'_>, turn: TurnId) -> Result<Vec<ProgramCall>> {
+    db.rows(
+        "SELECT step, ordinal, name, arguments FROM calls \
+         WHERE turn = ?1 AND result = ?2 \
+             AND step = (SELECT max(step) FROM calls WHERE turn = ?1) \
+         ORDER BY ordinal",
+        params![turn.0, rows::to_json(&SENT_TO_PROGRAM)?],
+        |row| {
+            let id = CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? };
+            let arguments = rows::json::<avocet_protocol::Arguments>(row, "arguments")?;
+            Ok(ProgramCall {
+                id: id.to_string(),
+                name: row.get("name")?,
+                arguments: arguments.to_object(),
+            })
+        },
+    )
+}
