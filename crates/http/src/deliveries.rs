@@ -1,9 +1,11 @@
 //! Deliveries to chats whose clients read the answers in responses.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{ForClient, Receipt, SessionId};
+use avocet_protocol::{FetchError, ForClient, PieceRequest, Receipt, SessionId};
+use bytes::Bytes;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::state::HttpState;
@@ -11,9 +13,19 @@ use crate::state::HttpState;
 /// The time for the deliveries of an answer after its request has ended.
 const AFTER_THE_ANSWER: Duration = Duration::from_secs(30);
 
-/// Confirms the deliveries to a chat whose client reads the texts in responses. Ends some
-/// time after the guard is dropped.
-pub(crate) fn confirm_deliveries(state: &Arc<HttpState>, session: &SessionId) -> DropGuard {
+/// The files of a message, by their references.
+pub(crate) type ChatFiles = HashMap<String, Bytes>;
+
+/// The most bytes of a piece of a file.
+const PIECE: usize = 512 * 1024;
+
+/// Confirms the deliveries to a chat whose client reads the texts in responses, and hands out the
+/// files of its message. Ends some time after the guard is dropped.
+pub(crate) fn confirm_deliveries(
+    state: &Arc<HttpState>,
+    session: &SessionId,
+    files: ChatFiles,
+) -> DropGuard {
     let (done, chat) = (CancellationToken::new(), session.address());
     if let Some(channel) = state.parts.attach.get(&(chat.channel.clone(), chat.account.clone())) {
         let (handovers, done) = (channel.attach(&chat), done.clone());
@@ -33,7 +45,8 @@ pub(crate) fn confirm_deliveries(state: &Arc<HttpState>, session: &SessionId) ->
                             // The delivery may have been abandoned.
                             drop(handover.receipt.send(Ok(Receipt { platform_id: None })));
                         }
-                        Ok(ForClient::Typing(_) | ForClient::Piece(_)) => {}
+                        Ok(ForClient::Piece(request)) => answer_piece(&files, request),
+                        Ok(ForClient::Typing(_)) => {}
                         Err(_) => return,
                     },
                     () = stopped.cancelled() => return,
@@ -43,4 +56,15 @@ pub(crate) fn confirm_deliveries(state: &Arc<HttpState>, session: &SessionId) ->
         });
     }
     done.drop_guard()
+}
+
+/// Answers a request for a piece of a file.
+fn answer_piece(files: &ChatFiles, PieceRequest { reference, offset, piece }: PieceRequest) {
+    let found = files.get(&reference).map(|bytes| {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        bytes[start..bytes.len().min(start.saturating_add(PIECE))].to_vec()
+    });
+    let gone = || FetchError::Gone("the request that brought the file has ended".to_owned());
+    // The fetch may have been abandoned.
+    drop(piece.send(found.ok_or_else(gone)));
 }

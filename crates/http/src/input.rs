@@ -31,20 +31,31 @@ impl FromRequest<Arc<HttpState>> for WholeBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &Arc<HttpState>) -> Result<Self, Problem> {
-        let reading = to_bytes(request.into_body(), MAX_BODY_BYTES);
-        match within(state.parts.clock.as_ref(), BODY_TIME, reading).await {
-            Ok(Ok(body)) => Ok(Self(body)),
-            // The only other error is a client that disconnects, which reads no response.
-            Ok(Err(_)) => {
-                let detail = format!("the body is longer than {MAX_BODY_BYTES} bytes");
-                let kind = "urn:avocet:problem:too-large";
-                Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, kind, detail))
-            }
-            Err(_) => {
-                let detail =
-                    format!("the body did not arrive within {} seconds", BODY_TIME.as_secs());
-                Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "urn:avocet:problem:slow", detail))
-            }
+        read_body(request, state, MAX_BODY_BYTES).await.map(Self)
+    }
+}
+
+/// Reads the whole body of a request.
+///
+/// # Errors
+/// It is longer than `limit` bytes, or does not arrive in time.
+pub(crate) async fn read_body(
+    request: Request,
+    state: &HttpState,
+    limit: usize,
+) -> Result<Bytes, Problem> {
+    let reading = to_bytes(request.into_body(), limit);
+    match within(state.parts.clock.as_ref(), BODY_TIME, reading).await {
+        Ok(Ok(body)) => Ok(body),
+        // The only other error is a client that disconnects, which reads no response.
+        Ok(Err(_)) => {
+            let detail = format!("the body is longer than {limit} bytes");
+            let kind = "urn:avocet:problem:too-large";
+            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, kind, detail))
+        }
+        Err(_) => {
+            let detail = format!("the body did not arrive within {} seconds", BODY_TIME.as_secs());
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "urn:avocet:problem:slow", detail))
         }
     }
 }
@@ -57,17 +68,26 @@ impl<T: DeserializeOwned> FromRequest<Arc<HttpState>> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &Arc<HttpState>) -> Result<Self, Problem> {
-        if !is_json(request.headers()) {
-            return Err(Problem::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "urn:avocet:problem:media-type",
-                "send the body as JSON, with the header `Content-Type: application/json`",
-            ));
-        }
+        check_is_json(request.headers())?;
         let WholeBody(body) = WholeBody::from_request(request, state).await?;
         let read = serde_json::from_slice(&body);
         read.map(Self).map_err(|error| Problem::bad_request(plain_json(&error)))
     }
+}
+
+/// Refuses a body that is not labelled as JSON.
+///
+/// # Errors
+/// The problem names the header.
+pub(crate) fn check_is_json(headers: &HeaderMap) -> Result<(), Problem> {
+    if is_json(headers) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "urn:avocet:problem:media-type",
+        "send the body as JSON, with the header `Content-Type: application/json`",
+    ))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

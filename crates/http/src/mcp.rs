@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::HttpCaller;
-use crate::deliveries::confirm_deliveries;
+use crate::deliveries::{ChatFiles, confirm_deliveries};
 use crate::problem::Problem;
 use crate::routes::is_stream;
 use crate::state::HttpState;
@@ -252,7 +252,8 @@ impl SocketMethods for HttpMethods {
             let attach = json!({ "chat": session.address() });
             avocet_gateway::check_rights(parts, caller, "attach", &attach).await?;
         }
-        let deliveries = delivers.then(|| confirm_deliveries(&self.state, session));
+        let deliveries =
+            delivers.then(|| confirm_deliveries(&self.state, session, ChatFiles::new()));
         let (sender, events) = flume::bounded(BEHIND);
         let ended = CancellationToken::new();
         let end = ended.clone().drop_guard();

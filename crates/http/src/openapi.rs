@@ -10,7 +10,7 @@ use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
 
 use crate::answer_schemas::add_answer_schemas;
 use crate::hooks;
-use crate::openai::{chat, models, responses};
+use crate::openai::{chat, models, responses, stored};
 use crate::problem::Problem;
 use crate::routes::{
     approvals, config, dead_letters, events, files, health, jobs, memories, messages, schedules,
@@ -72,6 +72,8 @@ use crate::routes::{
         sessions::stream,
         status::status,
         status::usage,
+        stored::remove_response,
+        stored::show_response,
         web::login,
     ),
     components(schemas(Problem)),

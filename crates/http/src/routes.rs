@@ -33,7 +33,7 @@ use crate::caller::{HttpCaller, caller};
 use crate::guard::RequestedHost;
 use crate::hooks;
 use crate::mcp::McpEndpoint;
-use crate::openai::{chat, models, responses};
+use crate::openai::{chat, models, responses, stored};
 use crate::openapi;
 use crate::problem::Problem;
 use crate::state::HttpState;
@@ -85,6 +85,7 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/models", get(models::list)),
         ("/v1/models/{model}", get(models::show)),
         ("/v1/responses", post(responses::create)),
+        ("/v1/responses/{id}", get(stored::show_response).delete(stored::remove_response)),
         ("/v1/schedules", get(schedules::list).post(schedules::add)),
         ("/v1/schedules/{id}", get(schedules::show).delete(schedules::remove)),
         ("/v1/schedules/{id}/pause", post(schedules::pause)),

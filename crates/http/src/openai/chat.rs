@@ -2,65 +2,62 @@
 
 use std::sync::Arc;
 
+use avocet_protocol::ProgramRequest;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::error::{OpenAiError, error_body};
-use super::models::AGENT;
-use super::question::{ApiMessage, ApiSession, last_text, refuse_if_set};
-use super::stream::{WriteEvents, event, stream_answer};
-use super::turn::AskedTurn;
+use super::chat_reply::ChatReply;
+use super::conversation::{ApiSession, NamedConversation};
+use super::error::OpenAiError;
+use super::items::{ApiItem, RequestMessages, read_messages};
+use super::models::{AGENT, profile_of_model};
+use super::parameters::{CHAT, ReadRequest};
+use super::stream::stream_answer;
+use super::tools::{ApiTool, instruction_of_choice, read_format, read_tools};
+use super::turn::{ApiQuestion, AskedTurn};
 use crate::caller::HttpCaller;
-use crate::input::{IdempotencyKey, JsonBody};
+use crate::input::IdempotencyKey;
 use crate::problem::Problem;
-use crate::routes::messages::MessageProgress;
 use crate::state::HttpState;
 
-/// The parts of a request that count. Others, such as the temperature, are those of the agent's
-/// configuration.
+/// The parameters that have an effect. Others are listed in the book.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct ChatRequest {
-    /// The last one is the user's.
-    #[schema(min_items = 1, example = json!([{ "role": "user", "content": "count to 1" }]))]
-    messages: Vec<ApiMessage>,
+    /// The last one is the user's, or the result of a call.
+    #[schema(value_type = Vec<Object>, min_items = 1, example = json!([{ "role": "user", "content": "count to 1" }]))]
+    messages: Vec<ApiItem>,
+    /// `avocet`, or the name of a profile.
     model: Option<String>,
-    #[serde(default)]
     stream: Option<bool>,
-    user: Option<String>,
-    n: Option<u32>,
-    #[schema(value_type = Option<Vec<Object>>)]
-    tools: Option<Value>,
-    #[schema(value_type = Option<Vec<Object>>)]
-    functions: Option<Value>,
     #[schema(value_type = Option<Object>)]
-    audio: Option<Value>,
+    stream_options: Option<StreamOptions>,
+    /// Continues the conversation of this user.
+    user: Option<String>,
+    #[schema(value_type = Option<Vec<Object>>)]
+    tools: Option<Vec<ApiTool>>,
+    #[schema(value_type = Option<Object>)]
+    tool_choice: Option<Value>,
     #[schema(value_type = Option<Object>)]
     response_format: Option<Value>,
 }
 
-impl ChatRequest {
-    fn check(&self) -> Result<(), Problem> {
-        refuse_if_set("tools", self.tools.as_ref())?;
-        refuse_if_set("functions", self.functions.as_ref())?;
-        refuse_if_set("audio", self.audio.as_ref())?;
-        refuse_if_set("n", self.n.filter(|n| *n != 1).map(Value::from).as_ref())?;
-        let format = self.response_format.as_ref().filter(|format| format["type"] != "text");
-        refuse_if_set("response_format", format)
-    }
+#[derive(Debug, Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: bool,
 }
 
-/// Ask the agent as OpenAI's API "Chat Completions" does. Only the last message counts: the agent
-/// keeps the conversation of `user`, or of the header `X-Avocet-Session`.
+/// Ask the agent as OpenAI's API "Chat Completions" does. The conversation is that of the header
+/// `X-Avocet-Session` or of `user`; else it is the request's own, with the messages of the request.
 #[utoipa::path(
     post, path = "/v1/chat/completions", tag = "openai", request_body = ChatRequest,
     params(
-        ("X-Avocet-Session" = Option<String>, Header, description = "The session. Default: one for `user`, else one for the client"),
+        ("X-Avocet-Session" = Option<String>, Header, description = "The session. Default: one for `user`, else one for the request"),
         ("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same message"),
     ),
     responses(
@@ -73,72 +70,42 @@ pub(crate) async fn complete(
     caller: HttpCaller,
     key: Result<IdempotencyKey, Problem>,
     headers: HeaderMap,
-    body: Result<JsonBody<ChatRequest>, Problem>,
+    body: Result<ReadRequest, Problem>,
 ) -> Result<Response, OpenAiError> {
     let IdempotencyKey(key) = key?;
-    let JsonBody(request) = body?;
-    request.check()?;
-    let session = ApiSession::of(&headers, &caller, request.user.as_deref())?;
-    let text = last_text(request.messages)?;
-    let turn = AskedTurn::begin(state, caller, session, text, key).await?;
+    let request: ChatRequest = body?.parse(CHAT)?;
     let model = request.model.unwrap_or_else(|| AGENT.to_owned());
-    let reply =
-        ChatReply { id: format!("chatcmpl-{}", turn.message), created: turn.created, model };
+    let agent = profile_of_model(&state, &caller, &model)?;
+    let named = NamedConversation {
+        user: request.user.as_deref(),
+        key: key.as_deref(),
+        ..Default::default()
+    };
+    let session = ApiSession::find(&state, &caller, &headers, named).await?;
+    let RequestMessages { instructions, earlier, text, files } =
+        read_messages(request.messages, "messages", session.is_kept)?;
+    let choice = request.tool_choice.as_ref().filter(|choice| !choice.is_null());
+    let tools = read_tools(request.tools, choice)?;
+    let choice = instruction_of_choice(choice, &tools);
+    let instructions: Vec<String> = instructions.into_iter().chain(choice).collect();
+    let program = ProgramRequest {
+        agent,
+        instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
+        earlier,
+        tools,
+        answer_schema: read_format(request.response_format.as_ref(), "response_format")?,
+    };
+    let turn =
+        AskedTurn::begin(state, caller, ApiQuestion { session, text, files, program, key }).await?;
+    let reply = ChatReply {
+        id: format!("chatcmpl-{}", turn.message),
+        created: turn.created,
+        model,
+        has_usage: request.stream_options.is_some_and(|options| options.include_usage),
+    };
     if request.stream == Some(true) {
         return Ok(stream_answer(turn, reply));
     }
-    let ended = turn.finish().await.map_err(OpenAiError::after_acceptance)?;
-    Ok(Json(reply.whole(&ended)).into_response())
-}
-
-/// The parts that all objects of a response share.
-#[derive(Debug)]
-struct ChatReply {
-    id: String,
-    created: i64,
-    model: String,
-}
-
-impl ChatReply {
-    fn object(&self, kind: &str, choice: &Value) -> Value {
-        json!({
-            "id": self.id, "object": kind, "created": self.created, "model": self.model,
-            "choices": [choice],
-        })
-    }
-
-    fn whole(&self, ended: &MessageProgress) -> Value {
-        let content = ended.reply.as_deref().unwrap_or_default();
-        let choice = json!({
-            "index": 0, "finish_reason": "stop", "logprobs": null,
-            "message": { "role": "assistant", "content": content, "refusal": null },
-        });
-        let mut object = self.object("chat.completion", &choice);
-        object["avocet"] = json!({ "message": ended.id, "outcome": ended.outcome });
-        object
-    }
-
-    fn chunk(&self, delta: &Value, finish: Option<&str>) -> Event {
-        let choice =
-            json!({ "index": 0, "delta": delta, "finish_reason": finish, "logprobs": null });
-        event(&self.object("chat.completion.chunk", &choice))
-    }
-}
-
-impl WriteEvents for ChatReply {
-    fn start(&mut self) -> Vec<Event> {
-        vec![self.chunk(&json!({ "role": "assistant", "content": "" }), None)]
-    }
-
-    fn text(&mut self, delta: &str) -> Vec<Event> {
-        vec![self.chunk(&json!({ "content": delta }), None)]
-    }
-
-    fn done(&mut self, _: &MessageProgress) -> Vec<Event> {
-        vec![self.chunk(&json!({}), Some("stop")), Event::default().data("[DONE]")]
-    }
-
-    fn failed(&mut self, problem: &Problem) -> Vec<Event> {
-        vec![event(&error_body(problem))]
-    }
+    let answer = turn.finish().await?;
+    Ok(Json(reply.whole(&answer)).into_response())
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::openapi::{ContentBuilder, RefOr, ResponseBuilder};
@@ -11,29 +12,73 @@ use utoipa::{IntoResponses, ToSchema};
 use crate::problem::Problem;
 
 /// An error of these paths.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OpenAiError {
     problem: Problem,
+    /// The code of OpenAI's own errors, if there is one for the fault.
+    code: Option<&'static str>,
+    /// The parameter at fault.
+    param: Option<String>,
     /// `true` if the message is in the log: a repetition would ask the agent again.
     is_accepted: bool,
 }
 
 impl From<Problem> for OpenAiError {
     fn from(problem: Problem) -> Self {
-        Self { problem, is_accepted: false }
+        Self { problem, code: None, param: None, is_accepted: false }
     }
 }
 
 impl OpenAiError {
-    /// An error after the message was accepted.
-    pub(crate) fn after_acceptance(problem: Problem) -> Self {
-        Self { problem, is_accepted: true }
+    /// The parameter is wrong, for this reason.
+    pub(crate) fn invalid(param: &str, reason: impl std::fmt::Display) -> Self {
+        let param = param.to_owned();
+        Self::from(Problem::bad_request(format!("`{param}`: {reason}"))).with_param(param)
     }
-}
 
-/// Returns the body of an error.
-pub(crate) fn error_body(problem: &Problem) -> Value {
-    json!({ "error": error_object(problem) })
+    /// The parameter or its value is not supported; `code` says which of both.
+    pub(crate) fn unsupported(param: &str, code: &'static str, detail: String) -> Self {
+        let error = Self::from(Problem::bad_request(detail)).with_param(param.to_owned());
+        Self { code: Some(code), ..error }
+    }
+
+    /// There is no such model.
+    pub(crate) fn no_model(detail: String) -> Self {
+        let error = Self::from(Problem::not_found(detail)).with_param("model".to_owned());
+        Self { code: Some("model_not_found"), ..error }
+    }
+
+    /// The turn ended without an answer, for the reason in `detail`.
+    pub(crate) fn no_answer(status: StatusCode, code: &'static str, detail: String) -> Self {
+        let problem = Problem::new(status, "urn:avocet:problem:no-answer", detail);
+        Self { problem, code: Some(code), param: None, is_accepted: true }
+    }
+
+    fn with_param(self, param: String) -> Self {
+        Self { param: Some(param), ..self }
+    }
+
+    /// The same error after the message was accepted.
+    pub(crate) fn after_acceptance(self) -> Self {
+        Self { is_accepted: true, ..self }
+    }
+
+    /// The fault in words.
+    pub(crate) fn detail(&self) -> &str {
+        &self.problem.detail
+    }
+
+    /// Returns the body of the error.
+    pub(crate) fn body(&self) -> Value {
+        let mut error = error_object(&self.problem);
+        if let Some(code) = self.code {
+            error["code"] = code.into();
+        }
+        if let Some(param) = &self.param {
+            error["param"] = param.as_str().into();
+        }
+        json!({ "error": error })
+    }
 }
 
 /// Returns the object under the key `error`.
@@ -63,13 +108,14 @@ impl IntoResponses for OpenAiError {
 
 impl IntoResponse for OpenAiError {
     fn into_response(self) -> Response {
-        let body = error_body(&self.problem);
+        let status = self.problem.status();
         // The official clients repeat most failed requests unless this header forbids it.
         let retry = if self.is_accepted { "false" } else { "true" };
-        let retry = (self.problem.status >= 500).then_some([("x-should-retry", retry)]);
+        let retry =
+            (status.is_server_error() || self.is_accepted).then_some([("x-should-retry", retry)]);
         match retry {
-            Some(retry) => (self.problem.status(), retry, Json(body)).into_response(),
-            None => (self.problem.status(), Json(body)).into_response(),
+            Some(retry) => (status, retry, Json(self.body())).into_response(),
+            None => (status, Json(self.body())).into_response(),
         }
     }
 }

@@ -1,37 +1,75 @@
-//! The list of models: one, the agent.
+//! The models: the agent of a conversation, and each profile by its name.
 
+use std::sync::Arc;
+
+use avocet_protocol::ClientRole;
 use axum::Json;
+use axum::extract::State;
 use serde_json::{Value, json};
 
 use super::error::OpenAiError;
+use crate::caller::HttpCaller;
 use crate::input::PathPart;
-use crate::problem::Problem;
+use crate::state::HttpState;
 
-/// The name of the agent as a model.
+/// The model that stands for the conversation's own profile.
 pub(crate) const AGENT: &str = "avocet";
 
-fn agent() -> Value {
-    json!({ "id": AGENT, "object": "model", "created": 0, "owned_by": AGENT })
+fn model(id: &str) -> Value {
+    json!({ "id": id, "object": "model", "created": 0, "owned_by": AGENT })
 }
 
-/// List the models: one, the agent.
+/// Returns the names of the models that a client may name. Only an operator chooses profiles.
+fn names(state: &HttpState, caller: &HttpCaller) -> Vec<String> {
+    let profiles = state.parts.agents.now();
+    let is_operator = caller.0.role >= ClientRole::Operator;
+    let profiles = profiles.iter().filter(|_| is_operator).map(|profile| profile.name.clone());
+    std::iter::once(AGENT.to_owned()).chain(profiles.filter(|name| name != AGENT)).collect()
+}
+
+/// Returns the profile that a model names; `None` for the conversation's own.
+///
+/// # Errors
+/// There is no such model.
+pub(crate) fn profile_of_model(
+    state: &HttpState,
+    caller: &HttpCaller,
+    model: &str,
+) -> Result<Option<String>, OpenAiError> {
+    if model == AGENT {
+        return Ok(None);
+    }
+    let names = names(state, caller);
+    match names.iter().find(|name| *name == model) {
+        Some(name) => Ok(Some(name.clone())),
+        None => Err(OpenAiError::no_model(format!(
+            "there is no model {model:?}; the models are {}",
+            names.join(", ")
+        ))),
+    }
+}
+
+/// List the models: `avocet` for the conversation's own profile, and each profile by its name.
 #[utoipa::path(
     get, path = "/v1/models", tag = "openai",
     responses((status = 200, description = "The list", body = Object), OpenAiError),
 )]
-pub(crate) async fn list() -> Json<Value> {
-    Json(json!({ "object": "list", "data": [agent()] }))
+pub(crate) async fn list(State(state): State<Arc<HttpState>>, caller: HttpCaller) -> Json<Value> {
+    let models: Vec<Value> = names(&state, &caller).iter().map(|name| model(name)).collect();
+    Json(json!({ "object": "list", "data": models }))
 }
 
 /// Show a model.
 #[utoipa::path(
     get, path = "/v1/models/{model}", tag = "openai",
-    params(("model" = String, Path, description = "`avocet`")),
+    params(("model" = String, Path, description = "`avocet`, or the name of a profile")),
     responses((status = 200, description = "The model", body = Object), OpenAiError),
 )]
-pub(crate) async fn show(PathPart(model): PathPart<String>) -> Result<Json<Value>, OpenAiError> {
-    if model == AGENT {
-        return Ok(Json(agent()));
-    }
-    Err(Problem::not_found(format!("there is no model {model:?}; the agent is {AGENT:?}")).into())
+pub(crate) async fn show(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(name): PathPart<String>,
+) -> Result<Json<Value>, OpenAiError> {
+    profile_of_model(&state, &caller, &name)?;
+    Ok(Json(model(&name)))
 }

@@ -2,70 +2,77 @@
 
 use std::sync::Arc;
 
+use avocet_protocol::ProgramRequest;
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::error::{OpenAiError, error_object};
-use super::models::AGENT;
-use super::question::{ApiMessage, ApiSession, last_text, refuse_if_set};
-use super::stream::{WriteEvents, stream_answer};
-use super::turn::AskedTurn;
+use super::conversation::{ApiSession, ConversationName, NamedConversation};
+use super::error::OpenAiError;
+use super::items::{ApiItem, RequestMessages, read_messages};
+use super::models::{AGENT, profile_of_model};
+use super::parameters::{RESPONSES, ReadRequest};
+use super::response_object::ResponseObject;
+use super::stream::stream_answer;
+use super::tools::{ApiTool, instruction_of_choice, read_format, read_tools};
+use super::turn::{ApiQuestion, AskedTurn};
 use crate::caller::HttpCaller;
-use crate::input::{IdempotencyKey, JsonBody};
+use crate::input::IdempotencyKey;
 use crate::problem::Problem;
-use crate::routes::messages::MessageProgress;
 use crate::state::HttpState;
 
-/// The parts of a request that count.
+/// The parameters that have an effect. Others are listed in the book.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct ResponsesRequest {
-    #[schema(example = json!("count to 1"))]
+    #[schema(value_type = Object, example = json!("count to 1"))]
     input: ResponsesInput,
+    /// `avocet`, or the name of a profile.
     model: Option<String>,
-    #[serde(default)]
+    instructions: Option<String>,
     stream: Option<bool>,
+    /// Continues the conversation of this user.
     user: Option<String>,
-    #[schema(value_type = Option<Vec<Object>>)]
-    tools: Option<Value>,
+    /// Continues the conversation with this name.
     #[schema(value_type = Option<Object>)]
-    text: Option<Map<String, Value>>,
-    background: Option<bool>,
+    conversation: Option<ConversationName>,
+    /// Continues the conversation of this response.
+    previous_response_id: Option<String>,
+    #[schema(value_type = Option<Vec<Object>>)]
+    tools: Option<Vec<ApiTool>>,
+    #[schema(value_type = Option<Object>)]
+    tool_choice: Option<Value>,
+    #[schema(value_type = Option<Object>)]
+    text: Option<TextOptions>,
 }
 
-/// A text, or messages of which the last is the user's.
-#[derive(Debug, Deserialize, ToSchema)]
+/// A text, or items of which the last is the user's or the result of a call.
+#[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum ResponsesInput {
     Text(String),
-    Messages(Vec<ApiMessage>),
+    Items(Vec<ApiItem>),
 }
 
-impl ResponsesRequest {
-    fn check(&self) -> Result<(), Problem> {
-        refuse_if_set("tools", self.tools.as_ref())?;
-        let background = self.background.filter(|background| *background).map(Value::from);
-        refuse_if_set("background", background.as_ref())?;
-        let format = self.text.as_ref().and_then(|text| text.get("format"));
-        refuse_if_set("text.format", format.filter(|format| format["type"] != "text"))
-    }
+#[derive(Debug, Deserialize)]
+struct TextOptions {
+    format: Option<Value>,
 }
 
-/// Ask the agent as OpenAI's API "Responses" does. Only the last message counts: the agent keeps the
-/// conversation of `user`, or of the header `X-Avocet-Session`.
+/// Ask the agent as OpenAI's API "Responses" does. The conversation is that of the header
+/// `X-Avocet-Session`, of `previous_response_id`, `conversation` or `user`; else it is the
+/// request's own, with the items of the request.
 #[utoipa::path(
     post, path = "/v1/responses", tag = "openai", request_body = ResponsesRequest,
     params(
-        ("X-Avocet-Session" = Option<String>, Header, description = "The session. Default: one for `user`, else one for the client"),
+        ("X-Avocet-Session" = Option<String>, Header, description = "The session. Default: that of the parameters, else one for the request"),
         ("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same message"),
     ),
     responses(
-        (status = 200, description = "The reply; with `stream`, as server-sent events", content((Object = "application/json"), (Object = "text/event-stream"))),
+        (status = 200, description = "The response; with `stream`, as server-sent events", content((Object = "application/json"), (Object = "text/event-stream"))),
         OpenAiError,
     ),
 )]
@@ -74,121 +81,45 @@ pub(crate) async fn create(
     caller: HttpCaller,
     key: Result<IdempotencyKey, Problem>,
     headers: HeaderMap,
-    body: Result<JsonBody<ResponsesRequest>, Problem>,
+    body: Result<ReadRequest, Problem>,
 ) -> Result<Response, OpenAiError> {
     let IdempotencyKey(key) = key?;
-    let JsonBody(request) = body?;
-    request.check()?;
-    let session = ApiSession::of(&headers, &caller, request.user.as_deref())?;
-    let text = match request.input {
-        ResponsesInput::Text(text) => text,
-        ResponsesInput::Messages(messages) => last_text(messages)?,
+    let request: ResponsesRequest = body?.parse(RESPONSES)?;
+    let model = request.model.unwrap_or_else(|| AGENT.to_owned());
+    let agent = profile_of_model(&state, &caller, &model)?;
+    let named = NamedConversation {
+        user: request.user.as_deref(),
+        conversation: request.conversation.as_ref(),
+        previous_response: request.previous_response_id.as_deref(),
+        key: key.as_deref(),
     };
-    let turn = AskedTurn::begin(state, caller, session, text, key).await?;
-    let mut reply = ResponsesReply {
-        message: turn.message.clone(),
-        created: turn.created,
-        model: request.model.unwrap_or_else(|| AGENT.to_owned()),
-        written: String::new(),
-        next: 0,
+    let session = ApiSession::find(&state, &caller, &headers, named).await?;
+    let items = match request.input {
+        ResponsesInput::Text(text) => vec![ApiItem::user(text)],
+        ResponsesInput::Items(items) => items,
     };
+    let RequestMessages { instructions, earlier, text, files } =
+        read_messages(items, "input", session.is_kept)?;
+    let choice = request.tool_choice.as_ref().filter(|choice| !choice.is_null());
+    let tools = read_tools(request.tools, choice)?;
+    let choice = instruction_of_choice(choice, &tools);
+    let instructions: Vec<String> =
+        request.instructions.into_iter().chain(instructions).chain(choice).collect();
+    let format = request.text.and_then(|text| text.format);
+    let program = ProgramRequest {
+        agent,
+        instructions: (!instructions.is_empty()).then(|| instructions.join("\n\n")),
+        earlier,
+        tools,
+        answer_schema: read_format(format.as_ref(), "text.format")?,
+    };
+    let turn =
+        AskedTurn::begin(state, caller, ApiQuestion { session, text, files, program, key }).await?;
+    let previous = request.previous_response_id;
+    let response = ResponseObject::new(turn.message, turn.created, model, previous);
     if request.stream == Some(true) {
-        return Ok(stream_answer(turn, reply));
+        return Ok(stream_answer(turn, response));
     }
-    let ended = turn.finish().await.map_err(OpenAiError::after_acceptance)?;
-    reply.written = ended.reply.unwrap_or_default();
-    Ok(Json(reply.object("completed")).into_response())
-}
-
-/// A response, as far as it is known.
-#[derive(Debug)]
-struct ResponsesReply {
-    message: String,
-    created: i64,
-    model: String,
-    written: String,
-    /// The number of the next event.
-    next: u64,
-}
-
-impl ResponsesReply {
-    fn item_id(&self) -> String {
-        format!("msg_{}", self.message)
-    }
-
-    fn part(&self) -> Value {
-        json!({ "type": "output_text", "text": self.written, "annotations": [] })
-    }
-
-    fn item(&self, status: &str) -> Value {
-        let content = if status == "completed" { vec![self.part()] } else { Vec::new() };
-        json!({
-            "type": "message", "id": self.item_id(), "status": status, "role": "assistant",
-            "content": content,
-        })
-    }
-
-    fn object(&self, status: &str) -> Value {
-        let output = if status == "completed" { vec![self.item("completed")] } else { Vec::new() };
-        json!({
-            "id": format!("resp_{}", self.message), "object": "response",
-            "created_at": self.created, "status": status, "model": self.model,
-            "output": output, "error": null, "incomplete_details": null, "instructions": null,
-            "metadata": {}, "parallel_tool_calls": false, "previous_response_id": null,
-            "temperature": null, "tool_choice": "auto", "tools": [], "top_p": null,
-        })
-    }
-
-    /// Makes an event of this type with the next number.
-    fn event(&mut self, kind: &str, mut fields: Value) -> Event {
-        fields["type"] = kind.into();
-        fields["sequence_number"] = self.next.into();
-        self.next += 1;
-        Event::default().event(kind).data(fields.to_string())
-    }
-
-    /// Makes an event about the only content.
-    fn about_text(&mut self, kind: &str, mut fields: Value) -> Event {
-        fields["item_id"] = self.item_id().into();
-        fields["output_index"] = 0.into();
-        fields["content_index"] = 0.into();
-        self.event(kind, fields)
-    }
-}
-
-impl WriteEvents for ResponsesReply {
-    fn start(&mut self) -> Vec<Event> {
-        let (open, item, part) =
-            (self.object("in_progress"), self.item("in_progress"), self.part());
-        vec![
-            self.event("response.created", json!({ "response": open })),
-            self.event("response.in_progress", json!({ "response": open })),
-            self.event("response.output_item.added", json!({ "output_index": 0, "item": item })),
-            self.about_text("response.content_part.added", json!({ "part": part })),
-        ]
-    }
-
-    fn text(&mut self, delta: &str) -> Vec<Event> {
-        self.written.push_str(delta);
-        let fields = json!({ "delta": delta, "logprobs": [] });
-        vec![self.about_text("response.output_text.delta", fields)]
-    }
-
-    fn done(&mut self, _: &MessageProgress) -> Vec<Event> {
-        let (text, part) = (self.written.clone(), self.part());
-        let (item, whole) = (self.item("completed"), self.object("completed"));
-        vec![
-            self.about_text("response.output_text.done", json!({ "text": text, "logprobs": [] })),
-            self.about_text("response.content_part.done", json!({ "part": part })),
-            self.event("response.output_item.done", json!({ "output_index": 0, "item": item })),
-            self.event("response.completed", json!({ "response": whole })),
-        ]
-    }
-
-    fn failed(&mut self, problem: &Problem) -> Vec<Event> {
-        let error = error_object(problem);
-        let mut response = self.object("failed");
-        response["error"] = json!({ "code": "server_error", "message": error["message"] });
-        vec![self.event("response.failed", json!({ "response": response }))]
-    }
+    let answer = turn.finish().await?;
+    Ok(Json(response.whole(&answer)).into_response())
 }

@@ -8,9 +8,9 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde_json::Value;
 
+use super::answer::TurnAnswer;
+use super::error::OpenAiError;
 use super::turn::{AskedTurn, TurnProgress};
-use crate::problem::Problem;
-use crate::routes::messages::MessageProgress;
 use crate::sse::KEEP_ALIVE;
 
 /// Writes the events of an API.
@@ -22,10 +22,10 @@ pub(crate) trait WriteEvents: Send + 'static {
     fn text(&mut self, delta: &str) -> Vec<Event>;
 
     /// Returns the last events.
-    fn done(&mut self, ended: &MessageProgress) -> Vec<Event>;
+    fn done(&mut self, answer: &TurnAnswer) -> Vec<Event>;
 
     /// Returns the last events if there is no answer.
-    fn failed(&mut self, problem: &Problem) -> Vec<Event>;
+    fn failed(&mut self, error: &OpenAiError) -> Vec<Event>;
 }
 
 /// An event with this data.
@@ -68,13 +68,13 @@ impl<W: WriteEvents> AnswerStream<W> {
             };
             let events = match progress {
                 TurnProgress::Text(delta) => self.writer.text(&delta),
-                TurnProgress::Done(ended) => {
+                TurnProgress::Done(answer) => {
                     self.is_over = true;
-                    self.writer.done(&ended)
+                    self.writer.done(&answer)
                 }
-                TurnProgress::Failed(problem) => {
+                TurnProgress::Failed(error) => {
                     self.is_over = true;
-                    self.writer.failed(&problem)
+                    self.writer.failed(&error)
                 }
             };
             self.due.extend(events);

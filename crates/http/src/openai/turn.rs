@@ -3,36 +3,51 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use avocet_protocol::{MessageId, TurnEvent};
+use avocet_gateway::ProgramAsk;
+use avocet_protocol::{DedupeKey, MessageId, MessageStatus, ProgramRequest, TurnEvent, plain_json};
 use axum::http::StatusCode;
-use serde_json::json;
+use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::DropGuard;
 
-use super::question::ApiSession;
+use super::answer::TurnAnswer;
+use super::conversation::ApiSession;
+use super::error::OpenAiError;
+use super::parts::RequestFile;
 use crate::caller::HttpCaller;
-use crate::deliveries::confirm_deliveries;
+use crate::deliveries::{ChatFiles, confirm_deliveries};
+use crate::input::MAX_BODY_BYTES;
 use crate::problem::Problem;
-use crate::routes::messages::{MessageProgress, add_key};
 use crate::state::{HttpState, LONGEST_WAIT};
 
 /// The outcome of a message.
-type Ending = Pin<Box<dyn Future<Output = Result<MessageProgress, Problem>> + Send>>;
+type Ending = Pin<Box<dyn Future<Output = Result<MessageStatus, Problem>> + Send>>;
+
+/// A request for an answer.
+pub(crate) struct ApiQuestion {
+    pub(crate) session: ApiSession,
+    pub(crate) text: String,
+    pub(crate) files: Vec<RequestFile>,
+    pub(crate) program: ProgramRequest,
+    pub(crate) key: Option<String>,
+}
 
 /// An accepted message whose answer is under way.
 pub(crate) struct AskedTurn {
     pub(crate) state: Arc<HttpState>,
     /// The number of the message.
-    pub(crate) message: String,
+    pub(crate) message: MessageId,
     /// The time of acceptance, in seconds since 1970.
     pub(crate) created: i64,
     events: Option<flume::Receiver<TurnEvent>>,
     /// `true` while the turn that answers the message runs.
     is_running: bool,
+    /// `true` if the answer has to be JSON.
+    wants_json: bool,
     /// The text of the current step that was passed on.
     written: String,
     ending: Option<Ending>,
-    ended: Option<MessageProgress>,
+    ended: Option<TurnAnswer>,
     _place: OwnedSemaphorePermit,
     /// Ends the confirmation of deliveries some time after it is dropped.
     _deliveries: Option<DropGuard>,
@@ -43,10 +58,10 @@ pub(crate) struct AskedTurn {
 pub(crate) enum TurnProgress {
     /// The next piece of text. All pieces together end with the reply in the log.
     Text(String),
-    /// The message has its outcome.
-    Done(MessageProgress),
-    /// There is no outcome.
-    Failed(Problem),
+    /// The message has its answer.
+    Done(TurnAnswer),
+    /// There is no answer.
+    Failed(OpenAiError),
 }
 
 impl AskedTurn {
@@ -57,23 +72,37 @@ impl AskedTurn {
     pub(crate) async fn begin(
         state: Arc<HttpState>,
         caller: HttpCaller,
-        ApiSession { session, is_own }: ApiSession,
-        text: String,
-        key: Option<String>,
-    ) -> Result<Self, Problem> {
+        question: ApiQuestion,
+    ) -> Result<Self, OpenAiError> {
+        let ApiQuestion { session: ApiSession { session, is_own, .. }, text, files, program, key } =
+            question;
+        if !is_own && !files.is_empty() {
+            return Err(Problem::bad_request(format!(
+                "files cannot be sent to {session}; leave out X-Avocet-Session"
+            ))
+            .into());
+        }
+        check_length(&program)?;
+        let key = key.map(|key| DedupeKey::parse(&key)).transpose();
+        let key = key.map_err(|error| Problem::bad_request(error.to_string()))?;
         let place = state.long_request()?;
         // Subscribe before the message is sent, so that no text is missed.
         let events = state.follow(&caller, state.linked(&session).as_str()).await?;
-        let deliveries = is_own.then(|| confirm_deliveries(&state, &session));
-        let mut params = json!({ "session": session, "text": text });
-        add_key(&mut params, key);
-        let accepted = state.call(&caller, "ask", params).await?;
-        let message = accepted["message"].as_str().unwrap_or_default().to_owned();
+        let (files, kept) = split_files(files);
+        let deliveries = is_own.then(|| confirm_deliveries(&state, &session, kept));
+        let wants_json = program.answer_schema.is_some();
+        let ask = ProgramAsk { session, text, key, files, program };
+        let (asking, asked_by) = (state.clone(), caller.0.clone());
+        let accepted = state
+            .complete("ask", async move {
+                avocet_gateway::ask_for_program(&asking.parts, &asked_by, ask).await
+            })
+            .await?;
+        let message = accepted.map_err(Problem::from)?.message;
         let created = state.parts.clock.now().0 / 1000;
-        let (waiting, id) = (state.clone(), message.clone());
+        let waiting = state.clone();
         let ending: Ending = Box::pin(async move {
-            let status = waiting.wait(&caller, &id, LONGEST_WAIT).await?;
-            serde_json::from_value(status).map_err(|error| Problem::unavailable(error.to_string()))
+            read_status(waiting.wait(&caller, &message.to_string(), LONGEST_WAIT).await?)
         });
         Ok(Self {
             state,
@@ -81,6 +110,7 @@ impl AskedTurn {
             created,
             events: Some(events),
             is_running: false,
+            wants_json,
             written: String::new(),
             ending: Some(ending),
             ended: None,
@@ -96,7 +126,7 @@ impl AskedTurn {
                 return TurnProgress::Done(ended);
             }
             let Some(ending) = &mut self.ending else {
-                return TurnProgress::Failed(Problem::unavailable("the answer has ended"));
+                return TurnProgress::Failed(Problem::unavailable("the answer has ended").into());
             };
             let event = async {
                 match &self.events {
@@ -115,32 +145,34 @@ impl AskedTurn {
                 },
                 ended = ending => {
                     self.ending = None;
-                    match ended.and_then(with_outcome) {
-                        Err(problem) => return TurnProgress::Failed(problem),
-                        Ok(ended) => {
-                            let reply = ended.reply.clone().unwrap_or_default();
-                            self.ended = Some(ended);
-                            let rest = rest_of(&reply, &self.written);
-                            if !rest.is_empty() {
-                                return TurnProgress::Text(rest);
+                    match ended.map_err(OpenAiError::from).and_then(answer_of) {
+                        Err(error) => return TurnProgress::Failed(error.after_acceptance()),
+                        Ok(answer) => match answer.in_json(self.wants_json) {
+                            Err(error) => return TurnProgress::Failed(error),
+                            Ok(answer) => {
+                                let rest = rest_of(&answer.text, &self.written);
+                                self.ended = Some(answer);
+                                if !rest.is_empty() {
+                                    return TurnProgress::Text(rest);
+                                }
                             }
-                        }
+                        },
                     }
                 }
             }
         }
     }
 
-    /// Waits for the outcome.
+    /// Waits for the answer.
     ///
     /// # Errors
-    /// There is no outcome.
-    pub(crate) async fn finish(mut self) -> Result<MessageProgress, Problem> {
+    /// There is none.
+    pub(crate) async fn finish(mut self) -> Result<TurnAnswer, OpenAiError> {
         loop {
             match self.next().await {
                 TurnProgress::Text(_) => {}
-                TurnProgress::Done(ended) => return Ok(ended),
-                TurnProgress::Failed(problem) => return Err(problem),
+                TurnProgress::Done(answer) => return Ok(answer),
+                TurnProgress::Failed(error) => return Err(error),
             }
         }
     }
@@ -149,8 +181,7 @@ impl AskedTurn {
     fn text_of(&mut self, event: TurnEvent) -> Option<String> {
         match event {
             TurnEvent::Started { messages, .. } => {
-                let message = self.message.parse::<MessageId>().ok();
-                self.is_running = messages.iter().any(|started| Some(started.id) == message);
+                self.is_running = messages.iter().any(|started| started.id == self.message);
                 None
             }
             TurnEvent::Text { delta } if self.is_running => {
@@ -175,7 +206,7 @@ impl AskedTurn {
 
 /// Returns the part of the reply that was not written yet; all of it if another text was written.
 fn rest_of(reply: &str, written: &str) -> String {
-    if written.trim().is_empty() {
+    if written.trim().is_empty() || reply.is_empty() {
         return reply.to_owned();
     }
     // The log has no blanks at the ends.
@@ -186,18 +217,47 @@ fn rest_of(reply: &str, written: &str) -> String {
     }
 }
 
-fn with_outcome(ended: MessageProgress) -> Result<MessageProgress, Problem> {
-    if ended.outcome.is_some() {
-        return Ok(ended);
+/// Refuses a request whose texts are longer than the body of any other request may be.
+fn check_length(program: &ProgramRequest) -> Result<(), Problem> {
+    let bytes: usize = program.texts().map(str::len).sum();
+    if bytes <= MAX_BODY_BYTES {
+        return Ok(());
     }
-    Err(Problem::new(
-        StatusCode::GATEWAY_TIMEOUT,
-        "urn:avocet:problem:no-answer-yet",
-        format!(
-            "{} has no answer after {LONGEST_WAIT} seconds; read it later at /v1/messages/{}",
-            ended.id, ended.id
-        ),
-    ))
+    let detail = format!(
+        "the texts of the request have {bytes} bytes, and at most {MAX_BODY_BYTES} are possible; \
+         send fewer earlier messages"
+    );
+    let kind = "urn:avocet:problem:too-large";
+    Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, kind, detail))
+}
+
+/// Reads the result of the method `wait`.
+///
+/// # Errors
+/// It has another form than this version expects.
+pub(crate) fn read_status(status: Value) -> Result<MessageStatus, Problem> {
+    serde_json::from_value(status).map_err(|error| Problem::unavailable(plain_json(&error)))
+}
+
+/// Returns the answer of a message.
+fn answer_of(status: MessageStatus) -> Result<TurnAnswer, OpenAiError> {
+    let Some(outcome) = status.outcome else {
+        let detail = format!(
+            "{id} has no answer after {LONGEST_WAIT} seconds; read it later at /v1/messages/{id}",
+            id = status.id
+        );
+        let kind = "urn:avocet:problem:no-answer-yet";
+        return Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, kind, detail).into());
+    };
+    TurnAnswer::new(status, outcome)
+}
+
+/// Separates the files of a message from their bytes.
+fn split_files(files: Vec<RequestFile>) -> (Vec<avocet_gateway::PublishedFile>, ChatFiles) {
+    let kept =
+        files.iter().map(|RequestFile { file, bytes }| (file.reference.clone(), bytes.clone()));
+    let kept = kept.collect();
+    (files.into_iter().map(|one| one.file).collect(), kept)
 }
 
 #[cfg(test)]
@@ -214,7 +274,7 @@ mod tests {
             ("1, 2.", "\n1, 2. ", ""),
             ("1, 2.", "let me see", "\n\n1, 2."),
             ("", "", ""),
-            ("", "x", "\n\n"),
+            ("", "x", ""),
         ];
         for (reply, written, rest) in table {
             assert_eq!(rest_of(reply, written), rest, "{reply:?} {written:?}");

@@ -1,0 +1,176 @@
+//! The answer to a request, as the log has it after the turn.
+
+use avocet_protocol::{CUT_OFF, FILTERED, MessageId, MessageStatus, Outcome, ProgramCall, Usage};
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use super::error::OpenAiError;
+
+/// The reason why an answer ends where it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerEnd {
+    /// It is complete.
+    Stop,
+    /// It reached its output limit.
+    Length,
+    /// A filter of the model's provider ended it.
+    Filtered,
+    /// The client has to run calls.
+    Calls,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TurnAnswer {
+    pub(crate) message: MessageId,
+    pub(crate) outcome: Outcome,
+    pub(crate) text: String,
+    pub(crate) end: AnswerEnd,
+    pub(crate) usage: Usage,
+    pub(crate) calls: Vec<ProgramCall>,
+}
+
+impl TurnAnswer {
+    /// Returns the answer of a message that has its outcome.
+    ///
+    /// # Errors
+    /// The turn ended with an error, or without an answer.
+    pub(crate) fn new(status: MessageStatus, outcome: Outcome) -> Result<Self, OpenAiError> {
+        let MessageStatus { id, reply, failed, usage, calls, .. } = status;
+        let reply = reply.unwrap_or_default();
+        let no_answer = |status, code| Err(OpenAiError::no_answer(status, code, reply.clone()));
+        match outcome {
+            Outcome::Error => return no_answer(StatusCode::BAD_GATEWAY, "turn_failed"),
+            Outcome::Merged if failed => return no_answer(StatusCode::BAD_GATEWAY, "turn_failed"),
+            Outcome::Dropped => return no_answer(StatusCode::BAD_GATEWAY, "message_dropped"),
+            Outcome::Stopped => {
+                let detail = "the turn was stopped before it had an answer".to_owned();
+                return Err(OpenAiError::no_answer(StatusCode::CONFLICT, "turn_stopped", detail));
+            }
+            Outcome::Replied | Outcome::Merged => {}
+        }
+        let (text, end) = without_mark(&reply);
+        let end = if calls.is_empty() { end } else { AnswerEnd::Calls };
+        let text = text.to_owned();
+        Ok(Self { message: id, outcome, text, end, usage: usage.unwrap_or_default(), calls })
+    }
+
+    /// Checks that the answer is JSON, if the request asked for JSON, and removes a code fence.
+    ///
+    /// # Errors
+    /// The answer is not JSON.
+    pub(crate) fn in_json(self, wants_json: bool) -> Result<Self, OpenAiError> {
+        if !wants_json || self.end != AnswerEnd::Stop {
+            return Ok(self);
+        }
+        let text = without_fence(&self.text);
+        match serde_json::from_str::<Value>(text) {
+            Ok(_) => Ok(Self { text: text.to_owned(), ..self }),
+            Err(error) => Err(OpenAiError::no_answer(
+                StatusCode::BAD_GATEWAY,
+                "invalid_answer",
+                format!("the model did not answer in JSON ({error}): {}", self.text),
+            )),
+        }
+    }
+
+    /// The tokens in the form of Chat Completions.
+    pub(crate) fn chat_usage(&self) -> Value {
+        let Usage { input, output, cached, .. } = self.usage;
+        json!({
+            "prompt_tokens": input, "completion_tokens": output, "total_tokens": self.usage.total(),
+            "prompt_tokens_details": { "cached_tokens": cached, "audio_tokens": 0 },
+            "completion_tokens_details": { "reasoning_tokens": 0, "audio_tokens": 0 },
+        })
+    }
+
+    /// The tokens in the form of Responses.
+    pub(crate) fn response_usage(&self) -> Value {
+        let Usage { input, output, cached, .. } = self.usage;
+        json!({
+            "input_tokens": input, "output_tokens": output, "total_tokens": self.usage.total(),
+            "input_tokens_details": { "cached_tokens": cached },
+            "output_tokens_details": { "reasoning_tokens": 0 },
+        })
+    }
+}
+
+/// Returns the text without the mark at its end that it is incomplete, and the reason for its end.
+pub(crate) fn without_mark(text: &str) -> (&str, AnswerEnd) {
+    for (mark, end) in [(FILTERED, AnswerEnd::Filtered), (CUT_OFF, AnswerEnd::Length)] {
+        if let Some(before) = text.trim_end().strip_suffix(mark) {
+            return (without_mark(before).0.trim_end(), end);
+        }
+    }
+    (text, AnswerEnd::Stop)
+}
+
+/// Returns the content of a code fence around the whole text; another text unchanged.
+fn without_fence(text: &str) -> &str {
+    let text = text.trim();
+    let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    inside.and_then(|inside| inside.split_once('\n')).map_or(text, |(_, inside)| inside.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(reply: &str) -> MessageStatus {
+        MessageStatus {
+            id: MessageId(1),
+            session: "terminal:local:a".parse().unwrap(),
+            turn: None,
+            outcome: None,
+            reply: Some(reply.to_owned()),
+            failed: false,
+            received_at: None,
+            usage: Some(Usage::new(3, 4)),
+            calls: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn turn_answer_is_an_error_if_the_turn_has_none() {
+        let failed = MessageStatus { failed: true, ..status("why") };
+        let table = [
+            (status("why"), Outcome::Error, 502, "turn_failed"),
+            (failed, Outcome::Merged, 502, "turn_failed"),
+            (status("why"), Outcome::Dropped, 502, "message_dropped"),
+            (status(""), Outcome::Stopped, 409, "turn_stopped"),
+        ];
+        for (status, outcome, code, name) in table {
+            let error = TurnAnswer::new(status, outcome).unwrap_err();
+            assert_eq!(error.body()["error"]["code"], name);
+            let detail = error.detail().to_owned();
+            let response = axum::response::IntoResponse::into_response(error);
+            assert_eq!(response.status().as_u16(), code, "{detail}");
+            assert_eq!(response.headers()["x-should-retry"], "false");
+        }
+        assert!(TurnAnswer::new(status("hi"), Outcome::Merged).is_ok());
+    }
+
+    #[test]
+    fn turn_answer_tells_where_the_text_was_cut() {
+        let table = [
+            ("whole".to_owned(), "whole", AnswerEnd::Stop),
+            (format!("half\n\n{CUT_OFF}"), "half", AnswerEnd::Length),
+            (format!("half\n\n{FILTERED}"), "half", AnswerEnd::Filtered),
+            (format!("half\n\n{CUT_OFF}\n\n{FILTERED}"), "half", AnswerEnd::Filtered),
+        ];
+        for (reply, text, end) in table {
+            let answer = TurnAnswer::new(status(&reply), Outcome::Replied).unwrap();
+            assert_eq!((answer.text.as_str(), answer.end), (text, end), "{reply}");
+        }
+    }
+
+    #[test]
+    fn turn_answer_in_json_loses_its_fence_or_is_an_error() {
+        let answer = |reply: &str| TurnAnswer::new(status(reply), Outcome::Replied).unwrap();
+        let fenced = answer("```json\n{\"a\": 1}\n```").in_json(true).unwrap();
+        assert_eq!(fenced.text, "{\"a\": 1}");
+        let error = answer("no").in_json(true).unwrap_err();
+        assert!(error.detail().contains("did not answer in JSON"), "{error:?}");
+        assert_eq!(answer("no").in_json(false).unwrap().text, "no");
+    }
+}

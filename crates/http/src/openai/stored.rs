@@ -1,0 +1,62 @@
+//! Responses that are in the log.
+
+use std::sync::Arc;
+
+use avocet_protocol::MessageStatus;
+use axum::Json;
+use axum::extract::State;
+use serde_json::{Value, json};
+
+use super::answer::TurnAnswer;
+use super::conversation::status_of_response;
+use super::error::OpenAiError;
+use super::models::AGENT;
+use super::response_object::ResponseObject;
+use crate::caller::HttpCaller;
+use crate::input::PathPart;
+use crate::problem::Problem;
+use crate::state::HttpState;
+
+/// Show a response as far as it is known.
+#[utoipa::path(
+    get, path = "/v1/responses/{id}", tag = "openai",
+    params(("id" = String, Path, description = "The id, such as `resp_m1`")),
+    responses((status = 200, description = "The response", body = Object), OpenAiError),
+)]
+pub(crate) async fn show_response(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(id): PathPart<String>,
+) -> Result<Json<Value>, OpenAiError> {
+    let status = status_of_response(&state, &caller, &id, "id").await?;
+    let created = status.received_at.map_or(0, |at| at.0 / 1000);
+    let response = ResponseObject::new(status.id, created, AGENT.to_owned(), None);
+    let Some(outcome) = status.outcome else { return Ok(Json(response.open())) };
+    Ok(Json(match TurnAnswer::new(status, outcome) {
+        Ok(answer) => response.whole(&answer),
+        Err(error) => response.without_answer(&error),
+    }))
+}
+
+/// Delete a response, with the conversation of one request to which it belongs.
+#[utoipa::path(
+    delete, path = "/v1/responses/{id}", tag = "openai",
+    params(("id" = String, Path, description = "The id, such as `resp_m1`")),
+    responses((status = 200, description = "The response is deleted", body = Object), OpenAiError),
+)]
+pub(crate) async fn remove_response(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+    PathPart(id): PathPart<String>,
+) -> Result<Json<Value>, OpenAiError> {
+    let MessageStatus { session, .. } = status_of_response(&state, &caller, &id, "id").await?;
+    if !session.is_one_off() {
+        return Err(Problem::bad_request(format!(
+            "{id} belongs to the conversation {session}; delete it with DELETE \
+             /v1/sessions/{session}"
+        ))
+        .into());
+    }
+    state.call(&caller, "sessions.delete", json!({ "session": session })).await?;
+    Ok(Json(json!({ "id": id, "object": "response", "deleted": true })))
+}
