@@ -1,4 +1,4 @@
-//! The official clients of OpenAI against the daemon. Their tests are in `tests/sdks`.
+//! The official clients of OpenAI, and other programs for its APIs, against the daemon. Their tests are in `tests/sdks`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ fn installed(client: &str) -> PathBuf {
     let folder = target.join("sdks").join(client);
     assert!(
         folder.exists(),
-        "the {client} client of OpenAI is not in {}; run tests/run once, which installs it",
+        "the {client} programs for OpenAI's APIs are not in {}; run tests/run once, which installs it",
         folder.display()
     );
     folder
@@ -38,6 +38,18 @@ fn run_tests(client: &str, command: &mut Command) {
 fn sdks_official_python_client_works_with_the_daemon() {
     let python = installed("python").join("bin/python");
     run_tests("python", Command::new(python).args(["-B", "-m", "unittest", "test_openai"]));
+}
+
+/// LangChain, pydantic-ai, LiteLLM and `llm`.
+#[test]
+fn sdks_programs_in_python_work_with_the_daemon() {
+    let python = installed("python").join("bin/python");
+    run_tests("python", Command::new(python).args(["-B", "-m", "unittest", "test_programs"]));
+}
+
+#[test]
+fn sdks_ai_sdk_works_with_the_daemon() {
+    run_tests("node", Command::new("node").args(["--test", "ai_sdk.test.js"]));
 }
 
 #[test]

@@ -69,7 +69,11 @@ test("streamed chunks join to the reply", async () => {
 
 test("stream with the usage option is accepted", async () => {
   const more = { stream: true, stream_options: { include_usage: true } };
-  assert.equal(textOf(await all(await chat("n-usage", "count to 1", more))), "1.");
+  const chunks = await all(await chat("n-usage", "count to 1", more));
+  const last = chunks.pop();
+  assert.equal(textOf(chunks), "1.");
+  assert.deepEqual(last.choices, []);
+  assert.equal(last.usage.total_tokens, last.usage.prompt_tokens + last.usage.completion_tokens);
 });
 
 test("chat stream helper builds the completion", async () => {
@@ -124,7 +128,7 @@ test("response stream helper builds the response", async () => {
 });
 
 test("models list and retrieve show the agent", async () => {
-  assert.deepEqual((await all(client.models.list())).map((model) => model.id), ["avocet"]);
+  assert.deepEqual((await all(client.models.list())).map((model) => model.id).slice(0, 2), ["avocet", "default"]);
   assert.equal((await client.models.retrieve("avocet")).object, "model");
   const unknown = client.models.retrieve("gpt-4o");
   await assert.rejects(unknown, (error) => {
@@ -137,20 +141,19 @@ test("models list and retrieve show the agent", async () => {
 test("faults become the error classes of the client, with our text", async () => {
   const wrong = client.withOptions({ apiKey: "wrong" });
   const text = { type: "text", text: "hi" };
-  const image_url = "data:image/png;base64,iVBORw0KGgo=";
-  const image = { type: "image_url", image_url: { url: image_url } };
-  const tools = [{ type: "function", function: { name: "x" } }];
-  const inputImage = [{ role: "user", content: [{ type: "input_image", image_url }] }];
+  const video = { type: "video_url" };
+  const file = [{ role: "user", content: [{ type: "input_file", file_id: "file-1" }] }];
+  const tools = [{ type: "web_search" }];
   const { AuthenticationError, BadRequestError, NotFoundError } = OpenAI;
   const elsewhere = { headers: { "X-Avocet-Session": "nowhere" } };
   const table = [
     [AuthenticationError, /the token is unknown/, () => wrong.models.list()],
     [AuthenticationError, /the token is unknown/, () => wrong.responses.create({ input: "hi" })],
-    [BadRequestError, /`tools` is not supported/, () => chat("n-faults", "hi", { tools })],
+    [BadRequestError, /"web_search" is not supported/, () => respond("n-faults", "hi", { tools })],
     [BadRequestError, /`n` is not supported/, () => chat("n-faults", "hi", { n: 2, stream: true })],
     [BadRequestError, /`background` is not/, () => respond("n-faults", "hi", { background: true })],
-    [BadRequestError, /"image_url" is not supported/, () => chat("n-faults", [text, image])],
-    [BadRequestError, /"input_image" is not supported/, () => respond("n-faults", inputImage)],
+    [BadRequestError, /"video_url" is not supported/, () => chat("n-faults", [text, video])],
+    [BadRequestError, /as `file_data` only/, () => respond("n-faults", file)],
     [BadRequestError, /session id "nowhere"/, () => chat("n-faults", "hi", {}, elsewhere)],
     [NotFoundError, /there is no such path/, () => client.embeddings.create({ input: "hi" })],
   ];
@@ -158,7 +161,7 @@ test("faults become the error classes of the client, with our text", async () =>
     await assert.rejects(async () => call(), (error) => {
       assert.ok(error instanceof kind, `${message}: ${error}`);
       assert.match(error.message, message);
-      assert.match(error.code, /^urn:avocet:problem:/);
+      assert.match(error.code, /^urn:avocet:problem:|^unsupported_value$/);
       return true;
     });
   }

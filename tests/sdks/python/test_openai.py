@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import threading
 import unittest
 import urllib.request
 
@@ -67,6 +68,8 @@ class ChatCompletionsTest(OpenAiTest):
         self.assertEqual(("1, 2, 3.", "stop"), (choice.message.content, choice.finish_reason))
         self.assertEqual(("assistant", None), (choice.message.role, choice.message.tool_calls))
         self.assertEqual("avocet", completion.model)
+        usage = completion.usage
+        self.assertEqual(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens)
         self.assertEqual("1, 2, 3.", logged_reply(completion.id))
 
     def test_streamed_chunks_join_to_the_reply(self):
@@ -83,8 +86,11 @@ class ChatCompletionsTest(OpenAiTest):
 
     def test_stream_with_usage_option_is_accepted(self):
         stream = self.chat("count to 1", stream=True, stream_options={"include_usage": True})
-        text = "".join(choice.delta.content or "" for chunk in stream for choice in chunk.choices)
+        chunks = list(stream)
+        text = "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
         self.assertEqual("1.", text)
+        self.assertIsNotNone(chunks[-1].usage)
+        self.assertEqual([None] * (len(chunks) - 1), [chunk.usage for chunk in chunks[:-1]])
 
     def test_stream_helper_builds_the_completion(self):
         arguments = {"model": "avocet", "messages": user("count to 2"), "user": self.user}
@@ -151,7 +157,7 @@ class ResponsesTest(OpenAiTest):
 
 class ModelsTest(OpenAiTest):
     def test_list_has_the_agent(self):
-        self.assertEqual(["avocet"], [model.id for model in self.client.models.list()])
+        self.assertEqual(["avocet", "default"], [model.id for model in self.client.models.list()][:2])
 
     def test_retrieve_shows_the_agent(self):
         model = self.client.models.retrieve("avocet")
@@ -171,36 +177,101 @@ class ErrorsTest(OpenAiTest):
             self.assertEqual("urn:avocet:problem:unauthorized", raised.exception.code)
 
     def test_unsupported_parameter_is_a_bad_request(self):
-        tool = {"type": "function", "function": {"name": "x", "parameters": {}}}
         table = [
-            ("`tools` is not supported", lambda: self.chat("hi", tools=[tool])),
-            ("`n` is not supported", lambda: self.chat("hi", n=2)),
-            ("`response_format` is not", lambda: self.chat("hi", response_format={"type": "json_object"})),
-            ("`tools` is not supported", lambda: self.respond("hi", tools=[{"type": "web_search"}])),
-            ("`background` is not supported", lambda: self.respond("hi", background=True)),
+            ("`n` is not supported", "n", lambda: self.chat("hi", n=2)),
+            ("`logprobs` is not supported", "logprobs", lambda: self.chat("hi", logprobs=True)),
+            ("`response_format` is not", "response_format", lambda: self.chat("hi", response_format={"type": "x"})),
+            ('"web_search" is not supported', "tools", lambda: self.respond("hi", tools=[{"type": "web_search"}])),
+            ("`background` is not supported", "background", lambda: self.respond("hi", background=True)),
         ]
-        for text, call in table:
+        for text, param, call in table:
             with self.subTest(text), self.assertRaisesRegex(openai.BadRequestError, text) as raised:
                 call()
-            self.assertEqual("invalid_request_error", raised.exception.type)
+            error = raised.exception
+            self.assertEqual(("invalid_request_error", "unsupported_value"), (error.type, error.code))
+            self.assertEqual(param, error.param)
 
     def test_streamed_request_with_a_fault_is_a_bad_request(self):
         with self.assertRaisesRegex(openai.BadRequestError, "`n` is not supported"):
             self.chat("hi", n=2, stream=True)
 
-    def test_image_part_is_a_bad_request(self):
-        url = "data:image/png;base64,iVBORw0KGgo="
-        text = {"type": "text", "text": "hi"}
-        with self.assertRaisesRegex(openai.BadRequestError, '"image_url" is not supported; send text'):
-            self.chat([text, {"type": "image_url", "image_url": {"url": url}}])
-        image = {"type": "input_image", "image_url": url, "detail": "auto"}
-        with self.assertRaisesRegex(openai.BadRequestError, '"input_image" is not supported'):
-            self.respond(user([image]))
+    def test_failed_turn_is_a_server_error_that_is_not_repeated(self):
+        retrying = self.client.with_options(max_retries=5)
+        with self.assertRaises(openai.ConflictError) as raised:
+            stopping = threading.Timer(1, lambda: self.chat("/stop"))
+            stopping.start()
+            self.chat("count to 500", retrying)
+        stopping.join()
+        self.assertEqual("turn_stopped", raised.exception.code)
+        self.assertEqual(["count to 500"], texts(self.session))
 
     def test_unknown_path_is_not_found(self):
         with self.assertRaisesRegex(openai.NotFoundError, "there is no such path") as raised:
             self.client.embeddings.create(model="avocet", input="hi")
         self.assertEqual("urn:avocet:problem:not-found", raised.exception.code)
+
+
+WEATHER = {
+    "name": "weather",
+    "description": "Tells the weather.",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+
+
+class ToolsTest(OpenAiTest):
+    """The model without intelligence runs a tool from a plain command."""
+
+    def test_chat_client_runs_the_tool_and_sends_its_result(self):
+        tools = [{"type": "function", "function": WEATHER}]
+        messages = [{"role": "system", "content": "Be brief."}, *user("weather Oslo")]
+        ask = self.client.chat.completions.create
+        [choice] = ask(model="avocet", messages=messages, tools=tools).choices
+        self.assertEqual("tool_calls", choice.finish_reason)
+        [call] = choice.message.tool_calls
+        self.assertEqual(("weather", {"city": "Oslo"}), (call.function.name, json.loads(call.function.arguments)))
+        messages += [choice.message, {"role": "tool", "tool_call_id": call.id, "content": "minus 3"}]
+        [choice] = ask(model="avocet", messages=messages, tools=tools).choices
+        self.assertEqual(("stop", None), (choice.finish_reason, choice.message.tool_calls))
+        self.assertTrue(choice.message.content)
+
+    def test_response_with_a_call_is_continued_by_its_id(self):
+        tools = [{"type": "function", **WEATHER}]
+        ask = self.client.responses.create
+        first = ask(model="avocet", input="weather Oslo", tools=tools)
+        [call] = [item for item in first.output if item.type == "function_call"]
+        self.assertEqual({"city": "Oslo"}, json.loads(call.arguments))
+        output = {"type": "function_call_output", "call_id": call.call_id, "output": "minus 3"}
+        second = ask(model="avocet", input=[output], tools=tools, previous_response_id=first.id)
+        self.assertEqual((first.id, "completed"), (second.previous_response_id, second.status))
+        self.assertEqual(second.output_text, self.client.responses.retrieve(second.id).output_text)
+        self.client.responses.delete(second.id)
+        with self.assertRaises(openai.NotFoundError):
+            self.client.responses.retrieve(first.id)
+
+
+class OneRequestTest(OpenAiTest):
+    def test_request_without_a_user_has_a_conversation_of_its_own(self):
+        ask = self.client.chat.completions.create
+        earlier = [*user("count to 3"), {"role": "assistant", "content": "1, 2, 3."}]
+        for messages in [user("count to 2"), [*earlier, *user("count to 2")]]:
+            completion = ask(model="avocet", messages=messages)
+            self.assertEqual("1, 2.", completion.choices[0].message.content)
+        sessions = [row["session"] for row in get("/v1/sessions")]
+        self.assertEqual([], [session for session in sessions if session.startswith("terminal:local:once-")])
+
+    def test_picture_is_taken(self):
+        url = "data:image/png;base64,iVBORw0KGgo="
+        parts = [{"type": "text", "text": "count to 1"}, {"type": "image_url", "image_url": {"url": url}}]
+        self.assertTrue(self.client.chat.completions.create(model="avocet", messages=user(parts)).choices)
+        image = {"type": "input_image", "image_url": url, "detail": "auto"}
+        self.assertEqual("completed", self.client.responses.create(model="avocet", input=user([image])).status)
+
+    def test_model_is_a_profile(self):
+        completion = self.client.chat.completions.create(model="default", messages=user("count to 1"))
+        self.assertEqual("default", completion.model)
+        with self.assertRaises(openai.NotFoundError) as raised:
+            self.client.chat.completions.create(model="gpt-4o", messages=user("hi"))
+        self.assertEqual("model_not_found", raised.exception.code)
 
 
 class SessionsTest(OpenAiTest):
