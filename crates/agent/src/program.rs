@@ -6,8 +6,9 @@
 //! sends the real result with its next message. So every call in the log has its result.
 
 use avocet_protocol::{
-    CallResult, END_OF_INSTRUCTIONS, LoggedInbound, Message, ProgramCall, ProgramMessage,
-    ProgramRequest, ProgramTool, SENT_TO_PROGRAM, SentCall, ToolCall, ToolSpec, TurnRecord,
+    CallResult, END_OF_INSTRUCTIONS, LoggedCall, LoggedInbound, Message, ProgramCall,
+    ProgramMessage, ProgramRequest, ProgramTool, SENT_TO_PROGRAM, SentCall, ToolCall, ToolSpec,
+    TurnRecord,
 };
 use serde_json::Value;
 
@@ -102,7 +103,7 @@ pub(crate) fn call_result(turn: &TurnRecord, call: &ToolCall) -> Option<CallResu
 pub(crate) fn text_before_calls(turn: &TurnRecord) -> Option<String> {
     let step = turn.steps.last().filter(|step| step.closed && step.steered.is_empty())?;
     let is_sent = |value: &Value| value.as_str() == Some(SENT_TO_PROGRAM);
-    let results = step.calls.iter().filter_map(|call| call.result());
+    let results = step.calls.iter().filter_map(LoggedCall::result);
     results.map(|result| &result.value).any(is_sent).then(|| step.text.trim().to_owned())
 }
 
