@@ -1,12 +1,13 @@
 //! The parts of a program's request beside the text of its message.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The request of a program that asks for one answer, as OpenAI's APIs do: its instructions, the
 /// conversation that it keeps itself, and the tools that it runs itself. The words are those of the
 /// message's sender, except for results.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProgramRequest {
     /// The profile that answers the conversation from now on; `None` for the conversation's own.
@@ -27,7 +28,7 @@ pub struct ProgramRequest {
 }
 
 /// A message of a conversation that a program keeps.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum ProgramMessage {
     /// The user of the program.
@@ -53,7 +54,7 @@ pub enum ProgramMessage {
 }
 
 /// A call of a program's tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramCall {
     /// The id, by which its result refers to it.
     pub id: String,
@@ -64,7 +65,7 @@ pub struct ProgramCall {
 }
 
 /// A tool that a program runs itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramTool {
     /// The name.
     pub name: String,
