@@ -192,7 +192,7 @@ mod tests {
             let checked = check_parameters(request.as_object().unwrap(), known);
             let found = checked.map_err(|error| error.body()["error"].clone());
             let expected = expected.map_or(Ok(()), Err);
-            let found = found.as_ref().map(|()| ()).map_err(|error| {
+            let found = found.as_ref().copied().map_err(|error| {
                 (error["param"].as_str().unwrap(), error["code"].as_str().unwrap())
             });
             assert_eq!(found, expected, "{request}");
