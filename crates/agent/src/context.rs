@@ -146,7 +146,7 @@ impl AgentLoop {
         let offer = self.core_tools.offer(&specs, core, loaded, context.instructions.have_skills());
         match program::request_of(turn).map(|program| &*program.tools) {
             None | Some([]) => offer,
-            Some(tools) => Arc::new(offer.with_program_tools(program::tool_specs(tools))),
+            Some(tools) => Arc::new(offer.with_program_tools(&program::tool_specs(tools))),
         }
     }
 

@@ -158,11 +158,11 @@ impl Offer {
     }
 
     /// Adds the tools of a program. They replace own tools of the same names.
-    pub(crate) fn with_program_tools(&self, more: Vec<ToolSpec>) -> Self {
+    pub(crate) fn with_program_tools(&self, more: &[ToolSpec]) -> Self {
         let is_other = |spec: &&ToolSpec| more.iter().all(|one| one.name != spec.name);
         let others =
             |specs: &[ToolSpec]| specs.iter().filter(is_other).cloned().collect::<Vec<_>>();
-        let tools = [others(&self.tools), more.clone()].concat();
+        let tools = [others(&self.tools), more.to_vec()].concat();
         Self::of(tools.into(), others(&self.deferred).into())
     }
 

@@ -15,26 +15,26 @@ fn event(milliseconds: i64, kind: EventKind, detail: Option<EventDetail>) -> Log
     LogEvent { seq, at, kind, session: None, turn, step: None, call, detail }
 }
 
-fn tool(ok: bool) -> Option<EventDetail> {
+fn tool(ok: bool) -> EventDetail {
     let name = "find".to_owned();
     let tool =
         EventTool { name, arguments: serde_json::Map::new(), ok: Some(ok), result_bytes: None };
-    Some(EventDetail::Tool(tool))
+    EventDetail::Tool(tool)
 }
 
-fn answer() -> Option<EventDetail> {
+fn answer() -> EventDetail {
     let calls = Vec::new();
     let answer = EventAnswer { text: String::new(), input_tokens: 1, output_tokens: 1, calls };
-    Some(EventDetail::Answer(answer))
+    EventDetail::Answer(answer)
 }
 
-fn metered(events: Vec<LogEvent>) -> EventMeter {
+fn metered(events: &[LogEvent]) -> EventMeter {
     let mut providers = ProviderNames::default();
     providers.add("mine", "openai", None);
     let mut meter = EventMeter::new(providers);
     let (turn, root) = (TurnId(1), TurnId(1));
-    let history = EventHistory { turn, root, parent: None, call: None, events: events.clone() };
-    for event in &events {
+    let history = EventHistory { turn, root, parent: None, call: None, events: events.to_vec() };
+    for event in events {
         meter.add(event, EventMeter::is_timed(event.kind).then_some(&history));
     }
     meter
@@ -56,14 +56,14 @@ fn shown(meter: &EventMeter, family: &MetricFamily) -> Vec<String> {
 
 #[test]
 fn meter_counts_and_times_the_work_of_a_turn() {
-    let meter = metered(vec![
+    let meter = metered(&[
         event(0, EventKind::TurnRunning, None),
         event(2_000, EventKind::UsageRecorded, Some(usage(Some(Money::dollars(0.25))))),
-        event(2_000, EventKind::ModelAnswered, answer()),
+        event(2_000, EventKind::ModelAnswered, Some(answer())),
         event(2_500, EventKind::CallStarted, None),
-        event(3_000, EventKind::CallFinished, tool(false)),
+        event(3_000, EventKind::CallFinished, Some(tool(false))),
         event(4_000, EventKind::UsageRecorded, Some(usage(None))),
-        event(4_000, EventKind::ModelAnswered, answer()),
+        event(4_000, EventKind::ModelAnswered, Some(answer())),
         event(4_000, EventKind::TurnDone, None),
     ]);
     for (family, expected) in [
@@ -84,7 +84,7 @@ fn meter_counts_and_times_the_work_of_a_turn() {
 
 #[test]
 fn meter_times_a_failed_request() {
-    let meter = metered(vec![
+    let meter = metered(&[
         event(0, EventKind::TurnRunning, None),
         event(7_000, EventKind::TurnFailed, None),
     ]);
@@ -97,7 +97,7 @@ fn meter_times_a_failed_request() {
         answer: None,
         notice: None,
     };
-    let waiting = metered(vec![
+    let waiting = metered(&[
         event(0, EventKind::TurnRunning, None),
         event(1_000, EventKind::TurnWaiting, Some(EventDetail::TurnInfo(info))),
         event(9_000, EventKind::TurnFailed, None),
