@@ -4,9 +4,7 @@
 //! A refusal of the history would repeat with every later message: the history is in the log, and
 //! each request begins with it. So [`Endpoint::ask`](crate::endpoint::Endpoint::ask) goes this way:
 //!
-//! ```text
-//! request -> sendable -> body -> refused -> Fault::named_by -> learn -> body, if it differs: once more
-//! ```
+//!     request -> sendable -> body -> refused -> Fault::named_by -> learn -> body, if it differs: once more
 //!
 //! - **A fault of the history** is a thought that the provider does not accept, a thought that it
 //!   misses, or calls and results that it cannot match. One request repairs at most one of them.

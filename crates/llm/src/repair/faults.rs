@@ -83,14 +83,14 @@ const STATE_FIELDS: [(&str, Adjustment); 4] = [
 impl Fault {
     /// The fault that the words of a refusal name; `None` if they name nothing that can be repaired.
     pub(crate) fn named_by(detail: &str) -> Option<Self> {
-        let words = Words(detail.to_lowercase());
+        let words = RefusalWords(detail.to_lowercase());
         words.fault_of_history().or_else(|| words.adjustment().map(Self::Adjustable))
     }
 }
 
 /// Returns `true` if a refusal says that the model or its server takes no tools.
 pub(crate) fn names_missing_tools(detail: &str) -> bool {
-    let words = Words(detail.to_lowercase());
+    let words = RefusalWords(detail.to_lowercase());
     let is_about_tools = words.has_any(&["tool", "function call", "functions"]);
     let is_whole = words.has_any(&[
         "does not support tool",
@@ -112,9 +112,9 @@ pub(crate) fn names_missing_tools(detail: &str) -> bool {
     is_about_tools && is_whole
 }
 
-struct Words(String);
+struct RefusalWords(String);
 
-impl Words {
+impl RefusalWords {
     fn has(&self, word: &str) -> bool {
         self.0.contains(word)
     }
