@@ -1,3 +1,5 @@
+//! Tests of the lenient layer: each kind of odd message, and what the client sees of it.
+
 use rmcp::model::{CallToolResult, ServerResult};
 
 use super::*;
