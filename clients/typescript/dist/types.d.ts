@@ -1348,6 +1348,26 @@ export interface MemoryDetails {
     /** Its last changes, at most 500, the newest first. */
     changes: MemoryChange[];
 }
+/** Tokens, as the provider counts them. */
+export interface Usage {
+    /** Input tokens. */
+    input: number;
+    /** Output tokens, including reasoning. */
+    output: number;
+    /** Part of `input` that the provider read from its cache. */
+    cached: number;
+    /** Part of `input` that the provider wrote into its cache. */
+    cache_written: number;
+}
+/** A call of a tool that a program runs itself. */
+export interface ProgramCall {
+    /** The id, by which its result refers to it. */
+    id: string;
+    /** The tool. */
+    name: string;
+    /** The arguments. */
+    arguments: Record<string, unknown>;
+}
 /** The progress of a message. */
 export interface MessageStatus {
     /** The message. */
@@ -1360,6 +1380,14 @@ export interface MessageStatus {
     outcome: Outcome | null;
     /** The text of the reply, the error or the notice. */
     reply: string | null;
+    /** `true` if the turn ended with an error: then the text is the reason. Absent for `false`. */
+    failed?: boolean;
+    /** The time of the commit. */
+    received_at?: Timestamp;
+    /** The tokens of the turn, with those of its sub-agents. Absent before a turn began. */
+    usage?: Usage;
+    /** The calls that the program that asked has to run. Absent if there are none. */
+    calls?: ProgramCall[];
 }
 /** A position in the messages of the platform. */
 export interface PublishedCursor {
@@ -1594,17 +1622,6 @@ export interface StartedMessage {
     sender: string;
     /** The text. */
     text: string;
-}
-/** Tokens, as the provider counts them. */
-export interface Usage {
-    /** Input tokens. */
-    input: number;
-    /** Output tokens, including reasoning. */
-    output: number;
-    /** Part of `input` that the provider read from its cache. */
-    cached: number;
-    /** Part of `input` that the provider wrote into its cache. */
-    cache_written: number;
 }
 /** One model call of a turn and its tool calls. */
 export interface Step {

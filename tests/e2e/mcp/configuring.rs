@@ -18,7 +18,10 @@ fn text(home: &Home) -> String {
 #[test]
 fn mcp_add_makes_a_private_file_and_remove_takes_the_server_out() {
     let home = Home::new(program!());
-    let added = printed(&home, &["mcp", "add", "files", "--write", "docs", "--", "mcp-x", "-y"]);
+    let added = run(&home, &["mcp", "add", "files", "--write", "docs", "--", "mcp-x", "-y"]);
+    assert_eq!(added.code, Some(0), "{added:?}");
+    assert!(added.err.contains("there is no program mcp-x on this machine"), "{added:?}");
+    let added = added.out;
     let config = home.path(CONFIG);
     let docs = home.path("").canonicalize().unwrap().join("docs");
     assert!(

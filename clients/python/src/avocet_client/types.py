@@ -1696,6 +1696,30 @@ class MemoryDetails(TypedDict):
     changes: list[MemoryChange]
 
 
+class Usage(TypedDict):
+    """Tokens, as the provider counts them."""
+
+    # Input tokens.
+    input: int
+    # Output tokens, including reasoning.
+    output: int
+    # Part of `input` that the provider read from its cache.
+    cached: int
+    # Part of `input` that the provider wrote into its cache.
+    cache_written: int
+
+
+class ProgramCall(TypedDict):
+    """A call of a tool that a program runs itself."""
+
+    # The id, by which its result refers to it.
+    id: str
+    # The tool.
+    name: str
+    # The arguments.
+    arguments: dict[str, Any]
+
+
 class MessageStatus(TypedDict):
     """The progress of a message."""
 
@@ -1709,6 +1733,14 @@ class MessageStatus(TypedDict):
     outcome: Outcome | None
     # The text of the reply, the error or the notice.
     reply: str | None
+    # `true` if the turn ended with an error: then the text is the reason. Absent for `false`.
+    failed: NotRequired[bool]
+    # The time of the commit.
+    received_at: NotRequired[Timestamp]
+    # The tokens of the turn, with those of its sub-agents. Absent before a turn began.
+    usage: NotRequired[Usage]
+    # The calls that the program that asked has to run. Absent if there are none.
+    calls: NotRequired[list[ProgramCall]]
 
 
 class PublishedCursor(TypedDict):
@@ -2002,19 +2034,6 @@ class StartedMessage(TypedDict):
     sender: str
     # The text.
     text: str
-
-
-class Usage(TypedDict):
-    """Tokens, as the provider counts them."""
-
-    # Input tokens.
-    input: int
-    # Output tokens, including reasoning.
-    output: int
-    # Part of `input` that the provider read from its cache.
-    cached: int
-    # Part of `input` that the provider wrote into its cache.
-    cache_written: int
 
 
 class Step(TypedDict):
