@@ -78,7 +78,12 @@ async fn models_offered_lists_the_models_of_each_provider_and_the_errors_of_othe
              api_key = \"{key}\"\n"
         )
     };
-    let tables = [provider("good", &format!("{url}/v1")), provider("other", &url)].concat();
+    let tables = [
+        provider("good", &format!("{url}/v1")),
+        provider("other", &format!("{url}/other/v1")),
+        provider("short", &url),
+    ]
+    .concat();
     let home = Home::new(program!()).with_config(&tables);
     let ran = home.run(&["models", "--offered", "good"]);
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
@@ -90,6 +95,8 @@ async fn models_offered_lists_the_models_of_each_provider_and_the_errors_of_othe
     assert_eq!(found[0]["models"][0]["model"], "good/gpt-4o");
     let error = found[1]["error"].as_str().unwrap();
     assert!(error.contains("the server has no list of models"), "{error}");
+    let error = found[2]["error"].as_str().unwrap();
+    assert!(error.contains(&format!("at {url}/v1; write that as base_url")), "{error}");
     let ran = home.run(&["models", "--offered", "goood"]);
     assert_eq!(ran.code, Some(78));
     assert!(ran.err.contains("there is no provider \"goood\""), "{}", ran.err);
