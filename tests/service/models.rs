@@ -109,7 +109,7 @@ async fn agent_uses_its_model_and_workspace_in_its_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn first_answer_of_an_unknown_model_names_the_window_and_the_budget_that_hold() {
+async fn unknown_window_of_a_model_is_told_to_the_operator_and_to_no_chat() {
     let model = OpenAiFake::start(|_| ModelAnswer::says("At your service.")).await;
     let config = |more: &str| {
         let url = model.base_url();
@@ -118,32 +118,18 @@ async fn first_answer_of_an_unknown_model_names_the_window_and_the_budget_that_h
              model = \"fake/nobody-knows\"\n{more}"
         )
     };
-    let home = Home::new(program!()).with_config(&config(""));
-    let remark = "[The window of fake/nobody-knows is unknown: 65,536 tokens are assumed. Its price \
-        is unknown: all models without a price may use 20,000,000 tokens a day. Set `context` and \
-        `price` in [models]. This note comes once in a conversation.]";
-    let daemon = home.daemon();
-    let chat = AttachedChat::join(&home, "ann").await;
-    chat.ask("hello").await;
-    assert_eq!(chat.reply().await.text, "At your service.");
-    assert_eq!(chat.reply().await.text, remark);
-    stop(daemon).await;
-    let daemon = home.daemon();
-    let chat = AttachedChat::join(&home, "ann").await;
-    chat.ask("again").await;
-    assert_eq!(chat.reply().await.text, "At your service.");
-    let waited = home.run(&["ask", "bob", "hello", "--wait"]);
-    assert_eq!(waited.out, "At your service.\n", "scripts get the text of the model alone");
-    stop(daemon).await;
-    let requests = format!("{:?}", model.requests());
-    assert!(!requests.contains("are assumed"), "{requests}");
-
-    let home = home.with_config(&config("[models.\"fake/*\"]\ncontext = 32_000\n"));
-    let daemon = home.daemon();
-    let chat = AttachedChat::join(&home, "carl").await;
-    for text in ["one", "two"] {
-        chat.ask(text).await;
-        assert_eq!(chat.reply().await.text, "At your service.");
+    let is_unknown = "the window of this model is unknown";
+    let known = "[models.\"fake/*\"]\ncontext = 32_000\n";
+    let mut home = Home::new(program!());
+    for (more, is_told) in [("", true), (known, false)] {
+        home = home.with_config(&config(more));
+        let daemon = home.daemon();
+        let chat = AttachedChat::join(&home, "ann").await;
+        for text in ["one", "two"] {
+            chat.ask(text).await;
+            assert_eq!(chat.reply().await.text, "At your service.");
+        }
+        let (_, log) = stop(daemon).await;
+        assert_eq!(log.contains(is_unknown), is_told, "{log}");
     }
-    stop(daemon).await;
 }

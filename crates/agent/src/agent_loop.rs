@@ -8,7 +8,7 @@ use avocet_protocol::{
     Answer, CUT_OFF, CallId, CallState, Clock, Effort, FILTERED, FetchAttachments, Files, Ledger,
     LoggedCall, Model, ModelReply, NewStep, Origin, PromptFile, Purpose, RequestOptions, Skills,
     Step, StoreError, ToolCall, Toolbox, Trust, TurnEvents, TurnId, TurnLog, TurnRecord, Usage,
-    WaitRequest,
+    WaitRequest, end_sentence,
 };
 use jiff::tz::TimeZone;
 
@@ -184,12 +184,11 @@ impl AgentLoop {
             let trust = self.request_trust(&context, &turn, turn_context).await;
             if let Some(text) = withheld::released(&turn) {
                 let (step, usage) = (next_step(&turn), Usage::default());
-                let remark = self.remark(&turn, &context.past).await;
-                return Ok(TurnEnd::Answered(Answer { step, text, usage, trust, remark }));
+                return Ok(TurnEnd::Answered(Answer { step, text, usage, trust }));
             }
             if let Some(text) = program::text_before_calls(&turn) {
                 let (step, usage) = (next_step(&turn), Usage::default());
-                let answer = Answer { step, text, usage, trust, remark: None };
+                let answer = Answer { step, text, usage, trust };
                 return Ok(TurnEnd::Answered(answer));
             }
             let (reply, goes_on) = match next_job_step(&turn, &turn_context.job) {
@@ -222,8 +221,7 @@ impl AgentLoop {
                 let iterations = turn.steps.len() + 1;
                 tracing::debug!(iterations, "tool loop complete, returning text response");
                 let text = withheld::with_allowed(&turn, answer.text);
-                let remark = self.remark(&turn, &context.past).await;
-                return Ok(TurnEnd::Answered(Answer { text, remark, ..answer }));
+                return Ok(TurnEnd::Answered(Answer { text, ..answer }));
             }
             let calls = vec![withheld::call(answer.text)];
             let withheld = ModelReply { calls, text: String::new(), ..reply };
@@ -352,8 +350,8 @@ fn failed(turn: &TurnRecord, no_answer: NoAnswer) -> Result<TurnEnd, StoreError>
     let notice = match no_answer {
         NoAnswer::Log(error) => return Err(error),
         NoAnswer::Limit(notice) => notice,
-        NoAnswer::Model(error) => format!("I could not answer: {error}."),
-        NoAnswer::Instructions(error) => format!("I could not answer: {error}."),
+        NoAnswer::Model(error) => end_sentence(format!("I could not answer: {error}")),
+        NoAnswer::Instructions(error) => end_sentence(format!("I could not answer: {error}")),
     };
     Ok(TurnEnd::Failed(withheld::with_allowed(turn, notice)))
 }
@@ -371,7 +369,7 @@ fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {
         text.push_str(note);
     }
     let text = withheld::with_denied(turn, text);
-    Answer { step: next_step(turn), text, usage: reply.usage(), trust, remark: None }
+    Answer { step: next_step(turn), text, usage: reply.usage(), trust }
 }
 
 #[cfg(test)]

@@ -40,13 +40,7 @@ async fn run_tool_loop_ends_the_turn_with_the_answer() {
     let usage = Usage::new(100, 10);
     assert_eq!(
         end,
-        TurnEnd::Answered(Answer {
-            step: 0,
-            text: " hello".to_owned(),
-            usage,
-            trust: Trust::Full,
-            remark: None
-        })
+        TurnEnd::Answered(Answer { step: 0, text: " hello".to_owned(), usage, trust: Trust::Full })
     );
     let system = Message::System { text: "be kind".to_owned() };
     let said = "hi\n\n[It is Thursday, 1 January 2026, 00:00 UTC. This chat: terminal, private.]";

@@ -178,7 +178,6 @@ impl AgentHarness {
                 text: text.to_owned(),
                 usage: Usage::default(),
                 trust: Trust::Full,
-                remark: None,
             }),
             ..Settlement::new(Outcome::Replied)
         };

@@ -4,7 +4,7 @@
 
 use avocet_protocol::{
     Arguments, CallResult, JOB_BRANCH, JOB_CALLS, JOB_COMMITS, JOB_PULL_REQUEST, JobBranch,
-    JobCommits, LoggedCall, ModelReply, Step, ToolCall, TurnRecord, Usage,
+    JobCommits, LoggedCall, ModelReply, Step, ToolCall, TurnRecord, Usage, end_sentence,
 };
 use serde_json::{Map, Value, json};
 
@@ -55,7 +55,9 @@ pub(crate) fn next_job_step(turn: &TurnRecord, plan: &JobPlan) -> JobStep {
     };
     match own_call(last) {
         Some(made) if made.call.name == JOB_BRANCH => match error_of(made) {
-            Some(error) => JobStep::Fail(format!("I did not begin this job: {error}.")),
+            Some(error) => {
+                JobStep::Fail(end_sentence(format!("I did not begin this job: {error}")))
+            }
             None => JobStep::AskModel,
         },
         // A message has arrived meanwhile, and the model has to answer it.

@@ -24,7 +24,6 @@ mod prompt;
 mod recall;
 mod recorded_model;
 mod recorded_toolbox;
-mod remark;
 mod rendered;
 mod repeats;
 mod replay;

@@ -14,7 +14,7 @@ async fn answer_is_lost(harness: &AgentHarness, step: u32, text: &str, error: &s
     let chunks = vec![Content::text(text)];
     let (text, usage, trust) = (text.to_owned(), Usage::default(), Trust::Full);
     let settlement = Settlement {
-        answer: Some(Answer { step, text, usage, trust, remark: None }),
+        answer: Some(Answer { step, text, usage, trust }),
         reply: Some(Planned { address: session().address(), chunks }),
         ..Settlement::new(Outcome::Replied)
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     CompactedPast, Delta, Message, ModelError, ModelRequest, Past, Purpose, Roles, SessionId,
-    StoreError, Trust, TurnId, TurnRecord, estimated_tokens,
+    StoreError, Trust, TurnId, TurnRecord, end_sentence, estimated_tokens,
 };
 
 use crate::budgets::{NoAnswer, UsageContext};
@@ -171,9 +171,11 @@ impl AgentLoop {
                     return Box::pin(self.summarise_in(narrow, past, turns, room, usage)).await;
                 }
                 Err(NoAnswer::Limit(why)) => summary.incomplete = Some(why),
-                Err(NoAnswer::Model(error)) => summary.incomplete = Some(format!("{error}.")),
+                Err(NoAnswer::Model(error)) => {
+                    summary.incomplete = Some(end_sentence(error.to_string()));
+                }
                 Err(NoAnswer::Instructions(error)) => {
-                    summary.incomplete = Some(format!("{error}."));
+                    summary.incomplete = Some(end_sentence(error.to_string()));
                 }
             }
             if summary.incomplete.is_some() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_agent::Budgets;
 use avocet_config::Document;
-use avocet_protocol::{Models, Money};
+use avocet_protocol::{ModelFacts, Models, Money};
 use avocet_supervise::Group;
 
 /// Converts the configured limits on costs.
@@ -27,25 +27,29 @@ pub(crate) fn budgets(configured: &avocet_config::Budgets) -> Budgets {
     }
 }
 
-/// Logs the models with an unknown price if there is a budget in dollars. Runs in the background,
-/// since servers may be asked about their models.
-pub(crate) fn tell_unknown_prices(
+/// Logs the models with an unknown window, and those with an unknown price if there is a budget in
+/// dollars. Runs in the background, since servers may be asked about their models.
+pub(crate) fn tell_unknown_facts(
     document: &Document,
     budgets: Budgets,
     models: Arc<dyn Models>,
     group: &Group,
 ) {
-    let Some(holds) = holds(document, budgets) else { return };
-    group.spawn("prices", async move {
-        for model in unpriced(models.as_ref()).await {
-            match holds {
-                Holds::Configured(budget) => tracing::warn!(
+    let holds = holds(document, budgets);
+    group.spawn("facts", async move {
+        for (model, facts) in configured_facts(models.as_ref()).await {
+            if facts.context.is_none() {
+                tell_unknown_window(&model);
+            }
+            match holds.filter(|_| facts.price.is_none()) {
+                None => {}
+                Some(Holds::Configured(budget)) => tracing::warn!(
                     budget,
                     model,
                     "the price of this model is unknown, so budgets in dollars do not count it; \
                         set its price in [models], or set a budget in tokens (budgets.day_tokens)"
                 ),
-                Holds::ByDefault => tracing::info!(
+                Some(Holds::ByDefault) => tracing::info!(
                     model,
                     "the price of this model is unknown: the budgets in dollars that hold by default \
                      do not count it; budgets.unpriced_day_tokens limits it"
@@ -72,16 +76,24 @@ fn holds(document: &Document, budgets: Budgets) -> Option<Holds> {
     configured.map(Holds::Configured).or(by_default.then_some(Holds::ByDefault))
 }
 
-async fn unpriced(models: &dyn Models) -> Vec<String> {
-    let mut unpriced = Vec::new();
+fn tell_unknown_window(model: &str) {
+    let assumed = ModelFacts::ASSUMED_CONTEXT;
+    tracing::warn!(
+        model,
+        assumed,
+        "the window of this model is unknown, so this many tokens are assumed; set its context in \
+            [models]"
+    );
+}
+
+async fn configured_facts(models: &dyn Models) -> Vec<(String, ModelFacts)> {
+    let mut facts = Vec::new();
     for name in models.configured() {
-        if let Ok(model) = models.model(&name, &[])
-            && model.facts().await.price.is_none()
-        {
-            unpriced.push(name);
+        if let Ok(model) = models.model(&name, &[]) {
+            facts.push((name, model.facts().await));
         }
     }
-    unpriced
+    facts
 }
 
 #[cfg(test)]

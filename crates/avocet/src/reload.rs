@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, Notify};
 use tracing::dispatcher::{Dispatch, with_default};
 
 use crate::agents::{AgentParts, attachments, summaries};
-use crate::budgets::{budgets, tell_unknown_prices};
+use crate::budgets::{budgets, tell_unknown_facts};
 use crate::checkup::Examiner;
 use crate::commands::config::check_directories;
 use crate::connections::{configured_channels, warn_without_owner};
@@ -277,7 +277,7 @@ impl Reloader {
         self.parts.examiner.replace(examiner);
         if changes.has(&["budgets", "models", "providers", "agents"]) {
             let budgets = budgets(&configuration.settings.budgets);
-            tell_unknown_prices(&configuration.document, budgets, models, &self.group);
+            tell_unknown_facts(&configuration.document, budgets, models, &self.group);
         }
         if self.context.cli.log.is_none() {
             logging::set_level(&configuration.settings.log.level);

@@ -222,7 +222,7 @@ pub use store::{
     WordCounts, WrittenMemory, conflict_text, conflicts_with, event_kinds, task_name, visible_text,
 };
 pub use table::{PlainTable, bar};
-pub use text::{Sanitised, cut_texts, sanitise};
+pub use text::{Sanitised, cut_texts, end_sentence, sanitise};
 pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
 pub use tool::{
     Caution, Description, Evidence, Grant, Leaving, Place, Question, Tool, ToolClass, ToolContext,

@@ -15,6 +15,18 @@ pub struct Sanitised {
     pub removed: usize,
 }
 
+/// Ends a text with a full stop, unless it ends a sentence already: the words of a provider or of
+/// the system often do.
+#[must_use]
+pub fn end_sentence(mut text: String) -> String {
+    text.truncate(text.trim_end().len());
+    let last = text.trim_end_matches(['"', '\'', '`', '”', '’']).chars().next_back();
+    if !last.is_some_and(|c| ".!?…。".contains(c)) {
+        text.push('.');
+    }
+    text
+}
+
 /// Removes invisible characters, and brings the rest into NFC. Idempotent. Removed are:
 ///
 /// - control characters except `\n`, `\r` and `\t`;

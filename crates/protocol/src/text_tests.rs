@@ -142,3 +142,22 @@ proptest! {
         prop_assert_eq!(sanitise(&text).text.find(forbidden), None);
     }
 }
+
+#[test]
+fn end_sentence_adds_one_full_stop_at_most() {
+    let table = [
+        ("it failed", "it failed."),
+        ("it failed.", "it failed."),
+        ("it failed. \n", "it failed."),
+        ("is it busy?", "is it busy?"),
+        ("no!", "no!"),
+        ("cut off…", "cut off…"),
+        ("it says \"no.\"", "it says \"no.\""),
+        ("it says \"no\"", "it says \"no\"."),
+        ("it failed (busy.)", "it failed (busy.)."),
+        ("", "."),
+    ];
+    for (text, expected) in table {
+        assert_eq!(end_sentence(text.to_owned()), expected, "{text}");
+    }
+}

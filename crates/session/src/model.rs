@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{CommandAction, LoggedInbound, ModelFacts, Price, Role, StoreError, within};
+use avocet_protocol::{
+    CommandAction, LoggedInbound, ModelFacts, Price, Role, StoreError, end_sentence, within,
+};
 
 use crate::agents::Agent;
 use crate::commands::CommandPlan;
@@ -65,7 +67,7 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
             let action = CommandAction::SetModel(Some(name.to_owned()));
             CommandPlan::act(action, &done, &done).in_place()
         }
-        Err(error) => CommandPlan::say(format!("I cannot use that model: {error}.")),
+        Err(error) => CommandPlan::say(end_sentence(format!("I cannot use that model: {error}"))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `/retry` and `/skip`: decide about an interrupted call or a failed turn.
 
-use avocet_protocol::{CommandAction, Resolution, SenderId, WaitId, WaitKind};
+use avocet_protocol::{CommandAction, Resolution, SenderId, WaitId, WaitKind, end_sentence};
 
 use crate::commands::CommandPlan;
 
@@ -52,6 +52,6 @@ pub(crate) fn skip(argument: &str) -> CommandPlan {
 fn named_wait(argument: &str) -> Result<Option<WaitId>, String> {
     match argument {
         "" => Ok(None),
-        id => id.parse().map(Some).map_err(|error| format!("{error}.")),
+        id => id.parse::<WaitId>().map(Some).map_err(|error| end_sentence(error.to_string())),
     }
 }

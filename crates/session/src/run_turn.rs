@@ -7,7 +7,7 @@ use avocet_bus::Admitted;
 use avocet_protocol::{
     ChatAddress, Claimed, Content, Deliveries, EndedMessage, Inbound, LoggedInbound, Origin,
     Outcome, PublishError, ScheduleChange, SessionId, StartedMessage, StoreError, TurnEvent,
-    TurnEvents, TurnId, TurnRecord,
+    TurnEvents, TurnId, TurnRecord, end_sentence,
 };
 use avocet_supervise::Panicked;
 use tokio_util::sync::CancellationToken;
@@ -117,14 +117,15 @@ impl Lanes {
             match self.parts.agents.now().for_turn(lineage, chosen) {
                 Ok(agent) => agent,
                 Err(error) => {
-                    let failed = SettleReason::failed(format!("I could not answer: {error}."));
+                    let failed =
+                        SettleReason::failed(end_sentence(format!("I could not answer: {error}")));
                     return self.settle(turn, meter, failed).await;
                 }
             };
         let PlannedTurn { agent, job, shown } = match self.planned(agent, turn, lineage).await? {
             Ok(planned) => planned,
             Err(error) => {
-                let failed = SettleReason::failed(format!("{error}."));
+                let failed = SettleReason::failed(end_sentence(error.to_string()));
                 return self.settle(turn, meter, failed).await;
             }
         };

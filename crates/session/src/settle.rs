@@ -7,7 +7,7 @@ use avocet_protocol::{
     Answer, Attachment, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations,
     LogWrite, LoggedInbound, NewWait, Origin, Outcome, Planned, Roles, SessionId, SettledTurn,
     Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord, WaitKind,
-    WaitRequest, task_name,
+    WaitRequest, end_sentence, task_name,
 };
 
 use crate::lane::{LaneWork, Lanes};
@@ -69,7 +69,8 @@ impl Lanes {
                 }
             }
             SettleReason::Bug(error) => {
-                let reason = format!("I could not answer because of an internal error: {error}.");
+                let reason = format!("I could not answer because of an internal error: {error}");
+                let reason = end_sentence(reason);
                 self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound)).await?
             }
             SettleReason::Poison { attempts } => {
@@ -135,18 +136,14 @@ impl Lanes {
                 0 => Vec::new(),
                 _ => self.parts.log.sent_texts(turn.id, chat).await?,
             };
-            let remark =
-                answer.remark.as_deref().and_then(|text| self.plan(to, &Content::text(text)));
             if self.is_sent(&sent, to, &answer.text) {
                 tracing::debug!(turn = %turn.id, "the message tool has already sent this text");
                 settlement.removes_preview = true;
-                settlement.reply = remark;
             } else if self.has_no_news(turn, &answer.text).await? {
                 tracing::debug!(turn = %turn.id, "the scheduled task has nothing new to report");
                 settlement.removes_preview = true;
             } else {
-                let planned = self.plan_reply(turn, to, &answer.text, answer.trust).await;
-                settlement.reply = planned.map(|planned| followed_by(planned, remark));
+                settlement.reply = self.plan_reply(turn, to, &answer.text, answer.trust).await;
             }
             if let Some(voice) = voice {
                 settlement.reply = self.with_voice(settlement.reply, to, voice);
@@ -375,9 +372,9 @@ impl Lanes {
     }
 }
 
-/// Adds the chunks of a remark or a recording below those of a reply.
-pub(crate) fn followed_by(mut planned: Planned, remark: Option<Planned>) -> Planned {
-    let below = remark.into_iter().flat_map(|remark| remark.chunks);
+/// Adds the chunks of a recording below those of a reply.
+pub(crate) fn followed_by(mut planned: Planned, recording: Option<Planned>) -> Planned {
+    let below = recording.into_iter().flat_map(|recording| recording.chunks);
     planned.chunks.extend(below.map(|chunk| Content { reply_to: None, ..chunk }));
     planned
 }

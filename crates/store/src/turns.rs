@@ -179,7 +179,7 @@ fn settle(
          WHERE id = ?1 AND state = 'running'",
         params![turn.0, state, notice, tx.now.0],
     )?;
-    if let Some(Answer { step, text, usage, trust, remark: _ }) = answer {
+    if let Some(Answer { step, text, usage, trust }) = answer {
         let (input, output) = (credible(usage.input), credible(usage.output));
         tx.insert(
             "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed, trust) \

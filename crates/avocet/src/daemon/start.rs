@@ -16,7 +16,7 @@ use super::parts::DaemonParts;
 use super::sessions::{mcp_services, session_parts};
 use super::{ChannelIntake, RunningDaemon, StartOptions};
 use crate::agents::summaries;
-use crate::budgets::{budgets, tell_unknown_prices};
+use crate::budgets::{budgets, tell_unknown_facts};
 use crate::checkup::{Examiner, layers};
 use crate::children::Children;
 use crate::clients::{clients, socket_place};
@@ -76,7 +76,7 @@ impl AnsweringParts {
         let (sessions, agent_parts) = session_parts(context, &parts)?;
         let DaemonParts { configuration, store, connections, models, clock, group, .. } = &parts;
         let Configuration { document, settings, .. } = configuration;
-        tell_unknown_prices(document, budgets(&settings.budgets), models.clone(), group);
+        tell_unknown_facts(document, budgets(&settings.budgets), models.clone(), group);
         let Connections { channels, deliverer, bus, .. } = connections;
         avocet_session::remind(store.as_ref(), channels, clock.as_ref()).await?;
         deliverer.start().await?;

@@ -248,9 +248,6 @@ pub struct Answer {
     pub usage: Usage,
     /// The least trust of the text in the request.
     pub trust: Trust,
-    /// A remark of the program, sent to the chat below the text. It is not part of the step, so no
-    /// later request contains it.
-    pub remark: Option<String>,
 }
 
 /// A wait that is about to begin.

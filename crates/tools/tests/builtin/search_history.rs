@@ -45,8 +45,7 @@ async fn ask(world: &World, said: &Said<'_>) -> TurnId {
 /// Runs a whole turn.
 async fn exchange(world: &World, said: Said<'_>, answer: &str, trust: Trust) {
     let turn = ask(world, &said).await;
-    let answer =
-        Answer { step: 0, text: answer.to_owned(), usage: Usage::default(), trust, remark: None };
+    let answer = Answer { step: 0, text: answer.to_owned(), usage: Usage::default(), trust };
     let settlement = Settlement { answer: Some(answer), ..Settlement::new(Outcome::Replied) };
     world.store.settle(turn, &settlement).await.unwrap();
 }

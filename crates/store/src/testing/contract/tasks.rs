@@ -276,13 +276,8 @@ pub async fn tasks_lists_children_with_their_own_usage(backend: &impl Backend) {
     assert_eq!(world.ports.tasks.tasks(None, behind).await.unwrap(), tasks[1..]);
     assert_eq!(list(&world, Some(&session("b"))).await, []);
 
-    let answer = Answer {
-        step: 1,
-        text: "seven".to_owned(),
-        usage: Usage::default(),
-        trust: Trust::Full,
-        remark: None,
-    };
+    let answer =
+        Answer { step: 1, text: "seven".to_owned(), usage: Usage::default(), trust: Trust::Full };
     let end = Settlement { answer: Some(answer), ..Settlement::new(Outcome::Replied) };
     world.settle(child.id, &end).await.unwrap();
     let ended = world.ports.tasks.task(child.id).await.unwrap().unwrap();

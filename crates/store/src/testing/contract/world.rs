@@ -204,7 +204,6 @@ pub(super) fn reply(text: &str) -> Settlement {
             text: text.to_owned(),
             usage: Usage::default(),
             trust: Trust::Full,
-            remark: None,
         }),
         reply: Some(planned(&session("a"), &[text])),
         ..Settlement::new(Outcome::Replied)
