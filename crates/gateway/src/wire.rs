@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0 (jsonrpc.org, "JSON-RPC 2.0 Specification") as used on the socket.
 
-use avocet_protocol::plain_json;
+use avocet_protocol::{decode_json, plain_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ impl RpcMessage {
             let fix = "send JSON in UTF-8";
             RpcError::new(RpcError::PARSE, format!("the line is not UTF-8 (at byte {at}); {fix}"))
         })?;
-        let mut value: Value = serde_json::from_str(text).map_err(|error| {
+        let mut value: Value = decode_json(text.as_bytes()).map_err(|error| {
             RpcError::new(
                 RpcError::PARSE,
                 format!("the line cannot be read: {}", plain_json(&error)),
@@ -177,6 +177,16 @@ mod tests {
             assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
             assert_eq!(RpcMessage::parse(&line), Ok(message));
         }
+    }
+
+    #[test]
+    fn message_parse_reads_a_lone_half_of_a_surrogate_pair() {
+        let line =
+            br#"{"jsonrpc": "2.0", "id": 1, "method": "ask", "params": {"text": "\ud83d!"}}"#;
+        let RpcMessage::Request { params, .. } = RpcMessage::parse(line).unwrap() else {
+            panic!("no request")
+        };
+        assert_eq!(params["text"], "\u{fffd}!");
     }
 
     #[test]

@@ -9,7 +9,9 @@ pub use plan::{HookConfig, HookPlan, hook_plans};
 
 use std::sync::Arc;
 
-use avocet_protocol::{AcceptedAs, Content, DedupeKey, Inbound, MessageId, Sender, plain_json};
+use avocet_protocol::{
+    AcceptedAs, Content, DedupeKey, Inbound, MessageId, Sender, decode_json, plain_json,
+};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -64,7 +66,7 @@ pub(crate) async fn receive(
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let value: Value =
-        serde_json::from_slice(&body).map_err(|error| Problem::bad_request(plain_json(&error)))?;
+        decode_json(&body).map_err(|error| Problem::bad_request(plain_json(&error)))?;
     let key = headers.get(&hook.delivery).and_then(|value| value.to_str().ok());
     let message = message(hook, hook.text.render(&value), key)?;
     publish(&state, message).await

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::MAX_LINE_BYTES;
-use avocet_protocol::{plain_json, within};
+use avocet_protocol::{decode_json, plain_json, within};
 use axum::body::to_bytes;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
@@ -70,7 +70,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<HttpState>> for JsonBody<T> {
     async fn from_request(request: Request, state: &Arc<HttpState>) -> Result<Self, Problem> {
         check_is_json(request.headers())?;
         let WholeBody(body) = WholeBody::from_request(request, state).await?;
-        let read = serde_json::from_slice(&body);
+        let read = decode_json(&body);
         read.map(Self).map_err(|error| Problem::bad_request(plain_json(&error)))
     }
 }

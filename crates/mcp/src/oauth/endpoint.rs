@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::{HttpClient, HttpResponse, NetError, check_header};
-use avocet_protocol::{Clock, Secret, within};
+use avocet_protocol::{Clock, Secret, decode_json, within};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::DeserializeOwned;
@@ -107,7 +107,7 @@ impl OAuthHttp {
         };
         let (status, text) = self.answer(url, read).await?;
         match status {
-            200 => serde_json::from_str(&text)
+            200 => decode_json(text.as_bytes())
                 .map(Some)
                 // The text of the error could repeat text of the server.
                 .map_err(|error| {
@@ -232,7 +232,7 @@ impl OAuthHttp {
             Ok((status, body(response).await?))
         };
         let (status, text) = self.answer(url, read).await.map_err(EndpointError::Failed)?;
-        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
+        let answer: Value = decode_json(text.as_bytes()).unwrap_or_default();
         if (200..=299).contains(&status) {
             return Ok(answer);
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::{FetchError, GuardedClient, HttpClient, NetError, Url, check_header, check_url};
-use avocet_protocol::{Clock, Secret, ToolError, within};
+use avocet_protocol::{Clock, Secret, ToolError, decode_json, within};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -292,8 +292,8 @@ fn presentable(found: &SearchResult) -> Option<SearchResult> {
 
 /// Reads results from JSON: `path` leads to the list, `snippet` is the key of the snippet.
 fn listed(body: &str, path: &str, snippet: &str) -> Result<Vec<SearchResult>, String> {
-    let answer: Value =
-        serde_json::from_str(body).map_err(|error| format!("its answer is not JSON ({error})"))?;
+    let answer: Value = decode_json(body.as_bytes())
+        .map_err(|error| format!("its answer is not JSON ({error})"))?;
     let Some(results) = answer.pointer(path) else { return Ok(Vec::new()) };
     let results = results.as_array().ok_or("its answer has no list of results")?;
     let text = |result: &Value, key: &str| result[key].as_str().unwrap_or_default().to_owned();
