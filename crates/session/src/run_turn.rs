@@ -125,7 +125,7 @@ impl Lanes {
         let PlannedTurn { agent, job, shown } = match self.planned(agent, turn, lineage).await? {
             Ok(planned) => planned,
             Err(error) => {
-                let failed = SettleReason::failed(end_sentence(error.to_string()));
+                let failed = SettleReason::failed(end_sentence(error));
                 return self.settle(turn, meter, failed).await;
             }
         };

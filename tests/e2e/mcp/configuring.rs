@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use avocet_tests::{Home, program};
 use serde_json::json;
 
-use crate::support::{assert_fails, printed, printed_json, run, run_with};
+use crate::support::{assert_fails, printed_json, run, run_with};
 
 const CONFIG: &str = ".config/avocet/config.toml";
 const BEFORE: &str = "# mine\n[log]\nlevel = \"info\" # kept\n";
