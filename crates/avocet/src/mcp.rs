@@ -93,7 +93,7 @@ fn server(
             let environment = config.env.iter();
             let environment =
                 environment.map(|(name, value)| (name.clone(), value.expose().to_owned()));
-            let runner = PackageRunner::of(command, &config.args);
+            let runner = PackageRunner::from_command(command, &config.args);
             let quick = runner.map(|runner| runner.variables(!config.hosts.is_empty()));
             let access = ChildAccess {
                 // The variables of the table come last, and win.
@@ -118,7 +118,7 @@ fn server(
 /// Returns the runner of packages that has no way to its registry.
 fn waiting_runner(config: &McpServerConfig) -> Option<&'static PackageRunner> {
     let command = config.command.as_deref().filter(|_| config.hosts.is_empty())?;
-    PackageRunner::of(command, &config.args)
+    PackageRunner::from_command(command, &config.args)
 }
 
 /// Describes a server that needs the operator; `None` if there is no problem.

@@ -320,7 +320,7 @@ async fn release_once_queued<T>(
     hold: &OrderHold,
 ) -> T {
     let queued = poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await;
-    hold.release();
+    hold.release_next();
     match queued {
         Poll::Ready(committed) => committed,
         Poll::Pending => write.await,

@@ -38,7 +38,7 @@ impl MeteredLog {
                 } else {
                     None
                 };
-                self.meter.add(&event, history.as_ref());
+                self.meter.add_event(&event, history.as_ref());
                 self.at = event.seq;
             }
             if page.next <= self.at {
@@ -51,7 +51,7 @@ impl MeteredLog {
 }
 
 /// Returns all metrics.
-pub(crate) fn text(status: &DaemonStatus, meter: &EventMeter) -> String {
+pub(crate) fn render_metrics(status: &DaemonStatus, meter: &EventMeter) -> String {
     let mut page = MetricsPage::default();
     // Writing to a string never fails.
     let written = write_status(&mut page, status).and_then(|()| write_meter(&mut page, meter));
@@ -236,7 +236,7 @@ mod tests {
             let events = vec![event(0, EventKind::TurnRunning), event(end, EventKind::TurnDone)];
             let (turn, root) = (TurnId(1), TurnId(1));
             let history = EventHistory { turn, root, parent: None, call: None, events };
-            meter.add(&event(end, EventKind::TurnDone), Some(&history));
+            meter.add_event(&event(end, EventKind::TurnDone), Some(&history));
         }
         let mut page = MetricsPage::default();
         write_meter(&mut page, &meter).unwrap();

@@ -52,12 +52,14 @@ pub(crate) enum BodyEvent {
 }
 
 /// Returns the events of a response, in order, until its body ends.
-pub(crate) fn events(response: HttpResponse) -> BoxStream<'static, Result<BodyEvent, NetError>> {
-    split(chunks(response)).boxed()
+pub(crate) fn read_events(
+    response: HttpResponse,
+) -> BoxStream<'static, Result<BodyEvent, NetError>> {
+    split_body(chunks(response)).boxed()
 }
 
 /// Returns the events of a body that arrives in these chunks. Ends after the first error.
-pub(crate) fn split<B: AsRef<[u8]>>(
+pub(crate) fn split_body<B: AsRef<[u8]>>(
     chunks: impl Stream<Item = Result<B, NetError>>,
 ) -> impl Stream<Item = Result<BodyEvent, NetError>> {
     let reading = Some((Box::pin(chunks), BodySplitter::default()));

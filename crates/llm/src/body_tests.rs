@@ -7,7 +7,7 @@ use super::*;
 /// The events of a body in these pieces, and the error that ended it, if any.
 fn read<P: AsRef<[u8]>>(pieces: &[P]) -> (Vec<BodyEvent>, Option<String>) {
     let pieces = stream::iter(pieces.iter().map(|piece| Ok::<_, NetError>(piece.as_ref())));
-    let all = split(pieces).collect::<Vec<_>>().now_or_never().unwrap();
+    let all = split_body(pieces).collect::<Vec<_>>().now_or_never().unwrap();
     let error = all.iter().find_map(|event| event.as_ref().err().map(ToString::to_string));
     (all.into_iter().filter_map(Result::ok).collect(), error)
 }

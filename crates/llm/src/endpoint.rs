@@ -152,7 +152,8 @@ impl Endpoint {
         attempts: &RepairAttempts,
         body: &(impl Fn(&ModelRequest) -> serde_json::Result<Vec<u8>> + Send + Sync),
     ) -> bool {
-        let Some(fault) = Fault::of(error).filter(|fault| attempts.may_repair(*fault)) else {
+        let Some(fault) = Fault::from_error(error).filter(|fault| attempts.may_repair(*fault))
+        else {
             return false;
         };
         if self.repairs.version() != version {
@@ -160,14 +161,14 @@ impl Endpoint {
             return true;
         }
         let before = body(refused);
-        self.repairs.learn(fault, refused, &self.name);
+        self.repairs.learn_fault(fault, refused, &self.name);
         let after = body(&self.sendable(refused));
         let is_repaired = matches!((before, after), (Ok(before), Ok(after)) if before != after);
         if is_repaired {
             let (model, remedy) = (&self.name, fault.remedy());
             tracing::warn!(model, %error, remedy, "the request was refused; asking once more");
         } else {
-            self.repairs.forget(fault);
+            self.repairs.forget_fault(fault);
         }
         is_repaired
     }

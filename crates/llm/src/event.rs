@@ -106,12 +106,12 @@ impl EventDecoder {
     ///
     /// # Errors
     /// As for [`Self::take`].
-    pub(crate) fn release<A: StreamedAnswer>(
+    pub(crate) fn release_held<A: StreamedAnswer>(
         &mut self,
         answer: &mut A,
     ) -> Result<TakenEvents, AnswerError> {
         let mut sum = PieceSum::default();
-        for event in self.joiner.release() {
+        for event in self.joiner.release_held() {
             sum.take(answer, &event, false)?;
         }
         sum.taken()

@@ -42,7 +42,7 @@ fn text_of(events: &[&str]) -> String {
     for event in events {
         push(decoder.take(&mut kept, event, false).unwrap());
     }
-    push(decoder.release(&mut kept).unwrap());
+    push(decoder.release_held(&mut kept).unwrap());
     text
 }
 
@@ -82,7 +82,7 @@ fn event_decoder_joins_halves_at_the_same_place_only() {
         for event in events {
             decoder.take(&mut kept, event, false).unwrap();
         }
-        decoder.release(&mut kept).unwrap();
+        decoder.release_held(&mut kept).unwrap();
         kept.0
     };
     let others = take(&[r#"{"text":"a \ud83d","id":"x"}"#, r#"{"thought":"\ude00","text":"b"}"#]);

@@ -135,7 +135,7 @@ impl Repairs {
     }
 
     /// Forgets an adjustment that did not help.
-    pub(crate) fn forget(&self, fault: Fault) {
+    pub(crate) fn forget_fault(&self, fault: Fault) {
         if let Fault::Adjustable(adjustment) = fault {
             let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
             learned.adjustments.remove(adjustment);
@@ -143,7 +143,7 @@ impl Repairs {
     }
 
     /// Remembers a fault of this request. `model` is the model's name as `provider/model`.
-    pub(crate) fn learn(&self, fault: Fault, request: &ModelRequest, model: &str) {
+    pub(crate) fn learn_fault(&self, fault: Fault, request: &ModelRequest, model: &str) {
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         learned.version += 1;
         match fault {
@@ -204,7 +204,7 @@ impl Repairs {
 
 impl Fault {
     /// The fault that a refusal names; `None` for other errors.
-    pub(crate) fn of(error: &ModelError) -> Option<Self> {
+    pub(crate) fn from_error(error: &ModelError) -> Option<Self> {
         match error {
             ModelError::Refused { detail, lasting: false, .. } => Self::named_by(detail),
             // Some servers answer 500 if the template of a model fails.

@@ -204,7 +204,7 @@ impl StreamableHttpClient for StreamableHttp {
             let response = self.send(&uri, &headers, ServerRequest::Post(&body)).await?;
             self.read_answer(response, &message, session_id.is_some()).await
         };
-        answered.await.inspect_err(|_| self.wire.forget(&message))
+        answered.await.inspect_err(|_| self.wire.forget_request(&message))
     }
 
     async fn delete_session(

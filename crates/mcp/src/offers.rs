@@ -24,7 +24,7 @@ impl McpClient {
     /// # Errors
     /// [`McpError`], if the server is unknown or fails.
     pub async fn offers(&self, server: &str) -> Result<McpOffers, McpError> {
-        let found = self.find(server)?;
+        let found = self.find_server(server)?;
         let failed = |why: String| McpError::Failed { server: server.to_owned(), why };
         let link = found.link().await.map_err(failed)?;
         let (peer, info) = (link.peer(), link.peer().peer_info());

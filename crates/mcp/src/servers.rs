@@ -144,7 +144,7 @@ impl McpClient {
         self.all().values().for_each(Server::begin);
     }
 
-    pub(crate) fn find(&self, server: &str) -> Result<Arc<Server>, McpError> {
+    pub(crate) fn find_server(&self, server: &str) -> Result<Arc<Server>, McpError> {
         let unknown = || McpError::UnknownServer { server: server.to_owned() };
         self.all().remove(server).ok_or_else(unknown)
     }
@@ -292,7 +292,7 @@ impl McpServers for McpClient {
     }
 
     async fn tools(&self, server: &str, refresh: bool) -> Result<Vec<McpToolView>, McpError> {
-        let server = self.find(server)?;
+        let server = self.find_server(server)?;
         if refresh {
             server
                 .refresh()
@@ -322,6 +322,6 @@ impl McpServers for McpClient {
         tool: Option<&str>,
         shown: Option<&[String]>,
     ) -> Result<Vec<String>, McpError> {
-        self.find(server)?.approve(tool, shown)
+        self.find_server(server)?.approve(tool, shown)
     }
 }

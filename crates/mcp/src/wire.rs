@@ -88,7 +88,7 @@ impl ServerWire {
     }
 
     /// Forgets a request that could not be sent.
-    pub(crate) fn forget(&self, message: &ClientJsonRpcMessage) {
+    pub(crate) fn forget_request(&self, message: &ClientJsonRpcMessage) {
         if let JsonRpcMessage::Request(request) = message
             && let NumberOrString::Number(id) = request.id
         {

@@ -160,7 +160,7 @@ impl EventMeter {
 
     /// Counts an event. The history of an ended turn gives its times; without it, the turn is only
     /// counted.
-    pub fn add(&mut self, event: &LogEvent, history: Option<&EventHistory>) {
+    pub fn add_event(&mut self, event: &LogEvent, history: Option<&EventHistory>) {
         match (event.kind, &event.detail) {
             (EventKind::MessageQueued, _) => self.count(&MESSAGES, Vec::new(), 1.0),
             (EventKind::UsageRecorded, Some(EventDetail::Usage(usage))) => self.add_usage(usage),

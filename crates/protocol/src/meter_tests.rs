@@ -30,12 +30,12 @@ fn answer() -> EventDetail {
 
 fn metered(events: &[LogEvent]) -> EventMeter {
     let mut providers = ProviderNames::default();
-    providers.add("mine", "openai", None);
+    providers.add_provider("mine", "openai", None);
     let mut meter = EventMeter::new(providers);
     let (turn, root) = (TurnId(1), TurnId(1));
     let history = EventHistory { turn, root, parent: None, call: None, events: events.to_vec() };
     for event in events {
-        meter.add(event, EventMeter::is_timed(event.kind).then_some(&history));
+        meter.add_event(event, EventMeter::is_timed(event.kind).then_some(&history));
     }
     meter
 }

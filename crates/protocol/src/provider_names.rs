@@ -27,7 +27,7 @@ pub struct ProviderNames(BTreeMap<String, String>);
 
 impl ProviderNames {
     /// Adds a provider of the configuration: `[providers.NAME]` with its kind and its base URL.
-    pub fn add(&mut self, name: &str, kind: &str, base_url: Option<&str>) {
+    pub fn add_provider(&mut self, name: &str, kind: &str, base_url: Option<&str>) {
         let known = match (kind, base_url.map(host)) {
             // These kinds speak to their vendor, if the table names no other host.
             ("anthropic", None) => Some("anthropic"),
@@ -92,7 +92,7 @@ mod tests {
             ("offline", None, "mine"),
         ] {
             let mut names = ProviderNames::default();
-            names.add("mine", kind, base_url);
+            names.add_provider("mine", kind, base_url);
             assert_eq!(names.split_model("mine/m/x"), (expected, "m/x"), "{kind} {base_url:?}");
         }
         assert_eq!(ProviderNames::default().split_model("gone/m"), ("gone", "m"));

@@ -51,13 +51,13 @@ impl OrderTicket {
 
 impl OrderHold {
     /// Lets the next message of the publisher follow.
-    pub fn release(&self) {
+    pub fn release_next(&self) {
         self.released.cancel();
     }
 }
 
 impl Drop for OrderHold {
     fn drop(&mut self) {
-        self.release();
+        self.release_next();
     }
 }

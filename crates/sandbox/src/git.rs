@@ -5,7 +5,8 @@ mod harmless;
 mod leads;
 
 pub(crate) use config::{ConfigEntry, is_plain, parse, written};
-pub(crate) use leads::{leads, without_dots};
+pub(crate) use leads::leads;
+pub use leads::without_dots;
 
 /// Longest configuration that is read, in bytes. A longer one counts as one that git would refuse.
 pub(crate) const MOST_CONFIG: u64 = 1024 * 1024;

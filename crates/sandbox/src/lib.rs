@@ -29,6 +29,7 @@ mod workspace;
 
 pub use changes::{RemoveMode, Removed};
 pub use error::{FileError, WorkspaceError};
+pub use git::without_dots;
 pub use guard::{Guard, Guarded};
 pub use listing::{DirectoryEntry, EntryKind};
 pub use path::WorkspacePath;

@@ -19,7 +19,7 @@ pub struct AllowedTool {
 
 /// Reads the value of `allowed-tools`; `None` for no limit. A part that is no name of a tool is left
 /// out, and gives a remark.
-pub(crate) fn parse(value: &FrontValue) -> (Option<Vec<AllowedTool>>, Vec<String>) {
+pub(crate) fn parse_allowed_tools(value: &FrontValue) -> (Option<Vec<AllowedTool>>, Vec<String>) {
     let words: Vec<&str> = match value {
         FrontValue::Text(text) => split_words(text),
         FrontValue::List(list) => list.iter().flat_map(|text| split_words(text)).collect(),
@@ -82,7 +82,7 @@ mod tests {
             Some(within) => format!("{}|{within}", tool.name),
             None => tool.name,
         };
-        parse(value).0.into_iter().flatten().map(shown).collect()
+        parse_allowed_tools(value).0.into_iter().flatten().map(shown).collect()
     }
 
     fn text(text: &str) -> FrontValue {
@@ -116,7 +116,7 @@ mod tests {
             (text("read;file Read"), 1, "\"read;file\" is not the name"),
             (text(&many), 128, "more than 128 names"),
         ] {
-            let (tools, notes) = parse(&value);
+            let (tools, notes) = parse_allowed_tools(&value);
             assert_eq!(tools.unwrap_or_default().len(), count, "{value:?}");
             assert!(notes.iter().any(|note| note.contains(says)), "{value:?}: {notes:?}");
         }

@@ -41,7 +41,7 @@ pub(crate) struct FrontMatter {
 }
 
 /// Cuts a file into its front matter and its body.
-pub(crate) fn split(text: &str) -> SplitFile<'_> {
+pub(crate) fn split_front_matter(text: &str) -> SplitFile<'_> {
     let start = text.len() - skip_comments(text).len();
     let rest = &text[start..];
     let first_line = 1 + count_lines(&text[..start]);
@@ -87,7 +87,7 @@ pub(crate) fn split(text: &str) -> SplitFile<'_> {
 }
 
 /// Reads the entries of front matter that begins at the line `first_line` of its file.
-pub(crate) fn parse(front_matter: &str, first_line: usize) -> FrontMatter {
+pub(crate) fn parse_front_matter(front_matter: &str, first_line: usize) -> FrontMatter {
     if front_matter.len() > MAX_YAML_BYTES {
         return parse_lines(front_matter, first_line);
     }

@@ -13,7 +13,8 @@ fn split_cuts_a_file_at_its_second_fence() {
         ("---\na: |\n  x\n  ---\n---\nbody", "a: |\n  x\n  ---\n", "body", (2, 6)),
     ] {
         let expected = (front, body, lines, None);
-        let SplitFile { front_matter, front_line, body, body_line, note } = split(text);
+        let SplitFile { front_matter, front_line, body, body_line, note } =
+            split_front_matter(text);
         assert_eq!((front_matter, body, (front_line, body_line), note), expected, "{text:?}");
     }
 }
@@ -25,11 +26,11 @@ fn split_without_a_front_matter_takes_all_as_the_body_with_a_remark() {
         ("# Title\n---\na: 1\n---\n", "no front matter"),
         ("---\nSome text\n---\nmore", "no `key: value`"),
     ] {
-        let SplitFile { front_matter, body, note, .. } = split(text);
+        let SplitFile { front_matter, body, note, .. } = split_front_matter(text);
         assert_eq!((front_matter, body), ("", text));
         assert!(note.is_some_and(|note| note.text.contains(says)), "{text:?}");
     }
-    let unfinished = split("---\na: 1\nb: 2\n\nbody: x\n");
+    let unfinished = split_front_matter("---\na: 1\nb: 2\n\nbody: x\n");
     assert_eq!((unfinished.front_matter, unfinished.body), ("a: 1\nb: 2\n", "\nbody: x\n"));
     assert!(unfinished.note.is_some_and(|note| note.text.contains("no end")));
 }
@@ -41,7 +42,7 @@ fn values(yaml: &str) -> Vec<(usize, String, String)> {
         FrontValue::List(list) => format!("{list:?}"),
         FrontValue::Map(pairs) => format!("{pairs:?}"),
     };
-    let entries = parse(yaml, 2).entries.into_iter();
+    let entries = parse_front_matter(yaml, 2).entries.into_iter();
     entries.map(|entry| (entry.line, entry.key, shown(entry.value))).collect()
 }
 
@@ -60,7 +61,7 @@ fn parse_reads_texts_lists_and_maps_with_their_lines() {
     ];
     let expected = expected.map(|(line, key, value)| (line, key.to_owned(), value.to_owned()));
     assert_eq!(values(yaml), expected);
-    assert!(parse(yaml, 2).notes.is_empty());
+    assert!(parse_front_matter(yaml, 2).notes.is_empty());
     assert_eq!(values(""), []);
     assert_eq!(values("# nothing\n"), []);
 }
@@ -86,7 +87,7 @@ fn parse_reads_a_value_that_is_no_yaml_as_text_with_a_remark() {
         let read = values(&yaml);
         assert_eq!(read[1], (3, "description".to_owned(), expected.to_owned()), "{value:?}");
         assert_eq!((read[0].2.as_str(), read[2].2.as_str()), ("a", "b"), "{value:?}");
-        let notes = parse(&yaml, 2).notes;
+        let notes = parse_front_matter(&yaml, 2).notes;
         assert!(
             notes.iter().any(|note| note.line == 3 && note.text.contains("not YAML")),
             "{value}"

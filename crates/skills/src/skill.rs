@@ -118,9 +118,10 @@ impl SkillReader {
         }
         let text = self.decode(bytes)?;
         let SplitFile { front_matter, front_line, body, body_line, note } =
-            front_matter::split(&text);
+            front_matter::split_front_matter(&text);
         self.notes.extend(note);
-        let FrontMatter { entries, notes } = front_matter::parse(front_matter, front_line);
+        let FrontMatter { entries, notes } =
+            front_matter::parse_front_matter(front_matter, front_line);
         self.notes.extend(notes);
         let mut document = SkillDocument {
             name: folder.to_owned(),
@@ -214,7 +215,7 @@ impl SkillReader {
     }
 
     fn allowed_tools(&mut self, line: usize, value: &FrontValue) -> Option<Vec<AllowedTool>> {
-        let (tools, notes) = allowed::parse(value);
+        let (tools, notes) = allowed::parse_allowed_tools(value);
         notes.into_iter().for_each(|note| self.note(line, note));
         for AllowedTool { name, within } in tools.iter().flatten() {
             if let Some(within) = within {

@@ -177,7 +177,7 @@ impl Exporter {
             let history = if has_spans(&event) { log.event_history(&event).await? } else { None };
             // A page that an error has cut is read again.
             if event.seq > metrics.upto {
-                metrics.meter.add(&event, history.as_ref());
+                metrics.meter.add_event(&event, history.as_ref());
                 metrics.upto = event.seq;
             }
             let Some(history) = history else { continue };

@@ -13,7 +13,7 @@ const TOOL: &str = "0 message.queued, 1 turn.running, 3 usage.recorded, 3 model.
 fn spans(history: EventHistory, content: bool) -> Vec<Value> {
     let redactor = Redactor::new([Secret::new(SECRET.to_owned())]);
     let mut providers = ProviderNames::default();
-    providers.add("local", "ollama", None);
+    providers.add_provider("local", "ollama", None);
     let maker = SpanMaker { log: "log1", content, redactor: &redactor, providers: &providers };
     let end = history.events.last().unwrap().clone();
     maker.spans(&end, history).iter().map(|span| json!(span)).collect()

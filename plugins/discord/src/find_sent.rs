@@ -39,7 +39,7 @@ impl SentMessage {
         Self { id, content: message["content"].as_str().map(str::to_owned) }
     }
 
-    pub(crate) fn receipt(&self) -> Receipt {
+    pub(crate) fn to_receipt(&self) -> Receipt {
         Receipt { platform_id: self.id.and_then(|id| PlatformId::parse(&id.to_string()).ok()) }
     }
 }

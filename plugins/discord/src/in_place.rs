@@ -315,7 +315,7 @@ impl Discord {
             noted.clear();
         }
         noted.insert(id);
-        Ok(Some(sent.receipt()))
+        Ok(Some(sent.to_receipt()))
     }
 
     /// Makes a reply the first response. If an earlier attempt had succeeded, the response is

@@ -46,7 +46,9 @@ impl Discord {
         let target = self.target(&delivery.address).await?;
         let channel = match self.chunk_target(target, delivery).await? {
             ChunkTarget::Channel(channel) => channel,
-            ChunkTarget::NewPost(forum) => return Ok(self.post(forum, delivery).await?.receipt()),
+            ChunkTarget::NewPost(forum) => {
+                return Ok(self.post(forum, delivery).await?.to_receipt());
+            }
         };
         if let Some(shown_as) = &delivery.shown_as {
             let id = shown_as.as_str().parse().map_err(|_| SendError::Gone)?;
@@ -71,7 +73,7 @@ impl Discord {
                 edited => edited?,
             }
         }
-        Ok(sent.receipt())
+        Ok(sent.to_receipt())
     }
 
     /// Returns the channel to send to. The id of an allowed user means the private chat with them.

@@ -15,9 +15,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use avocet_sandbox::SYSTEM_PATHS;
+use avocet_sandbox::{SYSTEM_PATHS, without_dots};
 
 use crate::environment::{environment, home};
 
@@ -157,7 +157,7 @@ impl ProgramFinder {
             }
             if let Ok(target) = fs::read_link(&path) {
                 let target = path.parent().unwrap_or(Path::new("/")).join(target);
-                open.push_back(normal(&target));
+                open.push_back(without_dots(&target));
             } else if let Some(interpreter) = interpreter(&path) {
                 open.extend(self.locate_beside(&interpreter, search));
             }
@@ -246,19 +246,6 @@ fn interpreter(path: &Path) -> Option<String> {
         return Some(first.to_owned());
     }
     words.find(|word| !word.starts_with('-') && !word.contains('=')).map(str::to_owned)
-}
-
-/// Returns a path without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

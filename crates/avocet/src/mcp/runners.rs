@@ -44,7 +44,7 @@ const fn runner(
 
 impl PackageRunner {
     /// Returns the runner of a command; `None` if it runs an installed program.
-    pub(crate) fn of(command: &str, args: &[String]) -> Option<&'static Self> {
+    pub(crate) fn from_command(command: &str, args: &[String]) -> Option<&'static Self> {
         let name = Path::new(command).file_name()?.to_str()?;
         let first = args.iter().find(|word| !word.starts_with('-')).map_or("", String::as_str);
         RUNNERS.iter().find(|runner| {
@@ -151,7 +151,8 @@ mod tests {
         let of = |line: &str| {
             let mut words = line.split(' ').map(str::to_owned);
             let command = words.next().unwrap();
-            PackageRunner::of(&command, &words.collect::<Vec<_>>()).map(|runner| runner.name)
+            PackageRunner::from_command(&command, &words.collect::<Vec<_>>())
+                .map(|runner| runner.name)
         };
         for (line, runner) in [
             ("npx -y mcp-x", Some("npx")),

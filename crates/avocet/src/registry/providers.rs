@@ -92,7 +92,7 @@ pub(crate) fn provider_names(document: &Document, settings: &Settings) -> Provid
     let mut names = ProviderNames::default();
     for provider in settings.providers.keys() {
         let text = |key: &str| document.get(&format!("{}.{key}", path(provider)))?.as_str();
-        names.add(provider, text("kind").unwrap_or_default(), text("base_url"));
+        names.add_provider(provider, text("kind").unwrap_or_default(), text("base_url"));
     }
     names
 }

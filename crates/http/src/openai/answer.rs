@@ -141,7 +141,7 @@ mod tests {
         ];
         for (status, outcome, code, name) in table {
             let error = TurnAnswer::new(status, outcome).unwrap_err();
-            assert_eq!(error.body()["error"]["code"], name);
+            assert_eq!(error.to_json()["error"]["code"], name);
             let detail = error.detail().to_owned();
             let response = axum::response::IntoResponse::into_response(error);
             assert_eq!(response.status().as_u16(), code, "{detail}");

@@ -107,5 +107,5 @@ pub(crate) async fn complete(
         return Ok(stream_answer(turn, reply));
     }
     let answer = turn.finish().await?;
-    Ok(Json(reply.whole(&answer)).into_response())
+    Ok(Json(reply.whole_answer(&answer)).into_response())
 }

@@ -42,7 +42,7 @@ impl ChatReply {
     }
 
     /// Returns the whole answer.
-    pub(crate) fn whole(&self, answer: &TurnAnswer) -> Value {
+    pub(crate) fn whole_answer(&self, answer: &TurnAnswer) -> Value {
         let mut message = json!({ "role": "assistant", "content": answer.text, "refusal": null });
         if !answer.calls.is_empty() {
             message["tool_calls"] = answer.calls.iter().map(tool_call).collect();
@@ -98,6 +98,6 @@ impl WriteEvents for ChatReply {
     }
 
     fn failed(&mut self, error: &OpenAiError) -> Vec<Event> {
-        vec![self.chunk(&json!({}), Some("error")), event(&error.body())]
+        vec![self.chunk(&json!({}), Some("error")), event(&error.to_json())]
     }
 }

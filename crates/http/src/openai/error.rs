@@ -69,7 +69,7 @@ impl OpenAiError {
     }
 
     /// Returns the body of the error.
-    pub(crate) fn body(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut error = error_object(&self.problem);
         if let Some(code) = self.code {
             error["code"] = code.into();
@@ -114,8 +114,8 @@ impl IntoResponse for OpenAiError {
         let retry =
             (status.is_server_error() || self.is_accepted).then_some([("x-should-retry", retry)]);
         match retry {
-            Some(retry) => (status, retry, Json(self.body())).into_response(),
-            None => (status, Json(self.body())).into_response(),
+            Some(retry) => (status, retry, Json(self.to_json())).into_response(),
+            None => (status, Json(self.to_json())).into_response(),
         }
     }
 }

@@ -190,7 +190,7 @@ mod tests {
         ];
         for (known, request, expected) in table {
             let checked = check_parameters(request.as_object().unwrap(), known);
-            let found = checked.map_err(|error| error.body()["error"].clone());
+            let found = checked.map_err(|error| error.to_json()["error"].clone());
             let expected = expected.map_or(Ok(()), Err);
             let found = found.as_ref().copied().map_err(|error| {
                 (error["param"].as_str().unwrap(), error["code"].as_str().unwrap())

@@ -73,7 +73,7 @@ impl ResponseObject {
     }
 
     /// Returns the response with its answer.
-    pub(crate) fn whole(&self, answer: &TurnAnswer) -> Value {
+    pub(crate) fn whole_answer(&self, answer: &TurnAnswer) -> Value {
         let (status, reason) = match answer.end {
             AnswerEnd::Stop | AnswerEnd::Calls => ("completed", None),
             AnswerEnd::Length => ("incomplete", Some("max_output_tokens")),
@@ -159,7 +159,7 @@ impl WriteEvents for ResponseObject {
         let text = self.written.clone();
         let part = Self::part(&text);
         let item = self.text_item("completed", std::slice::from_ref(&part));
-        let mut whole = self.whole(&TurnAnswer { text: text.clone(), ..answer.clone() });
+        let mut whole = self.whole_answer(&TurnAnswer { text: text.clone(), ..answer.clone() });
         // The events have announced the text as the first item, also without words.
         if text.is_empty() && !answer.calls.is_empty() {
             let calls = answer.calls.iter().map(|call| Self::call_item(call, "completed"));

@@ -121,5 +121,5 @@ pub(crate) async fn create(
         return Ok(stream_answer(turn, response));
     }
     let answer = turn.finish().await?;
-    Ok(Json(response.whole(&answer)).into_response())
+    Ok(Json(response.whole_answer(&answer)).into_response())
 }

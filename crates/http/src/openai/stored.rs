@@ -33,7 +33,7 @@ pub(crate) async fn show_response(
     let response = ResponseObject::new(status.id, created, AGENT.to_owned(), None);
     let Some(outcome) = status.outcome else { return Ok(Json(response.open())) };
     Ok(Json(match TurnAnswer::new(status, outcome) {
-        Ok(answer) => response.whole(&answer),
+        Ok(answer) => response.whole_answer(&answer),
         Err(error) => response.without_answer(&error),
     }))
 }

@@ -60,7 +60,7 @@ pub(crate) async fn metrics(State(state): State<Arc<HttpState>>) -> Result<Respo
     let mut metered = state.metered.lock().await;
     let caught_up = metered.catch_up(state.parts.event_log.as_ref()).await;
     caught_up.map_err(|error| Problem::unavailable(error.to_string()))?;
-    let text = metrics::text(&status, &metered.meter);
+    let text = metrics::render_metrics(&status, &metered.meter);
     Ok(([("content-type", metrics::CONTENT_TYPE)], text).into_response())
 }
 

@@ -40,7 +40,7 @@ impl Endpoint {
         max_answer: usize,
     ) -> Result<(Streaming<A>, AnswerPiece), ModelError> {
         let mut stream = Streaming {
-            events: body::events(response),
+            events: body::read_events(response),
             decoder: EventDecoder::default(),
             answer: A::default(),
             max_answer,
@@ -180,7 +180,7 @@ impl Endpoint {
         stream: &mut Streaming<A>,
     ) -> Result<AnswerPiece, ModelError> {
         stream.is_over = true;
-        let released = stream.decoder.release(&mut stream.answer);
+        let released = stream.decoder.release_held(&mut stream.answer);
         match released.map_err(|error| self.failed(error))?.piece {
             AnswerPiece::Text(text) => Ok(AnswerPiece::Text(text)),
             _ => Ok(AnswerPiece::End),

@@ -68,7 +68,7 @@ impl HalfJoiner {
     }
 
     /// Returns the held events. Their half stays alone.
-    pub(super) fn release(&mut self) -> Vec<WireJson<'static>> {
+    pub(super) fn release_held(&mut self) -> Vec<WireJson<'static>> {
         self.open = None;
         self.release_with(ALONE)
     }

@@ -70,7 +70,7 @@ fn said<A: StreamedAnswer>(events: Vec<BodyEvent>) -> Result<CompleteAnswer, Ans
             BodyEvent::Data(text) => decoder.take(&mut answer, &text, false)?,
             BodyEvent::Error(text) => decoder.take(&mut answer, &text, true)?,
             BodyEvent::Done | BodyEvent::Whole => {
-                push_text(&mut shown, decoder.release(&mut answer)?);
+                push_text(&mut shown, decoder.release_held(&mut answer)?);
                 answer.end();
                 break;
             }
@@ -82,7 +82,7 @@ fn said<A: StreamedAnswer>(events: Vec<BodyEvent>) -> Result<CompleteAnswer, Ans
             break;
         }
     }
-    push_text(&mut shown, decoder.release(&mut answer)?);
+    push_text(&mut shown, decoder.release_held(&mut answer)?);
     let said = answer.finish()?;
     // Items that arrive in parallel are ordered only at the end, so only the lengths are compared.
     assert_eq!(shown.len(), said.text.len(), "{shown:?} was shown of {:?}", said.text);
@@ -98,7 +98,7 @@ fn push_text(shown: &mut String, taken: TakenEvents) {
 /// The events of a body.
 pub(crate) fn split(pieces: &[&[u8]]) -> Result<Vec<BodyEvent>, String> {
     let pieces = stream::iter(pieces.iter().map(|piece| Ok::<_, NetError>(*piece)));
-    let events = body::split(pieces).collect::<Vec<_>>().now_or_never();
+    let events = body::split_body(pieces).collect::<Vec<_>>().now_or_never();
     let events = events.unwrap_or_default().into_iter();
     events.map(|event| event.map_err(|error| error.to_string())).collect()
 }

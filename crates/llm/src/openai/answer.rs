@@ -159,7 +159,7 @@ impl OpenAiChatAnswer {
         let (mut text, in_parts) = read_content(delta.get("content"));
         // A refusal is the answer (OpenAI API reference, "Chat completion chunk").
         text.push_str(&delta.get("refusal").read_text().unwrap_or_default());
-        let AddedState { thought, kept } = self.state.add(delta);
+        let AddedState { thought, kept } = self.state.add_delta(delta);
         let thought = thought + in_parts;
         self.thought += thought as u64;
         self.bytes += text.len() + kept + in_parts;

@@ -57,7 +57,7 @@ pub(super) struct AddedState {
 
 impl ArrivingState {
     /// Adds the state of a piece of the message.
-    pub(super) fn add(&mut self, delta: &WireJson<'_>) -> AddedState {
+    pub(super) fn add_delta(&mut self, delta: &WireJson<'_>) -> AddedState {
         let (mut added, mut details) = (AddedState::default(), 0);
         let texts =
             [(REASONING_CONTENT, &mut self.reasoning_content), (REASONING, &mut self.reasoning)];

@@ -5,7 +5,7 @@ use super::*;
 const MODEL: &str = "local/qwen3";
 
 fn add(state: &mut ArrivingState, delta: &Value) -> AddedState {
-    state.add(&WireJson::parse(&delta.to_string()).unwrap())
+    state.add_delta(&WireJson::parse(&delta.to_string()).unwrap())
 }
 
 /// The content of an answer with these pieces of the message and these pieces of calls.

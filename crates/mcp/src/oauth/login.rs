@@ -65,7 +65,7 @@ impl McpClient {
         redirect: &str,
     ) -> Result<PendingLogin, McpError> {
         let access = self.access(server)?;
-        self.find(server)?.probe().await;
+        self.find_server(server)?.probe().await;
         let begun = PendingLogin::begin(access, redirect.to_owned()).await;
         begun.map_err(|why| failed(server, why))
     }
@@ -81,7 +81,7 @@ impl McpClient {
     }
 
     fn access(&self, server: &str) -> Result<Arc<ServerAccess>, McpError> {
-        let why = match &self.find(server)?.endpoint {
+        let why = match &self.find_server(server)?.endpoint {
             Some(ServerEndpoint::Http { access: Some(access), .. }) => return Ok(access.clone()),
             Some(ServerEndpoint::Http { access: None, .. }) => {
                 "its `headers` have a token; remove `Authorization` there to log in"

@@ -34,7 +34,7 @@ fn is_plain(path: &str) -> bool {
 
 /// Removes `.` and `..` from a path. This is correct if all directories on the way are real,
 /// without links.
-pub(crate) fn without_dots(path: &Path) -> PathBuf {
+pub fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {

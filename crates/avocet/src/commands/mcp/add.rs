@@ -19,7 +19,7 @@ use crate::output::warning;
 use crate::places::config_place;
 use crate::stderr;
 
-use super::complete::complete;
+use super::complete::complete_sandbox_settings;
 use super::edit::{self, ServerTable};
 use super::import::{self, Imported, LeftOut, literal_secrets, reasons, valid_name};
 use super::test::{AddedTest, test_added};
@@ -162,7 +162,7 @@ pub(crate) fn add(context: &CommandContext, args: AddArgs) -> Result<ConfigChang
     warnings.extend(servers.iter().flat_map(literal_secrets));
     let finder = ProgramFinder::from_environment();
     for server in &mut servers {
-        let remarks = complete(server, &finder);
+        let remarks = complete_sandbox_settings(server, &finder);
         warnings.extend(remarks.iter().map(|remark| format!("server {}: {remark}", server.name)));
     }
     let change = write(context, |text| {

@@ -13,14 +13,17 @@ const SCRIPTS: [&str; 7] = ["cjs", "jar", "js", "mjs", "py", "rb", "ts"];
 
 /// Completes the table of a server that is a program. Returns remarks about what was added, and about
 /// what is missing, without the name of the server.
-pub(super) fn complete(server: &mut ServerTable, finder: &ProgramFinder) -> Vec<String> {
+pub(super) fn complete_sandbox_settings(
+    server: &mut ServerTable,
+    finder: &ProgramFinder,
+) -> Vec<String> {
     let Some(command) = server.command.clone().filter(|command| !command.contains("${")) else {
         return Vec::new();
     };
     let mut remarks = Vec::new();
     match finder.find(&command) {
         Some(found) => {
-            let runner = PackageRunner::of(&command, &server.args);
+            let runner = PackageRunner::from_command(&command, &server.args);
             remarks.extend(add_program(server, &found));
             remarks.extend(runner.and_then(|runner| add_hosts(server, runner, &found.path)));
         }
@@ -116,20 +119,22 @@ mod tests {
             args: vec![at("server.py"), at("data"), at("missing"), "/usr/bin".to_owned()],
             ..ServerTable::default()
         };
-        let remarks = complete(&mut server, &ProgramFinder::from_environment());
+        let remarks = complete_sandbox_settings(&mut server, &ProgramFinder::from_environment());
         assert_eq!(server.command.as_deref(), Some("sh"));
         assert_eq!(server.read, [at("server.py")]);
         assert_eq!(remarks.len(), 2, "{remarks:?}");
         assert!(remarks[1].contains(&at("data")), "{remarks:?}");
         server.write = vec![at("data")];
-        assert!(complete(&mut server, &ProgramFinder::from_environment()).is_empty());
+        assert!(
+            complete_sandbox_settings(&mut server, &ProgramFinder::from_environment()).is_empty()
+        );
     }
 
     #[test]
     fn complete_says_that_a_program_is_missing() {
         let command = Some("no-such-program".to_owned());
         let mut server = ServerTable { command, ..ServerTable::default() };
-        let remarks = complete(&mut server, &ProgramFinder::from_environment());
+        let remarks = complete_sandbox_settings(&mut server, &ProgramFinder::from_environment());
         assert!(remarks[0].contains("no program no-such-program on this machine"), "{remarks:?}");
     }
 }
