@@ -152,7 +152,7 @@ impl EventMeter {
         Self { providers, series: BTreeMap::new() }
     }
 
-    /// Returns `true` if [`Self::add`] needs the history of an event.
+    /// Returns `true` if [`Self::add_event`] needs the history of an event.
     #[must_use]
     pub fn is_timed(kind: EventKind) -> bool {
         matches!(kind, EventKind::TurnDone | EventKind::TurnCancelled | EventKind::TurnFailed)
