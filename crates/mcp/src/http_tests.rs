@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use avocet_protocol::{McpServers, McpTransport, OutsideTool, ToolError, ToolOutcome, ToolSource};
 use avocet_supervise::Group;
 use avocet_testkit::{ManualClock, tool_context};
@@ -179,7 +181,7 @@ async fn result_of_a_server_that_repeats_a_key_is_redacted() {
 #[tokio::test]
 async fn server_over_http_with_a_quirk_works() {
     const EVENTS: &str = "text/event-stream";
-    let quirks: [(&str, HttpQuirk); 12] = [
+    let quirks: [(&str, HttpQuirk); 16] = [
         ("text/plain", |_, line| ("200 OK", "text/plain", line.to_string())),
         ("no type", |_, line| ("200 OK", "", line.to_string())),
         ("html type", |_, line| ("200 OK", "text/html", line.to_string())),
@@ -203,6 +205,12 @@ async fn server_over_http_with_a_quirk_works() {
         ("cr", |_, line| ("200 OK", EVENTS, format!("\u{feff}event: message\rdata: {line}\r\r"))),
         ("events as text", |_, line| ("200 OK", "text/plain", format!(": hi\n\ndata: {line}\n\n"))),
         ("json as events", |_, line| ("200 OK", EVENTS, line.to_string())),
+        ("202 with the answer", |_, line| ("202 Accepted", "application/json", line.to_string())),
+        ("202 with events", |_, line| ("202 Accepted", EVENTS, format!("data: {line}\n\n"))),
+        ("400 with the answer", |_, line| ("400 Bad Request", "", line.to_string())),
+        ("other events", |_, line| {
+            ("200 OK", EVENTS, format!("event: result\ndata: {line}\n\nevent: end\ndata: {{}}\n\n"))
+        }),
     ];
     for (name, quirk) in quirks {
         let world = World::with(Some(quirk)).await;
@@ -210,6 +218,45 @@ async fn server_over_http_with_a_quirk_works() {
         assert_eq!(tools.map(|tools| tools.len()), Ok(6), "{name}");
         assert_eq!(world.call("a").await, Ok(json!("over events").into()), "{name}");
     }
+}
+
+/// An error with another status than 200 is the answer to its request, and the connection stays.
+#[tokio::test]
+async fn error_of_a_call_with_any_status_is_its_answer() {
+    let world = World::with(Some(|method, mut line| {
+        if method != "tools/call" {
+            return ("200 OK", "application/json", line.to_string());
+        }
+        line["result"].take();
+        line["id"] = Value::Null;
+        line["error"] = json!({"code": -32602, "message": "no such city"});
+        ("422 Unprocessable Content", "application/json", line.to_string())
+    }))
+    .await;
+    McpServers::tools(&world.client, "web", true).await.unwrap();
+    for _ in 0..2 {
+        let Err(ToolError::ExecutionFailed(text)) = world.call("a").await else { panic!("it ran") };
+        assert_eq!(text, "the server reports: no such city (code -32602)");
+    }
+}
+
+/// Servers on the official SDK for TypeScript answer 400 after their restart.
+#[tokio::test]
+async fn session_that_ended_with_status_400_begins_again() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let world = World::with(Some(|method, line| {
+        if method == "tools/call" && CALLS.fetch_add(1, Ordering::SeqCst) == 0 {
+            let error =
+                json!({"code": -32000, "message": "Bad Request: No valid session ID provided"});
+            let line = json!({"jsonrpc": "2.0", "error": error, "id": null});
+            return ("400 Bad Request", "application/json", line.to_string());
+        }
+        ("200 OK", "application/json", line.to_string())
+    }))
+    .await;
+    McpServers::tools(&world.client, "web", true).await.unwrap();
+    assert_eq!(world.call("a").await, Ok(json!("over events").into()));
+    assert_eq!(CALLS.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@
 //! - `servers`, `server`: all servers together, and the lifecycle of one.
 //! - `link`, `lines`: the connection of a server, and its standard streams.
 //! - `wire`: reads the messages of servers leniently, with `schema`; `errors` describes failures.
-//! - `tool`, `outcome`: a tool of a server, and the results of its calls.
+//! - `tool`, `outcome`: a tool of a server, and the results of its calls; `provider_schema` is the form
+//!   of its schema that models get.
 //! - `offers`: the resources and prompts of a server.
 //! - `oauth`: the login at servers over HTTP.
 //! - `memory`: facts about a server that are kept between two starts.
@@ -33,6 +34,7 @@ mod offers;
 mod outcome;
 mod pins;
 mod progress;
+mod provider_schema;
 #[cfg(test)]
 mod quirk_tests;
 mod sampling;

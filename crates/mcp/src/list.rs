@@ -10,6 +10,7 @@ use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::{Value, json};
 
 use crate::errors::describe_request;
+use crate::form::cut;
 use crate::memory::{ListedTool, ToolKind};
 use crate::names::plain_name;
 use crate::wire::remarks_of;
@@ -22,7 +23,9 @@ const MOST_READ: usize = 10_000;
 const MOST_PAGES: usize = 200;
 /// The longest name of a tool that is used, in bytes.
 const LONGEST_NAME: usize = 256;
-/// The largest schema or description of a tool, in bytes.
+/// Characters of a name that is too long, as they are shown.
+const SHOWN: usize = 80;
+/// The largest schema of a tool, and the part of its description that is kept, in bytes.
 const LARGEST_SCHEMA: usize = 64 * 1024;
 
 /// A list of tools, and the reasons for those that are left out.
@@ -77,11 +80,13 @@ impl ToolList {
             ));
         }
         for tool in wanted.into_iter().take(MOST_TOOLS) {
-            let tool = listed(tool);
-            if tool.name.len() > LONGEST_NAME || tool.description.len() > LARGEST_SCHEMA {
+            let mut tool = listed(tool);
+            // A model gets the beginning of a description only.
+            tool.description.truncate(tool.description.floor_char_boundary(LARGEST_SCHEMA));
+            if tool.name.len() > LONGEST_NAME {
                 list.left_out.push(format!(
-                    "the name of a tool is longer than {LONGEST_NAME} bytes, or its description than {} KB",
-                    LARGEST_SCHEMA / 1024
+                    "the name of a tool is longer than {LONGEST_NAME} bytes: {:?}",
+                    cut(&tool.name, SHOWN)
                 ));
             } else if tool.schema.to_string().len() > LARGEST_SCHEMA {
                 let limit = LARGEST_SCHEMA / 1024;
@@ -208,11 +213,12 @@ mod tests {
     }
 
     #[test]
-    fn tool_list_leaves_out_tools_with_long_names_or_descriptions() {
+    fn tool_list_leaves_out_tools_with_long_names_and_cuts_descriptions() {
         let mut all = tools(["a".repeat(257), "b".to_owned(), "c".to_owned()].into_iter());
         all[1].description = Some("x".repeat(LARGEST_SCHEMA + 1).into());
         let list = ToolList::of(all, &["*".to_owned()]);
-        assert_eq!((list.tools.len(), list.left_out.len()), (1, 2));
+        assert_eq!((list.tools.len(), list.left_out.len()), (2, 1));
+        assert_eq!(list.tools[0].description.len(), LARGEST_SCHEMA);
         assert!(list.left_out.iter().all(|why| why.len() < 200), "{:?}", list.left_out);
     }
 

@@ -45,6 +45,10 @@ const SINGLE: [&str; 7] =
 const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// The deepest schema that is mended.
 const DEEPEST: usize = 64;
+/// The most further faults that are removed.
+const MOST_FAULTS: usize = 100;
+/// The part of the address of every known version of JSON Schema.
+const KNOWN_VERSIONS: &str = "json-schema.org/";
 
 /// A schema that was read.
 #[derive(Debug, PartialEq)]
@@ -75,10 +79,72 @@ pub(crate) fn read_schema(schema: Value) -> ToolSchema {
     }
     let mut mended = schema;
     mend(&mut mended, 0);
+    let root = mended.clone();
+    remove_lost_references(&mut mended, &root, 0);
+    for _ in 0..MOST_FAULTS {
+        let Some(place) = place_of_fault(&mended) else { break };
+        remove_at(&mut mended, &place);
+    }
     match fault_of(&mended) {
         None => Usable(mended),
         Some(fault) => Unusable(fault),
     }
+}
+
+/// Returns the place of the next fault, as a JSON pointer (RFC 6901); `None` without a fault, and for one
+/// of the whole schema.
+fn place_of_fault(schema: &Value) -> Option<String> {
+    let error = jsonschema::validator_for(schema).err()?;
+    let place = error.instance_path().to_string();
+    (!place.is_empty()).then_some(place)
+}
+
+/// Removes the value at a place of the schema.
+fn remove_at(schema: &mut Value, place: &str) {
+    let Some((parent, key)) = place.rsplit_once('/') else { return };
+    let key = key.replace("~1", "/").replace("~0", "~");
+    match schema.pointer_mut(parent) {
+        Some(Value::Object(object)) => drop(object.remove(&key)),
+        Some(Value::Array(values)) => {
+            let at = key.parse().ok().filter(|at| *at < values.len());
+            if let Some(at) = at {
+                values.remove(at);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Removes references that lead nowhere, such as `#/components/schemas/Pet` of a description in
+/// `OpenAPI`. The value then takes any form.
+fn remove_lost_references(schema: &mut Value, root: &Value, depth: usize) {
+    if depth > DEEPEST * 2 {
+        return;
+    }
+    match schema {
+        Value::Object(object) => {
+            let target = object.get("$ref").and_then(Value::as_str);
+            let leads_on = |target: &str| {
+                let path = target.strip_prefix('#');
+                path.is_some_and(|path| root.pointer(&decoded_pointer(path)).is_some())
+            };
+            if target.is_some_and(|target| !leads_on(target)) {
+                object.remove("$ref");
+            }
+            object.values_mut().for_each(|one| remove_lost_references(one, root, depth + 1));
+        }
+        Value::Array(values) => {
+            values.iter_mut().for_each(|one| remove_lost_references(one, root, depth + 1));
+        }
+        _ => {}
+    }
+}
+
+/// Decodes the characters of a pointer that a URI has to escape (RFC 6901, section 6).
+fn decoded_pointer(path: &str) -> String {
+    [("%24", "$"), ("%20", " "), ("%7B", "{"), ("%7D", "}"), ("%3C", "<"), ("%3E", ">")]
+        .iter()
+        .fold(path.to_owned(), |path, (escaped, plain)| path.replace(escaped, plain))
 }
 
 /// Returns the fault of an invalid schema. The arguments of a tool are an object, so another type at the
@@ -152,6 +218,7 @@ fn has_possible_value(key: &str, value: &Value) -> bool {
         "items" => is_schema(value) || value.is_array(),
         "required" => value.is_array(),
         "uniqueItems" => value.is_boolean(),
+        "$schema" => value.as_str().is_some_and(|name| name.contains(KNOWN_VERSIONS)),
         key if NUMBERS.contains(&key) => value.is_number(),
         key if TEXTS.contains(&key) => value.is_string(),
         key if BY_NAME.contains(&key) => value.is_object(),
@@ -216,6 +283,44 @@ mod tests {
             (
                 json!({"type": "object", "properties": {"a": {"type": "list", "items": {"type": "int"}, "required": false}}}),
                 json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}}),
+            ),
+        ] {
+            assert_eq!(read_schema(stated.clone()), ToolSchema::Usable(expected), "{stated}");
+        }
+    }
+
+    #[test]
+    fn read_schema_leaves_out_the_keys_of_every_other_fault() {
+        for (key, value, expected) in [
+            ("pattern", json!("(?P<x"), json!({"type": "string"})),
+            ("pattern", json!("[a-"), json!({"type": "string"})),
+            ("minLength", json!(-1), json!({"type": "string"})),
+            ("minLength", json!(1.5), json!({"type": "string"})),
+            ("multipleOf", json!(0), json!({"type": "string"})),
+            ("$ref", json!("#/components/schemas/Pet"), json!({"type": "string"})),
+            ("$ref", json!("https://example.org/pet.json"), json!({"type": "string"})),
+            ("$ref", json!("Pet"), json!({"type": "string"})),
+            ("items", json!([{"type": "int"}, {"pattern": "("}]), json!({"type": "string"})),
+        ] {
+            let stated = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+                "properties": {"a": {"type": "string", key: value}, "b": {"pattern": "^x"}}});
+            let ToolSchema::Usable(read) = read_schema(stated.clone()) else { panic!("{stated}") };
+            assert_eq!(
+                read["properties"],
+                json!({"a": expected, "b": {"pattern": "^x"}}),
+                "{stated}"
+            );
+        }
+        // At the top, and beside references that lead on.
+        for (stated, expected) in [
+            (
+                json!({"$schema": "https://example.org/x", "type": "object"}),
+                json!({"type": "object"}),
+            ),
+            (json!({"$ref": "#/nowhere"}), json!({})),
+            (
+                json!({"properties": {"a": {"$ref": "#/$defs/A"}, "b": {"$ref": "#/$defs/B"}}, "$defs": {"A": {"type": "string"}}}),
+                json!({"properties": {"a": {"$ref": "#/$defs/A"}, "b": {}}, "$defs": {"A": {"type": "string"}}}),
             ),
         ] {
             assert_eq!(read_schema(stated.clone()), ToolSchema::Usable(expected), "{stated}");

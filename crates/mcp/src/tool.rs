@@ -14,6 +14,7 @@ use crate::elicit::{MOST_QUESTIONS, TIME_LIMIT};
 use crate::link::START_LIMIT;
 use crate::memory::ListedTool;
 use crate::names::registry_name;
+use crate::provider_schema::for_providers;
 use crate::server::Server;
 
 /// The longest time of a call whose server reports progress.
@@ -67,7 +68,7 @@ impl OutsideTool for ServerTool {
     }
 
     fn schema(&self) -> Value {
-        self.listed.schema.clone()
+        for_providers(&self.listed.schema)
     }
 
     fn caution(&self) -> Caution {

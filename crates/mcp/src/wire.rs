@@ -206,7 +206,20 @@ fn parse_values(text: &[u8]) -> Vec<Value> {
         return values;
     }
     // Several messages on one line. The rest after the first fault is left out.
-    serde_json::Deserializer::from_slice(text).into_iter().map_while(Result::ok).collect()
+    let read = |text: &[u8]| -> Vec<Value> {
+        serde_json::Deserializer::from_slice(text).into_iter().map_while(Result::ok).collect()
+    };
+    let values = read(text);
+    // A progress bar or the name of a logger may stand before the message.
+    let is_message = values.iter().any(Value::is_object);
+    if is_message { values } else { find_message(text).map(read).unwrap_or(values) }
+}
+
+/// Returns the text from the first object on whose first key is `jsonrpc`.
+fn find_message(text: &[u8]) -> Option<&[u8]> {
+    let opens = (0..text.len()).filter(|at| text[*at] == b'{');
+    let mut rests = opens.map(|at| &text[at..]);
+    rests.find(|rest| rest[1..].trim_ascii_start().starts_with(b"\"jsonrpc\""))
 }
 
 /// Returns `true` for a method that servers call. Without `jsonrpc`, another object with the key

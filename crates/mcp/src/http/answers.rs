@@ -20,6 +20,9 @@ const ERROR_BYTES: usize = 4000;
 const SHOWN: usize = 500;
 /// The fields of events, one of which begins a body of events.
 const FIELDS: [&str; 5] = ["data:", "event:", "id:", "retry:", ":"];
+/// The words for a session that has ended, in lower case.
+const ENDED: [&str; 7] =
+    ["not found", "expired", "invalid", "no valid", "unknown", "does not exist", "terminated"];
 /// Bytes that are needed to tell these fields apart.
 const LONGEST_FIELD: usize = 8;
 
@@ -68,18 +71,20 @@ impl StreamableHttp {
                 tracing::debug!(status, "an MCP server refuses a notification");
                 return Ok(StreamableHttpPostResponse::Accepted);
             }
-            (202 | 204, Some(_)) if !is_start(message) => {
-                return Ok(StreamableHttpPostResponse::Accepted);
-            }
+            (400, Some(_)) if in_session => return self.read_status_400(response, asked).await,
             (200..=299, Some(_)) => {}
-            _ => return Err(self.read_refusal(response).await),
+            _ => return self.read_failure(response, asked).await,
         }
-        let asked = match asked {
-            Some(NumberOrString::Number(id)) => Some(*id),
-            _ => None,
-        };
+        let asked = number_of(asked);
+        let status = response.status();
         let (body, kind) = self.read_start(response).await?;
         match kind {
+            // The answer comes over the stream of the session. Some servers answer at once, though.
+            BodyKind::Empty | BodyKind::Other
+                if matches!(status, 202 | 204) && !is_start(message) =>
+            {
+                Ok(StreamableHttpPostResponse::Accepted)
+            }
             BodyKind::Events => {
                 let events = read_events(body, self.wire.clone(), asked);
                 Ok(StreamableHttpPostResponse::Sse(events, session))
@@ -95,6 +100,58 @@ impl StreamableHttp {
             }
             other => Err(self.describe_body(body, other).await),
         }
+    }
+
+    /// Reads a refusal with the status 400. Some servers use it for a session that has ended, and not
+    /// 404, as MCP asks of them.
+    async fn read_status_400(
+        &self,
+        response: HttpResponse,
+        asked: Option<&NumberOrString>,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let text = response.text(ERROR_BYTES).await.unwrap_or_default();
+        let lower = text.to_lowercase();
+        let is_end = lower.contains("session")
+            && ENDED.iter().any(|word| lower.contains(word))
+            && !lower.contains("\"result\"");
+        if is_end {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        self.read_failure_text(400, text, asked, None)
+    }
+
+    /// Reads a refusal, which may have the error of the request as a message.
+    async fn read_failure(
+        &self,
+        response: HttpResponse,
+        asked: Option<&NumberOrString>,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let status = response.status();
+        if status < 400 {
+            return Err(self.read_refusal(response).await);
+        }
+        let session = response.header(SESSION).map(str::to_owned);
+        let text = response.text(ERROR_BYTES).await.unwrap_or_default();
+        self.read_failure_text(status, text, asked, session)
+    }
+
+    /// Returns the message in the body of a refusal, so that the connection goes on.
+    fn read_failure_text(
+        &self,
+        status: u16,
+        text: String,
+        asked: Option<&NumberOrString>,
+        session: Option<String>,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let is_message = BodyKind::of(&text) == BodyKind::Json && text.contains("\"jsonrpc\"");
+        if let Some(asked) = number_of(asked)
+            && is_message
+            && !matches!(status, 401 | 403)
+            && let [message] = &*self.wire.read_messages(text.as_bytes(), Some(asked))
+        {
+            return Ok(StreamableHttpPostResponse::Json(message.clone(), session));
+        }
+        Err(self.describe_refusal(status, text))
     }
 
     /// Reads the body until its kind is known.
@@ -162,6 +219,10 @@ impl StreamableHttp {
             ));
         }
         let text = response.text(ERROR_BYTES).await.unwrap_or_default();
+        self.describe_refusal(status, text)
+    }
+
+    fn describe_refusal(&self, status: u16, text: String) -> HttpError {
         let said = match BodyKind::of(&text) {
             BodyKind::Page => "with a web page; is the address right?".to_owned(),
             BodyKind::Json => said_in_json(&text).unwrap_or(text),
@@ -178,6 +239,13 @@ impl StreamableHttp {
         };
         let hint = if said.ends_with(hint) { "" } else { hint };
         unreadable(format!("HTTP status {status} {said}").trim_end().to_owned() + hint)
+    }
+}
+
+fn number_of(asked: Option<&NumberOrString>) -> Option<i64> {
+    match asked {
+        Some(NumberOrString::Number(id)) => Some(*id),
+        _ => None,
     }
 }
 

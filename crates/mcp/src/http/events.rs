@@ -14,8 +14,12 @@ use sse_stream::Sse;
 use crate::lines::LONGEST_LINE;
 use crate::wire::{ServerMessage, ServerWire};
 
-/// The kinds of events that carry messages. Others, such as `ping`, are for the connection.
+/// The kinds of events that carry messages. Others, such as `ping`, are for the connection, unless their
+/// data says that it is a message.
 const MESSAGE_KINDS: [&str; 2] = ["", "message"];
+
+/// The key that each message has.
+const MARK: &[u8] = b"\"jsonrpc\"";
 
 /// A body whose first bytes may have been read already.
 pub(crate) struct Body {
@@ -205,7 +209,9 @@ impl EventReader {
     }
 
     fn has_messages(&self) -> bool {
-        self.kind.as_deref().is_none_or(|kind| MESSAGE_KINDS.contains(&kind))
+        let is_of_messages = |kind: &str| MESSAGE_KINDS.contains(&kind);
+        self.kind.as_deref().is_none_or(is_of_messages)
+            || self.data.windows(MARK.len()).any(|bytes| bytes == MARK)
     }
 
     fn end_event(&mut self) {
@@ -267,6 +273,8 @@ mod tests {
             format!("event: ping\ndata: 1\n\ndata: {message}\n\n"),
             format!("event: ping\ndata: {{}}\n\nevent: message\ndata: {message}\n\n"),
             format!("event: endpoint\ndata: /messages?id=1\n\ndata: {message}\n\n"),
+            format!("event: response\ndata: {message}\n\n"),
+            format!("event:data\nid:\nretry:\ndata:{message}\n\nevent: done\ndata: [DONE]\n\n"),
             format!(": a comment\n\ndata: : wrapped\n\ndata:{message}\n\n"),
             format!("\u{feff}event:message\r\ndata: {message}\r\n\r\n"),
             format!("event: message\rdata: {message}\r\r"),

@@ -25,8 +25,11 @@ pub(super) fn rebuild_block(block: Value) -> Value {
     };
     let kind = object.get("type").and_then(as_plain_text);
     let read = match kind.as_deref() {
+        Some("text") if object.get("text").is_some_and(Value::is_null) => Some(text_block("")),
         Some("text") | None => object.get("text").and_then(as_text).map(|text| text_block(&text)),
         Some(kind @ ("image" | "audio")) => rebuild_media(kind, &object),
+        // A block in the form of a provider of models.
+        Some("image_url") => read_picture_address(object.get("image_url")),
         Some("resource") => match object.get("resource").and_then(rebuild_contents) {
             Some(resource) => Some(json!({"type": "resource", "resource": resource})),
             None => rebuild_contents(&Value::Object(object.clone()))
@@ -76,12 +79,23 @@ pub(super) fn text_block(text: &str) -> Value {
 }
 
 fn rebuild_media(kind: &str, object: &Map<String, Value>) -> Option<Value> {
+    // Anthropic's form has the data in `source`.
+    let source = object.get("source").and_then(Value::as_object);
+    let object = source.filter(|source| source.contains_key("data")).unwrap_or(object);
     let data = object.get("data").and_then(Value::as_str)?;
-    let stated = ["mimeType", "mime_type", "mediaType"];
+    let stated = ["mimeType", "mime_type", "mediaType", "media_type"];
     let stated = stated.iter().find_map(|key| object.get(*key).and_then(as_plain_text));
     let media_type = stated.or_else(|| Some(data_address(data)?.0.to_owned()));
     let media_type = media_type.unwrap_or_else(|| ANY_TYPE.to_owned());
     Some(json!({"type": kind, "data": bare_base64(data), "mimeType": media_type}))
+}
+
+/// Reads a picture in the form of OpenAI, whose address has the data. `None` for another address.
+fn read_picture_address(stated: Option<&Value>) -> Option<Value> {
+    let stated = stated?;
+    let address = stated.as_str().or_else(|| stated.get("url")?.as_str())?;
+    let (media_type, _) = data_address(address)?;
+    Some(json!({"type": "image", "data": bare_base64(address), "mimeType": media_type}))
 }
 
 /// Returns the media type and the data of a `data:` address (RFC 2397).
