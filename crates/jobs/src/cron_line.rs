@@ -87,7 +87,8 @@ pub(crate) fn split_every(line: &str) -> Option<&str> {
 /// # Errors
 /// The part that cannot be read, and its correction.
 pub(crate) fn read_fields(pattern: &str) -> Result<CronFields, String> {
-    let pattern = pattern.trim();
+    let plain = plain_signs(pattern);
+    let pattern = plain.as_str();
     let nickname = NICKNAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(pattern));
     let pattern = nickname.map_or(pattern, |(_, fields)| fields);
     let parts: Vec<&str> = pattern.split_whitespace().collect();
@@ -125,6 +126,20 @@ pub(crate) fn check_steps(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns `true` for a part in the characters of a field.
+fn is_field(part: &str) -> bool {
+    part.len() <= 24 && part.chars().all(|c| c.is_ascii_alphanumeric() || "*/-,?#".contains(c))
+}
+
+/// Replaces signs that phones and pages write in place of those of cron, and quotation marks around a
+/// line.
+fn plain_signs(pattern: &str) -> String {
+    let pattern = pattern.trim().trim_matches(['"', '\'', '`', '\u{201c}', '\u{201d}']);
+    pattern
+        .replace(['\u{2013}', '\u{2014}', '\u{2212}'], "-")
+        .replace(['\u{2217}', '\u{ff0a}'], "*")
+}
+
 /// Tells why an expression does not have five fields.
 fn wrong_shape(parts: &[&str]) -> String {
     let first = parts.first().map(|first| first.to_lowercase()).unwrap_or_default();
@@ -138,10 +153,25 @@ fn wrong_shape(parts: &[&str]) -> String {
             "the time zone is no part of it; write it as `zone`, such as --zone Asia/Tokyo"
                 .to_owned()
         }
-        (_, 1) => "it has 1 field".to_owned(),
-        (_, fields @ (6 | 7)) => {
-            format!("it has {fields} fields: leave out seconds at its start, and a year at its end")
+        ("every", _) => "write the interval as `every`, such as --every 5m".to_owned(),
+        (first, _) if first.starts_with("rate(") || first.starts_with("cron(") => {
+            "this is the form of AWS, whose weekdays count from 1 for Sunday; write the five fields"
+                .to_owned()
         }
+        (first, 1) if NICKNAMES.iter().any(|(name, _)| name[1..] == *first) => {
+            format!("write @{first}")
+        }
+        (first, 1) if first.contains(':') => {
+            format!("{first} is a time of the day; write its minute and hour, such as 30 9 * * *")
+        }
+        (_, 1) => "it has 1 field".to_owned(),
+        (_, fields @ (6 | 7)) if parts.last().is_some_and(|last| !is_field(last)) => {
+            format!("it has {fields} fields; a command or a zone is no part of it")
+        }
+        (_, fields @ (6 | 7)) => format!(
+            "it has {fields} fields: leave out seconds at its start, and a year at its end; and where \
+             weekdays count from 1 for Sunday, as in Quartz, write them as names"
+        ),
         (_, fields) if fields > 7 => format!("it has {fields} fields; a command is no part of it"),
         (_, fields) => format!("it has {fields} fields"),
     }
@@ -189,6 +219,9 @@ fn read_special(place: usize, field: &CronField, part: &str) -> Option<Result<St
     let day = |text: &str| read_value(field, text).map(|day| day.to_string());
     match place {
         DAY if upper == "L" || upper == "LW" => Some(Ok(upper)),
+        DAY if upper.starts_with("L-") => Some(Err(format!(
+            "`{part}`: days before the last one have no form here; write a date, or L for the last day"
+        ))),
         DAY => upper.strip_suffix('W').map(|date| Ok(day(date)? + "W")),
         WEEKDAY if upper == "L" => Some(Err(
             "`L` in the weekday needs a day, such as friL for the last Friday of the month"

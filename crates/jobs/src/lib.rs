@@ -9,6 +9,7 @@ mod due;
 mod runner;
 mod service;
 mod times;
+mod zone_words;
 mod zones;
 
 use std::time::Duration;

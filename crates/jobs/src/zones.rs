@@ -7,11 +7,17 @@ use avocet_protocol::nearest;
 use jiff::tz::{Offset, TimeZone};
 
 use crate::times::TimesError;
+use crate::zone_words::{find_plain_name, suggest_name};
 
 /// The largest offset ahead of UTC, in minutes: that of Kiritimati.
 const MAX_MINUTES: i32 = 14 * 60;
 /// The largest offset behind UTC, in minutes.
 const MIN_MINUTES: i32 = -12 * 60;
+
+/// The minutes after a full stop. Others may be meant as a part of a decimal number.
+const QUARTERS: [&str; 4] = ["00", "15", "30", "45"];
+/// The zones of the database without daylight saving time whose names people use for half of a year.
+const FIXED: [&str; 3] = ["EST", "HST", "MST"];
 
 /// A time zone with the name that is stored.
 #[derive(Debug, Clone)]
@@ -26,7 +32,7 @@ pub(crate) struct NamedZone {
 /// # Errors
 /// [`TimesError::Zone`] names a similar zone.
 pub(crate) fn find_zone(name: &str) -> Result<NamedZone, TimesError> {
-    let name = name.trim();
+    let name = name.trim().trim_matches(['"', '\'', '`']).trim_start_matches(':').trim();
     let unknown = |nearest| TimesError::Zone { name: name.to_owned(), nearest };
     if let Some(minutes) = read_offset(name) {
         let is_used = (MIN_MINUTES..=MAX_MINUTES).contains(&minutes);
@@ -35,18 +41,26 @@ pub(crate) fn find_zone(name: &str) -> Result<NamedZone, TimesError> {
         let name = if minutes == 0 { "UTC".to_owned() } else { offset_name(offset) };
         return Ok(NamedZone { name, zone: TimeZone::fixed(offset) });
     }
-    let zone = TimeZone::get(name).map_err(|_| unknown(nearest_zone(name)))?;
+    let found = TimeZone::get(name);
+    let found = found.or_else(|error| match find_plain_name(name) {
+        Some(plain) => TimeZone::get(plain),
+        // `America/New York`.
+        None if name.contains('/') => TimeZone::get(&name.replace(' ', "_")),
+        None => Err(error),
+    });
+    let zone = found.map_err(|_| unknown(nearest_zone(name)))?;
     let name = zone.iana_name().unwrap_or(name).to_owned();
     Ok(NamedZone { name, zone })
 }
 
 impl NamedZone {
-    /// The name for people: the names with the sign of POSIX have their offset.
+    /// The name for people: the names with the sign of POSIX, and those of zones whose clocks do not
+    /// change although people expect it, have their offset.
     pub(crate) fn label(&self) -> String {
         let Self { name, zone } = self;
         let is_posix =
             name.strip_prefix("Etc/GMT").is_some_and(|sign| sign.starts_with(['+', '-']));
-        if !is_posix {
+        if !is_posix && !FIXED.contains(&name.as_str()) {
             return name.clone();
         }
         let offset = zone.to_offset(jiff::Timestamp::UNIX_EPOCH);
@@ -63,7 +77,7 @@ fn offset_name(offset: Offset) -> String {
 
 /// Reads `UTC+2`, `GMT-5`, `+02:00`, `+0530` and the like, in minutes; `None` for other names.
 fn read_offset(name: &str) -> Option<i32> {
-    let upper = name.to_uppercase().replace(['\u{2212}', '\u{2013}'], "-");
+    let upper = name.to_uppercase().replace(['\u{2212}', '\u{2013}'], "-").replace('\u{b1}', "+");
     let named = ["UTC", "GMT"].into_iter().find_map(|word| upper.strip_prefix(word));
     let rest = named.unwrap_or(&upper).trim_start();
     let (sign, digits) = match rest.strip_prefix('-') {
@@ -72,6 +86,10 @@ fn read_offset(name: &str) -> Option<i32> {
     };
     let digits = digits.trim_start();
     let (hours, minutes) = match digits.split_once([':', '.']) {
+        // Hours as a decimal number.
+        Some((hours, "5")) if digits.contains('.') => (hours, "30"),
+        Some((hours, "75")) if digits.contains('.') => (hours, "45"),
+        Some((_, minutes)) if digits.contains('.') && !QUARTERS.contains(&minutes) => return None,
         Some((hours, minutes)) => (hours, minutes),
         None if digits.len() > 2 => digits.split_at_checked(digits.len() - 2)?,
         None => (digits, "00"),
@@ -97,6 +115,9 @@ fn nearest_zone(name: &str) -> Option<String> {
     let has_offset = ["utc", "gmt"].iter().any(|word| wanted.starts_with(word));
     if has_offset || wanted.starts_with(['+', '-']) {
         return None;
+    }
+    if let Some(zone) = suggest_name(name) {
+        return Some(zone.to_owned());
     }
     let city = |zone: &str| zone.rsplit('/').next().unwrap_or_default().to_lowercase();
     let of_city = |wanted: &str| zones.iter().find(|zone| city(zone) == wanted).cloned();
