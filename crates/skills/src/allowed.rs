@@ -7,6 +7,11 @@ use crate::front_yaml::FrontValue;
 /// The most names in a list. They stand in a result that the model reads.
 const MAX_TOOLS: usize = 128;
 
+/// The values in a map that switch a tool off.
+const NOT_ALLOWED: [&str; 5] = ["false", "False", "no", "off", "deny"];
+/// The words for every tool, in lower case.
+const EVERY: [&str; 3] = ["*", "all", "any"];
+
 /// A name in `allowed-tools`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AllowedTool {
@@ -23,8 +28,18 @@ pub(crate) fn parse_allowed_tools(value: &FrontValue) -> (Option<Vec<AllowedTool
     let words: Vec<&str> = match value {
         FrontValue::Text(text) => split_words(text),
         FrontValue::List(list) => list.iter().flat_map(|text| split_words(text)).collect(),
-        FrontValue::Map(_) => Vec::new(),
+        // `Read: true`, as opencode writes it.
+        FrontValue::Map(pairs) => {
+            let allowed = pairs.iter().filter(|(_, value)| !NOT_ALLOWED.contains(&value.as_str()));
+            allowed.flat_map(|(name, _)| split_words(name)).collect()
+        }
     };
+    // A word that means every tool is the name of none.
+    if let [word] = &*words
+        && EVERY.contains(&word.to_lowercase().as_str())
+    {
+        return (None, Vec::new());
+    }
     let mut notes = Vec::new();
     let mut tools = Vec::new();
     for word in &words {
@@ -100,6 +115,17 @@ mod tests {
                 FrontValue::List(vec!["Read".to_owned(), "mcp__a__b".to_owned()]),
                 vec!["Read", "mcp__a__b"],
             ),
+            (
+                FrontValue::Map(
+                    [("Read", "true"), ("Bash", "false"), ("Grep", ""), ("Edit", "deny")]
+                        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                        .to_vec(),
+                ),
+                vec!["Read", "Grep"],
+            ),
+            (text("All"), vec![]),
+            (text("*"), vec![]),
+            (FrontValue::List(vec!["Read".to_owned(), "`Grep`".to_owned()]), vec!["Read", "Grep"]),
         ] {
             assert_eq!(names(&value), expected, "{value:?}");
         }

@@ -237,3 +237,57 @@ proptest! {
         prop_assert!(is_continued, "{:?}: {:?}", text, document.description);
     }
 }
+
+/// Front matter as people and models write it: each file, and its description, tools and body.
+#[test]
+fn skill_with_front_matter_of_every_shape_is_read() {
+    let tools = |document: &SkillDocument| {
+        let tools = document.allowed_tools.iter().flatten().map(|tool| tool.name.clone());
+        tools.collect::<Vec<_>>().join(" ")
+    };
+    for (text, description, allowed, body) in [
+        ("---\r\nname: a\r\ndescription: d\r\n---\r\nb", "d", "", "b"),
+        ("\u{feff}---\nname: a\ndescription: d\n---\nb", "d", "", "b"),
+        ("---\nname:\ta\ndescription:\td\n---\nb", "d", "", "b"),
+        ("---\n\tname: a\n\tdescription: d\n---\nb", "d", "", "b"),
+        ("---  \nname: a\ndescription: d\n---\t\nb", "d", "", "b"),
+        ("---\nname: a\ndescription: d\n\n# b", "d", "", "# b"),
+        ("---\nname: a\ndescription: |-\n  d\n  e\n---\nb", "d e", "", "b"),
+        ("---\nname: a\ndescription: >+\n  d\n\n  e\n\n---\nb", "d e", "", "b"),
+        ("---\nname: \"a\"\ndescription: 'it''s d'\n---\nb", "it's d", "", "b"),
+        ("---\nname: a\ndescription: \u{201c}d\u{201d}\n---\nb", "\u{201c}d\u{201d}", "", "b"),
+        ("---\n# c\nname: a # c\ndescription: d # c\n---\nb", "d", "", "b"),
+        ("---\ndescription: c\ndescription: d\n---\nb", "d", "", "b"),
+        ("---\ndescription: d: e\nallowed-tools: Read, Grep\n---\nb", "d: e", "Read Grep", "b"),
+        (
+            "---\ndescription: d\nallowed-tools:\n- Read\n- Bash(git:*)\n---\nb",
+            "d",
+            "Read Bash",
+            "b",
+        ),
+        ("---\ndescription: d\nallowed-tools: [\"Read\", Grep]\n---\nb", "d", "Read Grep", "b"),
+        (
+            "---\ndescription: d\nallowed-tools:\n  Read: true\n  Bash: false\n---\nb",
+            "d",
+            "Read",
+            "b",
+        ),
+        ("---\ndescription: d\nallowed-tools: all\n---\nb", "d", "", "b"),
+        ("---\ndescription: d\nallowedTools: null\n---\nb", "d", "", "b"),
+        ("---\ndescription: Use when:\n  - one\n  - two\n---\nb", "Use when: - one - two", "", "b"),
+        ("---\nDescription: d\nNAME: a\n---\nb", "d", "", "b"),
+        ("---\nname: 名前\ndescription: 日本語\n---\nb", "日本語", "", "b"),
+        (
+            "---\nname: a\ndescription: d\nmetadata: {\"openclaw\": {\"emoji\": \"x\", \"requires\": [1]}}\n---\nb",
+            "d",
+            "",
+            "b",
+        ),
+        ("---\ndescription: \"d \\\n  e\"\n---\nb", "d e", "", "b"),
+        ("---\ndescription: d\nx: !tag y\nz: &a [*a]\n---\nb", "d", "", "b"),
+    ] {
+        let document = read("a", text).document.unwrap();
+        let found = (&*document.description, tools(&document), &*document.body);
+        assert_eq!(found, (description, allowed.to_owned(), body), "{text:?}");
+    }
+}
