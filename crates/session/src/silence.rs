@@ -15,7 +15,9 @@ const MAX_BESIDE: usize = 300;
 pub(crate) fn is_silence(text: &str) -> bool {
     let text = without_markup(text);
     let text = trim_signs(&text);
-    if text.eq_ignore_ascii_case(NOTHING_NEW) {
+    // Small models write the word as words: "Heartbeat OK".
+    let words = text.replace([' ', '-'], "_");
+    if [HEARTBEAT_OK, NOTHING_NEW].iter().any(|word| words.eq_ignore_ascii_case(word)) {
         return true;
     }
     let beside = split_word_off(text).map(|rest| trim_signs(rest).chars().count());
@@ -77,6 +79,13 @@ mod tests {
             "HEARTBEAT\\_OK",
             "<b>HEARTBEAT_OK</b>",
             "✅ HEARTBEAT_OK 🦞",
+            "Heartbeat OK.",
+            "heartbeat-ok",
+            "Nothing new.",
+            "```text\nHEARTBEAT_OK\n```",
+            "> HEARTBEAT_OK",
+            "【HEARTBEAT_OK】",
+            "{\"status\": \"HEARTBEAT_OK\"}",
             "HEARTBEAT_OK - all is well, nothing needs you.",
             "I checked the inbox: 0 new mails.\n\nHEARTBEAT_OK",
         ] {
@@ -87,6 +96,8 @@ mod tests {
             "",
             "The server answered HEARTBEAT_OK to my question",
             "HEARTBEAT_OKAY",
+            "Heartbeat OK? The lamp is on.",
+            "Nothing new at home, but the server is down.",
             "MY_HEARTBEAT_OK",
             "rain. NOTHING_NEW",
             "a < b",
