@@ -60,16 +60,31 @@ def word_text(part: bytes | str, charset: str | None) -> str:
 LARGER_CHARSETS = {
     "ascii": "utf_8",
     "us_ascii": "utf_8",
+    "8859_1": "cp1252",
+    "iso8859_1": "cp1252",
     "iso_8859_1": "cp1252",
     "latin1": "cp1252",
     "latin_1": "cp1252",
+    "iso_8859_9": "cp1254",
+    "iso_8859_11": "cp874",
+    "tis_620": "cp874",
+    "windows_874": "cp874",
+    "iso_8859_8_i": "iso8859_8",
+    "macintosh": "mac_roman",
+    "x_mac_roman": "mac_roman",
     "gb2312": "gb18030",
+    "gb_2312_80": "gb18030",
     "gbk": "gb18030",
+    "x_gbk": "gb18030",
     "euc_kr": "cp949",
     "ks_c_5601_1987": "cp949",
     "shift_jis": "cp932",
+    "sjis": "cp932",
+    "windows_31j": "cp932",
     "x_sjis": "cp932",
 }
+# Names of the charsets of Windows: `cp-1251`, `win1251`, `x-cp1251`.
+WINDOWS_CHARSET = re.compile(r"(?:x_)?(?:cp|win|windows|ansi)_?(125[0-8])")
 # Codecs of Python that are no charsets of mail. Some of them are slow for long inputs.
 NO_CHARSETS = {"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "utf_7"}
 
@@ -78,6 +93,8 @@ def bytes_text(content: bytes, charset: str) -> str:
     """Decode bytes. A wrong or unknown charset is replaced by UTF-8 or Windows-1252."""
     name = charset.strip(" '\"").lower().replace("-", "_")
     named = LARGER_CHARSETS.get(name, name)
+    if (windows := WINDOWS_CHARSET.fullmatch(name)) is not None:
+        named = f"cp{windows[1]}"
     # A text in UTF-16 or UTF-32 has zero bytes.
     is_wide = named.startswith(("utf_16", "utf_32", "utf16", "utf32"))
     for choice in (named, "utf_8"):

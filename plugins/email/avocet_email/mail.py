@@ -1,6 +1,7 @@
 """Reads a mail: its author, thread, text and files."""
 
 import binascii
+import codecs
 import email
 import email.parser
 import hashlib
@@ -89,6 +90,8 @@ class Envelope:
 
 def parse(raw: bytes) -> Message:
     """Parse a mail. Raises `Skip` if that is impossible."""
+    # A byte order mark or blank lines in front would make the headers a part of the text.
+    raw = raw.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
     try:
         return email.message_from_bytes(raw, policy=POLICY)
     except RecursionError:

@@ -230,6 +230,15 @@ class TextTest(unittest.TestCase):
             ("ä".encode(), "us-ascii", "ä"),
             (b"x" * 9, "punycode", "x" * 9),
             (b"ab", "rot13", "ab"),
+            *(
+                ("\u043f".encode("cp1251"), name, "\u043f")
+                for name in ("windows-1251", "cp-1251", "win1251", "x-cp1251", "ANSI_1251")
+            ),
+            (b"it\x92s", "ISO8859-1", "it\u2019s"),
+            (b"\xf0", "iso-8859-9", "\u011f"),
+            (b"\xa1", "tis-620", "\u0e01"),
+            (b"\x8a", "macintosh", "\u00e4"),
+            ("\u2460".encode("cp932"), "windows-31j", "\u2460"),
             (b"a\x81", "\x00", "a\ufffd"),
         ]
         for content, charset, text in table:
@@ -361,6 +370,12 @@ class BrokenTest(unittest.TestCase):
         empty = b"--a1\nContent-Type: text/plain\n\n--a1--"
         _, text, files = broken(b"Content-Type: multipart/mixed; boundary=a1\n", empty)
         self.assertEqual((text, files), ("", []))
+
+    def test_headers_after_a_mark_or_blank_lines_are_headers(self) -> None:
+        mail = b"From: Ann <ann@x.org>\r\nSubject: tea\r\n\r\nhello"
+        for start in (b"", b"\xef\xbb\xbf", b"\r\n\r\n", b"\n", b"\xef\xbb\xbf\r\n"):
+            message = parse(start + mail)
+            self.assertEqual((message["Subject"], message.get_payload()), ("tea", "hello"), start)
 
     def test_headers_in_8_bit_are_guessed_as_the_body_is(self) -> None:
         for charset in ("utf-8", "cp1252"):

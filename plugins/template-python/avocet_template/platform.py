@@ -42,6 +42,9 @@ class Platform:
         """Return the messages of people, until the connection is lost. Raises `OSError`."""
         assert self._reader is not None
         while (line := await next_line(self._reader)) is not None:
+            if not line.strip():
+                # A sign of life.
+                continue
             try:
                 message = read_message(line)
             except (ValueError, RecursionError) as error:
@@ -101,10 +104,10 @@ def read_message(line: bytes) -> dict[str, str]:
 
     Raises `ValueError`, which names the fault.
     """
-    message = json.loads(line.decode(errors="replace"))
+    message = json.loads(line.decode(errors="replace").lstrip("\ufeff"))
     if not isinstance(message, dict):
         raise ValueError("it is no object")
-    if "sent" in message:
+    if message.get("sent") is not None:
         return {"sent": str(message["sent"])}
     for name in ("id", "chat", "sender"):
         if not isinstance(message.get(name), str | int) or message[name] == "":

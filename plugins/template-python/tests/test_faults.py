@@ -112,6 +112,12 @@ class FaultTest(unittest.IsolatedAsyncioTestCase):
         half = read_message(rb'{"id": "1", "chat": "c", "sender": "s", "text": "a \ud83d b"}')
         self.assertEqual(half["text"], "a ? b")
         self.assertEqual(read_message(b'{"id": "1", "chat": "c", "sender": "s"}')["text"], "")
+        # A mark of Windows in front, and a field of confirmations without a value.
+        for line in (
+            '\ufeff{"id": 1, "chat": "c", "sender": "s", "text": "a"}\r\n',
+            '{"id": 1, "chat": "c", "sender": "s", "text": "a", "sent": null}',
+        ):
+            self.assertEqual(read_message(line.encode())["text"], "a", line)
 
     async def test_a_message_that_cannot_be_published_is_skipped(self) -> None:
         faults = {
