@@ -13,6 +13,16 @@ use crate::support::{RunningCommand, end, printed_json, stop};
 
 #[test]
 fn acp_official_client_works_with_the_program() {
+    run_official_client("acp.test.mjs");
+}
+
+#[test]
+fn acp_official_client_sees_titles_thoughts_and_plans() {
+    run_official_client("thoughts.test.mjs");
+}
+
+/// Runs a file of `tests/acp`.
+fn run_official_client(file: &str) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let installed = target.join("acp/node_modules");
     assert!(
@@ -21,7 +31,7 @@ fn acp_official_client_works_with_the_program() {
         installed.display()
     );
     let mut command = Command::new("node");
-    command.args(["--test", "acp.test.mjs"]);
+    command.args(["--test", file]);
     command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("acp"));
     command.env("ACP_MODULES", installed).env("AVOCET", program!());
     // With this variable, a test runner of Node.js prints for another runner, not for people.

@@ -8,21 +8,24 @@ use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate,
     CancelNotification, ClientCapabilities, CloseSessionRequest, CloseSessionResponse,
-    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
-    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
-    NewSessionResponse, PromptCapabilities, PromptRequest, PromptResponse, ResumeSessionRequest,
-    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionId,
-    SessionListCapabilities, SessionResumeCapabilities, SessionUpdate, UnstructuredCommandInput,
+    DeleteSessionRequest, DeleteSessionResponse, Implementation, InitializeRequest,
+    InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
+    LoadSessionResponse, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
+    PromptResponse, ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities,
+    SessionCloseCapabilities, SessionDeleteCapabilities, SessionId, SessionListCapabilities,
+    SessionResumeCapabilities, SessionUpdate, UnstructuredCommandInput,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{
     Agent, Client as EditorRole, Error, JsonRpcResponse, on_receive_notification,
     on_receive_request,
 };
-use avocet_protocol::CommandHelp;
+use avocet_protocol::{Clock, CommandHelp};
 use avocet_supervise::Group;
+use tokio::sync::oneshot;
 
 use crate::daemon::ConnectDaemon;
+use crate::delete::delete_conversation;
 use crate::editor::{Editor, failed, invalid};
 use crate::history::{replay, turns};
 use crate::list::list;
@@ -51,6 +54,8 @@ pub struct AcpParts {
     pub commands: Vec<CommandHelp>,
     /// The version of the program.
     pub version: &'static str,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
     /// Runs the sessions.
     pub group: Group,
 }
@@ -60,7 +65,7 @@ pub struct AcpParts {
 /// # Errors
 /// If the lines of the editor cannot be read or written: the reason.
 pub async fn serve(parts: AcpParts, lines: StdioLines) -> Result<(), String> {
-    let AcpParts { connector, profiles, beside, commands, version, group } = parts;
+    let AcpParts { connector, profiles, beside, commands, version, clock, group } = parts;
     let places = EditorPlaces::new(profiles, &beside);
     let (sessions, capabilities) = (Mutex::default(), OnceLock::new());
     let agent = Arc::new(EditorAgent {
@@ -68,6 +73,7 @@ pub async fn serve(parts: AcpParts, lines: StdioLines) -> Result<(), String> {
         places,
         commands,
         version,
+        clock,
         group,
         sessions,
         capabilities,
@@ -81,6 +87,7 @@ struct EditorAgent {
     places: EditorPlaces,
     commands: Vec<CommandHelp>,
     version: &'static str,
+    clock: Arc<dyn Clock>,
     group: Group,
     sessions: Mutex<HashMap<SessionId, flume::Sender<SessionInput>>>,
     /// The capabilities of the editor, from `initialize`.
@@ -103,7 +110,7 @@ enum Opening {
 
 impl EditorAgent {
     async fn serve(self: Arc<Self>, lines: StdioLines) -> Result<(), Error> {
-        let [init, new, load, resume, listed, prompts, cancels, closes] =
+        let [init, new, load, resume, listed, prompts, cancels, closes, deletes] =
             std::array::from_fn(|_| self.clone());
         let agent = Agent
             .v1()
@@ -157,9 +164,19 @@ impl EditorAgent {
             .on_receive_request(
                 async move |request: CloseSessionRequest, responder, _| {
                     if let Some(session) = closes.forget(&request.session_id) {
-                        drop(session.try_send(SessionInput::Close));
+                        drop(session.try_send(SessionInput::Close { closed: None }));
                     }
                     responder.respond(CloseSessionResponse::new())
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: DeleteSessionRequest, responder, _| {
+                    let agent = deletes.clone();
+                    deletes.group.spawn("acp-delete", async move {
+                        drop(responder.respond_with_result(agent.delete(request.session_id).await));
+                    });
+                    Ok(())
                 },
                 on_receive_request!(),
             )
@@ -183,7 +200,8 @@ impl EditorAgent {
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new());
+            .close(SessionCloseCapabilities::new())
+            .delete(SessionDeleteCapabilities::new());
         let capabilities = AgentCapabilities::new()
             .load_session(true)
             .prompt_capabilities(prompts)
@@ -203,12 +221,13 @@ impl EditorAgent {
         answer: fn(SessionId) -> R,
     ) {
         let agent = self.clone();
+        let is_known = !matches!(opening, Opening::New { .. });
         self.group.spawn("acp-opening", async move {
             match agent.open(opening, connection).await {
                 Ok((id, session)) => {
                     drop(responder.respond(answer(id)));
                     session.offer_commands(agent.commands());
-                    agent.group.spawn("acp-session", session.run());
+                    agent.group.spawn("acp-session", session.run(is_known));
                 }
                 Err(error) => drop(responder.respond_with_error(error)),
             }
@@ -261,6 +280,25 @@ impl EditorAgent {
     async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse, Error> {
         let client = self.connector.connect().await.map_err(failed)?;
         list(&client, &self.places, request).await
+    }
+
+    /// Closes a session, and deletes its conversation. An id that is not of an editor's session
+    /// names nothing that could be deleted.
+    async fn delete(&self, id: SessionId) -> Result<DeleteSessionResponse, Error> {
+        let Some(place) = self.places.of(&id.0) else { return Ok(DeleteSessionResponse::new()) };
+        let open = self.forget(&id);
+        if let Some(session) = &open {
+            let (closed, has_closed) = oneshot::channel();
+            let close = SessionInput::Close { closed: Some(closed) };
+            if session.send_async(close).await.is_ok() {
+                // The end of a session drops the sender.
+                has_closed.await.unwrap_or_default();
+            }
+        }
+        let client = self.connector.connect().await.map_err(failed)?;
+        let clock = self.clock.as_ref();
+        delete_conversation(&client, clock, place.session, open.is_some()).await?;
+        Ok(DeleteSessionResponse::new())
     }
 
     /// Passes on a prompt to its session.

@@ -4,6 +4,7 @@
 mod agent;
 mod approval;
 mod daemon;
+mod delete;
 mod editor;
 mod editor_text;
 mod history;

@@ -2,7 +2,7 @@
 
 use agent_client_protocol::v1::schema::{ListSessionsRequest, ListSessionsResponse, SessionInfo};
 use avocet_gateway::{Client, ListSessions};
-use avocet_protocol::{SessionRow, SessionSummary};
+use avocet_protocol::{SessionRow, SessionSummary, Timestamp};
 
 use crate::editor::{failed, invalid};
 use crate::place::EditorPlaces;
@@ -45,7 +45,11 @@ pub(crate) async fn list(
 fn info(row: &SessionSummary, places: &EditorPlaces) -> Option<SessionInfo> {
     let place = places.of(row.session.as_str())?;
     let cwd = place.cwd.unwrap_or(place.workspace);
-    let used_at = jiff::Timestamp::from_millisecond(row.used_at.0).ok();
     let info = SessionInfo::new(row.session.as_str().to_owned(), cwd).title(row.title.clone());
-    Some(info.updated_at(used_at.map(|moment| moment.to_string())))
+    Some(info.updated_at(moment(row.used_at)))
+}
+
+/// Writes a moment for the editor (ISO 8601); `None` if it is too far from the present.
+pub(crate) fn moment(moment: Timestamp) -> Option<String> {
+    jiff::Timestamp::from_millisecond(moment.0).ok().map(|moment| moment.to_string())
 }

@@ -4,6 +4,7 @@
 mod daemon_side;
 mod editor_side;
 mod finish;
+mod title;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::oneshot;
 
 use crate::approval::PermissionAnswer;
 use crate::daemon::ConnectDaemon;
@@ -34,8 +36,8 @@ pub(crate) enum SessionInput {
     Prompt { content: Vec<ContentBlock>, responder: Box<v1::Responder<PromptResponse>> },
     /// `session/cancel`.
     Cancel,
-    /// `session/close`.
-    Close,
+    /// `session/close` or `session/delete`. `closed` is told after the turn was stopped.
+    Close { closed: Option<oneshot::Sender<()>> },
 }
 
 /// A prompt without an answer to the editor.
@@ -83,6 +85,8 @@ pub(crate) struct EditorSession {
     notice: Option<String>,
     text: EditorText,
     calls: ShownCalls,
+    /// The title that the editor has.
+    title: Option<String>,
     prompt: Option<OpenPrompt>,
     /// The message whose turn has asked a question, if its prompt ended with the question.
     asked: Option<MessageId>,
@@ -127,6 +131,7 @@ impl EditorSession {
             notice,
             text: EditorText::default(),
             calls,
+            title: None,
             prompt: None,
             asked: None,
             turn: None,
@@ -144,8 +149,12 @@ impl EditorSession {
         self.editor.update(commands);
     }
 
-    /// Runs until the editor closes the session or leaves.
-    pub(crate) async fn run(mut self) {
+    /// Runs until the editor closes the session or leaves. `is_known` says that the session is an
+    /// earlier one.
+    pub(crate) async fn run(mut self, is_known: bool) {
+        if is_known {
+            self.show_title().await;
+        }
         loop {
             if let Some(incoming) = self.backlog.pop_front() {
                 self.take_incoming(incoming).await;
@@ -160,7 +169,10 @@ impl EditorSession {
                         self.take_prompt(content, *responder).await;
                     }
                     Ok(SessionInput::Cancel) => self.cancel().await,
-                    Ok(SessionInput::Close) => return self.close().await,
+                    Ok(SessionInput::Close { closed }) => {
+                        self.close().await;
+                        return closed.map_or((), |closed| closed.send(()).unwrap_or_default());
+                    }
                     // The editor is gone, or has opened the session again. The turn goes on.
                     Err(_) => return self.leave(),
                 },

@@ -53,6 +53,7 @@ impl EditorSession {
             TurnEvent::Ended { turn: Some(_), .. } => {
                 self.show_calls().await;
                 self.forget_turn();
+                self.show_title().await;
             }
             TurnEvent::Ended { turn: None, .. } => {}
         }

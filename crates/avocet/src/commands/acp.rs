@@ -45,6 +45,7 @@ pub(crate) async fn run(context: &CommandContext) -> Result<Exit, Failure> {
         beside: changeable.map(|root| root.path.clone()).collect(),
         commands: avocet_session::commands().collect(),
         version: env!("CARGO_PKG_VERSION"),
+        clock: context.clock.clone(),
         group: context.root.clone(),
     };
     let lines = StdioLines::start(BufReader::new(io::stdin()), io::stdout(), &context.root)?;
