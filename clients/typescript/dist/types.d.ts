@@ -103,6 +103,8 @@ export interface AttachParams {
     account?: AccountName;
     /** Characters of the longest message of the account's platform. */
     max_text?: number;
+    /** `true` to get the model's thoughts in the chat as well, for display. Default: false. */
+    thoughts?: boolean;
 }
 /** A file below the workspace, by its relative path. */
 export interface AttachmentSourceWorkspace {
@@ -1829,6 +1831,15 @@ export interface TurnEventThinking {
     /** The step, from 0. */
     step: number;
 }
+/**
+ * The model reasons. Only for clients that attached with `thoughts`; a thought is no part of the
+ * answer.
+ */
+export interface TurnEventThought {
+    type: "thought";
+    /** The next piece. */
+    delta: string;
+}
 /** The model writes. */
 export interface TurnEventText {
     type: "text";
@@ -1884,7 +1895,7 @@ export interface TurnEventEnded {
     outcome: Outcome;
 }
 /** An event of a turn, for display. */
-export type TurnEvent = TurnEventStarted | TurnEventCondensing | TurnEventThinking | TurnEventText | TurnEventRestarted | TurnEventToolStarted | TurnEventToolProgress | TurnEventToolFinished | TurnEventWaiting | TurnEventResumed | TurnEventEnded;
+export type TurnEvent = TurnEventStarted | TurnEventCondensing | TurnEventThinking | TurnEventThought | TurnEventText | TurnEventRestarted | TurnEventToolStarted | TurnEventToolProgress | TurnEventToolFinished | TurnEventWaiting | TurnEventResumed | TurnEventEnded;
 /** Messages of a conversation whose delivery failed since its last turn. */
 export interface Undelivered {
     /** The last of them, oldest first. */

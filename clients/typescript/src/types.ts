@@ -121,6 +121,8 @@ export interface AttachParams {
   account?: AccountName;
   /** Characters of the longest message of the account's platform. */
   max_text?: number;
+  /** `true` to get the model's thoughts in the chat as well, for display. Default: false. */
+  thoughts?: boolean;
 }
 
 /** A file below the workspace, by its relative path. */
@@ -2043,6 +2045,16 @@ export interface TurnEventThinking {
   step: number;
 }
 
+/**
+ * The model reasons. Only for clients that attached with `thoughts`; a thought is no part of the
+ * answer.
+ */
+export interface TurnEventThought {
+  type: "thought";
+  /** The next piece. */
+  delta: string;
+}
+
 /** The model writes. */
 export interface TurnEventText {
   type: "text";
@@ -2110,6 +2122,7 @@ export type TurnEvent =
   | TurnEventStarted
   | TurnEventCondensing
   | TurnEventThinking
+  | TurnEventThought
   | TurnEventText
   | TurnEventRestarted
   | TurnEventToolStarted

@@ -127,15 +127,21 @@ impl AgentLoop {
         use ModelError::{Refused, TooLong};
         let shown = AtomicBool::new(false);
         let deltas = |delta: Delta<'_>| {
-            let event = match delta {
-                Delta::Text(text) => TurnEvent::Text { delta: text.to_owned() },
-                Delta::Restart => TurnEvent::Restarted,
-                Delta::Retry(_) | Delta::Lost(_) => return,
-            };
             if streaming == Streaming::Hidden {
                 return;
             }
-            shown.store(matches!(event, TurnEvent::Text { .. }), Ordering::Relaxed);
+            let event = match delta {
+                Delta::Text(text) => {
+                    shown.store(true, Ordering::Relaxed);
+                    TurnEvent::Text { delta: text.to_owned() }
+                }
+                Delta::Restart => {
+                    shown.store(false, Ordering::Relaxed);
+                    TurnEvent::Restarted
+                }
+                Delta::Thought(text) => TurnEvent::Thought { delta: text.to_owned() },
+                Delta::Retry(_) | Delta::Lost(_) => return,
+            };
             self.events.emit(&usage.meter.session, event);
         };
         let model = self.models.main.as_ref();

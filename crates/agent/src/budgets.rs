@@ -98,7 +98,7 @@ impl AgentLoop {
         let left = until.saturating_sub(self.clock.elapsed());
         let with_losses = |delta: Delta<'_>| match delta {
             Delta::Lost(spent) => meter.add(purpose, spent),
-            Delta::Text(_) | Delta::Retry(_) | Delta::Restart => deltas(delta),
+            Delta::Text(_) | Delta::Thought(_) | Delta::Retry(_) | Delta::Restart => deltas(delta),
         };
         let asking = model.complete(request, &with_losses);
         let answered = within(self.clock.as_ref(), left, asking).await;

@@ -305,6 +305,22 @@ async fn group_message_names_its_author_in_marks_that_cannot_be_forged() {
 }
 
 #[tokio::test]
+async fn thoughts_are_events_unless_the_answer_may_be_withheld() {
+    let then = |thought, answer| Scripted::Thinks(thought, Box::new(answer));
+    let answers = vec![then("musing", page("hi")), then("brooding", Scripted::says("ok"))];
+    let harness = AgentHarness::new(answers).await;
+    assert_eq!(answered(&harness.turn("read").await), "ok");
+    let events = harness.events.all();
+    let thoughts = events.iter().filter_map(|event| match event {
+        TurnEvent::Thought { delta } => Some(delta.as_str()),
+        _ => None,
+    });
+    assert_eq!(thoughts.collect::<Vec<_>>(), ["musing"]);
+    let logged = format!("{:?}", harness.record().await);
+    assert!(!logged.contains("musing"), "no thought is in the log: {logged}");
+}
+
+#[tokio::test]
 async fn answer_that_leaks_a_secret_is_withheld_for_approval() {
     for (resolution, expected) in [
         (Resolution::Run, "the SECRET is out"),

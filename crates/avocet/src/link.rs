@@ -163,7 +163,7 @@ impl DaemonLink {
 }
 
 async fn attach(client: &Client, chat: ChatAddress) -> Result<(), ClientError> {
-    client.call::<Value>("attach", &Attached { chat }).await.map(|_| ())
+    client.call::<Value>("attach", &Attached { chat, thoughts: false }).await.map(|_| ())
 }
 
 /// Creates a unique key.

@@ -96,6 +96,9 @@ pub(crate) struct AttachParams {
     account: Option<AccountName>,
     /// Characters of the longest message of the account's platform.
     max_text: Option<usize>,
+    /// `true` to get the model's thoughts in the chat as well, for display.
+    #[serde(default)]
+    thoughts: bool,
 }
 
 /// The result of `attach` to an account.
@@ -115,21 +118,26 @@ impl Connection {
     ) -> Result<Value, RpcError> {
         methods::permitted(&self.parts, caller, "attach", &params).await?;
         match read("attach", params)? {
-            AttachParams { chat: Some(chat), channel: None, account: None, max_text: None } => {
-                self.attach_to_chat(caller, &chat, group)
-            }
+            AttachParams {
+                chat: Some(chat),
+                channel: None,
+                account: None,
+                max_text: None,
+                thoughts,
+            } => self.attach_to_chat(caller, &chat, thoughts, group),
             AttachParams {
                 chat: None,
                 channel: Some(channel),
                 account: Some(account),
                 max_text,
+                thoughts: false,
             } => {
                 self.check_role(caller, format!("{channel}:{account}"))?;
                 self.attach_to_account(channel, account, max_text, group).await
             }
             _ => {
-                let message = "attach: give either `chat`, or `channel` and `account` with an \
-                    optional `max_text`";
+                let message = "attach: give either `chat` with an optional `thoughts`, or `channel` \
+                    and `account` with an optional `max_text`";
                 Err(RpcError::new(RpcError::PARAMS, message))
             }
         }
@@ -139,6 +147,7 @@ impl Connection {
         &self,
         caller: &Caller,
         chat: &ChatAddress,
+        with_thoughts: bool,
         group: &Group,
     ) -> Result<Value, RpcError> {
         let linked = self.parts.access.links().into_iter().find(|link| link.chat == *chat);
@@ -153,7 +162,12 @@ impl Connection {
         }
         self.take_attached_place()?;
         let items = channel.attach(chat);
-        let events = self.parts.events.subscribe(&session);
+        // The platform of a channel sends what it gets to people.
+        let events = &self.parts.events;
+        let events = match kind {
+            ClientKind::Person if with_thoughts => events.subscribe_with_thoughts(&session),
+            ClientKind::Person | ClientKind::Platform => events.subscribe(&session),
+        };
         let connection = self.clone();
         group.spawn("attached", async move { connection.follow(kind, items, Some(events)).await });
         self.parts.deliveries.wake(chat);
@@ -417,9 +431,8 @@ pub(crate) fn platform<'a>(
 fn outcome(result: Result<Value, RpcError>) -> Option<Result<Receipt, SendError>> {
     match result {
         Ok(result) => {
-            let platform_id = result["platform_id"].as_str();
-            let platform_id = platform_id.and_then(|id| PlatformId::parse(id).ok());
-            Some(Ok(Receipt { platform_id }))
+            let id = result["platform_id"].as_str();
+            Some(Ok(Receipt { platform_id: id.and_then(|id| PlatformId::parse(id).ok()) }))
         }
         Err(error) => error_outcome(error).map(Err),
     }

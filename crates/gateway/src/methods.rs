@@ -93,6 +93,9 @@ pub struct Wait {
 pub struct Attached {
     /// The chat.
     pub chat: ChatAddress,
+    /// `true` to get the model's thoughts as well, for display.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub thoughts: bool,
 }
 
 /// `deliver`: a message for the chat.

@@ -65,6 +65,8 @@ pub struct FakeDaemon {
     pub status: Mutex<Option<DaemonStatus>>,
     /// The subscribers of turn events, of any session.
     pub listeners: Mutex<Vec<flume::Sender<TurnEvent>>>,
+    /// The number of listeners that asked for thoughts.
+    pub with_thoughts: Mutex<usize>,
     /// The clients that attached to a chat.
     pub attached: Mutex<Vec<flume::Sender<ForClient>>>,
     /// The sessions of the subscribers.
@@ -420,6 +422,10 @@ impl TurnEvents for FakeDaemon {
         let (listener, events) = flume::bounded(8);
         self.listeners.lock().unwrap().push(listener);
         events
+    }
+    fn subscribe_with_thoughts(&self, to: &SessionId) -> flume::Receiver<TurnEvent> {
+        *self.with_thoughts.lock().unwrap() += 1;
+        self.subscribe(to)
     }
 }
 

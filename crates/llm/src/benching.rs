@@ -39,14 +39,14 @@ pub fn stream(instructed: Option<&str>, tools: &[ToolSpec], pieces: &[&str]) -> 
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.set(shown.get() + text.len()),
         Delta::Restart => shown.set(0),
-        Delta::Retry(_) | Delta::Lost(_) => {}
+        Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     let streamed = RefCell::new(Streamed::new(reader(instructed, tools)));
     let mut visible = Visible::keeping_calls();
     let pass = |delta: Delta<'_>| match delta {
         Delta::Text(text) => streamed.borrow_mut().push(text, show),
         Delta::Restart => streamed.borrow_mut().restart(),
-        Delta::Retry(_) | Delta::Lost(_) => {}
+        Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     pieces.iter().for_each(|piece| visible.push(piece, pass));
     let text = visible.finish(pass);

@@ -125,7 +125,7 @@ async fn chain_restarts_the_shown_text_of_an_answer_that_broke_off() {
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().push('<'),
-        Delta::Retry(_) | Delta::Lost(_) => {}
+        Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     chain.complete(&request(), &deltas).await.unwrap();
     assert_eq!(shown.into_inner().unwrap(), "half an <a whole answer");

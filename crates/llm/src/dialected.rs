@@ -243,7 +243,7 @@ impl Model for Dialected {
                 lock().restart();
                 deltas(Delta::Restart);
             }
-            Delta::Retry(_) | Delta::Lost(_) => deltas(delta),
+            Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => deltas(delta),
         };
         let translated = translated(style, request);
         let reply = self.model.complete(translated.as_ref().unwrap_or(request), &pass).await?;

@@ -44,7 +44,7 @@ async fn ask_with(
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().clear(),
-        Delta::Retry(_) | Delta::Lost(_) => {}
+        Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     let dialected = Dialected::new(model.clone(), style).with_text_calls(text_calls);
     let reply = dialected.complete(&request, &show).await.unwrap();

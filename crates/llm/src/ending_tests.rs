@@ -40,7 +40,7 @@ async fn ask(style: ToolStyle, tools: &[ToolSpec], answer: Scripted) -> (ModelRe
         match delta {
             Delta::Text(text) => now.push_str(text),
             Delta::Restart => now.clear(),
-            Delta::Retry(_) | Delta::Lost(_) => {}
+            Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
         }
         shown.lock().unwrap().push(now.clone());
     };

@@ -112,7 +112,7 @@ pub fn hidden(data: &[u8]) {
         let show = |delta: Delta<'_>| match delta {
             Delta::Text(text) => shown.borrow_mut().push_str(text),
             Delta::Restart => shown.borrow_mut().clear(),
-            Delta::Retry(_) | Delta::Lost(_) => {}
+            Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
         };
         let mut visible = Visible::default();
         pieces.iter().for_each(|piece| visible.push(piece, show));
@@ -210,7 +210,7 @@ pub(crate) fn read_streamed(
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.borrow_mut().push_str(text),
         Delta::Restart => shown.borrow_mut().push('⟲'),
-        Delta::Retry(_) | Delta::Lost(_) => {}
+        Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     let streamed = RefCell::new(Streamed::new(reader));
     let mut visible = Visible::keeping_calls();
@@ -220,7 +220,7 @@ pub(crate) fn read_streamed(
             streamed.borrow_mut().restart();
             shown.borrow_mut().clear();
         }
-        Delta::Retry(_) | Delta::Lost(_) => {}
+        Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     pieces.iter().for_each(|piece| visible.push(piece, pass));
     let text = visible.finish(pass);

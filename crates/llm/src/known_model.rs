@@ -263,7 +263,7 @@ impl Model for KnownModel {
         };
         let with_price = |delta: Delta<'_>| match delta {
             Delta::Lost(spent) => deltas(Delta::Lost(&priced(spent))),
-            Delta::Text(_) | Delta::Retry(_) | Delta::Restart => deltas(delta),
+            Delta::Text(_) | Delta::Thought(_) | Delta::Retry(_) | Delta::Restart => deltas(delta),
         };
         let request = self.with_effort(request);
         let answered = match model.complete(&request, &with_price).await {

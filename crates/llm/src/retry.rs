@@ -106,14 +106,14 @@ impl<'a> ShownDeltas<'a> {
 
     pub(crate) fn show(&self, delta: Delta<'_>) {
         let show = match delta {
-            Delta::Text("") => false,
+            Delta::Text("") | Delta::Thought("") => false,
             Delta::Text(text) => {
                 self.begin();
                 self.written.fetch_add(text.len() as u64, Ordering::Relaxed);
                 true
             }
             Delta::Restart => self.written.swap(0, Ordering::Relaxed) > 0,
-            Delta::Retry(_) | Delta::Lost(_) => true,
+            Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => true,
         };
         if show {
             (self.deltas)(delta);

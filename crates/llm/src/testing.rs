@@ -104,17 +104,21 @@ pub(crate) fn served(
 pub(crate) struct ShownReply {
     pub(crate) reply: Result<ModelReply, ModelError>,
     pub(crate) shown: String,
+    /// The thoughts that were shown.
+    pub(crate) thoughts: String,
 }
 
 pub(crate) async fn ask(model: &dyn Model) -> ShownReply {
-    let shown = Mutex::new(String::new());
+    let (shown, thoughts) = (Mutex::new(String::new()), Mutex::new(String::new()));
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
+        Delta::Thought(text) => thoughts.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().push('<'),
         Delta::Retry(_) | Delta::Lost(_) => {}
     };
     let reply = model.complete(&request(), &deltas).await;
-    ShownReply { reply, shown: shown.into_inner().unwrap() }
+    let (shown, thoughts) = (shown.into_inner().unwrap(), thoughts.into_inner().unwrap());
+    ShownReply { reply, shown, thoughts }
 }
 
 /// Asks, and lets the retry delays pass. The timeouts of a request are longer.

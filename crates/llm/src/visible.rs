@@ -153,6 +153,7 @@ impl Visible {
     fn read(&mut self, is_all: bool, show: impl Fn(Delta<'_>)) {
         let open = std::mem::take(&mut self.open);
         let (mut at, mut shown, mut taken_back) = (0, self.text.len(), false);
+        let mut thought = String::new();
         while at < open.len() {
             let rest = &open[at..];
             at += match self.next(rest, is_all) {
@@ -181,6 +182,9 @@ impl Visible {
                     bytes
                 }
                 VisibleStep::Hide(bytes) => {
+                    if self.is_thinking() {
+                        thought.push_str(&rest[..bytes]);
+                    }
                     self.hide(&rest[..bytes]);
                     bytes
                 }
@@ -197,6 +201,7 @@ impl Visible {
         if is_all {
             self.release_thought_calls();
         }
+        show(Delta::Thought(&thought));
         if taken_back {
             show(Delta::Restart);
         }

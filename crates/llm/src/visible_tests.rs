@@ -14,7 +14,7 @@ fn read_by(mut visible: Visible, pieces: &[&str]) -> (String, String) {
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
         Delta::Restart => shown.lock().unwrap().clear(),
-        Delta::Retry(_) | Delta::Lost(_) => {}
+        Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     pieces.iter().for_each(|piece| visible.push(piece, show));
     let text = visible.finish(show);
@@ -214,6 +214,34 @@ fn f7_visible_leaves_calls_unchanged_for_the_dialect() {
         for pieces in [&[whole][..], &pieces] {
             let read = read_by(Visible::keeping_calls(), pieces);
             assert_eq!(read, (expected.to_owned(), expected.to_owned()), "{whole}");
+        }
+    }
+}
+
+#[test]
+fn visible_shows_thoughts_apart_from_the_text_in_any_pieces() {
+    let table = [
+        ("<think>why</think>yes", "why"),
+        ("<think>why not", "why not"),
+        ("<|inner_prefix|>why<|inner_suffix|>yes", "why"),
+        ("<|START_THINKING|>why<|END_THINKING|>yes", "why"),
+        ("<think>one</think>yes<think>two</think>", "onetwo"),
+        ("`<think>` yes", ""),
+        ("yes", ""),
+    ];
+    for (whole, expected) in table {
+        let pieces: Vec<&str> = whole.split("").collect();
+        for pieces in [&[whole][..], &pieces] {
+            let thoughts = Mutex::new(String::new());
+            let show = |delta: Delta<'_>| {
+                if let Delta::Thought(thought) = delta {
+                    thoughts.lock().unwrap().push_str(thought);
+                }
+            };
+            let mut visible = Visible::keeping_calls();
+            pieces.iter().for_each(|piece| visible.push(piece, show));
+            visible.finish(show);
+            assert_eq!(thoughts.into_inner().unwrap(), expected, "{pieces:?}");
         }
     }
 }

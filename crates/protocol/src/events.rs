@@ -25,6 +25,12 @@ pub enum TurnEvent {
         /// The step, from 0.
         step: u32,
     },
+    /// The model reasons. Only for listeners of [`TurnEvents::subscribe_with_thoughts`], and not
+    /// for a log: a thought is no part of the answer.
+    Thought {
+        /// The next piece.
+        delta: String,
+    },
     /// The model writes.
     Text {
         /// The next piece.
@@ -88,6 +94,9 @@ pub trait TurnEvents: fmt::Debug + Send + Sync {
     /// Sends an event to the listeners. Never waits, so a slow listener misses events.
     fn emit(&self, session: &SessionId, event: TurnEvent);
 
-    /// Listens to one session from now on.
+    /// Listens to one session from now on, without the model's thoughts.
     fn subscribe(&self, session: &SessionId) -> flume::Receiver<TurnEvent>;
+
+    /// Works as [`Self::subscribe`], with [`TurnEvent::Thought`] as well.
+    fn subscribe_with_thoughts(&self, session: &SessionId) -> flume::Receiver<TurnEvent>;
 }

@@ -185,6 +185,9 @@ impl std::ops::Add for Usage {
 pub enum Delta<'a> {
     /// More text.
     Text(&'a str),
+    /// More of the model's reasoning, which is no part of the reply's text. A provider may send a
+    /// summary of it, or none.
+    Thought(&'a str),
     /// An attempt failed, and another one follows after a pause.
     Retry(&'a ModelError),
     /// Earlier pieces are void: the request is made again.

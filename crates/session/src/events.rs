@@ -17,6 +17,8 @@ const MOST_TEXT: usize = 256 * 1024;
 #[derive(Debug, Default)]
 pub struct Events {
     listeners: Listeners<SessionId, TurnEvent>,
+    /// Those that get thoughts as well. The queues of the others have no place for them.
+    with_thoughts: Listeners<SessionId, TurnEvent>,
     /// Held while an event is sent, so that a new listener gets each event once.
     turns: Mutex<HashMap<SessionId, TurnSoFar>>,
 }
@@ -52,6 +54,7 @@ impl TurnSoFar {
             TurnEvent::Resumed => self.waiting = None,
             TurnEvent::Started { .. }
             | TurnEvent::Compacting
+            | TurnEvent::Thought { .. }
             | TurnEvent::ToolStarted { .. }
             | TurnEvent::ToolProgress { .. }
             | TurnEvent::ToolFinished { .. }
@@ -74,6 +77,17 @@ impl TurnSoFar {
 impl Events {
     fn turns(&self) -> MutexGuard<'_, HashMap<SessionId, TurnSoFar>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a listener, which gets the turn so far first.
+    fn add_to(
+        &self,
+        listeners: &Listeners<SessionId, TurnEvent>,
+        session: &SessionId,
+    ) -> flume::Receiver<TurnEvent> {
+        let turns = self.turns();
+        let so_far = turns.get(session).into_iter().flat_map(TurnSoFar::events);
+        listeners.add_after(session.clone(), BEHIND, so_far)
     }
 }
 
@@ -99,16 +113,21 @@ impl TurnEvents for Events {
                 }
             }
         }
-        for listener in self.listeners.of(session) {
+        let is_thought = matches!(event, TurnEvent::Thought { .. });
+        let listeners = (!is_thought).then(|| self.listeners.of(session));
+        let all = listeners.into_iter().flatten().chain(self.with_thoughts.of(session));
+        for listener in all {
             // A listener that is too far behind misses the event.
             drop(listener.try_send(event.clone()));
         }
     }
 
     fn subscribe(&self, session: &SessionId) -> flume::Receiver<TurnEvent> {
-        let turns = self.turns();
-        let so_far = turns.get(session).into_iter().flat_map(TurnSoFar::events);
-        self.listeners.add_after(session.clone(), BEHIND, so_far)
+        self.add_to(&self.listeners, session)
+    }
+
+    fn subscribe_with_thoughts(&self, session: &SessionId) -> flume::Receiver<TurnEvent> {
+        self.add_to(&self.with_thoughts, session)
     }
 }
 
@@ -161,6 +180,20 @@ mod tests {
         drop(first);
         events.emit(&a, thinking(4));
         assert!(events.listeners.is_empty(), "a session without listeners is dropped");
+    }
+
+    #[test]
+    fn emit_sends_thoughts_only_to_listeners_that_ask_for_them() {
+        let (a, events) = (session("a"), Events::default());
+        let (plain, thinker) = (events.subscribe(&a), events.subscribe_with_thoughts(&a));
+        let thought = TurnEvent::Thought { delta: "hm".to_owned() };
+        let sent = [started(1), thought.clone(), text("a")];
+        sent.iter().for_each(|event| events.emit(&a, event.clone()));
+        assert_eq!(thinker.drain().collect::<Vec<_>>(), sent);
+        assert_eq!(plain.drain().collect::<Vec<_>>(), [started(1), text("a")]);
+        // A thought is past: a new listener gets the text.
+        let late = events.subscribe_with_thoughts(&a);
+        assert_eq!(late.drain().collect::<Vec<_>>(), [started(1), text("a")]);
     }
 
     #[test]

@@ -26,4 +26,8 @@ impl TurnEvents for RecordedEvents {
     fn subscribe(&self, _session: &SessionId) -> flume::Receiver<TurnEvent> {
         flume::bounded(0).1
     }
+
+    fn subscribe_with_thoughts(&self, session: &SessionId) -> flume::Receiver<TurnEvent> {
+        self.subscribe(session)
+    }
 }

@@ -23,6 +23,8 @@ pub enum Scripted {
     Hang,
     /// Answers after it has taken a permit.
     When(Arc<Semaphore>, Box<Self>),
+    /// Shows this thought, and then answers.
+    Thinks(&'static str, Box<Self>),
     /// Streams these pieces as they arrive, and finishes when the queue is closed. `None` discards
     /// the text so far.
     Written(flume::Receiver<Option<String>>),
@@ -139,13 +141,24 @@ impl Model for ScriptedModel {
         self.requests.lock().unwrap().push(request.clone());
         let mut answer = (self.answer)(request);
         let mut begun = StartedRequest { model: self.name, request, deltas, is_lost: true };
-        while let Scripted::When(permits, then) = answer {
-            permits.acquire().await.unwrap().forget();
-            answer = *then;
-        }
+        let answer = loop {
+            match answer {
+                Scripted::When(permits, then) => {
+                    permits.acquire().await.unwrap().forget();
+                    answer = *then;
+                }
+                Scripted::Thinks(thought, then) => {
+                    deltas(Delta::Thought(thought));
+                    answer = *then;
+                }
+                answer => break answer,
+            }
+        };
         let answered = match answer {
             Scripted::Error(error) => Err(error),
-            Scripted::Hang | Scripted::When(..) => std::future::pending().await,
+            Scripted::Hang | Scripted::When(..) | Scripted::Thinks(..) => {
+                std::future::pending().await
+            }
             Scripted::Written(pieces) => Ok(written(&pieces, deltas).await),
             Scripted::Reply(reply) => {
                 for piece in reply.text.split_inclusive(' ') {

@@ -140,6 +140,8 @@ class AttachParams(TypedDict):
     account: NotRequired[AccountName]
     # Characters of the longest message of the account's platform.
     max_text: NotRequired[int]
+    # `true` to get the model's thoughts in the chat as well, for display. Default: false.
+    thoughts: NotRequired[bool]
 
 
 class AttachmentSourceWorkspace(TypedDict):
@@ -2290,6 +2292,16 @@ class TurnEventThinking(TypedDict):
     step: int
 
 
+class TurnEventThought(TypedDict):
+    """The model reasons. Only for clients that attached with `thoughts`; a thought is no part of
+    the answer.
+    """
+
+    type: Literal["thought"]
+    # The next piece.
+    delta: str
+
+
 class TurnEventText(TypedDict):
     """The model writes."""
 
@@ -2364,6 +2376,7 @@ TurnEvent: TypeAlias = (
     TurnEventStarted
     | TurnEventCondensing
     | TurnEventThinking
+    | TurnEventThought
     | TurnEventText
     | TurnEventRestarted
     | TurnEventToolStarted

@@ -29,6 +29,7 @@ impl EditorSession {
                 }
                 self.text.begin_step();
             }
+            TurnEvent::Thought { delta } => self.editor.think(&delta),
             TurnEvent::Text { delta } => {
                 if self.text.add(&delta) {
                     self.editor.say(&delta);

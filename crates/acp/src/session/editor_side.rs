@@ -192,6 +192,7 @@ pub(crate) async fn attach(
     session: &SessionId,
 ) -> Result<Client, String> {
     let client = connector.connect().await?;
-    let attached = client.call::<Value>("attach", &Attached { chat: session.address() }).await;
+    let attached = Attached { chat: session.address(), thoughts: true };
+    let attached = client.call::<Value>("attach", &attached).await;
     attached.map(|_| client).map_err(|error| format!("cannot open the chat {session}: {error}"))
 }

@@ -102,7 +102,7 @@ async fn server_keeps_busy_connections_and_refuses_a_new_one_with_the_reason() {
 #[tokio::test]
 async fn attach_is_refused_above_the_limit() {
     let world = World::new();
-    let attached = Attached { chat: session().address() };
+    let attached = Attached { chat: session().address(), thoughts: false };
     let mut clients = Vec::new();
     for _ in 0..ATTACHED {
         let client = world.client().await;

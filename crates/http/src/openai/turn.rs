@@ -189,7 +189,7 @@ impl AskedTurn {
                 Some(delta)
             }
             // A new step, or the same one again, begins a new text.
-            TurnEvent::Thinking { .. } | TurnEvent::Restarted
+            TurnEvent::Thinking { .. } | TurnEvent::Thought { .. } | TurnEvent::Restarted
                 if self.is_running && !self.written.is_empty() =>
             {
                 self.written.clear();

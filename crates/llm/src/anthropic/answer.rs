@@ -22,6 +22,8 @@ const CALLED: &str = "call";
 #[derive(Debug, Default)]
 pub(crate) struct AnthropicAnswer {
     blocks: Vec<PartialBlock>,
+    /// The reasoning that was not taken for display yet.
+    new_thought: String,
     usage: AnthropicUsage,
     stop_reason: Option<String>,
     /// `true` once the server has said that nothing follows, with or without a stop reason.
@@ -102,6 +104,10 @@ impl StreamedAnswer for AnthropicAnswer {
             _ if message.is_object() => Ok(self.take_message(message)),
             _ => Ok(self.take_message(event)),
         }
+    }
+
+    fn take_thought(&mut self) -> String {
+        std::mem::take(&mut self.new_thought)
     }
 
     fn end(&mut self) {
@@ -303,7 +309,11 @@ impl AnthropicAnswer {
         let piece = match &block {
             Block::Text { text } => shown(text.clone()),
             Block::ToolUse { .. } | Block::RedactedThinking { .. } => AnswerPiece::Unseen,
-            Block::Thinking { .. } | Block::Other => AnswerPiece::KeepAlive,
+            Block::Thinking { thinking, .. } => {
+                self.new_thought.push_str(thinking);
+                AnswerPiece::KeepAlive
+            }
+            Block::Other => AnswerPiece::KeepAlive,
         };
         self.bytes += ITEM + block.bytes();
         self.blocks.push(PartialBlock { index, block, json: String::new() });
@@ -350,6 +360,7 @@ impl AnthropicAnswer {
             (Block::ToolUse { .. }, BlockDelta::Input(more)) => partial.json.push_str(more),
             (Block::Thinking { thinking, .. }, BlockDelta::Thinking(more)) => {
                 thinking.push_str(more);
+                self.new_thought.push_str(more);
             }
             (Block::Thinking { signature, .. }, BlockDelta::Signature(more)) => {
                 signature.push_str(more);

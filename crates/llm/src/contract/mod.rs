@@ -77,6 +77,8 @@ enum Ability {
     KeptThoughts,
     /// The API takes the JSON Schema of an answer.
     AnswerSchema,
+    /// Reasoning is shown while the model thinks.
+    ShownThoughts,
 }
 
 /// A piece of an answer, in the order of generation.
@@ -219,6 +221,7 @@ macro_rules! suite {
             retries::complete_obeys_retry_after_but_does_not_wait_for_a_long_one,
             text::complete_returns_the_same_reply_wherever_the_stream_is_cut,
             text::complete_reads_an_answer_without_a_stream,
+            text::complete_shows_thoughts_apart_from_the_text,
             text::f22_complete_counts_reasoning_and_keeps_it_out_of_the_reply,
             text::f40_complete_returns_an_empty_text_for_an_answer_without_text,
             text::complete_streams_the_text_and_counts_its_tokens,

@@ -111,6 +111,23 @@ pub(super) async fn f22_complete_counts_reasoning_and_keeps_it_out_of_the_reply<
     assert_eq!((text.as_str(), whole.shown.as_str()), ("It is `<think>`.", "It is `<think>`."));
 }
 
+pub(super) async fn complete_shows_thoughts_apart_from_the_text<W: Wire>() {
+    let in_tags = ["<thi", "nk>I ", "reason.</think>", "It is."].map(Bit::Text);
+    let asked_once = asked::<W>(streamed::<W>(&in_tags, StreamEnd::Done)).await;
+    assert_eq!((&*asked_once.thoughts, &*asked_once.shown), ("I reason.", "It is."));
+
+    let none = asked::<W>(ModelAnswer::says("It is.")).await;
+    assert_eq!((&*none.thoughts, &*none.shown), ("", "It is."));
+    if !can::<W>(Ability::ShownThoughts) {
+        return;
+    }
+    let in_place = [Bit::Thought("I "), Bit::Thought("reason."), Bit::Text("It is.")];
+    let asked_once = asked::<W>(streamed::<W>(&in_place, StreamEnd::Done)).await;
+    assert_eq!((&*asked_once.thoughts, &*asked_once.shown), ("I reason.", "It is."));
+    let asked_once = asked::<W>(ModelAnswer::thinks("I reason.", ModelAnswer::says("So."))).await;
+    assert_eq!((&*asked_once.thoughts, &*asked_once.shown), ("I reason.", "So."));
+}
+
 pub(super) async fn f40_complete_returns_an_empty_text_for_an_answer_without_text<W: Wire>() {
     let answers = [
         streamed::<W>(&[], StreamEnd::Done),

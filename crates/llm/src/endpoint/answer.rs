@@ -27,6 +27,12 @@ pub(crate) trait StreamedAnswer: Default + Send {
     /// [`AnswerError`] if the event says that the answer failed.
     fn take(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError>;
 
+    /// Takes the readable reasoning that has arrived since the last call, for display. Empty if there
+    /// is none.
+    fn take_thought(&mut self) -> String {
+        String::new()
+    }
+
     /// Ends the answer after `[DONE]`, or after a body that is a single JSON value. It is complete
     /// then, even without a finish reason.
     fn end(&mut self) {}

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use avocet_net::{HttpResponse, NetError};
-use avocet_protocol::{Arguments, ModelError, ToolCall};
+use avocet_protocol::{Arguments, Delta, ModelError, ToolCall};
 use futures_util::stream::{BoxStream, StreamExt};
 use serde_json::Value;
 
@@ -68,6 +68,7 @@ impl Endpoint {
         let (mut piece, mut room) = (first, stream.max_answer);
         let (mut bytes, mut goes_on) = (0, false);
         loop {
+            shown.show(Delta::Thought(&stream.answer.take_thought()));
             match piece {
                 AnswerPiece::End => break,
                 AnswerPiece::Text(text) => {

@@ -23,6 +23,8 @@ pub(crate) struct GeminiAnswer {
     signatures: Signatures,
     /// Bytes of reasoning.
     thought: u64,
+    /// The reasoning that was not taken for display yet.
+    new_thought: String,
     usage: GeminiUsage,
     end: Option<GeminiFinish>,
     /// `true` once the server has said that nothing follows, with or without a finish reason.
@@ -87,6 +89,10 @@ impl StreamedAnswer for GeminiAnswer {
             "" => AnswerPiece::KeepAlive,
             more => AnswerPiece::Text(more.to_owned()),
         })
+    }
+
+    fn take_thought(&mut self) -> String {
+        std::mem::take(&mut self.new_thought)
     }
 
     fn end(&mut self) {
@@ -176,6 +182,7 @@ impl GeminiAnswer {
         self.bytes += text.len();
         if part.get("thought").is_true() {
             self.thought += text.len() as u64;
+            self.new_thought.push_str(&text);
         } else {
             self.text.push_str(&text);
         }

@@ -123,7 +123,9 @@ async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> OfflineAnswer 
     let shown = Mutex::new(String::new());
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
-        Delta::Retry(_) | Delta::Restart | Delta::Lost(_) => panic!("nothing is taken back"),
+        Delta::Thought(_) | Delta::Retry(_) | Delta::Restart | Delta::Lost(_) => {
+            panic!("nothing is taken back")
+        }
     };
     let images = Default::default();
     let request = ModelRequest {

@@ -17,6 +17,8 @@ use crate::wire_json::WireJson;
 pub(crate) struct OllamaAnswer {
     text: String,
     thinking: String,
+    /// Bytes of `thinking` that were taken for display.
+    shown: usize,
     calls: Vec<Function>,
     usage: Usage,
     /// The finish reason; `None` until the last line.
@@ -67,6 +69,11 @@ impl StreamedAnswer for OllamaAnswer {
         } else {
             AnswerPiece::KeepAlive
         })
+    }
+
+    fn take_thought(&mut self) -> String {
+        let from = std::mem::replace(&mut self.shown, self.thinking.len());
+        self.thinking[from..].to_owned()
     }
 
     fn end(&mut self) {

@@ -76,6 +76,10 @@ impl StreamedAnswer for OpenAiChatAnswer {
         self.finish = Some("length".to_owned());
     }
 
+    fn take_thought(&mut self) -> String {
+        self.state.take_thought()
+    }
+
     fn end(&mut self) {
         self.is_over = true;
     }
@@ -160,9 +164,10 @@ impl OpenAiChatAnswer {
         // A refusal is the answer (OpenAI API reference, "Chat completion chunk").
         text.push_str(&delta.get("refusal").read_text().unwrap_or_default());
         let AddedState { thought, kept } = self.state.add_delta(delta);
-        let thought = thought + in_parts;
+        let thought = thought + in_parts.len();
+        self.state.add_thought(&in_parts);
         self.thought += thought as u64;
-        self.bytes += text.len() + kept + in_parts;
+        self.bytes += text.len() + kept + in_parts.len();
         let has_call = self.take_calls(delta);
         self.text.push_str(&text);
         if !text.is_empty() {
@@ -257,13 +262,13 @@ fn read_arguments<'j>(arguments: &'j WireJson<'_>) -> Cow<'j, str> {
     }
 }
 
-/// Returns the text of a content, and the bytes of reasoning within. It is a string according to the
+/// Returns the text of a content, and the reasoning within. It is a string according to the
 /// API; a list of parts, or a single part, from some servers.
-fn read_content(content: &WireJson<'_>) -> (String, usize) {
+fn read_content(content: &WireJson<'_>) -> (String, String) {
     if let Some(text) = content.read_text() {
-        return (text.into_owned(), 0);
+        return (text.into_owned(), String::new());
     }
-    let (mut text, mut thought) = (String::new(), 0);
+    let (mut text, mut thought) = (String::new(), String::new());
     for part in content.read_list() {
         text.push_str(&part.read_text().unwrap_or_default());
         if matches!(part.get("type").as_str(), Some("text" | "output_text") | None) {
@@ -271,8 +276,7 @@ fn read_content(content: &WireJson<'_>) -> (String, usize) {
         }
         text.push_str(part.get("refusal").as_str().unwrap_or_default());
         let thoughts = part.get("thinking").read_list().iter();
-        let thoughts = thoughts.filter_map(|thought| thought.get("text").as_str());
-        thought += thoughts.map(str::len).sum::<usize>();
+        thought.extend(thoughts.filter_map(|thought| thought.get("text").as_str()));
     }
     (text, thought)
 }

@@ -44,6 +44,8 @@ pub(super) struct ArrivingState {
     details: Vec<Map<String, Value>>,
     extra: Option<Value>,
     calls: Vec<Map<String, Value>>,
+    /// The readable reasoning that was not taken for display yet.
+    new_thought: String,
 }
 
 /// The bytes that a piece of an answer added.
@@ -58,22 +60,24 @@ pub(super) struct AddedState {
 impl ArrivingState {
     /// Adds the state of a piece of the message.
     pub(super) fn add_delta(&mut self, delta: &WireJson<'_>) -> AddedState {
-        let (mut added, mut details) = (AddedState::default(), 0);
+        let (mut added, mut thought, mut details) = (AddedState::default(), "", String::new());
         let texts =
             [(REASONING_CONTENT, &mut self.reasoning_content), (REASONING, &mut self.reasoning)];
         for (field, text) in texts {
             if let Some(piece) = delta.get(field).as_str() {
                 text.get_or_insert_default().push_str(piece);
-                added.thought = added.thought.max(piece.len());
+                thought = if piece.len() > thought.len() { piece } else { thought };
                 added.kept += piece.len();
             }
         }
         for part in delta.get(DETAILS).read_list().iter().filter(|part| part.is_object()) {
             let Value::Object(part) = part.to_value() else { continue };
             added.kept += bytes_of_texts(part.values());
-            details += self.add_detail(&part);
+            self.add_detail(&part, &mut details);
         }
-        added.thought = added.thought.max(details);
+        let thought = if details.len() > thought.len() { details.as_str() } else { thought };
+        added.thought = thought.len();
+        self.add_thought(thought);
         // Without a signature it describes only how to show the text.
         let extra = delta.get(EXTRA).to_value();
         if extra.is_object() && extra.to_string().contains("signature") {
@@ -81,6 +85,16 @@ impl ArrivingState {
             self.extra = Some(extra);
         }
         added
+    }
+
+    /// Adds readable reasoning, for display.
+    pub(super) fn add_thought(&mut self, thought: &str) {
+        self.new_thought.push_str(thought);
+    }
+
+    /// Takes the readable reasoning since the last call.
+    pub(super) fn take_thought(&mut self) -> String {
+        std::mem::take(&mut self.new_thought)
     }
 
     /// Adds the state of a piece of the call with this index. Returns the bytes.
@@ -134,8 +148,8 @@ impl ArrivingState {
     }
 
     /// Joins a piece with its part: that of the same type and index, or the last part if the piece
-    /// has no index. Returns the bytes of readable reasoning.
-    fn add_detail(&mut self, piece: &Map<String, Value>) -> usize {
+    /// has no index. Adds its readable reasoning to `thought`.
+    fn add_detail(&mut self, piece: &Map<String, Value>, thought: &mut String) {
         let has_index = piece.get("index").is_some_and(Value::is_number);
         let is_same = |part: &Map<String, Value>| {
             let is_alike = |key: &str| part.get(key) == piece.get(key);
@@ -145,10 +159,10 @@ impl ArrivingState {
         let place = self.details.iter().rposition(is_same);
         let place = place.filter(|place| has_index || place + 1 == self.details.len());
         match place {
-            Some(place) => join_detail(&mut self.details[place], piece),
+            Some(place) => join_detail(&mut self.details[place], piece, thought),
             None => {
                 self.details.push(piece.clone());
-                readable_bytes(piece)
+                thought.extend(readable_texts(piece));
             }
         }
     }
@@ -163,10 +177,9 @@ fn bytes_of_texts<'v>(values: impl Iterator<Item = &'v Value>) -> usize {
     values.filter_map(Value::as_str).map(str::len).sum()
 }
 
-fn join_detail(part: &mut Map<String, Value>, piece: &Map<String, Value>) -> usize {
+fn join_detail(part: &mut Map<String, Value>, piece: &Map<String, Value>, thought: &mut String) {
     let repeats = piece.get("format").and_then(Value::as_str);
     let repeats = repeats.is_some_and(|format| format.starts_with("MiniMax"));
-    let mut thought = 0;
     for (key, value) in piece {
         match (part.get_mut(key), value) {
             (Some(Value::String(all)), Value::String(more)) if PIECES.contains(&key.as_str()) => {
@@ -175,19 +188,18 @@ fn join_detail(part: &mut Map<String, Value>, piece: &Map<String, Value>) -> usi
                     if repeats && !all.is_empty() { more.strip_prefix(&**all) } else { None };
                 let more = rest.unwrap_or(more);
                 all.push_str(more);
-                thought += if key == DATA { 0 } else { more.len() };
+                if key != DATA {
+                    thought.push_str(more);
+                }
             }
             (Some(_), Value::Null) => {}
             _ => drop(part.insert(key.clone(), value.clone())),
         }
     }
-    thought
 }
 
-fn readable_bytes(part: &Map<String, Value>) -> usize {
-    let texts =
-        PIECES.iter().filter(|key| **key != DATA).filter_map(|key| part.get(*key)?.as_str());
-    texts.map(str::len).sum()
+fn readable_texts(part: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    PIECES.iter().filter(|key| **key != DATA).filter_map(|key| part.get(*key)?.as_str())
 }
 
 /// Merges objects; replaces all other values.

@@ -178,6 +178,7 @@ fn state_after(event: &TurnEvent) -> Option<LineState> {
         }
         TurnEvent::Started { .. }
         | TurnEvent::Text { .. }
+        | TurnEvent::Thought { .. }
         | TurnEvent::Restarted
         | TurnEvent::Compacting
         | TurnEvent::ToolProgress { .. }

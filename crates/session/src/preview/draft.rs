@@ -83,6 +83,7 @@ impl PreviewDraft {
             TurnEvent::ToolFinished { name, .. } => self.finish(name),
             TurnEvent::Started { .. }
             | TurnEvent::Compacting
+            | TurnEvent::Thought { .. }
             | TurnEvent::Waiting { .. }
             | TurnEvent::Resumed
             | TurnEvent::Ended { .. } => {}

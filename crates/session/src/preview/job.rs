@@ -41,6 +41,7 @@ impl JobDraft {
             TurnEvent::ToolFinished { .. }
             | TurnEvent::ToolProgress { .. }
             | TurnEvent::Text { .. }
+            | TurnEvent::Thought { .. }
             | TurnEvent::Restarted
             | TurnEvent::Started { .. }
             | TurnEvent::Compacting

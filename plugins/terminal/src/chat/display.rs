@@ -145,7 +145,7 @@ impl Display {
                     live.stream(&delta);
                 }
             }
-            TurnEvent::Text { .. } => {}
+            TurnEvent::Text { .. } | TurnEvent::Thought { .. } => {}
             TurnEvent::Restarted => {
                 if !self.streamed.is_empty() {
                     self.end_stream();

@@ -89,7 +89,9 @@ impl DaemonMethods {
     ) -> Result<(Client, EventSeq), ClientError> {
         let client = self.connect().await?;
         if delivers {
-            client.call::<Value>("attach", &Attached { chat: session.address() }).await?;
+            client
+                .call::<Value>("attach", &Attached { chat: session.address(), thoughts: false })
+                .await?;
         }
         let subscribe = Subscribe { session: Some(session.clone()), from, ..Subscribe::default() };
         let subscribed: Subscribed = client.call("subscribe", &subscribe).await?;

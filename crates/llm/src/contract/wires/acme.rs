@@ -97,8 +97,13 @@ impl Wire for AcmeLines {
     const KEY: &'static str = "acme-test-1234567890";
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
     const MEDIA_TYPE: &'static str = "application/x-ndjson";
-    const CANNOT: &'static [Ability] =
-        &[Ability::AnswerSchema, Ability::CountedCache, Ability::Filters, Ability::KeptThoughts];
+    const CANNOT: &'static [Ability] = &[
+        Ability::AnswerSchema,
+        Ability::CountedCache,
+        Ability::Filters,
+        Ability::KeptThoughts,
+        Ability::ShownThoughts,
+    ];
 
     async fn start(answer: Answering, _: &Setup) -> Server {
         let base_url = |fake: &AcmeFake| format!("http://{}", fake.server.address());

@@ -26,6 +26,8 @@ pub(crate) struct ResponsesAnswer {
     items: Vec<(Option<u64>, Item)>,
     /// Bytes of reasoning.
     thought: u64,
+    /// The reasoning that was not taken for display yet.
+    new_thought: String,
     usage: Usage,
     cost: Option<Money>,
     /// The finish reason.
@@ -82,8 +84,15 @@ impl StreamedAnswer for ResponsesAnswer {
             }
             "response.reasoning_text.delta" | "response.reasoning_summary_text.delta" => {
                 self.thought += delta.len() as u64;
+                self.new_thought.push_str(delta);
                 self.bytes += delta.len();
                 Ok(if delta.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen })
+            }
+            "response.reasoning_summary_part.added" => {
+                if self.thought > 0 {
+                    self.new_thought.push_str("\n\n");
+                }
+                Ok(AnswerPiece::KeepAlive)
             }
             kind => {
                 // A body without streaming is the response itself.
@@ -95,6 +104,10 @@ impl StreamedAnswer for ResponsesAnswer {
                 }
             }
         }
+    }
+
+    fn take_thought(&mut self) -> String {
+        std::mem::take(&mut self.new_thought)
     }
 
     fn end(&mut self) {
@@ -204,6 +217,10 @@ impl ResponsesAnswer {
             Item::Thought(thought) => {
                 let encrypted = item.get("encrypted_content").as_str();
                 self.bytes += encrypted.map_or(0, str::len);
+                // Without a stream, the summary comes with the item.
+                if self.thought == 0 {
+                    self.new_thought.push_str(&read_summary(item));
+                }
                 *thought = encrypted.map(|_| item.to_value());
                 AnswerPiece::Unseen
             }
@@ -379,6 +396,14 @@ fn said(message: &WireJson<'_>) -> String {
         texts.into_iter().find_map(WireJson::as_str).unwrap_or_default().to_owned()
     };
     parts.map(text).collect()
+}
+
+/// The readable text of a reasoning item: its summary, or the reasoning itself.
+fn read_summary(item: &WireJson<'_>) -> String {
+    let parts = [item.get("summary"), item.get("content")];
+    let parts = parts.into_iter().map(WireJson::read_list).find(|parts| !parts.is_empty());
+    let texts = parts.into_iter().flatten().filter_map(|part| part.get("text").as_str());
+    texts.collect::<Vec<&str>>().join("\n\n")
 }
 
 /// Replaces the arguments by the complete ones. Returns the increase in bytes. They are a string

@@ -33,6 +33,8 @@ export function afterEvent(live: LiveTurn | null, event: TurnEvent): LiveTurn | 
       return { ...live, text: "" };
     case "tool_started":
       return { ...live, tools: [...live.tools, event.name] };
+    // The stream over HTTP has no thoughts.
+    case "thought":
     case "tool_progress":
       return live;
     case "tool_finished":
