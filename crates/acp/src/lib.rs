@@ -11,6 +11,7 @@ mod history;
 mod list;
 mod patch;
 mod place;
+mod plan;
 mod prompt;
 mod question;
 mod session;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use avocet_protocol::SessionId;
 
 /// The beginning of the names of these chats.
-const CHATS: &str = "terminal:local:acp-";
+const CHATS: &str = SessionId::OF_EDITORS;
 /// Stands for `/` in an id, and ends its parts.
 const SLASH: char = '+';
 

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::patch::parts;
 use crate::place::SessionPlace;
+use crate::plan::{is_plan, read_plan};
 
 /// The most bytes of a result that the editor gets.
 const MAX_RESULT: usize = 16 * 1024;
@@ -38,13 +39,18 @@ impl ShownCalls {
         calls.filter_map(|call| self.update(call, place)).collect()
     }
 
-    /// Returns the update of one call; `None` if the editor already shows its status.
+    /// Returns the update of one call; `None` if the editor already shows its status. A plan is shown
+    /// in its own place instead, once its call has succeeded.
     pub(crate) fn update(
         &mut self,
         logged: &LoggedCall,
         place: &SessionPlace,
     ) -> Option<SessionUpdate> {
         let status = status(logged);
+        if is_plan(logged) {
+            let is_new = self.0.insert(logged.id, status) != Some(status);
+            return read_plan(logged).filter(|_| is_new && status == ToolCallStatus::Completed);
+        }
         match self.0.insert(logged.id, status) {
             None => Some(SessionUpdate::ToolCall(described(logged, place))),
             Some(last) if last == status => None,

@@ -49,6 +49,24 @@ fn update_of_an_edit_has_its_diff_and_location() {
 }
 
 #[test]
+fn update_of_a_plan_is_the_plan_once_its_call_has_succeeded() {
+    let arguments = json!({ "entries": [{ "content": "look", "status": "in_progress" }] });
+    let done = || CallState::Finished(CallResult::ok(json!("The plan is shown.")));
+    let failed = CallState::Finished(CallResult::error("the content of entry 1 is empty"));
+    let mut calls = ShownCalls::default();
+    let mut update = |state| {
+        let update = calls.update(&call("update_plan", &arguments, state), &place());
+        update.map(|update| serde_json::to_value(update).unwrap())
+    };
+    assert_eq!(update(CallState::Planned), None);
+    let entry = json!({ "content": "look", "priority": "medium", "status": "in_progress" });
+    let expected = json!({ "sessionUpdate": "plan", "entries": [entry] });
+    assert_eq!(update(done()), Some(expected));
+    assert_eq!(update(done()), None, "once");
+    assert_eq!(update(failed), None);
+}
+
+#[test]
 fn update_of_a_patch_has_each_part() {
     let patch = "--- a/a.txt\n+++ b/a.txt\n@@ -2 +2 @@\n-x\n+y\n--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+z\n";
     let expected = json!({

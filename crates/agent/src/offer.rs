@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_protocol::{
     CallResult, LoggedCall, ModelFacts, Past, SkillLimit, ToolCall, ToolSpec, Toolbox, Trust,
-    TurnRecord, USE_SKILL, USE_TOOLS, fits, groups_to_load,
+    TurnRecord, UPDATE_PLAN, USE_SKILL, USE_TOOLS, fits, groups_to_load,
 };
 use serde_json::{Value, json};
 
 use crate::truncate::{READ_RESULT, is_cut};
 
 /// The core of an agent without its own list.
-const CORE: [&str; 11] = [
+const CORE: [&str; 12] = [
     "ask_user",
     "edit_file",
     "exec_shell",
@@ -25,6 +25,7 @@ const CORE: [&str; 11] = [
     "memory_write",
     "message",
     "read_file",
+    UPDATE_PLAN,
     USE_SKILL,
     "web_fetch",
     "write_file",

@@ -45,7 +45,8 @@ impl TurnContext {
     /// messages came from a group.
     pub(crate) fn place(&self, turn: &TurnRecord) -> Place {
         let within = self.within.clone();
-        let mut place = Place { channel: None, chat: ChatKind::Private, within };
+        let is_editor = turn.session.is_of_editor();
+        let mut place = Place { channel: None, chat: ChatKind::Private, is_editor, within };
         for Inbound { address, chat, .. } in self.asking(turn).map(|one| &one.message.inbound) {
             place.channel = Some(address.channel.clone());
             if *chat == ChatKind::Group {

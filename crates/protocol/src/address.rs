@@ -106,6 +106,15 @@ impl SessionId {
         Self::parse(&address.to_string())
     }
 
+    /// The beginning of the ids of sessions of editors.
+    pub const OF_EDITORS: &str = "terminal:local:acp-";
+
+    /// Returns `true` for the session of an editor.
+    #[must_use]
+    pub fn is_of_editor(&self) -> bool {
+        self.0.starts_with(Self::OF_EDITORS)
+    }
+
     /// Returns the session of the child turn that a call spawns: `spawn:t4:s1c0`. No channel has
     /// this name.
     #[must_use]

@@ -228,7 +228,7 @@ pub use tool::{
     Caution, Description, Evidence, Grant, Leaving, Place, Question, Tool, ToolClass, ToolContext,
     Verdict,
 };
-pub use tool_groups::{USE_TOOLS, groups_to_load};
+pub use tool_groups::{UPDATE_PLAN, USE_TOOLS, groups_to_load};
 pub use tool_outcome::{
     ChildMode, LogWrite, NewChild, ToolError, ToolOutcome, ToolOutput, WaitKind, WaitRequest,
 };

@@ -295,6 +295,8 @@ pub struct Place {
     pub channel: Option<ChannelName>,
     /// The kind of chat, which says if other people can read it.
     pub chat: ChatKind,
+    /// `true` in a session of an editor, which shows plans.
+    pub is_editor: bool,
     /// For a child: the profiles of its ancestors. Their lists of tools apply as well.
     pub within: Vec<String>,
 }

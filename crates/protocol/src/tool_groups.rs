@@ -7,6 +7,9 @@ use crate::ToolSpec;
 /// The name of the tool that loads the schemas of a group. The tool loop runs its calls.
 pub const USE_TOOLS: &str = "use_tools";
 
+/// The name of the tool whose calls are the plan of a turn. Only sessions of editors have it.
+pub const UPDATE_PLAN: &str = "update_plan";
+
 /// Returns the groups that the arguments of a call of [`USE_TOOLS`] name, also by one of their
 /// tools.
 #[must_use]

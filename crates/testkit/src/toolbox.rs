@@ -50,6 +50,7 @@ pub fn private_place() -> Place {
     Place {
         channel: Some("terminal".parse().unwrap()),
         chat: ChatKind::Private,
+        is_editor: false,
         within: Vec::new(),
     }
 }

@@ -119,7 +119,7 @@ fn left_out_checks_every_list_that_applies_to_a_call() {
     let owner = Case { role: Role::Owner, place: &terminal, trust: Trust::Full };
     let there = Case { place: &telegram, ..owner };
     let user = Case { role: Role::User, ..there };
-    let nowhere = Place { channel: None, chat: ChatKind::Private, within: Vec::new() };
+    let nowhere = Place { channel: None, ..private_place() };
     let within = vec!["builder".to_owned(), "reviewer".to_owned()];
     let below = Place { within, ..private_place() };
     let table = [

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, ChatKind, Clock, Content, Description, Evidence, Leaving, MAX_ABOUT, Place,
     PreparedCall, Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName,
-    ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, Verdict, WaitRequest, fits,
-    main_argument,
+    ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, UPDATE_PLAN, Verdict,
+    WaitRequest, fits, main_argument,
 };
 use dashmap::DashMap;
 
@@ -229,6 +229,9 @@ impl Registry {
         if description.role > case.role {
             return Some("is for owners".to_owned());
         }
+        if registered.name() == UPDATE_PLAN && !case.place.is_editor {
+            return Some("is only for sessions of editors, which show plans".to_owned());
+        }
         let is_internal = self.internal.contains_key(&description.name);
         if let Some(table) = self.policy.left_out(&description.name, case).filter(|_| !is_internal)
         {
@@ -390,7 +393,8 @@ impl Toolbox for Registry {
     }
 
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {
-        let place = Place { channel: None, chat: ChatKind::Private, within: Vec::new() };
+        let (chat, is_editor) = (ChatKind::Private, false);
+        let place = Place { channel: None, chat, is_editor, within: Vec::new() };
         let case = Case { role: Role::Owner, place: &place, trust: Trust::Full };
         match self.find(call, case) {
             Ok(registered) => registered.tool.verify(evidence).await,

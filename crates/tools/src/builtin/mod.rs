@@ -36,6 +36,7 @@ mod schedule;
 mod search_files;
 mod search_history;
 mod spawn;
+mod update_plan;
 mod use_skill;
 mod walk;
 mod watched;
@@ -112,6 +113,7 @@ pub const BUILT_IN: &[&str] = &[
     "search_files",
     "search_history",
     "spawn",
+    "update_plan",
     "use_skill",
     "web_fetch",
     "web_search",
@@ -163,6 +165,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     registry.add(search_files::SearchFiles::new(parts))?;
     registry.add(search_history::SearchHistory::new(parts))?;
     registry.add(spawn::Spawn::new(parts))?;
+    registry.add(update_plan::UpdatePlan)?;
     registry.add(use_skill::UseSkill::new(parts))?;
     registry.add(web_fetch::WebFetch::new(parts))?;
     registry.add(web_search::WebSearch::new(parts))?;

@@ -1,15 +1,15 @@
 //! The limit that a loaded skill sets on the calls of its turn and of the sub-agents that the turn
 //! starts. It only takes tools away: roles, policy and approvals stay as they are.
 
-use avocet_protocol::{SkillCall, SkillLimit, ToolContext, USE_SKILL, fits};
+use avocet_protocol::{SkillCall, SkillLimit, ToolContext, UPDATE_PLAN, USE_SKILL, fits};
 
 use super::Registry;
 use crate::aliases;
 use crate::registered::Registered;
 
-/// The tools that run under every skill: they load another skill, ask the user, and show the rest
-/// of an earlier result.
-const ALWAYS: [&str; 3] = ["ask_user", "read_result", USE_SKILL];
+/// The tools that run under every skill: they load another skill, ask the user, show the plan, and
+/// show the rest of an earlier result.
+const ALWAYS: [&str; 4] = ["ask_user", "read_result", UPDATE_PLAN, USE_SKILL];
 
 /// Tools of other agents that stand for several of ours, or for one that has no such alias.
 const STANDS_FOR: [(&str, &[&str]); 3] = [

@@ -24,6 +24,7 @@ mod search_history;
 mod skills;
 mod spawn;
 mod trust;
+mod update_plan;
 mod verify;
 mod web_fetch;
 mod web_search;

@@ -96,6 +96,6 @@ async fn f13_tool_outside_the_list_of_an_ancestor_is_refused_to_a_child() {
     }
     let offered = world.registry.specs(Role::Owner, &place);
     assert!(offered.iter().all(|tool| tool.name.starts_with("read_")), "{offered:?}");
-    let elsewhere = Place { channel: None, chat: ChatKind::Private, within: Vec::new() };
+    let elsewhere = Place { channel: None, ..context().place };
     assert!(world.registry.specs(Role::Owner, &elsewhere).len() > offered.len());
 }
