@@ -46,6 +46,7 @@ fn body_split_reads_events_as_the_standard_defines() {
         ("database: a\ndata : b\n data: c\ndata: d\n\n", &["d"]),
         ("\u{FEFF}data: one\n\ndata: \u{FEFF}two\n\n", &["one", "\u{FEFF}two"]),
         ("data: a\n\n\u{FEFF}data: b\n\n", &["a"]),
+        ("data: {\"a\": \"grün 😀\"}\n\n", &["{\"a\": \"grün 😀\"}"]),
         ("", &[]),
     ];
     for (body, expected) in table {

@@ -35,7 +35,7 @@ use crate::RequestTimeouts;
 use crate::facts::host;
 use crate::keys::{KeyRing, UsedKey};
 use crate::limits::limited;
-use crate::repair::{Fault, RepairAttempts, Repairs};
+use crate::repair::{Adjustment, Fault, RepairAttempts, Repairs};
 use crate::retry::{RetryLimit, ShownDeltas, retrying};
 use crate::visible::Visible;
 use read::Streaming;
@@ -192,12 +192,18 @@ impl Endpoint {
     ) -> Result<ModelReply, ModelError> {
         let shown = attempt.shown;
         let begun = Box::pin(self.begin::<A>(body, attempt));
-        let begun = self.limited(self.limits.first_token, "no answer began", begun).await?;
+        let begun = self.limited(self.first_token(), "no answer began", begun).await?;
         let (stream, first) = begun;
         let mut visible = Visible::keeping_calls();
         let answer = self.read(stream, first, &mut visible, shown).await?;
         let text = visible.finish(|delta| shown.show(delta));
         Ok(self.reply(answer, text, input))
+    }
+
+    /// The timeout for the first piece of an answer. Without streaming it is the whole answer.
+    fn first_token(&self) -> Duration {
+        let is_whole = self.repairs.adjustments().has(Adjustment::NoStream);
+        if is_whole { self.limits.total } else { self.limits.first_token }
     }
 
     /// Sends the request and waits until the first data of an answer has arrived.

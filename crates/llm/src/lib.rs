@@ -46,6 +46,8 @@ mod schema;
 mod speech;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod thought_calls_tests;
 mod transcription;
 mod visible;
 mod wire_json;

@@ -78,6 +78,10 @@ pub(crate) enum Adjustment {
     NoReasoning,
     /// No `extra_content`.
     NoExtraContent,
+    /// No `phase`.
+    NoPhase,
+    /// No streaming: the answer comes as a whole.
+    NoStream,
     /// No `stream_options`.
     NoStreamOptions,
     /// Another role for the instructions.
@@ -218,17 +222,17 @@ impl Fault {
     /// Returns `true` if the fault is in the history, `false` if it is in a setting.
     fn is_of_history(self) -> bool {
         use Adjustment::{
-            FillReasoning, FillSignatures, NoEffort, NoExtraContent, NoReasoning,
-            NoReasoningContent, NoReasoningDetails, NoStreamOptions, NoTemperature,
+            FillReasoning, FillSignatures, NoEffort, NoExtraContent, NoPhase, NoReasoning,
+            NoReasoningContent, NoReasoningDetails, NoStream, NoStreamOptions, NoTemperature,
             OtherMaxTokensField, OtherSystemRole,
         };
         match self {
             Self::Thought | Self::Calls => true,
             Self::Adjustable(adjustment) => match adjustment {
                 FillReasoning | FillSignatures | NoReasoningContent | NoReasoningDetails
-                | NoReasoning | NoExtraContent => true,
-                NoStreamOptions | OtherSystemRole | NoTemperature | OtherMaxTokensField
-                | NoEffort => false,
+                | NoReasoning | NoExtraContent | NoPhase => true,
+                NoStream | NoStreamOptions | OtherSystemRole | NoTemperature
+                | OtherMaxTokensField | NoEffort => false,
             },
         }
     }
@@ -252,11 +256,13 @@ impl Adjustment {
             Self::NoReasoningDetails => "reasoning_details is not sent back",
             Self::NoReasoning => "reasoning is not sent back",
             Self::NoExtraContent => "extra_content is not sent back",
+            Self::NoPhase => "phase is not sent back",
+            Self::NoStream => "answers come as a whole; set stream = false for this provider",
             Self::NoStreamOptions => {
                 "stream_options is left out; set stream_usage = false for this provider"
             }
             Self::OtherSystemRole => {
-                "the instructions get another role; set system_role = \"user\" for this provider"
+                "the instructions get another role; with kind = \"openai\", set system_role = \"user\""
             }
             Self::NoTemperature => "temperature is left out; remove temperature from the provider",
             Self::OtherMaxTokensField => {

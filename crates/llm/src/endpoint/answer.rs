@@ -19,6 +19,11 @@ pub(crate) trait StreamedAnswer: Default + Send {
     /// uncleanly.
     const FAREWELL: Duration = Duration::from_secs(10);
 
+    /// `true` if a piece that ends the answer and adds to it may be followed by more, as from
+    /// servers that send a finish reason with every piece. Otherwise only a piece after the end
+    /// says so.
+    const ENDS_OFTEN: bool = true;
+
     /// Processes the next event: an object of a stream, or the whole body of an answer without
     /// streaming. Its errors are already found. An event that cannot be understood is a
     /// [`AnswerPiece::KeepAlive`].
@@ -46,6 +51,12 @@ pub(crate) trait StreamedAnswer: Default + Send {
 
     /// Ends the answer here, as if the model had reached its output limit.
     fn cut(&mut self);
+
+    /// Returns the readable reasoning of an answer that has neither text nor calls. Some servers put
+    /// calls there that their parser did not find.
+    fn lone_thought(&self) -> Option<&str> {
+        None
+    }
 
     /// Returns the whole answer, or an [`AnswerError`] if it is incomplete or failed.
     fn finish(self) -> Result<CompleteAnswer, AnswerError>;

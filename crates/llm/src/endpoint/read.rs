@@ -15,6 +15,9 @@ use crate::event::{EventDecoder, TakenEvents};
 use crate::retry::ShownDeltas;
 use crate::visible::Visible;
 
+/// The tag before reasoning.
+const THOUGHT_TAG: &str = "<think>";
+
 /// An answer whose first piece has arrived.
 pub(super) struct Streaming<A> {
     events: BoxStream<'static, Result<BodyEvent, NetError>>,
@@ -66,7 +69,7 @@ impl Endpoint {
         shown: &ShownDeltas<'_>,
     ) -> Result<CompleteAnswer, ModelError> {
         let (mut piece, mut room) = (first, stream.max_answer);
-        let (mut bytes, mut goes_on) = (0, false);
+        let (mut bytes, mut has_ended, mut goes_on) = (0, false, false);
         loop {
             shown.show(Delta::Thought(&stream.answer.take_thought()));
             match piece {
@@ -78,8 +81,10 @@ impl Endpoint {
                 }
                 AnswerPiece::KeepAlive | AnswerPiece::Unseen => {}
             }
-            let has_ended = stream.answer.has_ended();
-            goes_on |= has_ended && stream.answer.bytes() > bytes;
+            let had_ended = has_ended;
+            has_ended = stream.answer.has_ended();
+            let is_more = had_ended || A::ENDS_OFTEN;
+            goes_on |= has_ended && is_more && stream.answer.bytes() > bytes;
             bytes = stream.answer.bytes();
             let timeout = match A::FAREWELL {
                 Duration::ZERO if has_ended => break,
@@ -97,6 +102,11 @@ impl Endpoint {
             };
         }
         let Streaming { answer, is_cut, is_cut_body, too_long, .. } = stream;
+        if let Some(thought) = answer.lone_thought() {
+            // Reasoning that never ends: nothing of it is shown, but its calls are kept.
+            visible.push(THOUGHT_TAG, |delta| shown.show(delta));
+            visible.push(thought, |delta| shown.show(delta));
+        }
         let mut answer = answer.finish().map_err(|error| self.failed(error))?;
         if let Some(error) = too_long.filter(|_| answer.is_empty()) {
             return Err(self.broken(&error));

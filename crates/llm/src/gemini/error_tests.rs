@@ -118,3 +118,26 @@ async fn gemini_retries_a_quota_per_minute_but_not_per_day() {
     let (_fake, model) = serve(vec![now, ModelAnswer::says("good")], &clock).await;
     assert_eq!(ask_through(&model, &clock, 7 * SECOND).await.reply.unwrap().text, "good");
 }
+
+#[tokio::test]
+async fn gemini_instructions_that_a_model_refuses_precede_the_first_message() {
+    let fake = GeminiFake::start(|request| {
+        if request["systemInstruction"].is_null() {
+            return ModelAnswer::says("ok");
+        }
+        let says = "Developer instruction is not enabled for models/gemma-3-27b-it";
+        json_answer(400, &error(400, "INVALID_ARGUMENT", says, &Value::Null))
+    })
+    .await;
+    let config = config(fake.base_url());
+    let model = Gemini::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(ask(&model).await.reply.unwrap().text, "ok");
+    }
+    assert_eq!(fake.refusals(), [""; 0]);
+    let sent = fake.requests();
+    assert_eq!(sent.len(), 3);
+    let expected =
+        json!({ "role": "user", "parts": [{ "text": "be kind\n\n" }, { "text": "hi" }] });
+    assert_eq!((&sent[1]["contents"][0], &sent[2]["contents"][0]), (&expected, &expected));
+}

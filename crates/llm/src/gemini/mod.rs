@@ -94,9 +94,13 @@ impl Gemini {
     /// The request body in the format of the API.
     pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
         let (name, options) = (&self.endpoint.name, &self.options);
-        let learned = self.endpoint.repairs.adjustments().has(Adjustment::FillSignatures);
-        let wants_signatures = options.wants_signatures || learned;
-        let model = SignedModel { name, wants_signatures };
+        let adjustments = self.endpoint.repairs.adjustments();
+        let model = SignedModel {
+            name,
+            wants_signatures: options.wants_signatures
+                || adjustments.has(Adjustment::FillSignatures),
+            refuses_instructions: adjustments.has(Adjustment::OtherSystemRole),
+        };
         let body = serde_json::to_vec(&GeminiRequest::new(model, options, request))?;
         with_answer_schema(body, request, answer_schema::gemini)
     }

@@ -1,5 +1,6 @@
 //! The request body (Gemini API reference, "GenerateContentRequest").
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use avocet_protocol::{
@@ -33,6 +34,8 @@ pub(super) struct SignedModel<'m> {
     pub(super) name: &'m str,
     /// `true` if the model refuses calls without a signature.
     pub(super) wants_signatures: bool,
+    /// `true` if the model refuses instructions: they precede the first message.
+    pub(super) refuses_instructions: bool,
 }
 
 /// A request body. Serialised without a copy of its texts.
@@ -114,7 +117,7 @@ struct GeminiPart<'r> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum PartKind<'r> {
-    Text(&'r str),
+    Text(Cow<'r, str>),
     #[serde(rename_all = "camelCase")]
     InlineData {
         mime_type: &'static str,
@@ -157,6 +160,11 @@ impl<'r> GeminiRequest<'r> {
 
     fn add(&mut self, message: &'r Message, model: SignedModel<'_>, request: &'r ModelRequest) {
         match message {
+            Message::System { text } if model.refuses_instructions => {
+                let instructions = text_part(text).map(|_| format!("{text}\n\n"));
+                let part = instructions.map(|text| PartKind::Text(text.into()).into());
+                self.add_message(GeminiRole::User, part);
+            }
             Message::System { text } => {
                 self.system_instruction = text_part(text).map(|part| Instruction { parts: [part] });
             }
@@ -202,9 +210,10 @@ fn answer<'r>(
     let Signatures { text: of_text, calls: of_calls } = Signatures::of(reasoning, model.name);
     let mut of_calls = of_calls.into_iter();
     let said = match of_text.filter(|_| !calls.is_empty()) {
-        Some(signature) => {
-            Some(GeminiPart { kind: PartKind::Text(text), thought_signature: Some(signature) })
-        }
+        Some(signature) => Some(GeminiPart {
+            kind: PartKind::Text(text.into()),
+            thought_signature: Some(signature),
+        }),
         None => text_part(text),
     };
     let mut parts: Vec<GeminiPart<'r>> = said.into_iter().collect();
@@ -232,7 +241,7 @@ fn object(ok: bool, result: &str) -> Map<String, Value> {
 
 /// A text part; `None` for a blank text, because the API refuses empty ones.
 fn text_part(text: &str) -> Option<GeminiPart<'_>> {
-    (!text.trim().is_empty()).then(|| PartKind::Text(text).into())
+    (!text.trim().is_empty()).then(|| PartKind::Text(text.into()).into())
 }
 
 /// A picture of the request; `None` for an unsupported type, because the API would refuse the whole

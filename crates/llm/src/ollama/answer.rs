@@ -36,8 +36,10 @@ struct Function {
 }
 
 impl StreamedAnswer for OllamaAnswer {
-    /// The last line ends the answer and contains the usage.
-    const FAREWELL: Duration = Duration::ZERO;
+    /// The last line ends the answer and contains the usage. Some servers mark a line before it as
+    /// the last one, too.
+    const FAREWELL: Duration = Duration::from_secs(2);
+    const ENDS_OFTEN: bool = false;
 
     fn take(&mut self, line: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
         let message = line.get("message");
@@ -62,9 +64,7 @@ impl StreamedAnswer for OllamaAnswer {
         }
         Ok(if !content.is_empty() {
             AnswerPiece::Text(content.into_owned())
-        } else if is_last {
-            AnswerPiece::End
-        } else if !thinking.is_empty() || calls > 0 {
+        } else if is_last || !thinking.is_empty() || calls > 0 {
             AnswerPiece::Unseen
         } else {
             AnswerPiece::KeepAlive
@@ -98,6 +98,11 @@ impl StreamedAnswer for OllamaAnswer {
 
     fn cut(&mut self) {
         self.done = Some("length".to_owned());
+    }
+
+    fn lone_thought(&self) -> Option<&str> {
+        let is_empty = self.text.trim().is_empty() && self.calls.is_empty();
+        Some(self.thinking.as_str()).filter(|thought| is_empty && !thought.trim().is_empty())
     }
 
     fn finish(self) -> Result<CompleteAnswer, AnswerError> {

@@ -306,7 +306,27 @@ async fn f20_ollama_ends_at_the_last_line_and_keeps_its_content() {
     let mut last = done("stop");
     last["message"]["content"] = json!("all of it");
     let pieces = vec![head(), Piece::chunk(line(&last).as_bytes()), Piece::Hang];
-    assert_eq!(ask_for(ModelAnswer::Raw(pieces)).await.0.reply.unwrap().text, "all of it");
+    let clock = Arc::<ManualClock>::default();
+    let (_fake, model) = serve(vec![ModelAnswer::Raw(pieces)], &clock).await;
+    let reply = ask_through(&model, &clock, 2 * SECOND).await.reply.unwrap();
+    assert_eq!(reply.text, "all of it");
+}
+
+#[tokio::test]
+async fn ollama_answer_that_goes_on_after_a_last_line_is_read_to_its_end() {
+    let mut first = done("stop");
+    first["message"]["content"] = json!("all ");
+    let mut second = says("of it");
+    second["done"] = json!(true);
+    for lines in [
+        vec![says("all "), done("stop"), says("of it"), done("stop")],
+        vec![first.clone(), second.clone()],
+        vec![first, says("of it"), done("stop")],
+        vec![done("load"), says("all "), second],
+    ] {
+        let ShownReply { reply, shown } = ask_for(streams(&lines)).await.0;
+        assert_eq!((reply.unwrap().text.as_str(), &*shown), ("all of it", "all of it"));
+    }
 }
 
 #[tokio::test]

@@ -84,6 +84,11 @@ impl StreamedAnswer for OpenAiChatAnswer {
         self.is_over = true;
     }
 
+    fn lone_thought(&self) -> Option<&str> {
+        let is_empty = self.text.trim().is_empty() && self.calls.is_empty();
+        self.state.readable_thought().filter(|_| is_empty)
+    }
+
     fn finish(self) -> Result<CompleteAnswer, AnswerError> {
         let is_empty = self.text.is_empty() && self.calls.is_empty();
         let (reason, finish) = match &self.finish {

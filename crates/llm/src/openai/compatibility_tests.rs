@@ -58,7 +58,7 @@ async fn openai_setting_that_a_server_refuses_is_left_out_until_the_next_start()
     type Change = fn(&mut OpenAiConfig);
     let developer: Change = |config| config.system_role = SystemRole::Developer;
     let nothing: Change = |_| ();
-    let table: [(Insists, Change); 8] = [
+    let table: [(Insists, Change); 9] = [
         (Insists::MaxCompletionTokens, nothing),
         (Insists::MaxTokens, |config| {
             config.max_tokens_field = Some(MaxTokensField::MaxCompletionTokens);
@@ -67,6 +67,7 @@ async fn openai_setting_that_a_server_refuses_is_left_out_until_the_next_start()
         (Insists::NoInstructions, nothing),
         (Insists::NoInstructions, developer),
         (Insists::NoStreamOptions, nothing),
+        (Insists::NoStream, nothing),
         (Insists::NoTemperature, |config| config.temperature = Some(0.5)),
         (Insists::NoEffort, |config| config.reasoning_effort = Some("low".to_owned())),
     ];

@@ -14,6 +14,7 @@ mod state;
 mod thinking;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use avocet_net::NetError;
@@ -33,6 +34,7 @@ use answer::OpenAiChatAnswer;
 use facts::ContextSize;
 pub(crate) use facts::listed_context;
 use options::OpenAiOptions;
+use responses::ResponsesAnswer;
 
 pub use compatibility::{MaxTokensField, OpenAiApi, SystemRole};
 pub use config::OpenAiConfig;
@@ -46,6 +48,8 @@ pub struct OpenAi {
     options: OpenAiOptions,
     images: bool,
     context: ContextSize,
+    /// `true` once the model has sent the phase of a message.
+    has_phases: AtomicBool,
 }
 
 impl OpenAi {
@@ -79,6 +83,7 @@ impl OpenAi {
             options,
             images: config.images.unwrap_or_default(),
             context,
+            has_phases: AtomicBool::new(false),
         })
     }
 }
@@ -106,7 +111,8 @@ impl OpenAi {
                 with_answer_schema(body, request, answer_schema::openai_chat)
             }
             OpenAiApi::Responses => {
-                let body = responses::ResponsesRequest::new(name, options, adjustments, request);
+                let learned = (adjustments, self.has_phases.load(Ordering::Relaxed));
+                let body = responses::ResponsesRequest::new(name, options, learned, request);
                 let body = options.with_extra(serde_json::to_vec(&body)?)?;
                 with_answer_schema(body, request, answer_schema::openai_responses)
             }
@@ -137,7 +143,10 @@ impl Model for OpenAi {
         match self.api {
             OpenAiApi::Chat => endpoint.ask::<OpenAiChatAnswer>(request, most, body, deltas).await,
             OpenAiApi::Responses => {
-                endpoint.ask::<responses::ResponsesAnswer>(request, most, body, deltas).await
+                let asking = endpoint.ask::<ResponsesAnswer>(request, most, body, deltas);
+                let mut reply = asking.await?;
+                self.has_phases.fetch_or(responses::learn_phase(&mut reply), Ordering::Relaxed);
+                Ok(reply)
             }
         }
     }
@@ -173,7 +182,7 @@ impl Served for OpenAi {
                 endpoint.begins::<OpenAiChatAnswer>(|request| self.body(request)).await
             }
             (None, OpenAiApi::Responses) => {
-                endpoint.begins::<responses::ResponsesAnswer>(|request| self.body(request)).await
+                endpoint.begins::<ResponsesAnswer>(|request| self.body(request)).await
             }
         };
         match begun {

@@ -187,11 +187,12 @@ impl<'r> OpenAiChatFields<'r> {
         let effort = request.options.effort;
         let named = options.adjusted_max_tokens_field(adjustments);
         let limit = |field| options.max_tokens(effort).filter(|_| named == field);
+        let stream = options.stream && !adjustments.has(Adjustment::NoStream);
         let counted =
-            options.stream && options.stream_usage && !adjustments.has(Adjustment::NoStreamOptions);
+            stream && options.stream_usage && !adjustments.has(Adjustment::NoStreamOptions);
         let has_effort = !adjustments.has(Adjustment::NoEffort);
         Self {
-            stream: options.stream,
+            stream,
             stream_options: counted.then_some(StreamOptions { include_usage: true }),
             tools: request.tools.iter().map(OpenAiChatTool::from).collect(),
             max_tokens: limit(MaxTokensField::MaxTokens),

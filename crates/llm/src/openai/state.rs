@@ -114,6 +114,12 @@ impl ArrivingState {
         kept
     }
 
+    /// Returns the reasoning that can be read, if it came as text.
+    pub(super) fn readable_thought(&self) -> Option<&str> {
+        let texts = [&self.reasoning_content, &self.reasoning];
+        texts.into_iter().flatten().map(String::as_str).find(|text| !text.trim().is_empty())
+    }
+
     /// Returns the value of [`Reasoning::content`] for an answer with this number of calls; `None`
     /// if the server sent no state.
     pub(super) fn into_content(self, calls: usize) -> Option<Value> {

@@ -73,11 +73,12 @@ const UNMATCHED_CALLS: [&str; 17] = [
     "unexpected tool call",
 ];
 /// The fields of an assistant message that only some servers know. The longer names are first.
-const STATE_FIELDS: [(&str, Adjustment); 4] = [
+const STATE_FIELDS: [(&str, Adjustment); 5] = [
     ("reasoning_content", Adjustment::NoReasoningContent),
     ("reasoning_details", Adjustment::NoReasoningDetails),
     ("extra_content", Adjustment::NoExtraContent),
     ("reasoning", Adjustment::NoReasoning),
+    ("phase", Adjustment::NoPhase),
 ];
 
 impl Fault {
@@ -173,11 +174,25 @@ impl RefusalWords {
     }
 
     fn adjustment(&self) -> Option<Adjustment> {
-        if !self.has_any(&REFUSES) && !self.has_any(&["roles must alternate", "only user and"]) {
+        const OTHER_REFUSALS: [&str; 3] =
+            ["roles must alternate", "only user and", "verified to stream"];
+        if !self.has_any(&REFUSES) && !self.has_any(&OTHER_REFUSALS) {
             return None;
         }
-        let table: [(&[&str], Adjustment); 5] = [
+        let table: [(&[&str], Adjustment); 6] = [
             (&["stream_options", "include_usage"], Adjustment::NoStreamOptions),
+            (
+                &[
+                    "streaming",
+                    "'stream'",
+                    "`stream`",
+                    "\"stream\"",
+                    "stream=true",
+                    "stream: true",
+                    "verified to stream",
+                ],
+                Adjustment::NoStream,
+            ),
             (&["max_tokens", "max_completion_tokens"], Adjustment::OtherMaxTokensField),
             (&["temperature"], Adjustment::NoTemperature),
             (

@@ -4,8 +4,9 @@ use super::*;
 #[test]
 fn fault_named_by_a_refusal_is_found_in_the_words_of_each_provider() {
     use Adjustment::{
-        FillReasoning, FillSignatures, NoEffort, NoExtraContent, NoReasoning, NoReasoningContent,
-        NoReasoningDetails, NoStreamOptions, NoTemperature, OtherMaxTokensField, OtherSystemRole,
+        FillReasoning, FillSignatures, NoEffort, NoExtraContent, NoPhase, NoReasoning,
+        NoReasoningContent, NoReasoningDetails, NoStream, NoStreamOptions, NoTemperature,
+        OtherMaxTokensField, OtherSystemRole,
     };
     let (thought, calls, other) = (Some(Fault::Thought), Some(Fault::Calls), None);
     let differs = |adjustment| Some(Fault::Adjustable(adjustment));
@@ -66,6 +67,18 @@ fn fault_named_by_a_refusal_is_found_in_the_words_of_each_provider() {
         ),
         ("property 'reasoning' is unsupported", differs(NoReasoning)),
         ("Unrecognized key: \"extra_content\"; unknown field", differs(NoExtraContent)),
+        ("Unknown parameter: 'input[1].phase'.", differs(NoPhase)),
+        ("Streaming is not supported by this model.", differs(NoStream)),
+        (
+            "Unsupported value: 'stream' does not support true with this model. Only the default (false) value is supported.",
+            differs(NoStream),
+        ),
+        (
+            "Your organization must be verified to stream this model. Please go to: https://platform.openai.com/settings/organization/general",
+            differs(NoStream),
+        ),
+        ("upstream mode is not supported", other),
+        ("This phase is not supported", other),
         (
             "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
             calls,

@@ -222,3 +222,16 @@ fn responses_checks_searches_for_tools() {
         refuses(&body, message);
     }
 }
+
+#[test]
+fn responses_takes_the_phase_of_an_answer_only() {
+    let of = |role: &str, phase: &Value| {
+        body(&json!([{ "role": role, "content": "hi", "phase": phase }]))
+    };
+    for phase in [json!("commentary"), json!("final_answer"), Value::Null] {
+        check(&asked(&of("assistant", &phase))).unwrap();
+    }
+    refuses(&of("assistant", &json!("news")), "Supported values are: 'commentary'");
+    refuses(&of("assistant", &json!(1)), "Supported values are: 'commentary'");
+    refuses(&of("user", &json!("commentary")), "Unknown parameter: 'input[0].phase'.");
+}

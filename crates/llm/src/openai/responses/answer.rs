@@ -8,7 +8,8 @@ use std::time::Duration;
 use avocet_protocol::{Money, ToolCall, USE_TOOLS, Usage};
 use serde_json::Value;
 
-use super::{CALLED, SAID};
+use super::CALLED;
+use super::phases::{keep_phase, phase_of_state, read_phase};
 use crate::cost::read_cost;
 use crate::dialects::repaired;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
@@ -42,7 +43,10 @@ pub(crate) struct ResponsesAnswer {
 /// An item of the output.
 #[derive(Debug)]
 enum Item {
-    Message(String),
+    Message {
+        text: String,
+        phase: Option<String>,
+    },
     Called {
         name: String,
         arguments: String,
@@ -132,7 +136,7 @@ impl StreamedAnswer for ResponsesAnswer {
             return Err("arguments belong to a call that has not begun".to_owned().into());
         }
         let is_empty = self.items.iter().all(|(_, item)| match item {
-            Item::Message(text) => text.is_empty(),
+            Item::Message { text, .. } => text.is_empty(),
             Item::Called { .. } => false,
             Item::Thought(_) | Item::Other => true,
         });
@@ -145,9 +149,9 @@ impl StreamedAnswer for ResponsesAnswer {
         let (mut text, mut calls, mut parts) = (String::new(), Vec::new(), Vec::new());
         for (_, item) in self.items {
             match item {
-                Item::Message(more) => {
+                Item::Message { text: more, phase } => {
                     text.push_str(&more);
-                    parts.push(Value::from(SAID));
+                    parts.push(keep_phase(phase.as_deref()));
                 }
                 Item::Called { name, arguments } => {
                     let arguments = repaired(&arguments, ended.text_end());
@@ -158,7 +162,10 @@ impl StreamedAnswer for ResponsesAnswer {
                 Item::Other => {}
             }
         }
-        let reasoning = parts.iter().any(Value::is_object).then_some(Value::Array(parts));
+        let parts = Value::Array(parts);
+        let has_state = parts.as_array().is_some_and(|parts| parts.iter().any(Value::is_object))
+            || phase_of_state(&parts).is_some();
+        let reasoning = has_state.then_some(parts);
         let (thought, usage) = (self.thought, self.usage);
         let FinishFlags { truncated, filtered } = ended;
         let cost = self.cost;
@@ -174,7 +181,11 @@ impl ResponsesAnswer {
     /// Begins an item.
     fn add(&mut self, index: Option<u64>, item: &WireJson<'_>) -> AnswerPiece {
         let kind = match item.get("type").as_str().unwrap_or_else(|| kind_of_untyped(item)) {
-            "message" => Item::Message(String::new()),
+            "message" => {
+                let phase = read_phase(item.get("phase").as_str()).map(str::to_owned);
+                self.bytes += phase.as_ref().map_or(0, String::len);
+                Item::Message { text: String::new(), phase }
+            }
             "function_call" => {
                 let name = item.get("name").as_str().unwrap_or_default().to_owned();
                 let mut arguments = String::new();
@@ -204,7 +215,10 @@ impl ResponsesAnswer {
             self.items.len() - 1
         });
         match &mut self.items[place].1 {
-            Item::Message(text) => {
+            Item::Message { text, phase } => {
+                if let Some(sent) = read_phase(item.get("phase").as_str()) {
+                    *phase = Some(sent.to_owned());
+                }
                 let more = missing_end(text, &said(item)).to_owned();
                 text.push_str(&more);
                 self.bytes += more.len();
@@ -237,8 +251,8 @@ impl ResponsesAnswer {
         let of_index = places().rfind(|place| index.is_some() && self.items[*place].0 == index);
         let has_no_index = |place: &usize| index.is_none() || self.items[*place].0.is_none();
         let known = |place: &usize| match &self.items[*place].1 {
-            Item::Message(text) if all.starts_with(text.as_str()) => Some(text.len()),
-            Item::Message(_) => None,
+            Item::Message { text, .. } if all.starts_with(text.as_str()) => Some(text.len()),
+            Item::Message { .. } => None,
             _ => Some(0),
         };
         let without = places().filter(has_no_index).filter(|place| known(place).is_some());
@@ -248,7 +262,7 @@ impl ResponsesAnswer {
     /// Adds text to the message with this index. Without one, or if another item has it, the text
     /// belongs to the last message.
     fn push_text(&mut self, index: Option<u64>, delta: &str) -> AnswerPiece {
-        let is_message = |item: &Item| matches!(item, Item::Message(_));
+        let is_message = |item: &Item| matches!(item, Item::Message { .. });
         let of_index = |(found, item): &(Option<u64>, Item)| is_message(item) && *found == index;
         let is_mistaken = index.is_none() || self.items.iter().any(|(found, _)| *found == index);
         let without = |(found, item): &(Option<u64>, Item)| {
@@ -257,10 +271,10 @@ impl ResponsesAnswer {
         let place = self.items.iter().rposition(of_index);
         let place = place.or_else(|| self.items.iter().rposition(without));
         let place = place.unwrap_or_else(|| {
-            self.items.push((index, Item::Message(String::new())));
+            self.items.push((index, Item::Message { text: String::new(), phase: None }));
             self.items.len() - 1
         });
-        if let Item::Message(text) = &mut self.items[place].1 {
+        if let Item::Message { text, .. } = &mut self.items[place].1 {
             text.push_str(delta);
             self.bytes += delta.len();
         }
@@ -318,7 +332,7 @@ impl ResponsesAnswer {
         }
         let all: String = output.iter().map(said).collect();
         let messages = self.items.iter().filter_map(|(_, item)| match item {
-            Item::Message(text) => Some(text.as_str()),
+            Item::Message { text, .. } => Some(text.as_str()),
             _ => None,
         });
         let ours: String = messages.collect();
@@ -340,7 +354,7 @@ impl Item {
     /// Returns `true` if an item of the wire has this kind.
     fn is_of(&self, item: &WireJson<'_>) -> bool {
         match item.get("type").as_str().unwrap_or_else(|| kind_of_untyped(item)) {
-            "message" => matches!(self, Self::Message(_)),
+            "message" => matches!(self, Self::Message { .. }),
             "function_call" => matches!(self, Self::Called { .. }),
             "reasoning" => matches!(self, Self::Thought(_)),
             _ => matches!(self, Self::Called { .. } | Self::Other),

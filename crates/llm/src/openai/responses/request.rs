@@ -4,7 +4,7 @@ use avocet_protocol::{ImageRef, Message, ModelRequest, Reasoning, SentCall, Tool
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::SAID;
+use super::phases::{has_earlier_phase, phase_of_part, phase_of_place, phase_of_state};
 use crate::deferred::{Deferral, PlacedTools};
 use crate::openai::options::OpenAiOptions;
 use crate::openai::request::data_url;
@@ -44,6 +44,8 @@ enum Item<'r> {
     Message {
         role: &'static str,
         content: InputContent<'r>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<&'r str>,
     },
     FunctionCall {
         call_id: &'r str,
@@ -113,13 +115,16 @@ enum ResponsesTool<'r> {
 }
 
 impl<'r> ResponsesRequest<'r> {
-    /// `name` is the model's name; only its own reasoning is sent back.
+    /// `name` is the model's name; only its own reasoning is sent back. `has_phases` is `true` if
+    /// the model has sent phases since the start.
     pub(in crate::openai) fn new(
         name: &str,
         options: &'r OpenAiOptions,
-        adjustments: Adjustments,
+        (adjustments, has_phases): (Adjustments, bool),
         request: &'r ModelRequest,
     ) -> Self {
+        let has_phases = !adjustments.has(Adjustment::NoPhase)
+            && (has_phases || has_earlier_phase(request, name));
         let effort = options.effort(request.options.effort).reasoning_effort;
         let effort = effort.filter(|_| !adjustments.has(Adjustment::NoEffort));
         let thinks = effort.is_some() || is_reasoning(&options.model);
@@ -129,7 +134,7 @@ impl<'r> ResponsesRequest<'r> {
             instructions: None,
             input: Vec::new(),
             tools: wire_tools(&tools, options.deferral),
-            stream: options.stream,
+            stream: options.stream && !adjustments.has(Adjustment::NoStream),
             store: false,
             include: if thinks { &["reasoning.encrypted_content"] } else { &[] },
             max_output_tokens: options.max_tokens(request.options.effort),
@@ -137,7 +142,7 @@ impl<'r> ResponsesRequest<'r> {
             reasoning: effort.map(|effort| Effort { effort }),
         };
         for message in &request.messages {
-            body.add(message, name, request, &tools);
+            body.add(message, (name, has_phases), request, &tools);
         }
         body
     }
@@ -145,7 +150,7 @@ impl<'r> ResponsesRequest<'r> {
     fn add(
         &mut self,
         message: &'r Message,
-        name: &str,
+        (name, has_phases): (&str, bool),
         request: &'r ModelRequest,
         tools: &PlacedTools<'r>,
     ) {
@@ -153,12 +158,15 @@ impl<'r> ResponsesRequest<'r> {
             Message::System { text } => self.instructions = Some(text),
             Message::User { text, images } => {
                 let content = with_images(text, images, request);
-                self.input.push(Item::Message { role: "user", content });
+                self.input.push(Item::Message { role: "user", content, phase: None });
             }
             Message::Assistant { text, calls, reasoning } => {
                 // Reasoning without a call is obsolete.
                 let own = reasoning.as_ref().filter(|own| own.model == name && !calls.is_empty());
-                self.step(text, calls, own, tools);
+                let kept = own.and_then(|own| phase_of_state(&own.content));
+                let phase = kept.unwrap_or_else(|| phase_of_place(!calls.is_empty()));
+                let phase = has_phases.then_some(phase);
+                self.step((text, phase), calls, own, tools);
             }
             Message::ToolResult { call, result, .. } => {
                 self.input.push(result_item(call, result, tools));
@@ -170,14 +178,17 @@ impl<'r> ResponsesRequest<'r> {
     /// refuses a request with unused reasoning.
     fn step(
         &mut self,
-        text: &'r str,
+        (text, phase): (&'r str, Option<&'r str>),
         calls: &'r [SentCall],
         own: Option<&'r Reasoning>,
         tools: &PlacedTools<'r>,
     ) {
         let content = InputContent::Text(text);
-        let said =
-            (!text.trim().is_empty()).then_some(Item::Message { role: "assistant", content });
+        let said = (!text.trim().is_empty()).then_some(Item::Message {
+            role: "assistant",
+            content,
+            phase,
+        });
         let (mut said, mut calls) =
             (said.into_iter(), calls.iter().map(|call| call_item(call, tools)));
         let mut thoughts = Vec::new();
@@ -187,7 +198,7 @@ impl<'r> ResponsesRequest<'r> {
                     thoughts.push(Item::Thought(thought));
                     continue;
                 }
-                part if part == SAID => said.next(),
+                part if phase_of_part(part).is_some() => said.next(),
                 _ => calls.next(),
             };
             if let Some(led_to) = led_to {

@@ -82,6 +82,17 @@ fn check_message(item: &Value, place: usize) -> Result<(), OpenAiRefusal> {
              and 'user'."
         )));
     }
+    match (role, item["phase"].as_str()) {
+        (_, None) if item["phase"].is_null() => {}
+        ("assistant", Some("commentary" | "final_answer")) => {}
+        ("assistant", _) => {
+            return Err(invalid(format!(
+                "Invalid value: {}. Supported values are: 'commentary' and 'final_answer'.",
+                item["phase"]
+            )));
+        }
+        _ => return Err(invalid(format!("Unknown parameter: 'input[{place}].phase'."))),
+    }
     match &item["content"] {
         Value::String(_) => Ok(()),
         Value::Array(parts) => {

@@ -61,8 +61,9 @@ fn items(spoken: &Spoken) -> Vec<Value> {
     }
     if !spoken.text.is_empty() || spoken.calls.is_empty() {
         let part = json!({ "type": "output_text", "text": spoken.text, "annotations": [] });
+        let phase = if spoken.calls.is_empty() { "final_answer" } else { "commentary" };
         items.push(json!({ "id": "msg_1", "type": "message", "role": "assistant",
-            "status": "completed", "content": [part] }));
+            "status": "completed", "phase": phase, "content": [part] }));
     }
     items.extend(spoken.calls.iter().enumerate().map(|(number, (name, arguments))| {
         if name == TOOL_SEARCH {
