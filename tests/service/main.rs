@@ -42,6 +42,7 @@ mod pictures;
 mod preview;
 mod prompts;
 mod reload;
+mod repairs;
 mod replay;
 mod request;
 mod responses;
