@@ -8,7 +8,7 @@ use avocet_tests::{Home, program};
 use serde_json::json;
 
 use crate::chat::AttachedChat;
-use crate::patience::stop;
+use crate::patience::{stop, until};
 
 /// A model that replies with its name and the last message.
 async fn parrot(name: &'static str) -> OpenAiFake {
@@ -121,7 +121,8 @@ async fn unknown_window_of_a_model_is_told_to_the_operator_and_to_no_chat() {
     let is_unknown = "the window of this model is unknown";
     let known = "[models.\"fake/*\"]\ncontext = 32_000\n";
     let mut home = Home::new(program!());
-    for (more, is_told) in [("", true), (known, false)] {
+    let known = format!("{known}price = {{ input = 1.0, output = 2.0 }}\n");
+    for (more, is_told) in [("", true), (&*known, false)] {
         home = home.with_config(&config(more));
         let daemon = home.daemon();
         let chat = AttachedChat::join(&home, "ann").await;
@@ -129,6 +130,9 @@ async fn unknown_window_of_a_model_is_told_to_the_operator_and_to_no_chat() {
             chat.ask(text).await;
             assert_eq!(chat.reply().await.text, "At your service.");
         }
+        let sentence = "the window and the price of fake/nobody-knows are unknown";
+        let is_shown = || home.run(&["status"]).out.contains(sentence);
+        until("the warning in the status", async || is_shown() == is_told).await;
         let (_, log) = stop(daemon).await;
         assert_eq!(log.contains(is_unknown), is_told, "{log}");
     }

@@ -285,7 +285,7 @@ fn base(platform: &TelegramFake, model: &OpenAiFake) -> String {
     platform.set_now(now());
     format!(
         "[log]\nlevel = \"info\"\n[models.\"fake/*\"]\ncontext = 65_536\n\
-         [providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\napi_key = \"${{FAKE_KEY}}\"\n\
+         price = {{ input = 1.0, output = 2.0 }}\n[providers.fake]\nkind = \"openai\"\nbase_url = \"{}\"\napi_key = \"${{FAKE_KEY}}\"\n\
          max_retries = 0\n[agents.defaults]\nmodel = \"fake/one\"\nfallbacks = [\"fake/two\"]\n\
          prompt = \"Be brief.\"\n[agents.work]\nmodel = \"fake/two\"\n[budgets]\nday_usd = 20\n\
          [tools]\nusers = []\napproval_minutes = 30\n[channels.telegram]\ntoken = \"${{TOKEN}}\"\n\

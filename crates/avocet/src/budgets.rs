@@ -1,10 +1,10 @@
-//! Builds budgets from the configuration, and warns if they cannot work.
+//! Builds budgets from the configuration, and tells the operator the facts of models that are unknown.
 
 use std::sync::Arc;
 
 use avocet_agent::Budgets;
 use avocet_config::Document;
-use avocet_protocol::{ModelFacts, Models, Money};
+use avocet_protocol::{Live, ModelFacts, Models, Money, thousands};
 use avocet_supervise::Group;
 
 /// Converts the configured limits on costs.
@@ -27,17 +27,29 @@ pub(crate) fn budgets(configured: &avocet_config::Budgets) -> Budgets {
     }
 }
 
-/// Logs the models with an unknown window, and those with an unknown price if there is a budget in
-/// dollars. Runs in the background, since servers may be asked about their models.
+/// The sentences about unknown facts, for `avocet status`.
+#[derive(Debug, Default)]
+pub(crate) struct FactWarnings {
+    /// One per model.
+    pub(crate) sentences: Vec<String>,
+}
+
+/// Tells the models with an unknown window, and those with an unknown price if there is a budget in
+/// dollars: in the log, and in `warnings`. Runs in the background, since servers may be asked about
+/// their models.
 pub(crate) fn tell_unknown_facts(
     document: &Document,
     budgets: Budgets,
     models: Arc<dyn Models>,
+    warnings: Live<FactWarnings>,
     group: &Group,
 ) {
     let holds = holds(document, budgets);
     group.spawn("facts", async move {
-        for (model, facts) in configured_facts(models.as_ref()).await {
+        let all = configured_facts(models.as_ref()).await;
+        let sentences = all.iter().filter_map(|(model, facts)| fact_warning(model, facts, holds));
+        warnings.replace(FactWarnings { sentences: sentences.collect() });
+        for (model, facts) in all {
             if facts.context.is_none() {
                 tell_unknown_window(&model);
             }
@@ -76,6 +88,31 @@ fn holds(document: &Document, budgets: Budgets) -> Option<Holds> {
     configured.map(Holds::Configured).or(by_default.then_some(Holds::ByDefault))
 }
 
+/// Returns a sentence with the unknown facts of a model, and with the lines that the operator can
+/// write; `None` if all facts that are needed are known.
+fn fact_warning(model: &str, facts: &ModelFacts, holds: Option<Holds>) -> Option<String> {
+    const PRICE: &str = "price = { input = DOLLARS, output = DOLLARS }";
+    let assumed = thousands(ModelFacts::ASSUMED_CONTEXT);
+    let assumes = format!("{assumed} tokens are assumed");
+    let uncounted = "budgets in dollars do not count it";
+    let lacks_price = holds.is_some() && facts.price.is_none();
+    let (unknown, effect, keys) = match (facts.context.is_none(), lacks_price) {
+        (false, false) => return None,
+        (true, false) => ("window of", assumes, "context = TOKENS".to_owned()),
+        (false, true) => ("price of", uncounted.to_owned(), PRICE.to_owned()),
+        (true, true) => (
+            "window and the price of",
+            format!("{assumes}, and {uncounted}"),
+            format!("context = TOKENS and {PRICE}"),
+        ),
+    };
+    let is = if unknown.contains("and") { "are" } else { "is" };
+    Some(format!(
+        "the {unknown} {model} {is} unknown: {effect}; write {keys} below [models.\"{model}\"] in the \
+         configuration"
+    ))
+}
+
 fn tell_unknown_window(model: &str) {
     let assumed = ModelFacts::ASSUMED_CONTEXT;
     tracing::warn!(
@@ -99,6 +136,48 @@ async fn configured_facts(models: &dyn Models) -> Vec<(String, ModelFacts)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fact_warning_names_what_is_unknown_and_what_to_write() {
+        let known = Some(avocet_protocol::Price::default());
+        let holds = Some(Holds::ByDefault);
+        let table = [
+            (Some(8000), known, holds, None),
+            (Some(8000), None, None, None),
+            (
+                None,
+                known,
+                holds,
+                Some(
+                    "the window of a/b is unknown: 65,536 tokens are assumed; write context = TOKENS \
+                     below [models.\"a/b\"] in the configuration",
+                ),
+            ),
+            (
+                Some(8000),
+                None,
+                holds,
+                Some(
+                    "the price of a/b is unknown: budgets in dollars do not count it; write price = \
+                     { input = DOLLARS, output = DOLLARS } below [models.\"a/b\"] in the configuration",
+                ),
+            ),
+            (
+                None,
+                None,
+                holds,
+                Some(
+                    "the window and the price of a/b are unknown: 65,536 tokens are assumed, and \
+                     budgets in dollars do not count it; write context = TOKENS and price = { input = \
+                     DOLLARS, output = DOLLARS } below [models.\"a/b\"] in the configuration",
+                ),
+            ),
+        ];
+        for (context, price, holds, expected) in table {
+            let facts = ModelFacts { context, price, ..ModelFacts::default() };
+            assert_eq!(fact_warning("a/b", &facts, holds).as_deref(), expected);
+        }
+    }
 
     #[test]
     fn holds_tells_configured_from_default_dollar_budgets() {

@@ -22,7 +22,7 @@ use tokio::sync::{Mutex, Notify};
 use tracing::dispatcher::{Dispatch, with_default};
 
 use crate::agents::{AgentParts, attachments, summaries};
-use crate::budgets::{budgets, tell_unknown_facts};
+use crate::budgets::{FactWarnings, budgets, tell_unknown_facts};
 use crate::checkup::Examiner;
 use crate::commands::config::check_directories;
 use crate::connections::{configured_channels, warn_without_owner};
@@ -66,6 +66,7 @@ pub(crate) struct LiveParts {
     pub(crate) ask_json: Live<JsonAnswers>,
     pub(crate) consolidator: Live<Consolidator>,
     pub(crate) examiner: Live<Examiner>,
+    pub(crate) facts: Live<FactWarnings>,
     pub(crate) shells: Arc<Shells>,
     pub(crate) summaries: Live<[AgentSummary]>,
 }
@@ -277,7 +278,8 @@ impl Reloader {
         self.parts.examiner.replace(examiner);
         if changes.has(&["budgets", "models", "providers", "agents"]) {
             let budgets = budgets(&configuration.settings.budgets);
-            tell_unknown_facts(&configuration.document, budgets, models, &self.group);
+            let facts = self.parts.facts.clone();
+            tell_unknown_facts(&configuration.document, budgets, models, facts, &self.group);
         }
         if self.context.cli.log.is_none() {
             logging::set_level(&configuration.settings.log.level);

@@ -14,6 +14,7 @@ use avocet_store::SqliteStore;
 use avocet_telemetry::Exporter;
 
 use crate::audit::Keeper;
+use crate::budgets::FactWarnings;
 use crate::checkup::Examiner;
 use crate::copies::Copies;
 use crate::reload::ReloadState;
@@ -27,6 +28,7 @@ pub(crate) struct Reporter {
     pub(crate) examiner: Live<Examiner>,
     pub(crate) agents: Live<Agents>,
     pub(crate) reloads: Live<ReloadState>,
+    pub(crate) facts: Live<FactWarnings>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) started: Duration,
     pub(crate) shells: Arc<Shells>,
@@ -75,6 +77,7 @@ impl Report for Reporter {
                 .chain(copies_fail)
                 .chain(of_servers)
                 .chain(self.reloads.now().warnings())
+                .chain(self.facts.now().sentences.iter().cloned())
                 .collect(),
         })
     }

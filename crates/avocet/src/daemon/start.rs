@@ -16,7 +16,7 @@ use super::parts::DaemonParts;
 use super::sessions::{mcp_services, session_parts};
 use super::{ChannelIntake, RunningDaemon, StartOptions};
 use crate::agents::summaries;
-use crate::budgets::{budgets, tell_unknown_facts};
+use crate::budgets::{FactWarnings, budgets, tell_unknown_facts};
 use crate::checkup::{Examiner, layers};
 use crate::children::Children;
 use crate::clients::{clients, socket_place};
@@ -76,7 +76,9 @@ impl AnsweringParts {
         let (sessions, agent_parts) = session_parts(context, &parts)?;
         let DaemonParts { configuration, store, connections, models, clock, group, .. } = &parts;
         let Configuration { document, settings, .. } = configuration;
-        tell_unknown_facts(document, budgets(&settings.budgets), models.clone(), group);
+        let facts = Live::<FactWarnings>::default();
+        let budgets = budgets(&settings.budgets);
+        tell_unknown_facts(document, budgets, models.clone(), facts.clone(), group);
         let Connections { channels, deliverer, bus, .. } = connections;
         avocet_session::remind(store.as_ref(), channels, clock.as_ref()).await?;
         deliverer.start().await?;
@@ -105,6 +107,7 @@ impl AnsweringParts {
             ask_json: Live::new(ask_json),
             consolidator,
             examiner: Live::new(examiner(&parts)),
+            facts,
             shells: parts.shells.clone(),
             summaries: Live::new(summaries(configuration)),
         };
@@ -174,6 +177,7 @@ impl AnsweringParts {
             examiner: self.live.examiner.clone(),
             agents: self.live.agents.clone(),
             reloads,
+            facts: self.live.facts.clone(),
             clock: clock.clone(),
             started: clock.elapsed(),
             shells: shells.clone(),
