@@ -46,7 +46,10 @@ export class Home {
     const editor = new Editor(this, answers);
     editor.initialized = await editor.agent.request(acp.methods.agent.initialize, {
       protocolVersion: acp.PROTOCOL_VERSION,
-      clientCapabilities: answers.form ? { elicitation: { form: {} } } : {},
+      clientCapabilities: {
+        ...(answers.form ? { elicitation: { form: {} } } : {}),
+        ...answers.capabilities,
+      },
     });
     return editor;
   }
@@ -82,6 +85,8 @@ class Editor {
         return { outcome: await answers.permission(params, this) };
       })
       .onRequest(client.elicitation.create, ({ params }) => answers.form(params))
+      .onRequest(client.fs.readTextFile, ({ params }) => answers.read(params, this))
+      .onRequest(client.fs.writeTextFile, ({ params }) => answers.write(params, this))
       .onNotification(client.session.update, () => {})
       .connect({ writable: stream.writable, readable: stream.readable.pipeThrough(this.recorder()) });
     this.agent = this.connection.agent;

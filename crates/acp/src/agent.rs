@@ -245,7 +245,8 @@ impl EditorAgent {
         let editor = Editor { connection, id: id.clone(), capabilities };
         // An older connection of this session must not take its texts.
         drop(self.forget(&id));
-        let client = attach(self.connector.as_ref(), &place.session).await.map_err(failed)?;
+        let client =
+            attach(self.connector.as_ref(), &place.session, &editor).await.map_err(failed)?;
         let mut calls = ShownCalls::default();
         if matches!(opening, Opening::Load(_)) {
             // The events of a running turn must not stand before the answers.

@@ -1,6 +1,7 @@
 //! One session of the editor: its prompts go to the chat, and the events, texts and questions of
 //! the chat go to the editor.
 
+mod buffers;
 mod daemon_side;
 mod editor_side;
 mod finish;
@@ -199,7 +200,10 @@ impl EditorSession {
             tokio::select! {
                 biased;
                 answer = &mut calling => return answer,
-                Ok(incoming) = client.incoming().recv_async() => self.backlog.push_back(incoming),
+                Ok(incoming) = client.incoming().recv_async() => match incoming {
+                    Incoming::Editor(call) => self.pass_to_editor(call),
+                    other => self.backlog.push_back(other),
+                },
             }
         }
     }
@@ -224,6 +228,7 @@ impl EditorSession {
                 self.take_chunk(*chunk).await;
                 shown.confirm().await;
             }
+            Incoming::Editor(call) => self.pass_to_editor(call),
             // The session subscribes to nothing.
             Incoming::Events { .. } => {}
         }

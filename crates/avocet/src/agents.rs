@@ -13,7 +13,7 @@ use avocet_agent::{
 };
 use avocet_bus::Bus;
 use avocet_config::{AgentDefaults, AgentTools, DEFAULT, Profile};
-use avocet_gateway::AgentSummary;
+use avocet_gateway::{AgentSummary, AttachedEditors};
 use avocet_jobs::ZoneCalendar;
 use avocet_mcp::McpClient;
 use avocet_outbox::Channels;
@@ -58,6 +58,7 @@ pub(crate) struct AgentParts {
     pub(crate) channels: Arc<Channels>,
     pub(crate) bus: Arc<Bus>,
     pub(crate) events: Arc<Events>,
+    pub(crate) editors: Arc<AttachedEditors>,
     pub(crate) logs: AgentLogs,
     pub(crate) attachments: Attachments,
     pub(crate) kept: KeptByAgents,
@@ -163,6 +164,7 @@ impl AgentFactory {
         let profiles = there.map(|one| one.profile.name.clone());
         BuiltinParts {
             roots: workspace.roots.clone(),
+            editors: self.parts.editors.clone(),
             memories: memories.memories.clone(),
             history: store.clone(),
             kept_results: store.clone(),

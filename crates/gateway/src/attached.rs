@@ -6,12 +6,10 @@ use std::sync::{Arc, PoisonError};
 
 use avocet_protocol::{
     AccountName, Attach, AttachPlatform, Attachment, ChannelName, ChatAddress, ClientRole, Content,
-    FetchError, ForClient, Handover, LoadedFile, PieceRequest, PlatformId, Receipt, SendError,
-    SessionId, TurnEvent, or_pending, plain_json,
+    FetchError, ForClient, Handover, LoadedFile, PlatformId, Receipt, SendError, SessionId,
+    TurnEvent, or_pending,
 };
 use avocet_supervise::Group;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -20,6 +18,8 @@ use tokio::sync::oneshot;
 use crate::caller::Caller;
 use crate::channel_program::{Capability, HealthReport, as_plain_text, error_outcome};
 use crate::connection::Connection;
+use crate::editor::EditorAnswer;
+use crate::file_pieces::piece_of;
 use crate::methods::{self, DeliveryChunk, SentFile};
 use crate::values::read;
 use crate::wire::{RpcError, RpcMessage, notification};
@@ -27,26 +27,11 @@ use crate::wire::{RpcError, RpcMessage, notification};
 /// Characters of an error of a client that are kept.
 const MOST_ERROR: usize = 500;
 
-/// Bytes of a piece of a file. In base64, a piece fits into a line.
-const PIECE: usize = 512 * 1024;
-
 /// `typing`: the agent works on an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Typing {
     /// The chat.
     pub(crate) chat: ChatAddress,
-}
-
-/// `file.read`: the daemon reads a piece of a file that the program keeps. The answer is a
-/// [`FilePiece`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct ReadFilePiece {
-    /// The reference of the attachment.
-    pub(crate) reference: String,
-    /// The number of bytes before the piece.
-    pub(crate) offset: u64,
-    /// The most bytes of the piece.
-    pub(crate) length: usize,
 }
 
 /// A request that the client has not answered yet.
@@ -60,28 +45,10 @@ pub(crate) enum ClientRequest {
     },
     /// `file.read`.
     Piece(oneshot::Sender<Result<Vec<u8>, FetchError>>),
+    /// `editor.read` or `editor.write`.
+    Editor(EditorAnswer),
     /// `events`. Gets `true` for a result, `false` for an error.
     Events(oneshot::Sender<bool>),
-}
-
-/// `file.get`: a piece of a file of a chunk that this connection has to deliver. The result is
-/// [`FilePiece`].
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GetFile {
-    /// The id of the request `deliver`.
-    pub delivery: String,
-    /// The place of the file in its attachments, from 0.
-    pub file: usize,
-    /// The number of bytes before the piece.
-    pub offset: usize,
-}
-
-/// A piece of a file: the result of [`GetFile`], and the answer to `file.read`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FilePiece {
-    /// The bytes in base64 (RFC 4648, section 4). At the end of the file it is empty.
-    pub data: String,
 }
 
 /// The parameters of `attach`: a chat, or a channel and an account.
@@ -150,10 +117,7 @@ impl Connection {
         with_thoughts: bool,
         group: &Group,
     ) -> Result<Value, RpcError> {
-        let linked = self.parts.access.links().into_iter().find(|link| link.chat == *chat);
-        let session = linked
-            .map_or_else(|| SessionId::of(chat), |link| Ok(link.session))
-            .map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))?;
+        let session = self.session_of(chat)?;
         let channel = self.channel(&chat.channel, &chat.account, chat)?;
         let mut kind = ClientKind::Person;
         if channel.platform().is_some() {
@@ -172,6 +136,13 @@ impl Connection {
         group.spawn("attached", async move { connection.follow(kind, items, Some(events)).await });
         self.parts.deliveries.wake(chat);
         Ok(json!({}))
+    }
+
+    /// Returns the session of a chat, which may be linked to another one.
+    pub(crate) fn session_of(&self, chat: &ChatAddress) -> Result<SessionId, RpcError> {
+        let linked = self.parts.access.links().into_iter().find(|link| link.chat == *chat);
+        let session = linked.map_or_else(|| SessionId::of(chat), |link| Ok(link.session));
+        session.map_err(|error| RpcError::new(RpcError::PARAMS, error.to_string()))
     }
 
     /// Lets the client serve all chats of an account. The result has the cursors of the account, so
@@ -297,12 +268,6 @@ impl Connection {
         self.request(id, "deliver", json!(chunk), open).await;
     }
 
-    async fn read_piece(&self, PieceRequest { reference, offset, piece }: PieceRequest) {
-        let id = format!("file-{}", uuid::Uuid::new_v4());
-        let params = json!(ReadFilePiece { reference, offset, length: PIECE });
-        self.request(id, "file.read", params, ClientRequest::Piece(piece)).await;
-    }
-
     /// Takes a notification. All but `health` are ignored.
     pub(crate) fn notice(&self, method: &str, params: Value) {
         let Some(report) = HealthReport::parse(method, params) else { return };
@@ -339,36 +304,12 @@ impl Connection {
                 }
             }
             Some(ClientRequest::Piece(piece)) => drop(piece.send(piece_of(result))),
+            Some(ClientRequest::Editor(answer)) => answer.take(result),
             Some(ClientRequest::Events(answer)) => {
                 answer.send(result.is_ok()).unwrap_or_default();
             }
             None => {}
         }
-    }
-
-    /// Answers `file.get`.
-    pub(crate) async fn file_piece(
-        &self,
-        caller: &Caller,
-        params: Value,
-    ) -> Result<Value, RpcError> {
-        methods::permitted(&self.parts, caller, "file.get", &params).await?;
-        let GetFile { delivery, file, offset } = read("file.get", params)?;
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = match open.get(&delivery) {
-            Some(ClientRequest::Chunk { files, .. }) => files.get(file),
-            Some(ClientRequest::Piece(_) | ClientRequest::Events(_)) | None => None,
-        };
-        let found = found.ok_or_else(|| {
-            let message = format!(
-                "file.get: the delivery {delivery} is not open on this connection, or has no file \
-                 {file}; read files before you answer the delivery"
-            );
-            RpcError::new(RpcError::NOT_FOUND, message)
-        })?;
-        let start = offset.min(found.bytes.len());
-        let end = (start + PIECE).min(found.bytes.len());
-        Ok(json!(FilePiece { data: BASE64.encode(&found.bytes[start..end]) }))
     }
 }
 
@@ -390,23 +331,6 @@ fn sent_files(attachments: &[Attachment], files: &[LoadedFile]) -> Vec<SentFile>
         bytes: file.bytes.len() as u64,
     });
     described.collect()
-}
-
-/// The piece in a client's answer.
-fn piece_of(result: Result<Value, RpcError>) -> Result<Vec<u8>, FetchError> {
-    match result {
-        Ok(result) => {
-            let wrong =
-                |error: String| FetchError::Failed(format!("cannot read the piece: {error}"));
-            let piece: FilePiece =
-                serde_json::from_value(result).map_err(|error| wrong(plain_json(&error)))?;
-            BASE64.decode(piece.data).map_err(|error| wrong(error.to_string()))
-        }
-        Err(RpcError { code: RpcError::NOT_FOUND, message, .. }) => {
-            Err(FetchError::Gone(cut(&message)))
-        }
-        Err(error) => Err(FetchError::Failed(cut(&error.message))),
-    }
 }
 
 /// Cuts an error of a client.

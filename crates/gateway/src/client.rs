@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::RpcError;
+use crate::editor_client::{EditorCall, EditorReply, parse_action};
 use crate::kept_files::KeptFiles;
 use crate::lines::{self, InputLine};
 use crate::methods::DeliveryChunk;
@@ -53,6 +54,8 @@ pub enum Incoming {
     },
     /// Something has happened in a turn.
     Event(TurnEvent),
+    /// The daemon wants to read or write a file through the editor.
+    Editor(EditorCall),
     /// A part of the event log. Call `confirm` on `confirmation` once it is processed.
     Events {
         /// The events.
@@ -64,10 +67,17 @@ pub enum Incoming {
 
 /// A line for the daemon.
 #[derive(Debug)]
-struct LineToWrite {
+pub(crate) struct LineToWrite {
     bytes: Vec<u8>,
     /// Reports that the socket has the line.
     written: Option<oneshot::Sender<()>>,
+}
+
+impl LineToWrite {
+    /// Returns the bytes of the line.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 impl From<RpcMessage> for LineToWrite {
@@ -274,6 +284,12 @@ impl ClientReader {
 
     async fn take_request(&self, id: Value, method: &str, params: Value) {
         let confirmation = |id| ChunkConfirmation { id, lines: self.lines.clone() };
+        if let Some(action) = parse_action(method, &params) {
+            let reply = EditorReply { id, lines: self.lines.clone() };
+            let call = EditorCall { action, reply };
+            drop(self.arrived.send_async(Incoming::Editor(call)).await);
+            return;
+        }
         let result = match method {
             "deliver" => {
                 let shown = confirmation(id);

@@ -229,6 +229,10 @@ impl Connection {
                 let attached = self.attach(&caller, params, group).await;
                 self.respond(id, attached).await;
             }
+            "editor.attach" => {
+                let attached = self.attach_editor(&caller, params, group).await;
+                self.respond(id, attached).await;
+            }
             "subscribe" => self.subscribe(&caller, id, params, group).await,
             "file.get" => {
                 let piece = self.file_piece(&caller, params).await;

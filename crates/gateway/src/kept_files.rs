@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::attached::FilePiece;
+use crate::file_pieces::FilePiece;
 use crate::values::read;
 use crate::wire::RpcError;
 

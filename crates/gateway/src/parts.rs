@@ -11,6 +11,7 @@ use avocet_protocol::{
 };
 
 use crate::agents::AgentSummary;
+use crate::editor::AttachedEditors;
 
 /// The ports that the gateway opens to other processes.
 #[derive(Debug, Clone)]
@@ -47,6 +48,8 @@ pub struct GatewayParts {
     pub providers: ProviderNames,
     /// The profiles of agents, the default one first.
     pub agents: Live<[AgentSummary]>,
+    /// The editors that have attached, for the tools.
+    pub editors: Arc<AttachedEditors>,
     /// The accounts that clients can attach to.
     pub attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
 }

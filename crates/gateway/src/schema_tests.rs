@@ -9,7 +9,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::attached::{AttachParams, AttachResult, ReadFilePiece, Typing};
+use crate::attached::{AttachParams, AttachResult, Typing};
+use crate::file_pieces::ReadFilePiece;
 use crate::wire::RpcError;
 use crate::{
     AskResult, DeliveryChunk, FilePiece, GetFile, HealthReport, Hello, MoveCursor, PROTOCOL,

@@ -8,6 +8,8 @@ mod dead_letters;
 mod decisions;
 #[path = "server_tests/deletion.rs"]
 mod deletion;
+#[path = "server_tests/editor.rs"]
+mod editor;
 #[path = "server_tests/events.rs"]
 mod events;
 #[path = "server_tests/external.rs"]
@@ -88,7 +90,7 @@ async fn server_errors_name_the_reason() {
             json!({}),
             -32601,
             "there is no method \"dance\"; there are agents.list, approval.decide, approval.list, ask, ask.json, attach, \
-             config.check, config.diff, config.save, config.show, cursor.move, dead.drop, dead.list, dead.retry, dead.show, doctor, events.list, file.get, hello, \
+             config.check, config.diff, config.save, config.show, cursor.move, dead.drop, dead.list, dead.retry, dead.show, doctor, editor.attach, events.list, file.get, hello, \
              job.cancel, job.list, job.show, job.submit, link.add, link.list, \
              link.remove, mcp.approve, mcp.list, mcp.tools, memory.add, memory.consolidate, memory.forget, memory.list, memory.log, \
              memory.show, memory.sync, memory.undo, \

@@ -143,6 +143,7 @@ pub const METHODS: &[SocketMethod] = &[
     method("dead.retry", Group::DeadLetters, Sender, Touches::DeadLetter),
     method("dead.show", Group::DeadLetters, Observer, Touches::DeadLetter),
     method("doctor", Group::Messages, Operator, Touches::Everything),
+    method("editor.attach", Group::Connection, Operator, Touches::Chat("chat")),
     method("events.list", Group::Events, Observer, Touches::Events),
     method("file.get", Group::Connection, Sender, Touches::Nothing),
     method("hello", Group::Basic, Observer, Touches::Nothing),

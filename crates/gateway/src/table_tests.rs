@@ -43,7 +43,8 @@ fn methods_of_each_role() {
          sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \
          task.cancel\n\
          channel: cursor.move publish\n\
-         operator: config.check config.diff config.save config.show dead.drop doctor job.submit link.add \
+         operator: config.check config.diff config.save config.show dead.drop doctor \
+         editor.attach job.submit link.add \
          link.list link.remove mcp.approve memory.add \
          memory.consolidate memory.forget memory.sync memory.undo pair.approve pair.deny \
          pair.list people.list people.remove schedule.add schedule.change sessions.delete \

@@ -123,6 +123,7 @@ impl FakeDaemon {
                 ["default", "builder"]
                     .map(|name| AgentSummary::new(name, Some("You work. Be brief."))),
             ),
+            editors: Arc::default(),
             attach: [(local, self.clone() as Arc<dyn Attach>)].into(),
         }
     }

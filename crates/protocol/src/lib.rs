@@ -20,6 +20,7 @@ mod consolidate;
 mod content;
 mod decode_json;
 mod draft;
+mod editor;
 mod effort;
 mod embed;
 mod events;
@@ -120,6 +121,7 @@ pub use content::{
 };
 pub use decode_json::decode_json;
 pub use draft::DraftError;
+pub use editor::{EditorError, Editors, NoEditors, SessionEditor};
 pub use effort::{Effort, NoEffort};
 pub use embed::{EmbedError, EmbeddedTexts, Embedder};
 pub use events::{StartedMessage, TurnEvent, TurnEvents};

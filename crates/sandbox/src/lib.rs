@@ -2,6 +2,7 @@
 
 mod attributes;
 mod changes;
+mod editor_place;
 mod error;
 mod file_trust;
 #[cfg(any(test, feature = "testing"))]

@@ -72,7 +72,8 @@ impl Workspace {
     }
 
     /// Returns the trust of data that is written now.
-    pub(crate) fn trust_of_writing(&self) -> Trust {
+    #[must_use]
+    pub fn trust_of_writing(&self) -> Trust {
         self.task_trust.trust.min(self.task_trust.read.get())
     }
 

@@ -10,8 +10,9 @@ use avocet_protocol::{DedupeKey, MessageId, MessageStatus, SessionId};
 use futures_util::FutureExt;
 use serde_json::Value;
 
+use super::buffers::attach_editor;
 use super::{Done, EditorSession, OpenPrompt, remember};
-use crate::editor::{failed, invalid};
+use crate::editor::{Editor, failed, invalid};
 use crate::prompt::PromptContent;
 
 /// Shown if a cancelled prompt waits behind the turn of another message, for example of another
@@ -71,7 +72,8 @@ impl EditorSession {
             }
             self.lose_daemon();
         }
-        let client = Arc::new(attach(self.connector.as_ref(), &self.place.session).await?);
+        let client =
+            Arc::new(attach(self.connector.as_ref(), &self.place.session, &self.editor).await?);
         self.client = Some(client.clone());
         Ok(client)
     }
@@ -190,9 +192,12 @@ fn respond(responder: v1::Responder<PromptResponse>, end: Result<StopReason, Err
 pub(crate) async fn attach(
     connector: &dyn crate::daemon::ConnectDaemon,
     session: &SessionId,
+    editor: &Editor,
 ) -> Result<Client, String> {
     let client = connector.connect().await?;
     let attached = Attached { chat: session.address(), thoughts: true };
     let attached = client.call::<Value>("attach", &attached).await;
-    attached.map(|_| client).map_err(|error| format!("cannot open the chat {session}: {error}"))
+    attached.map_err(|error| format!("cannot open the chat {session}: {error}"))?;
+    attach_editor(&client, session, editor).await;
+    Ok(client)
 }

@@ -117,6 +117,7 @@ async fn agent_parts(
         channels: Arc::new(Channels::new(channels)),
         bus: bus.clone(),
         events: Arc::new(Events::default()),
+        editors: Arc::default(),
         logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
         attachments: Attachments { transcribe: None, max_bytes: 0 },
         kept: KeptByAgents::default(),

@@ -51,6 +51,7 @@ pub(super) fn session_parts(
         channels: channels.clone(),
         bus: bus.clone(),
         events: events.clone(),
+        editors: Arc::default(),
         logs: AgentLogs { turns: log.clone(), ledger: ledger.clone() },
         attachments: attachments(configuration, clock)?,
         kept: KeptByAgents::default(),

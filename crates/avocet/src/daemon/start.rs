@@ -221,6 +221,7 @@ impl AnsweringParts {
             redactor: redaction::redactor(),
             providers: registry::provider_names(&configuration.document, &configuration.settings),
             agents: live.summaries.clone(),
+            editors: live.agent_parts.editors.clone(),
             attach: attach.clone(),
         }
     }

@@ -39,7 +39,7 @@ fn params(method: &str) -> Value {
         "ask" => json!({"session": session(), "text": "hi"}),
         "ask.json" => json!({"session": session(), "text": "hi", "schema": {}}),
         "send" => json!({"chat": session(), "text": "hi"}),
-        "attach" => json!({"chat": session()}),
+        "attach" | "editor.attach" => json!({"chat": session()}),
         "file.get" => json!({"delivery": "x", "file": 0, "offset": 0}),
         "cursor.move" => {
             json!({"channel": "terminal", "account": "local", "cursor": {"position": "1"}})

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
+use super::buffers::{Buffers, CallEditor, PresentText, SavedText, TextSource, shown_in_editor};
 use super::files::{ToolFiles, read_text, state, tool_error, verdict};
 use crate::approval::fenced;
 use crate::patch::{FileChange, FilePatch, Hunk, apply, parse};
@@ -20,11 +21,12 @@ use crate::patch::{FileChange, FilePatch, Hunk, apply, parse};
 #[derive(Debug)]
 pub(super) struct ApplyPatch {
     files: ToolFiles,
+    buffers: Buffers,
 }
 
 impl ApplyPatch {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() } }
+        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: Buffers::new(parts) }
     }
 }
 
@@ -40,6 +42,8 @@ pub(super) struct Arguments {
 struct Staged {
     before: Option<FileText>,
     after: Option<FileText>,
+    /// The origin of the text before the patch.
+    source: TextSource,
 }
 
 /// The text of a file and its trust level.
@@ -56,6 +60,9 @@ struct Stage {
     files: BTreeMap<String, Staged>,
     /// The report to the model, one line per file.
     report: Vec<String>,
+    editor: CallEditor,
+    /// `true` if a file is written through the editor.
+    is_through_editor: bool,
 }
 
 #[async_trait]
@@ -87,7 +94,9 @@ impl Tool for ApplyPatch {
     ) -> Result<Option<Evidence>, ToolError> {
         let patch = arguments.patch.clone();
         let trust = context.trust;
-        let stage = self.files.with(context, move |workspace| Stage::of(workspace, &patch, trust));
+        let editor = self.buffers.editor_for(context);
+        let stage =
+            self.files.with(context, move |workspace| Stage::of(workspace, &patch, trust, editor));
         Ok(Some(stage.await?.evidence()))
     }
 
@@ -97,10 +106,11 @@ impl Tool for ApplyPatch {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let trust = context.trust;
+        let editor = self.buffers.editor_for(context);
         let report = self.files.with(context, move |workspace| {
-            let stage = Stage::of(workspace, &arguments.patch, trust)?;
-            stage.write(workspace)?;
-            Ok(stage.report.join("\n"))
+            let stage = Stage::of(workspace, &arguments.patch, trust, editor)?;
+            let notes = stage.write(workspace)?;
+            Ok([stage.report, notes].concat().join("\n"))
         });
         Ok(json!(report.await?).into())
     }
@@ -121,10 +131,15 @@ impl Tool for ApplyPatch {
 
 impl Stage {
     /// Applies a patch of trust level `trust` to the current files in memory. Nothing is written.
-    fn of(workspace: &Workspace, patch: &str, trust: Trust) -> Result<Self, ToolError> {
+    fn of(
+        workspace: &Workspace,
+        patch: &str,
+        trust: Trust,
+        editor: CallEditor,
+    ) -> Result<Self, ToolError> {
         let files =
             parse(patch).map_err(|error| ToolError::InvalidArgs(format!("patch: {error}")))?;
-        let mut stage = Self::default();
+        let mut stage = Self { editor, ..Self::default() };
         for file in &files {
             stage.take(workspace, file, trust)?;
         }
@@ -182,12 +197,15 @@ impl Stage {
             // `apart` counts trust separately: this file must not lower that of the others.
             let apart = workspace.apart();
             let is_there = apart.read_if_any(&path).map_err(tool_error)?.is_some();
-            let before = is_there.then(|| read_text(&apart, given)).transpose()?;
+            let before = is_there.then(|| self.editor.read(&apart, given)).transpose()?;
+            let source = before.as_ref().map_or(TextSource::Disk, |before| before.source);
+            let before = before.map(|PresentText { text, .. }| text);
             let before = before.map(|text| FileText { text, trust: apart.least_read() });
             workspace.note_shown(apart.least_read());
+            self.is_through_editor |= self.editor.is_writer(workspace, given, source)?;
             // Reject links and pipes now, before any file is written.
             workspace.can_write(&path).map_err(tool_error)?;
-            self.files.insert(key.clone(), Staged { after: before.clone(), before });
+            self.files.insert(key.clone(), Staged { after: before.clone(), before, source });
         }
         self.files.get_mut(&key).ok_or_else(|| failed(format!("{given} is not staged")))
     }
@@ -199,27 +217,35 @@ impl Stage {
             });
             of_all(states.collect())
         };
+        let before = states(|file| &file.before);
         Evidence {
             subject: self.files.keys().cloned().collect::<Vec<_>>().join("\n"),
-            before: Some(states(|file| &file.before)),
+            before: Some(if self.is_through_editor { shown_in_editor() } else { before }),
             after: states(|file| &file.after),
         }
     }
 
     /// Writes all files, then removes the deleted ones, so that a renamed file always exists under
-    /// one name. If a write fails, the files already changed are restored.
-    fn write(&self, workspace: &Workspace) -> Result<(), ToolError> {
+    /// one name. If a write fails, the files already changed are restored. Returns notes for the
+    /// model.
+    fn write(&self, workspace: &Workspace) -> Result<Vec<String>, ToolError> {
+        let mut notes = Vec::new();
         let mut done: Vec<(&str, &Staged)> = Vec::new();
         let (stay, go): (Vec<_>, Vec<_>) =
             self.files.iter().partition(|(_, file)| file.after.is_some());
         for (path, file) in stay.into_iter().chain(go) {
-            let Err(error) = put(workspace, path, file.after.as_ref()) else {
-                done.push((path, file));
-                continue;
+            let error = match self.put(workspace, path, file.after.as_ref(), file.source) {
+                Ok(saved) => {
+                    let note = saved.note();
+                    notes.extend((!note.is_empty()).then(|| format!("{path}{note}")));
+                    done.push((path, file));
+                    continue;
+                }
+                Err(error) => error,
             };
             let mut kept = Vec::new();
             for (path, file) in done.into_iter().rev() {
-                if let Err(error) = put(workspace, path, file.before.as_ref()) {
+                if let Err(error) = self.put(workspace, path, file.before.as_ref(), file.source) {
                     kept.push(format!("{path} is changed and could not be put back: {error}"));
                 }
             }
@@ -227,7 +253,23 @@ impl Stage {
                 if kept.is_empty() { "nothing is changed".to_owned() } else { kept.join("; ") };
             return Err(failed(format!("{error}; {outcome}")));
         }
-        Ok(())
+        Ok(notes)
+    }
+
+    /// Writes a file, or removes it if `text` is `None`.
+    fn put(
+        &self,
+        workspace: &Workspace,
+        given: &str,
+        text: Option<&FileText>,
+        source: TextSource,
+    ) -> Result<SavedText, ToolError> {
+        if let Some(FileText { text, trust }) = text {
+            return self.editor.write(workspace, given, text, source, Some(*trust));
+        }
+        let path = workspace.resolve(given).map_err(tool_error)?;
+        let removed = workspace.remove(&path, RemoveMode::Single);
+        removed.map(|_| SavedText::AsWritten).map_err(tool_error)
     }
 }
 
@@ -257,16 +299,6 @@ fn patched(change: &FileChange, old: &str, hunks: &[Hunk]) -> Result<(String, St
         )
     });
     Ok((applied.text, offsets.collect()))
-}
-
-/// Writes a file, or removes it if `text` is `None`.
-fn put(workspace: &Workspace, path: &str, text: Option<&FileText>) -> Result<(), ToolError> {
-    let path = workspace.resolve(path).map_err(tool_error)?;
-    let put = match text {
-        Some(FileText { text, trust }) => workspace.write_as(&path, text.as_bytes(), *trust),
-        None => workspace.remove(&path, RemoveMode::Single).map(|_| ()),
-    };
-    put.map_err(tool_error)
 }
 
 /// One digest over the states of several files.

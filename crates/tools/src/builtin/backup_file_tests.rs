@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use avocet_net::{FetchLimits, GuardedClient};
-use avocet_protocol::{Arguments, ToolCall, ToolOutcome, Toolbox, Verdict};
+use avocet_protocol::{Arguments, NoEditors, ToolCall, ToolOutcome, Toolbox, Verdict};
 use avocet_sandbox::Workspace;
 use avocet_store::testing::TempStore;
 use avocet_testkit::{
@@ -41,6 +41,7 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
     let parts = BuiltinParts {
         roots: Arc::new(Workspace::open(workspace.path()).unwrap().into()),
+        editors: Arc::new(NoEditors),
         memories: store.clone(),
         history: store.clone(),
         kept_results: store.clone(),

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::files::{ToolFiles, evidence, read_text, shown, write};
+use super::buffers::{Buffers, CallEditor, PresentText};
+use super::files::{ToolFiles, shown};
 use super::lines::{Lines, line_end, plain, plain_ends};
 
 /// Places of an ambiguous text that the error lists.
@@ -20,11 +21,12 @@ const SHOWN: usize = 10;
 #[derive(Debug)]
 pub(super) struct EditFile {
     pub(super) files: ToolFiles,
+    pub(super) buffers: Buffers,
 }
 
 impl EditFile {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() } }
+        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: Buffers::new(parts) }
     }
 }
 
@@ -92,9 +94,11 @@ impl Tool for EditFile {
     ) -> Result<Option<Evidence>, ToolError> {
         let arguments = arguments.clone();
         let path = arguments.path.clone();
+        let editor = self.buffers.editor_for(context);
         let noted = self.files.at(context, path, move |workspace, path| {
-            let edited = edit(workspace, &arguments)?;
-            evidence(workspace, path, edited.text.as_bytes())
+            let PresentText { text, source } = read_to_edit(workspace, &arguments, &editor)?;
+            let edited = edit(workspace, &text, &arguments)?;
+            editor.evidence(workspace, path, edited.text.as_bytes(), source)
         });
         noted.await.map(Some)
     }
@@ -105,18 +109,22 @@ impl Tool for EditFile {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let path = arguments.path.clone();
+        let editor = self.buffers.editor_for(context);
         let replaced = self.files.at(context, path, move |workspace, path| {
-            let Edited { text, done } = edit(workspace, &arguments)?;
-            write(workspace, path, text.as_bytes())?;
-            Ok(format!("{done} {path}"))
+            let PresentText { text, source } = read_to_edit(workspace, &arguments, &editor)?;
+            let Edited { text, done } = edit(workspace, &text, &arguments)?;
+            let saved = editor.write(workspace, path, &text, source, None)?;
+            Ok(format!("{done} {path}{}", saved.note()))
         });
         Ok(json!(replaced.await?).into())
     }
 
-    async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
+    async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
         let arguments = arguments.clone();
         let path = arguments.path.clone();
-        self.files.change(path, move |workspace| Ok(edit(workspace, &arguments)?.text)).await
+        let after =
+            move |workspace: &Workspace, text: &str| Ok(edit(workspace, text, &arguments)?.text);
+        self.files.change(path, self.buffers.editor_for(context), after).await
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
@@ -124,14 +132,23 @@ impl Tool for EditFile {
     }
 }
 
-fn edit(workspace: &Workspace, arguments: &Arguments) -> Result<Edited, ToolError> {
+/// Reads the file of a call whose arguments are complete.
+fn read_to_edit(
+    workspace: &Workspace,
+    arguments: &Arguments,
+    editor: &CallEditor,
+) -> Result<PresentText, ToolError> {
+    place(arguments)?;
+    editor.read(workspace, &arguments.path)
+}
+
+fn edit(workspace: &Workspace, text: &str, arguments: &Arguments) -> Result<Edited, ToolError> {
     let place = place(arguments)?;
-    let text = read_text(workspace, &arguments.path)?;
     let path = shown(workspace, &arguments.path);
     let edited = match place {
-        EditTarget::Text { find, all } => by_text(&text, find, &arguments.replace, all, &path),
-        EditTarget::Lines { first, last } => by_lines(&text, first, last, arguments, &path),
-        EditTarget::Before(line) => inserted(&text, line, arguments, &path),
+        EditTarget::Text { find, all } => by_text(text, find, &arguments.replace, all, &path),
+        EditTarget::Lines { first, last } => by_lines(text, first, last, arguments, &path),
+        EditTarget::Before(line) => inserted(text, line, arguments, &path),
     };
     edited.and_then(|edited| {
         if edited.text == text {

@@ -9,6 +9,7 @@ use avocet_supervise::blocking;
 use serde_json::json;
 use similar::TextDiff;
 
+use super::buffers::CallEditor;
 use crate::approval::{fenced, one_line};
 
 /// The workspace and the extra directories beside it, as tools use them.
@@ -122,19 +123,20 @@ impl ToolFiles {
         }
     }
 
-    /// The question for approval of a change: the diff to the text that `after` returns. `None` if
-    /// the diff cannot be made.
+    /// The question for approval of a change: the diff from the present text to the one that `after`
+    /// makes of it. `None` if the diff cannot be made.
     pub(super) async fn change(
         &self,
         path: String,
-        after: impl FnOnce(&Workspace) -> Result<String, ToolError> + Send + 'static,
+        editor: CallEditor,
+        after: impl FnOnce(&Workspace, &str) -> Result<String, ToolError> + Send + 'static,
     ) -> Option<Question> {
         let question = self.look_at(path, move |workspace, path| {
             let before = match state(workspace, &workspace.resolve(path).map_err(tool_error)?)? {
-                Some(_) => read_text(workspace, path)?,
+                Some(_) => editor.read(workspace, path)?.text,
                 None => String::new(),
             };
-            let after = after(workspace)?;
+            let after = after(workspace, &before)?;
             let name = shown(workspace, path);
             let change = TextDiff::from_lines(&before, &after);
             let change = change.unified_diff().header(&name, &name).to_string();

@@ -5,6 +5,7 @@ use avocet_sandbox::{Access, Roots, Workspace};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::super::buffers::Buffers;
 use super::super::{create_directory, delete_file, edit_file, list_directory, outline, read_file};
 use super::super::{search_files, write_file};
 use super::*;
@@ -22,7 +23,7 @@ fn paths_of_file_tools_are_equal_for_every_name_of_a_file() {
     fs::create_dir(&notes).unwrap();
     let beside = vec![Workspace::beside(&notes, Access::Change).unwrap()];
     let roots = Arc::new(Roots::new(Workspace::open(&workspace).unwrap(), beside));
-    let files = || ToolFiles { roots: roots.clone() };
+    let (files, buffers) = (|| ToolFiles { roots: roots.clone() }, Buffers::default);
     for (given, place) in [
         ("a".to_owned(), workspace.join("a")),
         (workspace.join("a").display().to_string(), workspace.join("a")),
@@ -30,16 +31,28 @@ fn paths_of_file_tools_are_equal_for_every_name_of_a_file() {
     ] {
         let expected = [place.display().to_string()];
         let plain = json!({ "path": given });
-        assert_eq!(paths(&read_file::ReadFile { files: files() }, &plain), expected);
-        assert_eq!(paths(&outline::Outline { files: files() }, &plain), expected);
+        assert_eq!(
+            paths(&read_file::ReadFile { files: files(), buffers: buffers() }, &plain),
+            expected
+        );
+        assert_eq!(
+            paths(&outline::Outline { files: files(), buffers: buffers() }, &plain),
+            expected
+        );
         assert_eq!(paths(&list_directory::ListDirectory { files: files() }, &plain), expected);
         assert_eq!(paths(&create_directory::CreateDirectory { files: files() }, &plain), expected);
         assert_eq!(paths(&delete_file::DeleteFile { files: files() }, &plain), expected);
         let search = json!({ "path": given, "pattern": "x" });
         assert_eq!(paths(&search_files::SearchFiles { files: files() }, &search), expected);
         let write = json!({ "path": given, "content": "x" });
-        assert_eq!(paths(&write_file::WriteFile { files: files() }, &write), expected);
+        assert_eq!(
+            paths(&write_file::WriteFile { files: files(), buffers: buffers() }, &write),
+            expected
+        );
         let edit = json!({ "path": given, "find": "x", "replace": "y" });
-        assert_eq!(paths(&edit_file::EditFile { files: files() }, &edit), expected);
+        assert_eq!(
+            paths(&edit_file::EditFile { files: files(), buffers: buffers() }, &edit),
+            expected
+        );
     }
 }

@@ -7,6 +7,7 @@ mod background;
 // The example of the book, chapter "Add a tool": compiled and tested, but not offered to the model.
 #[cfg(test)]
 mod backup_file;
+mod buffers;
 mod create_directory;
 mod delete_file;
 mod edit_file;
@@ -47,7 +48,8 @@ mod write_file;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Calendar, Clock, Destinations, History, KeptResults, Memories, Roles, Schedules, Skills, Tasks,
+    Calendar, Clock, Destinations, Editors, History, KeptResults, Memories, Roles, Schedules,
+    Skills, Tasks,
 };
 use avocet_sandbox::Roots;
 use jiff::tz::TimeZone;
@@ -62,6 +64,7 @@ use crate::{AlreadyRegistered, Registry, Web};
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct BuiltinParts {
     pub roots: Arc<Roots>,
+    pub editors: Arc<dyn Editors>,
     pub memories: Arc<dyn Memories>,
     pub history: Arc<dyn History>,
     pub kept_results: Arc<dyn KeptResults>,

@@ -12,7 +12,8 @@ use serde_json::json;
 use std::path::Path;
 
 use super::BuiltinParts;
-use super::files::{ToolFiles, read_text, tool_error};
+use super::buffers::Buffers;
+use super::files::{ToolFiles, tool_error};
 use super::languages::extension;
 
 const MAX_ENTRIES: usize = 1000;
@@ -22,11 +23,12 @@ const MAX_ENTRY: usize = 160;
 #[derive(Debug)]
 pub(super) struct Outline {
     pub(super) files: ToolFiles,
+    pub(super) buffers: Buffers,
 }
 
 impl Outline {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() } }
+        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: Buffers::new(parts) }
     }
 }
 
@@ -71,8 +73,9 @@ impl Tool for Outline {
         // parser.
         let stop = context.cancel.child_token();
         let _dropped = stop.clone().drop_guard();
+        let editor = self.buffers.editor_for(context);
         let outline = self.files.at(context, arguments.path, move |workspace, path| {
-            let text = read_text(workspace, path)?;
+            let text = editor.read(workspace, path)?.text;
             let path = workspace.resolve(path).map_err(tool_error)?;
             let entries = entries(path.as_path(), &text, &|| stop.is_cancelled())
                 .ok_or_else(|| ToolError::ExecutionFailed("the parser was stopped".to_owned()))?;

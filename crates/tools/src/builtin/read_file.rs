@@ -8,16 +8,18 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::files::{ToolFiles, read_text, shown};
+use super::buffers::Buffers;
+use super::files::{ToolFiles, shown};
 
 #[derive(Debug)]
 pub(super) struct ReadFile {
     pub(super) files: ToolFiles,
+    pub(super) buffers: Buffers,
 }
 
 impl ReadFile {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() } }
+        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: Buffers::new(parts) }
     }
 }
 
@@ -52,8 +54,9 @@ impl Tool for ReadFile {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { path, start_line, end_line } = arguments;
+        let editor = self.buffers.editor_for(context);
         let read = self.files.at(context, path, move |workspace, path| {
-            let text = read_text(workspace, path)?;
+            let text = editor.read(workspace, path)?.text;
             numbered(&text, start_line, end_line).map_err(|(first, last, count)| {
                 let path = shown(workspace, path);
                 ToolError::InvalidArgs(format!(

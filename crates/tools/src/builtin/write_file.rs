@@ -11,16 +11,18 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::files::{ToolFiles, evidence, write};
+use super::buffers::{Buffers, TextSource};
+use super::files::ToolFiles;
 
 #[derive(Debug)]
 pub(super) struct WriteFile {
     pub(super) files: ToolFiles,
+    pub(super) buffers: Buffers,
 }
 
 impl WriteFile {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() } }
+        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: Buffers::new(parts) }
     }
 }
 
@@ -55,8 +57,9 @@ impl Tool for WriteFile {
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
         let (path, content) = (arguments.path.clone(), arguments.content.clone());
+        let editor = self.buffers.editor_for(context);
         let noted = self.files.at(context, path, move |workspace, path| {
-            evidence(workspace, path, content.as_bytes())
+            editor.evidence(workspace, path, content.as_bytes(), TextSource::Model)
         });
         noted.await.map(Some)
     }
@@ -68,15 +71,16 @@ impl Tool for WriteFile {
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { path, content } = arguments;
         let report = format!("wrote {} bytes to {path}", content.len());
-        self.files
-            .at(context, path, move |workspace, path| write(workspace, path, content.as_bytes()))
-            .await?;
-        Ok(json!(report).into())
+        let editor = self.buffers.editor_for(context);
+        let saved = self.files.at(context, path, move |workspace, path| {
+            editor.write(workspace, path, &content, TextSource::Model, None)
+        });
+        Ok(json!(format!("{report}{}", saved.await?.note())).into())
     }
 
-    async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
+    async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
         let Arguments { path, content } = arguments.clone();
-        self.files.change(path, move |_| Ok(content)).await
+        self.files.change(path, self.buffers.editor_for(context), move |_, _| Ok(content)).await
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {

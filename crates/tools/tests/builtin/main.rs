@@ -5,6 +5,7 @@
 mod approvals;
 mod ask_user;
 mod background;
+mod buffers;
 mod edit_file;
 mod files;
 mod git;

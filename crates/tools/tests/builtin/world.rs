@@ -17,7 +17,7 @@ use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
 use avocet_testkit::{
-    FakeCalendar, FakeDestinations, FakeRoles, FakeSkills, ManualClock, tool_context,
+    FakeCalendar, FakeDestinations, FakeEditor, FakeRoles, FakeSkills, ManualClock, tool_context,
 };
 use avocet_tools::{
     Background, BuiltinParts, OpenHosts, Policy, Registry, Shell, Web, add_builtin,
@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) registry: Registry,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) skills: Arc<FakeSkills>,
+    /// No session has it before `attach`.
+    pub(crate) editor: FakeEditor,
     pub(crate) workspace: TempDir,
     pub(crate) clock: Arc<ManualClock>,
     _log: TempStore,
@@ -103,9 +105,10 @@ impl World {
             )),
             outside: Arc::new(outside),
         };
-        let skills = Arc::new(FakeSkills::default());
+        let (skills, editor) = (Arc::new(FakeSkills::default()), FakeEditor::default());
         let parts = BuiltinParts {
             roots: Arc::new(Roots::new(root, beside)),
+            editors: Arc::new(editor.clone()),
             memories: store.clone(),
             history: store.clone(),
             kept_results: store.clone(),
@@ -123,7 +126,7 @@ impl World {
         };
         let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &parts).unwrap();
-        Self { registry, store, skills, workspace, clock, _log: log }
+        Self { registry, store, skills, editor, workspace, clock, _log: log }
     }
 
     pub(crate) fn with_policy(self, policy: Policy) -> Self {

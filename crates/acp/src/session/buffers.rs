@@ -1,0 +1,54 @@
+//! Files of the editor: the daemon reads their unsaved text and changes them.
+
+use agent_client_protocol::v1::schema::{ReadTextFileRequest, WriteTextFileRequest};
+use avocet_gateway::{AttachEditor, Client, EditorAction, EditorCall};
+use avocet_protocol::SessionId;
+use serde_json::Value;
+
+use super::EditorSession;
+use crate::editor::Editor;
+
+/// Tells the daemon what the editor can do. Without it, the agent works with the disk.
+pub(super) async fn attach_editor(client: &Client, session: &SessionId, editor: &Editor) {
+    let files = &editor.capabilities.fs;
+    let (read, write) = (files.read_text_file, files.write_text_file);
+    if !read && !write {
+        return;
+    }
+    let attach = AttachEditor { chat: session.address(), read, write };
+    if let Err(error) = client.call::<Value>("editor.attach", &attach).await {
+        tracing::debug!(%error, "the agent does not see the unsaved files of the editor");
+    }
+}
+
+impl EditorSession {
+    /// Passes a request to the editor, beside the session: a call of a tool waits for the answer.
+    pub(super) fn pass_to_editor(&self, call: EditorCall) {
+        let editor = self.editor.clone();
+        let serving = async move {
+            answer(editor, call).await;
+            Ok(())
+        };
+        // The editor is gone, and with it this program.
+        self.editor.connection.spawn(serving).unwrap_or_default();
+    }
+}
+
+async fn answer(editor: Editor, EditorCall { action, reply }: EditorCall) {
+    match action {
+        EditorAction::Read(path) => {
+            let request = ReadTextFileRequest::new(editor.id, path);
+            match editor.connection.send_request(request).block_task().await {
+                Ok(read) => reply.send_text(read.content).await,
+                Err(error) => reply.refuse(&error.message).await,
+            }
+        }
+        EditorAction::Write(path, text) => {
+            let request = WriteTextFileRequest::new(editor.id, path, text);
+            match editor.connection.send_request(request).block_task().await {
+                Ok(_) => reply.confirm().await,
+                Err(error) => reply.refuse(&error.message).await,
+            }
+        }
+    }
+}

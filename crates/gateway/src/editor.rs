@@ -1,0 +1,256 @@
+//! Editors that are attached to chats. The daemon reads and writes files through them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use avocet_protocol::{ChatAddress, EditorError, Editors, SessionEditor, SessionId};
+use avocet_supervise::Group;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::MAX_LINE_BYTES;
+use crate::attached::{ClientRequest, cut};
+use crate::caller::Caller;
+use crate::connection::Connection;
+use crate::methods;
+use crate::values::read;
+use crate::wire::RpcError;
+
+/// The time for the text of a file.
+const READ_LIMIT: Duration = Duration::from_secs(4);
+/// The time to change and save a file. Many editors format it first.
+const WRITE_LIMIT: Duration = Duration::from_secs(15);
+/// Requests that wait to be sent to one editor.
+const QUEUE: usize = 64;
+/// Bytes of a line beside the parameters.
+const AROUND: usize = 1024;
+
+/// `editor.attach`: the client is an editor that shows the chat. The result is an empty object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AttachEditor {
+    /// The chat.
+    pub chat: ChatAddress,
+    /// `true` if the editor answers `editor.read`.
+    #[serde(default)]
+    pub read: bool,
+    /// `true` if the editor answers `editor.write`.
+    #[serde(default)]
+    pub write: bool,
+}
+
+/// The editors of the sessions, for the tools of the agent.
+#[derive(Debug, Default)]
+pub struct AttachedEditors(Mutex<HashMap<SessionId, Vec<Arc<AttachedEditor>>>>);
+
+impl AttachedEditors {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<Arc<AttachedEditor>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an editor until the returned place is dropped.
+    fn add(self: &Arc<Self>, session: SessionId, editor: AttachedEditor) -> EditorSeat {
+        let editor = Arc::new(editor);
+        self.lock().entry(session.clone()).or_default().push(editor.clone());
+        EditorSeat { editors: self.clone(), session, editor }
+    }
+}
+
+impl Editors for AttachedEditors {
+    fn editor_of(&self, session: &SessionId) -> Option<Arc<dyn SessionEditor>> {
+        let editor = self.lock().get(session)?.last()?.clone();
+        Some(editor)
+    }
+}
+
+/// Removes an editor when it is dropped.
+struct EditorSeat {
+    editors: Arc<AttachedEditors>,
+    session: SessionId,
+    editor: Arc<AttachedEditor>,
+}
+
+impl Drop for EditorSeat {
+    fn drop(&mut self) {
+        let mut editors = self.editors.lock();
+        if let Some(of_session) = editors.get_mut(&self.session) {
+            of_session.retain(|one| !Arc::ptr_eq(one, &self.editor));
+            if of_session.is_empty() {
+                editors.remove(&self.session);
+            }
+        }
+    }
+}
+
+/// An editor on a connection.
+#[derive(Debug)]
+struct AttachedEditor {
+    offered: AttachEditor,
+    requests: flume::Sender<EditorRequest>,
+    open: OpenChanges,
+}
+
+/// The files whose changes the editor has not answered.
+#[derive(Debug, Clone, Default)]
+struct OpenChanges(Arc<Mutex<Vec<PathBuf>>>);
+
+impl OpenChanges {
+    fn lock(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, path: &Path) -> OpenChange {
+        self.lock().push(path.to_owned());
+        OpenChange { all: self.clone(), path: path.to_owned() }
+    }
+}
+
+/// A change without an answer. It ends when this is dropped.
+#[derive(Debug)]
+struct OpenChange {
+    all: OpenChanges,
+    path: PathBuf,
+}
+
+impl Drop for OpenChange {
+    fn drop(&mut self) {
+        let mut all = self.all.lock();
+        if let Some(place) = all.iter().position(|one| *one == self.path) {
+            all.swap_remove(place);
+        }
+    }
+}
+
+/// A request that is on its way to an editor.
+#[derive(Debug)]
+struct EditorRequest {
+    method: &'static str,
+    params: Value,
+    limit: Duration,
+    answer: EditorAnswer,
+}
+
+/// The place for the answer of an editor, also for a late one.
+#[derive(Debug)]
+pub(crate) struct EditorAnswer {
+    answer: flume::Sender<Result<Value, EditorError>>,
+    /// Ends with the answer, or with the connection.
+    change: Option<OpenChange>,
+}
+
+impl EditorAnswer {
+    /// Takes the answer.
+    pub(crate) fn take(self, result: Result<Value, RpcError>) {
+        let Self { answer, change } = self;
+        // The change ends before the answer is seen.
+        drop(change);
+        let result = result.map_err(|error| EditorError::Refused(cut(&error.message)));
+        // Nothing waits for a late answer.
+        drop(answer.try_send(result));
+    }
+}
+
+impl AttachedEditor {
+    fn ask(
+        &self,
+        method: &'static str,
+        params: Value,
+        limit: Duration,
+        change: Option<OpenChange>,
+    ) -> Result<Value, EditorError> {
+        let (answer, answered) = flume::bounded(1);
+        let answer = EditorAnswer { answer, change };
+        let request = EditorRequest { method, params, limit, answer };
+        self.requests.try_send(request).map_err(|_| EditorError::Silent)?;
+        // The connection ends the wait, after the limit at the latest.
+        answered.recv().unwrap_or(Err(EditorError::Silent))
+    }
+
+    fn named(&self, path: &Path) -> Result<Value, EditorError> {
+        let unusable = || EditorError::Refused("the path is not UTF-8".to_owned());
+        let path = path.to_str().ok_or_else(unusable)?;
+        Ok(json!({ "chat": self.offered.chat, "path": path }))
+    }
+}
+
+impl SessionEditor for AttachedEditor {
+    fn can_read(&self) -> bool {
+        self.offered.read
+    }
+
+    fn can_write(&self) -> bool {
+        self.offered.write
+    }
+
+    fn read_text(&self, path: &Path) -> Result<String, EditorError> {
+        let answer = self.ask("editor.read", self.named(path)?, READ_LIMIT, None)?;
+        let text = answer["text"].as_str().map(str::to_owned);
+        text.ok_or_else(|| EditorError::Refused("the answer has no text".to_owned()))
+    }
+
+    fn write_text(&self, path: &Path, text: &str) -> Result<(), EditorError> {
+        let mut params = self.named(path)?;
+        params["text"] = text.into();
+        if params.to_string().len() + AROUND > MAX_LINE_BYTES {
+            return Err(EditorError::Refused("the text is too long for a line".to_owned()));
+        }
+        let change = self.open.begin(path);
+        self.ask("editor.write", params, WRITE_LIMIT, Some(change)).map(drop)
+    }
+
+    fn has_open_change(&self, path: &Path) -> bool {
+        self.open.lock().iter().any(|one| one == path)
+    }
+}
+
+impl Connection {
+    /// Answers `editor.attach`.
+    pub(crate) async fn attach_editor(
+        &self,
+        caller: &Caller,
+        params: Value,
+        group: &Group,
+    ) -> Result<Value, RpcError> {
+        methods::permitted(&self.parts, caller, "editor.attach", &params).await?;
+        let offered: AttachEditor = read("editor.attach", params)?;
+        let session = self.session_of(&offered.chat)?;
+        let (requests, to_send) = flume::bounded(QUEUE);
+        let editor = AttachedEditor { offered, requests, open: OpenChanges::default() };
+        let seat = self.parts.editors.add(session, editor);
+        let (connection, limits) = (self.clone(), group.clone());
+        group.spawn("editor", async move { connection.serve_editor(seat, to_send, &limits).await });
+        Ok(json!({}))
+    }
+
+    /// Sends the requests to the editor until the connection ends.
+    async fn serve_editor(
+        self,
+        _seat: EditorSeat,
+        requests: flume::Receiver<EditorRequest>,
+        group: &Group,
+    ) {
+        loop {
+            let request = tokio::select! {
+                biased;
+                () = self.ended.cancelled() => return,
+                request = requests.recv_async() => request,
+            };
+            let Ok(EditorRequest { method, params, limit, answer }) = request else { return };
+            let (silent, clock) = (answer.answer.clone(), self.parts.clock.clone());
+            let ended = self.ended.clone();
+            group.spawn("editor-limit", async move {
+                tokio::select! {
+                    () = ended.cancelled() => {}
+                    () = clock.sleep(limit) => {}
+                }
+                // The answer may have come before.
+                drop(silent.try_send(Err(EditorError::Silent)));
+            });
+            let id = format!("editor-{}", uuid::Uuid::new_v4());
+            self.request(id, method, params, ClientRequest::Editor(answer)).await;
+        }
+    }
+}
