@@ -26,6 +26,11 @@ fn acp_official_client_gives_its_unsaved_files_to_the_agent() {
     run_official_client("buffers.test.mjs");
 }
 
+#[test]
+fn acp_official_client_shows_commands_as_terminals() {
+    run_official_client("terminals.test.mjs");
+}
+
 /// Runs a file of `tests/acp`.
 fn run_official_client(file: &str) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();

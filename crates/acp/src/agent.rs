@@ -247,7 +247,7 @@ impl EditorAgent {
         drop(self.forget(&id));
         let client =
             attach(self.connector.as_ref(), &place.session, &editor).await.map_err(failed)?;
-        let mut calls = ShownCalls::default();
+        let mut calls = ShownCalls::new(&editor.capabilities);
         if matches!(opening, Opening::Load(_)) {
             // The events of a running turn must not stand before the answers.
             let reader = self.connector.connect().await.map_err(failed)?;

@@ -38,9 +38,7 @@ pub(crate) fn replay(
     for step in &turn.steps {
         editor.say(&step.text);
         for call in &step.calls {
-            if let Some(update) = calls.update(call, place) {
-                editor.update(update);
-            }
+            calls.updates_of(call, place).into_iter().for_each(|update| editor.update(update));
         }
         quote_all(&step.steered, editor);
     }

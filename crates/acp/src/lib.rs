@@ -16,6 +16,7 @@ mod prompt;
 mod question;
 mod session;
 mod stdio;
+mod terminals;
 mod tool_calls;
 
 pub use agent::{AcpParts, serve};

@@ -229,6 +229,7 @@ impl EditorSession {
                 shown.confirm().await;
             }
             Incoming::Editor(call) => self.pass_to_editor(call),
+            Incoming::Output(piece) => self.show_output(piece).await,
             // The session subscribes to nothing.
             Incoming::Events { .. } => {}
         }

@@ -3,30 +3,43 @@
 use std::collections::HashMap;
 
 use agent_client_protocol::v1::schema::{
-    Diff, SessionUpdate, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus,
-    ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    ClientCapabilities, Diff, SessionUpdate, ToolCall, ToolCallContent, ToolCallLocation,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use avocet_protocol::{CallId, CallState, LoggedCall, OpenApproval, TurnRecord};
+use avocet_protocol::{CallId, CallState, LoggedCall, OpenApproval, TurnRecord, printable};
 use serde_json::{Map, Value};
 
 use crate::patch::parts;
 use crate::place::SessionPlace;
 use crate::plan::{is_plan, read_plan};
+use crate::terminals::{self, CommandEnd, has_terminals, is_command, terminal_content};
 
 /// The most bytes of a result that the editor gets.
 const MAX_RESULT: usize = 16 * 1024;
 /// The most characters of a title.
 const MAX_TITLE: usize = 100;
 
-/// The calls that the editor shows, each with the last status that was sent.
+/// The calls that the editor shows.
 #[derive(Debug, Default)]
-pub(crate) struct ShownCalls(HashMap<CallId, ToolCallStatus>);
+pub(crate) struct ShownCalls {
+    /// Each with the last status that was sent.
+    statuses: HashMap<CallId, ToolCallStatus>,
+    /// `true` if commands are shown as terminals.
+    has_terminals: bool,
+    /// The output of running commands that was sent.
+    live: HashMap<CallId, String>,
+}
 
 impl ShownCalls {
+    /// Returns an empty list for an editor with these capabilities.
+    pub(crate) fn new(capabilities: &ClientCapabilities) -> Self {
+        Self { has_terminals: has_terminals(capabilities), ..Self::default() }
+    }
+
     /// Returns `true` if the editor shows a call without its result.
     pub(crate) fn has_open(&self) -> bool {
         let open = [ToolCallStatus::Pending, ToolCallStatus::InProgress];
-        self.0.values().any(|status| open.contains(status))
+        self.statuses.values().any(|status| open.contains(status))
     }
 
     /// Returns the updates that bring the editor to the state of the turn.
@@ -36,35 +49,88 @@ impl ShownCalls {
         place: &SessionPlace,
     ) -> Vec<SessionUpdate> {
         let calls = turn.steps.iter().flat_map(|step| &step.calls);
-        calls.filter_map(|call| self.update(call, place)).collect()
+        calls.flat_map(|call| self.updates_of(call, place)).collect()
     }
 
-    /// Returns the update of one call; `None` if the editor already shows its status. A plan is shown
+    /// Returns the updates of one call; none if the editor already shows its status. A plan is shown
     /// in its own place instead, once its call has succeeded.
-    pub(crate) fn update(
+    pub(crate) fn updates_of(
         &mut self,
         logged: &LoggedCall,
         place: &SessionPlace,
-    ) -> Option<SessionUpdate> {
+    ) -> Vec<SessionUpdate> {
         let status = status(logged);
+        let has_terminal = self.has_terminals && is_command(logged);
+        let last = self.statuses.insert(logged.id, status);
         if is_plan(logged) {
-            let is_new = self.0.insert(logged.id, status) != Some(status);
-            return read_plan(logged).filter(|_| is_new && status == ToolCallStatus::Completed);
+            let is_new = last != Some(status) && status == ToolCallStatus::Completed;
+            return read_plan(logged).filter(|_| is_new).into_iter().collect();
         }
-        match self.0.insert(logged.id, status) {
-            None => Some(SessionUpdate::ToolCall(described(logged, place))),
-            Some(last) if last == status => None,
+        match last {
+            None if has_terminal => {
+                let mut call = described(logged, place).meta(terminals::begin_meta(logged, place));
+                call.content = vec![terminal_content(logged)];
+                // An editor makes the terminal with the call, and takes output with updates only.
+                let end = logged.result().map(|_| self.end_terminal(logged, status));
+                [Some(SessionUpdate::ToolCall(call)), end].into_iter().flatten().collect()
+            }
+            None => vec![SessionUpdate::ToolCall(described(logged, place))],
+            Some(last) if last == status => Vec::new(),
+            Some(_) if has_terminal && logged.result().is_some() => {
+                vec![self.end_terminal(logged, status)]
+            }
             Some(_) => {
                 let mut fields = ToolCallUpdateFields::new().status(status);
-                if let Some(result) = logged.result() {
+                if has_terminal {
+                    // A permission request has shown the command in place of the terminal.
+                    fields = fields.content(vec![terminal_content(logged)]);
+                } else if let Some(result) = logged.result() {
                     let (_, content) = changes(logged, place);
                     let content = with_result(content, logged);
                     fields = fields.content(content).raw_output(result.value.clone());
                 }
                 let update = ToolCallUpdate::new(logged.id.to_string(), fields);
-                Some(SessionUpdate::ToolCallUpdate(update))
+                vec![SessionUpdate::ToolCallUpdate(update)]
             }
         }
+    }
+
+    /// Returns `true` until the editor shows that the call runs or has run.
+    pub(crate) fn is_before_start(&self, call: CallId) -> bool {
+        self.statuses.get(&call).is_none_or(|status| *status == ToolCallStatus::Pending)
+    }
+
+    /// Returns the update with the next output of a command. `None` unless the command runs.
+    pub(crate) fn add_output(&mut self, call: CallId, text: &str) -> Option<SessionUpdate> {
+        let status = self.statuses.get(&call)?;
+        if !self.has_terminals || *status != ToolCallStatus::InProgress {
+            return None;
+        }
+        let text = printable(text);
+        self.live.entry(call).or_default().push_str(&text);
+        let id = call.to_string();
+        let meta = terminals::output_meta(&id, &text);
+        let update = ToolCallUpdate::new(id, ToolCallUpdateFields::new()).meta(meta);
+        Some(SessionUpdate::ToolCallUpdate(update))
+    }
+
+    /// Returns the last update of a command.
+    fn end_terminal(&mut self, logged: &LoggedCall, status: ToolCallStatus) -> SessionUpdate {
+        let live = self.live.remove(&logged.id).unwrap_or_default();
+        let mut content = vec![terminal_content(logged)];
+        match CommandEnd::of_result(logged) {
+            Some(CommandEnd { more, .. }) if more.is_empty() => {}
+            Some(CommandEnd { more, .. }) => {
+                content.push(fenced(&format!("{:#}", Value::Object(more))).into());
+            }
+            None => content.extend(with_result(Vec::new(), logged)),
+        }
+        let mut fields = ToolCallUpdateFields::new().status(status).content(content);
+        if let Some(result) = logged.result() {
+            fields = fields.raw_output(result.value.clone());
+        }
+        let update = ToolCallUpdate::new(logged.id.to_string(), fields);
+        SessionUpdate::ToolCallUpdate(update.meta(terminals::finish_meta(logged, &live)))
     }
 }
 
@@ -227,6 +293,10 @@ fn with_result(mut content: Vec<ToolCallContent>, logged: &LoggedCall) -> Vec<To
     if result.ok && !content.is_empty() {
         return content;
     }
+    if let Some(end) = CommandEnd::of_result(logged) {
+        content.extend(shown_end(&end).map(Into::into));
+        return content;
+    }
     let text = match &result.value {
         Value::String(text) => text.clone(),
         value => match value["error"].as_str() {
@@ -239,6 +309,20 @@ fn with_result(mut content: Vec<ToolCallContent>, logged: &LoggedCall) -> Vec<To
         content.push(text.into());
     }
     content
+}
+
+/// Returns the output and the end of a command for an editor without terminals; `None` if there is
+/// nothing to show.
+fn shown_end(end: &CommandEnd) -> Option<String> {
+    let mut parts = Vec::new();
+    if !end.output.trim().is_empty() {
+        parts.push(fenced(&printable(&end.output)));
+    }
+    parts.extend(end.failure_line());
+    if !end.more.is_empty() {
+        parts.push(fenced(&format!("{:#}", Value::Object(end.more.clone()))));
+    }
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
 /// Returns a text as a code block, cut to [`MAX_RESULT`] bytes.

@@ -146,7 +146,7 @@ impl DaemonLink {
         Some(match incoming {
             Incoming::Event(event) => DaemonNotice::Event(event),
             // The link subscribes to nothing.
-            Incoming::Events { .. } | Incoming::Editor(_) => return None,
+            Incoming::Events { .. } | Incoming::Editor(_) | Incoming::Output(_) => return None,
             Incoming::Deliver { chunk, shown } => {
                 let mut open = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
                 open.insert(chunk.id, shown);

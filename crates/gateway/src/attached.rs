@@ -304,7 +304,7 @@ impl Connection {
                 }
             }
             Some(ClientRequest::Piece(piece)) => drop(piece.send(piece_of(result))),
-            Some(ClientRequest::Editor(answer)) => answer.take(result),
+            Some(ClientRequest::Editor(answer)) => answer.take_result(result),
             Some(ClientRequest::Events(answer)) => {
                 answer.send(result.is_ok()).unwrap_or_default();
             }

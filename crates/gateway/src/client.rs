@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::RpcError;
+use crate::editor::OutputPiece;
 use crate::editor_client::{EditorCall, EditorReply, parse_action};
 use crate::kept_files::KeptFiles;
 use crate::lines::{self, InputLine};
@@ -56,6 +57,8 @@ pub enum Incoming {
     Event(TurnEvent),
     /// The daemon wants to read or write a file through the editor.
     Editor(EditorCall),
+    /// A running program has printed something.
+    Output(OutputPiece),
     /// A part of the event log. Call `confirm` on `confirmation` once it is processed.
     Events {
         /// The events.
@@ -272,6 +275,11 @@ impl ClientReader {
             Ok(RpcMessage::Response { id, result }) => lock(&self.open).answer(&id, result),
             Ok(RpcMessage::Request { id, method, params }) => {
                 self.take_request(id, &method, params).await;
+            }
+            Ok(RpcMessage::Notification { method, params }) if method == "editor.output" => {
+                if let Ok(piece) = serde_json::from_value(params) {
+                    drop(self.arrived.send_async(Incoming::Output(piece)).await);
+                }
             }
             Ok(RpcMessage::Notification { params, .. }) => {
                 if let Ok(event) = serde_json::from_value(params) {

@@ -1,15 +1,17 @@
-//! Editors that are attached to chats. The daemon reads and writes files through them.
+//! Editors that are attached to chats. The daemon reads and writes files through them,
+//! and sends them the output of running programs.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{ChatAddress, EditorError, Editors, SessionEditor, SessionId};
+use avocet_protocol::{CallId, ChatAddress, EditorError, Editors, SessionEditor, SessionId};
 use avocet_supervise::Group;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::MAX_LINE_BYTES;
 use crate::attached::{ClientRequest, cut};
@@ -17,12 +19,14 @@ use crate::caller::Caller;
 use crate::connection::Connection;
 use crate::methods;
 use crate::values::read;
-use crate::wire::RpcError;
+use crate::wire::{RpcError, notification};
 
 /// The time for the text of a file.
 const READ_LIMIT: Duration = Duration::from_secs(4);
 /// The time to change and save a file. Many editors format it first.
 const WRITE_LIMIT: Duration = Duration::from_secs(15);
+/// The time between two batches of output.
+const OUTPUT_PAUSE: Duration = Duration::from_millis(100);
 /// Requests that wait to be sent to one editor.
 const QUEUE: usize = 64;
 /// Bytes of a line beside the parameters.
@@ -40,6 +44,20 @@ pub struct AttachEditor {
     /// `true` if the editor answers `editor.write`.
     #[serde(default)]
     pub write: bool,
+    /// `true` to get `editor.output`.
+    #[serde(default)]
+    pub output: bool,
+}
+
+/// `editor.output`: the program behind a call of a tool has printed more. For display only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutputPiece {
+    /// The chat.
+    pub chat: ChatAddress,
+    /// The call.
+    pub call: CallId,
+    /// The output without secrets: untrusted text of the program.
+    pub text: String,
 }
 
 /// The editors of the sessions, for the tools of the agent.
@@ -91,6 +109,35 @@ struct AttachedEditor {
     offered: AttachEditor,
     requests: flume::Sender<EditorRequest>,
     open: OpenChanges,
+    output: OutputQueue,
+}
+
+/// Output that is not sent yet. The tools limit the size of that of each call.
+#[derive(Debug, Clone, Default)]
+struct OutputQueue {
+    pieces: Arc<Mutex<Vec<(CallId, String)>>>,
+    has_more: Arc<Notify>,
+}
+
+impl OutputQueue {
+    fn lock(&self) -> MutexGuard<'_, Vec<(CallId, String)>> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, call: CallId, text: &str) {
+        let mut pieces = self.lock();
+        match pieces.last_mut().filter(|(last, _)| *last == call) {
+            Some((_, waiting)) => waiting.push_str(text),
+            None => pieces.push((call, text.to_owned())),
+        }
+        self.has_more.notify_one();
+    }
+
+    /// Waits for output and takes it.
+    async fn take(&self) -> Vec<(CallId, String)> {
+        self.has_more.notified().await;
+        std::mem::take(&mut self.lock())
+    }
 }
 
 /// The files whose changes the editor has not answered.
@@ -142,8 +189,8 @@ pub(crate) struct EditorAnswer {
 }
 
 impl EditorAnswer {
-    /// Takes the answer.
-    pub(crate) fn take(self, result: Result<Value, RpcError>) {
+    /// Takes the answer of the editor.
+    pub(crate) fn take_result(self, result: Result<Value, RpcError>) {
         let Self { answer, change } = self;
         // The change ends before the answer is seen.
         drop(change);
@@ -185,6 +232,14 @@ impl SessionEditor for AttachedEditor {
         self.offered.write
     }
 
+    fn can_show_output(&self) -> bool {
+        self.offered.output
+    }
+
+    fn show_output(&self, call: CallId, text: &str) {
+        self.output.push(call, text);
+    }
+
     fn read_text(&self, path: &Path) -> Result<String, EditorError> {
         let answer = self.ask("editor.read", self.named(path)?, READ_LIMIT, None)?;
         let text = answer["text"].as_str().map(str::to_owned);
@@ -218,11 +273,35 @@ impl Connection {
         let offered: AttachEditor = read("editor.attach", params)?;
         let session = self.session_of(&offered.chat)?;
         let (requests, to_send) = flume::bounded(QUEUE);
-        let editor = AttachedEditor { offered, requests, open: OpenChanges::default() };
+        let (chat, output) = (offered.chat.clone(), OutputQueue::default());
+        let (open, to_show) = (OpenChanges::default(), output.clone());
+        let editor = AttachedEditor { offered, requests, open, output };
         let seat = self.parts.editors.add(session, editor);
+        let connection = self.clone();
+        group.spawn("editor-output", async move { connection.send_output(chat, to_show).await });
         let (connection, limits) = (self.clone(), group.clone());
         group.spawn("editor", async move { connection.serve_editor(seat, to_send, &limits).await });
         Ok(json!({}))
+    }
+
+    /// Sends output to the editor until the connection ends, several pieces at once.
+    async fn send_output(self, chat: ChatAddress, output: OutputQueue) {
+        loop {
+            let pieces = tokio::select! {
+                biased;
+                () = self.ended.cancelled() => return,
+                pieces = output.take() => pieces,
+            };
+            for (call, text) in pieces {
+                let text = self.parts.redactor.redact(&text).into_owned();
+                let piece = OutputPiece { chat: chat.clone(), call, text };
+                self.write(notification("editor.output", &piece)).await;
+            }
+            tokio::select! {
+                () = self.ended.cancelled() => return,
+                () = self.parts.clock.sleep(OUTPUT_PAUSE) => {}
+            }
+        }
     }
 
     /// Sends the requests to the editor until the connection ends.

@@ -36,20 +36,20 @@ pub struct EditorReply {
 impl EditorReply {
     /// Sends the text of a file.
     pub async fn send_text(self, text: String) {
-        self.send(Ok(json!({ "text": text }))).await;
+        self.send_result(Ok(json!({ "text": text }))).await;
     }
 
     /// Reports that the file is changed and saved.
-    pub async fn confirm(self) {
-        self.send(Ok(json!({}))).await;
+    pub async fn confirm_saved(self) {
+        self.send_result(Ok(json!({}))).await;
     }
 
     /// Reports that the editor did not do it, for this reason.
-    pub async fn refuse(self, reason: &str) {
-        self.send(Err(RpcError::new(RpcError::NOT_FOUND, reason))).await;
+    pub async fn refuse_with(self, reason: &str) {
+        self.send_result(Err(RpcError::new(RpcError::NOT_FOUND, reason))).await;
     }
 
-    async fn send(self, result: Result<Value, RpcError>) {
+    async fn send_result(self, result: Result<Value, RpcError>) {
         let mut line: LineToWrite = RpcMessage::Response { id: self.id.clone(), result }.into();
         if line.len() > MAX_LINE_BYTES {
             let error = RpcError::new(RpcError::PARAMS, "the text is too long for a line");

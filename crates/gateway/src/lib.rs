@@ -62,7 +62,7 @@ pub use config_file::{CheckConfig, SaveConfig, SavedConfig};
 pub use consolidate::answer_about_consolidation;
 pub use dead_letters::{ListDeadLetters, NamedDeadLetter, answer_about_dead_letters};
 pub use deletion::{DeleteSession, answer_about_deletion};
-pub use editor::{AttachEditor, AttachedEditors};
+pub use editor::{AttachEditor, AttachedEditors, OutputPiece};
 pub use editor_client::{EditorAction, EditorCall, EditorReply};
 pub use event_feed::{EventFeed, FeedPage};
 pub use events::{EventList, ListEvents, RemoveSubscriber, Trace, answer_about_events};

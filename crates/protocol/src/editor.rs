@@ -1,10 +1,11 @@
-//! The port to the editors that people have open beside a conversation, with their unsaved files.
+//! The port to the editors that people have open beside a conversation: their unsaved files, and
+//! their display of running programs.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::SessionId;
+use crate::{CallId, SessionId};
 
 /// The editors of sessions.
 pub trait Editors: fmt::Debug + Send + Sync {
@@ -20,6 +21,9 @@ pub trait SessionEditor: fmt::Debug + Send + Sync {
 
     /// Returns `true` if the editor changes files.
     fn can_write(&self) -> bool;
+
+    /// Returns `true` if the editor shows the output of programs while they run.
+    fn can_show_output(&self) -> bool;
 
     /// Returns the text of a file as the editor shows it, with unsaved changes. `path` is absolute.
     /// Blocks for a few seconds at most, so call it in a thread that may block.
@@ -37,6 +41,10 @@ pub trait SessionEditor: fmt::Debug + Send + Sync {
 
     /// Returns `true` while the editor has not answered an earlier change of this file.
     fn has_open_change(&self, path: &Path) -> bool;
+
+    /// Shows the next output of the program behind a call. Never waits. Callers pass whole lines,
+    /// and limit their size.
+    fn show_output(&self, call: CallId, text: &str);
 }
 
 /// The reason why an editor did not do what it was asked for.

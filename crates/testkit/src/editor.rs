@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use avocet_protocol::{EditorError, Editors, SessionEditor, SessionId};
+use avocet_protocol::{CallId, EditorError, Editors, SessionEditor, SessionId};
 
 /// The way in which a [`FakeEditor`] answers a change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,6 +35,7 @@ struct EditorState {
     /// The paths of all requests, with the texts of changes.
     asked: Vec<(PathBuf, Option<String>)>,
     open: Vec<PathBuf>,
+    output: Vec<String>,
 }
 
 /// A fake editor. Clones share their state. At first, no session has it.
@@ -72,6 +73,12 @@ impl FakeEditor {
         self.state().unsaved.get(path).cloned()
     }
 
+    /// Returns the pieces of output so far, of any call. Forgets them.
+    #[must_use]
+    pub fn take_output(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().output)
+    }
+
     /// Returns the requests so far: paths, and the new texts of changes. Forgets them.
     #[must_use]
     pub fn take_requests(&self) -> Vec<(PathBuf, Option<String>)> {
@@ -91,6 +98,10 @@ impl SessionEditor for FakeEditor {
     }
 
     fn can_write(&self) -> bool {
+        true
+    }
+
+    fn can_show_output(&self) -> bool {
         true
     }
 
@@ -135,5 +146,9 @@ impl SessionEditor for FakeEditor {
 
     fn has_open_change(&self, path: &Path) -> bool {
         self.state().open.iter().any(|one| one == path)
+    }
+
+    fn show_output(&self, _: CallId, text: &str) {
+        self.state().output.push(text.to_owned());
     }
 }

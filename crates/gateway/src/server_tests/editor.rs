@@ -9,7 +9,7 @@ use avocet_supervise::{Group, blocking};
 use serde_json::{Value, json};
 
 use super::world::World;
-use crate::testing::session;
+use crate::testing::{KEY, session};
 use crate::{Client, EditorAction, EditorCall, Incoming, MAX_LINE_BYTES};
 
 /// Longer than every limit for an answer.
@@ -57,9 +57,9 @@ async fn attached_editor_reads_and_writes_files_of_its_session_only() {
         let EditorCall { action, reply } = next_call(&client).await;
         assert_eq!(action, EditorAction::Write(place(), "new".to_owned()));
         assert!(editor.has_open_change(&place()));
-        reply.confirm().await;
+        reply.confirm_saved().await;
         let EditorCall { reply, .. } = next_call(&client).await;
-        reply.refuse("it is read-only").await;
+        reply.refuse_with("it is read-only").await;
     };
     let work = async {
         let read = ask(&editor, |editor| editor.read_text(&place())).await;
@@ -88,7 +88,7 @@ async fn editor_that_answers_late_counts_as_silent_and_ends_its_open_change() {
     assert_eq!(written, Err(EditorError::Silent));
     assert!(editor.has_open_change(&place()));
     assert!(!editor.has_open_change(Path::new("/code/b.txt")));
-    call.reply.confirm().await;
+    call.reply.confirm_saved().await;
     while editor.has_open_change(&place()) {
         tokio::task::yield_now().await;
     }
@@ -137,4 +137,30 @@ async fn editor_attach_to_a_linked_chat_serves_its_session() {
     let _: Value = client.call("editor.attach", &attach).await.unwrap();
     let editor = world.parts.editors.editor_of(&session()).unwrap();
     assert!(editor.can_read() && !editor.can_write());
+}
+
+#[tokio::test]
+async fn attached_editor_gets_output_in_batches_without_secrets() {
+    let world = World::new();
+    let client = world.client().await;
+    let attach = json!({ "chat": session(), "output": true });
+    let _: Value = client.call("editor.attach", &attach).await.unwrap();
+    let editor = world.parts.editors.editor_of(&session()).unwrap();
+    assert!(editor.can_show_output());
+    let call = "t4s1c0".parse().unwrap();
+    let next = async || match client.incoming().recv_async().await.unwrap() {
+        Incoming::Output(piece) => piece,
+        other => panic!("{other:?}"),
+    };
+    editor.show_output(call, "one\n");
+    let first = next().await;
+    assert_eq!((first.chat, first.call), (session().address(), call));
+    assert_eq!(first.text, "one\n");
+    // The next pieces wait for the end of the pause, and come together.
+    world.clock.sleeper(Duration::from_millis(10)).await;
+    editor.show_output(call, "two\n");
+    editor.show_output(call, &format!("{KEY}\n"));
+    world.clock.advance(LONG);
+    let second = next().await.text;
+    assert!(second.starts_with("two\n") && !second.contains(KEY), "{second}");
 }

@@ -197,7 +197,7 @@ impl Stage {
             // `apart` counts trust separately: this file must not lower that of the others.
             let apart = workspace.apart();
             let is_there = apart.read_if_any(&path).map_err(tool_error)?.is_some();
-            let before = is_there.then(|| self.editor.read(&apart, given)).transpose()?;
+            let before = is_there.then(|| self.editor.read_present(&apart, given)).transpose()?;
             let source = before.as_ref().map_or(TextSource::Disk, |before| before.source);
             let before = before.map(|PresentText { text, .. }| text);
             let before = before.map(|text| FileText { text, trust: apart.least_read() });
@@ -236,7 +236,7 @@ impl Stage {
         for (path, file) in stay.into_iter().chain(go) {
             let error = match self.put(workspace, path, file.after.as_ref(), file.source) {
                 Ok(saved) => {
-                    let note = saved.note();
+                    let note = saved.report_note();
                     notes.extend((!note.is_empty()).then(|| format!("{path}{note}")));
                     done.push((path, file));
                     continue;
@@ -265,7 +265,7 @@ impl Stage {
         source: TextSource,
     ) -> Result<SavedText, ToolError> {
         if let Some(FileText { text, trust }) = text {
-            return self.editor.write(workspace, given, text, source, Some(*trust));
+            return self.editor.write_text(workspace, given, text, source, Some(*trust));
         }
         let path = workspace.resolve(given).map_err(tool_error)?;
         let removed = workspace.remove(&path, RemoveMode::Single);

@@ -14,6 +14,7 @@ use avocet_sandbox::{Workspace, WorkspacePath};
 use super::BuiltinParts;
 use super::files::{evidence, read_text, tool_error, write};
 use super::lines::{line_end, plain_ends};
+use super::live_output::LiveOutput;
 
 /// The mark at the beginning of some texts, which many editors hide.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -38,6 +39,12 @@ impl Buffers {
         let asking = || self.0.editor_of(&context.asker.as_ref()?.session);
         let editor = self.0.editor_of(&context.session).or_else(asking);
         CallEditor(editor.map(|editor| Arc::new(OpenEditor { editor, is_silent: false.into() })))
+    }
+
+    /// Returns the display for the output of a call; `None` if its session has none.
+    pub(super) fn live_output(&self, context: &ToolContext) -> Option<LiveOutput> {
+        let editor = self.0.editor_of(&context.session)?;
+        editor.can_show_output().then(|| LiveOutput::new(editor, context.call))
     }
 }
 
@@ -80,7 +87,7 @@ pub(super) enum SavedText {
 
 impl SavedText {
     /// Returns the end of the report to the model.
-    pub(super) fn note(self) -> &'static str {
+    pub(super) fn report_note(self) -> &'static str {
         match self {
             Self::AsWritten => "",
             Self::Changed => {
@@ -96,7 +103,7 @@ impl OpenEditor {
     }
 
     /// Remembers that the editor did not answer.
-    fn note_answer<T>(&self, answer: Result<T, EditorError>) -> Result<T, EditorError> {
+    fn note_silence<T>(&self, answer: Result<T, EditorError>) -> Result<T, EditorError> {
         if matches!(answer, Err(EditorError::Silent)) {
             self.is_silent.store(true, Ordering::Relaxed);
         }
@@ -106,7 +113,7 @@ impl OpenEditor {
 
 impl CallEditor {
     /// Reads a file like [`read_text`], with the editor's text in place of that of the disk.
-    pub(super) fn read(
+    pub(super) fn read_present(
         &self,
         workspace: &Workspace,
         given: &str,
@@ -122,7 +129,7 @@ impl CallEditor {
     fn shown_text(&self, workspace: &Workspace, given: &str) -> Option<String> {
         let open = self.0.as_ref().filter(|open| open.editor.can_read() && !open.is_silent())?;
         let place = workspace.place_for_editor(&workspace.resolve(given).ok()?)?;
-        match open.note_answer(open.editor.read_text(&place)) {
+        match open.note_silence(open.editor.read_text(&place)) {
             Ok(text) => Some(text).filter(|text| !text.contains('\0')),
             Err(error) => {
                 tracing::debug!(place = %place.display(), %error, "the disk is read instead");
@@ -148,7 +155,7 @@ impl CallEditor {
 
     /// Returns the evidence for a write. Through an editor, it never matches the file before the
     /// write: an interrupted call must not run again while the editor may already show its change.
-    pub(super) fn evidence(
+    pub(super) fn evidence_of_write(
         &self,
         workspace: &Workspace,
         given: &str,
@@ -192,9 +199,9 @@ impl CallEditor {
     }
 
     /// Writes a file: through the editor if that shows the text that the change starts from,
-    /// otherwise directly. The file gets `trust`, by default that of the call. A write that the editor refuses or does not answer is
-    /// completed directly, but only while the file on the disk is unchanged.
-    pub(super) fn write(
+    /// otherwise directly. The file gets `trust`, by default that of the call. If the editor
+    /// refuses or does not answer, the file is written directly, but only while it is unchanged.
+    pub(super) fn write_text(
         &self,
         workspace: &Workspace,
         given: &str,
@@ -223,7 +230,7 @@ impl CallEditor {
         // The editor keeps the mark of the file if it writes into it.
         workspace.lower_trust(&path, trust).map_err(tool_error)?;
         let answer = open.editor.write_text(&place, &text_for_editor(text, source));
-        let answer = open.note_answer(answer);
+        let answer = open.note_silence(answer);
         // The editor may have replaced the file.
         workspace.lower_trust(&path, trust).map_err(tool_error)?;
         let now = apart.read_if_any(&path).map_err(tool_error)?.unwrap_or_default();

@@ -98,7 +98,7 @@ impl Tool for EditFile {
         let noted = self.files.at(context, path, move |workspace, path| {
             let PresentText { text, source } = read_to_edit(workspace, &arguments, &editor)?;
             let edited = edit(workspace, &text, &arguments)?;
-            editor.evidence(workspace, path, edited.text.as_bytes(), source)
+            editor.evidence_of_write(workspace, path, edited.text.as_bytes(), source)
         });
         noted.await.map(Some)
     }
@@ -113,8 +113,8 @@ impl Tool for EditFile {
         let replaced = self.files.at(context, path, move |workspace, path| {
             let PresentText { text, source } = read_to_edit(workspace, &arguments, &editor)?;
             let Edited { text, done } = edit(workspace, &text, &arguments)?;
-            let saved = editor.write(workspace, path, &text, source, None)?;
-            Ok(format!("{done} {path}{}", saved.note()))
+            let saved = editor.write_text(workspace, path, &text, source, None)?;
+            Ok(format!("{done} {path}{}", saved.report_note()))
         });
         Ok(json!(replaced.await?).into())
     }
@@ -139,7 +139,7 @@ fn read_to_edit(
     editor: &CallEditor,
 ) -> Result<PresentText, ToolError> {
     place(arguments)?;
-    editor.read(workspace, &arguments.path)
+    editor.read_present(workspace, &arguments.path)
 }
 
 fn edit(workspace: &Workspace, text: &str, arguments: &Arguments) -> Result<Edited, ToolError> {

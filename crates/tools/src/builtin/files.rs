@@ -133,7 +133,7 @@ impl ToolFiles {
     ) -> Option<Question> {
         let question = self.look_at(path, move |workspace, path| {
             let before = match state(workspace, &workspace.resolve(path).map_err(tool_error)?)? {
-                Some(_) => editor.read(workspace, path)?.text,
+                Some(_) => editor.read_present(workspace, path)?.text,
                 None => String::new(),
             };
             let after = after(workspace, &before)?;

@@ -19,6 +19,7 @@ mod job_pull_request;
 mod languages;
 mod lines;
 mod list_directory;
+mod live_output;
 mod memories;
 mod memory_forget;
 mod memory_read;
@@ -135,7 +136,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     registry.add(delete_file::DeleteFile::new(parts))?;
     registry.add(edit_file::EditFile::new(parts))?;
     if let Some(shell) = &parts.shell {
-        registry.add(exec_shell::ExecShell::new(parts.roots.clone(), shell.clone()))?;
+        registry.add(exec_shell::ExecShell::new(parts, shell.clone()))?;
     }
     if let Some(shell) = &parts.shell {
         let git = || git::Git::new(parts.roots.clone(), shell.clone());
@@ -162,7 +163,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     registry.add(read_file::ReadFile::new(parts))?;
     registry.add(read_result::ReadResult::new(parts))?;
     if let Some(shell) = &parts.shell {
-        registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone()))?;
+        registry.add(run_tests::RunTests::new(parts, shell.clone()))?;
     }
     registry.add(schedule::ScheduleTool::new(parts))?;
     registry.add(search_files::SearchFiles::new(parts))?;

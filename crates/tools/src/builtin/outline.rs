@@ -75,7 +75,7 @@ impl Tool for Outline {
         let _dropped = stop.clone().drop_guard();
         let editor = self.buffers.editor_for(context);
         let outline = self.files.at(context, arguments.path, move |workspace, path| {
-            let text = editor.read(workspace, path)?.text;
+            let text = editor.read_present(workspace, path)?.text;
             let path = workspace.resolve(path).map_err(tool_error)?;
             let entries = entries(path.as_path(), &text, &|| stop.is_cancelled())
                 .ok_or_else(|| ToolError::ExecutionFailed("the parser was stopped".to_owned()))?;

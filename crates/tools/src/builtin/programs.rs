@@ -12,7 +12,9 @@ use avocet_sandbox::{
 };
 
 use super::background::Background;
+use super::buffers::Buffers;
 use super::files::{ToolFiles, tool_error};
+use super::live_output::LiveOutput;
 use super::watched::{Notes, ProgramWatch, refused};
 use crate::command_precheck;
 
@@ -56,6 +58,8 @@ impl Shell {
 pub(super) struct Programs {
     files: ToolFiles,
     pub(super) shell: Shell,
+    /// The editors that show the output of running programs.
+    buffers: Buffers,
 }
 
 #[derive(Debug)]
@@ -99,7 +103,12 @@ impl ProgramExit {
 
 impl Programs {
     pub(super) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
-        Self { files: ToolFiles { roots }, shell }
+        Self { files: ToolFiles { roots }, shell, buffers: Buffers::default() }
+    }
+
+    /// Returns the same with editors that show the output of running programs.
+    pub(super) fn showing(self, buffers: Buffers) -> Self {
+        Self { buffers, ..self }
     }
 
     /// The absolute path of a directory of the workspace.
@@ -137,7 +146,10 @@ impl Programs {
         let watched = self.watch(&rights, context).await?;
         let (reached, read_only) = (watched.reached(), watched.read_only());
         let request = ProgramRequest { program, directory, limit, output, cancel, reached, rights };
-        let ran = sandbox.run(request).await;
+        let live = self.buffers.live_output(context);
+        let show = |bytes: &[u8]| live.iter().for_each(|live| live.add_bytes(bytes));
+        let ran = sandbox.run_with_output(request, show).await;
+        live.iter().for_each(LiveOutput::show_rest);
         if let Ok(ran) = &ran {
             watched.note_output(&ran.output);
         }

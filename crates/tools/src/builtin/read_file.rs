@@ -56,7 +56,7 @@ impl Tool for ReadFile {
         let Arguments { path, start_line, end_line } = arguments;
         let editor = self.buffers.editor_for(context);
         let read = self.files.at(context, path, move |workspace, path| {
-            let text = editor.read(workspace, path)?.text;
+            let text = editor.read_present(workspace, path)?.text;
             numbered(&text, start_line, end_line).map_err(|(first, last, count)| {
                 let path = shown(workspace, path);
                 ToolError::InvalidArgs(format!(

@@ -59,7 +59,7 @@ impl Tool for WriteFile {
         let (path, content) = (arguments.path.clone(), arguments.content.clone());
         let editor = self.buffers.editor_for(context);
         let noted = self.files.at(context, path, move |workspace, path| {
-            editor.evidence(workspace, path, content.as_bytes(), TextSource::Model)
+            editor.evidence_of_write(workspace, path, content.as_bytes(), TextSource::Model)
         });
         noted.await.map(Some)
     }
@@ -73,9 +73,9 @@ impl Tool for WriteFile {
         let report = format!("wrote {} bytes to {path}", content.len());
         let editor = self.buffers.editor_for(context);
         let saved = self.files.at(context, path, move |workspace, path| {
-            editor.write(workspace, path, &content, TextSource::Model, None)
+            editor.write_text(workspace, path, &content, TextSource::Model, None)
         });
-        Ok(json!(format!("{report}{}", saved.await?.note())).into())
+        Ok(json!(format!("{report}{}", saved.await?.report_note())).into())
     }
 
     async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {

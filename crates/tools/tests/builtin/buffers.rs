@@ -197,3 +197,25 @@ async fn edit_file_keeps_line_ends_that_the_editor_hides() {
     let asked = world.editor.take_requests();
     assert_eq!(asked.last(), Some(&(place, Some("one\nzwei\nunsaved\n".to_owned()))));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exec_shell_shows_its_output_in_the_editor_of_its_session() {
+    let (world, _) = world().await;
+    let command = json!({ "command": "echo one; printf two" });
+    let result = world.value("exec_shell", command).await;
+    assert_eq!(result["output"], "one\ntwo");
+    assert_eq!(world.editor.take_output().concat(), "one\ntwo");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn file_tools_use_the_disk_while_a_program_runs() {
+    let (world, _) = world().await;
+    let serve = json!({ "command": "sleep 600", "background": true });
+    let started = world.value("exec_shell", serve).await;
+    world.run("edit_file", edit()).await.unwrap();
+    assert_eq!(world.editor.take_requests(), []);
+    assert_eq!(world.get("a.txt"), "one\nzwei\n");
+    world.run("process_kill", json!({ "id": started["id"] })).await.unwrap();
+    world.run("read_file", json!({ "path": "a.txt" })).await.unwrap();
+    assert_eq!(world.editor.take_requests().len(), 1);
+}

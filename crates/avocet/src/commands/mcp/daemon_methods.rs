@@ -140,7 +140,7 @@ async fn pass_on(client: &Client, events: &flume::Sender<Value>) {
     while let Ok(incoming) = client.incoming().recv_async().await {
         match incoming {
             Incoming::Deliver { shown, .. } => shown.confirm().await,
-            Incoming::Event(_) | Incoming::Editor(_) => {}
+            Incoming::Event(_) | Incoming::Editor(_) | Incoming::Output(_) => {}
             Incoming::Events { batch: EventBatch { events: batch, .. }, confirmation } => {
                 for event in batch {
                     // After the end of the call only deliveries count.
