@@ -14,13 +14,36 @@ const TEMPLATE: [&str; 8] = [
 ];
 /// The names of sections with tasks that are done, in lower case.
 const DONE: [&str; 4] = ["completed", "completed tasks", "done", "已完成"];
+/// The beginnings of rules for the answer, in lower case.
+const RULES: [&str; 8] = [
+    "if nothing ",
+    "when nothing ",
+    "if there is nothing ",
+    "otherwise",
+    "reply heartbeat_ok",
+    "reply with heartbeat_ok",
+    "respond with heartbeat_ok",
+    "heartbeat_ok",
+];
+/// The words for an empty list, in lower case.
+const NOTHING: [&str; 9] = [
+    "empty",
+    "n/a",
+    "no active tasks",
+    "no tasks",
+    "no tasks yet",
+    "none",
+    "nothing",
+    "无",
+    "暂无",
+];
 /// The word that means silence in these files.
 const HEARTBEAT_OK: &str = "heartbeat_ok";
 
 /// Returns `true` if a line is more than a heading, a comment, an empty list entry, a sentence of a
 /// template or a task that is done.
 pub(crate) fn has_entries(text: &str) -> bool {
-    let text = without_comments(text);
+    let text = without_comments(text.trim_start_matches('\u{feff}'));
     let mut done_level = None;
     without_front_matter(&text).lines().any(|line| {
         let line = line.trim();
@@ -45,11 +68,14 @@ fn is_entry(line: &str) -> bool {
     let entry =
         entry.strip_prefix(['x', 'X']).filter(|rest| rest.starts_with(']')).unwrap_or(entry);
     let entry = entry.trim_start_matches(marks).to_lowercase();
+    let entry = entry.replace(['`', '"', '*'], "");
     let is_number = entry.trim_end_matches(['.', ')', ' ']).chars().all(|c| c.is_ascii_digit());
     let is_template = TEMPLATE.iter().any(|start| entry.starts_with(start));
     // A rule for the answer: "If nothing needs attention, reply HEARTBEAT_OK."
-    let is_rule = entry.starts_with("if nothing ") && entry.contains(HEARTBEAT_OK);
-    !is_number && !is_template && !is_rule
+    let is_rule =
+        entry.contains(HEARTBEAT_OK) && RULES.iter().any(|start| entry.starts_with(start));
+    let words = entry.trim_matches(|c: char| !c.is_alphanumeric());
+    !is_number && !is_template && !is_rule && !NOTHING.contains(&words)
 }
 
 fn without_comments(text: &str) -> String {
@@ -123,8 +149,23 @@ mod tests {
             "# 心跳任务\n\n该文件每 30 分钟由你的 nanobot 代理检查一次。\n在下方添加你希望代理定期执行的任务。\n\n\
              如果本文件没有任务（仅有标题或注释），代理会跳过心跳检查。\n\n## 活动任务\n\n## 已完成\n",
             "# HEARTBEAT.md\n\n- If nothing needs attention, reply HEARTBEAT_OK.\n",
+            "# HEARTBEAT.md\n\nReply with `HEARTBEAT_OK`.\n",
+            "**Otherwise, reply \"HEARTBEAT_OK\".**",
+            "HEARTBEAT_OK\n",
+            "## Active Tasks\n\n_(none)_\n\n## Completed\n- [x] old\n",
+            "## Active Tasks\n- No active tasks.\n",
+            "\u{feff}# HEARTBEAT.md\r\n\r\n- [ ]\r\n<!-- x\r\ny -->\r\n",
+            "```\n# Keep this file empty (or with only comments) to skip heartbeat API calls.\n```\n",
         ] {
             assert!(!has_entries(text), "{text:?}");
+        }
+        for text in [
+            "- Reply to Bob; if nothing came, HEARTBEAT_OK",
+            "- If no mail came since 5 pm, tell me, else HEARTBEAT_OK",
+            "- none of the lamps may be on at night",
+            "Nothing may stay in the inbox.",
+        ] {
+            assert!(has_entries(text), "{text:?}");
         }
         let task = "# HEARTBEAT.md\n\n- Check the inbox for new mail.\n- If nothing is pending, reply \
                     HEARTBEAT_OK.\n";
