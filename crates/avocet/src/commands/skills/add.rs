@@ -108,17 +108,23 @@ fn write(workspace: &Workspace, name: &str, files: &[SourceFile]) -> Result<(), 
 /// The files of a folder, within the limits.
 struct Folder {
     root: PathBuf,
+    /// `root` without links.
+    real: PathBuf,
     files: Vec<SourceFile>,
     bytes: u64,
 }
 
 impl Folder {
     fn read(root: &Path) -> Result<Vec<SourceFile>, Failure> {
-        let mut folder = Self { root: root.to_owned(), files: Vec::new(), bytes: 0 };
+        let real = root.canonicalize();
+        let real = real.map_err(|error| failed(format!("{}: {error}", root.display())))?;
+        let mut folder = Self { root: root.to_owned(), real, files: Vec::new(), bytes: 0 };
         folder.collect(root, 0)?;
         Ok(folder.files)
     }
 
+    /// Reads a directory. `directory` is its path with the names of links, under which its files are
+    /// copied.
     fn collect(&mut self, directory: &Path, depth: usize) -> Result<(), Failure> {
         if depth > MAX_DEPTH {
             let directory = directory.display();
@@ -138,10 +144,11 @@ impl Folder {
                 // The history of a repository is no part of the skill.
                 () if path.file_name().is_some_and(|name| name == ".git") => {}
                 () if kind.is_dir() => self.collect(&path, depth + 1)?,
-                () if kind.is_file() => self.file(&path)?,
+                () if kind.is_file() => self.file(&path, &path)?,
+                () if kind.is_symlink() => self.link(&path, depth)?,
                 () => {
                     let text = format!(
-                        "{} is a link or a special file; a skill has regular files only",
+                        "{} is a special file; a skill has regular files only",
                         path.display()
                     );
                     return Err(failed(text));
@@ -151,7 +158,30 @@ impl Folder {
         Ok(())
     }
 
-    fn file(&mut self, path: &Path) -> Result<(), Failure> {
+    /// Copies the target of a link, which must be in the folder.
+    fn link(&mut self, path: &Path, depth: usize) -> Result<(), Failure> {
+        let shown = path.display();
+        let stated = fs::read_link(path).unwrap_or_default();
+        let stated = stated.display();
+        let target = path.canonicalize().map_err(|error| {
+            failed(format!("{shown} is a link to {stated}, which cannot be read ({error})"))
+        })?;
+        if !target.starts_with(&self.real) {
+            return Err(failed(format!(
+                "{shown} is a link to {stated}, outside of the folder; replace it by a copy of the file"
+            )));
+        }
+        let is_above = path.parent().and_then(|parent| parent.canonicalize().ok());
+        if is_above.is_some_and(|parent| parent.starts_with(&target)) {
+            return Err(failed(format!(
+                "{shown} is a link to {stated}, a folder above it; remove it"
+            )));
+        }
+        if target.is_dir() { self.collect(path, depth + 1) } else { self.file(path, &target) }
+    }
+
+    /// Reads the file `real` for the place `path` of the copy.
+    fn file(&mut self, path: &Path, real: &Path) -> Result<(), Failure> {
         let shown = |error: std::io::Error| failed(format!("{}: {error}", path.display()));
         let below = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
         let Some(below) = below else {
@@ -159,7 +189,7 @@ impl Folder {
         };
         // The file may have been replaced by a link or a pipe since.
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(shown)?;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(real).map_err(shown)?;
         let bytes = up_to(file, MAX_BYTES + 1 - self.bytes).map_err(shown)?;
         self.bytes += bytes.len() as u64;
         if self.bytes > MAX_BYTES || self.files.len() == MAX_FILES {
@@ -177,4 +207,51 @@ fn up_to(file: File, limit: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn folder_follows_links_that_stay_inside_and_names_the_others() {
+        let home = TempDir::new().unwrap();
+        let skill = home.path().join("skill");
+        fs::create_dir_all(skill.join("docs")).unwrap();
+        for (path, text) in [("skill/SKILL.md", "s"), ("skill/docs/a.md", "a"), ("secret", "x")] {
+            fs::write(home.path().join(path), text).unwrap();
+        }
+        symlink("SKILL.md", skill.join("AGENTS.md")).unwrap();
+        symlink("docs", skill.join("references")).unwrap();
+        // The folder itself may be a link.
+        let linked = home.path().join("linked");
+        symlink("skill", &linked).unwrap();
+        for root in [&skill, &linked] {
+            let files = Folder::read(root).unwrap();
+            let files: Vec<_> = files.iter().map(|one| (&*one.path, &*one.bytes)).collect();
+            let expected = [
+                ("AGENTS.md", &b"s"[..]),
+                ("SKILL.md", b"s"),
+                ("docs/a.md", b"a"),
+                ("references/a.md", b"a"),
+            ];
+            assert_eq!(files, expected);
+        }
+        for (target, says) in [
+            ("../secret", "link is a link to ../secret, outside of the folder"),
+            ("nowhere", "link is a link to nowhere, which cannot be read"),
+            (".", "link is a link to ., a folder above it"),
+            ("link", "link is a link to link, which cannot be read"),
+        ] {
+            symlink(target, skill.join("link")).unwrap();
+            let Err(failure) = Folder::read(&skill) else { panic!("{target} is copied") };
+            let error = failure.error.to_string();
+            assert!(error.contains(says), "{target}: {error}");
+            fs::remove_file(skill.join("link")).unwrap();
+        }
+    }
 }
