@@ -72,8 +72,8 @@ struct Source {
     /// URL of a server with streamable HTTP.
     #[arg(long)]
     url: Option<String>,
-    /// Configuration file of another program, such as Claude Code, Codex, Cursor, opencode, VS Code or
-    /// Zed; - is stdin.
+    /// Configuration file of another program, such as Claude Code, Codex, Cursor, Goose, opencode, VS
+    /// Code or Zed; - is stdin.
     #[arg(long, value_name = "FILE")]
     from: Option<String>,
     /// Command of a server on stdio, with its arguments.
@@ -240,8 +240,11 @@ fn new_servers(args: AddArgs) -> Result<Imported, Failure> {
     if let Some(from) = from {
         let text = match &*from {
             "-" => text_or_stdin(Some(from))?,
-            path => fs::read_to_string(path)
-                .map_err(|error| failed(format!("cannot read {path}: {}", plain_io(&error))))?,
+            path => {
+                let unreadable = |why: String| failed(format!("cannot read {path}: {why}"));
+                let bytes = fs::read(path).map_err(|error| unreadable(plain_io(&error)))?;
+                import::decode_file(bytes).map_err(unreadable)?
+            }
         };
         let home = home().map(|home| home.display().to_string());
         return import::servers(&text, name.as_deref(), home.as_deref()).map_err(failed);

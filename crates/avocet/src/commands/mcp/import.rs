@@ -5,6 +5,7 @@ mod entry;
 mod known_files;
 mod loose_json;
 mod references;
+mod yaml;
 
 use std::collections::BTreeMap;
 
@@ -81,6 +82,21 @@ pub(crate) fn servers(
     Ok(imported)
 }
 
+/// Decodes a file in UTF-8, or in UTF-16 with a byte order mark, as Windows writes it.
+///
+/// # Errors
+/// The reason, as a part of a sentence.
+pub(crate) fn decode_file(bytes: Vec<u8>) -> Result<String, String> {
+    let units: fn([u8; 2]) -> u16 = match *bytes {
+        [0xFF, 0xFE, ..] => u16::from_le_bytes,
+        [0xFE, 0xFF, ..] => u16::from_be_bytes,
+        _ => return String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned()),
+    };
+    let units: Vec<u16> =
+        bytes[2..].chunks_exact(2).map(|pair| units([pair[0], pair[1]])).collect();
+    Ok(String::from_utf16_lossy(&units))
+}
+
 /// Returns the reasons for the servers that are left out, as a part of a sentence.
 pub(crate) fn reasons(left_out: &[LeftOut]) -> String {
     let reasons = left_out.iter().map(|one| format!(" server {:?}: {}", one.name, one.reason));
@@ -150,8 +166,12 @@ fn converted(
         Ok::<_, String>(rewritten.text)
     };
     let command = command.into_iter().map(&mut rewrite).collect::<Result<Vec<_>, _>>()?;
+    let command: Vec<String> =
+        command.into_iter().map(|word| references.expand_home(word)).collect();
     let mut rewrite_pairs = |pairs: BTreeMap<String, String>| {
-        let pairs = pairs.into_iter().map(|(key, text)| Ok((key, rewrite(text)?)));
+        let pairs = pairs
+            .into_iter()
+            .map(|(key, text)| Ok((key, rewrite(References::with_braces(&text))?)));
         pairs.collect::<Result<BTreeMap<_, _>, String>>()
     };
     let (env, headers) = (rewrite_pairs(env)?, rewrite_pairs(headers)?);

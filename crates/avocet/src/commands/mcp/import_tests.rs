@@ -149,6 +149,110 @@ fn servers_reads_the_files_of_other_programs() {
     }
 }
 
+/// Pieces of pages and of files in other languages, each with its server as `name command args`.
+#[test]
+fn servers_reads_pieces_of_pages_and_yaml() {
+    let files: [(&str, &[&str]); 18] = [
+        // As a README shows it.
+        ("```json\n{\"mcpServers\": {\"a\": {\"command\": \"x\"}}}\n```\n", &["a x"]),
+        ("\"mcpServers\": {\"a\": {\"command\": \"x\"}},", &["a x"]),
+        ("\"a\": {\"command\": \"x\", \"args\": [\"-y\"]}", &["a x -y"]),
+        (
+            "```\n\"a\": {\"command\": \"x\"},\n\"b\": {\"url\": \"http://x/\"}\n```",
+            &["a x", "b http://x/"],
+        ),
+        // Goose.
+        (
+            "GOOSE_PROVIDER: x\nextensions:\n  dev:\n    type: builtin\n    enabled: true\n  git:\n    \
+             bundled: null\n    cmd: npx\n    args:\n    - -y\n    - git-mcp\n    enabled: true\n    \
+             env_keys: [TOKEN]\n    envs: {}\n    timeout: 300\n    type: stdio\n  web:\n    uri: \
+             https://example.org/mcp\n    type: streamable_http\n    headers: {}\n",
+            &["git npx -y git-mcp", "web https://example.org/mcp"],
+        ),
+        // Continue, today and before.
+        (
+            "name: mine\nversion: 0.0.1\nschema: v1\nmcpServers:\n  - name: Git Hub\n    command: npx\n    \
+             args: [\"-y\", git-mcp]\n    env:\n      TOKEN: ${{ secrets.TOKEN }}\n  - name: web\n    \
+             type: streamable-http\n    url: https://example.org/mcp\n",
+            &["git-hub npx -y git-mcp", "web https://example.org/mcp"],
+        ),
+        (
+            r#"{"experimental": {"modelContextProtocolServers": [{"transport": {"type": "stdio", "command": "uvx", "args": ["x"]}}]}}"#,
+            &["server uvx x"],
+        ),
+        // Hermes, LibreChat.
+        ("mcp_servers:\n  a:\n    command: \"x\"\n", &["a x"]),
+        (
+            "version: 1.2.8\nmcpServers:\n  a:\n    type: sse\n    url: http://localhost:3001/sse\n",
+            &["a http://localhost:3001/sse"],
+        ),
+        // nanobot, PicoClaw, Mistral Vibe, Cherry Studio.
+        (r#"{"tools": {"mcpServers": {"a": {"command": "x"}}}}"#, &["a x"]),
+        (
+            r#"{"tools": {"mcp": {"enabled": true, "servers": {"a": {"enabled": true, "command": "x"}}}}}"#,
+            &["a x"],
+        ),
+        ("[[mcp_servers]]\nname = \"a\"\ntransport = \"stdio\"\ncommand = \"x\"\n", &["a x"]),
+        (
+            r#"{"mcpServers": {"a": {"isActive": true, "type": "streamableHttp", "baseUrl": "https://example.org/mcp", "name": "A"}}}"#,
+            &["a https://example.org/mcp"],
+        ),
+        // VS Code: a workspace and a container. Gemini CLI with its other keys.
+        (r#"{"folders": [], "settings": {"mcp": {"servers": {"a": {"command": "x"}}}}}"#, &["a x"]),
+        (
+            r#"{"customizations": {"vscode": {"mcp": {"servers": {"a": {"command": "x"}}}}}}"#,
+            &["a x"],
+        ),
+        (
+            r#"{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"httpUrl": "https://example.org/", "trust": true, "timeout": 5}}}"#,
+            &["a https://example.org/"],
+        ),
+        // Windows, and a home directory.
+        (
+            r#"{"mcpServers": {"a": {"command": "cmd", "args": ["/c", "npx", "-y", "x"]}}}"#,
+            &["a npx -y x"],
+        ),
+        (
+            r#"{"mcpServers": {"a": {"command": "~/bin/x", "args": ["~/notes", "a~/b"]}}}"#,
+            &["a /home/a/bin/x /home/a/notes a~/b"],
+        ),
+    ];
+    for (text, expected) in files {
+        let found =
+            servers(text, None, Some("/home/a")).unwrap_or_else(|why| panic!("{text}: {why}"));
+        let shown = found.servers.iter().map(|server| {
+            let reached_by =
+                server.command.as_deref().or(server.url.as_deref()).unwrap_or_default();
+            format!("{} {reached_by} {}", server.name, server.args.join(" ")).trim_end().to_owned()
+        });
+        assert_eq!(shown.collect::<Vec<_>>(), expected, "{text}");
+    }
+    let secret = "mcpServers:\n- name: a\n  command: x\n  env: {TOKEN: \"${{ secrets.TOKEN }}\"}\n";
+    assert_eq!(one(secret).servers[0].env["TOKEN"], "${TOKEN}");
+    for text in ["hello", "a: b", "- a", "\"a\"", "<mcp/>"] {
+        assert!(servers(text, None, None).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn servers_reads_the_variables_of_gemini_cli() {
+    let found = one(
+        r#"{"mcpServers": {"a": {"command": "x", "args": ["$HOME"], "env": {"KEY": "$MY_KEY"}},
+        "b": {"url": "https://example.org/", "headers": {"Authorization": "Bearer $TOKEN"}}}}"#,
+    );
+    assert_eq!(found.servers[0].env["KEY"], "${MY_KEY}");
+    assert_eq!(found.servers[0].args, ["$HOME"]);
+    assert_eq!(found.servers[1].headers["Authorization"], "Bearer ${TOKEN}");
+}
+
+#[test]
+fn decode_file_reads_utf_16_of_windows() {
+    for bytes in [&b"\xff\xfe{\0}\0"[..], b"\xfe\xff\0{\0}", b"{}"] {
+        assert_eq!(decode_file(bytes.to_vec()).as_deref(), Ok("{}"));
+    }
+    assert!(decode_file(vec![0xc3, 0x28]).is_err());
+}
+
 #[test]
 fn servers_says_what_it_has_changed() {
     let imported = one(r#"{"inputs": [{"id": "t", "description": "the token"}], "servers": {

@@ -8,13 +8,33 @@ use serde_json::{Map, Value};
 /// The keys that are read, by their meaning.
 const COMMAND: [&str; 2] = ["command", "cmd"];
 const ARGS: [&str; 2] = ["args", "arguments"];
-const ENV: [&str; 2] = ["env", "environment"];
-const URL: [&str; 6] = ["url", "serverUrl", "httpUrl", "server_url", "uri", "endpoint"];
+const ENV: [&str; 3] = ["env", "environment", "envs"];
+const URL: [&str; 8] =
+    ["url", "serverUrl", "httpUrl", "server_url", "uri", "endpoint", "baseUrl", "base_url"];
 const HEADERS: [&str; 2] = ["headers", "http_headers"];
 const KIND: [&str; 4] = ["type", "transport", "transportType", "transport_type"];
+/// The keys that switch a server off if they are true, and those that do so if they are false.
+const DISABLED: [&str; 2] = ["disabled", "disable"];
+const ENABLED: [&str; 4] = ["enabled", "enable", "isActive", "active"];
 /// The keys that say nothing about the way to reach the server.
-const WITHOUT_EFFECT: [&str; 8] =
-    ["description", "gallery", "id", "name", "source", "title", "version", "enabled"];
+const WITHOUT_EFFECT: [&str; 10] = [
+    "bundled",
+    "description",
+    "display_name",
+    "gallery",
+    "id",
+    "name",
+    "source",
+    "title",
+    "version",
+    "$schema",
+];
+/// The kinds of Goose's own parts.
+const OWN_PARTS: [&str; 4] = ["builtin", "platform", "frontend", "inline_python"];
+/// The shells of Windows that run a command after `/c`.
+const WINDOWS_SHELLS: [&str; 2] = ["cmd", "cmd.exe"];
+/// The ends of programs on Windows.
+const WINDOWS_ENDS: [&str; 3] = [".cmd", ".exe", ".bat"];
 
 /// A server, before its references are rewritten.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -44,11 +64,22 @@ impl ServerEntry {
             _ => return Err("it is no object with command or url".to_owned()),
         };
         let mut read = Self::default();
-        let is = |value: Option<Value>| value.as_ref().and_then(as_bool);
-        read.is_disabled = is(object.remove("disabled")) == Some(true)
-            || is(object.remove("enabled")) == Some(false);
+        // Older versions of Continue.
+        if let Some(Value::Object(transport)) = object.get("transport").cloned() {
+            object.remove("transport");
+            object.extend(transport);
+        }
+        for (keys, off) in [(&DISABLED[..], true), (&ENABLED[..], false)] {
+            for key in keys {
+                let value = object.remove(*key);
+                read.is_disabled |= value.as_ref().and_then(as_bool) == Some(off);
+            }
+        }
         read.kind = take(&mut object, &KIND).and_then(|kind| as_text(&kind));
         read.url = take(&mut object, &URL).and_then(|url| as_text(&url));
+        if let Some(kind) = read.kind.as_deref().filter(|kind| OWN_PARTS.contains(kind)) {
+            return Err(format!("it is a part of the other program (its type is {kind:?})"));
+        }
         read.read_command(&mut object)?;
         read.read_env(&mut object)?;
         read.read_headers(&mut object)?;
@@ -92,24 +123,50 @@ impl ServerEntry {
             self.remarks.push("its command is a whole line, and was divided at spaces".to_owned());
             words = split_words(line);
         }
-        self.command = words;
+        self.command = self.without_windows(words);
         Ok(())
+    }
+
+    /// Removes what a command needs on Windows only: `cmd /c` in front, and the end of `npx.cmd`.
+    fn without_windows(&mut self, mut words: Vec<String>) -> Vec<String> {
+        let is_shell = |word: &String| WINDOWS_SHELLS.contains(&word.to_lowercase().as_str());
+        if words.first().is_some_and(is_shell)
+            && words.get(1).is_some_and(|flag| flag.eq_ignore_ascii_case("/c"))
+            && words.len() > 2
+        {
+            words.drain(..2);
+            if let [line] = &*words {
+                words = split_words(line);
+            }
+            self.remarks.push("its command runs without `cmd /c`, the shell of Windows".to_owned());
+        }
+        if let Some(program) = words.first_mut()
+            && !program.contains(['/', '\\'])
+            && let Some(end) =
+                WINDOWS_ENDS.iter().find(|end| program.to_lowercase().ends_with(*end))
+        {
+            program.truncate(program.len() - end.len());
+        }
+        words
     }
 
     fn read_env(&mut self, object: &mut Map<String, Value>) -> Result<(), String> {
         self.env.extend(pairs(take(object, &ENV).unwrap_or_default(), "env")?);
         // Codex passes variables of its own environment on.
         let passed = texts(object.remove("env_vars").unwrap_or_default(), "env_vars")?;
-        self.env.extend(passed.into_iter().map(|name| {
+        // Goose keeps the values of these in the keyring of the system.
+        let secret = texts(object.remove("env_keys").unwrap_or_default(), "env_keys")?;
+        for name in passed.into_iter().chain(secret) {
             let value = format!("${{{name}}}");
-            (name, value)
-        }));
+            self.env.entry(name).or_insert(value);
+        }
         Ok(())
     }
 
     fn read_headers(&mut self, object: &mut Map<String, Value>) -> Result<(), String> {
         self.headers = pairs(take(object, &HEADERS).unwrap_or_default(), "headers")?;
-        if let Some(Value::Object(mut request)) = object.remove("requestInit") {
+        for key in ["requestInit", "requestOptions"] {
+            let Some(Value::Object(mut request)) = object.remove(key) else { continue };
             self.headers.extend(pairs(request.remove("headers").unwrap_or_default(), "headers")?);
         }
         // Codex names variables of the environment.
@@ -156,7 +213,8 @@ fn as_text(value: &Value) -> Option<String> {
 /// Reads a list of texts. A single text is a list of itself, and `null` an empty one.
 fn texts(value: Value, key: &str) -> Result<Vec<String>, String> {
     let values = match value {
-        Value::Null => Vec::new(),
+        Value::Null | Value::Bool(false) => Vec::new(),
+        Value::Object(object) if object.is_empty() => Vec::new(),
         Value::Array(values) => values,
         single => vec![single],
     };
@@ -171,16 +229,19 @@ fn texts(value: Value, key: &str) -> Result<Vec<String>, String> {
 fn pairs(value: Value, key: &str) -> Result<BTreeMap<String, String>, String> {
     let no_pair = |value: &Value| format!("`{key}` has a value that is no text: {value}");
     let entries: Vec<(String, Value)> = match value {
-        Value::Null => Vec::new(),
+        Value::Null | Value::Bool(false) => Vec::new(),
+        Value::String(text) if text.trim().is_empty() => Vec::new(),
         Value::Object(object) => object.into_iter().collect(),
         Value::Array(values) => {
             let pair = |value: Value| match &value {
                 Value::String(text) => {
-                    let (name, text) = text.split_once('=').ok_or_else(|| no_pair(&value))?;
-                    Ok((name.to_owned(), Value::from(text)))
+                    let (name, text) =
+                        text.split_once(['=', ':']).ok_or_else(|| no_pair(&value))?;
+                    Ok((name.trim().to_owned(), Value::from(text.trim())))
                 }
                 other => {
-                    let name = other["name"].as_str().ok_or_else(|| no_pair(other))?;
+                    let name = ["name", "key"].iter().find_map(|key| other[*key].as_str());
+                    let name = name.ok_or_else(|| no_pair(other))?;
                     Ok((name.to_owned(), other["value"].clone()))
                 }
             };
@@ -232,6 +293,17 @@ mod tests {
             (json!({"command": "x", "args": "-y z"}), vec!["x", "-y", "z"]),
             (json!({"command": "x", "args": null, "env": null, "headers": null}), vec!["x"]),
             (json!({"cmd": "x"}), vec!["x"]),
+            (json!({"command": "x", "args": {}, "env": "", "headers": false}), vec!["x"]),
+            (json!({"command": "cmd", "args": ["/c", "npx", "-y", "z"]}), vec!["npx", "-y", "z"]),
+            (json!({"command": "cmd.exe", "args": ["/C", "npx -y z"]}), vec!["npx", "-y", "z"]),
+            (json!({"command": "cmd /c uvx z"}), vec!["uvx", "z"]),
+            (json!({"command": "NPX.CMD", "args": ["z"]}), vec!["NPX", "z"]),
+            (json!({"command": "./run.cmd"}), vec!["./run.cmd"]),
+            (
+                json!({"transport": {"type": "stdio", "command": "x", "args": ["-y"]}}),
+                vec!["x", "-y"],
+            ),
+            (json!({"type": "stdio", "cmd": "x", "args": ["-y"], "envs": {}}), vec!["x", "-y"]),
         ] {
             assert_eq!(ServerEntry::read(entry.clone()).unwrap().command, words, "{entry}");
         }
@@ -253,6 +325,19 @@ mod tests {
             let read: Vec<_> = read.iter().map(|(name, value)| (&**name, &**value)).collect();
             assert_eq!(read, expected, "{env}");
         }
+        for (entry, expected) in [
+            (json!({"headers": ["X: a:b", "Y=c"]}), vec![("X", "a:b"), ("Y", "c")]),
+            (json!({"headers": [{"key": "X", "value": 1}]}), vec![("X", "1")]),
+            (json!({"requestOptions": {"headers": {"X": "a"}}}), vec![("X", "a")]),
+            (json!({"transport": {"requestInit": {"headers": {"X": "a"}}}}), vec![("X", "a")]),
+        ] {
+            let read = ServerEntry::read(entry.clone()).unwrap().headers;
+            let read: Vec<_> = read.iter().map(|(name, value)| (&**name, &**value)).collect();
+            assert_eq!(read, expected, "{entry}");
+        }
+        let goose = json!({"cmd": "x", "envs": {"A": "1"}, "env_keys": ["A", "B"]});
+        let env = ServerEntry::read(goose).unwrap().env;
+        assert_eq!((&*env["A"], &*env["B"]), ("1", "${B}"));
         let codex =
             json!({"url": "u", "bearer_token_env_var": "T", "env_http_headers": {"X": "Y"}});
         let headers = ServerEntry::read(codex).unwrap().headers;
@@ -270,6 +355,9 @@ mod tests {
             ("enabled", json!(false), true),
             ("enabled", json!("false"), true),
             ("enabled", json!(null), false),
+            ("isActive", json!(false), true),
+            ("isActive", json!(true), false),
+            ("disable", json!(true), true),
         ] {
             let read = ServerEntry::read(json!({"command": "x", key: value})).unwrap();
             assert_eq!(read.is_disabled, is_disabled, "{key} {value}");

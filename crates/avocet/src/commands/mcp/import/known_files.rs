@@ -5,6 +5,11 @@
 //! | Claude Code | `.mcp.json`, `~/.claude.json` | `mcpServers`, `projects.DIR.mcpServers` |
 //! | Claude Desktop, Cursor, Gemini CLI, Windsurf and others | several | `mcpServers` |
 //! | Codex | `~/.codex/config.toml` | `mcp_servers` |
+//! | Continue | `config.yaml` | `mcpServers`, as a list |
+//! | Dev containers | `devcontainer.json` | `customizations.vscode.mcp.servers` |
+//! | Goose | `config.yaml` | `extensions` |
+//! | Hermes, `LibreChat` | YAML | `mcp_servers`, `mcpServers` |
+//! | nanobot, `PicoClaw` | `config.json` | `tools.mcpServers`, `tools.mcp.servers` |
 //! | OpenClaw | `openclaw.json` | `mcp.servers` |
 //! | opencode | `opencode.json` | `mcp` |
 //! | VS Code | `.vscode/mcp.json`, `settings.json` | `servers`, `mcp.servers` |
@@ -16,12 +21,13 @@ use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item, TableLike};
 
 use super::loose_json::parse_loose_json;
+use super::yaml::parse_yaml;
 
 /// The programs whose files are known.
-const PROGRAMS: &str = "Claude Code, Claude Desktop, Codex, Cursor, Gemini CLI, OpenClaw, opencode, \
-    VS Code, Windsurf and Zed";
+const PROGRAMS: &str = "Claude Code, Claude Desktop, Codex, Continue, Cursor, Gemini CLI, Goose, \
+    OpenClaw, opencode, VS Code, Windsurf and Zed";
 /// The places of tables in a file, as the ways of their keys.
-const PLACES: [&[&str]; 9] = [
+const PLACES: [&[&str]; 15] = [
     &["mcpServers"],
     &["servers"],
     &["context_servers"],
@@ -31,9 +37,15 @@ const PLACES: [&[&str]; 9] = [
     &["mcp.servers"],
     &["amp.mcpServers"],
     &["tools", "mcp_servers"],
+    &["tools", "mcpServers"],
+    &["tools", "mcp", "servers"],
+    &["settings", "mcp", "servers"],
+    &["customizations", "vscode", "mcp", "servers"],
+    &["customizations", "vscode", "settings", "mcp", "servers"],
+    &["experimental", "modelContextProtocolServers"],
 ];
 /// The keys of which each server has one.
-const OF_SERVERS: [&str; 5] = ["command", "httpUrl", "serverUrl", "type", "url"];
+const OF_SERVERS: [&str; 6] = ["command", "httpUrl", "serverUrl", "transport", "type", "url"];
 
 /// A server of a file.
 #[derive(Debug, PartialEq)]
@@ -70,9 +82,10 @@ pub(crate) fn find_servers(text: &str) -> Result<FoundServers, String> {
             found.add(table, Some(directory));
         }
     }
-    // The key `mcp` of opencode, or a file that is a table of servers itself.
-    let tables = document.get("mcp").into_iter().chain([&document]);
-    if !has_place && let Some(table) = tables.into_iter().find(|table| is_table_of_servers(table)) {
+    // The key `mcp` of opencode, `extensions` of Goose, or a file that is a table of servers itself.
+    let tables = ["mcp", "extensions"].into_iter().filter_map(|key| document.get(key));
+    let tables = tables.chain([&document]);
+    if !has_place && let Some(table) = { tables }.find(|table| is_table_of_servers(table)) {
         has_place = true;
         found.add(table, None);
     }
@@ -110,17 +123,38 @@ impl FoundServers {
     }
 }
 
-/// Parses JSON in any form, or TOML.
+/// Parses JSON in any form, TOML or YAML.
 fn parse(text: &str) -> Result<Value, String> {
+    let text = without_fence(text);
     let fault = match parse_loose_json(text) {
-        Ok(value) => return Ok(value),
+        Ok(value) if !value.is_string() => return Ok(value),
+        Ok(_) => "line 1: a text in place of an object".to_owned(),
         Err(fault) => fault,
     };
+    // A piece of a page, without the braces around it.
+    if text.starts_with('"')
+        && let Ok(value) = parse_loose_json(&format!("{{{text}}}"))
+    {
+        return Ok(value);
+    }
     let document: Result<DocumentMut, _> = text.trim_start_matches('\u{feff}').parse();
     match document {
         // An empty file is an empty table, too.
-        Ok(document) if !document.is_empty() => Ok(value_of(document.as_item())),
-        _ => Err(format!("the file is not JSON: {fault}")),
+        Ok(document) if !document.is_empty() => return Ok(value_of(document.as_item())),
+        _ => {}
+    }
+    let looks_like_json = text.starts_with(['{', '[', '"', '/']);
+    let yaml = if looks_like_json { None } else { parse_yaml(text) };
+    yaml.ok_or_else(|| format!("the file is not JSON: {fault}"))
+}
+
+/// Removes the lines of a code block in Markdown around a text, and blanks at both ends.
+fn without_fence(text: &str) -> &str {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let inner = text.strip_prefix("```").and_then(|inner| inner.strip_suffix("```"));
+    match inner.and_then(|inner| inner.split_once('\n')) {
+        Some((_, inner)) => inner.trim(),
+        None => text,
     }
 }
 

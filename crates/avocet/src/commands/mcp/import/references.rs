@@ -19,6 +19,22 @@ pub(crate) struct References<'r> {
     pub(crate) home: Option<&'r str>,
 }
 
+/// References that only the other program can replace.
+const OF_OTHERS: [&str; 12] = [
+    "CLAUDE_PLUGIN_DATA",
+    "CLAUDE_PLUGIN_ROOT",
+    "CLAUDE_PROJECT_DIR",
+    "DOCUMENTS",
+    "__dirname",
+    "cwd",
+    "extensionPath",
+    "file",
+    "userHome",
+    "workspaceFolder",
+    "workspaceFolderBasename",
+    "workspacePath",
+];
+
 /// The meaning of a reference.
 enum Meaning {
     /// A variable of the environment.
@@ -41,6 +57,12 @@ impl References<'_> {
         while let Some(at) = next_reference(rest) {
             let (before, from) = rest.split_at(at);
             rewritten.text.push_str(before);
+            if let Some((name, after)) = secret_of_continue(from) {
+                rewritten.text.push_str(&format!("${{{name}}}"));
+                rewritten.remarks.push(format!("set {name} in the environment of the daemon"));
+                rest = after;
+                continue;
+            }
             let is_bare = from.starts_with('{');
             let inner = if is_bare { &from[1..] } else { &from[2..] };
             let Some((reference, after)) = inner.split_once('}') else {
@@ -68,6 +90,30 @@ impl References<'_> {
         Ok(rewritten)
     }
 
+    /// Writes `$NAME` as `${NAME}`, as Gemini CLI reads variables and headers: a name in capitals that
+    /// is the whole text, or a word of it.
+    pub(crate) fn with_braces(text: &str) -> String {
+        let words = text.split(' ').map(|word| match word.strip_prefix('$') {
+            Some(name)
+                if is_name(name)
+                    && name.starts_with(|c: char| c.is_ascii_uppercase())
+                    && !name.contains(|c: char| c.is_ascii_lowercase()) =>
+            {
+                format!("${{{name}}}")
+            }
+            _ => word.to_owned(),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Replaces `~/` at the start by the home directory.
+    pub(crate) fn expand_home(&self, text: String) -> String {
+        match (text.strip_prefix("~/"), self.home) {
+            (Some(rest), Some(home)) => format!("{home}/{rest}"),
+            _ => text,
+        }
+    }
+
     fn meaning(&self, reference: &str) -> Result<Meaning, String> {
         if let Some((name, default)) = reference.split_once(":-")
             && is_name(name)
@@ -87,15 +133,13 @@ impl References<'_> {
         match (reference, self.home) {
             ("userHome", Some(home)) => Ok(Meaning::Text(home.to_owned(), None)),
             ("pathSeparator" | "/", _) => Ok(Meaning::Text("/".to_owned(), None)),
-            ("workspaceFolder" | "workspaceFolderBasename" | "cwd" | "userHome" | "file", _) => {
-                Err(format!(
-                    "${{{reference}}} has no meaning here; replace it in the file with a value or \
+            (name, _) if OF_OTHERS.contains(&name) => Err(format!(
+                "${{{reference}}} has no meaning here; replace it in the file with a value or \
                      with ${{NAME}}, a variable of the daemon's environment"
-                ))
-            }
+            )),
             (name, _) if is_name(name) => Ok(Meaning::Variable(name.to_owned())),
             (other, _)
-                if ["workspaceFolder:", "config:", "command:"]
+                if ["workspaceFolder:", "config:", "command:", "user_config."]
                     .iter()
                     .any(|start| other.starts_with(start)) =>
             {
@@ -111,6 +155,14 @@ impl References<'_> {
         let described = self.inputs.get(name).map(|text| format!(" ({text})")).unwrap_or_default();
         format!("set {}{described} in the environment of the daemon", variable(name))
     }
+}
+
+/// Returns the name in `${{ secrets.NAME }}`, as Continue writes it, and the text after it.
+fn secret_of_continue(text: &str) -> Option<(&str, &str)> {
+    let (inner, after) = text.strip_prefix("${{")?.split_once("}}")?;
+    let (kind, name) = inner.trim().rsplit_once('.')?;
+    let is_secret = ["secrets", "inputs", "env"].contains(&kind) && is_name(name);
+    is_secret.then_some((name, after))
 }
 
 /// Returns the place of the next `${`, `{env:` or `{file:`.
@@ -147,15 +199,38 @@ mod tests {
             ("${userHome}${/}x", "/home/a/x", ""),
             ("echo ${PWD%/*} ${A}", "echo $${PWD%/*} ${A}", ""),
             ("${A", "$${A", ""),
+            ("x ${{ secrets.A_KEY }} y", "x ${A_KEY} y", "set A_KEY in the environment"),
+            ("${{ other }}", "$${{ other }}", ""),
         ] {
             let rewritten = references.rewrite(text).unwrap();
             assert_eq!(rewritten.text, expected, "{text}");
             assert_eq!(rewritten.remarks.len(), usize::from(!remark.is_empty()), "{text}");
             assert!(rewritten.remarks.concat().contains(remark), "{rewritten:?}");
         }
-        for text in ["${workspaceFolder}/x", "${cwd}", "${config:x}", "${command:pick}"] {
+        for text in [
+            "${workspaceFolder}/x",
+            "${cwd}",
+            "${config:x}",
+            "${command:pick}",
+            "${extensionPath}${/}x",
+            "${CLAUDE_PLUGIN_ROOT}/x",
+            "${__dirname}/x",
+            "${user_config.key}",
+        ] {
             let error = references.rewrite(text).unwrap_err();
             assert!(error.contains("has no meaning here"), "{error}");
+        }
+    }
+
+    #[test]
+    fn with_braces_reads_the_variables_of_a_shell() {
+        for (text, expected) in [
+            ("$MY_TOKEN", "${MY_TOKEN}"),
+            ("Bearer $TOKEN_2", "Bearer ${TOKEN_2}"),
+            ("${A} pa$WORD $ $lower $5", "${A} pa$WORD $ $lower $5"),
+            ("", ""),
+        ] {
+            assert_eq!(References::with_braces(text), expected, "{text}");
         }
     }
 }
