@@ -324,7 +324,7 @@ async fn ollama_answer_that_goes_on_after_a_last_line_is_read_to_its_end() {
         vec![first, says("of it"), done("stop")],
         vec![done("load"), says("all "), second],
     ] {
-        let ShownReply { reply, shown } = ask_for(streams(&lines)).await.0;
+        let ShownReply { reply, shown, .. } = ask_for(streams(&lines)).await.0;
         assert_eq!((reply.unwrap().text.as_str(), &*shown), ("all of it", "all of it"));
     }
 }

@@ -378,7 +378,7 @@ async fn tool_search_is_a_call_of_use_tools() {
     let answer = ModelAnswer::call(TOOL_SEARCH, json!({ "group": "git" }));
     let answer = ModelAnswer::thinks("hm", answer);
     let (_fake, model) = start(answer, MODEL, |_| ()).await;
-    let ShownReply { reply, shown } = ask(&model).await;
+    let ShownReply { reply, shown, .. } = ask(&model).await;
     let calls = reply.unwrap().calls;
     let called: Vec<_> =
         calls.iter().map(|call| (call.name.as_str(), call.arguments.to_object())).collect();
