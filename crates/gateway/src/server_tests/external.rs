@@ -193,12 +193,12 @@ async fn publish_and_attach_refuse_what_is_not_of_a_program_with_the_correction(
             RpcError::NOT_FOUND,
             "no client can attach to external:sms; the accounts with clients are external:irc, terminal:local",
         ),
-        ("attach", json!({"channel": "external"}), RpcError::PARAMS, "give either `chat`, or"),
+        ("attach", json!({"channel": "external"}), RpcError::PARAMS, "give either `chat` with"),
         (
             "attach",
             json!({"chat": "external:irc:a", "channel": "external", "account": "irc"}),
             RpcError::PARAMS,
-            "give either `chat`, or",
+            "give either `chat` with",
         ),
         (
             "attach",
