@@ -124,8 +124,6 @@ pub(super) async fn complete_shows_thoughts_apart_from_the_text<W: Wire>() {
     let in_place = [Bit::Thought("I "), Bit::Thought("reason."), Bit::Text("It is.")];
     let asked_once = asked::<W>(streamed::<W>(&in_place, StreamEnd::Done)).await;
     assert_eq!((&*asked_once.thoughts, &*asked_once.shown), ("I reason.", "It is."));
-    let asked_once = asked::<W>(ModelAnswer::thinks("I reason.", ModelAnswer::says("So."))).await;
-    assert_eq!((&*asked_once.thoughts, &*asked_once.shown), ("I reason.", "So."));
 }
 
 pub(super) async fn f40_complete_returns_an_empty_text_for_an_answer_without_text<W: Wire>() {
