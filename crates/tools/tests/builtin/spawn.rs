@@ -1,8 +1,8 @@
 //! Tests of `spawn`.
 
 use avocet_protocol::{
-    ChatKind, ChildMode, LogWrite, NewChild, Place, ToolContext, ToolError, ToolList, ToolOutcome,
-    Trust, WaitKind,
+    ChildMode, LogWrite, NewChild, Place, ToolContext, ToolError, ToolList, ToolOutcome, Trust,
+    WaitKind,
 };
 use avocet_tools::{Listed, Policy};
 use serde_json::{Value, json};
