@@ -1,18 +1,18 @@
 //! `exec_shell`: runs a shell command in the sandbox.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Leaving, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::{GitPlace, Isolation, Rights};
+use avocet_sandbox::{GitPlace, Isolation, Rights, Roots};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::BuiltinParts;
 use super::background::BackgroundTask;
 use super::buffers::Buffers;
 use super::files::tool_error;
@@ -30,8 +30,8 @@ pub(super) struct ExecShell {
 }
 
 impl ExecShell {
-    pub(super) fn new(parts: &BuiltinParts, shell: Shell) -> Self {
-        Self { programs: Programs::new(parts.roots.clone(), shell).showing(Buffers::new(parts)) }
+    pub(super) fn new(roots: Arc<Roots>, shell: Shell, buffers: Buffers) -> Self {
+        Self { programs: Programs::new(roots, shell).showing(buffers) }
     }
 
     /// The rights of a command. A command that consists only of git calls may change the

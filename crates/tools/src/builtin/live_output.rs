@@ -92,7 +92,7 @@ mod tests {
             ("half", 0),
             ("one\nhalf", 4),
             ("a\n-----BEGIN KEY-----\nx\n", 2),
-            ("a\n-----BEGIN KEY-----\nx\n-----END KEY-----\n", 41),
+            ("a\n-----BEGIN KEY-----\nx\n-----END KEY-----\n", 42),
             ("a\n-----BEGIN KEY-----\nx\n-----END KEY-----", 2),
         ] {
             assert_eq!(complete_bytes(held.as_bytes()), expected, "{held:?}");

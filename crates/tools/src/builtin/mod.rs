@@ -59,6 +59,7 @@ pub use background::Background;
 pub use programs::Shell;
 
 use crate::{AlreadyRegistered, Registry, Web};
+use buffers::Buffers;
 
 /// The dependencies of the built-in tools.
 #[derive(Debug, Clone)]
@@ -136,7 +137,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     registry.add(delete_file::DeleteFile::new(parts))?;
     registry.add(edit_file::EditFile::new(parts))?;
     if let Some(shell) = &parts.shell {
-        registry.add(exec_shell::ExecShell::new(parts, shell.clone()))?;
+        registry.add(exec_shell::ExecShell::new(parts.roots.clone(), shell.clone(), Buffers::new(parts)))?;
     }
     if let Some(shell) = &parts.shell {
         let git = || git::Git::new(parts.roots.clone(), shell.clone());
@@ -163,7 +164,7 @@ pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), 
     registry.add(read_file::ReadFile::new(parts))?;
     registry.add(read_result::ReadResult::new(parts))?;
     if let Some(shell) = &parts.shell {
-        registry.add(run_tests::RunTests::new(parts, shell.clone()))?;
+        registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone(), Buffers::new(parts)))?;
     }
     registry.add(schedule::ScheduleTool::new(parts))?;
     registry.add(search_files::SearchFiles::new(parts))?;

@@ -46,7 +46,7 @@ async fn question_shows_the_whole_command_of_a_program() {
     std::fs::write(directory.path().join("Cargo.toml"), "").unwrap();
     let roots = Arc::new(Roots::from(Workspace::open(directory.path()).unwrap()));
     let shell = shell();
-    let exec = || ExecShell::new(roots.clone(), shell.clone());
+    let exec = || ExecShell::new(roots.clone(), shell.clone(), Buffers::default());
 
     let command = format!("echo ```\nrm -r {}", "x".repeat(5000));
     let asked = question(exec(), json!({"command": command, "working_dir": "src"})).await.unwrap();
@@ -66,7 +66,7 @@ async fn question_shows_the_whole_command_of_a_program() {
     assert_eq!(asked.shown, "Kill the program p1.1:\n\n```\nmake all\n```");
     assert_eq!(question(kill(), json!({"id": "p1.9"})).await, None);
 
-    let tests = RunTests::new(roots.clone(), shell.clone());
+    let tests = RunTests::new(roots.clone(), shell.clone(), Buffers::default());
     let asked = question(tests, json!({"filter": "it's"})).await.unwrap();
     let command = "cargo test --no-fail-fast 'it'\\''s'";
     assert_eq!(asked.scope, format!("{command} in the root of the workspace"));

@@ -13,19 +13,19 @@ mod tap;
 mod vitest;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::{Output, Rights, Workspace};
+use avocet_sandbox::{Output, Rights, Roots, Workspace};
 use avocet_supervise::blocking;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::BuiltinParts;
 use super::buffers::Buffers;
 use super::programs::{
     Done, ENDING, ProgramExit, Programs, Shell, Wanted, code_block, last, shown_directory,
@@ -48,8 +48,8 @@ pub(super) struct RunTests {
 }
 
 impl RunTests {
-    pub(super) fn new(parts: &BuiltinParts, shell: Shell) -> Self {
-        Self { programs: Programs::new(parts.roots.clone(), shell).showing(Buffers::new(parts)) }
+    pub(super) fn new(roots: Arc<Roots>, shell: Shell, buffers: Buffers) -> Self {
+        Self { programs: Programs::new(roots, shell).showing(buffers) }
     }
 }
 
