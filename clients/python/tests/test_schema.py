@@ -141,6 +141,10 @@ class ResultTest(DaemonTest):
         row = {"used_at": sessions[0]["used_at"], "session": sessions[0]["session"]}
         await self.check("sessions.list", {"after": row})
         await self.channel()
+        options = await self.check("sessions.options", {"session": ME})
+        self.assertEqual([options[0]["option"], options[0]["value"]], ["model", "default"])
+        default = {"session": ME, "option": "mode", "value": "default"}
+        await self.check("sessions.set_option", default)
         await self.check("status")
         await self.check("attach", {"chat": ME})
         await self.check("hello", {})

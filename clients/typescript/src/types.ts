@@ -1720,6 +1720,28 @@ export interface SendResult {
   duplicate: boolean;
 }
 
+/** A value of a setting. */
+export interface SessionOptionValue {
+  /** The value, as `sessions.set_option` takes it. */
+  value: string;
+  /** The name for people. */
+  name: string;
+  /** The effect of the value, in one sentence. */
+  description?: string;
+  /** The heading above the value in a list: the provider of a model. */
+  group?: string;
+}
+
+/** A setting of a conversation. */
+export interface SessionOption {
+  /** The name: `model`, `effort` or `mode`. Later versions may have others. */
+  option: string;
+  /** The value in use, which is one of `values`. */
+  value: string;
+  /** All values, in the order in which a person reads them. */
+  values: SessionOptionValue[];
+}
+
 /** A text that a chat has received from another session. */
 export interface SessionReport {
   /** The session that sent the text. */
@@ -1774,10 +1796,28 @@ export interface SessionSummary {
   title: string | null;
 }
 
+/**
+ * `sessions.set_option`: a change of a setting. The result is the same as for `sessions.options`.
+ */
+export interface SetSessionOption {
+  /** The conversation. It may be new. */
+  session: SessionId;
+  /** The name of the setting. */
+  option: string;
+  /** The new value. */
+  value: string;
+}
+
 /** `memory.show`: a memory with its changes. Forgotten memories are shown, too. */
 export interface ShowMemory {
   /** The memory. */
   memory: MemoryId;
+}
+
+/** `sessions.options`: the settings of a conversation. */
+export interface ShowOptions {
+  /** The conversation. It may be new. */
+  session: SessionId;
 }
 
 /** `sessions.show`: turns of a session, oldest first, without secrets. */
@@ -2248,7 +2288,9 @@ export interface Methods {
   "send": { params: Send; result: SendResult };
   "sessions.list": { params: ListSessions; result: SessionSummary[] };
   "sessions.search": { params: SearchSessions; result: FoundText[] };
+  "sessions.options": { params: ShowOptions; result: SessionOption[] };
   "sessions.sent": { params: ListSent; result: DeliveredText[] };
+  "sessions.set_option": { params: SetSessionOption; result: SessionOption[] };
   "sessions.show": { params: ShowSession; result: TurnRecord[] };
   "status": { params: undefined; result: DaemonStatus };
   "subscribe": { params: Subscribe; result: Subscribed };

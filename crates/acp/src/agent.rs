@@ -13,14 +13,15 @@ use agent_client_protocol::v1::schema::{
     LoadSessionResponse, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest,
     PromptResponse, ResumeSessionRequest, ResumeSessionResponse, SessionCapabilities,
     SessionCloseCapabilities, SessionDeleteCapabilities, SessionId, SessionListCapabilities,
-    SessionResumeCapabilities, SessionUpdate, UnstructuredCommandInput,
+    SessionResumeCapabilities, SessionUpdate, SetSessionConfigOptionRequest, SetSessionModeRequest,
+    UnstructuredCommandInput,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{
     Agent, Client as EditorRole, Error, JsonRpcResponse, on_receive_notification,
     on_receive_request,
 };
-use avocet_protocol::{Clock, CommandHelp};
+use avocet_protocol::{Clock, CommandHelp, SessionOption};
 use avocet_supervise::Group;
 use tokio::sync::oneshot;
 
@@ -29,6 +30,7 @@ use crate::delete::delete_conversation;
 use crate::editor::{Editor, failed, invalid};
 use crate::history::{replay, turns};
 use crate::list::list;
+use crate::options::{OptionResponder, ShownOptions};
 use crate::place::{EditorPlaces, EditorProfile, SessionPlace};
 use crate::session::{EditorSession, SessionInput, SessionParts, attach};
 use crate::stdio::StdioLines;
@@ -110,7 +112,7 @@ enum Opening {
 
 impl EditorAgent {
     async fn serve(self: Arc<Self>, lines: StdioLines) -> Result<(), Error> {
-        let [init, new, load, resume, listed, prompts, cancels, closes, deletes] =
+        let [init, new, load, resume, listed, prompts, configs, modes, cancels, closes, deletes] =
             std::array::from_fn(|_| self.clone());
         let agent = Agent
             .v1()
@@ -124,7 +126,7 @@ impl EditorAgent {
                 async move |request: NewSessionRequest, responder, connection| {
                     let has_servers = !request.mcp_servers.is_empty();
                     let opening = Opening::New { cwd: request.cwd, has_servers };
-                    new.begin(opening, responder, connection, NewSessionResponse::new);
+                    new.begin(opening, responder, connection, ShownOptions::new_session);
                     Ok(())
                 },
                 on_receive_request!(),
@@ -132,7 +134,7 @@ impl EditorAgent {
             .on_receive_request(
                 async move |request: LoadSessionRequest, responder, connection| {
                     let opening = Opening::Load(request.session_id);
-                    load.begin(opening, responder, connection, |_| LoadSessionResponse::new());
+                    load.begin(opening, responder, connection, ShownOptions::loaded_session);
                     Ok(())
                 },
                 on_receive_request!(),
@@ -140,7 +142,7 @@ impl EditorAgent {
             .on_receive_request(
                 async move |request: ResumeSessionRequest, responder, connection| {
                     let opening = Opening::Resume(request.session_id);
-                    resume.begin(opening, responder, connection, |_| ResumeSessionResponse::new());
+                    resume.begin(opening, responder, connection, ShownOptions::resumed_session);
                     Ok(())
                 },
                 on_receive_request!(),
@@ -158,6 +160,19 @@ impl EditorAgent {
             .on_receive_request(
                 async move |request: PromptRequest, responder, _| {
                     prompts.prompt(request, responder)
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: SetSessionConfigOptionRequest, responder, _| {
+                    configs.set_config_option(request, OptionResponder::Config(responder))
+                },
+                on_receive_request!(),
+            )
+            .on_receive_request(
+                async move |request: SetSessionModeRequest, responder, _| {
+                    let mode = (SessionOption::MODE.to_owned(), request.mode_id.to_string());
+                    modes.set_option(&request.session_id, mode, OptionResponder::Mode(responder))
                 },
                 on_receive_request!(),
             )
@@ -218,14 +233,15 @@ impl EditorAgent {
         opening: Opening,
         responder: Responder<R>,
         connection: ConnectionTo<EditorRole>,
-        answer: fn(SessionId) -> R,
+        answer: fn(SessionId, &ShownOptions) -> R,
     ) {
         let agent = self.clone();
         let is_known = !matches!(opening, Opening::New { .. });
         self.group.spawn("acp-opening", async move {
             match agent.open(opening, connection).await {
-                Ok((id, session)) => {
-                    drop(responder.respond(answer(id)));
+                Ok((id, mut session)) => {
+                    let answer = answer(id, session.read_options().await);
+                    drop(responder.respond(answer));
                     session.offer_commands(agent.commands());
                     agent.group.spawn("acp-session", session.run(is_known));
                 }
@@ -316,6 +332,35 @@ impl EditorAgent {
         match session.try_send(prompt).map_err(flume::TrySendError::into_inner) {
             Err(SessionInput::Prompt { responder, .. }) => {
                 responder.respond_with_error(failed("the session has too many requests"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn set_config_option(
+        &self,
+        request: SetSessionConfigOptionRequest,
+        responder: OptionResponder,
+    ) -> Result<(), Error> {
+        let Some(value) = request.value.as_value_id() else {
+            return responder.refuse(invalid("the value of an option is a text"));
+        };
+        let option = (request.config_id.to_string(), value.to_string());
+        self.set_option(&request.session_id, option, responder)
+    }
+
+    /// Passes on the change of an option, which is its name and value, to its session.
+    fn set_option(
+        &self,
+        id: &SessionId,
+        (option, value): (String, String),
+        responder: OptionResponder,
+    ) -> Result<(), Error> {
+        let Some(session) = self.session(id) else { return responder.refuse(unknown(id)) };
+        let input = SessionInput::SetOption { option, value, responder: Box::new(responder) };
+        match session.try_send(input).map_err(flume::TrySendError::into_inner) {
+            Err(SessionInput::SetOption { responder, .. }) => {
+                responder.refuse(failed("the session has too many requests"))
             }
             _ => Ok(()),
         }

@@ -9,6 +9,7 @@ mod editor;
 mod editor_text;
 mod history;
 mod list;
+mod options;
 mod patch;
 mod place;
 mod plan;

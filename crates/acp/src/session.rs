@@ -5,6 +5,7 @@ mod buffers;
 mod daemon_side;
 mod editor_side;
 mod finish;
+mod options;
 mod title;
 
 use std::collections::{HashSet, VecDeque};
@@ -25,6 +26,7 @@ use crate::approval::PermissionAnswer;
 use crate::daemon::ConnectDaemon;
 use crate::editor::Editor;
 use crate::editor_text::EditorText;
+use crate::options::{OptionResponder, ShownOptions};
 use crate::place::SessionPlace;
 use crate::tool_calls::ShownCalls;
 
@@ -35,6 +37,8 @@ pub(crate) use editor_side::attach;
 pub(crate) enum SessionInput {
     /// `session/prompt`.
     Prompt { content: Vec<ContentBlock>, responder: Box<v1::Responder<PromptResponse>> },
+    /// `session/set_config_option` or `session/set_mode`.
+    SetOption { option: String, value: String, responder: Box<OptionResponder> },
     /// `session/cancel`.
     Cancel,
     /// `session/close` or `session/delete`. `closed` is told after the turn was stopped.
@@ -88,6 +92,7 @@ pub(crate) struct EditorSession {
     calls: ShownCalls,
     /// The title that the editor has.
     title: Option<String>,
+    options: ShownOptions,
     prompt: Option<OpenPrompt>,
     /// The message whose turn has asked a question, if its prompt ended with the question.
     asked: Option<MessageId>,
@@ -133,6 +138,7 @@ impl EditorSession {
             text: EditorText::default(),
             calls,
             title: None,
+            options: ShownOptions::default(),
             prompt: None,
             asked: None,
             turn: None,
@@ -168,6 +174,9 @@ impl EditorSession {
                 input = self.inputs.recv_async() => match input {
                     Ok(SessionInput::Prompt { content, responder }) => {
                         self.take_prompt(content, *responder).await;
+                    }
+                    Ok(SessionInput::SetOption { option, value, responder }) => {
+                        self.set_option(option, value, *responder).await;
                     }
                     Ok(SessionInput::Cancel) => self.cancel().await,
                     Ok(SessionInput::Close { closed }) => {

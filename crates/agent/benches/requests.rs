@@ -12,8 +12,8 @@ use avocet_agent::{
 };
 use avocet_protocol::{
     Claim, Content, Deltas, Inbound, InboundKind, Inbox, Messages, Model, ModelError, ModelFacts,
-    ModelReply, ModelRequest, NewInbound, Outcome, Sender, SessionId, Settlement, Spent, Suspects,
-    TurnRecord, Turns, Usage,
+    ModelReply, ModelRequest, NewInbound, Outcome, PermissionMode, Sender, SessionId, Settlement,
+    Spent, Suspects, TurnRecord, Turns, Usage,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -57,6 +57,7 @@ fn turn_context() -> TurnContext {
         skills_above: [].into(),
         roles: Arc::new(FakeRoles),
         grants: [].into(),
+        mode: PermissionMode::Default,
         job: JobPlan::default(),
     }
 }

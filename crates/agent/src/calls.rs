@@ -337,6 +337,7 @@ impl AgentLoop {
             asker: turn_context.asker(turn),
             recalled: turn.recalled.as_slice().into(),
             grants: turn_context.grants.clone(),
+            mode: turn_context.mode,
             as_text: turn
                 .steps
                 .iter()

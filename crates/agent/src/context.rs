@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    CompactedPast, Messages, ModelFacts, Past, Roles, Seen, StoreError, ToolSpec, Trust, TurnEvent,
-    TurnRecord, USE_SKILL, estimated_tokens,
+    CompactedPast, Messages, ModelFacts, Past, PermissionMode, Roles, Seen, StoreError, ToolSpec,
+    Trust, TurnEvent, TurnRecord, USE_SKILL, estimated_tokens,
 };
 use jiff::tz::TimeZone;
 
@@ -31,6 +31,7 @@ pub(crate) struct RequestContext {
     zone: TimeZone,
     marks: Marks,
     rendered: RenderedTurns,
+    mode: PermissionMode,
     /// Looks up the roles of the past senders.
     roles: Arc<dyn Roles>,
     /// The model that reported a request as too long, and the tokens that it accepts.
@@ -58,7 +59,12 @@ impl RequestContext {
     }
 
     pub(crate) fn view(&self) -> HistoryView<'_> {
-        HistoryView { zone: &self.zone, marks: self.marks, rendered: &self.rendered }
+        HistoryView {
+            zone: &self.zone,
+            marks: self.marks,
+            rendered: &self.rendered,
+            mode: self.mode,
+        }
     }
 
     /// Returns the lowest trust of the next request's messages.
@@ -127,8 +133,8 @@ impl AgentLoop {
         let past = self.logs.turns.history(&turn.session, turn.id, self.history_budget()).await?;
         let (zone, marks, roles) = (zone.clone(), *marks, turn_context.roles.clone());
         let rendered = self.rendered.clone();
-        let past = past.into();
-        Ok(RequestContext { instructions, past, zone, marks, rendered, roles, narrow: None })
+        let (past, mode) = (past.into(), turn_context.mode);
+        Ok(RequestContext { instructions, past, zone, marks, rendered, mode, roles, narrow: None })
     }
 
     /// Returns the tools of a request to a model with these facts. Skills are loaded only if the
@@ -174,7 +180,7 @@ impl AgentLoop {
     /// Returns this agent's way of showing the log.
     pub(crate) fn view(&self) -> HistoryView<'_> {
         let PromptSettings { zone, marks, .. } = &self.prompt_settings;
-        HistoryView { zone, marks: *marks, rendered: &self.rendered }
+        HistoryView { zone, marks: *marks, rendered: &self.rendered, mode: PermissionMode::Default }
     }
 
     pub(crate) fn history_budget(&self) -> usize {

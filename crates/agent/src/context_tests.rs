@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use avocet_protocol::{
     CommandAction, CommandReply, CompactedPast, InboundKind, Inbox, Message, Messages,
-    ModelRequest, NewInbound, Query, Timestamp, TurnId, TurnLog, TurnRecord,
+    ModelRequest, NewInbound, PermissionMode, Query, Timestamp, TurnId, TurnLog, TurnRecord,
 };
 use avocet_store::OldRows;
 use avocet_testkit::{Scripted, ScriptedModel};
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::harness::{AgentHarness, answered, failed, session};
 use crate::history::Trim;
 use crate::small_models::{refusal, small, texts};
-use crate::{AgentLoop, RenderedTurns, make_valid};
+use crate::{AgentLoop, RenderedTurns, TurnContext, make_valid};
 
 #[tokio::test]
 async fn f10_fit_keeps_500_turns_in_a_small_window_with_any_summary() {
@@ -261,4 +261,23 @@ async fn f33_request_from_kept_turns_equals_one_that_is_made_anew_after_each_cha
         harness.settle("ok").await;
     }
     assert!(shared > 30, "{shared} messages are shared by two requests");
+}
+
+#[tokio::test]
+async fn conversation_tells_the_mode_read_to_the_model_in_the_turn_that_has_it() {
+    let harness = AgentHarness::new(vec![Scripted::says("yes")]).await;
+    harness.say("look").await;
+    let turn = harness.claim().await;
+    let context = harness.turn_context(Vec::new());
+    let last = async |mode| {
+        let context = TurnContext { mode, ..context.clone() };
+        let request = harness.agent.prompt(&turn, &context).await.unwrap().request;
+        let Some(Message::User { text, .. }) = request.messages.last() else { panic!() };
+        text.clone()
+    };
+    let default = last(PermissionMode::Default).await;
+    assert_eq!(last(PermissionMode::Ask).await, default, "the person is asked, not the model");
+    let read = last(PermissionMode::Read).await;
+    let line = read.strip_prefix(&default).unwrap();
+    assert!(line.trim().starts_with("[Mode: read. "), "{line}");
 }

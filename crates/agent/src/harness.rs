@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use avocet_protocol::{
     Answer, Attachment, CallId, Claim, Content, Inbound, InboundKind, Inbox, LoggedInbound,
-    Message, NewInbound, NewWait, Outcome, Query, Sender, SessionId, Settlement, StoreError,
-    Suspects, Timestamp, Trust, TurnRecord, Turns, Usage, Verdict, WaitId, WaitRequest,
+    Message, NewInbound, NewWait, Outcome, PermissionMode, Query, Sender, SessionId, Settlement,
+    StoreError, Suspects, Timestamp, Trust, TurnRecord, Turns, Usage, Verdict, WaitId, WaitRequest,
 };
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
@@ -146,6 +146,7 @@ impl AgentHarness {
             skills_above: [].into(),
             roles: Arc::new(FakeRoles),
             grants: [].into(),
+            mode: PermissionMode::Default,
             job: self.job.clone(),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     CallResult, ChatKind, Content, ImageRef, LoggedCall, LoggedInbound, Message, Messages, Origin,
-    Past, SentCall, Step, Trust, TurnRecord,
+    Past, PermissionMode, SentCall, Step, Trust, TurnRecord,
 };
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -19,6 +19,10 @@ use crate::shorten::{Keep, OLD, OLD_STEP, shortened};
 /// The text before the first message if turns are left out.
 const LEFT_OUT: &str = "[The earlier part of this conversation is left out.]";
 
+/// The line for a turn in which calls with an effect are refused.
+const READ_MODE: &str = "[Mode: read. Calls that change something are refused. Look at what you need, \
+    and answer with text: a plan if changes were asked for. The person ends this mode with /mode.]";
+
 /// The most characters of a name that are shown.
 const NAME: usize = 64;
 
@@ -28,6 +32,8 @@ pub(crate) struct HistoryView<'a> {
     pub(crate) zone: &'a TimeZone,
     pub(crate) marks: Marks,
     pub(crate) rendered: &'a RenderedTurns,
+    /// The mode of the current turn.
+    pub(crate) mode: PermissionMode,
 }
 
 /// The cuts that make the current turn fit if it alone is too long. Its messages stay.
@@ -78,6 +84,9 @@ pub(crate) struct Conversation {
 fn this_turn(turn: &TurnRecord, view: HistoryView<'_>, trim: Trim) -> Vec<Message> {
     let mut messages = Vec::new();
     add_origin(&mut messages, turn, view);
+    if view.mode == PermissionMode::Read {
+        messages.push(Message::user(READ_MODE));
+    }
     messages.extend(left_out(&turn.steps[..trim.left_out.min(turn.steps.len())]));
     for (place, step) in turn.steps.iter().enumerate() {
         if place < trim.left_out {

@@ -1,6 +1,6 @@
 use avocet_protocol::{
-    Answer, Content, Message, ModelRequest, Outbox, Outcome, Past, Planned, SendEnd, Settlement,
-    Turns, Usage, without_marks,
+    Answer, Content, Message, ModelRequest, Outbox, Outcome, Past, PermissionMode, Planned,
+    SendEnd, Settlement, Turns, Usage, without_marks,
 };
 use avocet_testkit::{FakeRoles, Scripted};
 
@@ -87,6 +87,7 @@ async fn undelivered_names_chat_text_outcome_and_reason_of_each_message() {
         zone: &TimeZone::UTC,
         marks: Marks::new(7),
         rendered: &RenderedTurns::default(),
+        mode: PermissionMode::Default,
     };
     let whole = format!("hello\n\n{}", note(&turn, view));
     assert_eq!(without_marks(&whole), "hello");
@@ -118,6 +119,7 @@ async fn reports_names_session_chat_time_and_text_and_marks_untrusted_texts() {
         zone: &TimeZone::UTC,
         marks: Marks::new(7),
         rendered: &RenderedTurns::default(),
+        mode: PermissionMode::Default,
     };
     assert_eq!(reports(&turn, view), None);
     turn.reports = SessionReports {

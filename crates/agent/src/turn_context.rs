@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Asker, ChatAddress, ChatKind, Grant, Inbound, LoggedInbound, Place, Role, Roles, SkillCall,
-    TurnRecord,
+    Asker, ChatAddress, ChatKind, Grant, Inbound, LoggedInbound, PermissionMode, Place, Role,
+    Roles, SkillCall, TurnRecord,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +28,8 @@ pub struct TurnContext {
     pub roles: Arc<dyn Roles>,
     /// The permissions that a person has granted for the session.
     pub grants: Arc<[Grant]>,
+    /// What the agent may do in the turn without a question.
+    pub mode: PermissionMode,
     /// The program's own steps in a job; empty for other turns.
     pub job: JobPlan,
 }

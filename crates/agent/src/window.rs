@@ -101,6 +101,7 @@ pub(crate) fn if_it_fits(messages: Messages, has_vision: bool, room: u64) -> Res
 mod tests {
     use std::sync::Arc;
 
+    use avocet_protocol::PermissionMode;
     use avocet_testkit::Scripted;
     use jiff::tz::TimeZone;
 
@@ -117,6 +118,7 @@ mod tests {
             zone: &TimeZone::UTC,
             marks: Marks::new(7),
             rendered: &RenderedTurns::default(),
+            mode: PermissionMode::Default,
         };
         for (count, has_gap, goes) in [(0, false, 0), (6, false, 1), (6, true, 3), (1, true, 1)] {
             let turns = std::iter::repeat_n(Arc::new(turn.clone()), count).collect();

@@ -18,7 +18,8 @@ use crate::values::{or_empty, read, to_value, unavailable};
 use crate::wire::RpcError;
 use crate::{
     agents, approvals, ask_json, config_file, consolidate, dead_letters, deletion, events, jobs,
-    lists, mcp, memories, people, publish, schedules, search, table, tasks, wait, web,
+    lists, mcp, memories, people, publish, schedules, search, session_options, table, tasks, wait,
+    web,
 };
 
 /// The channel whose allow-list holds users of the socket.
@@ -237,6 +238,10 @@ pub(crate) async fn run(
         MethodGroup::Lists => Some(lists::answer(parts, name, params).await),
         MethodGroup::Search => {
             Some(search::answer(ChatScope { parts, caller }, name, params).await)
+        }
+        MethodGroup::Options => {
+            let options = parts.options.as_ref();
+            Some(session_options::answer_about_options(options, &caller.sender, name, params).await)
         }
         MethodGroup::Agents => Some(Ok(agents::list(parts))),
         MethodGroup::Approvals => {

@@ -7,7 +7,7 @@ use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
     Consolidate, DeadLetters, Deliveries, EventLog, History, JobControl, Live, McpServers,
     Memories, MemoryMirror, ProviderNames, Publish, Query, Redactor, Report, ScheduleControl,
-    SessionDeletion, Tasks, TurnEvents, Uploads, WebConsole, Workspaces,
+    SessionDeletion, SessionOptions, Tasks, TurnEvents, Uploads, WebConsole, Workspaces,
 };
 
 use crate::agents::AgentSummary;
@@ -37,6 +37,7 @@ pub struct GatewayParts {
     pub tasks: Arc<dyn Tasks>,
     pub dead_letters: Arc<dyn DeadLetters>,
     pub deletion: Arc<dyn SessionDeletion>,
+    pub options: Arc<dyn SessionOptions>,
     pub schedules: Arc<dyn ScheduleControl>,
     pub web: Arc<dyn WebConsole>,
     pub uploads: Arc<dyn Uploads>,

@@ -22,6 +22,8 @@ mod lists;
 mod mcp;
 #[path = "server_tests/messages.rs"]
 mod messages;
+#[path = "server_tests/options.rs"]
+mod options;
 #[path = "server_tests/places.rs"]
 mod places;
 #[path = "server_tests/rights.rs"]

@@ -37,11 +37,11 @@ fn methods_of_each_role() {
         all,
         "observer: agents.list approval.list dead.list dead.show events.list hello job.list \
          job.show mcp.list mcp.tools memory.list memory.log memory.show ping schedule.list \
-         schedule.show sessions.list \
+         schedule.show sessions.list sessions.options \
          sessions.search sessions.sent sessions.show status subscribe task.list task.show trace \
          usage wait\n\
          sender: approval.decide ask ask.json attach dead.retry file.get job.cancel send \
-         task.cancel\n\
+         sessions.set_option task.cancel\n\
          channel: cursor.move publish\n\
          operator: config.check config.diff config.save config.show dead.drop doctor \
          editor.attach job.submit link.add \

@@ -7,6 +7,7 @@ mod config_file;
 mod events;
 mod mcp;
 mod memories;
+mod options;
 mod schedules;
 mod web;
 mod work;
@@ -112,6 +113,7 @@ impl FakeDaemon {
             tasks: self.clone(),
             dead_letters: self.clone(),
             deletion: self.clone(),
+            options: self.clone(),
             schedules: self.clone(),
             web: self.clone(),
             uploads: self.clone(),

@@ -47,6 +47,7 @@ mod outbound;
 mod outside_tool;
 mod pattern;
 mod people;
+mod permission_mode;
 mod picture;
 mod plain;
 mod policy;
@@ -66,6 +67,7 @@ mod schedule;
 mod search_words;
 mod secret;
 mod seen;
+mod session_options;
 mod signs_of_life;
 mod skills;
 mod speak;
@@ -166,6 +168,7 @@ pub use outbound::{
 pub use outside_tool::{OutsideTool, ToolSource};
 pub use pattern::{fits, specificity};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
+pub use permission_mode::{NoPermissionMode, PermissionMode};
 pub use picture::PictureFormat;
 pub use plain::{plain_error, plain_io, plain_json};
 pub use policy::{Rule, ToolList, ToolPolicy};
@@ -195,6 +198,10 @@ pub use schedule::{
 pub use search_words::{index_text, match_query, snippet};
 pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
+pub use session_options::{
+    SessionOption, SessionOptionValue, SessionOptions, SessionSetting, SetOptionError,
+    SetSessionOption,
+};
 pub use signs_of_life::SignsOfLife;
 pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};
 pub use speak::{NoVoiceMode, Speak, SpeakError, VoiceMode};

@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Attachment, DeliveryId, Effort, IdError, LogStatus, MessageId, OpenApproval, Outcome, PersonId,
-    ProgramCall, QueueMode, Redactor, SessionId, StoreError, Timestamp, Total, Trust, TurnId,
-    TurnRecord, TurnState, Usage, VoiceMode, WaitId, WaitKind,
+    Attachment, DeliveryId, Effort, IdError, LogStatus, MessageId, OpenApproval, Outcome,
+    PermissionMode, PersonId, ProgramCall, QueueMode, Redactor, SessionId, StoreError, Timestamp,
+    Total, Trust, TurnId, TurnRecord, TurnState, Usage, VoiceMode, WaitId, WaitKind,
 };
 
 /// Read-only views of the log.
@@ -229,6 +229,9 @@ pub struct SessionStatus {
     /// The thinking effort chosen for the session; `None` for the configured one.
     #[serde(default)]
     pub effort: Option<Effort>,
+    /// What the agent may do in the session without a question.
+    #[serde(default)]
+    pub permission_mode: PermissionMode,
     /// The spoken answers chosen for the session; `None` for the configured ones.
     #[serde(default)]
     pub voice: Option<VoiceMode>,

@@ -13,8 +13,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Asker, CallId, ChannelName, ChatAddress, ChatKind, LeastTrust, RecalledMemory, Role, Seen,
-    SessionId, SkillCall, ToolError, ToolName, ToolOutcome, Trust,
+    Asker, CallId, ChannelName, ChatAddress, ChatKind, LeastTrust, PermissionMode, RecalledMemory,
+    Role, Seen, SessionId, SkillCall, ToolError, ToolName, ToolOutcome, Trust,
 };
 
 /// The class of a tool. It decides how a call is treated if a crash came between its start and its
@@ -275,6 +275,8 @@ pub struct ToolContext {
     pub recalled: Arc<[RecalledMemory]>,
     /// Approvals that a person gave for the session.
     pub grants: Arc<[Grant]>,
+    /// What the agent may do in the turn without a question.
+    pub mode: PermissionMode,
     /// `true` if the model wrote the call as text although it supports native tool calls.
     pub as_text: bool,
     /// Everything that the model has read. Empty if all of it is trusted.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use avocet_agent::{AgentLoop, AgentModels, ModelsByTask};
 use avocet_protocol::{
-    Effort, LineageTurn, Model, Models, PersonId, SessionId, SessionStatus, SkillCall, fits,
-    specificity,
+    Effort, LineageTurn, Model, Models, PermissionMode, PersonId, SessionId, SessionStatus,
+    SkillCall, fits, specificity,
 };
 
 /// A setting with different values for some sessions.
@@ -143,6 +143,12 @@ impl<'s> From<&'s SessionStatus> for SessionChoice<'s> {
     fn from(status: &'s SessionStatus) -> Self {
         Self { model: status.model.as_deref(), effort: status.effort }
     }
+}
+
+/// Returns the narrowest mode of a turn and its ancestors.
+#[must_use]
+pub fn permission_mode(lineage: &[LineageTurn]) -> PermissionMode {
+    lineage.iter().map(|turn| turn.permission_mode).max().unwrap_or_default()
 }
 
 /// A profile is not configured any more.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     ChatKind, CommandAction, CommandEffect, CommandHelp, Content, Deliveries, Inbound,
-    LoggedInbound, Outcome, QueueMode, Role, Roles, SessionId, SessionStatus, StoreError, Trust,
-    TurnEvent, TurnEvents,
+    LoggedInbound, Outcome, PermissionMode, QueueMode, Role, Roles, SessionId, SessionStatus,
+    StoreError, Trust, TurnEvent, TurnEvents,
 };
 use avocet_supervise::{Panicked, catch};
 
@@ -16,7 +16,8 @@ use crate::lane::Lanes;
 use crate::status_text::StatusFacts;
 use crate::usage::usage;
 use crate::{
-    approvals, job_command, memory, model, people, questions, retry, tasks, think, voice, welcome,
+    approvals, job_command, memory, mode, model, people, questions, retry, tasks, think, voice,
+    welcome,
 };
 
 /// A command: its help text, action and access rule.
@@ -76,6 +77,7 @@ enum Verb {
     Job,
     Link,
     Memory,
+    Mode,
     Model,
     New,
     Pair,
@@ -108,6 +110,7 @@ const COMMANDS: &[ChatCommand] = &[
     ChatCommand::new(Verb::Job, "job", "[agent task | show j… | logs j… | cancel j…]", "give an agent a job, or show or cancel jobs").for_owners(),
     ChatCommand::new(Verb::Link, "link", "[chat | remove chat]", "let another private chat join this conversation").for_owners_in_private(),
     ChatCommand::new(Verb::Memory, "memory", "[words | add … | forget m…]", "show, add or forget what I remember here"),
+    ChatCommand::new(Verb::Mode, "mode", "[default|ask|read]", "show what I may do without asking; owners choose it"),
     ChatCommand::new(Verb::Model, "model", "[provider/model | default]", "which model answers here; owners choose it"),
     ChatCommand::new(Verb::New, "new", "", "start a new conversation: forget this one"),
     ChatCommand::new(Verb::Pair, "pair", "[approve|deny code]", "let strangers speak with me").for_owners_in_private(),
@@ -270,6 +273,7 @@ async fn plan(
         Verb::Link => people::link(lanes, address, argument),
         Verb::Memory => memory::memory(lanes, &message.inbound, role, argument).await?,
         Verb::Pair => people::pair(lanes, argument),
+        Verb::Mode => mode::plan(lanes, &message.session, argument, role).await?,
         Verb::Model => model::plan(lanes, command, argument, role).await?,
         Verb::New => {
             let done = "This is a new conversation: I have forgotten the earlier one in this chat.";
@@ -379,6 +383,9 @@ fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> St
     if status.effort.or(configured).is_some() {
         // Writing to a `String` cannot fail.
         write!(text, " {}.", think::shown(status.effort, configured)).unwrap_or_default();
+    }
+    if status.permission_mode != PermissionMode::Default {
+        write!(text, " {}.", mode::shown(status.permission_mode)).unwrap_or_default();
     }
     if status.trust == Trust::Low {
         text.push_str(READ_OTHERS);

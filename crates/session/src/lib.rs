@@ -20,8 +20,10 @@ mod lane;
 mod long_code;
 mod long_reply;
 mod memory;
+mod mode;
 mod model;
 mod model_pages;
+mod options;
 mod outcomes;
 mod parts;
 mod people;
@@ -46,7 +48,7 @@ mod welcome;
 
 pub use agents::{
     Agent, AgentDirectories, AgentJobs, Agents, BySession, DEFAULT_AGENT, NoAgent, NoDirectory,
-    SessionBinding, SessionChoice, TurnAgent,
+    SessionBinding, SessionChoice, TurnAgent, permission_mode,
 };
 pub use approvals::Decisions;
 pub use commands::commands;
@@ -55,6 +57,7 @@ pub use events::Events;
 pub use fetch::{AttachmentFetcher, Attachments};
 pub use jobs::{JobDesk, no_agent};
 pub use lane::LaneLimits;
+pub use options::OptionDesk;
 pub use parts::SessionParts;
 pub use questions::{QuestionParts, Questions};
 pub use reminders::remind;

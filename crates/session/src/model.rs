@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    CommandAction, LoggedInbound, ModelFacts, Price, Role, StoreError, end_sentence, within,
+    CommandAction, LoggedInbound, ModelFacts, Price, Role, SessionSetting, StoreError,
+    end_sentence, within,
 };
 
 use crate::agents::Agent;
@@ -53,7 +54,8 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
     if name.eq_ignore_ascii_case(DEFAULT) {
         let name = agent.run.models.main.name();
         let done = format!("{name} answers here again, {}.", whose(agent));
-        return CommandPlan::act(CommandAction::SetModel(None), &done, &done).in_place();
+        return CommandPlan::act(CommandAction::Choose(SessionSetting::Model(None)), &done, &done)
+            .in_place();
     }
     match lanes.parts.agents.now().models.model(name, &agent.fallbacks) {
         Ok(model) => {
@@ -64,7 +66,7 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
             {
                 done.push_str(" Price unknown: budgets in dollars do not count it.");
             }
-            let action = CommandAction::SetModel(Some(name.to_owned()));
+            let action = CommandAction::Choose(SessionSetting::Model(Some(name.to_owned())));
             CommandPlan::act(action, &done, &done).in_place()
         }
         Err(error) => CommandPlan::say(end_sentence(format!("I cannot use that model: {error}"))),

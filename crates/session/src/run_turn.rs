@@ -13,7 +13,7 @@ use avocet_supervise::Panicked;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::agents::{SessionChoice, TurnAgent};
+use crate::agents::{SessionChoice, TurnAgent, permission_mode};
 use crate::job_plan::PlannedTurn;
 use crate::lane::{LaneWork, Lanes};
 use crate::preview::{LastProgress, ShownTurn};
@@ -137,6 +137,7 @@ impl Lanes {
             skills_above,
             roles: self.parts.bus.clone(),
             grants: grants.as_slice().into(),
+            mode: permission_mode(lineage),
             job,
         };
         agent.fetch_attachments(turn).await?;

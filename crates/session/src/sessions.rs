@@ -14,6 +14,7 @@ use crate::approvals::Decisions;
 use crate::dead_letters::DeadLetterDesk;
 use crate::jobs::JobDesk;
 use crate::lane::{LaneLimits, Lanes};
+use crate::options::OptionDesk;
 use crate::parts::SessionParts;
 use crate::tasks::TaskControl;
 use crate::{commands, expiry};
@@ -74,6 +75,12 @@ impl Sessions {
     #[must_use]
     pub fn jobs(&self) -> JobDesk {
         JobDesk::of(&self.lanes)
+    }
+
+    /// Returns the port through which programs show and change the settings of conversations.
+    #[must_use]
+    pub fn options(&self) -> OptionDesk {
+        OptionDesk::of(&self.lanes)
     }
 
     /// Checks that turns and the wake-up listener make progress.

@@ -38,6 +38,10 @@ mod lanes;
 mod memories;
 #[path = "model_tests.rs"]
 mod models;
+#[path = "mode_tests.rs"]
+mod modes;
+#[path = "options_tests.rs"]
+mod options;
 #[path = "people_tests.rs"]
 mod people;
 #[path = "preview_drafts_tests.rs"]

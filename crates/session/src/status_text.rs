@@ -84,7 +84,7 @@ fn span(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use avocet_protocol::{Trust, TurnId};
+    use avocet_protocol::{PermissionMode, Trust, TurnId};
 
     use super::*;
 
@@ -94,6 +94,7 @@ mod tests {
             model: None,
             effort: None,
             voice: None,
+            permission_mode: PermissionMode::Default,
             agent: None,
             person: None,
             queued: 0,

@@ -1,6 +1,6 @@
 //! Tests of child turns: side by side, in the background, cancelled, across restarts.
 
-use avocet_protocol::{ChildMode, LineageTurn, TaskPage, TaskView, Tasks};
+use avocet_protocol::{ChildMode, LineageTurn, PermissionMode, TaskPage, TaskView, Tasks};
 use serde_json::Value;
 
 use super::*;
@@ -311,6 +311,7 @@ async fn for_turn_names_the_other_profiles_above_and_refuses_a_missing_one() {
                 session: session("a"),
                 agent: (*agent != "-").then(|| (*agent).to_owned()),
                 person: None,
+                permission_mode: PermissionMode::Default,
                 mode: ChildMode::Awaited,
                 skills: Vec::new(),
             })

@@ -1,6 +1,8 @@
 //! `/think`: shows or changes the thinking effort of a conversation.
 
-use avocet_protocol::{CommandAction, Effort, ModelFacts, Role, SessionId, StoreError, within};
+use avocet_protocol::{
+    CommandAction, Effort, ModelFacts, Role, SessionId, SessionSetting, StoreError, within,
+};
 
 use crate::agents::SessionChoice;
 use crate::commands::CommandPlan;
@@ -32,7 +34,11 @@ pub(crate) async fn plan(
     }
     if argument.eq_ignore_ascii_case(DEFAULT) {
         let done = format!("{}.", shown(None, agent.run.effort));
-        return Ok(CommandPlan::act(CommandAction::SetEffort(None), &done, &done));
+        return Ok(CommandPlan::act(
+            CommandAction::Choose(SessionSetting::Effort(None)),
+            &done,
+            &done,
+        ));
     }
     let Ok(effort) = argument.parse::<Effort>() else {
         let choices = choices();
@@ -69,5 +75,5 @@ fn choose(effort: Effort, model: &str, facts: ModelFacts) -> CommandPlan {
     };
     let word = effort.word();
     let done = format!("Thinking: {word} from now on; /think {DEFAULT} goes back.{ability}");
-    CommandPlan::act(CommandAction::SetEffort(Some(effort)), &done, &done)
+    CommandPlan::act(CommandAction::Choose(SessionSetting::Effort(Some(effort))), &done, &done)
 }

@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use avocet_protocol::{
-    ChatAddress, ChildMode, Claim, Claimed, Effort, LATE, LineageTurn, Origin, QueueMode,
-    SessionId, SessionReports, Suspects, Timestamp, TurnId, TurnRecord, TurnState, Undelivered,
+    ChatAddress, ChildMode, Claim, Claimed, Effort, LATE, LineageTurn, Origin, PermissionMode,
+    QueueMode, SessionId, SessionReports, Suspects, Timestamp, TurnId, TurnRecord, TurnState,
+    Undelivered,
 };
 use rusqlite::{Row, params};
 
@@ -14,7 +15,7 @@ use crate::ledger;
 use crate::past::{self, PendingCompaction};
 use crate::reports;
 use crate::rows::messages::{INBOUND, NEXT, inbound};
-use crate::rows::sessions::mode_if_any;
+use crate::rows::sessions::{mode_if_any, permission_mode};
 use crate::rows::turns::{self, OPEN_TURN, insert_turn};
 use crate::rows::{self, RowResult, parsed_if_any};
 use crate::turn_record::read_turn;
@@ -56,6 +57,7 @@ struct ClaimingSession {
     model: Option<String>,
     effort: Option<Effort>,
     agent: Option<String>,
+    permission_mode: PermissionMode,
     is_compacting: bool,
     open: Option<OpenTurnRow>,
 }
@@ -73,7 +75,8 @@ struct OpenTurnRow {
 fn claiming_session(tx: &Tx<'_>, session: &SessionId) -> Result<Option<ClaimingSession>> {
     tx.db.row(
         &format!(
-            "SELECT mode, model, effort, agent, compact_for IS NOT NULL AS is_compacting, \
+            "SELECT mode, model, effort, agent, permission_mode, \
+                 compact_for IS NOT NULL AS is_compacting, \
                  turns.id AS turn, state, suspect, attempts, deaths_alone \
              FROM sessions LEFT JOIN turns ON turns.session = sessions.id \
                  AND {OPEN_TURN} WHERE sessions.id = ?1"
@@ -85,6 +88,7 @@ fn claiming_session(tx: &Tx<'_>, session: &SessionId) -> Result<Option<ClaimingS
                 model: row.get("model")?,
                 effort: parsed_if_any(row, "effort")?,
                 agent: row.get("agent")?,
+                permission_mode: permission_mode(row)?,
                 is_compacting: row.get("is_compacting")?,
                 open: row
                     .get::<_, Option<i64>>("turn")?
@@ -171,6 +175,7 @@ fn begin_turn(
         session: session.clone(),
         agent: row.agent.clone(),
         person: turns::person_of(tx.db, session)?,
+        permission_mode: row.permission_mode,
         mode: ChildMode::Awaited,
         skills: Vec::new(),
     };

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    CommandAction, CommandEffect, DecisionEffect, Effort, MemoryAuthor, MessageId, QueueMode,
-    SessionId,
+    CommandAction, CommandEffect, DecisionEffect, MemoryAuthor, MessageId, QueueMode, SessionId,
 };
 use rusqlite::params;
 
@@ -17,6 +16,7 @@ use crate::reports;
 use crate::retry::retry;
 use crate::rows;
 use crate::rows::chunks::QUEUE_AGAIN;
+use crate::rows::sessions::choose_setting;
 use crate::rows::turns::open_turn;
 use crate::tasks;
 use crate::tx::{Result, Tx};
@@ -49,19 +49,8 @@ pub(crate) fn act(
             )?;
             Ok(CommandEffect::Done)
         }
-        CommandAction::SetModel(model) => {
-            tx.update(
-                "UPDATE sessions SET model = ?2 WHERE id = ?1",
-                params![session.as_str(), model],
-            )?;
-            Ok(CommandEffect::Done)
-        }
-        CommandAction::SetEffort(effort) => {
-            tx.update(
-                "UPDATE sessions SET effort = ?2 WHERE id = ?1",
-                params![session.as_str(), effort.map(Effort::word)],
-            )?;
-            Ok(CommandEffect::Done)
+        CommandAction::Choose(setting) => {
+            choose_setting(tx, &session, setting).map(|()| CommandEffect::Done)
         }
         CommandAction::SetVoice(mode) => {
             tx.update(

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AccountName, ChannelName, CommandAction, CommandEffect, CommandReply, Content,
-    Correction, Cursor, Inbox, LoggedInbound, MessageId, NewInbound, Outcome, Planned,
+    Correction, Cursor, Inbox, LoggedInbound, MessageId, NewInbound, Outcome, Planned, SessionId,
+    SessionSetting,
 };
 use rusqlite::params;
 
@@ -14,6 +15,7 @@ use crate::correct::correct;
 use crate::prompts;
 use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
 use crate::rows::messages::{INBOUND, end_message, inbound};
+use crate::rows::sessions::{choose_setting, use_session};
 use crate::tx::{Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -138,6 +140,15 @@ impl Inbox for SqliteStore {
                 }
             }
             Ok(effect)
+        })
+        .await
+    }
+
+    async fn choose_setting(&self, session: &SessionId, setting: &SessionSetting) -> Result<()> {
+        let (session, setting) = (session.clone(), setting.clone());
+        self.write("choose-setting", Durability::Synced, move |tx| {
+            use_session(tx, &session)?;
+            choose_setting(tx, &session, &setting)
         })
         .await
     }

@@ -272,20 +272,22 @@ fn session_status(
         )
     };
     let chosen = db.row(
-        "SELECT model, agent, effort, voice FROM sessions WHERE id = ?1",
+        "SELECT model, agent, effort, voice, permission_mode FROM sessions WHERE id = ?1",
         [session.as_str()],
         |row| {
             let effort = rows::parsed_if_any(row, "effort")?;
             let voice = rows::parsed_if_any(row, "voice")?;
-            Ok((row.get("model")?, row.get("agent")?, effort, voice))
+            let permission_mode = sessions::permission_mode(row)?;
+            Ok((row.get("model")?, row.get("agent")?, effort, voice, permission_mode))
         },
     )?;
-    let (model, agent, effort, voice) = chosen.unwrap_or_default();
+    let (model, agent, effort, voice, permission_mode) = chosen.unwrap_or_default();
     Ok(SessionStatus {
         mode: sessions::mode(db, session, default_mode)?,
         model,
         effort,
         voice,
+        permission_mode,
         agent,
         person: turns::person_of(db, session)?,
         queued: db.one(

@@ -31,6 +31,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/14.sql"),
     include_str!("migrations/15.sql"),
     include_str!("migrations/16.sql"),
+    include_str!("migrations/17.sql"),
 ];
 
 /// The complete schema of version 1.

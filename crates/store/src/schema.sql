@@ -33,7 +33,8 @@ CREATE TABLE sessions (
     believed_step INTEGER,                      -- of this turn, content up to this step; NULL: only its messages
     agent      TEXT,                            -- profile chosen for the session; NULL: by the configuration
     effort     TEXT,                            -- thinking effort chosen for the session; NULL: the configured one
-    voice      TEXT                             -- spoken answers (/voice); NULL: the configured ones
+    voice      TEXT,                            -- spoken answers (/voice); NULL: the configured ones
+    permission_mode TEXT                        -- chosen for the session (/mode); NULL: default
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_used ON sessions (used_at);
 CREATE INDEX sessions_compact ON sessions (compact_for) WHERE compact_for IS NOT NULL;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Arguments, Asker, CallId, ChatKind, ChildMode, Choice, Content, Description, Evidence, Grant,
-    LeastTrust, LogWrite, MemoryScope, NewChild, Place, Planned, PreparedCall, Role, SessionId,
-    ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome, ToolOutput, ToolSpec,
-    Toolbox, Trust, TurnId, Verdict, WaitKind, WaitRequest,
+    LeastTrust, LogWrite, MemoryScope, NewChild, PermissionMode, Place, Planned, PreparedCall,
+    Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError, ToolName, ToolOutcome,
+    ToolOutput, ToolSpec, Toolbox, Trust, TurnId, Verdict, WaitKind, WaitRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
@@ -36,6 +36,7 @@ pub fn tool_context() -> ToolContext {
         }),
         recalled: [].into(),
         grants: [].into(),
+        mode: PermissionMode::Default,
         as_text: false,
         seen: Arc::default(),
         read: LeastTrust::default(),
@@ -83,6 +84,9 @@ pub const WAIT: Duration = Duration::from_hours(1);
 /// | `job_branch` | pure | returns its `branch`, begun at `main`; fails for `dirty`, returns no branch for `nowhere` |
 /// | `job_commits` | pure | returns one commit |
 /// | `job_pull_request` | effect | needs an approval |
+///
+/// In the mode `read`, calls that are not pure are refused, and in the mode `ask` they need an
+/// approval, except for `ask`, `spawn` and `wonder`.
 #[derive(Debug)]
 pub struct FakeToolbox {
     runs: Mutex<HashMap<String, u32>>,
@@ -173,6 +177,11 @@ impl Toolbox for FakeToolbox {
             "post" | "dangerous" | "careful" | "job_pull_request" => (ToolClass::Effect, false),
             name => return Err(ToolError::NotFound(name.to_owned())),
         };
+        let has_effect =
+            class != ToolClass::Pure && !["ask", "spawn", "wonder"].contains(&call.name.as_str());
+        if has_effect && context.mode == PermissionMode::Read {
+            return Err(ToolError::PermissionDenied("the mode is read".to_owned()));
+        }
         if let Arguments::Malformed(text) = &call.arguments {
             return Err(ToolError::InvalidArgs(format!("not an object: {text}")));
         }
@@ -187,6 +196,7 @@ impl Toolbox for FakeToolbox {
             "post" => context.as_text,
             _ => false,
         };
+        let asks = asks || has_effect && context.mode == PermissionMode::Ask;
         let shown = Some(format!("{call:?}"));
         let approval = WaitRequest { grant: Some(grant), shown, ..approval };
         let approval = (asks && !approval.is_allowed(allowed)).then_some(approval);

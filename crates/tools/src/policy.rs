@@ -2,8 +2,8 @@
 //! call of every agent.
 
 use avocet_protocol::{
-    Caution, ChatKind, Description, Place, Role, Rule, ToolClass, ToolList, ToolName, ToolPolicy,
-    Trust, fits, specificity,
+    Caution, ChatKind, Description, PermissionMode, Place, Role, Rule, ToolClass, ToolList,
+    ToolName, ToolPolicy, Trust, fits, specificity,
 };
 
 /// The rules of one agent.
@@ -39,6 +39,8 @@ pub(crate) struct Case<'a> {
     pub(crate) place: &'a Place,
     /// The lowest trust level of the text read before.
     pub(crate) trust: Trust,
+    /// The mode of the conversation.
+    pub(crate) mode: PermissionMode,
 }
 
 /// The decision about a call, and its reason.
@@ -55,6 +57,14 @@ pub(crate) struct PolicyDecision {
 const READ: &str = "I have read untrusted content";
 /// The reason if only admitted users wrote that content.
 const USERS: &str = "somebody who is not an owner has written here";
+
+/// The reason for an approval prompt in the mode `ask`.
+const ASK_MODE: &str = "the mode of this conversation is ask";
+/// The reason for a refusal in the mode `read`.
+const READ_MODE: &str = "the mode of this conversation is read; describe the change instead, and the \
+    person can end the mode with /mode";
+/// The tool that gives tasks to sub-agents.
+const SPAWN: &str = "spawn";
 
 impl Policy {
     /// The table of a list that excludes a tool; `None` if every list includes it.
@@ -89,10 +99,11 @@ impl Policy {
         };
         let once_only = matches!(caution, Caution::EachTime(_));
         let by_itself = PolicyDecision { rule: by_itself, why: why.to_owned(), once_only };
-        match self.by_rules(tool, case, &by_itself) {
+        let decision = match self.by_rules(tool, case, &by_itself) {
             decision if once_only && decision.rule != Rule::Deny => by_itself,
             decision => decision,
-        }
+        };
+        if has_effect(tool, caution) { narrowed(decision, case.mode) } else { decision }
     }
 
     /// The decision by the operator's rules; `by_itself` if no rule applies.
@@ -134,6 +145,29 @@ impl Policy {
         let said = fitting.max_by_key(|(pattern, _)| specificity(pattern))?;
         Some((said.0.as_str(), said.1))
     }
+}
+
+/// Returns `true` for the calls that a mode narrows. The tasks of sub-agents have the mode of their
+/// conversation, so the call that gives them is no effect.
+fn has_effect(tool: &Description, caution: &Caution) -> bool {
+    tool.class != ToolClass::Pure && *caution != Caution::Never && tool.name.as_str() != SPAWN
+}
+
+/// Applies the mode of the conversation to a decision.
+fn narrowed(decision: PolicyDecision, mode: PermissionMode) -> PolicyDecision {
+    let rule = match mode {
+        PermissionMode::Default => Rule::Allow,
+        PermissionMode::Ask => Rule::Ask,
+        PermissionMode::Read => Rule::Deny,
+    };
+    if rule <= decision.rule {
+        return decision;
+    }
+    let why = match mode {
+        PermissionMode::Read => READ_MODE,
+        PermissionMode::Ask | PermissionMode::Default => ASK_MODE,
+    };
+    PolicyDecision { rule, why: why.to_owned(), once_only: false }
 }
 
 #[cfg(test)]

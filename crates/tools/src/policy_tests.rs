@@ -36,14 +36,20 @@ fn decide_asks_for_changes_after_untrusted_content() {
     for (class, caution, expected) in table {
         let place = private_place();
         let decided = [Trust::Full, Trust::User, Trust::Low].map(|trust| {
-            let case = Case { role: Role::Owner, place: &place, trust };
+            let case =
+                Case { role: Role::Owner, place: &place, trust, mode: PermissionMode::Default };
             Policy::default().decide(&tool("x", class), &caution, case).rule
         });
         assert_eq!(decided, expected, "{class:?} {caution:?}");
     }
     let open = tool("x", Effect).for_everyone();
     let decided = [Trust::User, Trust::Low].map(|trust| {
-        let case = Case { role: Role::User, place: &private_place(), trust };
+        let case = Case {
+            role: Role::User,
+            place: &private_place(),
+            trust,
+            mode: PermissionMode::Default,
+        };
         Policy::default().decide(&open, &ByTrust, case).rule
     });
     assert_eq!(decided, [Allow, Ask], "who may use it may ask for it");
@@ -54,7 +60,12 @@ fn decide_follows_the_strictest_rule_of_the_operator() {
     use Rule::{Allow, Ask, Deny};
     let shell = tool("exec_shell", ToolClass::Effect);
     let (private, group) = (private_place(), group());
-    let trusted = Case { role: Role::Owner, place: &private, trust: Trust::Full };
+    let trusted = Case {
+        role: Role::Owner,
+        place: &private,
+        trust: Trust::Full,
+        mode: PermissionMode::Default,
+    };
     let low = Case { trust: Trust::Low, ..trusted };
     let user = Case { role: Role::User, ..trusted };
     let in_group = Case { place: &group, ..trusted };
@@ -91,6 +102,41 @@ fn decide_follows_the_strictest_rule_of_the_operator() {
 }
 
 #[test]
+fn decide_lets_a_mode_narrow_calls_with_an_effect() {
+    use Caution::{ByTrust, Never};
+    use PermissionMode::{Ask, Default, Read};
+    use ToolClass::{Effect, InLog, Pure, Verifiable};
+    let each_time = Caution::EachTime("it sends a secret".to_owned());
+    let table = [
+        ("read_file", Pure, ByTrust, word(Rule::Allow), [Rule::Allow; 3]),
+        (
+            "write_file",
+            Verifiable,
+            ByTrust,
+            word(Rule::Allow),
+            [Rule::Allow, Rule::Ask, Rule::Deny],
+        ),
+        ("exec_shell", Effect, ByTrust, word(Rule::Ask), [Rule::Ask, Rule::Ask, Rule::Deny]),
+        ("exec_shell", Effect, ByTrust, word(Rule::Deny), [Rule::Deny; 3]),
+        ("git_push", Effect, each_time, word(Rule::Allow), [Rule::Ask, Rule::Ask, Rule::Deny]),
+        ("memory_write", InLog, ByTrust, word(Rule::Allow), [Rule::Allow, Rule::Ask, Rule::Deny]),
+        // A question to the person, and a text to the own chat.
+        ("ask_user", InLog, Never, ToolPolicy::default(), [Rule::Allow; 3]),
+        // The sub-agent has the same mode.
+        ("spawn", InLog, ByTrust, word(Rule::Allow), [Rule::Allow; 3]),
+    ];
+    let place = private_place();
+    for (name, class, caution, said, expected) in table {
+        let decided = [Default, Ask, Read].map(|mode| {
+            let case = Case { role: Role::Owner, place: &place, trust: Trust::Full, mode };
+            policy(&[(name, said)]).decide(&tool(name, class), &caution, case)
+        });
+        assert_eq!(decided.clone().map(|one| one.rule), expected, "{name} {said:?}");
+        assert_eq!(decided[1].once_only, decided[0].once_only, "{name}: grants stay as they are");
+    }
+}
+
+#[test]
 fn left_out_checks_every_list_that_applies_to_a_call() {
     let list = |table: &str, channel: Option<&str>, role, allow: &[&str], deny: &[&str]| Listed {
         table: table.to_owned(),
@@ -116,7 +162,12 @@ fn left_out_checks_every_list_that_applies_to_a_call() {
     };
     let (terminal, telegram) =
         (private_place(), Place { channel: Some("telegram".parse().unwrap()), ..private_place() });
-    let owner = Case { role: Role::Owner, place: &terminal, trust: Trust::Full };
+    let owner = Case {
+        role: Role::Owner,
+        place: &terminal,
+        trust: Trust::Full,
+        mode: PermissionMode::Default,
+    };
     let there = Case { place: &telegram, ..owner };
     let user = Case { role: Role::User, ..there };
     let nowhere = Place { channel: None, ..private_place() };

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Caution, ChatKind, Clock, Content, Description, Evidence, Leaving, MAX_ABOUT, Place,
-    PreparedCall, Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName,
+    Caution, ChatKind, Clock, Content, Description, Evidence, Leaving, MAX_ABOUT, PermissionMode,
+    Place, PreparedCall, Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName,
     ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, UPDATE_PLAN, Verdict,
     WaitRequest, fits, main_argument,
 };
@@ -284,7 +284,7 @@ impl Registry {
 
 /// The properties of a call for the policy.
 fn case(context: &ToolContext) -> Case<'_> {
-    Case { role: context.role, place: &context.place, trust: context.trust }
+    Case { role: context.role, place: &context.place, trust: context.trust, mode: context.mode }
 }
 
 /// Returns `true` if the text read is as trusted as the requester. If an owner asks in a group, the
@@ -297,7 +297,7 @@ fn is_trusted(context: &ToolContext) -> bool {
 impl Toolbox for Registry {
     fn specs(&self, role: Role, place: &Place) -> Arc<[ToolSpec]> {
         let key = (role, place.clone());
-        let case = Case { role, place, trust: Trust::Full };
+        let case = Case { role, place, trust: Trust::Full, mode: PermissionMode::Default };
         let version = self.outside.as_ref().map_or(0, |outside| outside.version());
         let list = || {
             let available = self.available(case);
@@ -393,9 +393,9 @@ impl Toolbox for Registry {
     }
 
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {
-        let (chat, is_editor) = (ChatKind::Private, false);
+        let (chat, is_editor, mode) = (ChatKind::Private, false, PermissionMode::Default);
         let place = Place { channel: None, chat, is_editor, within: Vec::new() };
-        let case = Case { role: Role::Owner, place: &place, trust: Trust::Full };
+        let case = Case { role: Role::Owner, place: &place, trust: Trust::Full, mode };
         match self.find(call, case) {
             Ok(registered) => registered.tool.verify(evidence).await,
             Err(_) => Verdict::Unknown,

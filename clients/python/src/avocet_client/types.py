@@ -1934,6 +1934,30 @@ class SendResult(TypedDict):
     duplicate: bool
 
 
+class SessionOptionValue(TypedDict):
+    """A value of a setting."""
+
+    # The value, as `sessions.set_option` takes it.
+    value: str
+    # The name for people.
+    name: str
+    # The effect of the value, in one sentence.
+    description: NotRequired[str]
+    # The heading above the value in a list: the provider of a model.
+    group: NotRequired[str]
+
+
+class SessionOption(TypedDict):
+    """A setting of a conversation."""
+
+    # The name: `model`, `effort` or `mode`. Later versions may have others.
+    option: str
+    # The value in use, which is one of `values`.
+    value: str
+    # All values, in the order in which a person reads them.
+    values: list[SessionOptionValue]
+
+
 SessionReport = TypedDict(
     "SessionReport",
     {
@@ -1996,11 +2020,31 @@ class SessionSummary(TypedDict):
     title: str | None
 
 
+class SetSessionOption(TypedDict):
+    """`sessions.set_option`: a change of a setting. The result is the same as for
+    `sessions.options`.
+    """
+
+    # The conversation. It may be new.
+    session: SessionId
+    # The name of the setting.
+    option: str
+    # The new value.
+    value: str
+
+
 class ShowMemory(TypedDict):
     """`memory.show`: a memory with its changes. Forgotten memories are shown, too."""
 
     # The memory.
     memory: MemoryId
+
+
+class ShowOptions(TypedDict):
+    """`sessions.options`: the settings of a conversation."""
+
+    # The conversation. It may be new.
+    session: SessionId
 
 
 class ShowSession(TypedDict):

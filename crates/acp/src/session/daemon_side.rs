@@ -55,8 +55,10 @@ impl EditorSession {
                 self.show_calls().await;
                 self.forget_turn();
                 self.show_title().await;
+                self.follow_options().await;
             }
-            TurnEvent::Ended { turn: None, .. } => {}
+            // A command of the chat may have changed a setting.
+            TurnEvent::Ended { turn: None, .. } => self.follow_options().await,
         }
     }
 

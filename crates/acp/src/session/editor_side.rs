@@ -65,7 +65,7 @@ impl EditorSession {
     }
 
     /// Returns the connection to the daemon; makes a new one if it was lost.
-    async fn connected(&mut self) -> Result<Arc<Client>, String> {
+    pub(super) async fn connected(&mut self) -> Result<Arc<Client>, String> {
         if let Some(client) = &self.client {
             if !client.incoming().is_disconnected() {
                 return Ok(client.clone());

@@ -7,7 +7,7 @@ use avocet_agent::{AgentLogs, AgentLoop, JobPlan, TurnContext};
 use avocet_bus::Bus;
 use avocet_outbox::Channels;
 use avocet_protocol::{ChildMode, Jobs, LineageTurn, Origin, SessionStatus, TurnRecord, Turns};
-use avocet_session::{Attachments, Events, SessionChoice, TurnAgent};
+use avocet_session::{Attachments, Events, SessionChoice, TurnAgent, permission_mode};
 use avocet_store::SqliteStore;
 use tokio_util::sync::CancellationToken;
 
@@ -56,6 +56,7 @@ impl OfflineAgent {
                 session: turn.session.clone(),
                 agent: status.agent,
                 person: status.person,
+                permission_mode: status.permission_mode,
                 mode: ChildMode::Awaited,
                 skills: Vec::new(),
             }],
@@ -82,6 +83,7 @@ impl OfflineAgent {
             skills_above,
             roles: bus,
             grants: [].into(),
+            mode: permission_mode(&lineage),
             job: JobPlan::default(),
         };
         Ok(Self { run, turn_context, models })

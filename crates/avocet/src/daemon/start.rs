@@ -213,6 +213,7 @@ impl AnsweringParts {
             tasks: Arc::new(sessions.tasks()),
             dead_letters: Arc::new(sessions.dead_letters()),
             deletion: store.clone(),
+            options: Arc::new(sessions.options()),
             schedules: schedules.clone(),
             web,
             uploads: uploads.clone(),

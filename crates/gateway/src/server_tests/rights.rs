@@ -48,7 +48,12 @@ fn params(method: &str) -> Value {
         "sessions.search" => json!({"words": "hi"}),
         "mcp.approve" | "mcp.tools" => json!({"server": "files"}),
         "memory.show" => json!({"memory": "m1"}),
-        "sessions.show" | "sessions.sent" | "sessions.delete" => json!({"session": session()}),
+        "sessions.show" | "sessions.sent" | "sessions.delete" | "sessions.options" => {
+            json!({"session": session()})
+        }
+        "sessions.set_option" => {
+            json!({"session": session(), "option": "model", "value": "default"})
+        }
         "wait" | "trace" => json!({"message": "m1"}),
         "events.list" | "subscribe" => json!({"session": session()}),
         "approval.decide" => json!({"id": "w7", "decision": "for_session"}),

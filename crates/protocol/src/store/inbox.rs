@@ -6,9 +6,9 @@ use async_trait::async_trait;
 
 use super::{CancelledTask, NewMemory, Result};
 use crate::{
-    AccountName, ChannelName, ChatAddress, ChatLink, Cursor, Effort, LoggedInbound, MemoryId,
-    MessageId, NewInbound, PersonId, Planned, PlatformId, QueueMode, Resolution, SenderId,
-    SessionId, SettledPairing, TurnId, VoiceMode, WaitId, WaitKind,
+    AccountName, ChannelName, ChatAddress, ChatLink, Cursor, LoggedInbound, MemoryId, MessageId,
+    NewInbound, PersonId, Planned, PlatformId, QueueMode, Resolution, SenderId, SessionId,
+    SessionSetting, SettledPairing, TurnId, VoiceMode, WaitId, WaitKind,
 };
 
 /// Inbound messages: acceptance, deduplication, cursors, commands.
@@ -58,6 +58,10 @@ pub trait Inbox: fmt::Debug + Send + Sync {
         action: &CommandAction,
         reply: &CommandReply,
     ) -> Result<CommandEffect>;
+
+    /// Changes a setting of a session, which may be new, without a command. Durable when this
+    /// returns.
+    async fn choose_setting(&self, session: &SessionId, setting: &SessionSetting) -> Result<()>;
 
     /// Ends a message whose sender may no longer be answered, and commits the notice for its chat.
     async fn drop_message(&self, message: MessageId, notice: Option<&Planned>) -> Result<()>;
@@ -145,10 +149,8 @@ pub enum CommandAction {
     Compact,
     /// Changes the handling of messages that arrive during a turn.
     SetMode(QueueMode),
-    /// Selects a model for the session (`provider/model`); `None` for the agent's model.
-    SetModel(Option<String>),
-    /// Selects the thinking effort of the session; `None` for the configured one.
-    SetEffort(Option<Effort>),
+    /// Changes a setting of the session.
+    Choose(SessionSetting),
     /// Selects the answers of the session that are spoken too.
     SetVoice(VoiceMode),
     /// Resolves a wait of the session's turn, or of one of its children.

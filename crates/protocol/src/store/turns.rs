@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use super::Result;
 use crate::{
     CallId, ChatAddress, ChildMode, CompactedPast, DedupeKey, Effort, Grant, Head, LogWrite,
-    LoggedInbound, MessageId, Outcome, PersonId, Planned, SessionId, SkillCall, Spending,
-    Timestamp, Trust, TurnId, TurnRecord, Usage, UsageEntry, WaitId, WaitKind,
+    LoggedInbound, MessageId, Outcome, PermissionMode, PersonId, Planned, SessionId, SkillCall,
+    Spending, Timestamp, Trust, TurnId, TurnRecord, Usage, UsageEntry, WaitId, WaitKind,
 };
 
 /// Turns for the lanes: claim, settle, wait, resolve.
@@ -182,6 +182,9 @@ pub struct LineageTurn {
     pub agent: Option<String>,
     /// The person whose private chat the conversation is; `None` for groups, and for children.
     pub person: Option<PersonId>,
+    /// What the agent may do in the conversation without a question. A turn has the narrowest mode of
+    /// its lineage.
+    pub permission_mode: PermissionMode,
     /// The receiver of its final text; [`ChildMode::Awaited`] for a root turn.
     pub mode: ChildMode,
     /// For an ancestor: its calls before the one that started the next descendant, as far as they

@@ -1,10 +1,10 @@
 //! Rows of `sessions`.
 
-use avocet_protocol::{QueueMode, SessionId};
+use avocet_protocol::{Effort, PermissionMode, QueueMode, SessionId, SessionSetting};
 use rusqlite::types::Type;
 use rusqlite::{Row, params};
 
-use super::{RowResult, word};
+use super::{RowResult, parsed_if_any, word};
 use crate::tx::{Db, Result, Tx};
 
 /// Creates the session if it is new, and marks it as used now. Returns its queue mode; `None` for
@@ -18,12 +18,33 @@ pub(crate) fn use_session(tx: &Tx<'_>, session: &SessionId) -> Result<Option<Que
     )
 }
 
+/// Changes a setting of a session that exists.
+pub(crate) fn choose_setting(
+    tx: &Tx<'_>,
+    session: &SessionId,
+    setting: &SessionSetting,
+) -> Result<()> {
+    let (column, value) = match setting {
+        SessionSetting::Model(model) => ("model", model.as_deref()),
+        SessionSetting::Effort(effort) => ("effort", effort.map(Effort::word)),
+        SessionSetting::Permissions(PermissionMode::Default) => ("permission_mode", None),
+        SessionSetting::Permissions(mode) => ("permission_mode", Some(mode.word())),
+    };
+    let update = format!("UPDATE sessions SET {column} = ?2 WHERE id = ?1");
+    tx.update(&update, params![session.as_str(), value]).map(drop)
+}
+
 /// Reads the column `mode`.
 pub(crate) fn mode_if_any(row: &Row<'_>) -> RowResult<Option<QueueMode>> {
     match row.get_ref("mode")?.data_type() {
         Type::Null => Ok(None),
         _ => word(row, "mode", &QueueMode::ALL, QueueMode::word).map(Some),
     }
+}
+
+/// Reads the column `permission_mode`.
+pub(crate) fn permission_mode(row: &Row<'_>) -> RowResult<PermissionMode> {
+    Ok(parsed_if_any(row, "permission_mode")?.unwrap_or_default())
 }
 
 /// Returns the queue mode of a session.

@@ -8,6 +8,7 @@ use rusqlite::types::ToSqlOutput;
 use rusqlite::{Row, ToSql, params};
 use serde_json::Value;
 
+use super::sessions::permission_mode;
 use super::{RowResult, json, parsed, to_json, word};
 use crate::rows;
 use crate::tx::{Db, Result, Tx};
@@ -125,7 +126,7 @@ pub(crate) fn reset_deaths(tx: &Tx<'_>, id: TurnId, turn: &RunningTurn) -> Resul
 pub(crate) fn lineage(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
     let mut line = db.rows(
         &format!(
-            "WITH RECURSIVE {ANCESTORS} SELECT turns.id, session, agent, background FROM line \
+            "WITH RECURSIVE {ANCESTORS} SELECT turns.id, session, agent, permission_mode, background FROM line \
                  JOIN turns ON turns.id = turn JOIN sessions ON sessions.id = session \
              ORDER BY turns.id DESC"
         ),
@@ -136,6 +137,7 @@ pub(crate) fn lineage(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
                 session: parsed(row, "session")?,
                 agent: row.get("agent")?,
                 person: None,
+                permission_mode: permission_mode(row)?,
                 mode: child_mode(row)?,
                 skills: Vec::new(),
             })

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use avocet_protocol::{
     AccountName, Arguments, ChannelName, ChatId, Content, DedupeKey, Effort, Evidence, Grant,
-    NewInbound, PairingCode, PlatformId, QueueMode, Reasoning, ScheduleRule, SenderId, SessionId,
-    TopicId, VoiceMode,
+    NewInbound, PairingCode, PermissionMode, PlatformId, QueueMode, Reasoning, ScheduleRule,
+    SenderId, SessionId, TopicId, VoiceMode,
 };
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Row, params_from_iter};
@@ -18,7 +18,7 @@ use crate::tx::{Db, Result};
 type Check = fn(&str) -> bool;
 
 /// The required content of columns with this name, in every table.
-const COLUMNS: [(&str, Check); 23] = [
+const COLUMNS: [(&str, Check); 24] = [
     ("account", parses::<AccountName>),
     ("arguments", is_json::<Arguments>),
     ("channel", parses::<ChannelName>),
@@ -32,6 +32,7 @@ const COLUMNS: [(&str, Check); 23] = [
     ("may_grant", is_json::<Grant>),
     ("message", is_json::<NewInbound>),
     ("mode", |text| QueueMode::ALL.iter().any(|mode| mode.word() == text)),
+    ("permission_mode", parses::<PermissionMode>),
     ("platform_id", parses::<PlatformId>),
     ("reasoning", is_json::<Reasoning>),
     ("result", is_json::<serde_json::Value>),

@@ -373,7 +373,9 @@ rules! {
         begin_consolidation_counts_runs_that_never_ended
         record_upkeep_counts_towards_the_day;
     models:
+        choose_setting_applies_to_a_new_session
         set_effort_applies_until_the_next_choice
+        set_permission_mode_applies_until_the_next_choice
         set_voice_applies_until_the_next_choice
         set_model_applies_until_the_next_choice
         spawn_gives_a_child_the_model_of_its_parent;

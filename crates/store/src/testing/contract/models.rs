@@ -1,6 +1,9 @@
 //! Rules of the model chosen for a session.
 
-use avocet_protocol::{CommandAction, CommandEffect, CommandReply, Effort, SessionId, VoiceMode};
+use avocet_protocol::{
+    CommandAction, CommandEffect, CommandReply, Effort, PermissionMode, SessionId, SessionSetting,
+    VoiceMode,
+};
 
 use super::Backend;
 use super::waits::spawn;
@@ -16,7 +19,7 @@ async fn act(world: &World<'_>, text: &str, action: CommandAction) {
 }
 
 async fn choose(world: &World<'_>, text: &str, model: Option<&str>) {
-    act(world, text, CommandAction::SetModel(model.map(str::to_owned))).await;
+    act(world, text, CommandAction::Choose(SessionSetting::Model(model.map(str::to_owned)))).await;
 }
 
 /// Returns the model in the status of a session.
@@ -56,7 +59,8 @@ pub async fn set_model_applies_until_the_next_choice(backend: &impl Backend) {
 pub async fn set_effort_applies_until_the_next_choice(backend: &impl Backend) {
     let world = World::new(backend).await;
     let a = session("a");
-    act(&world, "/think high", CommandAction::SetEffort(Some(Effort::High))).await;
+    let effort = |effort| CommandAction::Choose(SessionSetting::Effort(effort));
+    act(&world, "/think high", effort(Some(Effort::High))).await;
     act(&world, "/new", CommandAction::Forget).await;
     let world = world.restart().await;
     world.say(&a, "0").await;
@@ -64,11 +68,51 @@ pub async fn set_effort_applies_until_the_next_choice(backend: &impl Backend) {
     assert_eq!(claimed.effort, Some(Effort::High));
     world.reply(claimed.turn.id, "ok").await;
     let (_, _, child) = spawn(&world).await;
-    act(&world, "/think default", CommandAction::SetEffort(None)).await;
+    act(&world, "/think default", effort(None)).await;
     let effort = async |session| world.ports.query.session_status(session).await.unwrap().effort;
     assert_eq!(effort(&a).await, None);
     assert_eq!(effort(&child.session).await, Some(Effort::High));
     assert_eq!(effort(&session("b")).await, None, "it has never been used");
+}
+
+/// A chosen mode stays until the next choice, through `/new` and restarts. The lineage of a child has
+/// the mode of each conversation.
+pub async fn set_permission_mode_applies_until_the_next_choice(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let choose = |mode| CommandAction::Choose(SessionSetting::Permissions(mode));
+    act(&world, "/mode read", choose(PermissionMode::Read)).await;
+    act(&world, "/new", CommandAction::Forget).await;
+    let world = world.restart().await;
+    world.say(&a, "0").await;
+    let claimed = taken(world.claim(&a).await);
+    assert_eq!(claimed.lineage[0].permission_mode, PermissionMode::Read);
+    world.reply(claimed.turn.id, "ok").await;
+    let (_, _, child) = spawn(&world).await;
+    act(&world, "/mode ask", choose(PermissionMode::Ask)).await;
+    let lineage = world.ports.turns.lineage(child.id).await.unwrap();
+    let modes: Vec<_> = lineage.iter().map(|turn| turn.permission_mode).collect();
+    assert_eq!(modes, [PermissionMode::Default, PermissionMode::Ask]);
+    act(&world, "/mode default", choose(PermissionMode::Default)).await;
+    let mode =
+        async |session| world.ports.query.session_status(session).await.unwrap().permission_mode;
+    assert_eq!(mode(&a).await, PermissionMode::Default);
+    assert_eq!(mode(&session("b")).await, PermissionMode::Default, "it has never been used");
+}
+
+/// A setting can be chosen without a command, also for a session without messages.
+pub async fn choose_setting_applies_to_a_new_session(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let choose = async |setting| world.ports.inbox.choose_setting(&a, &setting).await.unwrap();
+    choose(SessionSetting::Effort(Some(Effort::Low))).await;
+    choose(SessionSetting::Model(Some(CHOSEN.to_owned()))).await;
+    let status = world.ports.query.session_status(&a).await.unwrap();
+    assert_eq!((status.model.as_deref(), status.effort), (Some(CHOSEN), Some(Effort::Low)));
+    choose(SessionSetting::Model(None)).await;
+    world.say(&a, "1").await;
+    let claimed = taken(world.claim(&a).await);
+    assert_eq!((claimed.model, claimed.effort), (None, Some(Effort::Low)));
 }
 
 /// Chosen spoken answers stay until the next choice, through `/new` and restarts.

@@ -1,0 +1,43 @@
+//! `/mode`: shows or changes what the agent may do in a conversation without a question.
+
+use avocet_protocol::{
+    CommandAction, PermissionMode, Role, SessionId, SessionSetting, StoreError, end_sentence,
+};
+
+use crate::commands::CommandPlan;
+use crate::lane::Lanes;
+
+/// Plans `/mode`.
+pub(crate) async fn plan(
+    lanes: &Lanes,
+    session: &SessionId,
+    argument: &str,
+    role: Role,
+) -> Result<CommandPlan, StoreError> {
+    let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
+    if argument.is_empty() {
+        let mut text = format!("{}.", shown(status.permission_mode));
+        if role >= Role::Owner {
+            let words = PermissionMode::ALL.map(PermissionMode::word).join(", ");
+            text.push_str(&format!(" /mode {words} chooses another."));
+        }
+        return Ok(CommandPlan::say(text));
+    }
+    if role < Role::Owner {
+        let refusal = "Only my owner can choose the mode; /mode shows it.";
+        return Ok(CommandPlan::say(refusal));
+    }
+    Ok(match argument.parse::<PermissionMode>() {
+        Ok(mode) => {
+            let done = format!("{}. This applies from the next message on.", shown(mode));
+            let action = CommandAction::Choose(SessionSetting::Permissions(mode));
+            CommandPlan::act(action, &done, &done)
+        }
+        Err(error) => CommandPlan::say(end_sentence(format!("I stay as I am: {error}"))),
+    })
+}
+
+/// Describes the mode of a conversation.
+pub(crate) fn shown(mode: PermissionMode) -> String {
+    format!("Mode: {}; {}", mode.word(), mode.effect())
+}
