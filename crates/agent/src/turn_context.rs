@@ -28,7 +28,7 @@ pub struct TurnContext {
     pub roles: Arc<dyn Roles>,
     /// The permissions that a person has granted for the session.
     pub grants: Arc<[Grant]>,
-    /// What the agent may do in the turn without a question.
+    /// The mode of the turn, which can narrow the policy.
     pub mode: PermissionMode,
     /// The program's own steps in a job; empty for other turns.
     pub job: JobPlan,

@@ -1,4 +1,4 @@
-//! What the agent may do in a conversation without a question.
+//! The modes of a conversation, which narrow what the agent may do.
 
 use std::str::FromStr;
 

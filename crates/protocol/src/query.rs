@@ -229,7 +229,7 @@ pub struct SessionStatus {
     /// The thinking effort chosen for the session; `None` for the configured one.
     #[serde(default)]
     pub effort: Option<Effort>,
-    /// What the agent may do in the session without a question.
+    /// The mode chosen for the session, which can narrow the policy.
     #[serde(default)]
     pub permission_mode: PermissionMode,
     /// The spoken answers chosen for the session; `None` for the configured ones.

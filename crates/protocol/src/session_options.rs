@@ -14,7 +14,7 @@ pub enum SessionSetting {
     Model(Option<String>),
     /// The thinking effort; `None` for the configured one.
     Effort(Option<Effort>),
-    /// What the agent may do without a question.
+    /// The mode, which can narrow the policy.
     Permissions(PermissionMode),
 }
 
@@ -33,9 +33,9 @@ pub struct SessionOption {
 impl SessionOption {
     /// The model that answers.
     pub const MODEL: &str = "model";
-    /// How much the model thinks. Missing if the model cannot think, or if that is unknown.
+    /// The thinking effort. Missing if the model cannot think, or if that is unknown.
     pub const EFFORT: &str = "effort";
-    /// What the agent may do without a question.
+    /// The mode, which can narrow the policy.
     pub const MODE: &str = "mode";
     /// The value of a setting that the configuration decides.
     pub const DEFAULT: &str = "default";

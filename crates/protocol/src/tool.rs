@@ -275,7 +275,7 @@ pub struct ToolContext {
     pub recalled: Arc<[RecalledMemory]>,
     /// Approvals that a person gave for the session.
     pub grants: Arc<[Grant]>,
-    /// What the agent may do in the turn without a question.
+    /// The mode of the turn, which can narrow the policy.
     pub mode: PermissionMode,
     /// `true` if the model wrote the call as text although it supports native tool calls.
     pub as_text: bool,

@@ -182,8 +182,7 @@ pub struct LineageTurn {
     pub agent: Option<String>,
     /// The person whose private chat the conversation is; `None` for groups, and for children.
     pub person: Option<PersonId>,
-    /// What the agent may do in the conversation without a question. A turn has the narrowest mode of
-    /// its lineage.
+    /// The mode of the conversation. A turn has the narrowest mode of its lineage.
     pub permission_mode: PermissionMode,
     /// The receiver of its final text; [`ChildMode::Awaited`] for a root turn.
     pub mode: ChildMode,
