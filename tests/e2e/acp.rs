@@ -31,6 +31,11 @@ fn acp_official_client_shows_commands_as_terminals() {
     run_official_client("terminals.test.mjs");
 }
 
+#[test]
+fn acp_official_client_changes_the_settings_of_a_session() {
+    run_official_client("options.test.mjs");
+}
+
 /// Runs a file of `tests/acp`.
 fn run_official_client(file: &str) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();

@@ -7,8 +7,8 @@ mod config_file;
 mod events;
 mod mcp;
 mod memories;
-mod options;
 mod schedules;
+mod sessions;
 mod web;
 mod work;
 
@@ -20,19 +20,19 @@ use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
     AskJson, AskJsonError, Attach, Attachment, ChannelName, ChatAddress, ChatLink, Clock,
     Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor,
-    DaemonStatus, DedupeKey, DeletedSession, DeliveredText, Deliveries, DeliveryId, Enqueued,
-    ForClient, History, HistoryAuthor, HistoryHit, HistoryQuery, Inbound, JsonAnswer, JsonQuestion,
-    Live, LogStatus, MemoryScope, MessageId, MessageStatus, OpenApproval, Origin, Outbound,
-    Outcome, Pairing, Person, PersonId, ProviderNames, Publish, PublishError, Query, Redactor,
-    Report, Role, Secret, SentState, SessionDeletion, SessionFilter, SessionId, SessionReports,
-    SessionRow, SessionStatus, SessionSummary, StoreError, Timestamp, Total, TranscriptPage, Trust,
-    TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId,
-    WideHistoryQuery,
+    DaemonStatus, DedupeKey, DeliveredText, Deliveries, DeliveryId, Enqueued, ForClient, History,
+    HistoryAuthor, HistoryHit, HistoryQuery, Inbound, JsonAnswer, JsonQuestion, Live, LogStatus,
+    MemoryScope, MessageId, MessageStatus, OpenApproval, Origin, Outbound, Outcome, Pairing,
+    Person, PersonId, ProviderNames, Publish, PublishError, Query, Redactor, Report, Role, Secret,
+    SentState, SessionFilter, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary,
+    StoreError, Timestamp, Total, TranscriptPage, Trust, TurnEvent, TurnEvents, TurnId, TurnRecord,
+    TurnState, Undelivered, UsageBy, UsageRow, WaitId, WideHistoryQuery,
 };
 use serde_json::json;
 
 pub use answer::FakeAnswer;
 pub use events::EventMemory;
+pub use sessions::BUSY;
 pub use web::{TAKEN_PORT, UPLOAD_LIMIT, UploadMemory};
 pub use work::{DEAD, JOB};
 
@@ -206,21 +206,6 @@ impl Approvals for FakeDaemon {
     }
     async fn decide(&self, wait: WaitId, decision: ApprovalDecision) -> Result<bool, StoreError> {
         Ok(wait == WaitId(7) && decision == ApprovalDecision::ForSession)
-    }
-}
-
-/// The session that is always busy.
-pub const BUSY: &str = "terminal:local:busy";
-
-#[async_trait]
-impl SessionDeletion for FakeDaemon {
-    async fn delete_session(&self, deleted: &SessionId) -> Result<DeletedSession, StoreError> {
-        Ok(match deleted {
-            known if *known == session() => DeletedSession::Deleted { turns: 3 },
-            busy if busy.as_str() == BUSY => DeletedSession::Busy,
-            task if task.as_str().starts_with("spawn:") => DeletedSession::OfTask,
-            _ => DeletedSession::Unknown,
-        })
     }
 }
 

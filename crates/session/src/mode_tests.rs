@@ -7,7 +7,9 @@ use super::*;
 fn delegating_writer() -> ScriptedModel {
     ScriptedModel::answering(|request| match (request.messages.last(), last_said(request)) {
         (Some(Message::ToolResult { result, .. }), _) => Scripted::says(result),
-        (_, "delegate") => Scripted::calls(&[("spawn", json!({ "prompt": "write" }))]),
+        (_, "delegate" | "delegate again") => {
+            Scripted::calls(&[("spawn", json!({ "prompt": "write" }))])
+        }
         (_, "write") => Scripted::calls(&[("write", json!({ "n": 1 }))]),
         (_, said) => Scripted::says(said),
     })
@@ -56,7 +58,7 @@ async fn mode_read_refuses_the_effects_of_a_session_and_its_sub_agents_after_a_r
     assert_eq!(harness.tools.runs("write"), 0);
     harness.say("/mode default").await;
     harness.channel.texts(4).await;
-    harness.say("delegate").await;
+    harness.say("delegate again").await;
     assert_eq!(harness.channel.texts(5).await[4], r#"{"answer":"{\"n\":1}"}"#);
     assert_eq!(harness.tools.runs("write"), 1);
 }
@@ -66,7 +68,7 @@ async fn mode_ask_asks_before_the_effect_of_a_sub_agent() {
     let harness = SessionHarness::new(delegating_writer()).await;
     says(&harness, &["/mode ask"]).await;
     harness.say("delegate").await;
-    assert_eq!(harness.channel.texts(2).await[1], "May I?");
+    assert_eq!(harness.channel.texts(2).await[1], "For the task “write”:\n\nMay I?");
     assert_eq!(harness.tools.runs("write"), 0);
     harness.say("/approve").await;
     assert_eq!(harness.channel.texts(4).await[3], r#"{"answer":"{\"n\":1}"}"#);

@@ -1,12 +1,27 @@
-//! One setting, of any conversation.
+//! The deletion and the only setting of conversations.
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    SenderId, SessionId, SessionOption, SessionOptionValue, SessionOptions, SetOptionError,
-    SetSessionOption, StoreError,
+    DeletedSession, SenderId, SessionDeletion, SessionId, SessionOption, SessionOptionValue,
+    SessionOptions, SetOptionError, SetSessionOption, StoreError,
 };
 
-use super::FakeDaemon;
+use super::{FakeDaemon, session};
+
+/// The session that is always busy.
+pub const BUSY: &str = "terminal:local:busy";
+
+#[async_trait]
+impl SessionDeletion for FakeDaemon {
+    async fn delete_session(&self, deleted: &SessionId) -> Result<DeletedSession, StoreError> {
+        Ok(match deleted {
+            known if *known == session() => DeletedSession::Deleted { turns: 3 },
+            busy if busy.as_str() == BUSY => DeletedSession::Busy,
+            task if task.as_str().starts_with("spawn:") => DeletedSession::OfTask,
+            _ => DeletedSession::Unknown,
+        })
+    }
+}
 
 /// The model with this value in use, which one other could replace.
 fn model(value: &str) -> SessionOption {
