@@ -31,7 +31,7 @@ pub(super) struct ExecShell {
 
 impl ExecShell {
     pub(super) fn new(roots: Arc<Roots>, shell: Shell, buffers: Buffers) -> Self {
-        Self { programs: Programs::new(roots, shell).showing(buffers) }
+        Self { programs: Programs::new(roots, shell).with_buffers(buffers) }
     }
 
     /// The rights of a command. A command that consists only of git calls may change the

@@ -107,7 +107,7 @@ impl Programs {
     }
 
     /// Returns the same with editors that show the output of running programs.
-    pub(super) fn showing(self, buffers: Buffers) -> Self {
+    pub(super) fn with_buffers(self, buffers: Buffers) -> Self {
         Self { buffers, ..self }
     }
 

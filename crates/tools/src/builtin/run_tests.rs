@@ -49,7 +49,7 @@ pub(super) struct RunTests {
 
 impl RunTests {
     pub(super) fn new(roots: Arc<Roots>, shell: Shell, buffers: Buffers) -> Self {
-        Self { programs: Programs::new(roots, shell).showing(buffers) }
+        Self { programs: Programs::new(roots, shell).with_buffers(buffers) }
     }
 }
 
