@@ -282,6 +282,14 @@ impl BodySplitter {
     }
 }
 
+/// Removes a second `data:` before JSON: some proxies wrap the lines of another stream.
+fn without_second_name(value: &[u8]) -> &[u8] {
+    match value.trim_ascii_start().strip_prefix(b"data:") {
+        Some(inner) if inner.trim_ascii_start().starts_with(b"{") || is_done(inner) => inner,
+        _ => value,
+    }
+}
+
 /// Returns `true` for the data that ends a stream. Some proxies send it as a JSON string.
 fn is_done(data: &[u8]) -> bool {
     let data = data.trim_ascii();
@@ -311,7 +319,7 @@ impl<'l> EventField<'l> {
         let value = line.get(name + 1..).unwrap_or_default();
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match &line[..name] {
-            b"data" => Self::Data(value),
+            b"data" => Self::Data(without_second_name(value)),
             b"event" => Self::Event(value),
             b"error" if !value.is_empty() => Self::Error(value),
             b"" if !line.is_empty() => Self::Comment,

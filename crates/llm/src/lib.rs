@@ -27,6 +27,8 @@ mod endpoint;
 mod event;
 mod facts;
 mod finish;
+#[cfg(test)]
+mod frame_tests;
 #[cfg(any(test, feature = "testing"))]
 pub mod fuzzing;
 mod gemini;

@@ -21,6 +21,11 @@ const POLL_SECONDS: u32 = 20;
 const PAUSE: Duration = Duration::from_secs(1);
 /// Failed polls in a row before the owner is left out.
 const MOST_FAILURES: usize = 5;
+/// The updates of a smaller poll, after a list that cannot be decoded.
+const FEW: u8 = 10;
+/// The reason after updates that cannot be read.
+const UNREADABLE: &str = "a message to the bot cannot be read; write another one in a day, or set \
+    allow in the configuration";
 /// Most characters of a message that are shown.
 const SHOWN: usize = 40;
 
@@ -45,30 +50,33 @@ impl BotSetup for Telegram {
     }
 
     async fn owner(&self, refused: &[u64]) -> Result<OwnerCandidate, String> {
-        let mut failures = 0;
+        let (mut failures, mut part) = (0, PolledPart::default());
         loop {
             // Without an offset, the poll confirms nothing.
             let payload = GetUpdates {
-                offset: None,
-                limit: None,
+                offset: part.offset,
+                limit: part.limit,
                 timeout: POLL_SECONDS,
                 allowed_updates: ALLOWED_UPDATES,
             };
             let limit = Duration::from_secs(u64::from(POLL_SECONDS)) + ANSWER_LIMIT;
             match self.api.get_updates(self.clock.as_ref(), limit, payload).await {
                 Ok(PolledUpdates::Decoded(updates)) => {
-                    failures = 0;
                     if let Some(found) = sender(&Batch::read(updates), refused) {
                         return Ok(found);
                     }
+                    // A part of the list stays the same: an unreadable update follows it.
+                    failures = if part.limit.is_some() { failures + 1 } else { 0 };
+                    if failures == MOST_FAILURES {
+                        return Err(UNREADABLE.to_owned());
+                    }
                 }
-                Ok(PolledUpdates::Undecodable { .. }) => {
+                Ok(PolledUpdates::Undecodable { first }) => {
                     failures += 1;
                     if failures == MOST_FAILURES {
-                        return Err("a message to the bot cannot be read; write another one in a \
-                                    day, or set allow in the configuration"
-                            .to_owned());
+                        return Err(UNREADABLE.to_owned());
                     }
+                    part.narrow(first);
                 }
                 Err(fault @ (BotApiError::Refused(_) | BotApiError::Moved(_))) => {
                     return Err(explained(&fault));
@@ -81,6 +89,28 @@ impl BotSetup for Telegram {
                 }
             }
             self.clock.sleep(PAUSE).await;
+        }
+    }
+}
+
+/// The part of the list of updates that a poll asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct PolledPart {
+    offset: Option<i64>,
+    limit: Option<u8>,
+}
+
+impl PolledPart {
+    /// Asks for less of a list that cannot be decoded. If its first update alone cannot be, that update
+    /// is skipped: nobody can read it. `first` is its id, if that can be found.
+    fn narrow(&mut self, first: Option<i64>) {
+        match self.limit {
+            None => self.limit = Some(FEW),
+            Some(1) => {
+                self.offset = first.map(|id| id + 1).or(self.offset);
+                self.limit = None;
+            }
+            Some(_) => self.limit = Some(1),
         }
     }
 }

@@ -32,3 +32,18 @@ fn sender_is_the_first_person_who_wrote_in_private_and_is_not_refused() {
     assert_eq!((bob.id, bob.reason.len()), (8, "wrote \"\"".len() + SHOWN));
     assert_eq!(sender(&batch, &[7, 8]), None);
 }
+
+#[test]
+fn polled_part_narrows_to_the_unreadable_update_and_skips_only_that() {
+    let mut part = PolledPart::default();
+    for (offset, limit) in
+        [(None, Some(FEW)), (None, Some(1)), (Some(8), None), (Some(8), Some(FEW))]
+    {
+        part.narrow(Some(7));
+        assert_eq!(part, PolledPart { offset, limit });
+    }
+    // Without an id, nothing is confirmed.
+    let mut part = PolledPart { offset: None, limit: Some(1) };
+    part.narrow(None);
+    assert_eq!(part, PolledPart::default());
+}

@@ -173,15 +173,38 @@ pub(super) fn arguments(text: &str) -> Arguments {
 pub(crate) fn repaired(text: &str, end: TextEnd) -> Arguments {
     match Arguments::parse(text) {
         _ if end.is_cut() && text.trim().is_empty() => Arguments::Malformed(text.to_owned()),
+        // Servers in PHP write an object without keys as a list.
+        Arguments::Malformed(_) if text.trim() == "[]" => Arguments::Object(Map::new()),
         Arguments::Malformed(_) => {
-            match lenient::value(text, MissingBrackets::added_unless(end.is_cut())) {
-                Ok((Value::Object(object), bytes)) if text[bytes..].trim().is_empty() => {
-                    Arguments::Object(object)
-                }
+            let inner = without_fence(text);
+            match lenient::value(inner, MissingBrackets::added_unless(end.is_cut())) {
+                Ok((Value::Object(object), bytes)) => once(object, inner[bytes..].trim())
+                    .map_or_else(|| Arguments::Malformed(text.to_owned()), Arguments::Object),
                 _ => Arguments::Malformed(text.to_owned()),
             }
         }
         object => object,
+    }
+}
+
+/// Returns the arguments of a text that some servers send twice, or after an empty object. `rest` is the
+/// text behind the first object. `None` if the rest says something else.
+fn once(first: Map<String, Value>, rest: &str) -> Option<Map<String, Value>> {
+    if rest.is_empty() {
+        return Some(first);
+    }
+    match serde_json::from_str(rest) {
+        Ok(Value::Object(second)) if first.is_empty() || first == second => Some(second),
+        _ => None,
+    }
+}
+
+/// Removes the lines of a code block in Markdown around a text.
+fn without_fence(text: &str) -> &str {
+    let inner = text.trim().strip_prefix("```").and_then(|inner| inner.strip_suffix("```"));
+    match inner.and_then(|inner| inner.split_once('\n')) {
+        Some((_, inner)) => inner,
+        None => text,
     }
 }
 
@@ -190,7 +213,7 @@ pub(crate) fn repaired(text: &str, end: TextEnd) -> Arguments {
 pub(crate) fn given_arguments(arguments: &Value, end: TextEnd) -> Arguments {
     match arguments {
         Value::String(text) => repaired(text, end),
-        other => Arguments::parse(&other.to_string()),
+        other => repaired(&other.to_string(), end),
     }
 }
 

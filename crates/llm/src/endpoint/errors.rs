@@ -145,7 +145,12 @@ fn is_lasting(status: u16, code: &str, says: &str) -> bool {
 const ONE_REQUEST: [&str; 2] = ["No endpoints found that support", "Item with id"];
 
 /// Error codes for a request that is too long.
-const TOO_LONG: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
+const TOO_LONG: [&str; 4] = [
+    "context_length_exceeded",
+    "exceed_context_size_error",
+    "model_max_prompt_tokens_exceeded",
+    "tokens_limit_reached",
+];
 
 /// Returns `true` if an error about length reports that the request is too long. A server may also
 /// fail to allocate memory for a context.
@@ -160,9 +165,10 @@ fn is_too_long(says: &str) -> bool {
 }
 
 /// Returns `true` if a refusal is about the context length, in the wording of OpenAI, vLLM,
-/// llama.cpp, Ollama, LM Studio, OpenRouter, Anthropic and Gemini.
+/// llama.cpp, Ollama, LM Studio, OpenRouter, Anthropic, Gemini, Bedrock, Copilot, Doubao, Ernie, GLM,
+/// Kimi, Qwen, SiliconFlow and TGI.
 fn is_about_length(says: &str, code: &str) -> bool {
-    const WORDS: [&str; 11] = [
+    const WORDS: [&str; 22] = [
         "context length",
         "context window",
         "context size",
@@ -174,6 +180,17 @@ fn is_about_length(says: &str, code: &str) -> bool {
         "exceed context limit",
         "exceeds the maximum number of tokens",
         "payload size exceeds",
+        "input is too long",
+        "input length should be",
+        "exceeded model token limit",
+        "prompt exceeds max length",
+        "prompt token count of",
+        "prompt tokens too long",
+        "exceed max message tokens",
+        "less than max_seq_len",
+        "`max_new_tokens` must be",
+        "reduce the length of the messages",
+        "input tokens exceed",
     ];
     let says = says.to_lowercase();
     TOO_LONG.contains(&code) || WORDS.iter().any(|words| says.contains(words))

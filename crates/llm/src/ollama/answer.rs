@@ -43,7 +43,9 @@ impl StreamedAnswer for OllamaAnswer {
 
     fn take(&mut self, line: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
         let message = line.get("message");
-        let content = message.get("content").read_text().unwrap_or_default();
+        // The form of `/api/generate`, from some gateways.
+        let content = message.get("content").read_text();
+        let content = content.or_else(|| line.get("response").read_text()).unwrap_or_default();
         let thinking = message.get("thinking").as_str().unwrap_or_default();
         let calls = self.take_calls(message.get("tool_calls"));
         self.bytes += content.len() + thinking.len();

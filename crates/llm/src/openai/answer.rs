@@ -156,8 +156,19 @@ impl OpenAiChatAnswer {
     /// Reads the piece of a choice. An answer without streaming has it in `message`. In a stream,
     /// `message` repeats what the pieces have said.
     fn take_choice(&mut self, choice: &WireJson<'_>) -> AnswerPiece {
-        let piece = self.take_delta(choice.get("delta"));
-        if self.is_empty() { self.take_delta(choice.get("message")) } else { piece }
+        let mut piece = self.take_delta(choice.get("delta"));
+        if self.is_empty() {
+            piece = self.take_delta(choice.get("message"));
+        }
+        // The form of text completions.
+        if piece == AnswerPiece::KeepAlive
+            && let Some(text) = choice.get("text").as_str().filter(|text| !text.is_empty())
+        {
+            self.bytes += text.len();
+            self.text.push_str(text);
+            piece = AnswerPiece::Text(text.to_owned());
+        }
+        piece
     }
 
     fn is_empty(&self) -> bool {
