@@ -15,9 +15,15 @@ export class Home {
   constructor(config = "") {
     this.path = mkdtempSync(join(tmpdir(), "avocet-acp-"));
     this.children = [];
+    this.hasSandbox = true;
     this.workspace = join(this.path, ".local/state/avocet/workspace");
     mkdirSync(this.workspace, { recursive: true });
     mkdirSync(join(this.path, ".config/avocet"), { recursive: true });
+    this.configure(config);
+  }
+
+  /** Writes the configuration. */
+  configure(config) {
     writeFileSync(join(this.path, ".config/avocet/config.toml"), config);
   }
 
@@ -34,7 +40,10 @@ export class Home {
     const child = this.spawn(["run"], ["ignore", "ignore", "pipe"]);
     const lines = createInterface({ input: child.stderr });
     const ready = new Promise((resolve, reject) => {
-      lines.on("line", (line) => line.includes(" ready ") && resolve());
+      lines.on("line", (line) => {
+        if (line.includes("exec_shell is off")) this.hasSandbox = false;
+        if (line.includes(" ready ")) resolve();
+      });
       child.once("exit", (code) => reject(new Error(`the daemon ended with ${code}`)));
     });
     await ready;

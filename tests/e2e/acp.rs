@@ -36,6 +36,11 @@ fn acp_official_client_changes_the_settings_of_a_session() {
     run_official_client("options.test.mjs");
 }
 
+#[test]
+fn acp_official_client_gives_its_mcp_servers_to_a_session() {
+    run_official_client("servers.test.mjs");
+}
+
 /// Runs a file of `tests/acp`.
 fn run_official_client(file: &str) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();

@@ -1,5 +1,6 @@
 //! MCP servers of others, from npm, and servers that misbehave, against the real program.
 
+mod adding;
 mod asking;
 mod configuring;
 mod foreign;

@@ -10,9 +10,9 @@ use agent_client_protocol::v1::schema::{
     CancelNotification, ClientCapabilities, CloseSessionRequest, CloseSessionResponse,
     DeleteSessionRequest, DeleteSessionResponse, Implementation, InitializeRequest,
     InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
-    NewSessionRequest, PromptCapabilities, PromptRequest, PromptResponse, ResumeSessionRequest,
-    SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionId,
-    SessionListCapabilities, SessionResumeCapabilities, SessionUpdate,
+    McpCapabilities, NewSessionRequest, PromptCapabilities, PromptRequest, PromptResponse,
+    ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities,
+    SessionId, SessionListCapabilities, SessionResumeCapabilities, SessionUpdate,
     SetSessionConfigOptionRequest, SetSessionModeRequest, UnstructuredCommandInput,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
@@ -31,6 +31,7 @@ use crate::history::{replay, turns};
 use crate::list::list;
 use crate::options::{OptionResponder, ShownOptions};
 use crate::place::{EditorPlaces, EditorProfile, SessionPlace};
+use crate::servers::EditorServers;
 use crate::session::{EditorSession, SessionInput, SessionParts, attach};
 use crate::stdio::StdioLines;
 use crate::tool_calls::ShownCalls;
@@ -98,11 +99,7 @@ struct EditorAgent {
 /// The beginning of a session.
 #[derive(Debug)]
 enum Opening {
-    New {
-        cwd: PathBuf,
-        /// `true` if the editor has MCP servers for the session.
-        has_servers: bool,
-    },
+    New(PathBuf),
     /// With the earlier conversation.
     Load(SessionId),
     /// Without it.
@@ -123,9 +120,9 @@ impl EditorAgent {
             )
             .on_receive_request(
                 async move |request: NewSessionRequest, responder, connection| {
-                    let has_servers = !request.mcp_servers.is_empty();
-                    let opening = Opening::New { cwd: request.cwd, has_servers };
-                    new.begin(opening, responder, connection, ShownOptions::new_session);
+                    let opening = Opening::New(request.cwd);
+                    let servers = EditorServers::new(request.mcp_servers);
+                    new.begin(opening, servers, responder, connection, ShownOptions::new_session);
                     Ok(())
                 },
                 on_receive_request!(),
@@ -133,7 +130,14 @@ impl EditorAgent {
             .on_receive_request(
                 async move |request: LoadSessionRequest, responder, connection| {
                     let opening = Opening::Load(request.session_id);
-                    load.begin(opening, responder, connection, ShownOptions::loaded_session);
+                    let servers = EditorServers::new(request.mcp_servers);
+                    load.begin(
+                        opening,
+                        servers,
+                        responder,
+                        connection,
+                        ShownOptions::loaded_session,
+                    );
                     Ok(())
                 },
                 on_receive_request!(),
@@ -141,7 +145,14 @@ impl EditorAgent {
             .on_receive_request(
                 async move |request: ResumeSessionRequest, responder, connection| {
                     let opening = Opening::Resume(request.session_id);
-                    resume.begin(opening, responder, connection, ShownOptions::resumed_session);
+                    let servers = EditorServers::new(request.mcp_servers);
+                    resume.begin(
+                        opening,
+                        servers,
+                        responder,
+                        connection,
+                        ShownOptions::resumed_session,
+                    );
                     Ok(())
                 },
                 on_receive_request!(),
@@ -218,6 +229,7 @@ impl EditorAgent {
             .delete(SessionDeleteCapabilities::new());
         let capabilities = AgentCapabilities::new()
             .load_session(true)
+            .mcp_capabilities(McpCapabilities::new().http(true))
             .prompt_capabilities(prompts)
             .session_capabilities(sessions);
         let program = Implementation::new("avocet", self.version).title("Avocet".to_owned());
@@ -230,6 +242,7 @@ impl EditorAgent {
     fn begin<R: JsonRpcResponse>(
         self: &Arc<Self>,
         opening: Opening,
+        servers: EditorServers,
         responder: Responder<R>,
         connection: ConnectionTo<EditorRole>,
         answer: fn(SessionId, &ShownOptions) -> R,
@@ -237,7 +250,7 @@ impl EditorAgent {
         let agent = self.clone();
         let is_known = !matches!(opening, Opening::New { .. });
         self.group.spawn("acp-opening", async move {
-            match agent.open(opening, connection).await {
+            match agent.open(opening, servers, connection).await {
                 Ok((id, mut session)) => {
                     let answer = answer(id, session.read_options().await);
                     drop(responder.respond(answer));
@@ -252,6 +265,7 @@ impl EditorAgent {
     async fn open(
         &self,
         opening: Opening,
+        servers: EditorServers,
         connection: ConnectionTo<EditorRole>,
     ) -> Result<(SessionId, EditorSession), Error> {
         let (place, notice) = self.place_of(&opening)?;
@@ -274,17 +288,18 @@ impl EditorAgent {
         let (sender, inputs) = flume::bounded(QUEUE);
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), sender);
         let connector = self.connector.clone();
-        let parts = SessionParts { connector, editor, place, inputs, client, notice, calls };
+        let parts =
+            SessionParts { connector, editor, place, inputs, client, notice, servers, calls };
         Ok((id, EditorSession::new(parts)))
     }
 
     /// Returns the place of a session, and a remark about it for the person.
     fn place_of(&self, opening: &Opening) -> Result<(SessionPlace, Option<String>), Error> {
         match opening {
-            Opening::New { cwd, has_servers } => {
+            Opening::New(cwd) => {
                 let key = uuid::Uuid::new_v4().simple().to_string();
                 let place = self.places.new_session(cwd, &key[..KEY]).map_err(invalid)?;
-                let notice = notice(&place, *has_servers);
+                let notice = notice(&place);
                 Ok((place, notice))
             }
             Opening::Load(id) | Opening::Resume(id) => {
@@ -391,21 +406,12 @@ fn unknown(id: &SessionId) -> Error {
 }
 
 /// A remark for the person about the place of a new session.
-fn notice(place: &SessionPlace, has_servers: bool) -> Option<String> {
-    let mut notice = String::new();
-    if let Some(cwd) = place.cwd.as_ref().filter(|_| !place.is_covered) {
-        let (cwd, workspace) = (cwd.display(), place.workspace.display());
-        notice.push_str(&format!(
-            "I work with the files in `{workspace}`, not with those in `{cwd}`. To change this, add \
+fn notice(place: &SessionPlace) -> Option<String> {
+    let cwd = place.cwd.as_ref().filter(|_| !place.is_covered)?;
+    let (cwd, workspace) = (cwd.display(), place.workspace.display());
+    Some(format!(
+        "I work with the files in `{workspace}`, not with those in `{cwd}`. To change this, add \
              a profile to the configuration of Avocet and restart it:\n\n```toml\n\
              [agents.project]\nworkspace = \"{cwd}\"\n```\n\n"
-        ));
-    }
-    if has_servers {
-        notice.push_str(
-            "I do not use the MCP servers of the editor. Add them to `[tools.mcp_servers]` in the \
-             configuration of Avocet.\n\n",
-        );
-    }
-    (!notice.is_empty()).then_some(notice)
+    ))
 }

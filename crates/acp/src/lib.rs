@@ -15,6 +15,7 @@ mod place;
 mod plan;
 mod prompt;
 mod question;
+mod servers;
 mod session;
 mod stdio;
 mod terminals;

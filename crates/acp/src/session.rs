@@ -6,6 +6,7 @@ mod daemon_side;
 mod editor_side;
 mod finish;
 mod options;
+mod servers;
 mod title;
 
 use std::collections::{HashSet, VecDeque};
@@ -14,7 +15,9 @@ use std::sync::Arc;
 use agent_client_protocol::v1;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, SessionUpdate};
 use avocet_gateway::{Client, ClientError, DeliveryChunk, Incoming};
-use avocet_protocol::{Choice, DeliveryId, MessageId, MessageStatus, TurnId, WaitId, WaitKind};
+use avocet_protocol::{
+    Choice, DeliveryId, MessageId, MessageStatus, SessionServerStart, TurnId, WaitId, WaitKind,
+};
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -28,7 +31,10 @@ use crate::editor::Editor;
 use crate::editor_text::EditorText;
 use crate::options::{OptionResponder, ShownOptions};
 use crate::place::SessionPlace;
+use crate::servers::EditorServers;
 use crate::tool_calls::ShownCalls;
+
+use servers::ServerStarts;
 
 pub(crate) use editor_side::attach;
 
@@ -74,6 +80,8 @@ enum Done {
         answer: PermissionAnswer,
     },
     Form(Result<Option<String>, agent_client_protocol::Error>),
+    /// `session.servers`.
+    Servers(Result<Vec<SessionServerStart>, ClientError>),
 }
 
 /// A session.
@@ -88,6 +96,7 @@ pub(crate) struct EditorSession {
     backlog: VecDeque<Incoming>,
     /// A text before the first answer.
     notice: Option<String>,
+    servers: ServerStarts,
     text: EditorText,
     calls: ShownCalls,
     /// The title that the editor has.
@@ -117,6 +126,7 @@ pub(crate) struct SessionParts {
     /// A connection that is attached to the chat.
     pub(crate) client: Client,
     pub(crate) notice: Option<String>,
+    pub(crate) servers: EditorServers,
     /// The calls of the replayed history.
     pub(crate) calls: ShownCalls,
 }
@@ -126,7 +136,8 @@ const REMEMBERED: usize = 256;
 
 impl EditorSession {
     pub(crate) fn new(parts: SessionParts) -> Self {
-        let SessionParts { connector, editor, place, inputs, client, notice, calls } = parts;
+        let SessionParts { connector, editor, place, inputs, client, notice, servers, calls } =
+            parts;
         Self {
             connector,
             editor,
@@ -135,6 +146,7 @@ impl EditorSession {
             client: Some(Arc::new(client)),
             backlog: VecDeque::new(),
             notice,
+            servers: ServerStarts::new(servers),
             text: EditorText::default(),
             calls,
             title: None,
@@ -159,6 +171,7 @@ impl EditorSession {
     /// Runs until the editor closes the session or leaves. `is_known` says that the session is an
     /// earlier one.
     pub(crate) async fn run(mut self, is_known: bool) {
+        self.begin_servers();
         if is_known {
             self.show_title().await;
         }
@@ -252,6 +265,7 @@ impl EditorSession {
         self.requested.clear();
         self.forget_turn();
         self.asked = None;
+        self.lose_servers();
         let Some(prompt) = self.prompt.take() else { return };
         let message = "the connection to the daemon was lost. Your message is in its log: the \
             answer comes into this session after the next prompt, or load the session again";

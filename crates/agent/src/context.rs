@@ -174,7 +174,8 @@ impl AgentLoop {
 
     /// Returns every tool that may be called.
     pub(crate) fn specs(&self, turn: &TurnRecord, turn_context: &TurnContext) -> Arc<[ToolSpec]> {
-        self.toolbox.specs(turn_context.role(turn), &turn_context.place(turn))
+        let (role, place) = (turn_context.role(turn), turn_context.place(turn));
+        self.toolbox.specs_in_session(&turn.session, role, &place)
     }
 
     /// Returns this agent's way of showing the log.

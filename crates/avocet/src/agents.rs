@@ -23,7 +23,7 @@ use avocet_session::{
     NoDirectory,
 };
 use avocet_store::SqliteStore;
-use avocet_tools::{BuiltinParts, Paths, Policy, Registry, Web, add_builtin};
+use avocet_tools::{BuiltinParts, Paths, Policy, Registry, SessionSources, Web, add_builtin};
 use jiff::tz::TimeZone;
 
 use crate::budgets::budgets;
@@ -53,6 +53,8 @@ pub(crate) struct AgentParts {
     pub(crate) workspaces: Arc<AgentWorkspaces>,
     pub(crate) shells: Arc<Shells>,
     pub(crate) mcp: Arc<McpClient>,
+    /// The tools of single sessions.
+    pub(crate) session_sources: Arc<SessionSources>,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) memories: SearchedMemories,
     pub(crate) channels: Arc<Channels>,
@@ -188,13 +190,14 @@ impl AgentFactory {
         place: &AgentPlace,
         workspace: &OpenWorkspace,
     ) -> Result<Registry, Failure> {
-        let AgentParts { clock, otherwise, configuration, mcp, .. } = &self.parts;
+        let AgentParts { clock, otherwise, configuration, mcp, session_sources, .. } = &self.parts;
         let mut registry = Registry::new(clock.clone());
         add_builtin(&mut registry, &self.builtin(place, workspace))
             .and_then(|()| (otherwise.add_tools)(&mut registry))
             .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
         let users = configuration.settings.tools.users.clone();
-        let mut registry = registry.with_source(mcp.clone(), users);
+        let registry = registry.with_source(mcp.clone(), users);
+        let mut registry = registry.with_sessions(session_sources.clone());
         policy::open(&mut registry, &configuration.settings);
         Ok(registry)
     }

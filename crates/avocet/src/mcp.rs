@@ -2,6 +2,7 @@
 
 pub(crate) mod programs;
 pub(crate) mod runners;
+pub(crate) mod session_servers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -112,7 +113,7 @@ fn server(
             Some(Arc::new(program) as Arc<dyn ChildProgram>)
         }
     };
-    Ok(McpServerParts { name, config, program, roots, warning })
+    Ok(McpServerParts { name, config, program, roots, secrets: Vec::new(), warning })
 }
 
 /// Returns the runner of packages that has no way to its registry.

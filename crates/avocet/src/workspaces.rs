@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_config::{DEFAULT, DEFAULTS, Profile};
-use avocet_protocol::{Files, FilesError, Jobs, Live, TurnId, Turns, Workspaces};
+use avocet_protocol::{Files, FilesError, Jobs, Live, SessionId, TurnId, Turns, Workspaces};
 use avocet_sandbox::{Access, Roots, Workspace, digest};
 use avocet_session::{BySession, SessionBinding};
 use avocet_skills::{FixedSkills, SHIPPED, ShippedSkill, SkillCatalogue};
@@ -119,6 +119,11 @@ impl AgentWorkspaces {
     pub(crate) fn choose(&self, agents: &[Agent]) -> Result<(), Failure> {
         self.of_agents.replace(WorkspacesOfAgents::new(agents)?);
         Ok(())
+    }
+
+    /// Returns the directory of the agent that answers a session.
+    pub(crate) fn path_of(&self, session: &SessionId) -> PathBuf {
+        self.of_agents.now().of.of(session, None).clone()
     }
 
     /// Returns the workspace in this directory. The directory of a job is opened at its first use.

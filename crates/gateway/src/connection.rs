@@ -22,6 +22,7 @@ use crate::methods;
 use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
 use crate::programs::RunningProgram;
+use crate::session_servers::SESSION_SERVERS;
 use crate::subscribe::NamedSubscriptions;
 use crate::table;
 use crate::values::{or_empty, read, to_value};
@@ -272,7 +273,12 @@ impl Connection {
                 Some(ticket) => ticket.wait_turn().await,
                 None => OrderHold::default(),
             };
-            let answering = methods::answer_in_order(parts, &caller, &method, params, &hold);
+            let answering = async {
+                if method == SESSION_SERVERS {
+                    return connection.give_servers(&caller, params).await;
+                }
+                methods::answer_in_order(parts, &caller, &method, params, &hold).await
+            };
             // Only `wait` ends with the client. Other requests are answered once they have
             // committed.
             let answer = tokio::select! {

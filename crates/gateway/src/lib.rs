@@ -40,6 +40,7 @@ mod scope;
 mod search;
 mod server;
 mod session_options;
+mod session_servers;
 mod socket_place;
 mod subscribe;
 mod table;

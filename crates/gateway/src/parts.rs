@@ -7,7 +7,8 @@ use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
     Consolidate, DeadLetters, Deliveries, EventLog, History, JobControl, Live, McpServers,
     Memories, MemoryMirror, ProviderNames, Publish, Query, Redactor, Report, ScheduleControl,
-    SessionDeletion, SessionOptions, Tasks, TurnEvents, Uploads, WebConsole, Workspaces,
+    SessionDeletion, SessionOptions, SessionServers, Tasks, TurnEvents, Uploads, WebConsole,
+    Workspaces,
 };
 
 use crate::agents::AgentSummary;
@@ -38,6 +39,7 @@ pub struct GatewayParts {
     pub dead_letters: Arc<dyn DeadLetters>,
     pub deletion: Arc<dyn SessionDeletion>,
     pub options: Arc<dyn SessionOptions>,
+    pub session_servers: Arc<dyn SessionServers>,
     pub schedules: Arc<dyn ScheduleControl>,
     pub web: Arc<dyn WebConsole>,
     pub uploads: Arc<dyn Uploads>,

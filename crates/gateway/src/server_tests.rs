@@ -28,6 +28,8 @@ mod options;
 mod places;
 #[path = "server_tests/rights.rs"]
 mod rights;
+#[path = "server_tests/session_servers.rs"]
+mod session_servers;
 #[path = "server_tests/web.rs"]
 mod web;
 #[path = "server_tests/world.rs"]
@@ -97,7 +99,7 @@ async fn server_errors_name_the_reason() {
              link.remove, mcp.approve, mcp.list, mcp.tools, memory.add, memory.consolidate, memory.forget, memory.list, memory.log, \
              memory.show, memory.sync, memory.undo, \
              pair.approve, pair.deny, pair.list, people.list, people.remove, ping, publish, schedule.add, schedule.change, schedule.list, schedule.show, send, \
-             sessions.delete, sessions.list, sessions.options, sessions.search, sessions.sent, \
+             session.servers, sessions.delete, sessions.list, sessions.options, sessions.search, sessions.sent, \
              sessions.set_option, sessions.show, status, subscribe, subscriber.list, subscriber.remove, \
              task.cancel, task.list, task.show, trace, usage, wait, web.open, web.sign_out",
         ),

@@ -178,6 +178,7 @@ pub const METHODS: &[SocketMethod] = &[
     method("schedule.list", Group::Schedules, Observer, SCHEDULES),
     method("schedule.show", Group::Schedules, Observer, Touches::Schedule),
     method("send", Group::Messages, Sender, Touches::Chat("chat")),
+    method("session.servers", Group::Connection, Operator, Touches::Everything),
     method("sessions.delete", Group::Deletion, Operator, Touches::Session),
     method("sessions.list", Group::Lists, Observer, SESSIONS),
     method("sessions.options", Group::Options, Observer, Touches::Session),

@@ -8,6 +8,7 @@ mod events;
 mod mcp;
 mod memories;
 mod schedules;
+mod session_servers;
 mod sessions;
 mod web;
 mod work;
@@ -32,6 +33,7 @@ use serde_json::json;
 
 pub use answer::FakeAnswer;
 pub use events::EventMemory;
+pub use session_servers::GivenServers;
 pub use sessions::BUSY;
 pub use web::{TAKEN_PORT, UPLOAD_LIMIT, UploadMemory};
 pub use work::{DEAD, JOB};
@@ -82,6 +84,8 @@ pub struct FakeDaemon {
     pub uploads: UploadMemory,
     /// Changes of the answer to the message `m1`.
     pub answer: Mutex<FakeAnswer>,
+    /// The servers that clients gave to sessions.
+    pub given: Mutex<Vec<GivenServers>>,
 }
 
 impl FakeDaemon {
@@ -114,6 +118,7 @@ impl FakeDaemon {
             dead_letters: self.clone(),
             deletion: self.clone(),
             options: self.clone(),
+            session_servers: self.clone(),
             schedules: self.clone(),
             web: self.clone(),
             uploads: self.clone(),

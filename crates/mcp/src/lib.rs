@@ -3,6 +3,7 @@
 //!
 //! - `config`: the configuration of a server.
 //! - `servers`, `server`: all servers together, and the lifecycle of one.
+//! - `session`: the servers that one session has beside those of the configuration.
 //! - `link`, `lines`: the connection of a server, and its standard streams.
 //! - `wire`: reads the messages of servers leniently, with `schema`; `errors` describes failures.
 //! - `tool`, `outcome`: a tool of a server, and the results of its calls; `provider_schema` is the form
@@ -42,6 +43,7 @@ mod schema;
 mod server;
 mod servers;
 mod services;
+mod session;
 #[cfg(test)]
 mod testing;
 mod tool;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, McpState, McpToolState, ToolContext, ToolError, within};
+use avocet_protocol::{Clock, McpState, McpToolState, Redactor, ToolContext, ToolError, within};
 use avocet_supervise::{Backoff, Group, Repeats};
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
@@ -41,6 +41,8 @@ pub(crate) struct Server {
     /// `None` if its table has neither a command nor a URL.
     pub(crate) endpoint: Option<ServerEndpoint>,
     pub(crate) roots: Arc<[PathBuf]>,
+    /// Removes secrets from its texts.
+    pub(crate) secrets: Option<Redactor>,
     pub(crate) warning: Option<String>,
     pub(crate) memory: Arc<ServerMemory>,
     pub(crate) version: Version,
@@ -396,6 +398,9 @@ impl Server {
                 if let Some(endpoint) = &self.endpoint {
                     endpoint.redact(&mut value);
                 }
+                if let Some(secrets) = &self.secrets {
+                    secrets.redact_json(&mut value);
+                }
                 Ok(value)
             }
         }
@@ -415,7 +420,12 @@ impl Server {
     }
 
     fn redacted(&self, text: &str) -> String {
-        self.endpoint.as_ref().map_or_else(|| text.to_owned(), |endpoint| endpoint.redacted(text))
+        let endpoint = self.endpoint.as_ref();
+        let text = endpoint.map_or_else(|| text.to_owned(), |endpoint| endpoint.redacted(text));
+        match &self.secrets {
+            Some(secrets) => secrets.redact(&text).into_owned(),
+            None => text,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use avocet_net::HttpClient;
 use avocet_protocol::{
     Clock, McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView,
-    McpTransport, OutsideTool, ToolSource,
+    McpTransport, OutsideTool, Redactor, Secret, ToolSource,
 };
 use avocet_supervise::{Group, Repeats};
 
@@ -51,6 +51,8 @@ pub struct McpServerParts {
     pub program: Option<Arc<dyn ChildProgram>>,
     /// The directories that it may use, sent in answer to `roots/list`.
     pub roots: Vec<PathBuf>,
+    /// Secrets that are removed from its texts, such as those of its environment.
+    pub secrets: Vec<Secret>,
     /// A key of its table that has no effect on this system, as a sentence.
     pub warning: Option<String>,
 }
@@ -72,19 +74,21 @@ pub struct McpClientParts {
 #[derive(Debug)]
 pub struct McpClient {
     servers: RwLock<BTreeMap<String, Arc<Server>>>,
-    shared: SharedParts,
+    pub(crate) shared: SharedParts,
 }
 
 /// The parts of each server.
 #[derive(Debug)]
-struct SharedParts {
-    tokens: TokenFile,
-    memory: Arc<ServerMemory>,
-    version: Version,
-    clock: Arc<dyn Clock>,
-    group: Group,
-    repeats: Arc<Repeats>,
-    services: Arc<OnceLock<McpServices>>,
+pub(crate) struct SharedParts {
+    pub(crate) tokens: TokenFile,
+    /// `false` for servers that only the client of a session knows, at which nobody can log in.
+    pub(crate) has_logins: bool,
+    pub(crate) memory: Arc<ServerMemory>,
+    pub(crate) version: Version,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) group: Group,
+    pub(crate) repeats: Arc<Repeats>,
+    pub(crate) services: Arc<OnceLock<McpServices>>,
 }
 
 impl McpClient {
@@ -94,6 +98,7 @@ impl McpClient {
         let McpClientParts { file, tokens, clock, group } = parts;
         let shared = SharedParts {
             tokens: TokenFile::new(tokens),
+            has_logins: true,
             memory: Arc::new(ServerMemory::open(file)),
             version: Version::default(),
             clock,
@@ -101,11 +106,15 @@ impl McpClient {
             repeats: Arc::new(Repeats::new()),
             services: Arc::default(),
         };
+        Self::from_shared(shared, servers)
+    }
+
+    pub(crate) fn from_shared(shared: SharedParts, servers: Vec<McpServerParts>) -> Self {
         let servers = servers.into_iter().map(|parts| shared.server(parts)).collect();
         Self { servers: RwLock::new(servers), shared }
     }
 
-    fn all(&self) -> BTreeMap<String, Arc<Server>> {
+    pub(crate) fn all(&self) -> BTreeMap<String, Arc<Server>> {
         self.servers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -153,12 +162,12 @@ impl McpClient {
 impl SharedParts {
     /// Makes a server without starting it.
     fn server(&self, parts: McpServerParts) -> (String, Arc<Server>) {
-        let McpServerParts { name, config, program, roots, warning } = parts;
-        let Self { tokens, memory, version, clock, repeats, services, .. } = self;
+        let McpServerParts { name, config, program, roots, secrets, warning } = parts;
+        let Self { memory, version, clock, repeats, services, .. } = self;
         let group = self.group.child(&name);
         let found = match program {
             Some(program) => Ok(ServerEndpoint::Program(program)),
-            None => url_endpoint(&name, &config, tokens, clock, &group),
+            None => url_endpoint(&name, &config, self, &group),
         };
         let (endpoint, state) = match found {
             Ok(endpoint) => (Some(endpoint), (McpState::Stopped, None)),
@@ -172,6 +181,7 @@ impl SharedParts {
             config,
             endpoint,
             roots: roots.into(),
+            secrets: (!secrets.is_empty()).then(|| Redactor::new(secrets)),
             warning,
             memory: memory.clone(),
             version: version.clone(),
@@ -190,8 +200,7 @@ impl SharedParts {
 fn url_endpoint(
     name: &str,
     config: &McpServerConfig,
-    tokens: &TokenFile,
-    clock: &Arc<dyn Clock>,
+    shared: &SharedParts,
     group: &Group,
 ) -> Result<ServerEndpoint, String> {
     let Some(url) = &config.url else { return Err(NO_ENDPOINT.to_owned()) };
@@ -205,7 +214,7 @@ fn url_endpoint(
         client.map_err(|error| error.to_string())
     };
     let client = with_headers(&config.headers)?;
-    if config.has_token() {
+    if config.has_token() || !shared.has_logins {
         return Ok(ServerEndpoint::Http { client, url, access: None });
     }
     // The headers are for the server, and not for its authorization server.
@@ -216,8 +225,8 @@ fn url_endpoint(
         url: url.clone(),
         table: config.oauth.clone(),
         has_headers: !config.headers.is_empty(),
-        http: OAuthHttp { client: http, clock: clock.clone() },
-        tokens: tokens.clone(),
+        http: OAuthHttp { client: http, clock: shared.clock.clone() },
+        tokens: shared.tokens.clone(),
         group: group.clone(),
     });
     Ok(ServerEndpoint::Http { client, url, access: Some(Arc::new(access)) })

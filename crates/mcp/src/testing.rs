@@ -229,6 +229,7 @@ pub(crate) fn parts(
         config,
         program: program.map(|one| one as Arc<dyn ChildProgram>),
         roots: Vec::new(),
+        secrets: Vec::new(),
         warning: None,
     });
     servers.collect()

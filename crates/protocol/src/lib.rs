@@ -68,6 +68,7 @@ mod search_words;
 mod secret;
 mod seen;
 mod session_options;
+mod session_servers;
 mod signs_of_life;
 mod skills;
 mod speak;
@@ -201,6 +202,9 @@ pub use seen::{Seen, SeenCall};
 pub use session_options::{
     SessionOption, SessionOptionValue, SessionOptions, SessionSetting, SetOptionError,
     SetSessionOption,
+};
+pub use session_servers::{
+    SESSION_SERVER_PREFIX, SessionServer, SessionServerStart, SessionServers,
 };
 pub use signs_of_life::SignsOfLife;
 pub use skills::{Skill, SkillCall, SkillFile, SkillLimit, Skills, USE_SKILL};

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::{
-    Content, Evidence, Place, Redactor, Role, ToolCall, ToolClass, ToolContext, ToolError,
-    ToolOutcome, Trust, Verdict, WaitRequest, fits, main_argument,
+    Content, Evidence, Place, Redactor, Role, SessionId, ToolCall, ToolClass, ToolContext,
+    ToolError, ToolOutcome, Trust, Verdict, WaitRequest, fits, main_argument,
 };
 
 /// The key in the parameters of a tool whose description is untrusted text.
@@ -89,6 +89,11 @@ pub trait Toolbox: fmt::Debug + Send + Sync {
     /// The tools that are offered to this role in this place, sorted by name. While the list
     /// stays the same, the same object is returned.
     fn specs(&self, role: Role, place: &Place) -> Arc<[ToolSpec]>;
+
+    /// The same, with the tools that the session alone has, such as those of an editor's MCP servers.
+    fn specs_in_session(&self, _session: &SessionId, role: Role, place: &Place) -> Arc<[ToolSpec]> {
+        self.specs(role, place)
+    }
 
     /// Returns `true` if a name in the `allowed-tools` of a skill stands for the tool `name`.
     fn skill_allows(&self, pattern: &str, name: &str) -> bool {

@@ -28,7 +28,7 @@ pub use builtin::{BUILT_IN, Background, BuiltinParts, Shell, add_builtin};
 pub use hosts::OpenHosts;
 pub use paths::Paths;
 pub use policy::{Listed, Policy};
-pub use registry::{AlreadyRegistered, Registry, skill_allows};
+pub use registry::{AlreadyRegistered, Registry, SessionOffer, SessionSources, skill_allows};
 pub use web::Web;
 pub use web::search::{SearchConfig, SearchEngine};
 pub use workspace_files::WorkspaceFiles;

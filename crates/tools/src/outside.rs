@@ -44,6 +44,12 @@ impl Outside {
         Self { source, taken, groups, users, known: RwLock::default() }
     }
 
+    /// Takes tools from another source, under the same rules.
+    pub(crate) fn with_other_source(&self, source: Arc<dyn ToolSource>) -> Self {
+        let Self { taken, groups, users, .. } = self;
+        Self::new(source, taken.clone(), groups.clone(), users.clone())
+    }
+
     /// Returns the version of [`Self::tools`].
     pub(crate) fn version(&self) -> u64 {
         self.source.version()

@@ -2,6 +2,7 @@
 //! tools need no checks of their own.
 
 mod decide;
+mod session_tools;
 mod skill_limit;
 
 use std::collections::BTreeMap;
@@ -11,8 +12,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Caution, ChatKind, Clock, Content, Description, Evidence, Leaving, MAX_ABOUT, PermissionMode,
-    Place, PreparedCall, Redactor, Role, Rule, Tool, ToolCall, ToolContext, ToolError, ToolName,
-    ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, UPDATE_PLAN, Verdict,
+    Place, PreparedCall, Redactor, Role, Rule, SessionId, Tool, ToolCall, ToolContext, ToolError,
+    ToolName, ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, UPDATE_PLAN, Verdict,
     WaitRequest, fits, main_argument,
 };
 use dashmap::DashMap;
@@ -23,6 +24,7 @@ use crate::policy::{Case, Policy};
 use crate::registered::Registered;
 use crate::{aliases, approval, leaks, schema};
 
+pub use session_tools::{SessionOffer, SessionSources};
 pub use skill_limit::allows as skill_allows;
 
 /// Default time after which an unanswered approval counts as denied.
@@ -55,6 +57,8 @@ pub struct Registry {
     paths: Arc<Paths>,
     /// The tools of other programs.
     outside: Option<Arc<Outside>>,
+    /// The tools of single sessions.
+    sessions: Arc<SessionSources>,
     /// Cached tool lists per role and place, so that a model gets the identical list until the
     /// version of the outside tools changes.
     offered: DashMap<(Role, Place), OfferedTools>,
@@ -74,6 +78,7 @@ impl Registry {
             hosts: Arc::default(),
             paths: Arc::default(),
             outside: None,
+            sessions: Arc::default(),
             offered: DashMap::new(),
             clock,
         }
@@ -84,8 +89,8 @@ impl Registry {
     #[must_use]
     pub fn with_same_tools(&self) -> Self {
         let (tools, internal) = (self.tools.clone(), self.internal.clone());
-        let outside = self.outside.clone();
-        Self { tools, internal, outside, ..Self::new(self.clock.clone()) }
+        let (outside, sessions) = (self.outside.clone(), self.sessions.clone());
+        Self { tools, internal, outside, sessions, ..Self::new(self.clock.clone()) }
     }
 
     /// Sets the rules. An approval that is unanswered after `approvals` counts as denied.
@@ -135,6 +140,7 @@ impl Registry {
         let outside = self.outside.as_ref();
         self.tools.values().any(|one| fits(pattern, one.name()))
             || outside.is_some_and(|outside| outside.may_have(pattern))
+            || session_tools::may_match(pattern)
     }
 
     /// Adds a tool.
@@ -248,7 +254,7 @@ impl Registry {
         context: &ToolContext,
     ) -> Result<Arc<Registered>, ToolError> {
         let case = case(context);
-        let registered = self.find(call, case)?;
+        let registered = self.find(call, case, Some(&context.session))?;
         let refusal = self.refusal(&registered, case);
         let is_internal = self.internal.contains_key(&registered.description.name);
         let by_skill = || self.skill_refusal(&registered, context).filter(|_| !is_internal);
@@ -262,9 +268,18 @@ impl Registry {
     }
 
     /// Finds the tool of a call by its name or by an alias.
-    fn find(&self, call: &ToolCall, case: Case<'_>) -> Result<Arc<Registered>, ToolError> {
+    fn find(
+        &self,
+        call: &ToolCall,
+        case: Case<'_>,
+        session: Option<&SessionId>,
+    ) -> Result<Arc<Registered>, ToolError> {
         let name = call.name.as_str();
-        self.named(name).or_else(|| self.internal.get(name).cloned()).ok_or_else(|| {
+        let found = self.named_in(name, session).or_else(|| self.internal.get(name).cloned());
+        found.ok_or_else(|| {
+            if let Some(why) = self.describe_missing(name, session) {
+                return ToolError::NotFound(why);
+            }
             let available = self.available(case);
             let names: Vec<&str> = available.iter().map(|one| one.name()).collect();
             let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > schema::ALIKE;
@@ -308,6 +323,10 @@ impl Toolbox for Registry {
             *offered = list();
         }
         offered.specs.clone()
+    }
+
+    fn specs_in_session(&self, session: &SessionId, role: Role, place: &Place) -> Arc<[ToolSpec]> {
+        self.specs_with_session(session, role, place)
     }
 
     fn skill_allows(&self, pattern: &str, name: &str) -> bool {
@@ -378,7 +397,7 @@ impl Toolbox for Registry {
 
     async fn interrupted(&self, call: &ToolCall, context: &ToolContext) -> Content {
         let drawn = async {
-            let registered = self.find(call, case(context)).ok()?;
+            let registered = self.find(call, case(context), Some(&context.session)).ok()?;
             let arguments = registered.arguments(call).ok()?;
             registered.tool.question(&arguments, context).await.ok()?
         };
@@ -396,7 +415,7 @@ impl Toolbox for Registry {
         let (chat, is_editor, mode) = (ChatKind::Private, false, PermissionMode::Default);
         let place = Place { channel: None, chat, is_editor, within: Vec::new() };
         let case = Case { role: Role::Owner, place: &place, trust: Trust::Full, mode };
-        match self.find(call, case) {
+        match self.find(call, case, None) {
             Ok(registered) => registered.tool.verify(evidence).await,
             Err(_) => Verdict::Unknown,
         }

@@ -19,6 +19,8 @@ use crate::prompt::PromptContent;
 /// client of the chat.
 const NOT_BEGUN: &str = "\n\n(The prompt waits behind another message. It cannot be withdrawn; it may \
     be answered together with that message.)\n\n";
+/// Shown for a prompt of a session that a later request has opened.
+const OPENED_AGAIN: &str = "the session was opened again";
 
 impl EditorSession {
     pub(super) async fn take_prompt(
@@ -26,10 +28,12 @@ impl EditorSession {
         content: Vec<ContentBlock>,
         responder: v1::Responder<PromptResponse>,
     ) {
-        if self.prompt.is_some() {
+        if self.prompt.is_some() || self.servers.has_prompt() {
             let message = "the session still answers another prompt; cancel it first";
             return respond(responder, Err(invalid(message)));
         }
+        let held = self.hold_for_servers(content, responder).await;
+        let Some((content, responder)) = held else { return };
         match self.publish(content).await {
             Ok((message, files)) => {
                 self.prompt = Some(OpenPrompt { message, responder, files, is_cancelled: false });
@@ -75,6 +79,7 @@ impl EditorSession {
         let client =
             Arc::new(attach(self.connector.as_ref(), &self.place.session, &self.editor).await?);
         self.client = Some(client.clone());
+        self.begin_servers();
         Ok(client)
     }
 
@@ -105,6 +110,9 @@ impl EditorSession {
     }
 
     pub(super) async fn cancel(&mut self) {
+        if self.end_held_prompt(Ok(StopReason::Cancelled)) {
+            return;
+        }
         match &mut self.prompt {
             Some(prompt) => {
                 prompt.is_cancelled = true;
@@ -160,6 +168,7 @@ impl EditorSession {
 
     /// Stops the turn of an open prompt, because the editor has closed the session.
     pub(super) async fn close(mut self) {
+        self.end_held_prompt(Ok(StopReason::Cancelled));
         if let Some(prompt) = self.prompt.take() {
             self.stop_turn().await;
             self.end_prompt(prompt, Ok(StopReason::Cancelled));
@@ -168,8 +177,9 @@ impl EditorSession {
 
     /// Ends the session without an effect on its turn.
     pub(super) fn leave(mut self) {
+        self.end_held_prompt(Err(failed(OPENED_AGAIN)));
         if let Some(prompt) = self.prompt.take() {
-            self.end_prompt(prompt, Err(failed("the session was opened again")));
+            self.end_prompt(prompt, Err(failed(OPENED_AGAIN)));
         }
     }
 
@@ -182,7 +192,7 @@ impl EditorSession {
     }
 }
 
-fn respond(responder: v1::Responder<PromptResponse>, end: Result<StopReason, Error>) {
+pub(super) fn respond(responder: v1::Responder<PromptResponse>, end: Result<StopReason, Error>) {
     if let Err(error) = responder.respond_with_result(end.map(PromptResponse::new)) {
         tracing::debug!(%error, "cannot answer the editor");
     }

@@ -24,6 +24,7 @@ impl EditorSession {
                 }
                 Err(error) => self.ask_in_text(&error.to_string(), None),
             },
+            Done::Servers(started) => self.end_server_start(started).await,
             Done::Form(Ok(Some(answer))) => self.answer(answer).await,
             Done::Form(Ok(None)) => self.end_with_question(),
             Done::Form(Err(error)) => {

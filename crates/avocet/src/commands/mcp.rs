@@ -3,10 +3,10 @@
 
 mod add;
 mod changes;
-mod complete;
+pub(crate) mod complete;
 mod daemon_methods;
-pub(super) mod edit;
-mod import;
+pub(crate) mod edit;
+pub(crate) mod import;
 mod login;
 mod serve;
 mod servers;

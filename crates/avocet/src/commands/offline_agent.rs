@@ -113,6 +113,7 @@ async fn agent_parts(
         workspaces: Arc::new(AgentWorkspaces::open(configuration, logs)?),
         shells: Arc::new(shells),
         mcp,
+        session_sources: Arc::default(),
         store: store.clone(),
         // Without a request for vectors, the agent recalls by words alone.
         memories: SearchedMemories::by_words(store),

@@ -46,6 +46,7 @@ pub(super) fn session_parts(
         workspaces: workspaces.clone(),
         shells: parts.shells.clone(),
         mcp: parts.mcp.clone(),
+        session_sources: Arc::default(),
         store: store.clone(),
         memories: memories.clone(),
         channels: channels.clone(),

@@ -26,6 +26,7 @@ use crate::context::CommandContext;
 use crate::exit::Failure;
 use crate::intake::Intake;
 use crate::json_answers::JsonAnswers;
+use crate::mcp::session_servers::EditorServers;
 use crate::places::Configuration;
 use crate::redaction;
 use crate::registry;
@@ -187,6 +188,20 @@ impl AnsweringParts {
         }
     }
 
+    /// Returns the part that starts the MCP servers of single sessions.
+    fn session_servers(&self) -> Arc<EditorServers> {
+        let DaemonParts { configuration, connections, shells, mcp, group, .. } = &self.parts;
+        Arc::new(EditorServers {
+            configuration: configuration.clone(),
+            shells: shells.clone(),
+            configured: mcp.clone(),
+            workspaces: connections.workspaces.clone(),
+            sources: self.live.agent_parts.session_sources.clone(),
+            group: group.child("session servers"),
+            replaced: Arc::default(),
+        })
+    }
+
     /// Returns the ports for other programs.
     fn ports(&self, operations: Operations) -> GatewayParts {
         let Operations { config, report, web } = operations;
@@ -214,6 +229,7 @@ impl AnsweringParts {
             dead_letters: Arc::new(sessions.dead_letters()),
             deletion: store.clone(),
             options: Arc::new(sessions.options()),
+            session_servers: self.session_servers(),
             schedules: schedules.clone(),
             web,
             uploads: uploads.clone(),

@@ -42,10 +42,7 @@ impl Shells {
             return Err(format!("{}: {why}", path.display()));
         }
         // It could replace that directory by a link, which the next sandbox would mount.
-        let is_above = |root: &&PathBuf| {
-            self.writable.iter().any(|path| path != *root && path.starts_with(root))
-        };
-        if let Some(root) = writable.iter().find(is_above) {
+        if let Some(root) = writable.iter().find(|root| self.is_above_writable(root)) {
             return Err(format!(
                 "{}: a workspace or another directory that programs may change is below it; choose \
                  a directory beside it",
@@ -73,6 +70,17 @@ impl Shells {
 }
 
 impl Shells {
+    /// Returns `true` if such a program may change this workspace.
+    pub(crate) fn can_open(&self, workspace: &Path) -> bool {
+        let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        self.unsafe_for(&real).is_none() && !self.is_above_writable(&real)
+    }
+
+    /// Returns `true` if another directory that programs may change is below this one.
+    fn is_above_writable(&self, root: &Path) -> bool {
+        self.writable.iter().any(|path| path != root && path.starts_with(root))
+    }
+
     /// Returns `true` if programs in sandboxes can reach hosts that are opened to them.
     pub(crate) fn opens_hosts(&self) -> bool {
         self.layers.best() == Isolation::Namespaces

@@ -54,6 +54,7 @@ fn params(method: &str) -> Value {
         "sessions.set_option" => {
             json!({"session": session(), "option": "model", "value": "default"})
         }
+        "session.servers" => json!({"session": session(), "servers": []}),
         "wait" | "trace" => json!({"message": "m1"}),
         "events.list" | "subscribe" => json!({"session": session()}),
         "approval.decide" => json!({"id": "w7", "decision": "for_session"}),

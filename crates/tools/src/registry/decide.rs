@@ -106,7 +106,8 @@ impl Registry {
 
     /// Records the destination and the results of an earlier call, and a person's answer to it.
     fn note(&self, known: &mut KnownHosts<'_>, earlier: &SeenCall, context: &ToolContext) {
-        let Some(registered) = self.named(&earlier.call.name) else { return };
+        let session = Some(&context.session);
+        let Some(registered) = self.named_in(&earlier.call.name, session) else { return };
         let Ok(leaving) = registered.leaving(&earlier.call) else { return };
         let was_trusted = earlier.trust.suffices_for(context.role);
         let mut is_query_clean = was_trusted;

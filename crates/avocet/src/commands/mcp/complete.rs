@@ -13,7 +13,7 @@ const SCRIPTS: [&str; 7] = ["cjs", "jar", "js", "mjs", "py", "rb", "ts"];
 
 /// Completes the table of a server that is a program. Returns remarks about what was added, and about
 /// what is missing, without the name of the server.
-pub(super) fn complete_sandbox_settings(
+pub(crate) fn complete_sandbox_settings(
     server: &mut ServerTable,
     finder: &ProgramFinder,
 ) -> Vec<String> {
