@@ -9,7 +9,7 @@ use avocet_outbox::{Channels, Deliverer};
 use avocet_protocol::{AccountName, Attach, ChannelName, ChannelWebhook, Clock};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
-use avocet_web::UploadStore;
+use avocet_web::{KeptFiles, ProgramFileStore, UploadStore};
 
 use crate::clients::operators;
 use crate::exit::{Exit, Failure};
@@ -24,8 +24,8 @@ pub(crate) struct Connections {
     pub(crate) attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
     /// The programs that serve accounts as children of the daemon.
     pub(crate) programs: Vec<registry::ChannelProgram>,
-    /// The files that people upload in the web console.
-    pub(crate) uploads: Arc<UploadStore>,
+    /// The files that people upload in the web console, and programs over HTTP.
+    pub(crate) files: KeptFiles,
     /// The endpoints of channels.
     pub(crate) webhooks: Vec<ChannelWebhook>,
     pub(crate) workspaces: Arc<AgentWorkspaces>,
@@ -44,9 +44,9 @@ impl Connections {
     ) -> Result<(Self, Wakes), Failure> {
         let registry::Channels { channels: mut configured, admission } =
             configured_channels(configuration, clock)?;
-        let uploads = Arc::new(uploads(configuration, clock));
+        let files = kept_files(configuration, clock);
         // Of two channels for one account, the later one serves the account.
-        let web = registry::web(Some(uploads.clone()));
+        let web = registry::web(Some(files.clone()));
         configured.push(web.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?);
         let (attach, webhooks) = (attach(&configured), registry::webhooks(&configured));
         let programs = configured.iter().filter_map(|one| one.program.clone()).collect();
@@ -76,7 +76,7 @@ impl Connections {
         let bus = Arc::new(bus);
         warn_without_owner(&bus);
         Ok((
-            Self { channels, attach, programs, uploads, webhooks, workspaces, deliverer, bus },
+            Self { channels, attach, programs, files, webhooks, workspaces, deliverer, bus },
             wakes,
         ))
     }
@@ -107,9 +107,11 @@ pub(crate) fn warn_without_owner(bus: &Bus) {
     }
 }
 
-fn uploads(configuration: &Configuration, clock: &Arc<dyn Clock>) -> UploadStore {
+fn kept_files(configuration: &Configuration, clock: &Arc<dyn Clock>) -> KeptFiles {
     let limit = configuration.settings.attachments.max_megabytes.saturating_mul(1024 * 1024);
-    UploadStore::new(configuration.uploads(), limit, clock.clone())
+    let uploads = UploadStore::new(configuration.uploads(), limit, clock.clone());
+    let programs = ProgramFileStore::new(configuration.program_files(), limit, clock.clone());
+    KeptFiles { uploads: Arc::new(uploads), programs: Arc::new(programs) }
 }
 
 /// Returns the accounts that clients attach to.

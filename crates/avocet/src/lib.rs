@@ -1,5 +1,6 @@
 //! The program: its command line, the one registry of components, and the wiring.
 
+mod address_files;
 mod agents;
 mod audit;
 mod budgets;

@@ -212,6 +212,11 @@ impl Configuration {
     pub(crate) fn uploads(&self) -> PathBuf {
         self.data_dir.join(WEB).join("uploads")
     }
+
+    /// Returns the directory for files that programs upload over HTTP.
+    pub(crate) fn program_files(&self) -> PathBuf {
+        self.data_dir.join(WEB).join("files")
+    }
 }
 
 /// Returns the agents with their workspaces, which are checked.

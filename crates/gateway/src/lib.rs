@@ -84,7 +84,7 @@ pub use parts::GatewayParts;
 pub use people::{
     AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
 };
-pub use program_ask::{ProgramAsk, ask_for_program};
+pub use program_ask::{ProgramAsk, ask_for_program, check_method_rights};
 pub use programs::{ChildConnection, Programs, RunningProgram};
 pub use publish::{MoveCursor, PublishParams, PublishedCursor};
 pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};

@@ -328,7 +328,7 @@ fn only_on_socket(method: &str) -> RpcError {
     RpcError::new(RpcError::METHOD, message)
 }
 
-fn unknown(method: &str) -> RpcError {
+pub(crate) fn unknown(method: &str) -> RpcError {
     let known: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));
     RpcError::new(RpcError::METHOD, message)

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
-    Consolidate, DeadLetters, Deliveries, EventLog, History, JobControl, Live, McpServers,
-    Memories, MemoryMirror, ProviderNames, Publish, Query, Redactor, Report, ScheduleControl,
-    SessionDeletion, SessionOptions, SessionServers, Tasks, TurnEvents, Uploads, WebConsole,
-    Workspaces,
+    Consolidate, DeadLetters, Deliveries, EventLog, FetchAddress, History, JobControl, Live,
+    McpServers, Memories, MemoryMirror, ProgramFiles, ProviderNames, Publish, Query, Redactor,
+    Report, ScheduleControl, SessionDeletion, SessionOptions, SessionServers, Tasks, TurnEvents,
+    Uploads, WebConsole, Workspaces,
 };
 
 use crate::agents::AgentSummary;
@@ -43,6 +43,8 @@ pub struct GatewayParts {
     pub schedules: Arc<dyn ScheduleControl>,
     pub web: Arc<dyn WebConsole>,
     pub uploads: Arc<dyn Uploads>,
+    pub program_files: Arc<dyn ProgramFiles>,
+    pub addresses: Arc<dyn FetchAddress>,
     pub workspaces: Arc<dyn Workspaces>,
     pub clock: Arc<dyn Clock>,
     /// Removes secrets from the lists of calls.

@@ -7,7 +7,7 @@ use avocet_protocol::{
 
 use crate::caller::Caller;
 use crate::client_files::{PublishedFile, attachments};
-use crate::methods::{AskResult, new_key, refusal};
+use crate::methods::{AskResult, new_key, refusal, unknown};
 use crate::parts::GatewayParts;
 use crate::wire::RpcError;
 
@@ -51,6 +51,14 @@ pub async fn ask_for_program(
     let accepted = parts.publish.publish(inbound, None).await.map_err(|error| refusal(&error))?;
     let duplicate = accepted.what == AcceptedAs::Duplicate;
     Ok(AskResult { message: accepted.id, duplicate })
+}
+
+/// Checks that the caller may call a method, for whichever chat.
+///
+/// # Errors
+/// [`RpcError::NOT_ALLOWED`] names the setting that permits the method.
+pub fn check_method_rights(caller: &Caller, method: &str) -> Result<(), RpcError> {
+    caller.check_method(crate::table::find(method).ok_or_else(|| unknown(method))?)
 }
 
 /// Refuses an unknown profile, and every choice of a client that is no operator: the profile of a

@@ -19,15 +19,15 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use avocet_protocol::{
     Accepted, AcceptedAs, AccessControl, AccessError, AccountName, ApprovalDecision, Approvals,
-    AskJson, AskJsonError, Attach, Attachment, ChannelName, ChatAddress, ChatLink, Clock,
-    Consolidate, ConsolidateError, ConsolidateRequest, ConsolidationReport, Content, Cursor,
-    DaemonStatus, DedupeKey, DeliveredText, Deliveries, DeliveryId, Enqueued, ForClient, History,
-    HistoryAuthor, HistoryHit, HistoryQuery, Inbound, JsonAnswer, JsonQuestion, Live, LogStatus,
-    MemoryScope, MessageId, MessageStatus, OpenApproval, Origin, Outbound, Outcome, Pairing,
-    Person, PersonId, ProviderNames, Publish, PublishError, Query, Redactor, Report, Role, Secret,
-    SentState, SessionFilter, SessionId, SessionReports, SessionRow, SessionStatus, SessionSummary,
-    StoreError, Timestamp, Total, TranscriptPage, Trust, TurnEvent, TurnEvents, TurnId, TurnRecord,
-    TurnState, Undelivered, UsageBy, UsageRow, WaitId, WideHistoryQuery,
+    Attach, Attachment, ChannelName, ChatAddress, ChatLink, Clock, Consolidate, ConsolidateError,
+    ConsolidateRequest, ConsolidationReport, Content, Cursor, DaemonStatus, DedupeKey,
+    DeliveredText, Deliveries, DeliveryId, Enqueued, ForClient, History, HistoryAuthor, HistoryHit,
+    HistoryQuery, Inbound, Live, LogStatus, MemoryScope, MessageId, MessageStatus, OpenApproval,
+    Origin, Outbound, Outcome, Pairing, Person, PersonId, ProgramFile, ProviderNames, Publish,
+    PublishError, Query, Redactor, Report, Role, Secret, SentState, SessionFilter, SessionId,
+    SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError, Timestamp, Total,
+    TranscriptPage, Trust, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered,
+    UsageBy, UsageRow, WaitId, WideHistoryQuery,
 };
 use serde_json::json;
 
@@ -82,6 +82,8 @@ pub struct FakeDaemon {
     pub signed_out: Mutex<u32>,
     /// The uploads of the web console.
     pub uploads: UploadMemory,
+    /// The descriptions of the files of programs.
+    pub program_files: Mutex<Vec<ProgramFile>>,
     /// Changes of the answer to the message `m1`.
     pub answer: Mutex<FakeAnswer>,
     /// The servers that clients gave to sessions.
@@ -122,6 +124,8 @@ impl FakeDaemon {
             schedules: self.clone(),
             web: self.clone(),
             uploads: self.clone(),
+            program_files: self.clone(),
+            addresses: self.clone(),
             workspaces: self.clone(),
             clock,
             redactor: Arc::new(Redactor::new([Secret::new(KEY.to_owned())])),
@@ -342,20 +346,6 @@ impl Consolidate for FakeDaemon {
         _: &MemoryScope,
     ) -> Result<ConsolidationReport, ConsolidateError> {
         Err(ConsolidateError::Runs(0))
-    }
-}
-
-#[async_trait]
-impl AskJson for FakeDaemon {
-    async fn ask_json(&self, question: &JsonQuestion) -> Result<JsonAnswer, AskJsonError> {
-        match question.schema.as_bool() {
-            Some(false) => Err(AskJsonError::Schema("the whole: nothing is valid".to_owned())),
-            _ => {
-                let answer = Some(question.text.clone().into());
-                let (model, faults) = ("a/b".to_owned(), Vec::new());
-                Ok(JsonAnswer { model, requests: 1, answer, faults })
-            }
-        }
     }
 }
 

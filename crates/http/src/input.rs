@@ -50,8 +50,7 @@ pub(crate) async fn read_body(
         // The only other error is a client that disconnects, which reads no response.
         Ok(Err(_)) => {
             let detail = format!("the body is longer than {limit} bytes");
-            let kind = "urn:avocet:problem:too-large";
-            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, kind, detail))
+            Err(Problem::too_large(detail))
         }
         Err(_) => {
             let detail = format!("the body did not arrive within {} seconds", BODY_TIME.as_secs());

@@ -5,10 +5,12 @@
 #![expect(unused_qualifications, reason = "utoipa repeats the types of parameters with a path")]
 
 mod answer_schemas;
+mod body_pieces;
 mod caller;
 mod config;
 mod console;
 mod deliveries;
+mod form;
 mod guard;
 mod hooks;
 mod input;

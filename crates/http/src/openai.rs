@@ -8,9 +8,12 @@
 //!    own, whose history is that of the request; in any other the log has the earlier messages.
 //! 3. `items` and `parts`: messages and items of both APIs become the same list, and the list
 //!    becomes one message for the agent with a [`ProgramRequest`](avocet_protocol::ProgramRequest).
+//!    `request_files` reads the files that they name.
 //! 4. `turn`: the message is published, its text followed, and its outcome read from the log.
 //! 5. `chat_reply` and `response_object` write the answer in the form of the API, whole or as
 //!    events.
+//!
+//! `files` keeps the uploads that requests name by their ids.
 //!
 //! The tools of a request are run by its client: a call ends the turn, and the result comes with the
 //! next request.
@@ -20,10 +23,12 @@ pub(crate) mod chat;
 mod chat_reply;
 mod conversation;
 pub(crate) mod error;
+pub(crate) mod files;
 mod items;
 pub(crate) mod models;
 mod parameters;
 mod parts;
+mod request_files;
 mod response_object;
 pub(crate) mod responses;
 pub(crate) mod stored;

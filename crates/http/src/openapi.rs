@@ -10,7 +10,9 @@ use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
 
 use crate::answer_schemas::add_answer_schemas;
 use crate::hooks;
-use crate::openai::{chat, models, responses, stored};
+use crate::openai::error::{ErrorBody, ErrorObject};
+use crate::openai::files::FileOrder;
+use crate::openai::{chat, files as uploaded, models, responses, stored};
 use crate::problem::Problem;
 use crate::routes::{
     approvals, config, dead_letters, events, files, health, jobs, memories, messages, schedules,
@@ -35,6 +37,10 @@ use crate::routes::{
         events::list,
         events::stream,
         events::trace,
+        uploaded::read_content,
+        uploaded::list_files,
+        uploaded::remove_file,
+        uploaded::show_file,
         files::of_reply,
         files::upload,
         health::healthz,
@@ -76,7 +82,7 @@ use crate::routes::{
         stored::show_response,
         web::login,
     ),
-    components(schemas(Problem)),
+    components(schemas(Problem, ErrorBody, ErrorObject, FileOrder)),
     security(("token" = [])),
     modifiers(&TokenScheme, &OperationNames),
 )]

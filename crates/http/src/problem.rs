@@ -59,6 +59,11 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "urn:avocet:problem:not-found", detail)
     }
 
+    /// The body or a part of it is larger than its limit.
+    pub(crate) fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "urn:avocet:problem:too-large", detail)
+    }
+
     /// The request may succeed later.
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "urn:avocet:problem:unavailable", detail)

@@ -33,7 +33,7 @@ use crate::caller::{HttpCaller, caller};
 use crate::guard::RequestedHost;
 use crate::hooks;
 use crate::mcp::McpEndpoint;
-use crate::openai::{chat, models, responses, stored};
+use crate::openai::{chat, files as uploaded, models, responses, stored};
 use crate::openapi;
 use crate::problem::Problem;
 use crate::state::HttpState;
@@ -71,7 +71,9 @@ pub(crate) fn routes() -> Vec<(&'static str, MethodRouter<Arc<HttpState>>)> {
         ("/v1/dead-letters/{id}/retry", post(dead_letters::retry)),
         ("/v1/events", get(events::list)),
         ("/v1/events/stream", get(events::stream)),
-        ("/v1/files", post(files::upload)),
+        ("/v1/files", get(uploaded::list_files).post(files::upload)),
+        ("/v1/files/{id}", get(uploaded::show_file).delete(uploaded::remove_file)),
+        ("/v1/files/{id}/content", get(uploaded::read_content)),
         ("/v1/jobs", get(jobs::list).post(jobs::submit)),
         ("/v1/jobs/{id}", get(jobs::show)),
         ("/v1/jobs/{id}/cancel", post(jobs::cancel)),

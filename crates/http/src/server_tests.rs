@@ -14,6 +14,8 @@ mod mcp;
 mod messages;
 #[path = "server_tests/openai.rs"]
 mod openai;
+#[path = "server_tests/openai_files.rs"]
+mod openai_files;
 #[path = "server_tests/openai_programs.rs"]
 mod openai_programs;
 #[path = "server_tests/rights.rs"]

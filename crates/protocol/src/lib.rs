@@ -2,6 +2,7 @@
 
 mod access;
 mod address;
+mod address_file;
 mod allow;
 mod approvals;
 mod ask_json;
@@ -53,6 +54,7 @@ mod plain;
 mod policy;
 mod poll;
 mod printable;
+mod program_file;
 mod program_request;
 mod protected;
 mod provider_names;
@@ -93,6 +95,7 @@ pub use access::{
     AccessControl, AccessError, DecisionEffect, People, Roles, SettledPairing, StoredAccess,
 };
 pub use address::{ChatAddress, SessionId};
+pub use address_file::{AddressFile, FetchAddress};
 pub use allow::{Allow, AllowLists, GroupRules};
 pub use approvals::{ApprovalDecision, Approvals, EXPIRED, OpenApproval};
 pub use ask_json::{AskJson, AskJsonError, JsonAnswer, JsonQuestion};
@@ -175,6 +178,7 @@ pub use plain::{plain_error, plain_io, plain_json};
 pub use policy::{Rule, ToolList, ToolPolicy};
 pub use poll::Poll;
 pub use printable::{printable, printable_json};
+pub use program_file::{ProgramFile, ProgramFiles};
 pub use program_request::{
     END_OF_INSTRUCTIONS, ProgramCall, ProgramMessage, ProgramRequest, ProgramTool, SENT_TO_PROGRAM,
 };

@@ -78,6 +78,9 @@ pub enum UploadError {
     /// The file cannot be written for another reason.
     #[error("cannot store the file: {0}")]
     Failed(String),
+    /// Stored files cannot be listed, read or removed.
+    #[error("cannot read the stored files: {0}")]
+    Unreadable(String),
 }
 
 /// Keeps the files that people upload in the console, until a week after their last use.

@@ -9,10 +9,19 @@ use avocet_protocol::{
     FetchError, Health, IdError, OnUnknown, Receipt, SendError, WEB_ACCOUNT, WEB_CHANNEL,
 };
 
-use crate::UploadStore;
+use crate::{ProgramFileStore, UploadStore};
 
-/// The time from one removal of old uploads to the next.
+/// The time from one removal of old files to the next.
 const EVERY: Duration = Duration::from_hours(1);
+
+/// The files that the daemon keeps for others.
+#[derive(Debug, Clone)]
+pub struct KeptFiles {
+    /// The uploads of the console.
+    pub uploads: Arc<UploadStore>,
+    /// The files of programs.
+    pub programs: Arc<ProgramFileStore>,
+}
 
 /// The channel `web:console`. The log is its mailbox.
 #[derive(Debug)]
@@ -20,17 +29,17 @@ pub struct Web {
     name: ChannelName,
     account: AccountName,
     /// `None` if no daemon runs.
-    uploads: Option<Arc<UploadStore>>,
+    files: Option<KeptFiles>,
 }
 
 impl Web {
-    /// Makes the channel. Without `uploads`, messages have no files.
+    /// Makes the channel. Without `files`, messages have no files.
     ///
     /// # Errors
     /// [`IdError`] never: the names are constants.
-    pub fn new(uploads: Option<Arc<UploadStore>>) -> Result<Self, IdError> {
+    pub fn new(files: Option<KeptFiles>) -> Result<Self, IdError> {
         let (name, account) = (ChannelName::parse(WEB_CHANNEL)?, AccountName::parse(WEB_ACCOUNT)?);
-        Ok(Self { name, account, uploads })
+        Ok(Self { name, account, files })
     }
 }
 
@@ -44,12 +53,13 @@ impl Channel for Web {
         self.account.clone()
     }
 
-    /// Removes old uploads until the stop: messages arrive through the gateway.
+    /// Removes old files until the stop: messages arrive through the gateway.
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
         let ChannelContext { clock, stop, .. } = context;
         loop {
-            if let Some(uploads) = &self.uploads {
+            if let Some(KeptFiles { uploads, programs }) = &self.files {
                 uploads.remove_old().await;
+                programs.remove_expired().await;
             }
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
@@ -71,7 +81,7 @@ impl Channel for Web {
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         let gone = || FetchError::Gone("the web console does not keep the file".to_owned());
         let file = ClientFile::parse(reference).ok_or_else(gone)?;
-        self.uploads.as_ref().ok_or_else(gone)?.read(&file.name, limit).await
+        self.files.as_ref().ok_or_else(gone)?.uploads.read(&file.name, limit).await
     }
 
     fn on_unknown(&self) -> OnUnknown {
@@ -124,7 +134,13 @@ mod tests {
             100,
             Arc::<ManualClock>::default(),
         ));
-        let web = Web::new(Some(uploads.clone())).unwrap();
+        let programs = ProgramFileStore::new(
+            directory.path().join("programs"),
+            100,
+            Arc::<ManualClock>::default(),
+        );
+        let files = KeptFiles { uploads: uploads.clone(), programs: Arc::new(programs) };
+        let web = Web::new(Some(files)).unwrap();
         let mut upload = uploads.begin().await.unwrap();
         upload.write(b"hello").await.unwrap();
         let name = upload.finish().await.unwrap().reference;

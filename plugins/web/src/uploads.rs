@@ -41,7 +41,7 @@ impl UploadStore {
     /// [`FetchError`] if there is no such file, or it is larger than `limit` bytes.
     pub async fn read(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         let gone = || FetchError::Gone("the upload does not exist any more".to_owned());
-        let path = self.path(reference).ok_or_else(gone)?;
+        let path = self.find_path(reference).ok_or_else(gone)?;
         let now = self.clock.now();
         let read = blocking(move || read(&path, limit, now)).await;
         match read.unwrap_or_else(|panicked| Err(io::Error::other(panicked.to_string()))) {
@@ -68,8 +68,13 @@ impl UploadStore {
         }
     }
 
+    /// Returns the size of the largest file, in bytes.
+    pub(crate) fn max_bytes(&self) -> u64 {
+        self.limit
+    }
+
     /// Returns the path of a file; `None` if the reference is malformed.
-    fn path(&self, reference: &str) -> Option<PathBuf> {
+    pub(crate) fn find_path(&self, reference: &str) -> Option<PathBuf> {
         let is_reference =
             reference.len() == 32 && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_reference.then(|| self.directory.join(reference))
@@ -100,7 +105,7 @@ impl Uploads for UploadStore {
     }
 
     async fn has(&self, reference: &str) -> bool {
-        let Some(path) = self.path(reference) else { return false };
+        let Some(path) = self.find_path(reference) else { return false };
         blocking(move || path.is_file()).await.unwrap_or(false)
     }
 }
@@ -160,7 +165,7 @@ fn ended() -> UploadError {
 }
 
 /// Runs blocking work on a file.
-async fn in_file<T: Send + 'static>(
+pub(crate) async fn in_file<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, UploadError> {
     let done =
@@ -174,6 +179,13 @@ async fn in_file<T: Send + 'static>(
 fn create(directory: &Path, path: &Path) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Writes a new file that the owner alone reads.
+pub(crate) fn write_new_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 /// Reads a whole file, and marks it as used; `None` if it is larger than `limit` bytes.

@@ -153,7 +153,7 @@ test("faults become the error classes of the client, with our text", async () =>
     [BadRequestError, /`n` is not supported/, () => chat("n-faults", "hi", { n: 2, stream: true })],
     [BadRequestError, /`background` is not/, () => respond("n-faults", "hi", { background: true })],
     [BadRequestError, /"video_url" is not supported/, () => chat("n-faults", [text, video])],
-    [BadRequestError, /as `file_data` only/, () => respond("n-faults", file)],
+    [NotFoundError, /there is no file "file-1"/, () => respond("n-faults", file)],
     [BadRequestError, /session id "nowhere"/, () => chat("n-faults", "hi", {}, elsewhere)],
     [NotFoundError, /there is no such path/, () => client.embeddings.create({ input: "hi" })],
   ];
@@ -165,6 +165,20 @@ test("faults become the error classes of the client, with our text", async () =>
       return true;
     });
   }
+});
+
+test("uploaded file is listed, read, named in a request and deleted", async () => {
+  const file = await OpenAI.toFile(Buffer.from("notes"), "nötes.txt", { type: "text/plain" });
+  const { id, filename, bytes, status } = await client.files.create({ file, purpose: "user_data" });
+  assert.deepEqual([filename, bytes, status], ["nötes.txt", 5, "processed"]);
+  assert.ok((await all(client.files.list())).some((one) => one.id === id));
+  assert.equal((await client.files.retrieve(id)).id, id);
+  assert.equal(await (await client.files.content(id)).text(), "notes");
+  const content = [{ type: "input_text", text: "count to 1" }, { type: "input_file", file_id: id }];
+  const response = await client.responses.create({ model: "avocet", input: [{ role: "user", content }] });
+  assert.equal(response.status, "completed");
+  assert.equal((await client.files.delete(id)).deleted, true);
+  await assert.rejects(() => client.files.retrieve(id), OpenAI.NotFoundError);
 });
 
 test("user makes the session, and the header names another", async () => {

@@ -1,6 +1,7 @@
 """The official Python client of OpenAI against a running daemon. `tests/e2e/sdks.rs` starts both."""
 
 import asyncio
+import io
 import json
 import os
 import threading
@@ -272,6 +273,29 @@ class OneRequestTest(OpenAiTest):
         with self.assertRaises(openai.NotFoundError) as raised:
             self.client.chat.completions.create(model="gpt-4o", messages=user("hi"))
         self.assertEqual("model_not_found", raised.exception.code)
+
+
+class FilesTest(OpenAiTest):
+    def test_uploaded_file_is_listed_read_named_and_deleted(self):
+        uploads = [("nötes.txt", b"notes", "text/plain"), ("b.bin", b"\x00\xff"), io.BytesIO(b"bare")]
+        files = [self.client.files.create(file=file, purpose="user_data") for file in uploads]
+        self.assertEqual(["nötes.txt", "b.bin"], [file.filename for file in files[:2]])
+        self.assertEqual([5, 2, 4], [file.bytes for file in files])
+        listed = [file.id for file in self.client.files.list(limit=1)]
+        self.assertEqual([file.id for file in reversed(files)], listed)
+        self.assertEqual(files[0], self.client.files.retrieve(files[0].id))
+        self.assertEqual(b"\x00\xff", self.client.files.content(files[1].id).read())
+        part = {"type": "file", "file": {"file_id": files[0].id}}
+        parts = [{"type": "text", "text": "count to 1"}, part]
+        self.assertTrue(self.client.chat.completions.create(model="avocet", messages=user(parts)).choices)
+        for file in files:
+            self.assertTrue(self.client.files.delete(file.id).deleted)
+        with self.assertRaisesRegex(openai.NotFoundError, "there is no file"):
+            self.client.files.retrieve(files[0].id)
+
+    def test_upload_of_another_purpose_is_a_bad_request(self):
+        with self.assertRaisesRegex(openai.BadRequestError, "supported are user_data"):
+            self.client.files.create(file=b"{}", purpose="batch")
 
 
 class SessionsTest(OpenAiTest):

@@ -7,7 +7,7 @@ use avocet_bus::Wakes;
 use avocet_gateway::{Clients, Gateway, GatewayParts};
 use avocet_http::{Console, ConsoleParts, HttpServer};
 use avocet_jobs::ScheduleService;
-use avocet_protocol::{ConfigFile, Live, Report, WebConsole};
+use avocet_protocol::{ConfigFile, FetchAddress, Live, Report, WebConsole};
 use avocet_session::{LaneLimits, Sessions};
 use avocet_store::DATABASE;
 use avocet_supervise::Group;
@@ -15,6 +15,7 @@ use avocet_supervise::Group;
 use super::parts::DaemonParts;
 use super::sessions::{mcp_services, session_parts};
 use super::{ChannelIntake, RunningDaemon, StartOptions};
+use crate::address_files::AddressFiles;
 use crate::agents::summaries;
 use crate::budgets::{FactWarnings, budgets, tell_unknown_facts};
 use crate::checkup::{Examiner, layers};
@@ -135,6 +136,7 @@ impl AnsweringParts {
             config: DaemonConfigFile::of(context, running.clone())?,
             report: Arc::new(self.reporter(reloads.clone())),
             web: console.port(),
+            addresses: Arc::new(AddressFiles::new(self.parts.clock.clone(), context.otherwise.web)),
         };
         let ports = self.ports(operations);
         let socket = socket_place(configuration)?;
@@ -204,10 +206,10 @@ impl AnsweringParts {
 
     /// Returns the ports for other programs.
     fn ports(&self, operations: Operations) -> GatewayParts {
-        let Operations { config, report, web } = operations;
+        let Operations { config, report, web, addresses } = operations;
         let Self { parts, sessions, schedules, live, .. } = self;
         let DaemonParts { configuration, store, connections, memories, mcp, clock, .. } = parts;
-        let Connections { attach, uploads, workspaces, deliverer, bus, .. } = connections;
+        let Connections { attach, files, workspaces, deliverer, bus, .. } = connections;
         GatewayParts {
             publish: bus.clone(),
             access: bus.clone(),
@@ -232,7 +234,9 @@ impl AnsweringParts {
             session_servers: self.session_servers(),
             schedules: schedules.clone(),
             web,
-            uploads: uploads.clone(),
+            uploads: files.uploads.clone(),
+            program_files: files.programs.clone(),
+            addresses,
             workspaces: workspaces.clone(),
             clock: clock.clone(),
             redactor: redaction::redactor(),
@@ -249,6 +253,7 @@ struct Operations {
     config: Arc<dyn ConfigFile>,
     report: Arc<dyn Report>,
     web: Arc<dyn WebConsole>,
+    addresses: Arc<dyn FetchAddress>,
 }
 
 fn examiner(parts: &DaemonParts) -> Examiner {

@@ -10,7 +10,7 @@ use avocet_protocol::{
     AccountName, Allow, Attach, BotSetup, Channel, ChannelAccounts, ChannelConfig, ChannelName,
     ChannelWebhook, Clock, IdError, ProgramConfig, WEB_CHANNEL, Webhook,
 };
-use avocet_web::{UploadStore, Web};
+use avocet_web::{KeptFiles, Web};
 use serde_json::Value;
 
 use super::services::{HTTP, has_http, hosts};
@@ -117,8 +117,8 @@ pub(crate) struct Channels {
 }
 
 /// Returns the channel of the web console. Everyone who is signed in to the console is an owner.
-pub(crate) fn web(uploads: Option<Arc<UploadStore>>) -> Result<ConfiguredChannel, IdError> {
-    let channel = Arc::new(Web::new(uploads)?);
+pub(crate) fn web(files: Option<KeptFiles>) -> Result<ConfiguredChannel, IdError> {
+    let channel = Arc::new(Web::new(files)?);
     Ok(ConfiguredChannel {
         channel,
         attach: None,

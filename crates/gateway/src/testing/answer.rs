@@ -1,6 +1,10 @@
-//! The answer to the fake's only message.
+//! The answers of the fake: to its only message, and to questions with a schema.
 
-use avocet_protocol::{MessageId, MessageStatus, ProgramCall, Timestamp, TurnId, Usage};
+use async_trait::async_trait;
+use avocet_protocol::{
+    AskJson, AskJsonError, JsonAnswer, JsonQuestion, MessageId, MessageStatus, ProgramCall,
+    Timestamp, TurnId, Usage,
+};
 
 use super::{FakeDaemon, session};
 
@@ -33,6 +37,20 @@ impl FakeDaemon {
             received_at: usage.map(|_| Timestamp(5000)),
             usage,
             calls,
+        }
+    }
+}
+
+#[async_trait]
+impl AskJson for FakeDaemon {
+    async fn ask_json(&self, question: &JsonQuestion) -> Result<JsonAnswer, AskJsonError> {
+        match question.schema.as_bool() {
+            Some(false) => Err(AskJsonError::Schema("the whole: nothing is valid".to_owned())),
+            _ => {
+                let answer = Some(question.text.clone().into());
+                let (model, faults) = ("a/b".to_owned(), Vec::new());
+                Ok(JsonAnswer { model, requests: 1, answer, faults })
+            }
         }
     }
 }

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, ChatAddress, DirectoryNames, FileStart, Files,
-    FilesError, SenderId, Timestamp, Trust, TurnId, UploadError, UploadSink, UploadedFile, Uploads,
-    WEB_CHANNEL, WebConsole, WebError, WebLink, Workspaces,
+    AddressFile, Attachment, AttachmentKind, AttachmentSource, ChatAddress, DirectoryNames,
+    FetchAddress, FetchError, FileStart, Files, FilesError, ProgramFile, ProgramFiles, SenderId,
+    Timestamp, Trust, TurnId, UploadError, UploadSink, UploadedFile, Uploads, WEB_CHANNEL,
+    WebConsole, WebError, WebLink, Workspaces,
 };
 
 use super::FakeDaemon;
@@ -66,6 +67,68 @@ impl Uploads for FakeDaemon {
 
     async fn has(&self, reference: &str) -> bool {
         self.uploads.get(reference).is_some()
+    }
+}
+
+/// Files do not expire here.
+#[async_trait]
+impl ProgramFiles for FakeDaemon {
+    fn max_bytes(&self) -> u64 {
+        UPLOAD_LIMIT
+    }
+
+    async fn begin_file(&self) -> Result<Box<dyn UploadSink>, UploadError> {
+        self.begin().await
+    }
+
+    async fn describe_file(&self, file: &ProgramFile) -> Result<(), UploadError> {
+        if file.name == "unwritable" {
+            return Err(UploadError::Failed("read-only file system".to_owned()));
+        }
+        self.program_files.lock().unwrap().insert(0, file.clone());
+        Ok(())
+    }
+
+    async fn list_files(&self, owner: &SenderId) -> Result<Vec<ProgramFile>, UploadError> {
+        let files = self.program_files.lock().unwrap();
+        Ok(files.iter().filter(|file| file.owner == *owner).cloned().collect())
+    }
+
+    async fn find_file(
+        &self,
+        owner: &SenderId,
+        reference: &str,
+    ) -> Result<Option<ProgramFile>, UploadError> {
+        let mut files = self.list_files(owner).await?;
+        files.retain(|file| file.reference == reference);
+        Ok(files.pop())
+    }
+
+    async fn read_file(&self, file: &ProgramFile) -> Result<Vec<u8>, FetchError> {
+        let bytes = self.uploads.get(&file.reference);
+        bytes.ok_or_else(|| FetchError::Gone("the upload does not exist any more".to_owned()))
+    }
+
+    async fn remove_file(&self, file: &ProgramFile) -> Result<(), UploadError> {
+        self.program_files.lock().unwrap().retain(|one| one != file);
+        self.uploads.0.lock().unwrap().remove(&file.reference);
+        Ok(())
+    }
+}
+
+/// Serves `https://files.example/NAME`, whose bytes are the address. Any other address is refused.
+#[async_trait]
+impl FetchAddress for FakeDaemon {
+    async fn fetch_address(&self, url: &str, limit: u64) -> Result<AddressFile, FetchError> {
+        let Some(name) = url.strip_prefix("https://files.example/") else {
+            return Err(FetchError::Gone(format!("{url} is an address of this host")));
+        };
+        let bytes = url.as_bytes().to_vec();
+        if bytes.len() as u64 > limit {
+            return Err(FetchError::TooLarge { limit });
+        }
+        let media_type = name.ends_with(".png").then(|| "image/png".to_owned());
+        Ok(AddressFile { name: name.to_owned(), media_type, bytes })
     }
 }
 

@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::error::OpenAiError;
-use super::parts::{ApiContent, ReadContent, RequestFile};
+use super::parts::{ApiContent, ReadContent};
+use super::request_files::RequestFile;
 
 /// The text of a message that only brings results of calls.
 const GO_ON: &str = "[The results of your calls are above. Go on.]";
@@ -203,7 +204,7 @@ pub(crate) fn read_messages(
 impl RequestMessages {
     /// Adds an earlier message of the user. Its files come with the last message.
     fn add_user(&mut self, ReadContent { mut text, files }: ReadContent) {
-        for RequestFile { file, .. } in &files {
+        for file in &files {
             let name = file.name.as_deref().unwrap_or("without a name");
             text.push_str(&format!("\n[a file, {name}, which is attached to the last message]"));
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use avocet_protocol::ClientRole;
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Value, json};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::error::OpenAiError;
 use crate::caller::HttpCaller;
@@ -15,8 +16,26 @@ use crate::state::HttpState;
 /// The model that stands for the conversation's own profile.
 pub(crate) const AGENT: &str = "avocet";
 
-fn model(id: &str) -> Value {
-    json!({ "id": id, "object": "model", "created": 0, "owned_by": AGENT })
+/// A model of OpenAI's API.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ModelObject {
+    /// `avocet`, or the name of a profile.
+    id: String,
+    object: &'static str,
+    /// Always 0.
+    created: i64,
+    owned_by: &'static str,
+}
+
+/// All models.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ModelList {
+    object: &'static str,
+    data: Vec<ModelObject>,
+}
+
+fn model(id: &str) -> ModelObject {
+    ModelObject { id: id.to_owned(), object: "model", created: 0, owned_by: AGENT }
 }
 
 /// Returns the names of the models that a client may name. Only an operator chooses profiles.
@@ -52,24 +71,27 @@ pub(crate) fn profile_of_model(
 /// List the models: `avocet` for the conversation's own profile, and each profile by its name.
 #[utoipa::path(
     get, path = "/v1/models", tag = "openai",
-    responses((status = 200, description = "The list", body = Object), OpenAiError),
+    responses((status = 200, description = "The list", body = ModelList), OpenAiError),
 )]
-pub(crate) async fn list(State(state): State<Arc<HttpState>>, caller: HttpCaller) -> Json<Value> {
-    let models: Vec<Value> = names(&state, &caller).iter().map(|name| model(name)).collect();
-    Json(json!({ "object": "list", "data": models }))
+pub(crate) async fn list(
+    State(state): State<Arc<HttpState>>,
+    caller: HttpCaller,
+) -> Json<ModelList> {
+    let data = names(&state, &caller).iter().map(|name| model(name)).collect();
+    Json(ModelList { object: "list", data })
 }
 
 /// Show a model.
 #[utoipa::path(
     get, path = "/v1/models/{model}", tag = "openai",
     params(("model" = String, Path, description = "`avocet`, or the name of a profile")),
-    responses((status = 200, description = "The model", body = Object), OpenAiError),
+    responses((status = 200, description = "The model", body = ModelObject), OpenAiError),
 )]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     PathPart(name): PathPart<String>,
-) -> Result<Json<Value>, OpenAiError> {
+) -> Result<Json<ModelObject>, OpenAiError> {
     profile_of_model(&state, &caller, &name)?;
     Ok(Json(model(&name)))
 }

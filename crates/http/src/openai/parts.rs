@@ -1,14 +1,12 @@
 //! The parts of a message's content: text, pictures and other files, in the forms of both APIs.
 
-use avocet_gateway::PublishedFile;
 use avocet_protocol::AttachmentKind;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::error::OpenAiError;
+use super::request_files::{FileSource, RequestFile};
 
 /// The content of a message: a text, or parts.
 #[derive(Debug, Default, Deserialize)]
@@ -32,8 +30,8 @@ pub(crate) struct ApiPart {
     input_audio: Option<ApiAudio>,
     file_data: Option<String>,
     filename: Option<String>,
-    file_url: Option<Value>,
-    file_id: Option<Value>,
+    file_url: Option<String>,
+    file_id: Option<String>,
 }
 
 /// An address, alone (Responses) or in an object (Chat Completions).
@@ -47,6 +45,7 @@ enum ImageUrl {
 #[derive(Debug, Deserialize)]
 struct ApiFile {
     file_data: Option<String>,
+    file_id: Option<String>,
     filename: Option<String>,
 }
 
@@ -55,13 +54,6 @@ struct ApiAudio {
     data: String,
     #[serde(default)]
     format: String,
-}
-
-/// A file of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RequestFile {
-    pub(crate) file: PublishedFile,
-    pub(crate) bytes: Bytes,
 }
 
 /// A content that was read.
@@ -112,23 +104,28 @@ impl ApiPart {
                 return self.refusal.map(PartContent::Text).ok_or_else(|| missing("refusal"));
             }
             "image_url" | "input_image" => {
-                let url = self.image_url.ok_or_else(|| missing("image_url"))?;
-                let (ImageUrl::Url(url) | ImageUrl::Object { url }) = url;
-                read_data_url(param, &url, None, AttachmentKind::Image)?
+                let kind = AttachmentKind::Image;
+                match self.image_url {
+                    Some(ImageUrl::Url(url) | ImageUrl::Object { url }) => {
+                        read_data_url(param, &url, None, kind)?
+                    }
+                    None => uploaded_file(param, self.file_id, None, kind)
+                        .ok_or_else(|| missing("image_url` or `file_id"))?,
+                }
             }
             "file" | "input_file" => {
-                let (data, name) = match self.file {
-                    Some(ApiFile { file_data, filename }) => (file_data, filename),
-                    None => (self.file_data, self.filename),
+                let kind = AttachmentKind::Document;
+                let (data, id, name) = match self.file {
+                    Some(ApiFile { file_data, file_id, filename }) => {
+                        (file_data, file_id, filename)
+                    }
+                    None => (self.file_data, self.file_id, self.filename),
                 };
-                if data.is_none() && (self.file_url.is_some() || self.file_id.is_some()) {
-                    return Err(OpenAiError::invalid(
-                        param,
-                        "files are taken as `file_data` only, not by an address or an id",
-                    ));
+                match data.or(self.file_url) {
+                    Some(data) => read_data_url(param, &data, name, kind)?,
+                    None => uploaded_file(param, id, name, kind)
+                        .ok_or_else(|| missing("file_data`, `file_id` or `file_url"))?,
                 }
-                let data = data.ok_or_else(|| missing("file_data"))?;
-                read_data_url(param, &data, name, AttachmentKind::Document)?
             }
             "input_audio" => {
                 let ApiAudio { data, format } =
@@ -145,7 +142,7 @@ impl ApiPart {
     }
 }
 
-/// Reads a `data:` URL (RFC 2397), or base64 alone.
+/// Reads a `data:` URL (RFC 2397), base64 alone, or an address.
 fn read_data_url(
     param: &str,
     url: &str,
@@ -154,8 +151,9 @@ fn read_data_url(
 ) -> Result<RequestFile, OpenAiError> {
     let Some(data) = url.strip_prefix("data:") else {
         if url.contains("://") {
-            let reason = "files at an address are not fetched; send the bytes as a `data:` URL";
-            return Err(OpenAiError::invalid(param, reason));
+            let source = FileSource::Address(url.trim().to_owned());
+            let media_type = None;
+            return Ok(RequestFile { source, kind, name, media_type, param: param.to_owned() });
         }
         return request_file(param, url, None, name, kind);
     };
@@ -179,19 +177,24 @@ fn request_file(
     let bytes = BASE64.decode(base64.trim()).map_err(|error| {
         OpenAiError::invalid(param, format!("the bytes of a file are not base64: {error}"))
     })?;
-    let kind = match &media_type {
-        Some(media) if media.starts_with("image/") => AttachmentKind::Image,
-        _ => kind,
-    };
-    let reference = uuid::Uuid::new_v4().simple().to_string();
-    let length = Some(bytes.len() as u64);
-    let file = PublishedFile { reference, kind, name, media_type, bytes: length };
-    Ok(RequestFile { file, bytes: bytes.into() })
+    let source = FileSource::Bytes(bytes.into());
+    Ok(RequestFile { source, kind, name, media_type, param: param.to_owned() })
+}
+
+/// Returns a file that the request names by its id.
+fn uploaded_file(
+    param: &str,
+    id: Option<String>,
+    name: Option<String>,
+    kind: AttachmentKind,
+) -> Option<RequestFile> {
+    let source = FileSource::Uploaded(id?);
+    Some(RequestFile { source, kind, name, media_type: None, param: param.to_owned() })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -206,22 +209,35 @@ mod tests {
             {"type": "text", "text": "a"},
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,AQID", "detail": "low"}},
             {"type": "input_image", "image_url": "data:image/jpeg;base64,AQI="},
+            {"type": "input_image", "file_id": "file-1", "detail": "auto"},
             {"type": "file", "file": {"filename": "a.txt", "file_data": "data:text/plain;base64,YQ=="}},
             {"type": "input_file", "filename": "b.pdf", "file_data": "YQ=="},
+            {"type": "file", "file": {"file_id": "file-2"}},
+            {"type": "input_file", "file_id": "file-3", "filename": "c.pdf"},
+            {"type": "input_file", "file_url": "https://x.example/d.pdf"},
+            {"type": "image_url", "image_url": {"url": "https://x.example/e.png"}},
             {"type": "input_audio", "input_audio": {"data": "YQ==", "format": "wav"}},
             {"type": "output_text", "text": "b", "annotations": []},
         ]))
         .unwrap();
         assert_eq!(content.text, "a\nb");
-        let files = content.files.iter().map(|RequestFile { file, bytes }| {
-            (file.kind, file.name.as_deref(), file.media_type.as_deref(), &bytes[..])
+        let files = content.files.iter().map(|file| {
+            (file.kind, file.name.as_deref(), file.media_type.as_deref(), file.source.clone())
         });
-        let expected: [(_, Option<&str>, Option<&str>, &[u8]); 5] = [
-            (AttachmentKind::Image, None, Some("image/png"), &[1, 2, 3]),
-            (AttachmentKind::Image, None, Some("image/jpeg"), &[1, 2]),
-            (AttachmentKind::Document, Some("a.txt"), Some("text/plain"), b"a"),
-            (AttachmentKind::Document, Some("b.pdf"), None, b"a"),
-            (AttachmentKind::Audio, None, Some("audio/wav"), b"a"),
+        let bytes = |bytes: &'static [u8]| FileSource::Bytes(bytes.into());
+        let address = |url: &str| FileSource::Address(url.to_owned());
+        let uploaded = |id: &str| FileSource::Uploaded(id.to_owned());
+        let expected = [
+            (AttachmentKind::Image, None, Some("image/png"), bytes(&[1, 2, 3])),
+            (AttachmentKind::Image, None, Some("image/jpeg"), bytes(&[1, 2])),
+            (AttachmentKind::Image, None, None, uploaded("file-1")),
+            (AttachmentKind::Document, Some("a.txt"), Some("text/plain"), bytes(b"a")),
+            (AttachmentKind::Document, Some("b.pdf"), None, bytes(b"a")),
+            (AttachmentKind::Document, None, None, uploaded("file-2")),
+            (AttachmentKind::Document, Some("c.pdf"), None, uploaded("file-3")),
+            (AttachmentKind::Document, None, None, address("https://x.example/d.pdf")),
+            (AttachmentKind::Image, None, None, address("https://x.example/e.png")),
+            (AttachmentKind::Audio, None, Some("audio/wav"), bytes(b"a")),
         ];
         assert_eq!(files.collect::<Vec<_>>(), expected);
     }
@@ -232,10 +248,6 @@ mod tests {
             (json!({"type": "video_url"}), "a content of type \"video_url\" is not supported"),
             (json!({"type": "image_url"}), "needs `image_url`"),
             (
-                json!({"type": "image_url", "image_url": {"url": "https://x.example/a.png"}}),
-                "not fetched",
-            ),
-            (
                 json!({"type": "input_image", "image_url": "data:image/png,abc"}),
                 "must be in base64",
             ),
@@ -243,7 +255,7 @@ mod tests {
                 json!({"type": "input_image", "image_url": "data:image/png;base64,???"}),
                 "not base64",
             ),
-            (json!({"type": "input_file", "file_id": "file-1"}), "as `file_data` only"),
+            (json!({"type": "input_file"}), "needs `file_data`, `file_id` or `file_url`"),
         ];
         for (part, says) in table {
             let error = read(json!([part])).unwrap_err();

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use avocet_protocol::MessageStatus;
 use axum::Json;
 use axum::extract::State;
+use serde::Serialize;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use super::answer::TurnAnswer;
 use super::conversation::status_of_response;
@@ -16,6 +18,14 @@ use crate::caller::HttpCaller;
 use crate::input::PathPart;
 use crate::problem::Problem;
 use crate::state::HttpState;
+
+/// A response that was deleted.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DeletedResponse {
+    id: String,
+    object: &'static str,
+    deleted: bool,
+}
 
 /// Show a response as far as it is known.
 #[utoipa::path(
@@ -42,13 +52,13 @@ pub(crate) async fn show_response(
 #[utoipa::path(
     delete, path = "/v1/responses/{id}", tag = "openai",
     params(("id" = String, Path, description = "The id, such as `resp_m1`")),
-    responses((status = 200, description = "The response is deleted", body = Object), OpenAiError),
+    responses((status = 200, description = "The response is deleted", body = DeletedResponse), OpenAiError),
 )]
 pub(crate) async fn remove_response(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
-) -> Result<Json<Value>, OpenAiError> {
+) -> Result<Json<DeletedResponse>, OpenAiError> {
     let MessageStatus { session, .. } = status_of_response(&state, &caller, &id, "id").await?;
     if !session.is_one_off() {
         return Err(Problem::bad_request(format!(
@@ -58,5 +68,5 @@ pub(crate) async fn remove_response(
         .into());
     }
     state.call(&caller, "sessions.delete", json!({ "session": session })).await?;
-    Ok(Json(json!({ "id": id, "object": "response", "deleted": true })))
+    Ok(Json(DeletedResponse { id, object: "response", deleted: true }))
 }

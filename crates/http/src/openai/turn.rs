@@ -3,19 +3,19 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use avocet_gateway::ProgramAsk;
+use avocet_gateway::{ProgramAsk, check_rights};
 use avocet_protocol::{DedupeKey, MessageId, MessageStatus, ProgramRequest, TurnEvent, plain_json};
 use axum::http::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::DropGuard;
 
 use super::answer::TurnAnswer;
 use super::conversation::ApiSession;
 use super::error::OpenAiError;
-use super::parts::RequestFile;
+use super::request_files::{RequestFile, load_files};
 use crate::caller::HttpCaller;
-use crate::deliveries::{ChatFiles, confirm_deliveries};
+use crate::deliveries::confirm_deliveries;
 use crate::input::MAX_BODY_BYTES;
 use crate::problem::Problem;
 use crate::state::{HttpState, LONGEST_WAIT};
@@ -86,9 +86,11 @@ impl AskedTurn {
         let key = key.map(|key| DedupeKey::parse(&key)).transpose();
         let key = key.map_err(|error| Problem::bad_request(error.to_string()))?;
         let place = state.long_request()?;
+        let target = json!({ "session": session });
+        check_rights(&state.parts, &caller.0, "ask", &target).await.map_err(Problem::from)?;
+        let (files, kept) = load_files(&state, &caller, files).await?;
         // Subscribe before the message is sent, so that no text is missed.
         let events = state.follow(&caller, state.linked(&session).as_str()).await?;
-        let (files, kept) = split_files(files);
         let deliveries = is_own.then(|| confirm_deliveries(&state, &session, kept));
         let wants_json = program.answer_schema.is_some();
         let ask = ProgramAsk { session, text, key, files, program };
@@ -184,6 +186,8 @@ impl AskedTurn {
                 self.is_running = messages.iter().any(|started| started.id == self.message);
                 None
             }
+            // An answer in JSON is passed on when it is known to be whole and valid.
+            _ if self.wants_json => None,
             TurnEvent::Text { delta } if self.is_running => {
                 self.written.push_str(&delta);
                 Some(delta)
@@ -227,8 +231,7 @@ fn check_length(program: &ProgramRequest) -> Result<(), Problem> {
         "the texts of the request have {bytes} bytes, and at most {MAX_BODY_BYTES} are possible; \
          send fewer earlier messages"
     );
-    let kind = "urn:avocet:problem:too-large";
-    Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, kind, detail))
+    Err(Problem::too_large(detail))
 }
 
 /// Reads the result of the method `wait`.
@@ -250,14 +253,6 @@ fn answer_of(status: MessageStatus) -> Result<TurnAnswer, OpenAiError> {
         return Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, kind, detail).into());
     };
     TurnAnswer::new(status, outcome)
-}
-
-/// Separates the files of a message from their bytes.
-fn split_files(files: Vec<RequestFile>) -> (Vec<avocet_gateway::PublishedFile>, ChatFiles) {
-    let kept =
-        files.iter().map(|RequestFile { file, bytes }| (file.reference.clone(), bytes.clone()));
-    let kept = kept.collect();
-    (files.into_iter().map(|one| one.file).collect(), kept)
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! Files: uploads for messages of the web console, and the files of replies.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use avocet_gateway::check_rights;
 use avocet_protocol::{
-    Attachment, AttachmentSource, MAX_SENT_FILE_BYTES, SessionId, TurnId, UploadError, UploadSink,
-    UploadedFile, within,
+    AttachmentSource, MAX_SENT_FILE_BYTES, SessionId, TurnId, UploadSink, UploadedFile,
 };
 use axum::Json;
 use axum::body::Body;
@@ -17,27 +15,24 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
+use crate::body_pieces::BodyPieces;
 use crate::caller::HttpCaller;
+use crate::form::is_form;
 use crate::input::{PathPart, QueryPart};
+use crate::openai::files::{FileForm, FileObject, store_form};
 use crate::problem::Problem;
 use crate::state::HttpState;
 
 /// The chat whose senders may upload.
 const CHAT: &str = "web:console:main";
-/// The time in which a client has to send the next piece of a file.
-const PIECE_TIME: Duration = Duration::from_secs(30);
-/// The most bytes that are read and dropped after an upload has become too large, because many
-/// clients read the answer only after they have sent the file.
-const DROPPED: usize = 256 * 1024 * 1024;
 /// Characters of the longest name.
 const MOST_NAME: usize = 200;
 /// The media type of a file of an unknown or unsafe kind.
-const BYTES: &str = "application/octet-stream";
+pub(crate) const BYTES: &str = "application/octet-stream";
 
 /// The name of an upload.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -62,11 +57,13 @@ pub(crate) struct StoredFile {
     bytes: u64,
 }
 
-/// Store a file for a message in a chat of the web console. It is removed after a week without use.
+/// Store a file. The bytes alone are for a message in a chat of the web console, and are removed after
+/// a week without use. A form is a file of OpenAI's API, for later requests of the same token.
 #[utoipa::path(
     post, path = "/v1/files", tag = "web console", params(UploadQuery),
-    request_body(content = Option<String>, content_type = "application/octet-stream", description = "The bytes of the file, at most [attachments] max_megabytes. Without a body, the file is empty"),
+    request_body(content((Option<String> = "application/octet-stream"), (FileForm = "multipart/form-data")), description = "The bytes of the file, at most [attachments] max_megabytes, or a form with the file. Without a body, the file is empty"),
     responses(
+        (status = 200, description = "The file of the form is stored", body = FileObject),
         (status = 201, description = "The file is stored", body = StoredFile),
         (status = 413, description = "The file is too large", body = Problem, content_type = "application/problem+json"),
         (status = 507, description = "The disk is full", body = Problem, content_type = "application/problem+json"),
@@ -80,6 +77,10 @@ pub(crate) async fn upload(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
+    if is_form(&headers) {
+        let stored = store_form(&state, &caller, &headers, body).await;
+        return stored.map(|file| Json(file).into_response()).map_err(Problem::for_all_clients);
+    }
     check_rights(&state.parts, &caller.0, "ask", &json!({ "session": CHAT })).await?;
     let _place = state.long_request()?;
     let UploadedFile { reference, bytes } = store(&state, body).await?;
@@ -92,53 +93,19 @@ pub(crate) async fn upload(
 
 /// Writes a body into a new upload.
 async fn store(state: &HttpState, body: Body) -> Result<UploadedFile, Problem> {
-    let mut upload = state.parts.uploads.begin().await.map_err(|error| refusal(&error))?;
-    let mut pieces = body.into_data_stream();
-    let mut next =
-        async || match within(state.parts.clock.as_ref(), PIECE_TIME, pieces.next()).await {
-            Ok(piece) => piece.transpose().map_err(|_| {
-                Problem::bad_request(
-                    "the file is incomplete: the connection broke; send the file again",
-                )
-            }),
-            Err(_) => {
-                let detail = format!(
-                    "no bytes of the file arrived for {} seconds; send the file again",
-                    PIECE_TIME.as_secs()
-                );
-                Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "urn:avocet:problem:slow", detail))
-            }
-        };
-    while let Some(piece) = next().await? {
+    let mut upload = state.parts.uploads.begin().await?;
+    let mut pieces = BodyPieces::new(body, state.parts.clock.clone());
+    while let Some(piece) = pieces.next_piece().await? {
         if let Err(error) = upload.write(&piece).await {
-            let mut dropped = 0;
-            while dropped < DROPPED
-                && let Ok(Some(piece)) = next().await
-            {
-                dropped += piece.len();
-            }
-            return Err(refusal(&error));
+            pieces.drop_rest().await;
+            return Err(error.into());
         }
     }
-    UploadSink::finish(upload).await.map_err(|error| refusal(&error))
-}
-
-fn refusal(error: &UploadError) -> Problem {
-    let detail = error.to_string();
-    match error {
-        UploadError::TooLarge { .. } => {
-            let kind = "urn:avocet:problem:too-large";
-            Problem::new(StatusCode::PAYLOAD_TOO_LARGE, kind, detail)
-        }
-        UploadError::Full(_) => {
-            Problem::new(StatusCode::INSUFFICIENT_STORAGE, "urn:avocet:problem:disk-full", detail)
-        }
-        UploadError::Failed(_) => Problem::unavailable(detail),
-    }
+    Ok(UploadSink::finish(upload).await?)
 }
 
 /// Returns the name of a file without directories and control characters.
-fn plain_name(name: &str) -> String {
+pub(crate) fn plain_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let plain: String = last.chars().filter(|c| !c.is_control()).take(MOST_NAME).collect();
     match plain.trim() {
@@ -181,14 +148,14 @@ pub(crate) async fn of_reply(
     };
     let workspace = state.parts.workspaces.of(Some(turn)).await.map_err(unreadable)?;
     let bytes = workspace.read(path, MAX_SENT_FILE_BYTES).await.map_err(unreadable)?;
-    Ok(download(file, path, bytes))
+    let name = file.name.as_deref().unwrap_or(path);
+    Ok(as_download(name, file.media_type.as_deref(), bytes))
 }
 
 /// Returns the bytes as a download, which no browser runs as a page.
-fn download(file: &Attachment, path: &str, bytes: Vec<u8>) -> Response {
-    let name = file.name.as_deref().unwrap_or(path);
+pub(crate) fn as_download(name: &str, media_type: Option<&str>, bytes: Vec<u8>) -> Response {
     let disposition = format!("attachment; filename*=UTF-8''{}", encoded(&plain_name(name)));
-    let media_type = file.media_type.as_deref().filter(|media| is_harmless(media));
+    let media_type = media_type.filter(|media| is_harmless(media));
     let headers = [
         (CONTENT_TYPE, media_type.unwrap_or(BYTES).to_owned()),
         (CONTENT_DISPOSITION, disposition),

@@ -170,6 +170,27 @@ async fn chat_completion_streams_chunks_that_end_with_the_logged_reply() {
     assert_eq!(chunks.last().unwrap()["choices"][0]["finish_reason"], "stop");
 }
 
+#[tokio::test]
+async fn chat_completion_streams_json_in_one_piece_when_it_is_whole() {
+    let world = World::new();
+    let mut body = chat(true);
+    body["response_format"] = json!({"type": "json_object"});
+    let mut stream = python(&world, CHAT, "", &body).await;
+    assert_eq!(stream.head().await.status, 200);
+    until_asked(&world).await;
+    let wrong = [started(1), text("no JSON"), TurnEvent::Thinking { step: 0 }, text("```json")];
+    wrong.into_iter().for_each(|event| world.daemon.emit(&session(), event));
+    world.daemon.answer.lock().unwrap().reply = Some("```json\n{\"a\":1}\n```".to_owned());
+    end_turn(&world);
+    let (mut written, mut data) = (String::new(), String::new());
+    while data != "[DONE]" {
+        let chunk: Value = serde_json::from_str(&data).unwrap_or_default();
+        written.push_str(chunk["choices"][0]["delta"]["content"].as_str().unwrap_or_default());
+        data = stream.event().await.unwrap();
+    }
+    assert_eq!(written, "{\"a\":1}");
+}
+
 /// The next turn of a chat can begin before this request has read its outcome.
 #[tokio::test]
 async fn chat_completion_ignores_the_turn_after_its_own() {
