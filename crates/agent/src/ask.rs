@@ -1,20 +1,26 @@
 //! Asks the model for one step, with as much as fits into its window. Asks again after an empty
-//! answer, or with a smaller request after a refusal.
+//! answer, after an answer that does not match the schema of its program, or with a smaller request
+//! after a refusal.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use avocet_protocol::{Delta, ModelError, ModelReply, ModelRequest, TurnEvent, TurnRecord};
+use avocet_protocol::{
+    Delta, Message, ModelError, ModelReply, ModelRequest, TurnEvent, TurnRecord, end_sentence,
+};
 
 use crate::agent_loop::next_step;
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::context::RequestContext;
+use crate::json_answer::{AnswerValidator, ask_for_correction};
 use crate::{AgentLoop, TurnContext, images, program, window};
 
 /// The number of empty answers from a model after which the user gets an error.
 const EMPTY_ANSWERS: u32 = 3;
+/// The number of times an answer that does not match its schema is corrected.
+const MAX_CORRECTIONS: usize = 2;
 /// The number of times a request is made shorter because the model reports it as too long.
 const MAX_SHORTER_REQUESTS: u32 = 3;
 
@@ -26,7 +32,8 @@ enum Streaming {
 }
 
 impl AgentLoop {
-    /// Asks the model until it answers with text or a call.
+    /// Asks the model until it answers with text or a call. The text matches the schema of the
+    /// program that asks, unless it was cut off.
     pub(crate) async fn ask(
         &self,
         context: &mut RequestContext,
@@ -34,11 +41,52 @@ impl AgentLoop {
         turn_context: &TurnContext,
         usage: UsageContext<'_>,
     ) -> Result<ModelReply, NoAnswer> {
+        let validator = answer_validator(turn)?;
+        // A line below the answer tells other senders, but it would break JSON.
+        if let Some(reason) = images::explain_unseen(turn).filter(|_| validator.is_some()) {
+            return Err(NoAnswer::Limit(format!("I could not answer: {reason}")));
+        }
+        let mut corrections = Vec::new();
+        let mut wasted = Vec::new();
+        loop {
+            let asked = self.ask_until_answered(context, turn, turn_context, usage, &corrections);
+            let mut reply = asked.await?;
+            wasted.append(&mut reply.spent);
+            let is_whole = reply.calls.is_empty() && !reply.truncated && !reply.filtered;
+            let checked = validator.as_ref().filter(|_| is_whole);
+            let checked = checked.map(|validator| validator.check_answer(&reply.text));
+            let Some(Err(faults)) = checked else {
+                return Ok(ModelReply { spent: wasted, ..reply });
+            };
+            if corrections.len() == 2 * MAX_CORRECTIONS {
+                return Err(NoAnswer::Limit(format!(
+                    "I could not answer: {} gave no JSON that is valid by the schema in {} \
+                     answers; the last: {}",
+                    self.models.main.name(),
+                    MAX_CORRECTIONS + 1,
+                    end_sentence(faults.join("; ")),
+                )));
+            }
+            tracing::debug!(?faults, "the answer does not match its schema; asking again");
+            corrections.push(Message::assistant(reply.text, Vec::new()));
+            corrections.push(Message::user(ask_for_correction(&faults)));
+        }
+    }
+
+    async fn ask_until_answered(
+        &self,
+        context: &mut RequestContext,
+        turn: &TurnRecord,
+        turn_context: &TurnContext,
+        usage: UsageContext<'_>,
+        corrections: &[Message],
+    ) -> Result<ModelReply, NoAnswer> {
         let mut wasted = Vec::new();
         for _ in 0..EMPTY_ANSWERS {
             let step = next_step(turn);
             self.events.emit(&turn.session, TurnEvent::Thinking { step });
-            let mut reply = self.ask_within_window(context, turn, turn_context, usage).await?;
+            let asked = self.ask_within_window(context, turn, turn_context, usage, corrections);
+            let mut reply = asked.await?;
             wasted.append(&mut reply.spent);
             if !reply.calls.is_empty() || !reply.text.trim().is_empty() {
                 return Ok(ModelReply { spent: wasted, ..reply });
@@ -63,6 +111,7 @@ impl AgentLoop {
         turn: &TurnRecord,
         turn_context: &TurnContext,
         usage: UsageContext<'_>,
+        corrections: &[Message],
     ) -> Result<ModelReply, NoAnswer> {
         let role = turn_context.role(turn);
         let facts = self.models.main.facts().await;
@@ -73,7 +122,8 @@ impl AgentLoop {
         loop {
             let offer = self.offered_tools(context, turn, turn_context, facts);
             let room = context.room(facts, self.limits.turn, offer.tokens);
-            let messages = self.fit(context, turn, room, usage).await?;
+            let mut messages = self.fit(context, turn, room, usage).await?;
+            corrections.iter().for_each(|message| messages.push(message.clone()));
             // A compaction may have left out the turns that used a group of tools.
             let offer = self.offered_tools(context, turn, turn_context, facts);
             let (tools, deferred) = (offer.tools.clone(), offer.deferred.clone());
@@ -169,6 +219,16 @@ impl AgentLoop {
         request.to_mut().images = BTreeMap::new();
         self.ask_within_budgets(model, usage, &request, &deltas).await
     }
+}
+
+/// Returns the check of the turn's answer; `None` if the answer may be any text.
+fn answer_validator(turn: &TurnRecord) -> Result<Option<AnswerValidator>, NoAnswer> {
+    let schema = program::request_of(turn).and_then(|program| program.answer_schema.as_ref());
+    let validator = schema.map(AnswerValidator::new).transpose();
+    validator.map_err(|fault| {
+        let fault = end_sentence(format!("the JSON Schema of the answer is invalid: {fault}"));
+        NoAnswer::Limit(format!("I could not answer: {fault}"))
+    })
 }
 
 #[cfg(test)]

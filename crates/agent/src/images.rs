@@ -87,6 +87,11 @@ pub(crate) async fn load(files: &dyn Files, messages: &Messages) -> BTreeMap<Ima
 
 /// Returns a line for the senders of pictures that no model is shown, because of their formats.
 pub(crate) fn describe_unseen(turn: &TurnRecord) -> Option<String> {
+    explain_unseen(turn).map(|reason| format!("[{reason}]"))
+}
+
+/// Returns the reason why no model is shown a picture of the turn; `None` if all are shown.
+pub(crate) fn explain_unseen(turn: &TurnRecord) -> Option<String> {
     let steered = turn.steps.iter().flat_map(|step| &step.steered);
     let messages = turn.origin.messages().iter().chain(steered);
     let files = messages.flat_map(|message| &message.message.inbound.content.attachments);
@@ -97,8 +102,8 @@ pub(crate) fn describe_unseen(turn: &TurnRecord) -> Option<String> {
     let formats = formats.join(" and ");
     (!formats.is_empty()).then(|| {
         format!(
-            "[I cannot see pictures in the format {formats}. Please send them as JPEG, PNG, GIF or \
-             WebP.]"
+            "I cannot see pictures in the format {formats}. Please send them as JPEG, PNG, GIF or \
+             WebP."
         )
     })
 }

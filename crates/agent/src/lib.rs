@@ -15,6 +15,7 @@ mod images;
 mod instructions;
 mod job;
 mod job_steps;
+mod json_answer;
 mod limits;
 mod marks;
 mod note;
@@ -47,6 +48,7 @@ pub use agent_loop::{
 };
 pub use budgets::{Budgets, UpkeepMeter};
 pub use job_steps::JobPlan;
+pub use json_answer::{AnswerValidator, ask_for_correction};
 pub use limits::TurnLimits;
 pub use marks::{ABOUT_MARKS, Marks};
 pub use offer::CoreTools;

@@ -1,9 +1,12 @@
-use avocet_protocol::{Content, Inbox, ProgramMessage, ProgramRequest, ToolCall, Trust};
+use avocet_protocol::{
+    Attachment, AttachmentKind, AttachmentSource, Content, Inbox, ModelReply, ProgramMessage,
+    ProgramRequest, ToolCall, Trust,
+};
 use avocet_testkit::Scripted;
 use serde_json::{Map, json};
 
 use super::*;
-use crate::harness::{AgentHarness, answered};
+use crate::harness::{AgentHarness, answered, failed};
 
 fn request() -> ProgramRequest {
     let call = ProgramCall {
@@ -113,6 +116,85 @@ async fn program_schema_is_sent_and_shown() {
     let request = harness.model.requests().pop().unwrap();
     assert_eq!(request.answer_schema.as_deref(), Some(&schema));
     assert!(format!("{:?}", harness.last_messages()).contains(ANSWER_IN_JSON));
+}
+
+#[tokio::test]
+async fn program_answer_that_does_not_match_its_schema_is_corrected_twice_at_most() {
+    let says = Scripted::says;
+    let wrong = "the answer is 7";
+    let text = "{\"city\": ".to_owned();
+    let cut = Scripted::Reply(ModelReply { text, truncated: true, ..ModelReply::default() });
+    let good = "{\"city\": \"Porto\"}";
+    let fenced = "```json\n{\"city\": \"Porto\"}\n```";
+    let table = [
+        (vec![says(good)], Ok(good)),
+        (vec![says(fenced)], Ok(fenced)),
+        (vec![says(wrong), says(" "), says(good)], Ok(good)),
+        (vec![says("{}"), says("{\"city\": 7}"), says(good)], Ok(good)),
+        (vec![cut], Ok("{\"city\":\n\n[The answer was cut off")),
+        (vec![says(wrong), says("{}"), says("{\"city\": 7}")], Err("at /city: 7 is not of type")),
+    ];
+    for (place, (answers, expected)) in table.into_iter().enumerate() {
+        let requests = answers.len();
+        let harness = AgentHarness::new(answers).await;
+        let schema = json!({
+            "type": "object", "required": ["city"], "properties": { "city": { "type": "string" } },
+        });
+        let program = ProgramRequest { answer_schema: Some(schema), ..ProgramRequest::default() };
+        say(&harness, "where?", program).await;
+        let end = harness.run(harness.claim().await).await.unwrap();
+        assert_eq!(harness.model.requests().len(), requests, "{place}");
+        match expected {
+            Ok(text) => assert!(answered(&end).starts_with(text), "{place}: {end:?}"),
+            Err(fault) => {
+                let notice = failed(end);
+                assert!(notice.contains("in 3 answers") && notice.contains(fault), "{notice}");
+            }
+        }
+        if requests == 3 && place != 2 {
+            let messages = harness.last_messages();
+            let [.., said, fix] = &messages[..] else { panic!("{messages:?}") };
+            let Message::Assistant { text, .. } = said else { panic!("{said:?}") };
+            assert!(text.starts_with('{'), "{text}");
+            let Message::User { text, .. } = fix else { panic!("{fix:?}") };
+            assert!(text.contains("This is not valid by the schema: "), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn program_with_an_invalid_schema_gets_an_error_without_a_request() {
+    let harness = AgentHarness::new(Vec::new()).await;
+    let schema = json!({"type": "text"});
+    let program = ProgramRequest { answer_schema: Some(schema), ..ProgramRequest::default() };
+    say(&harness, "where?", program).await;
+    let notice = failed(harness.run(harness.claim().await).await.unwrap());
+    assert!(notice.contains("the JSON Schema of the answer is invalid: /type: "), "{notice}");
+    assert!(harness.model.requests().is_empty());
+}
+
+#[tokio::test]
+async fn program_that_asks_for_json_gets_an_error_for_a_picture_that_no_model_sees() {
+    for schema in [None, Some(json!({"type": "object"}))] {
+        let harness = AgentHarness::new(vec![Scripted::says("{}")]).await;
+        let mut message = harness.message("look");
+        let here = AttachmentSource::Workspace("inbox/m1-0.heic".to_owned());
+        let picture = Attachment {
+            media_type: Some("image/heic".to_owned()),
+            ..Attachment::new(AttachmentKind::Document, here)
+        };
+        message.inbound.content.attachments = vec![picture];
+        let program = ProgramRequest { answer_schema: schema.clone(), ..request() };
+        message.inbound.content.program = Some(Box::new(program));
+        harness.store.accept(&message, None).await.unwrap();
+        let end = harness.run(harness.claim().await).await.unwrap();
+        let told = match schema {
+            None => answered(&end).to_owned(),
+            Some(_) => failed(end),
+        };
+        assert!(told.contains("I cannot see pictures in the format HEIC."), "{told}");
+        assert_eq!(told.starts_with("{}\n\n["), harness.model.requests().len() == 1, "{told}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use avocet_agent::UpkeepMeter;
+use avocet_agent::{AnswerValidator, UpkeepMeter, ask_for_correction};
 use avocet_config::Profile;
 use avocet_protocol::{
     AskJson, AskJsonError, Clock, Delta, JsonAnswer, JsonQuestion, Message, Model, ModelError,
@@ -12,8 +12,6 @@ use avocet_protocol::{
 };
 use avocet_session::BySession;
 use avocet_store::SqliteStore;
-use jsonschema::Validator;
-use serde_json::Value;
 
 use crate::consolidation::upkeep;
 use crate::places::Configuration;
@@ -21,8 +19,6 @@ use crate::workspaces::binding;
 
 /// Most corrections after the first answer.
 const CORRECTIONS: u32 = 2;
-/// Most faults of an answer that the model and the caller are told.
-const FAULTS: usize = 5;
 const INSTRUCTIONS: &str = "Answer the question with one JSON value that is valid by this JSON \
     Schema. Write the JSON only: no other text, no code fence.";
 
@@ -41,21 +37,6 @@ struct ProfileModels {
     profile: String,
     model: String,
     fallbacks: Vec<String>,
-}
-
-/// Makes the validator of a schema. The error names the place of the first fault.
-pub(crate) fn validator(schema: &Value) -> Result<Validator, String> {
-    let fault = |place: String, error: String| {
-        let place = if place.is_empty() { "the whole".to_owned() } else { place };
-        format!("{place}: {error}")
-    };
-    if !schema.is_object() && !schema.is_boolean() {
-        return Err(fault(String::new(), "it is not an object".to_owned()));
-    }
-    jsonschema::options().build(schema).map_err(|error| {
-        let place = error.instance_path().to_string();
-        fault(place, error.to_string())
-    })
 }
 
 impl JsonAnswers {
@@ -122,7 +103,7 @@ impl JsonAnswers {
 #[async_trait]
 impl AskJson for JsonAnswers {
     async fn ask_json(&self, question: &JsonQuestion) -> Result<JsonAnswer, AskJsonError> {
-        let validator = validator(&question.schema).map_err(AskJsonError::Schema)?;
+        let validator = AnswerValidator::new(&question.schema).map_err(AskJsonError::Schema)?;
         let status = self.log.session_status(&question.session).await?;
         let model = self.model(question, &status)?;
         let system = format!("{INSTRUCTIONS}\n\n{}", question.schema);
@@ -147,7 +128,7 @@ impl AskJson for JsonAnswers {
                 }
                 Err(error) => return Err(AskJsonError::Refused(error.to_string())),
             };
-            match matching(&text, &validator) {
+            match validator.check_answer(&text) {
                 Ok(answer) => {
                     return Ok(JsonAnswer { answer: Some(answer), faults: Vec::new(), ..found });
                 }
@@ -157,38 +138,9 @@ impl AskJson for JsonAnswers {
                 return Ok(found);
             }
             corrections += 1;
-            let fix = format!(
-                "This is not valid by the schema: {}. Write the whole JSON again, corrected.",
-                found.faults.join("; ")
-            );
             request.messages.push(Message::assistant(text, Vec::new()));
-            request.messages.push(Message::user(fix));
+            request.messages.push(Message::user(ask_for_correction(&found.faults)));
         }
-    }
-}
-
-/// Parses an answer. The error lists the faults of one that does not match.
-fn matching(text: &str, validator: &Validator) -> Result<Value, Vec<String>> {
-    let answer: Value = serde_json::from_str(without_fence(text))
-        .map_err(|error| vec![format!("it is not JSON ({error})")])?;
-    let faults: Vec<String> = validator
-        .iter_errors(&answer)
-        .take(FAULTS)
-        .map(|error| match error.instance_path().to_string() {
-            place if place.is_empty() => error.to_string(),
-            place => format!("at {place}: {error}"),
-        })
-        .collect();
-    if faults.is_empty() { Ok(answer) } else { Err(faults) }
-}
-
-/// Returns the content of a code fence around the whole text; another text unchanged.
-fn without_fence(text: &str) -> &str {
-    let text = text.trim();
-    let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
-    match inside.and_then(|inside| inside.split_once('\n')) {
-        Some((_, inside)) => inside.trim(),
-        None => text,
     }
 }
 

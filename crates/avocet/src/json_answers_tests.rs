@@ -2,7 +2,7 @@ use avocet_agent::Budgets;
 use avocet_protocol::{ModelFacts, Money, Price, SessionId};
 use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeModels, ManualClock, Scripted, ScriptedModel};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -135,7 +135,7 @@ async fn ask_json_refuses_a_bad_schema_or_a_spent_budget_without_a_request() {
     let error = refused.unwrap_err().to_string();
     assert!(error.starts_with("The budget of this day is spent"), "{error}");
     for (bad, place) in [(json!([]), "the whole: "), (json!({ "type": 1 }), "/type: ")] {
-        let error = validator(&bad).unwrap_err();
+        let error = AnswerValidator::new(&bad).unwrap_err();
         assert!(error.starts_with(place), "{error}");
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use avocet_agent::AnswerValidator;
 use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait, answer_in_json};
 use avocet_protocol::{
     AcceptedAs, Clock, Content, DedupeKey, Inbound, JsonAnswer, JsonQuestion, MessageId,
@@ -20,7 +21,7 @@ use crate::commands::{
 };
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::json_answers::{JsonAnswers, validator};
+use crate::json_answers::JsonAnswers;
 use crate::link::new_key;
 use crate::models::Models;
 use crate::output::{print, print_json, show};
@@ -153,7 +154,7 @@ fn read_schema(file: &Path) -> Result<Value, Failure> {
     };
     let text = fs::read_to_string(file).map_err(|error| unusable(plain_io(&error)))?;
     let schema = serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))?;
-    validator(&schema).map_err(unusable)?;
+    AnswerValidator::new(&schema).map_err(unusable)?;
     Ok(schema)
 }
 
