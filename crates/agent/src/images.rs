@@ -103,7 +103,7 @@ pub(crate) fn explain_unseen(turn: &TurnRecord) -> Option<String> {
     (!formats.is_empty()).then(|| {
         format!(
             "I cannot see pictures in the format {formats}. Please send them as JPEG, PNG, GIF or \
-             WebP."
+             WebP. With ImageMagick, libheif or FFmpeg on its machine, Avocet converts them."
         )
     })
 }

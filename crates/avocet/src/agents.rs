@@ -17,7 +17,9 @@ use avocet_gateway::{AgentSummary, AttachedEditors};
 use avocet_jobs::ZoneCalendar;
 use avocet_mcp::McpClient;
 use avocet_outbox::Channels;
-use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, PromptFile, Toolbox};
+use avocet_protocol::{
+    Clock, ConvertPicture, Model, Models as ModelsPort, NoModel, PromptFile, Toolbox,
+};
 use avocet_session::{
     Agent, AgentDirectories, AgentJobs, Agents, AttachmentFetcher, Attachments, BySession, Events,
     NoDirectory,
@@ -92,10 +94,13 @@ impl AgentParts {
 /// Returns the settings for attachments.
 pub(crate) fn attachments(
     configuration: &Configuration,
+    shells: &Shells,
     clock: &Arc<dyn Clock>,
 ) -> Result<Attachments, Failure> {
     let Configuration { document, settings, .. } = configuration;
+    let convert = shells.picture_converter(configuration.pictures());
     Ok(Attachments {
+        convert: convert.map(|convert| Arc::new(convert) as Arc<dyn ConvertPicture>),
         transcribe: registry::transcribe(document, settings, clock.clone())?,
         max_bytes: settings.attachments.max_megabytes.saturating_mul(1024 * 1024),
     })

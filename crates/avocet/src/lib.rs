@@ -30,6 +30,7 @@ mod mcp;
 mod memories;
 mod models;
 mod output;
+mod pictures;
 mod places;
 mod policy;
 mod probed;

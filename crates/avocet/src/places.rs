@@ -213,6 +213,11 @@ impl Configuration {
         self.data_dir.join(WEB).join("uploads")
     }
 
+    /// Returns the directory in which pictures are converted.
+    pub(crate) fn pictures(&self) -> PathBuf {
+        self.data_dir.join("pictures")
+    }
+
     /// Returns the directory for files that programs upload over HTTP.
     pub(crate) fn program_files(&self) -> PathBuf {
         self.data_dir.join(WEB).join("files")

@@ -301,7 +301,7 @@ impl Reloader {
         let parts = AgentParts {
             configuration: configuration.clone(),
             models: models.clone(),
-            attachments: attachments(configuration, clock)?,
+            attachments: attachments(configuration, &self.parts.shells, clock)?,
             ..self.parts.agent_parts.clone()
         };
         let store = parts.store.clone();

@@ -15,6 +15,7 @@ use avocet_tools::{Background, OpenHosts, Shell};
 
 use crate::environment::{operator_environment, program_environment};
 use crate::memories::MEMORY_FILES;
+use crate::pictures::PictureConverter;
 use crate::places::Configuration;
 use crate::probed::ProbeMemory;
 use crate::registry::open_hosts;
@@ -203,6 +204,13 @@ impl Shells {
             outside: Arc::new(self.outside(&sandbox)),
             sandbox,
         })
+    }
+
+    /// Returns the converter of pictures; `None` if it would run without a sandbox.
+    pub(crate) fn picture_converter(&self, directory: PathBuf) -> Option<PictureConverter> {
+        let has_layers = self.layers.best() != Isolation::LimitsOnly;
+        let sandbox = self.sandbox.as_ref().filter(|_| has_layers)?;
+        Some(PictureConverter::new(sandbox, directory))
     }
 
     /// Returns the way to run the operator's own commands: with the daemon's network and files, and

@@ -173,7 +173,7 @@ pub use outside_tool::{OutsideTool, ToolSource};
 pub use pattern::{fits, specificity};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
 pub use permission_mode::{NoPermissionMode, PermissionMode};
-pub use picture::PictureFormat;
+pub use picture::{ConvertPicture, PictureFormat};
 pub use plain::{plain_error, plain_io, plain_json};
 pub use policy::{Rule, ToolList, ToolPolicy};
 pub use poll::Poll;

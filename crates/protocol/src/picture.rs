@@ -1,6 +1,24 @@
 //! Recognises pictures by their first bytes. A name or a declared type may be wrong: messengers and
 //! mail programs send pictures as `application/octet-stream`, and people rename files.
 
+use std::fmt;
+
+use async_trait::async_trait;
+
+/// Converts pictures into a format that models accept.
+#[async_trait]
+pub trait ConvertPicture: fmt::Debug + Send + Sync {
+    /// Converts a picture, whose first bytes are of this format.
+    ///
+    /// # Errors
+    /// The reason in words for the log.
+    async fn convert_picture(
+        &self,
+        format: &PictureFormat,
+        bytes: &[u8],
+    ) -> Result<Vec<u8>, String>;
+}
+
 /// A format of pictures.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PictureFormat {

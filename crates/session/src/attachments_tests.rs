@@ -32,7 +32,8 @@ async fn sender_of_a_picture_that_models_do_not_accept_is_told_so() {
     harness.say_with("a", "look", photo("f")).await;
     let line = "look\n[document: 100 bytes, saved as inbox/m1-0.heic, a picture in the format HEIC, \
         which you cannot see]\n\n[I cannot see pictures in the format HEIC. Please send them as \
-        JPEG, PNG, GIF or WebP.]";
+        JPEG, PNG, GIF or WebP. With ImageMagick, libheif or FFmpeg on its machine, Avocet converts \
+        them.]";
     assert_eq!(harness.channel.texts(1).await, [line]);
 }
 

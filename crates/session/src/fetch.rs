@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use avocet_outbox::Channels;
 use avocet_protocol::{
-    Attachment, AttachmentKind, AttachmentSource, Channel, Clock, FetchAttachments, FetchError,
-    Files, LoggedInbound, MessageId, PictureFormat, Recording, StoreError, Transcribe,
+    Attachment, AttachmentKind, AttachmentSource, Channel, Clock, ConvertPicture, FetchAttachments,
+    FetchError, Files, LoggedInbound, MessageId, PictureFormat, Recording, StoreError, Transcribe,
     TranscribeError, Transcript, Trust, TurnId, TurnLog, sanitise, within,
 };
 use avocet_supervise::Backoff;
@@ -31,6 +31,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub struct Attachments {
     /// The transcriber of recordings; `None` if transcription is off.
     pub transcribe: Option<Arc<dyn Transcribe>>,
+    /// The converter of pictures that models do not accept; `None` if they stay as they are.
+    pub convert: Option<Arc<dyn ConvertPicture>>,
     /// Maximum size to fetch, in bytes.
     pub max_bytes: u64,
 }
@@ -125,6 +127,7 @@ impl AttachmentFetcher {
             FetchError::TooLarge { .. } | FetchError::Gone(_) => NotDone::Final(error.to_string()),
             FetchError::Failed(why) => NotDone::ForNow(why),
         })?;
+        let bytes = self.with_shown_format(attachment, bytes, name).await;
         let picture = picture_format(attachment, &bytes);
         let name = format!("{name}.{}", extension(attachment, picture));
         let path = format!("inbox/{name}");
@@ -132,6 +135,26 @@ impl AttachmentFetcher {
         match written {
             Ok(()) => Ok(SavedFile { name, path, bytes }),
             Err(error) => Err(NotDone::ForNow(format!("it cannot be saved: {error}"))),
+        }
+    }
+
+    /// Converts a picture that models do not accept. Without a converter, and if the conversion fails,
+    /// it stays as it is.
+    async fn with_shown_format(
+        &self,
+        attachment: &Attachment,
+        bytes: Vec<u8>,
+        name: &FileName,
+    ) -> Vec<u8> {
+        let format = picture_format(attachment, &bytes).filter(|format| !format.is_shown);
+        let (Some(format), Some(convert)) = (format, &self.settings.convert) else { return bytes };
+        match convert.convert_picture(format, &bytes).await {
+            Ok(converted) => converted,
+            Err(why) => {
+                let format = format.name;
+                tracing::warn!(%name, format, why, "a picture is not converted");
+                bytes
+            }
         }
     }
 

@@ -29,7 +29,7 @@ impl FetchHarness {
         let transcribe = transcribe.map(|transcribe| transcribe as Arc<dyn Transcribe>);
         let log = Arc::<AttachmentLog>::default();
         let fetcher = AttachmentFetcher {
-            settings: Attachments { transcribe, max_bytes: LIMIT },
+            settings: Attachments { transcribe, convert: None, max_bytes: LIMIT },
             files: files.clone(),
             channels: Arc::new(Channels::new(vec![channel.clone()])),
             log: log.clone(),
@@ -125,6 +125,42 @@ async fn fetch_decides_by_the_first_bytes_what_is_a_picture() {
         assert!(text.ends_with(line), "{attachment:?}: {text}");
         let logged = harness.log.0.lock().unwrap().remove(0).1.remove(0);
         assert_eq!(logged.kind, kind, "{attachment:?}");
+    }
+}
+
+/// Converts HEIC only.
+#[derive(Debug, Default)]
+struct FakeConverter(Mutex<Vec<&'static str>>);
+
+#[async_trait::async_trait]
+impl ConvertPicture for FakeConverter {
+    async fn convert_picture(&self, format: &PictureFormat, _: &[u8]) -> Result<Vec<u8>, String> {
+        self.0.lock().unwrap().push(format.name);
+        if format.name == "HEIC" { Ok(JPEG.to_vec()) } else { Err("unreadable".to_owned()) }
+    }
+}
+
+#[tokio::test]
+async fn fetch_converts_a_picture_that_models_do_not_accept() {
+    use AttachmentKind::{Document, Image, Sticker};
+    const HEIC: &[u8] = include_bytes!("../../protocol/src/testdata/heic.bin");
+    const TIFF: &[u8] = b"II*\0\x08\0\0\0";
+    let table: [(_, &[u8], _, _, &[&str]); 5] = [
+        (Image, HEIC, Image, "[image: 4 bytes, saved as inbox/m5-0.jpg]", &["HEIC"]),
+        (Document, HEIC, Image, "[image: 4 bytes, saved as inbox/m5-0.jpg]", &["HEIC"]),
+        (Image, TIFF, Document, "a picture in the format TIFF, which you cannot see]", &["TIFF"]),
+        (Image, JPEG, Image, "[image: 4 bytes, saved as inbox/m5-0.jpg]", &[]),
+        (Sticker, HEIC, Sticker, "]", &[]),
+    ];
+    for (declared, bytes, kind, line, asked) in table {
+        let mut harness = FetchHarness::new(None);
+        let converter = Arc::<FakeConverter>::default();
+        harness.fetcher.settings.convert = Some(converter.clone());
+        harness.channel.keep("a", [OnFetch::Give(bytes.to_vec())]);
+        let text = harness.fetch(vec![at(declared, "a")]).await;
+        assert!(text.ends_with(line), "{declared:?}: {text}");
+        let logged = harness.log.0.lock().unwrap().remove(0).1.remove(0);
+        assert_eq!((logged.kind, &converter.0.lock().unwrap()[..]), (kind, asked));
     }
 }
 

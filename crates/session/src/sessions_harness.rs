@@ -252,7 +252,7 @@ impl SessionHarness {
         let retrying = Arc::new(RetryingLog::new(store.clone(), running.clone(), woken));
         let ledger = Arc::new(RetryingLedger::new(store.clone(), running.clone()));
         let attachments = AttachmentFetcher {
-            settings: Attachments { transcribe: None, max_bytes: 1024 },
+            settings: Attachments { transcribe: None, convert: None, max_bytes: 1024 },
             files: setup.files.clone(),
             channels: channels.clone(),
             log: retrying.clone(),

@@ -122,7 +122,7 @@ async fn agent_parts(
         events: Arc::new(Events::default()),
         editors: Arc::default(),
         logs: AgentLogs { turns: store.clone(), ledger: store.clone() },
-        attachments: Attachments { transcribe: None, max_bytes: 0 },
+        attachments: Attachments { transcribe: None, convert: None, max_bytes: 0 },
         kept: KeptByAgents::default(),
     })
 }

@@ -54,7 +54,7 @@ pub(super) fn session_parts(
         events: events.clone(),
         editors: Arc::default(),
         logs: AgentLogs { turns: log.clone(), ledger: ledger.clone() },
-        attachments: attachments(configuration, clock)?,
+        attachments: attachments(configuration, &parts.shells, clock)?,
         kept: KeptByAgents::default(),
     };
     let session_parts = SessionParts {
