@@ -873,6 +873,43 @@ export type WaitKind =
   /** A person decides if a call with an unknown outcome runs again. */
   | "choice";
 
+/** The kind of reason why a turn ended without an answer. */
+export type FailureCode =
+  /** The provider got too many requests. */
+  | "rate_limited"
+  /** The credit or the quota at the provider is used up. */
+  | "quota"
+  /** The provider refused the API key. */
+  | "key_refused"
+  /** The conversation is too long for the model. */
+  | "context_too_long"
+  /** The provider is overloaded, has an internal error, or cannot be reached. */
+  | "unavailable"
+  /** The model did not answer in time. */
+  | "timed_out"
+  /** The answer broke off or is malformed. */
+  | "bad_answer"
+  /** A filter of the provider refused the request or the answer. */
+  | "refused_by_filter"
+  /** The provider refused the request for another reason. */
+  | "refused"
+  /** A limit or a budget of the configuration was reached. */
+  | "limit_reached"
+  /** The program itself failed. */
+  | "internal";
+
+/** The reason why a turn ended without an answer. */
+export interface TurnFailure {
+  /** The kind of reason. */
+  code: FailureCode;
+  /** The model that failed, as `provider/model`. Absent if no model did. */
+  model?: string;
+  /** The HTTP status of the provider, from 100 to 599. Absent if it sent none. */
+  status?: number;
+  /** The seconds for which the provider asks its clients to wait. */
+  retry_after_seconds?: number;
+}
+
 /** A turn. */
 export interface EventTurn {
   /** Of a sub-agent: the turn that started it. */
@@ -885,6 +922,8 @@ export interface EventTurn {
   answer?: string;
   /** The text that the chat got instead of an answer. */
   notice?: string;
+  /** The reason of a missing answer, for programs. */
+  failure?: TurnFailure;
 }
 
 /** The purpose of a request to a model. */
@@ -1542,6 +1581,11 @@ export interface MessageStatus {
   reply: string | null;
   /** `true` if the turn ended with an error: then the text is the reason. Absent for `false`. */
   failed?: boolean;
+  /**
+   * The reason of the missing answer, for programs. Absent if the turn has an answer, or if the
+   * reason has no name.
+   */
+  failure?: TurnFailure;
   /** The time of the commit. */
   received_at?: Timestamp;
   /** The tokens of the turn, with those of its sub-agents. Absent before a turn began. */

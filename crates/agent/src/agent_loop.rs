@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, CUT_OFF, CallId, CallState, Clock, Effort, FILTERED, FetchAttachments, Files, Ledger,
-    LoggedCall, Model, ModelReply, NewStep, Origin, PromptFile, Purpose, RequestOptions, Skills,
-    Step, StoreError, ToolCall, Toolbox, Trust, TurnEvents, TurnId, TurnLog, TurnRecord, Usage,
-    WaitRequest, end_sentence,
+    Answer, CUT_OFF, CallId, CallState, Clock, Effort, FILTERED, FailureCode, FetchAttachments,
+    Files, Ledger, LoggedCall, Model, ModelReply, NewStep, Origin, PromptFile, Purpose,
+    RequestOptions, Skills, Step, StoreError, ToolCall, Toolbox, Trust, TurnEvents, TurnFailure,
+    TurnId, TurnLog, TurnRecord, Usage, WaitRequest, end_sentence,
 };
 use jiff::tz::TimeZone;
 
@@ -104,11 +104,28 @@ pub struct PromptSettings {
 pub enum TurnEnd {
     /// The model has answered.
     Answered(Answer),
-    /// A cap was reached or the model failed. The user gets this text.
-    Failed(String),
+    /// A cap was reached or the model failed.
+    Failed(FailedTurn),
     /// Calls wait for outside events, so the turn waits. Any number of them wait for children; at
     /// most one waits for another event.
     Waiting(Vec<CallWait>),
+}
+
+/// The end of a turn without an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedTurn {
+    /// The text for the user.
+    pub notice: String,
+    /// The reason, for programs.
+    pub failure: Option<TurnFailure>,
+}
+
+impl FailedTurn {
+    /// Creates the end of a turn that failed for this reason.
+    #[must_use]
+    pub fn new(notice: String, failure: impl Into<TurnFailure>) -> Self {
+        Self { notice, failure: Some(failure.into()) }
+    }
 }
 
 /// A call that waits.
@@ -192,12 +209,14 @@ impl AgentLoop {
                 return Ok(TurnEnd::Answered(answer));
             }
             let (reply, goes_on) = match next_job_step(&turn, &turn_context.job) {
-                JobStep::Fail(notice) => return Ok(TurnEnd::Failed(notice)),
+                JobStep::Fail(notice) => {
+                    return Ok(TurnEnd::Failed(FailedTurn { notice, failure: None }));
+                }
                 JobStep::End(text) => (ModelReply { text, ..ModelReply::default() }, None),
                 JobStep::Call(call) => (ModelReply::default(), Some(vec![call])),
                 JobStep::AskModel => {
                     if let Some(notice) = self.limit_reached(&turn, began) {
-                        return Ok(TurnEnd::Failed(withheld::with_allowed(&turn, notice)));
+                        return failed(&turn, NoAnswer::Limit(notice));
                     }
                     match self.ask(&mut context, &turn, turn_context, usage).await {
                         Ok(reply) => {
@@ -347,13 +366,15 @@ fn step_context<'a>(
 
 /// Ends a turn without an answer.
 fn failed(turn: &TurnRecord, no_answer: NoAnswer) -> Result<TurnEnd, StoreError> {
-    let notice = match no_answer {
+    let could_not =
+        |error: &dyn std::fmt::Display| end_sentence(format!("I could not answer: {error}"));
+    let (notice, failure) = match no_answer {
         NoAnswer::Log(error) => return Err(error),
-        NoAnswer::Limit(notice) => notice,
-        NoAnswer::Model(error) => end_sentence(format!("I could not answer: {error}")),
-        NoAnswer::Instructions(error) => end_sentence(format!("I could not answer: {error}")),
+        NoAnswer::Limit(notice) => (notice, FailureCode::LimitReached.into()),
+        NoAnswer::Model(error) => (could_not(&error), TurnFailure::from(&error)),
+        NoAnswer::Instructions(error) => (could_not(&error), FailureCode::Internal.into()),
     };
-    Ok(TurnEnd::Failed(withheld::with_allowed(turn, notice)))
+    Ok(TurnEnd::Failed(FailedTurn::new(withheld::with_allowed(turn, notice), failure)))
 }
 
 fn answer(turn: &TurnRecord, reply: &ModelReply, trust: Trust) -> Answer {

@@ -1,15 +1,15 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, Attachment, AttachmentKind, AttachmentSource, CommandReply, Content, Inbound,
-    InboundKind, Inbox, Memories, Message, ModelError, ModelReply, NewInbound, QueueMode,
+    Answer, Attachment, AttachmentKind, AttachmentSource, CommandReply, Content, FailureCode,
+    Inbound, InboundKind, Inbox, Memories, Message, ModelError, ModelReply, NewInbound, QueueMode,
     Reasoning, Role, ScopeFilter, Sender, StoreError, Trust, TurnEvent, Turns, Usage,
 };
 use avocet_testkit::Scripted;
 use serde_json::{Value, json};
 
 use crate::harness::{AgentHarness, LOGGED, answered, failed, session};
-use crate::{TurnEnd, TurnLimits};
+use crate::{FailedTurn, TurnEnd, TurnLimits};
 
 #[tokio::test]
 async fn run_tool_loop_returns_reasoning_in_every_later_request() {
@@ -149,9 +149,13 @@ async fn f18_turn_timeout_ends_the_turn_with_a_notice() {
 async fn f12_model_failure_is_a_visible_error() {
     let detail = "401: no such key".to_owned();
     let error = ModelError::Unauthorized { model: "openai/gpt".to_owned(), detail };
-    let notice = failed(AgentHarness::new(vec![Scripted::Error(error)]).await.turn("hi").await);
+    let end = AgentHarness::new(vec![Scripted::Error(error)]).await.turn("hi").await;
+    let TurnEnd::Failed(FailedTurn { failure: Some(failure), .. }) = &end else {
+        panic!("{end:?}")
+    };
+    assert_eq!((failure.code, failure.status), (FailureCode::KeyRefused, Some(401)));
     assert_eq!(
-        notice,
+        failed(end),
         "I could not answer: openai/gpt refused the key (401: no such key); check api_key in the \
          configuration."
     );

@@ -301,7 +301,7 @@ pub(crate) fn waiting(end: &TurnEnd) -> CallWait {
 
 pub(crate) fn failed(end: TurnEnd) -> String {
     match end {
-        TurnEnd::Failed(notice) => notice,
+        TurnEnd::Failed(end) => end.notice,
         other => panic!("{other:?}"),
     }
 }

@@ -44,7 +44,7 @@ mod window;
 mod withheld;
 
 pub use agent_loop::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, CallWait, PromptSettings, TurnEnd,
+    AgentLimits, AgentLogs, AgentLoop, AgentModels, CallWait, FailedTurn, PromptSettings, TurnEnd,
 };
 pub use budgets::{Budgets, UpkeepMeter};
 pub use job_steps::JobPlan;

@@ -5,8 +5,8 @@ use avocet_testkit::Scripted;
 use serde_json::json;
 
 use super::*;
-use crate::TurnEnd;
 use crate::harness::AgentHarness;
+use crate::{FailedTurn, TurnEnd};
 
 const KEY: &str = "the key is under the mat";
 
@@ -63,7 +63,7 @@ async fn f33_recalled_memories_of_a_failed_turn_stay_in_later_requests() {
     harness.recall.add(memory(12, "everyone", Trust::Low));
     harness.say("where is the key ?").await;
     let end = harness.run(harness.claim().await).await.unwrap();
-    let TurnEnd::Failed(notice) = end else { panic!("{end:?}") };
+    let TurnEnd::Failed(FailedTurn { notice, .. }) = end else { panic!("{end:?}") };
     let settlement = Settlement { notice: Some(notice), ..Settlement::new(Outcome::Error) };
     harness.store.settle(harness.record().await.id, &settlement).await.unwrap();
     turn(&harness, "and now the key ?").await;

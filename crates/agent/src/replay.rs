@@ -113,7 +113,7 @@ impl AgentLoop {
             TurnEnd::Failed(_) if player.has_run_out() && steps.len() == answered(record) => {
                 recorded_end(record)
             }
-            TurnEnd::Failed(notice) => failed(record, notice),
+            TurnEnd::Failed(end) => failed(record, end.notice),
             TurnEnd::Waiting(_) => {
                 ReplayEnd::Failed("The record has no result for a call.".to_owned())
             }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::harness::{AgentHarness, session};
-use crate::{CallWait, NOT_RECORDED};
+use crate::{CallWait, FailedTurn, NOT_RECORDED};
 
 /// Number of kinds of turns that [`script`] makes.
 const KINDS: usize = 12;
@@ -69,7 +69,7 @@ async fn settle(harness: &AgentHarness, mut turn: TurnRecord) -> TurnRecord {
             TurnEnd::Answered(answer) => {
                 Settlement { answer: Some(answer), ..Settlement::new(Outcome::Replied) }
             }
-            TurnEnd::Failed(notice) => {
+            TurnEnd::Failed(FailedTurn { notice, .. }) => {
                 let notice = Some(format!("{notice} /retry runs it again."));
                 Settlement { notice, ..Settlement::new(Outcome::Error) }
             }

@@ -29,7 +29,7 @@ fn asks(end: &TurnEnd) -> bool {
             true
         }
         TurnEnd::Answered(_) => false,
-        TurnEnd::Failed(notice) => panic!("{notice}"),
+        TurnEnd::Failed(end) => panic!("{end:?}"),
     }
 }
 

@@ -96,6 +96,7 @@ fn meter_times_a_failed_request() {
         waits_for: vec![WaitKind::Approval],
         answer: None,
         notice: None,
+        failure: None,
     };
     let waiting = metered(&[
         event(0, EventKind::TurnRunning, None),

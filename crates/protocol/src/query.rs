@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Attachment, DeliveryId, Effort, IdError, LogStatus, MessageId, OpenApproval, Outcome,
     PermissionMode, PersonId, ProgramCall, QueueMode, Redactor, SessionId, StoreError, Timestamp,
-    Total, Trust, TurnId, TurnRecord, TurnState, Usage, VoiceMode, WaitId, WaitKind,
+    Total, Trust, TurnFailure, TurnId, TurnRecord, TurnState, Usage, VoiceMode, WaitId, WaitKind,
 };
 
 /// Read-only views of the log.
@@ -283,6 +283,10 @@ pub struct MessageStatus {
     /// `true` if the turn ended with an error: then the text is the reason.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
+    /// The reason of the missing answer, for programs; `None` if the turn has an answer, or if the
+    /// reason has no name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<TurnFailure>,
     /// The time of the commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_at: Option<Timestamp>,

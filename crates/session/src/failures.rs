@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_agent::TurnEnd;
+use avocet_agent::{FailedTurn, TurnEnd};
 use avocet_protocol::{Clock, SessionId};
 use avocet_supervise::Repeats;
 
@@ -22,7 +22,7 @@ impl Failures {
     pub(crate) fn log(&self, session: &SessionId, model: &str, end: &TurnEnd) {
         let subject = session.to_string();
         match end {
-            TurnEnd::Failed(notice) => {
+            TurnEnd::Failed(FailedTurn { notice, .. }) => {
                 let reason = notice.strip_prefix("I could not answer: ").unwrap_or(notice);
                 let (line, now) = (format!("{model} {reason}"), self.clock.elapsed());
                 if let Some(repeated) = self.logged.note(&subject, &line, now) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_agent::{TurnEnd, UsageMeter};
+use avocet_agent::{FailedTurn, TurnEnd, UsageMeter};
 use avocet_bus::Bus;
 use avocet_protocol::{
     Answer, Content, Inbound, InboundKind, JobChat, JobControl, JobId, JobRequest, JobRules,
@@ -157,7 +157,9 @@ impl Lanes {
                 let text = with(&answer.text, true);
                 TurnEnd::Answered(Answer { text, ..answer })
             }
-            TurnEnd::Failed(notice) => TurnEnd::Failed(with(&notice, false)),
+            TurnEnd::Failed(FailedTurn { notice, failure }) => {
+                TurnEnd::Failed(FailedTurn { notice: with(&notice, false), failure })
+            }
             waiting @ TurnEnd::Waiting(_) => waiting,
         })
     }

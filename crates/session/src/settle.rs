@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use avocet_agent::{CallWait, TurnEnd, UsageMeter};
+use avocet_agent::{CallWait, FailedTurn, TurnEnd, UsageMeter};
 use avocet_protocol::{
     Answer, Attachment, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations,
-    LogWrite, LoggedInbound, NewWait, Origin, Outcome, Planned, Roles, SessionId, SettledTurn,
-    Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord, WaitKind,
-    WaitRequest, end_sentence, task_name,
+    FailureCode, LogWrite, LoggedInbound, NewWait, Origin, Outcome, Planned, Roles, SessionId,
+    SettledTurn, Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord,
+    WaitKind, WaitRequest, end_sentence, task_name,
 };
 
 use crate::lane::{LaneWork, Lanes};
@@ -35,7 +35,8 @@ pub(crate) enum SettleReason {
 impl SettleReason {
     /// The agent failed, for the reason that the chat gets.
     pub(crate) fn failed(reason: String) -> Self {
-        Self::Agent(Box::new(AgentEnd { end: TurnEnd::Failed(reason), voice: None }))
+        let end = TurnEnd::Failed(FailedTurn::new(reason, FailureCode::Internal));
+        Self::Agent(Box::new(AgentEnd { end, voice: None }))
     }
 }
 
@@ -62,16 +63,20 @@ impl Lanes {
                         return self.wait(turn, calls).await.map(|()| LaneWork::Open);
                     }
                     TurnEnd::Answered(answer) => self.reply(turn, answer, voice).await?,
-                    TurnEnd::Failed(reason) => {
-                        self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound))
-                            .await?
+                    TurnEnd::Failed(FailedTurn { notice, failure }) => {
+                        let ended = self.without_answer(turn, Outcome::Error, |bound| {
+                            concerning(notice, bound)
+                        });
+                        Settlement { failure, ..ended.await? }
                     }
                 }
             }
             SettleReason::Bug(error) => {
                 let reason = format!("I could not answer because of an internal error: {error}");
                 let reason = end_sentence(reason);
-                self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound)).await?
+                let ended =
+                    self.without_answer(turn, Outcome::Error, |bound| concerning(reason, bound));
+                Settlement { failure: Some(FailureCode::Internal.into()), ..ended.await? }
             }
             SettleReason::Poison { attempts } => {
                 let why = format!("I crashed {attempts} times while working on it");

@@ -277,7 +277,7 @@ fn turn_info(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTur
         EventKind::TurnDone => last_text(db, turn)?,
         _ => None,
     };
-    let sql = "SELECT parent, label, notice FROM turns WHERE id = ?1";
+    let sql = "SELECT parent, label, notice, failure FROM turns WHERE id = ?1";
     db.row(sql, [turn.0], |row| {
         Ok(EventTurn {
             parent: row.get::<_, Option<i64>>("parent")?.map(TurnId),
@@ -285,6 +285,7 @@ fn turn_info(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTur
             waits_for,
             answer,
             notice: row.get("notice")?,
+            failure: rows::json_if_any(row, "failure")?,
         })
     })
 }

@@ -14,6 +14,7 @@ pub(crate) fn message_status(db: Db<'_>, id: MessageId) -> Result<Option<Message
     let found = db.row(
         "SELECT inbound.session, inbound.turn, inbound.outcome, inbound.received_at, \
              inbound.reply IS NULL AND turns.state IS 'failed' AS failed, \
+             CASE WHEN inbound.reply IS NULL THEN turns.failure END AS failure, \
              coalesce(inbound.reply, turns.notice, \
              (SELECT text FROM steps WHERE turn = turns.id AND NOT EXISTS \
                  (SELECT 1 FROM calls WHERE turn = turns.id AND step = steps.number) \
@@ -33,6 +34,7 @@ pub(crate) fn message_status(db: Db<'_>, id: MessageId) -> Result<Option<Message
                     .transpose()?,
                 reply: row.get("reply")?,
                 failed: row.get("failed")?,
+                failure: rows::json_if_any(row, "failure")?,
                 received_at: Some(Timestamp(row.get("received_at")?)),
                 usage: None,
                 calls: Vec::new(),

@@ -1,4 +1,4 @@
--- The complete schema of version 16, for new databases. The scripts in `migrations/` bring an older database
+-- The complete schema of version 17, for new databases. The scripts in `migrations/` bring an older database
 -- to the same schema. Enumerations are stored as the words of the protocol's types. In the tables that a
 -- turn writes, conditions have no list of three or more values: SQLite builds a temporary table for each.
 
@@ -74,7 +74,8 @@ CREATE TABLE turns (
     recalled    TEXT,                           -- JSON: memories in its requests; NULL: none
     root        INTEGER REFERENCES turns (id),  -- of a child: the turn at the root
     label       TEXT,                           -- of a child: a short name for people
-    background  INTEGER NOT NULL DEFAULT 0      -- 1: a child for which no call waits
+    background  INTEGER NOT NULL DEFAULT 0,     -- 1: a child for which no call waits
+    failure     TEXT                            -- JSON: the reason of a missing answer; NULL: none, or without a name
 ) STRICT;
 CREATE UNIQUE INDEX turns_open ON turns (session)
     WHERE state = 'queued' OR state = 'running' OR state = 'waiting';

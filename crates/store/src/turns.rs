@@ -167,7 +167,8 @@ fn settle(
     running: &RunningTurn,
     settlement: &Settlement,
 ) -> Result<SettledTurn> {
-    let Settlement { outcome, answer, notice, reply, .. } = settlement;
+    let Settlement { outcome, answer, notice, failure, reply, .. } = settlement;
+    let failure = failure.as_ref().map(rows::to_json).transpose()?;
     let state = match outcome {
         Outcome::Replied | Outcome::Merged => "done",
         Outcome::Error | Outcome::Dropped => "failed",
@@ -175,9 +176,9 @@ fn settle(
     };
     tx.update_one(
         turn,
-        "UPDATE turns SET state = ?2, notice = ?3, ended_at = ?4, suspect = 0 \
+        "UPDATE turns SET state = ?2, notice = ?3, ended_at = ?4, failure = ?5, suspect = 0 \
          WHERE id = ?1 AND state = 'running'",
-        params![turn.0, state, notice, tx.now.0],
+        params![turn.0, state, notice, tx.now.0, failure],
     )?;
     if let Some(Answer { step, text, usage, trust }) = answer {
         let (input, output) = (credible(usage.input), credible(usage.output));

@@ -4,7 +4,7 @@
 use avocet_protocol::{
     CallId, EventAnswer, EventDelivery, EventDetail, EventHistory, EventKind, EventTool, EventTurn,
     EventUsage, LogEvent, Money, ProviderNames, Purpose, Redactor, Timestamp, TraceSpan, TraceWork,
-    trace,
+    TurnFailure, trace,
 };
 use serde_json::{Value, json};
 
@@ -137,7 +137,9 @@ impl SpanMaker<'_> {
             attributes.extend(self.turn_texts(info, timeline));
         }
         let status = (end.kind == EventKind::TurnFailed).then(|| {
-            attributes.push(Attribute::text("error.type", "turn_failed"));
+            let failure = info.and_then(|info| info.failure.as_ref());
+            let code = failure.map_or("turn_failed", |failure| failure.code.word());
+            attributes.push(Attribute::text("error.type", code));
             Status::error(self.text(info.and_then(|info| info.notice.as_deref())))
         });
         Work { status, ..Work::internal("invoke_agent", attributes) }
@@ -169,7 +171,7 @@ impl SpanMaker<'_> {
                 return None;
             }
             TraceWork::Queued => Work::internal("queue", Vec::new()),
-            TraceWork::Model { answer, usage } => self.model(answer.as_ref(), usage, end.kind),
+            TraceWork::Model { answer, usage } => self.model(answer.as_ref(), usage, end),
             TraceWork::Tool { call, tool } => self.tool(*call, tool, piece.end.is_none()),
             TraceWork::Paused { waits_for } => {
                 let kinds: Vec<_> = waits_for.iter().map(|kind| kind.word().to_owned()).collect();
@@ -180,15 +182,20 @@ impl SpanMaker<'_> {
         })
     }
 
-    fn model(&self, answer: Option<&EventAnswer>, usage: &[EventUsage], end: EventKind) -> Work {
+    fn model(&self, answer: Option<&EventAnswer>, usage: &[EventUsage], end: &LogEvent) -> Work {
+        let failure = model_failure(end).filter(|_| answer.is_none());
         let mut attributes = vec![Attribute::text("gen_ai.operation.name", "chat")];
         let mut name = "chat".to_owned();
         let answers = || usage.iter().rev().filter(|one| one.purpose == Purpose::Answer);
-        if let Some(used) = answers().next().or(usage.last()) {
-            let (provider, model) = self.providers.split_model(&used.model);
+        let used = answers().next().or(usage.last());
+        let failed = failure.and_then(|failure| failure.model.as_ref());
+        if let Some(asked) = used.map(|used| &used.model).or(failed) {
+            let (provider, model) = self.providers.split_model(asked);
             name = format!("chat {model}");
             attributes.push(Attribute::text("gen_ai.provider.name", provider));
             attributes.push(Attribute::text("gen_ai.request.model", model));
+        }
+        if let Some(used) = used {
             attributes.extend(tokens(used));
             // The attempts that were paid although their answer was lost.
             let attempts = answers().count();
@@ -211,9 +218,14 @@ impl SpanMaker<'_> {
             let message = vec![self.message("assistant", &answer.text)];
             attributes.push(messages("gen_ai.output.messages", message));
         }
-        let is_error = answer.is_none() && end != EventKind::TurnCancelled;
+        let is_error = answer.is_none() && end.kind != EventKind::TurnCancelled;
         let status = is_error.then(|| {
-            attributes.push(Attribute::text("error.type", "no_answer"));
+            let code = failure.map_or("no_answer", |failure| failure.code.word());
+            attributes.push(Attribute::text("error.type", code));
+            let status = failure.and_then(|failure| failure.status);
+            attributes.extend(
+                status.map(|status| Attribute::number("http.response.status_code", status)),
+            );
             Status::error(None)
         });
         Work { status, ..Work::client(name, attributes) }
@@ -276,6 +288,12 @@ impl SpanMaker<'_> {
         let text = cut(self.redactor.redact(text).into_owned());
         json!({ "role": role, "parts": [{ "type": "text", "content": text }] })
     }
+}
+
+/// Returns the reason why the last request of a turn failed; `None` if no model failed.
+fn model_failure(end: &LogEvent) -> Option<&TurnFailure> {
+    let Some(EventDetail::TurnInfo(info)) = &end.detail else { return None };
+    info.failure.as_ref().filter(|failure| failure.model.is_some())
 }
 
 /// Returns an attribute with the first [`MOST_MESSAGES`] messages as JSON.

@@ -1,4 +1,4 @@
-use avocet_protocol::{ProviderNames, Redactor, Secret, TurnId};
+use avocet_protocol::{FailureCode, ProviderNames, Redactor, Secret, TurnId};
 use avocet_testkit::START;
 use serde_json::json;
 
@@ -128,6 +128,30 @@ fn spans_have_the_attributes_of_the_conventions() {
         assert_eq!(attribute(&spans[span], key), value, "{key}: {}", spans[span]);
     }
     assert_eq!([&spans[0]["kind"], &spans[2]["kind"]], [&json!(1), &json!(3)]);
+}
+
+#[test]
+fn spans_of_a_failed_request_name_the_reason_the_status_and_the_model() {
+    let mut failed = history(1, "0 message.queued, 1 turn.running, 5 turn.failed");
+    let Some(EventDetail::TurnInfo(info)) = &mut failed.events[2].detail else { panic!() };
+    info.failure = Some(TurnFailure {
+        code: FailureCode::RateLimited,
+        model: Some("local/qwen3".to_owned()),
+        status: Some(429),
+        retry_after_seconds: None,
+    });
+    let spans = spans(failed, false);
+    let expected =
+        ["0-5 invoke_agent error rate_limited", "0-1 queue", "1-5 chat qwen3 error rate_limited"];
+    assert_eq!(spans.iter().map(shown).collect::<Vec<_>>(), expected);
+    let table = [
+        ("gen_ai.provider.name", "ollama"),
+        ("gen_ai.request.model", "qwen3"),
+        ("http.response.status_code", "429"),
+    ];
+    for (key, value) in table {
+        assert_eq!(attribute(&spans[2], key), value, "{key}");
+    }
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn detail(kind: EventKind) -> Option<EventDetail> {
             waits_for: vec![WaitKind::Approval],
             answer: (kind == EventKind::TurnDone).then(|| ANSWERED.to_owned()),
             notice: (kind == EventKind::TurnFailed).then(|| NOTICE.to_owned()),
+            failure: None,
         }),
         "model" => EventDetail::Answer(EventAnswer {
             text: ANSWERED.to_owned(),

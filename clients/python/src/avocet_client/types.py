@@ -1010,6 +1010,48 @@ WaitKind: TypeAlias = (
 """The kinds of waits."""
 
 
+FailureCode: TypeAlias = (
+    Literal[
+        # The provider got too many requests.
+        "rate_limited",
+        # The credit or the quota at the provider is used up.
+        "quota",
+        # The provider refused the API key.
+        "key_refused",
+        # The conversation is too long for the model.
+        "context_too_long",
+        # The provider is overloaded, has an internal error, or cannot be reached.
+        "unavailable",
+        # The model did not answer in time.
+        "timed_out",
+        # The answer broke off or is malformed.
+        "bad_answer",
+        # A filter of the provider refused the request or the answer.
+        "refused_by_filter",
+        # The provider refused the request for another reason.
+        "refused",
+        # A limit or a budget of the configuration was reached.
+        "limit_reached",
+        # The program itself failed.
+        "internal",
+    ]
+)
+"""The kind of reason why a turn ended without an answer."""
+
+
+class TurnFailure(TypedDict):
+    """The reason why a turn ended without an answer."""
+
+    # The kind of reason.
+    code: FailureCode
+    # The model that failed, as `provider/model`. Absent if no model did.
+    model: NotRequired[str]
+    # The HTTP status of the provider, from 100 to 599. Absent if it sent none.
+    status: NotRequired[int]
+    # The seconds for which the provider asks its clients to wait.
+    retry_after_seconds: NotRequired[int]
+
+
 class EventTurn(TypedDict):
     """A turn."""
 
@@ -1023,6 +1065,8 @@ class EventTurn(TypedDict):
     answer: NotRequired[str]
     # The text that the chat got instead of an answer.
     notice: NotRequired[str]
+    # The reason of a missing answer, for programs.
+    failure: NotRequired[TurnFailure]
 
 
 Purpose: TypeAlias = (
@@ -1737,6 +1781,9 @@ class MessageStatus(TypedDict):
     reply: str | None
     # `true` if the turn ended with an error: then the text is the reason. Absent for `false`.
     failed: NotRequired[bool]
+    # The reason of the missing answer, for programs. Absent if the turn has an answer, or if the
+    # reason has no name.
+    failure: NotRequired[TurnFailure]
     # The time of the commit.
     received_at: NotRequired[Timestamp]
     # The tokens of the turn, with those of its sub-agents. Absent before a turn began.

@@ -57,8 +57,14 @@ fn timeline_shows_each_span_with_a_bar() {
         error: Some("Too Many Requests: retry after 2".to_owned()),
     };
     let notice = Some("The model does not answer.".to_owned());
-    let ended =
-        EventTurn { parent: None, label: None, waits_for: Vec::new(), answer: None, notice };
+    let ended = EventTurn {
+        parent: None,
+        label: None,
+        waits_for: Vec::new(),
+        answer: None,
+        notice,
+        failure: None,
+    };
     let spans = [
         span(0, Some(0), TraceWork::Received { message }),
         span(0, Some(4), TraceWork::Queued),

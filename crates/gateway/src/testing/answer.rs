@@ -34,6 +34,7 @@ impl FakeDaemon {
             outcome,
             reply,
             failed,
+            failure: None,
             received_at: usage.map(|_| Timestamp(5000)),
             usage,
             calls,

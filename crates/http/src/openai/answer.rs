@@ -36,13 +36,17 @@ impl TurnAnswer {
     /// # Errors
     /// The turn ended with an error, or without an answer.
     pub(crate) fn new(status: MessageStatus, outcome: Outcome) -> Result<Self, OpenAiError> {
-        let MessageStatus { id, reply, failed, usage, calls, .. } = status;
+        let MessageStatus { id, reply, failed, failure, usage, calls, .. } = status;
         let reply = reply.unwrap_or_default();
-        let no_answer = |status, code| Err(OpenAiError::no_answer(status, code, reply.clone()));
         match outcome {
-            Outcome::Error => return no_answer(StatusCode::BAD_GATEWAY, "turn_failed"),
-            Outcome::Merged if failed => return no_answer(StatusCode::BAD_GATEWAY, "turn_failed"),
-            Outcome::Dropped => return no_answer(StatusCode::BAD_GATEWAY, "message_dropped"),
+            Outcome::Error => return Err(OpenAiError::of_failure(failure.as_ref(), reply)),
+            Outcome::Merged if failed => {
+                return Err(OpenAiError::of_failure(failure.as_ref(), reply));
+            }
+            Outcome::Dropped => {
+                let status = StatusCode::BAD_GATEWAY;
+                return Err(OpenAiError::no_answer(status, "message_dropped", reply));
+            }
             Outcome::Stopped => {
                 let detail = "the turn was stopped before it had an answer".to_owned();
                 return Err(OpenAiError::no_answer(StatusCode::CONFLICT, "turn_stopped", detail));
@@ -114,6 +118,8 @@ fn without_fence(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use avocet_protocol::{FailureCode, TurnFailure};
+
     use super::*;
 
     fn status(reply: &str) -> MessageStatus {
@@ -124,6 +130,7 @@ mod tests {
             outcome: None,
             reply: Some(reply.to_owned()),
             failed: false,
+            failure: None,
             received_at: None,
             usage: Some(Usage::new(3, 4)),
             calls: Vec::new(),
@@ -148,6 +155,42 @@ mod tests {
             assert_eq!(response.headers()["x-should-retry"], "false");
         }
         assert!(TurnAnswer::new(status("hi"), Outcome::Merged).is_ok());
+    }
+
+    #[test]
+    fn turn_answer_of_a_failed_model_has_the_status_of_its_provider() {
+        let of = |code, status, seconds| TurnFailure {
+            code,
+            model: Some("a/b".to_owned()),
+            status,
+            retry_after_seconds: seconds,
+        };
+        let table = [
+            (of(FailureCode::RateLimited, Some(429), Some(7)), 429, "rate_limit_exceeded"),
+            (of(FailureCode::Quota, Some(402), None), 402, "insufficient_quota"),
+            (of(FailureCode::Quota, Some(429), None), 429, "insufficient_quota"),
+            (of(FailureCode::KeyRefused, Some(401), None), 502, "turn_failed"),
+            (of(FailureCode::KeyRefused, Some(403), None), 502, "turn_failed"),
+            (of(FailureCode::ContextTooLong, Some(413), None), 400, "context_length_exceeded"),
+            (of(FailureCode::Unavailable, Some(500), None), 503, "unavailable"),
+            (of(FailureCode::Unavailable, None, Some(2)), 503, "unavailable"),
+            (of(FailureCode::TimedOut, None, None), 504, "timed_out"),
+            (of(FailureCode::BadAnswer, None, None), 502, "turn_failed"),
+            (of(FailureCode::RefusedByFilter, None, None), 400, "content_filter"),
+            (of(FailureCode::Refused, Some(404), None), 502, "turn_failed"),
+            (FailureCode::LimitReached.into(), 502, "turn_failed"),
+            (FailureCode::Internal.into(), 502, "turn_failed"),
+        ];
+        for (failure, expected, name) in table {
+            let wait = failure.retry_after_seconds.map(|seconds| seconds.to_string());
+            let status = MessageStatus { failure: Some(failure.clone()), ..status("why") };
+            let error = TurnAnswer::new(status, Outcome::Error).unwrap_err();
+            assert_eq!(error.to_json()["error"]["code"], name, "{failure:?}");
+            let response = axum::response::IntoResponse::into_response(error);
+            assert_eq!(response.status().as_u16(), expected, "{failure:?}");
+            let asked = response.headers().get("retry-after").map(|value| value.to_str().unwrap());
+            assert_eq!(asked, wait.as_deref(), "{failure:?}");
+        }
     }
 
     #[test]

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use avocet_protocol::{FailureCode, TurnFailure};
 use axum::Json;
 use axum::http::StatusCode;
+use axum::http::header::{HeaderValue, RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::openapi::{ContentBuilder, RefOr, ResponseBuilder};
@@ -21,11 +23,13 @@ pub(crate) struct OpenAiError {
     param: Option<String>,
     /// `true` if the message is in the log: a repetition would ask the agent again.
     is_accepted: bool,
+    /// Seconds after which the provider of the model may answer again.
+    retry_after: Option<u64>,
 }
 
 impl From<Problem> for OpenAiError {
     fn from(problem: Problem) -> Self {
-        Self { problem, code: None, param: None, is_accepted: false }
+        Self { problem, code: None, param: None, is_accepted: false, retry_after: None }
     }
 }
 
@@ -51,7 +55,15 @@ impl OpenAiError {
     /// The turn ended without an answer, for the reason in `detail`.
     pub(crate) fn no_answer(status: StatusCode, code: &'static str, detail: String) -> Self {
         let problem = Problem::new(status, "urn:avocet:problem:no-answer", detail);
-        Self { problem, code: Some(code), param: None, is_accepted: true }
+        Self { problem, code: Some(code), param: None, is_accepted: true, retry_after: None }
+    }
+
+    /// The turn failed for this reason, in the words of its notice. An error of the provider that
+    /// the caller can act on keeps its status. The others are errors behind this server.
+    pub(crate) fn of_failure(failure: Option<&TurnFailure>, notice: String) -> Self {
+        let (status, code) = failure.map_or(TURN_FAILED, status_of);
+        let retry_after = failure.and_then(|failure| failure.retry_after_seconds);
+        Self { retry_after, ..Self::no_answer(status, code, notice) }
     }
 
     fn with_param(self, param: String) -> Self {
@@ -81,11 +93,35 @@ impl OpenAiError {
     }
 }
 
+const TURN_FAILED: (StatusCode, &str) = (StatusCode::BAD_GATEWAY, "turn_failed");
+
+/// Returns the status and the code of OpenAI's errors for a failed turn.
+fn status_of(failure: &TurnFailure) -> (StatusCode, &'static str) {
+    match failure.code {
+        FailureCode::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "rate_limit_exceeded"),
+        FailureCode::Quota if failure.status == Some(429) => {
+            (StatusCode::TOO_MANY_REQUESTS, "insufficient_quota")
+        }
+        FailureCode::Quota => (StatusCode::PAYMENT_REQUIRED, "insufficient_quota"),
+        FailureCode::ContextTooLong => (StatusCode::BAD_REQUEST, "context_length_exceeded"),
+        FailureCode::RefusedByFilter => (StatusCode::BAD_REQUEST, "content_filter"),
+        FailureCode::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+        FailureCode::TimedOut => (StatusCode::GATEWAY_TIMEOUT, "timed_out"),
+        // The key of the caller is good; the one of the configuration is not.
+        FailureCode::KeyRefused
+        | FailureCode::BadAnswer
+        | FailureCode::Refused
+        | FailureCode::LimitReached
+        | FailureCode::Internal => TURN_FAILED,
+    }
+}
+
 /// Returns the object under the key `error`.
 pub(crate) fn error_object(problem: &Problem) -> Value {
     let kind = match problem.status {
         401 => "authentication_error",
         403 => "permission_error",
+        429 => "rate_limit_error",
         400..500 => "invalid_request_error",
         _ => "server_error",
     };
@@ -136,11 +172,13 @@ impl IntoResponse for OpenAiError {
         let status = self.problem.status();
         // The official clients repeat most failed requests unless this header forbids it.
         let retry = if self.is_accepted { "false" } else { "true" };
-        let retry =
-            (status.is_server_error() || self.is_accepted).then_some([("x-should-retry", retry)]);
-        match retry {
-            Some(retry) => (status, retry, Json(self.to_json())).into_response(),
-            None => (status, Json(self.to_json())).into_response(),
+        let mut response = (status, Json(self.to_json())).into_response();
+        if status.is_server_error() || self.is_accepted {
+            response.headers_mut().insert("x-should-retry", HeaderValue::from_static(retry));
         }
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
     }
 }

@@ -9,7 +9,8 @@ use super::Result;
 use crate::{
     CallId, ChatAddress, ChildMode, CompactedPast, DedupeKey, Effort, Grant, Head, LogWrite,
     LoggedInbound, MessageId, Outcome, PermissionMode, PersonId, Planned, SessionId, SkillCall,
-    Spending, Timestamp, Trust, TurnId, TurnRecord, Usage, UsageEntry, WaitId, WaitKind,
+    Spending, Timestamp, Trust, TurnFailure, TurnId, TurnRecord, Usage, UsageEntry, WaitId,
+    WaitKind,
 };
 
 /// Turns for the lanes: claim, settle, wait, resolve.
@@ -200,6 +201,8 @@ pub struct Settlement {
     pub answer: Option<Answer>,
     /// The text shown in place of a reply; kept in the history.
     pub notice: Option<String>,
+    /// The reason of a missing answer, for programs.
+    pub failure: Option<TurnFailure>,
     /// The message for the chat; `None` if the message tool has already sent the answer, or the
     /// turn has no chat.
     pub reply: Option<Planned>,
@@ -219,9 +222,9 @@ impl Settlement {
     /// Makes the end of a turn with this outcome, without an answer, notice, reply or usage.
     #[must_use]
     pub fn new(outcome: Outcome) -> Self {
-        let (answer, notice, reply, spent) = (None, None, None, Vec::new());
+        let (answer, notice, failure, reply, spent) = (None, None, None, None, Vec::new());
         let (start_send, removes_preview) = (false, false);
-        Self { outcome, answer, notice, reply, spent, start_send, removes_preview }
+        Self { outcome, answer, notice, failure, reply, spent, start_send, removes_preview }
     }
 }
 

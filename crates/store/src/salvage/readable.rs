@@ -6,7 +6,7 @@ use std::str::FromStr;
 use avocet_protocol::{
     AccountName, Arguments, ChannelName, ChatId, Content, DedupeKey, Effort, Evidence, Grant,
     NewInbound, PairingCode, PermissionMode, PlatformId, QueueMode, Reasoning, ScheduleRule,
-    SenderId, SessionId, TopicId, VoiceMode,
+    SenderId, SessionId, TopicId, TurnFailure, VoiceMode,
 };
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Row, params_from_iter};
@@ -18,7 +18,7 @@ use crate::tx::{Db, Result};
 type Check = fn(&str) -> bool;
 
 /// The required content of columns with this name, in every table.
-const COLUMNS: [(&str, Check); 24] = [
+const COLUMNS: [(&str, Check); 25] = [
     ("account", parses::<AccountName>),
     ("arguments", is_json::<Arguments>),
     ("channel", parses::<ChannelName>),
@@ -28,6 +28,7 @@ const COLUMNS: [(&str, Check); 24] = [
     ("corrects", parses::<DedupeKey>),
     ("effort", parses::<Effort>),
     ("evidence", is_json::<Evidence>),
+    ("failure", is_json::<TurnFailure>),
     ("key", parses::<DedupeKey>),
     ("may_grant", is_json::<Grant>),
     ("message", is_json::<NewInbound>),

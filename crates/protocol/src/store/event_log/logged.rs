@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::{EventKind, EventSeq};
 use crate::{
     CallId, ChatAddress, Choice, DeliveryId, MemoryChangeId, MemoryId, MessageId, Money, Outcome,
-    PlatformId, Purpose, ScheduleId, SenderId, SessionId, Timestamp, TurnId, Usage, WaitKind,
+    PlatformId, Purpose, ScheduleId, SenderId, SessionId, Timestamp, TurnFailure, TurnId, Usage,
+    WaitKind,
 };
 
 /// One event. The details are those of the log at the time of reading: a text that was removed
@@ -101,6 +102,9 @@ pub struct EventTurn {
     /// The text that the chat got instead of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+    /// The reason of a missing answer, for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<TurnFailure>,
 }
 
 /// An answer of a model.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use avocet_protocol::{
     AcceptedAs, Attachment, AttachmentKind, AttachmentSource, Claim, CommandAction, CommandEffect,
-    CommandReply, Content, InboundKind, LoggedInbound, Outcome, Planned, QueueMode, Receipt,
-    SendEnd, SessionId, SettledTurn, Settlement, StoreError, Suspects, Timestamp, TurnId,
-    TurnState, WaitKind,
+    CommandReply, Content, FailureCode, InboundKind, LoggedInbound, Outcome, Planned, QueueMode,
+    Receipt, SendEnd, SessionId, SettledTurn, Settlement, StoreError, Suspects, Timestamp,
+    TurnFailure, TurnId, TurnState, WaitKind,
 };
 
 use super::Backend;
@@ -244,8 +244,17 @@ pub async fn settle_keeps_an_error_as_a_notice(backend: &impl Backend) {
     let a = session("a");
     let id = world.say(&a, "1").await;
     let turn = world.take(&a).await;
-    world.settle(turn.id, &failure("no model")).await.unwrap();
+    let reason = TurnFailure {
+        code: FailureCode::RateLimited,
+        model: Some("a/b".to_owned()),
+        status: Some(429),
+        retry_after_seconds: Some(7),
+    };
+    let end = Settlement { failure: Some(reason.clone()), ..failure("no model") };
+    world.settle(turn.id, &end).await.unwrap();
     assert_eq!(world.outcome(id).await, Some(Outcome::Error));
+    let status = world.ports.query.message(id).await.unwrap().unwrap();
+    assert_eq!((status.failed, status.failure), (true, Some(reason)));
     world.say(&a, "2").await;
     let next = world.take(&a).await;
     let history = world.ports.log.history(&a, next.id, usize::MAX).await.unwrap();
