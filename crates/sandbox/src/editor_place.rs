@@ -10,11 +10,13 @@ use crate::{FileError, Workspace, WorkspacePath};
 
 impl Workspace {
     /// Returns the absolute path of an existing regular file, without links. `None` for a protected
-    /// file, for a file beside the workspace, and while a program runs in the workspace. Such a
-    /// program could put a link to another place into the path before the editor opens it.
+    /// file, for a file beside the workspace, and while a program runs that may change the
+    /// workspace. Such a program could put a link to another place into the path before the editor
+    /// opens it.
     #[must_use]
     pub fn place_for_editor(&self, path: &WorkspacePath) -> Option<PathBuf> {
-        if self.beside.is_some() || !self.provenance.running().is_empty() {
+        let is_watched = !self.provenance.running().is_empty();
+        if self.beside.is_some() || is_watched || self.protection.writing.can_change(self.root()) {
             return None;
         }
         let (file, _) = self.apart().open_regular(path).ok()?;
@@ -90,6 +92,26 @@ mod tests {
         assert_eq!(place(&workspace, "src/a.txt"), None);
         drop(watch);
         assert!(place(&workspace, "src/a.txt").is_some());
+    }
+
+    #[test]
+    fn place_for_editor_is_unknown_while_another_program_may_change_the_workspace() {
+        let (directory, workspace) = world();
+        let root = workspace.root().to_owned();
+        let beside = directory.path().canonicalize().unwrap().join("beside");
+        for (writable, is_known) in [
+            (vec![beside.clone()], true),
+            (vec![beside.clone(), root.clone()], false),
+            (vec![root.join("src")], false),
+            (vec![root.parent().unwrap().to_owned()], false),
+        ] {
+            let others = &workspace.protection.writing;
+            let (first, second) = (others.add_program(&writable), others.add_program(&writable));
+            drop(first);
+            assert_eq!(place(&workspace, "src/a.txt").is_some(), is_known, "{writable:?}");
+            drop(second);
+            assert!(place(&workspace, "src/a.txt").is_some(), "{writable:?}");
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod trust_level;
 mod untrusted_tree;
 mod watch;
 mod workspace;
+mod writing_programs;
 
 pub use changes::{RemoveMode, Removed};
 pub use error::{FileError, WorkspaceError};

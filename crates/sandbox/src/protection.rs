@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use avocet_protocol::{PROTECTED_PATHS, fits};
 
 use crate::secrets::{is_of_packages, plain};
+use crate::writing_programs::WritingPrograms;
 
 /// The configuration key that lists protected paths.
 pub const PROTECTED: &str = "[sandbox] protected";
@@ -41,6 +42,8 @@ pub struct Protection {
     hooks: bool,
     /// The running programs.
     runs: Mutex<Vec<Weak<Approved>>>,
+    /// The directories that running programs may change.
+    pub(crate) writing: WritingPrograms,
 }
 
 /// The kind of a protected path.
@@ -94,6 +97,7 @@ impl Protection {
             hooks: has(GIT_HOOKS),
             patterns: patterns.to_vec(),
             runs: Mutex::default(),
+            writing: WritingPrograms::default(),
         })
     }
 
@@ -101,7 +105,8 @@ impl Protection {
     #[must_use]
     pub fn none() -> Self {
         let (patterns, names, runs) = (Vec::new(), Vec::new(), Mutex::default());
-        Self { patterns, names, configs: false, hooks: false, runs }
+        let writing = WritingPrograms::default();
+        Self { patterns, names, configs: false, hooks: false, runs, writing }
     }
 
     pub(crate) fn patterns(&self) -> &[String] {

@@ -158,6 +158,7 @@ impl ProgramSandbox {
         drained: impl Future<Output = ()>,
     ) -> Result<(ProgramEnd, Option<SharedLimit>), SandboxError> {
         let plan = self.plan(request, streamed)?;
+        let _writing = self.protection.writing.add_program(&self.writable);
         let group = self.cgroups.as_ref().map(|groups| groups.group(self.limits)).transpose();
         let group = group.map_err(cgroup_error)?;
         let started = self.start(&plan, group.as_ref(), stdout).await?;
