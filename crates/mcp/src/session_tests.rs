@@ -34,7 +34,8 @@ async fn session_servers_start_together_and_those_that_fail_are_named() {
     let names_of_failed: Vec<&str> = failed.keys().map(String::as_str).collect();
     assert_eq!(names_of_failed, ["editor-bad", "editor-none"]);
     assert!(failed["editor-bad"].contains("there is no program x"), "{failed:?}");
-    assert_eq!(names(&session), ["editor-good__read"]);
+    let expected = ["editor-good__read", "editor-good__read_resource", "editor-good__resources"];
+    assert_eq!(names(&session), expected);
     assert!(names(&configured).is_empty());
     assert!(!home.path().join("mcp.json").exists(), "the tools of a session are in memory only");
 }
