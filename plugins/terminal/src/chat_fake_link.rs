@@ -114,6 +114,7 @@ impl TerminalLink for FakeLink {
                     outcome: self.outcome,
                     reply: None,
                     failed: false,
+                    failure: None,
                     received_at: None,
                     usage: None,
                     calls: Vec::new(),
