@@ -175,7 +175,7 @@ impl EditorAgent {
             )
             .on_receive_request(
                 async move |request: SetSessionConfigOptionRequest, responder, _| {
-                    configs.set_config_option(request, OptionResponder::Config(responder))
+                    configs.set_config_option(&request, OptionResponder::Config(responder))
                 },
                 on_receive_request!(),
             )
@@ -353,7 +353,7 @@ impl EditorAgent {
 
     fn set_config_option(
         &self,
-        request: SetSessionConfigOptionRequest,
+        request: &SetSessionConfigOptionRequest,
         responder: OptionResponder,
     ) -> Result<(), Error> {
         let Some(value) = request.value.as_value_id() else {

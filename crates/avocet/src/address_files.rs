@@ -56,6 +56,7 @@ mod tests {
     use std::net::{SocketAddr, TcpListener};
     use std::sync::OnceLock;
 
+    use avocet_supervise::Group;
     use avocet_testkit::ManualClock;
 
     use super::*;
@@ -67,7 +68,7 @@ mod tests {
     fn serve() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
+        let serve = move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 let mut head = [0; 4096];
@@ -85,7 +86,8 @@ mod tests {
                 let answer = answer.replacen("\r\n", "\r\nConnection: close\r\n", 1);
                 stream.write_all(format!("HTTP/1.1 {answer}").as_bytes()).unwrap();
             }
-        });
+        };
+        Group::new("server").thread("server", serve).unwrap();
         address
     }
 

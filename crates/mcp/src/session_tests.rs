@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use avocet_protocol::{McpServers, McpState, OutsideTool, Secret, ToolOutcome, ToolSource};
+use avocet_protocol::{McpServers, McpState, Secret, ToolOutcome, ToolSource};
 use avocet_testkit::{ManualClock, tool_context};
 use serde_json::Map;
 use tempfile::TempDir;

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 /// An error of these paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OpenAiError {
-    problem: Problem,
+    problem: Box<Problem>,
     /// The code of OpenAI's own errors, if there is one for the fault.
     code: Option<&'static str>,
     /// The parameter at fault.
@@ -29,6 +29,7 @@ pub(crate) struct OpenAiError {
 
 impl From<Problem> for OpenAiError {
     fn from(problem: Problem) -> Self {
+        let problem = Box::new(problem);
         Self { problem, code: None, param: None, is_accepted: false, retry_after: None }
     }
 }
@@ -55,6 +56,7 @@ impl OpenAiError {
     /// The turn ended without an answer, for the reason in `detail`.
     pub(crate) fn no_answer(status: StatusCode, code: &'static str, detail: String) -> Self {
         let problem = Problem::new(status, "urn:avocet:problem:no-answer", detail);
+        let problem = Box::new(problem);
         Self { problem, code: Some(code), param: None, is_accepted: true, retry_after: None }
     }
 

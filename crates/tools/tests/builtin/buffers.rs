@@ -122,7 +122,7 @@ async fn edit_of_the_disk_never_goes_to_an_editor_that_did_not_show_its_text() {
     world.editor.ignore_reads();
     let read = world.value("read_file", json!({ "path": "a.txt" })).await;
     assert_eq!(read, json!("     1\tone\n     2\ttwo"));
-    let _ = world.editor.take_requests();
+    drop(world.editor.take_requests());
     world.run("edit_file", edit_of_disk()).await.unwrap();
     assert_eq!(world.get("a.txt"), "eins\ntwo\n");
     assert_eq!(world.editor.unsaved(&place).as_deref(), Some("one\ntwo\nunsaved\n"));
