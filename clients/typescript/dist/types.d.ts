@@ -769,6 +769,41 @@ export type WaitKind =
  | "child"
 /** A person decides if a call with an unknown outcome runs again. */
  | "choice";
+/** The kind of reason why a turn ended without an answer. */
+export type FailureCode = 
+/** The provider got too many requests. */
+"rate_limited"
+/** The credit or the quota at the provider is used up. */
+ | "quota"
+/** The provider refused the API key. */
+ | "key_refused"
+/** The conversation is too long for the model. */
+ | "context_too_long"
+/** The provider is overloaded, has an internal error, or cannot be reached. */
+ | "unavailable"
+/** The model did not answer in time. */
+ | "timed_out"
+/** The answer broke off or is malformed. */
+ | "bad_answer"
+/** A filter of the provider refused the request or the answer. */
+ | "refused_by_filter"
+/** The provider refused the request for another reason. */
+ | "refused"
+/** A limit or a budget of the configuration was reached. */
+ | "limit_reached"
+/** The program itself failed. */
+ | "internal";
+/** The reason why a turn ended without an answer. */
+export interface TurnFailure {
+    /** The kind of reason. */
+    code: FailureCode;
+    /** The model that failed, as `provider/model`. Absent if no model did. */
+    model?: string;
+    /** The HTTP status of the provider, from 100 to 599. Absent if it sent none. */
+    status?: number;
+    /** The seconds for which the provider asks its clients to wait. */
+    retry_after_seconds?: number;
+}
 /** A turn. */
 export interface EventTurn {
     /** Of a sub-agent: the turn that started it. */
@@ -781,6 +816,8 @@ export interface EventTurn {
     answer?: string;
     /** The text that the chat got instead of an answer. */
     notice?: string;
+    /** The reason of a missing answer, for programs. */
+    failure?: TurnFailure;
 }
 /** The purpose of a request to a model. */
 export type Purpose = 
@@ -1384,6 +1421,11 @@ export interface MessageStatus {
     reply: string | null;
     /** `true` if the turn ended with an error: then the text is the reason. Absent for `false`. */
     failed?: boolean;
+    /**
+     * The reason of the missing answer, for programs. Absent if the turn has an answer, or if the
+     * reason has no name.
+     */
+    failure?: TurnFailure;
     /** The time of the commit. */
     received_at?: Timestamp;
     /** The tokens of the turn, with those of its sub-agents. Absent before a turn began. */
@@ -1541,6 +1583,26 @@ export interface SendResult {
     /** `true` if the text is a repetition. */
     duplicate: boolean;
 }
+/** A value of a setting. */
+export interface SessionOptionValue {
+    /** The value, as `sessions.set_option` takes it. */
+    value: string;
+    /** The name for people. */
+    name: string;
+    /** The effect of the value, in one sentence. */
+    description?: string;
+    /** The heading above the value in a list: the provider of a model. */
+    group?: string;
+}
+/** A setting of a conversation. */
+export interface SessionOption {
+    /** The name: `model`, `effort` or `mode`. Later versions may have others. */
+    option: string;
+    /** The value in use, which is one of `values`. */
+    value: string;
+    /** All values, in the order in which a person reads them. */
+    values: SessionOptionValue[];
+}
 /** A text that a chat has received from another session. */
 export interface SessionReport {
     /** The session that sent the text. */
@@ -1591,10 +1653,26 @@ export interface SessionSummary {
      */
     title: string | null;
 }
+/**
+ * `sessions.set_option`: a change of a setting. The result is the same as for `sessions.options`.
+ */
+export interface SetSessionOption {
+    /** The conversation. It may be new. */
+    session: SessionId;
+    /** The name of the setting. */
+    option: string;
+    /** The new value. */
+    value: string;
+}
 /** `memory.show`: a memory with its changes. Forgotten memories are shown, too. */
 export interface ShowMemory {
     /** The memory. */
     memory: MemoryId;
+}
+/** `sessions.options`: the settings of a conversation. */
+export interface ShowOptions {
+    /** The conversation. It may be new. */
+    session: SessionId;
 }
 /** `sessions.show`: turns of a session, oldest first, without secrets. */
 export interface ShowSession {
@@ -2075,9 +2153,17 @@ export interface Methods {
         params: SearchSessions;
         result: FoundText[];
     };
+    "sessions.options": {
+        params: ShowOptions;
+        result: SessionOption[];
+    };
     "sessions.sent": {
         params: ListSent;
         result: DeliveredText[];
+    };
+    "sessions.set_option": {
+        params: SetSessionOption;
+        result: SessionOption[];
     };
     "sessions.show": {
         params: ShowSession;
