@@ -74,7 +74,7 @@ class ParameterTest(DaemonTest):
             "name": "x", "task": "hi", "agent": "default", "limits": limits, "decision": "once",
             "sender": "ann", "key": "k", "delivery": "x", "file": 0, "offset": 0, "words": "hi",
             "memory": "m1", "digest": "x", "channel": "external", "account": "irc",
-            "cursor": {"position": "1"},
+            "cursor": {"position": "1"}, "option": "mode", "value": "ask",
         }  # fmt: skip
         for method, sides in SCHEMA["x-methods"].items():
             schema = (
