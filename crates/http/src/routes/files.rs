@@ -61,7 +61,7 @@ pub(crate) struct StoredFile {
 /// a week without use. A form is a file of OpenAI's API, for later requests of the same token.
 #[utoipa::path(
     post, path = "/v1/files", tag = "web console", params(UploadQuery),
-    request_body(content((Option<String> = "application/octet-stream"), (FileForm = "multipart/form-data")), description = "The bytes of the file, at most [attachments] max_megabytes, or a form with the file. Without a body, the file is empty"),
+    request_body(content((Option<String> = "application/octet-stream"), (Option<FileForm> = "multipart/form-data")), description = "The bytes of the file, at most [attachments] max_megabytes, or a form with the file. Without a body, the file is empty"),
     responses(
         (status = 200, description = "The file of the form is stored", body = FileObject),
         (status = 201, description = "The file is stored", body = StoredFile),
