@@ -357,7 +357,7 @@ impl EditorAgent {
         responder: OptionResponder,
     ) -> Result<(), Error> {
         let Some(value) = request.value.as_value_id() else {
-            return responder.refuse(invalid("the value of an option is a text"));
+            return responder.refuse_change(invalid("the value of an option is a text"));
         };
         let option = (request.config_id.to_string(), value.to_string());
         self.set_option(&request.session_id, option, responder)
@@ -370,11 +370,11 @@ impl EditorAgent {
         (option, value): (String, String),
         responder: OptionResponder,
     ) -> Result<(), Error> {
-        let Some(session) = self.session(id) else { return responder.refuse(unknown(id)) };
+        let Some(session) = self.session(id) else { return responder.refuse_change(unknown(id)) };
         let input = SessionInput::SetOption { option, value, responder: Box::new(responder) };
         match session.try_send(input).map_err(flume::TrySendError::into_inner) {
             Err(SessionInput::SetOption { responder, .. }) => {
-                responder.refuse(failed("the session has too many requests"))
+                responder.refuse_change(failed("the session has too many requests"))
             }
             _ => Ok(()),
         }

@@ -25,7 +25,7 @@ pub(crate) enum OptionResponder {
 }
 
 impl OptionResponder {
-    pub(crate) fn refuse(self, error: Error) -> Result<(), Error> {
+    pub(crate) fn refuse_change(self, error: Error) -> Result<(), Error> {
         match self {
             Self::Config(responder) => responder.respond_with_error(error),
             Self::Mode(responder) => responder.respond_with_error(error),

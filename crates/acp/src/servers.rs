@@ -65,7 +65,7 @@ impl EditorServers {
     }
 
     /// Returns the parameters of `session.servers`.
-    pub(crate) fn params(&self, session: &SessionId) -> Value {
+    pub(crate) fn to_params(&self, session: &SessionId) -> Value {
         json!({ "session": session, "servers": self.servers })
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn params_have_the_servers_that_the_daemon_can_start() {
         let servers = servers();
         assert_eq!(
-            servers.params(&"terminal:local:a".parse().unwrap()),
+            servers.to_params(&"terminal:local:a".parse().unwrap()),
             json!({ "session": "terminal:local:a", "servers": [
                 {
                     "name": "files", "command": "/usr/bin/node", "args": ["a.js"],

@@ -98,7 +98,7 @@ pub(crate) fn attachments(
     clock: &Arc<dyn Clock>,
 ) -> Result<Attachments, Failure> {
     let Configuration { document, settings, .. } = configuration;
-    let convert = shells.picture_converter(configuration.pictures());
+    let convert = shells.picture_converter(configuration.picture_directory());
     Ok(Attachments {
         convert: convert.map(|convert| Arc::new(convert) as Arc<dyn ConvertPicture>),
         transcribe: registry::transcribe(document, settings, clock.clone())?,

@@ -46,7 +46,7 @@ impl Connections {
             configured_channels(configuration, clock)?;
         let files = kept_files(configuration, clock);
         // Of two channels for one account, the later one serves the account.
-        let web = registry::web(Some(files.clone()));
+        let web = registry::web_channel(Some(files.clone()));
         configured.push(web.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?);
         let (attach, webhooks) = (attach(&configured), registry::webhooks(&configured));
         let programs = configured.iter().filter_map(|one| one.program.clone()).collect();

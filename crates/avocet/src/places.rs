@@ -214,7 +214,7 @@ impl Configuration {
     }
 
     /// Returns the directory in which pictures are converted.
-    pub(crate) fn pictures(&self) -> PathBuf {
+    pub(crate) fn picture_directory(&self) -> PathBuf {
         self.data_dir.join("pictures")
     }
 

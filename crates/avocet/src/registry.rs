@@ -29,7 +29,7 @@ use crate::models;
 
 pub(crate) use channels::{
     AccountId, ChannelDirectory, ChannelProgram, Channels, ConfiguredChannel, channels,
-    directories, web, webhooks,
+    directories, web_channel, webhooks,
 };
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{

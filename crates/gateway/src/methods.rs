@@ -215,7 +215,7 @@ pub(crate) async fn permitted(
     name: &str,
     params: &Value,
 ) -> Result<&'static SocketMethod, RpcError> {
-    let method = table::find(name).ok_or_else(|| unknown(name))?;
+    let method = table::find(name).ok_or_else(|| unknown_method(name))?;
     caller.check_method(method)?;
     ChatScope { parts, caller }.check(method, params).await?;
     Ok(method)
@@ -293,7 +293,7 @@ pub(crate) async fn run(
             Some(web::answer_about_console(parts.web.as_ref(), caller, name, params).await)
         }
     };
-    answer.unwrap_or_else(|| Err(unknown(name)))
+    answer.unwrap_or_else(|| Err(unknown_method(name)))
 }
 
 fn basic(caller: &Caller, method: &str) -> Result<Value, RpcError> {
@@ -328,7 +328,7 @@ fn only_on_socket(method: &str) -> RpcError {
     RpcError::new(RpcError::METHOD, message)
 }
 
-pub(crate) fn unknown(method: &str) -> RpcError {
+pub(crate) fn unknown_method(method: &str) -> RpcError {
     let known: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
     let message = format!("there is no method {method:?}; there are {}", known.join(", "));
     RpcError::new(RpcError::METHOD, message)

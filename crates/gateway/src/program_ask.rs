@@ -7,7 +7,7 @@ use avocet_protocol::{
 
 use crate::caller::Caller;
 use crate::client_files::{PublishedFile, attachments};
-use crate::methods::{AskResult, new_key, refusal, unknown};
+use crate::methods::{AskResult, new_key, refusal, unknown_method};
 use crate::parts::GatewayParts;
 use crate::wire::RpcError;
 
@@ -58,7 +58,7 @@ pub async fn ask_for_program(
 /// # Errors
 /// [`RpcError::NOT_ALLOWED`] names the setting that permits the method.
 pub fn check_method_rights(caller: &Caller, method: &str) -> Result<(), RpcError> {
-    caller.check_method(crate::table::find(method).ok_or_else(|| unknown(method))?)
+    caller.check_method(crate::table::find(method).ok_or_else(|| unknown_method(method))?)
 }
 
 /// Refuses an unknown profile, and every choice of a client that is no operator: the profile of a

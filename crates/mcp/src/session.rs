@@ -49,7 +49,7 @@ impl McpClient {
 
     /// Returns the names of the servers, with their tables.
     #[must_use]
-    pub fn tables(&self) -> Vec<(String, McpServerConfig)> {
+    pub fn server_tables(&self) -> Vec<(String, McpServerConfig)> {
         let servers = self.all().into_iter();
         servers.map(|(name, server)| (name, server.config.clone())).collect()
     }

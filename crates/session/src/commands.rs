@@ -385,7 +385,7 @@ fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> St
         write!(text, " {}.", think::shown(status.effort, configured)).unwrap_or_default();
     }
     if status.permission_mode != PermissionMode::Default {
-        write!(text, " {}.", mode::shown(status.permission_mode)).unwrap_or_default();
+        write!(text, " {}.", mode::describe_mode(status.permission_mode)).unwrap_or_default();
     }
     if status.trust == Trust::Low {
         text.push_str(READ_OTHERS);

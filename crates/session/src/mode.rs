@@ -16,7 +16,7 @@ pub(crate) async fn plan(
 ) -> Result<CommandPlan, StoreError> {
     let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
     if argument.is_empty() {
-        let mut text = format!("{}.", shown(status.permission_mode));
+        let mut text = format!("{}.", describe_mode(status.permission_mode));
         if role >= Role::Owner {
             let words = PermissionMode::ALL.map(PermissionMode::word).join(", ");
             text.push_str(&format!(" /mode {words} chooses another."));
@@ -29,7 +29,7 @@ pub(crate) async fn plan(
     }
     Ok(match argument.parse::<PermissionMode>() {
         Ok(mode) => {
-            let done = format!("{}. This applies from the next message on.", shown(mode));
+            let done = format!("{}. This applies from the next message on.", describe_mode(mode));
             let action = CommandAction::Choose(SessionSetting::Permissions(mode));
             CommandPlan::act(action, &done, &done)
         }
@@ -38,6 +38,6 @@ pub(crate) async fn plan(
 }
 
 /// Describes the mode of a conversation.
-pub(crate) fn shown(mode: PermissionMode) -> String {
+pub(crate) fn describe_mode(mode: PermissionMode) -> String {
     format!("Mode: {}; {}", mode.word(), mode.effect())
 }

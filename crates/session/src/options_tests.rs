@@ -27,7 +27,7 @@ async fn set(
 ) -> Result<Vec<SessionOption>, SetOptionError> {
     let (option, value) = (option.to_owned(), value.to_owned());
     let change = SetSessionOption { session: session("a"), option, value };
-    harness.sessions.options().set_session_option(&"me".parse().unwrap(), &change).await
+    harness.sessions.option_desk().set_session_option(&"me".parse().unwrap(), &change).await
 }
 
 /// Writes each option as `name=value: values`, and a value as `value (name)`, below its group.
@@ -51,7 +51,7 @@ fn chosen(options: &[SessionOption]) -> Vec<String> {
 #[tokio::test]
 async fn session_options_list_the_models_and_the_efforts_of_a_thinking_model() {
     let (harness, _) = harness().await;
-    let options = harness.sessions.options().session_options(&session("a")).await.unwrap();
+    let options = harness.sessions.option_desk().session_options(&session("a")).await.unwrap();
     let model = "Default: default (Default (test/scripted)), a: a/other (other), \
         b: b/thinker (thinker)";
     assert_eq!(written(&options)[0], format!("model=default: {model}"));
@@ -74,7 +74,7 @@ async fn set_session_option_changes_the_next_turn_and_shares_its_value_with_the_
     let said = says(&harness, &["hi", "/think", "/think low"]).await;
     assert!(said[1].starts_with("Thinking: high, chosen with /think."), "{said:?}");
     assert_eq!(thinker.requests()[0].options.effort, Some(Effort::High));
-    let options = harness.sessions.options().session_options(&session("a")).await.unwrap();
+    let options = harness.sessions.option_desk().session_options(&session("a")).await.unwrap();
     assert_eq!(chosen(&options)[1], "effort=low");
     let options = set(&harness, "effort", "default").await.unwrap();
     assert_eq!(chosen(&options)[1], "effort=default");

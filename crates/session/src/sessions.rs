@@ -79,7 +79,7 @@ impl Sessions {
 
     /// Returns the port through which programs show and change the settings of conversations.
     #[must_use]
-    pub fn options(&self) -> OptionDesk {
+    pub fn option_desk(&self) -> OptionDesk {
         OptionDesk::of(&self.lanes)
     }
 

@@ -69,7 +69,7 @@ impl FakeEditor {
 
     /// Returns the unsaved text of a file.
     #[must_use]
-    pub fn unsaved(&self, path: &Path) -> Option<String> {
+    pub fn unsaved_text(&self, path: &Path) -> Option<String> {
         self.state().unsaved.get(path).cloned()
     }
 

@@ -30,7 +30,7 @@ impl EditorSession {
     ) {
         if self.prompt.is_some() || self.servers.has_prompt() {
             let message = "the session still answers another prompt; cancel it first";
-            return respond(responder, Err(invalid(message)));
+            return answer_prompt(responder, Err(invalid(message)));
         }
         let held = self.hold_for_servers(content, responder).await;
         let Some((content, responder)) = held else { return };
@@ -39,7 +39,7 @@ impl EditorSession {
                 self.prompt = Some(OpenPrompt { message, responder, files, is_cancelled: false });
                 self.wait_for(message);
             }
-            Err(error) => respond(responder, Err(error)),
+            Err(error) => answer_prompt(responder, Err(error)),
         }
     }
 
@@ -188,11 +188,14 @@ impl EditorSession {
         if let Some(client) = &self.client {
             prompt.files.iter().for_each(|file| client.forget_file(file));
         }
-        respond(prompt.responder, end);
+        answer_prompt(prompt.responder, end);
     }
 }
 
-pub(super) fn respond(responder: v1::Responder<PromptResponse>, end: Result<StopReason, Error>) {
+pub(super) fn answer_prompt(
+    responder: v1::Responder<PromptResponse>,
+    end: Result<StopReason, Error>,
+) {
     if let Err(error) = responder.respond_with_result(end.map(PromptResponse::new)) {
         tracing::debug!(%error, "cannot answer the editor");
     }

@@ -36,7 +36,7 @@ impl EditorSession {
     ) {
         let changed = self.change_option(option, value).await;
         let responded = match (changed, responder) {
-            (Err(error), responder) => responder.refuse(error),
+            (Err(error), responder) => responder.refuse_change(error),
             (Ok(options), OptionResponder::Config(responder)) => {
                 self.show_changes(options, false);
                 let all = self.options.config_options().unwrap_or_default();

@@ -48,7 +48,7 @@ impl EditorSession {
             return self.add_notice(&remark);
         }
         *is_starting = true;
-        let params = servers.params(&self.place.session);
+        let params = servers.to_params(&self.place.session);
         let starting = async move { Done::Servers(client.call("session.servers", &params).await) };
         self.work.push(starting.boxed());
     }
@@ -63,7 +63,7 @@ impl EditorSession {
         if !self.servers.servers.is_empty()
             && let Err(error) = self.connected().await
         {
-            super::editor_side::respond(responder, Err(failed(error)));
+            super::editor_side::answer_prompt(responder, Err(failed(error)));
             return None;
         }
         if self.servers.is_starting {
@@ -92,7 +92,7 @@ impl EditorSession {
     /// Answers the prompt that waits for the start; `false` without one.
     pub(super) fn end_held_prompt(&mut self, end: Result<StopReason, Error>) -> bool {
         let Some(HeldPrompt { responder, .. }) = self.servers.held.take() else { return false };
-        super::editor_side::respond(responder, end);
+        super::editor_side::answer_prompt(responder, end);
         true
     }
 

@@ -64,7 +64,7 @@ impl SessionServers for EditorServers {
         let planner = ServerPlanner {
             configuration: self.configuration.clone(),
             shells: self.shells.clone(),
-            tables: self.configured.tables(),
+            tables: self.configured.server_tables(),
             workspace: self.workspaces.path_of(&session),
         };
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();

@@ -117,7 +117,7 @@ pub(crate) struct Channels {
 }
 
 /// Returns the channel of the web console. Everyone who is signed in to the console is an owner.
-pub(crate) fn web(files: Option<KeptFiles>) -> Result<ConfiguredChannel, IdError> {
+pub(crate) fn web_channel(files: Option<KeptFiles>) -> Result<ConfiguredChannel, IdError> {
     let channel = Arc::new(Web::new(files)?);
     Ok(ConfiguredChannel {
         channel,
@@ -167,7 +167,8 @@ pub(crate) fn channels(
         }
     }
     check_tokens(document, &channels)?;
-    let web = web(None).map_err(|error| document.error_at("channels", error.to_string()))?;
+    let web =
+        web_channel(None).map_err(|error| document.error_at("channels", error.to_string()))?;
     admission = admission.with(web.channel.name(), web.channel.account(), web.allow.clone());
     channels.push(web);
     Ok(Channels { channels, admission })

@@ -34,7 +34,7 @@ impl Clock for FastClock {
 
 /// A configured account whose channel is the fake.
 fn configured(channel: &Arc<dyn Channel>) -> ConfiguredChannel {
-    ConfiguredChannel { channel: channel.clone(), ..registry::web(None).unwrap() }
+    ConfiguredChannel { channel: channel.clone(), ..registry::web_channel(None).unwrap() }
 }
 
 #[tokio::test]

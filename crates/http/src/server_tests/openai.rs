@@ -16,6 +16,17 @@ use super::world::{TOKEN, TestRequest, World};
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
 
+/// Reads a stream of chat completions to its end, and returns the text in it.
+async fn read_text(stream: &mut HttpConnection) -> String {
+    let (mut written, mut data) = (String::new(), String::new());
+    while data != "[DONE]" {
+        let chunk: Value = serde_json::from_str(&data).unwrap_or_default();
+        written.push_str(chunk["choices"][0]["delta"]["content"].as_str().unwrap_or_default());
+        data = stream.event().await.unwrap();
+    }
+    written
+}
+
 /// Sends a request with the head of the official Python client 2.x.
 async fn python(world: &World, path: &str, more: &str, body: &Value) -> HttpConnection {
     let (server, body) = (world.server, body.to_string());
@@ -182,12 +193,7 @@ async fn chat_completion_streams_json_in_one_piece_when_it_is_whole() {
     wrong.into_iter().for_each(|event| world.daemon.emit(&session(), event));
     world.daemon.answer.lock().unwrap().reply = Some("```json\n{\"a\":1}\n```".to_owned());
     end_turn(&world);
-    let (mut written, mut data) = (String::new(), String::new());
-    while data != "[DONE]" {
-        let chunk: Value = serde_json::from_str(&data).unwrap_or_default();
-        written.push_str(chunk["choices"][0]["delta"]["content"].as_str().unwrap_or_default());
-        data = stream.event().await.unwrap();
-    }
+    let written = read_text(&mut stream).await;
     assert_eq!(written, "{\"a\":1}");
 }
 
@@ -203,12 +209,7 @@ async fn chat_completion_ignores_the_turn_after_its_own() {
     let next = [started(2), thinking, text("another text"), TurnEvent::Restarted];
     own.into_iter().chain(next).for_each(|event| world.daemon.emit(&session(), event));
     end_turn(&world);
-    let (mut written, mut data) = (String::new(), String::new());
-    while data != "[DONE]" {
-        let chunk: Value = serde_json::from_str(&data).unwrap_or_default();
-        written.push_str(chunk["choices"][0]["delta"]["content"].as_str().unwrap_or_default());
-        data = stream.event().await.unwrap();
-    }
+    let written = read_text(&mut stream).await;
     assert_eq!(written, "the reply");
 }
 

@@ -48,7 +48,7 @@ async fn edits_start_from_unsaved_text_and_are_saved_by_the_editor() {
         world.run(name, arguments.clone()).await.unwrap();
         let expected = "one\nzwei\nunsaved\n";
         assert_eq!(world.get("a.txt"), expected, "{name}");
-        assert_eq!(world.editor.unsaved(&place), None, "{name}");
+        assert_eq!(world.editor.unsaved_text(&place), None, "{name}");
         let asked = world.editor.take_requests();
         assert_eq!(asked.last(), Some(&(place, Some(expected.to_owned()))), "{name}");
         let writes = asked.iter().filter(|(_, text)| text.is_some()).count();
@@ -125,7 +125,7 @@ async fn edit_of_the_disk_never_goes_to_an_editor_that_did_not_show_its_text() {
     drop(world.editor.take_requests());
     world.run("edit_file", edit_of_disk()).await.unwrap();
     assert_eq!(world.get("a.txt"), "eins\ntwo\n");
-    assert_eq!(world.editor.unsaved(&place).as_deref(), Some("one\ntwo\nunsaved\n"));
+    assert_eq!(world.editor.unsaved_text(&place).as_deref(), Some("one\ntwo\nunsaved\n"));
     assert!(world.editor.take_requests().iter().all(|(_, text)| text.is_none()));
 }
 
@@ -174,7 +174,7 @@ async fn evidence_of_a_write_through_an_editor_never_lets_the_call_run_twice() {
     let evidence = evidence(&world, "edit_file", &edit()).await;
     let verdict = world.registry.verify(&call("edit_file", &edit()), &evidence).await;
     assert_eq!(verdict, Verdict::DidNotHappen);
-    assert!(world.editor.unsaved(&place).is_some());
+    assert!(world.editor.unsaved_text(&place).is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]
