@@ -128,7 +128,7 @@ impl Destinations for Channels {
 
 fn planned(channel: &dyn Channel, address: &ChatAddress, content: &Content) -> Planned {
     let mut chunks = match &content.poll {
-        Some(_) if !channel.has_polls() => channel.plan(&without_poll(content)),
+        Some(_) if !channel.capabilities().has_polls => channel.plan(&without_poll(content)),
         _ => channel.plan(content),
     };
     if let Some(first) = chunks.first_mut() {

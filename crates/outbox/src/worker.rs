@@ -118,7 +118,7 @@ impl DeliveryWorker {
             head.not_before = Timestamp(0);
         }
         let now = self.clock.now();
-        match rules::next(&head, channel.on_unknown(), now) {
+        match rules::next(&head, channel.capabilities().on_unknown, now) {
             Step::Wait(until) => {
                 let next = self.wait(&channel, &head, now.until(until)).await;
                 progress.waited = true;
@@ -228,7 +228,7 @@ impl DeliveryWorker {
         };
         progress.waited = false;
         self.note(&sent, head, progress);
-        let (rule, now) = (channel.on_unknown(), self.clock.now());
+        let (rule, now) = (channel.capabilities().on_unknown, self.clock.now());
         let end = match rules::judge(sent, head, rule, progress.failed_alone, now) {
             AttemptOutcome::End(end) => end,
             AttemptOutcome::Unreachable(end) => {
@@ -244,7 +244,7 @@ impl DeliveryWorker {
         let unknown = matches!(end, SendEnd::Unknown { .. });
         let is_sent = matches!(end, SendEnd::Sent(_));
         let next = self.finish(head, end).await?;
-        if is_sent && channel.keeps_files() {
+        if is_sent && channel.capabilities().keeps_files {
             self.loader.delete_recordings(delivery).await;
         }
         drop(slot);

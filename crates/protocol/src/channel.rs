@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    AccountName, ChannelName, ChatAddress, Check, Clock, Content, DedupeKey, Deliveries, Delivery,
-    DraftError, LastExchanges, Outcome, PlatformId, Publish, Receipt, TurnId,
+    AccountName, ChannelCapabilities, ChannelName, ChatAddress, Check, Clock, Content, DedupeKey,
+    Deliveries, Delivery, DraftError, LastExchanges, Outcome, PlatformId, Publish, Receipt, TurnId,
 };
 
 /// One account on one platform.
@@ -20,6 +20,11 @@ pub trait Channel: fmt::Debug + Send + Sync {
 
     /// The login of the bot.
     fn account(&self) -> AccountName;
+
+    /// The abilities of the platform.
+    fn capabilities(&self) -> ChannelCapabilities {
+        ChannelCapabilities::default()
+    }
 
     /// Receives until `context.stop` fires, or until an error.
     ///
@@ -85,12 +90,6 @@ pub trait Channel: fmt::Debug + Send + Sync {
         true
     }
 
-    /// The shortest time between two edits of a preview, which is a message that grows while the
-    /// model writes. `None` if the channel shows only complete replies.
-    fn preview_interval(&self) -> Option<Duration> {
-        None
-    }
-
     /// Returns `true` if the chat may show a growing answer by [`Self::show_draft`].
     fn shows_drafts(&self, chat: &ChatAddress) -> bool {
         let _ = chat;
@@ -110,28 +109,6 @@ pub trait Channel: fmt::Debug + Send + Sync {
     ) -> Result<(), DraftError> {
         let (_, _, _) = (chat, turn, content);
         Err(DraftError::Unsupported)
-    }
-
-    /// Returns `true` if a sent message can be replaced. A question then becomes its outcome.
-    fn can_edit(&self) -> bool {
-        false
-    }
-
-    /// Returns `true` if a block of code that takes several messages is sent as a file instead.
-    fn sends_code_as_files(&self) -> bool {
-        false
-    }
-
-    /// Returns `true` if the platform has polls ([`Content::poll`]). Other chats get the answers as
-    /// a numbered list.
-    fn has_polls(&self) -> bool {
-        false
-    }
-
-    /// Returns `true` if the platform keeps a copy of each file that it was sent. The recording of
-    /// an answer is then deleted from the workspace.
-    fn keeps_files(&self) -> bool {
-        false
     }
 
     /// Shows "typing" for as long as the platform displays it. Failures are ignored.
@@ -162,17 +139,6 @@ pub trait Channel: fmt::Debug + Send + Sync {
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         let (_, _) = (reference, limit);
         Err(FetchError::Gone("this channel keeps no files".to_owned()))
-    }
-
-    /// The action that follows a send of unknown outcome.
-    fn on_unknown(&self) -> OnUnknown {
-        OnUnknown::RepeatMarked
-    }
-
-    /// Returns `true` if the platform loses button presses while the daemon is down. The person
-    /// believes that the press worked, so open questions are asked again at the next start.
-    fn forgets_presses(&self) -> bool {
-        false
     }
 
     /// The state of the channel, for `status`.
@@ -246,16 +212,6 @@ pub enum FetchError {
     /// The request to the platform failed. A retry can help.
     #[error("{0}")]
     Failed(String),
-}
-
-/// The action that follows a send of unknown outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnUnknown {
-    /// The chunk is sent again once, visibly marked. If that outcome is unknown too, the chunk is
-    /// unconfirmed.
-    RepeatMarked,
-    /// The chunk can be sent again, because the platform recognises it, or because it is an edit.
-    RepeatSafe,
 }
 
 /// The state of a channel.

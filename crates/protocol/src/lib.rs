@@ -13,6 +13,7 @@ mod bot_setup;
 mod bus;
 mod calendar;
 mod channel;
+mod channel_capabilities;
 mod channel_config;
 mod client_role;
 mod clock;
@@ -109,8 +110,9 @@ pub use bot_setup::{BotIntroduction, BotSetup, OwnerCandidate};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError, WakeLanes};
 pub use calendar::Calendar;
 pub use channel::{
-    Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, OnUnknown, SendError,
+    Channel, ChannelContext, ChannelError, CommandHelp, FetchError, Health, SendError,
 };
+pub use channel_capabilities::{ChannelCapabilities, OnUnknown};
 pub use channel_config::{ChannelAccounts, ChannelConfig, ProgramConfig};
 pub use client_role::ClientRole;
 pub use clock::{Clock, Elapsed, Timestamp, or_pending, within};

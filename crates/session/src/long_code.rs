@@ -149,7 +149,8 @@ impl Lanes {
         trust: Trust,
     ) -> Content {
         let channel = self.parts.channels.of(&to.message.inbound.address);
-        let Some(channel) = channel.filter(|channel| channel.sends_code_as_files()) else {
+        let Some(channel) = channel.filter(|channel| channel.capabilities().sends_code_as_files)
+        else {
             return Content::text(text);
         };
         let mut files = Vec::new();

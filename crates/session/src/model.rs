@@ -31,7 +31,8 @@ pub(crate) async fn plan(
     let can_choose = role >= Role::Owner;
     if let Some(page) = page_of(argument) {
         let channel = lanes.parts.channels.of(&command.message.inbound.address);
-        let has_buttons = can_choose && channel.is_some_and(|channel| channel.can_edit());
+        let has_buttons =
+            can_choose && channel.is_some_and(|channel| channel.capabilities().can_edit);
         let pages = match (has_buttons, argument) {
             (false, "") => ModelPages::whole(lanes),
             _ => ModelPages::new(lanes, page, has_buttons),

@@ -103,7 +103,7 @@ impl Lanes {
             }
         });
         // Subscribes before the work begins, so that no event is missed.
-        let preview = channel.preview_interval().and_then(|interval| {
+        let preview = channel.capabilities().preview_interval.and_then(|interval| {
             // A job changes its message later, and several turns share the message of a board.
             let may_draft = job.is_none() && matches!(turn.origin, Origin::Messages(_));
             let screen = Screen { lanes: self, channel, turn: of, to, chat, may_draft };

@@ -35,7 +35,7 @@ pub async fn remind(
 /// was repeated recently.
 fn reminder(channels: &Channels, mut open: OpenPrompt, now: Timestamp) -> Option<OpenPrompt> {
     let channel = channels.of(&open.prompt.address)?;
-    if !channel.forgets_presses() {
+    if !channel.capabilities().forgets_presses {
         return None;
     }
     let chunks = &mut open.prompt.chunks;

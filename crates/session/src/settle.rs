@@ -304,7 +304,11 @@ impl Lanes {
         };
         let can_edit = |chat: &&ChatAddress| {
             request.kind != WaitKind::Child
-                && self.parts.channels.of(chat).is_some_and(|channel| channel.can_edit())
+                && self
+                    .parts
+                    .channels
+                    .of(chat)
+                    .is_some_and(|channel| channel.capabilities().can_edit)
         };
         let asked_in = prompt.iter().chain(&notices).map(|message| &message.address);
         let editable = asked_in.filter(can_edit).cloned().collect();

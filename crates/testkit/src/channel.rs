@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Content,
-    DedupeKey, Delivery, DraftError, FetchError, Health, OnUnknown, Outcome, PlatformId, Receipt,
-    SendError, TurnId,
+    AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
+    ChatAddress, Content, DedupeKey, Delivery, DraftError, FetchError, Health, OnUnknown, Outcome,
+    PlatformId, Receipt, SendError, TurnId,
 };
 use tokio::sync::watch;
 
@@ -267,6 +267,19 @@ impl Channel for FakeChannel {
         AccountName::parse("local").unwrap()
     }
 
+    fn capabilities(&self) -> ChannelCapabilities {
+        let is_full = self.preview.is_some();
+        ChannelCapabilities {
+            preview_interval: self.preview,
+            can_edit: is_full,
+            sends_code_as_files: is_full,
+            keeps_files: is_full,
+            has_polls: false,
+            forgets_presses: self.forgetful,
+            on_unknown: self.rule,
+        }
+    }
+
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
         context.stop.cancelled().await;
         Ok(())
@@ -325,10 +338,6 @@ impl Channel for FakeChannel {
         self.spare_turn(delivery)
     }
 
-    fn preview_interval(&self) -> Option<Duration> {
-        self.preview
-    }
-
     fn shows_drafts(&self, _chat: &ChatAddress) -> bool {
         self.drafts.borrow().is_some()
     }
@@ -349,18 +358,6 @@ impl Channel for FakeChannel {
             true
         });
         result
-    }
-
-    fn can_edit(&self) -> bool {
-        self.preview.is_some()
-    }
-
-    fn sends_code_as_files(&self) -> bool {
-        self.preview.is_some()
-    }
-
-    fn keeps_files(&self) -> bool {
-        self.preview.is_some()
     }
 
     async fn typing(&self, _chat: &ChatAddress) {
@@ -400,14 +397,6 @@ impl Channel for FakeChannel {
             Some(OnFetch::Say(error)) => Err(error),
             Some(OnFetch::Hang) => std::future::pending().await,
         }
-    }
-
-    fn on_unknown(&self) -> OnUnknown {
-        self.rule
-    }
-
-    fn forgets_presses(&self) -> bool {
-        self.forgetful
     }
 
     fn health(&self) -> Health {

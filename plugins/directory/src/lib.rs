@@ -23,9 +23,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use avocet_channel_kit::Exchanges;
 use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, ChatId, Check,
-    Clock, Content, Delivery, Health, IdError, LastExchanges, OnUnknown, Receipt, SendError,
-    SenderId,
+    AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
+    ChatAddress, ChatId, Check, Clock, Content, Delivery, Health, IdError, LastExchanges,
+    OnUnknown, Receipt, SendError, SenderId,
 };
 use avocet_supervise::blocking;
 use rustix::process::geteuid;
@@ -100,6 +100,12 @@ impl Channel for DirectoryChannel {
         self.account.clone()
     }
 
+    fn capabilities(&self) -> ChannelCapabilities {
+        // A chunk always gets the same file name, so that a repetition changes nothing.
+        let on_unknown = OnUnknown::RepeatSafe;
+        ChannelCapabilities { on_unknown, ..ChannelCapabilities::default() }
+    }
+
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
         DirectoryReceiver::new(self, &context).run().await
     }
@@ -112,11 +118,6 @@ impl Channel for DirectoryChannel {
 
     fn plan(&self, reply: &Content) -> Vec<Content> {
         send::plan(reply)
-    }
-
-    /// A chunk always gets the same file name, so that a repetition changes nothing.
-    fn on_unknown(&self) -> OnUnknown {
-        OnUnknown::RepeatSafe
     }
 
     fn health(&self) -> Health {

@@ -43,9 +43,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_net::{Interfaces, bot_proxy};
 use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
-    Content, DedupeKey, Delivery, FetchError, Health, LastExchanges, OnUnknown, Outcome,
-    PlatformId, Receipt, SendError,
+    AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
+    ChatAddress, Check, Clock, Content, DedupeKey, Delivery, FetchError, Health, LastExchanges,
+    OnUnknown, Outcome, PlatformId, Receipt, SendError,
 };
 use serenity::model::id::UserId;
 
@@ -159,6 +159,21 @@ impl Channel for Discord {
         self.account.clone()
     }
 
+    fn capabilities(&self) -> ChannelCapabilities {
+        ChannelCapabilities {
+            preview_interval: self.settings.preview,
+            can_edit: true,
+            sends_code_as_files: true,
+            has_polls: true,
+            keeps_files: true,
+            // The platform sends an interaction once, to the connected client. It fails after three
+            // seconds.
+            forgets_presses: true,
+            // The platform recognises a message by its nonce; later, we recognise it by its text.
+            on_unknown: OnUnknown::RepeatSafe,
+        }
+    }
+
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
         receive::run(self, &context).await
     }
@@ -185,26 +200,6 @@ impl Channel for Discord {
         Some(self.uploads.max_bytes(chat.chat.as_str().parse().ok()))
     }
 
-    fn preview_interval(&self) -> Option<Duration> {
-        self.settings.preview
-    }
-
-    fn can_edit(&self) -> bool {
-        true
-    }
-
-    fn sends_code_as_files(&self) -> bool {
-        true
-    }
-
-    fn has_polls(&self) -> bool {
-        true
-    }
-
-    fn keeps_files(&self) -> bool {
-        true
-    }
-
     async fn typing(&self, chat: &ChatAddress) {
         self.activity.note_typing(self.clock.elapsed());
         self.show_typing(chat).await;
@@ -221,17 +216,6 @@ impl Channel for Discord {
 
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         self.fetch_attachment(reference, limit).await
-    }
-
-    /// The platform recognises a message by its nonce; later, we recognise it by its text.
-    fn on_unknown(&self) -> OnUnknown {
-        OnUnknown::RepeatSafe
-    }
-
-    /// The platform sends an interaction once, to the connected client. It fails after three
-    /// seconds.
-    fn forgets_presses(&self) -> bool {
-        true
     }
 
     fn exchanges(&self) -> LastExchanges {

@@ -62,9 +62,9 @@ use async_trait::async_trait;
 use avocet_channel_kit::{Exchanges, GroupIds, Pace, ReceiveWatch};
 use avocet_net::bot_proxy as proxy;
 use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress, Check, Clock,
-    Content, DedupeKey, Delivery, DraftError, FetchError, Health, LastExchanges, Outcome,
-    PlatformId, Receipt, SendError, TurnId,
+    AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
+    ChatAddress, Check, Clock, Content, DedupeKey, Delivery, DraftError, FetchError, Health,
+    LastExchanges, Outcome, PlatformId, Receipt, SendError, TurnId,
 };
 
 pub use config::TelegramConfig;
@@ -230,6 +230,17 @@ impl Channel for Telegram {
         self.account.clone()
     }
 
+    fn capabilities(&self) -> ChannelCapabilities {
+        ChannelCapabilities {
+            preview_interval: self.preview,
+            can_edit: true,
+            sends_code_as_files: true,
+            has_polls: true,
+            keeps_files: true,
+            ..ChannelCapabilities::default()
+        }
+    }
+
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
         receive::run(self, &context).await
     }
@@ -276,10 +287,6 @@ impl Channel for Telegram {
         self.pace.spare_turn(&delivery.address.chat, pace::is_group(delivery))
     }
 
-    fn preview_interval(&self) -> Option<Duration> {
-        self.preview
-    }
-
     fn shows_drafts(&self, chat: &ChatAddress) -> bool {
         self.may_draft(chat)
     }
@@ -291,22 +298,6 @@ impl Channel for Telegram {
         content: &Content,
     ) -> Result<(), DraftError> {
         self.send_draft(chat, turn, content).await
-    }
-
-    fn can_edit(&self) -> bool {
-        true
-    }
-
-    fn sends_code_as_files(&self) -> bool {
-        true
-    }
-
-    fn has_polls(&self) -> bool {
-        true
-    }
-
-    fn keeps_files(&self) -> bool {
-        true
     }
 
     async fn typing(&self, chat: &ChatAddress) {

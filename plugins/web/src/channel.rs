@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    AccountName, Channel, ChannelContext, ChannelError, ChannelName, ClientFile, Content, Delivery,
-    FetchError, Health, IdError, OnUnknown, Receipt, SendError, WEB_ACCOUNT, WEB_CHANNEL,
+    AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
+    ClientFile, Content, Delivery, FetchError, Health, IdError, OnUnknown, Receipt, SendError,
+    WEB_ACCOUNT, WEB_CHANNEL,
 };
 
 use crate::{ProgramFileStore, UploadStore};
@@ -53,6 +54,11 @@ impl Channel for Web {
         self.account.clone()
     }
 
+    fn capabilities(&self) -> ChannelCapabilities {
+        let on_unknown = OnUnknown::RepeatSafe;
+        ChannelCapabilities { on_unknown, ..ChannelCapabilities::default() }
+    }
+
     /// Removes old files until the stop: messages arrive through the gateway.
     async fn run(&self, context: ChannelContext) -> Result<(), ChannelError> {
         let ChannelContext { clock, stop, .. } = context;
@@ -82,10 +88,6 @@ impl Channel for Web {
         let gone = || FetchError::Gone("the web console does not keep the file".to_owned());
         let file = ClientFile::parse(reference).ok_or_else(gone)?;
         self.files.as_ref().ok_or_else(gone)?.uploads.read(&file.name, limit).await
-    }
-
-    fn on_unknown(&self) -> OnUnknown {
-        OnUnknown::RepeatSafe
     }
 
     fn health(&self) -> Health {

@@ -85,7 +85,7 @@ impl Screen<'_> {
 
     /// Leaves out long code, which becomes a file.
     pub(super) fn in_short(&self, text: String) -> String {
-        if !self.channel.sends_code_as_files() {
+        if !self.channel.capabilities().sends_code_as_files {
             return text;
         }
         without_long_code(&text, |block| self.channel.plan_preview(&Content::text(block)).len())

@@ -49,7 +49,7 @@ fn plan_makes_a_chunk_of_the_text_and_one_of_each_attachment() {
     for (reply, chunks) in table {
         assert_eq!(world.directory.plan(&reply), chunks);
     }
-    assert_eq!(world.directory.on_unknown(), OnUnknown::RepeatSafe);
+    assert_eq!(world.directory.capabilities().on_unknown, OnUnknown::RepeatSafe);
 }
 
 #[tokio::test(flavor = "multi_thread")]

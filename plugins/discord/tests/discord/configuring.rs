@@ -19,7 +19,7 @@ async fn config_sets_preview_interval_and_chunk_numbers() {
         let (name, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
         Discord::new(name, account, &config, clock.clone()).unwrap()
     };
-    let intervals = [0, 1, 5].map(|seconds| bot(false, seconds).preview_interval());
+    let intervals = [0, 1, 5].map(|seconds| bot(false, seconds).capabilities().preview_interval);
     let [fastest, five] =
         [1200, 5000].map(|milliseconds| Some(Duration::from_millis(milliseconds)));
     assert_eq!(intervals, [None, fastest, five]);

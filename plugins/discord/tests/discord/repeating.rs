@@ -34,7 +34,7 @@ async fn f5_deliver_repeated_after_a_lost_answer_makes_no_copy() {
         let hello = delivery(world.dm, Content::text("hello"));
         let sent = world.discord.deliver(&hello).await;
         assert!(matches!(sent, Err(SendError::Unknown(_))), "{sent:?}");
-        assert_eq!(world.discord.on_unknown(), OnUnknown::RepeatSafe);
+        assert_eq!(world.discord.capabilities().on_unknown, OnUnknown::RepeatSafe);
         world.pass(3 * MINUTE);
         let again = Delivery { first_sent_at: Some(START), ..hello };
         let sent = world.discord.deliver(&again).await.unwrap();

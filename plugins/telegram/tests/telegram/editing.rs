@@ -131,7 +131,7 @@ fn preview_interval_follows_the_configuration() {
         let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
         let clock = Arc::new(ManualClock::default());
         let telegram = Telegram::new(name, account, &config, clock).unwrap();
-        assert_eq!(telegram.preview_interval(), interval.map(Duration::from_secs));
+        assert_eq!(telegram.capabilities().preview_interval, interval.map(Duration::from_secs));
     }
     assert_eq!(TelegramConfig::default().preview_seconds, 1);
 }

@@ -172,7 +172,7 @@ fn config_sets_preview_interval_and_chunk_numbers() {
         let (name, account) = ("telegram".parse().unwrap(), "main".parse().unwrap());
         Telegram::new(name, account, &config, Arc::<ManualClock>::default()).unwrap()
     };
-    let intervals = [0, 1, 5].map(|seconds| bot(false, seconds).preview_interval());
+    let intervals = [0, 1, 5].map(|seconds| bot(false, seconds).capabilities().preview_interval);
     assert_eq!(intervals, [None, Some(SECOND), Some(5 * SECOND)]);
     let long = Content::text("word ".repeat(1000));
     let ends = |bot: Telegram| -> Vec<String> {
