@@ -119,8 +119,17 @@ impl<'a> Intake<'a> {
     /// # Errors
     /// [`Stopped`]: the update is not in the log.
     pub async fn take(&self, update: Converted, cursor: Option<Cursor>) -> Result<Taken, Stopped> {
+        self.commit(&update, cursor).await
+    }
+
+    /// Commits an update like [`Self::take`], for a caller that needs the update afterwards.
+    pub(crate) async fn commit(
+        &self,
+        update: &Converted,
+        cursor: Option<Cursor>,
+    ) -> Result<Taken, Stopped> {
         let (reason, taken) = match update {
-            Converted::Inbound(inbound) => match self.offer(&inbound, cursor.as_ref()).await? {
+            Converted::Inbound(inbound) => match self.offer(inbound, cursor.as_ref()).await? {
                 Taken::Refused(error) => {
                     let chat = &inbound.address;
                     tracing::info!(%chat, %error, "the bus refused a message; it is ignored");
@@ -129,10 +138,10 @@ impl<'a> Intake<'a> {
                 taken => return Ok(taken),
             },
             Converted::Unreadable(message) => {
-                self.decline(&message).await?;
+                self.decline(message).await?;
                 ("of an unsupported kind", Taken::Ignored)
             }
-            Converted::Ignored(reason) => (reason, Taken::Ignored),
+            Converted::Ignored(reason) => (*reason, Taken::Ignored),
         };
         self.ignore(reason, cursor).await?;
         Ok(taken)
@@ -251,6 +260,13 @@ impl Converted {
     pub fn set_earlier(&mut self, earlier: Vec<Quote>) {
         if let Self::Inbound(inbound) = self {
             inbound.content.earlier = earlier;
+        }
+    }
+
+    /// Adds notes to the earlier messages of the chat, as the newest ones.
+    pub fn add_earlier(&mut self, notes: Vec<Quote>) {
+        if let Self::Inbound(inbound) = self {
+            inbound.content.earlier.extend(notes);
         }
     }
 

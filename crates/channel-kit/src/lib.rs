@@ -1,11 +1,14 @@
 //! The parts that channels share.
 //!
-//! - In: [`Intake`] commits the updates of a platform.
+//! - In: [`Intake`] commits the updates of a platform. An update passes the [`InboundStages`] first, whose
+//!   order has its reasons in `stages.rs`.
 //! - Out: [`plan`] cuts a reply into messages. It uses [`render`], which turns Markdown into plain
 //!   text with styles, and [`split`]. [`discord`] and [`telegram`] write the result in the
 //!   platform's own format. [`Pace`] limits the rate of sending.
-//! - [`ReactionNotes`] keeps people's reactions to the bot's messages for the model.
-//! - [`BotAccess`] and [`GroupIds`] read the configuration of a bot. [`Exchanges`] reports its health,
+//! - [`RecentMessages`] keeps the messages of a group that were not for the agent, and [`ReactionNotes`]
+//!   people's reactions to the bot's messages. The next message tells the model about them.
+//! - [`BotAccess`] and [`GroupIds`] read the configuration of a bot, and [`is_base64_url`] helps to recognise
+//!   its token. [`Exchanges`] reports its health,
 //!   and [`ReceiveWatch`] a receive loop that hangs.
 
 mod access;
@@ -24,12 +27,15 @@ mod plan;
 mod ranges;
 mod reactions;
 mod receive_watch;
+mod recent;
 mod render;
 mod source;
 mod split;
+mod stages;
 mod styled;
 mod table;
 pub mod telegram;
+mod token_chars;
 
 pub use access::BotAccess;
 pub use avocet_protocol::{Style, StyleRange};
@@ -42,9 +48,12 @@ pub use pace::{Pace, Rate, Rates, UnderWay};
 pub use plan::{plan, plan_preview, plan_preview_styled, plan_styled};
 pub use reactions::{ReactionNotes, UserReaction, reaction_emoji};
 pub use receive_watch::{ReceiveWatch, WatchedRun};
+pub use recent::RecentMessages;
 pub use render::render;
 pub use split::{Limit, split};
+pub use stages::InboundStages;
 pub use styled::Styled;
+pub use token_chars::is_base64_url;
 
 #[cfg(test)]
 mod testing;

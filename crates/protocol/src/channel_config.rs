@@ -9,7 +9,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::{AccountName, Allow, Attach, BotSetup, Channel, ChannelName, Clock, IdError, Webhook};
+use crate::{
+    AccountName, Allow, Attach, BotForm, BotSetup, Channel, ChannelName, Clock, IdError, Webhook,
+};
 
 /// The table of one account of a channel. Every key has a default.
 pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
@@ -20,6 +22,8 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
     /// The keys that only [`Self::allow`] reads; `*` stands for any name. A change of them needs no
     /// restart of the account.
     const ACCESS_KEYS: &'static [&'static str] = &[];
+    /// The bots of the channel, for `avocet init`; `None` if it cannot set up the channel.
+    const BOT: Option<BotForm> = None;
     /// The channel of an account.
     type Channel: Channel + 'static;
     /// The reason why a configuration cannot be used.
@@ -68,7 +72,7 @@ pub trait ChannelConfig: DeserializeOwned + JsonSchema + fmt::Debug {
         None
     }
 
-    /// The part of the channel that `avocet init` uses; `None` if it cannot set up the channel.
+    /// The part of the channel that `avocet init` uses; `None` without [`Self::BOT`].
     fn setup(channel: &Arc<Self::Channel>) -> Option<Arc<dyn BotSetup>> {
         let _ = channel;
         None

@@ -106,7 +106,7 @@ pub use ask_person::{
 };
 pub use asker::Asker;
 pub use attach::{Attach, AttachPlatform, ClientFile, ForClient, Handover, PieceRequest};
-pub use bot_setup::{BotIntroduction, BotSetup, OwnerCandidate};
+pub use bot_setup::{BotForm, BotIntroduction, BotSetup, OwnerCandidate};
 pub use bus::{Deliveries, Destinations, NoDestination, Publish, PublishError, WakeLanes};
 pub use calendar::Calendar;
 pub use channel::{

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use avocet_channel_kit::{BotAccess, GroupConfig};
 use avocet_net::bot_proxy;
 use avocet_protocol::{
-    AccountName, Allow, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Role, Secret,
+    AccountName, Allow, BotForm, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Role, Secret,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serenity::model::id::RoleId;
 
-use crate::{Discord, DiscordError, Threads};
+use crate::{Discord, DiscordError, Threads, bot_form};
 
 /// Most earlier messages that a model gets.
 const MAX_EARLIER: u32 = 50;
@@ -129,6 +129,7 @@ impl ChannelConfig for DiscordConfig {
     const NAME: &'static str = "discord";
     const ACCESS_KEYS: &'static [&'static str] =
         &["pairing", "groups.*.allow", "groups.*.owner_tools"];
+    const BOT: Option<BotForm> = Some(bot_form::BOT);
     type Channel = Discord;
     type Error = DiscordError;
 

@@ -3,6 +3,7 @@
 //! only once.
 
 mod attachments;
+mod bot_form;
 mod bounded;
 mod cards;
 mod channel_set;

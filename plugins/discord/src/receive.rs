@@ -14,10 +14,11 @@ mod reaction_queue;
 mod recent;
 mod requests;
 mod schedule;
+mod stages;
 mod unreadable;
 mod user_reactions;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::convert::Infallible;
 
 use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
@@ -28,7 +29,7 @@ use serenity::builder::CreateInteractionResponse;
 use serenity::model::application::Interaction;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 
-use crate::bounded::MakeRoom;
+use crate::bounded::{MAX_KNOWN, MakeRoom};
 use crate::channels::{DiscordChannel, KnownChannels, described};
 use crate::convert::BotIdentity;
 use crate::gateway::{
@@ -77,6 +78,8 @@ pub(crate) struct Receiver<'a> {
     spoken: BTreeSet<ChannelId>,
     posts: ForumPosts,
     recent: RecentMessages,
+    /// Channels whose history was read for a mention, or refused, since the start.
+    read_histories: HashSet<ChannelId>,
     members: MemberRoles,
     reactions: UserReactions,
     reacting: ReactionQueue,
@@ -140,7 +143,8 @@ impl<'a> Receiver<'a> {
             commands_registered: false,
             spoken: BTreeSet::new(),
             posts: ForumPosts::default(),
-            recent: RecentMessages::new(discord.settings.earlier_messages),
+            recent: RecentMessages::new(discord.settings.earlier_messages, MAX_KNOWN),
+            read_histories: HashSet::new(),
             members: MemberRoles::new(),
             reactions: UserReactions::default(),
             reacting: ReactionQueue::default(),

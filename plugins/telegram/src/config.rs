@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use avocet_channel_kit::{BotAccess, GroupConfig};
 use avocet_protocol::{
-    AccountName, Allow, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Secret, Webhook,
+    AccountName, Allow, BotForm, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Secret,
+    Webhook,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::reactions::is_reaction;
 use crate::webhook::base_url;
-use crate::{Telegram, TelegramError, proxy};
+use crate::{Telegram, TelegramError, bot_form, proxy};
 
 /// The highest `earlier_messages`, so that a request stays small.
 const MAX_EARLIER: u32 = 50;
@@ -82,6 +83,7 @@ impl ChannelConfig for TelegramConfig {
     const NAME: &'static str = "telegram";
     const ACCESS_KEYS: &'static [&'static str] =
         &["allow", "owners", "pairing", "groups.*.allow", "groups.*.owner_tools"];
+    const BOT: Option<BotForm> = Some(bot_form::BOT);
     type Channel = Telegram;
     type Error = TelegramError;
 

@@ -5,6 +5,7 @@ mod album;
 mod api;
 mod attempt;
 mod bot;
+mod bot_form;
 mod chat_author;
 mod checklists;
 mod commands;
@@ -47,6 +48,7 @@ mod rich;
 mod send;
 mod serve;
 mod setup;
+mod stages;
 mod token;
 mod topic;
 mod update;
@@ -79,7 +81,7 @@ use media_group::PartlySent;
 use moved::Moves;
 use pending_parts::PendingParts;
 use reactions::BotReactions;
-use recent::RecentMessages;
+use recent::GroupMessages;
 use rich::RichMessages;
 use token::TokenState;
 use topic::LostTopics;
@@ -109,7 +111,7 @@ pub struct Telegram {
     /// The parts of the last messages that several updates formed.
     joined: JoinedParts,
     /// Messages of groups that were not for the agent.
-    recent: RecentMessages,
+    recent: GroupMessages,
     /// `None` if the account polls.
     webhook: Option<Arc<Endpoint>>,
     /// The least time between two edits of a preview; `None` without previews.
@@ -201,7 +203,7 @@ impl Telegram {
             pending_parts: PendingParts::default(),
             last_texts: LastTexts::default(),
             joined: JoinedParts::default(),
-            recent: RecentMessages::new(config.earlier_messages),
+            recent: GroupMessages::new(config.earlier_messages),
             webhook,
             preview: (!preview.is_zero()).then_some(preview),
             health: Exchanges::new(clock.clone()),

@@ -124,7 +124,7 @@ impl Receiver<'_> {
         let Some(mut correction) = comments::correction(&self.bot(me), &together) else {
             return Ok(false);
         };
-        recent.give(&mut correction);
+        recent.add_context(&mut correction);
         let Converted::Inbound(correction) = correction else { return Ok(false) };
         let taken = self.intake.offer(&correction, Some(&parts.end_cursor())).await?;
         let is_added = match taken {

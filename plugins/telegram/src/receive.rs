@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
+use avocet_channel_kit::{Intake, Stopped};
 use avocet_protocol::{ChannelContext, ChannelError, Cursor};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -16,15 +16,15 @@ use teloxide::types::Me;
 
 use crate::api::ANSWER_LIMIT;
 use crate::bot::{Audience, BotIdentity};
-use crate::convert::{NOT_MENTIONED, audience, convert_for, is_for_bot};
+use crate::convert::{audience, is_for_bot};
 use crate::failures::Failures;
 use crate::fault::BotApiError;
 use crate::moved::GroupMove;
 use crate::pending_parts::LostParts;
 use crate::poll::{Poller, is_conflict};
 use crate::position::{EarlierRun, Mode, PollPosition};
+use crate::stages::UpdateStages;
 use crate::update::{Batch, PressAnswer, Update};
-use crate::user_reactions::ReactionUpdate;
 use crate::{Telegram, commands, token, update, webhook};
 
 /// The pause after a poll that returned only updates without an id. The next poll would return them
@@ -216,59 +216,8 @@ impl Receiver<'_> {
         cursor: Option<Cursor>,
     ) -> Result<Option<PressAnswer>, Stopped> {
         let Some(update) = updates.first() else { return Ok(None) };
-        if updates.iter().all(|update| self.telegram.pending_parts.has_joined(update)) {
-            self.intake.ignore("a known part of a message", cursor).await?;
-            return Ok(None);
-        }
-        if let Some(moved) = GroupMove::read(update) {
-            self.follow(moved).await?;
-            self.intake.ignore("a group that moved", cursor).await?;
-            return Ok(None);
-        }
-        if let Some(reaction) = ReactionUpdate::read(update) {
-            self.telegram.note_user_reaction(&reaction);
-            if let Some(cursor) = cursor {
-                self.intake.move_cursor(cursor).await?;
-            }
-            return Ok(None);
-        }
-        let bot = self.bot(me);
-        if let Some(change) = &update.checklist_change {
-            self.intake.ignore("a change of a checklist", cursor).await?;
-            // A webhook posts an update again that is not in the log.
-            if let Some(chat) = bot.reading(update).address_of(update) {
-                self.telegram.checklists.note(chat, change);
-            }
-            return Ok(None);
-        }
-        let Telegram { joined, recent, .. } = self.telegram;
-        let mut converted = match joined.edit(update) {
-            Some(edited) => edited.convert(&bot),
-            None => convert_for(audience, &bot, updates),
-        };
-        recent.give(&mut converted);
-        let received = self.telegram.with_reactions(&mut converted);
-        if received.is_some() {
-            self.telegram.checklists.give(&mut converted);
-        }
-        let message = match &converted {
-            Converted::Inbound(inbound) => Some(inbound.clone()),
-            _ => None,
-        };
-        let is_for_others = converted == Converted::Ignored(NOT_MENTIONED);
-        let taken = self.intake.take(converted, cursor).await?;
-        if let Some(received) = received.filter(|_| taken == Taken::Accepted) {
-            self.telegram.note_received(&received);
-            message.iter().for_each(|message| self.telegram.checklists.forget(&message.address));
-        }
-        if matches!(taken, Taken::Accepted | Taken::Repeated) {
-            joined.note(updates);
-        }
-        match message.filter(|_| taken == Taken::Accepted) {
-            Some(message) => recent.accepted(&message),
-            None if is_for_others => recent.note(&bot, updates),
-            None => {}
-        }
+        let mut stages = UpdateStages::new(self, me, update, updates, audience);
+        self.intake.run_stages(&mut stages, cursor).await?;
         Ok(update.press_answer())
     }
 
@@ -286,33 +235,6 @@ impl Receiver<'_> {
             commands,
             direct_topic: None,
         }
-    }
-
-    /// Records a move in the log and tells the operator once. The platform reports it in both
-    /// chats.
-    async fn follow(&self, moved: GroupMove) -> Result<(), Stopped> {
-        let Telegram { name, account, moves, .. } = self.telegram;
-        if moves.knows(moved) {
-            return Ok(());
-        }
-        self.intake.move_cursor(moved.cursor()).await?;
-        moves.learn(moved);
-        let GroupMove { from, to } = moved;
-        if moves.is_named(to) {
-            tracing::info!(
-                %account,
-                "the group {from} is now the supergroup {to}, which [channels.{name}] groups \
-                    names: it is a separate chat"
-            );
-        } else {
-            tracing::warn!(
-                %account,
-                "the group {from} is now the supergroup {to} and continues as {from}, with the \
-                    same conversation and rules; for a new conversation, name {to} in \
-                    [channels.{name}] groups"
-            );
-        }
-        Ok(())
     }
 
     /// Ends the button's loading indicator. The press is committed by now, so an error is harmless.

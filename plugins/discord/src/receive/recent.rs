@@ -1,7 +1,6 @@
 //! The recent messages of a server's channel that were not for the agent. A mention gives them to
 //! the model. Memory holds them; after a start, the first mention in a channel reads its history.
 
-use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use avocet_protocol::{Quote, within};
@@ -18,73 +17,8 @@ use super::Receiver;
 
 /// Time for a request of the history. Events wait meanwhile.
 const HISTORY_TIMEOUT: Duration = Duration::from_secs(3);
-/// Longest text of a message that is kept, in characters.
-const MAX_TEXT: usize = 600;
-/// Messages whose context is kept for their edits.
-const MAX_GIVEN: usize = 100;
-
 /// The recent messages of each channel.
-#[derive(Debug, Default)]
-pub(super) struct RecentMessages {
-    /// Messages to keep per channel.
-    limit: usize,
-    channels: HashMap<ChannelId, VecDeque<(MessageId, Quote)>>,
-    /// Channels whose history was read, or refused, since the start.
-    read: HashSet<ChannelId>,
-    /// The context that came with the last messages, for their edits.
-    given: VecDeque<(MessageId, Vec<Quote>)>,
-}
-
-impl RecentMessages {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { limit, ..Self::default() }
-    }
-
-    /// Notes a message that is not for the agent.
-    fn note(&mut self, channel: ChannelId, id: MessageId, quote: Quote) {
-        self.channels.make_room(&channel);
-        let messages = self.channels.entry(channel).or_default();
-        if self.limit == 0 || messages.iter().any(|(known, _)| *known == id) {
-            return;
-        }
-        let text = quote.text.chars().take(MAX_TEXT).collect();
-        messages.push_back((id, Quote { text, ..quote }));
-        if messages.len() > self.limit {
-            messages.pop_front();
-        }
-    }
-
-    /// Returns the messages before a mention, the oldest first.
-    fn before(&self, channel: ChannelId, mention: MessageId) -> Vec<Quote> {
-        let messages = self.channels.get(&channel).into_iter().flatten();
-        let mut before: Vec<_> = messages.filter(|(id, _)| *id < mention).collect();
-        before.sort_by_key(|(id, _)| *id);
-        before.into_iter().map(|(_, quote)| quote.clone()).collect()
-    }
-
-    pub(super) fn forget_before(&mut self, channel: ChannelId, mention: MessageId) {
-        if let Some(messages) = self.channels.get_mut(&channel) {
-            messages.retain(|(id, _)| *id > mention);
-        }
-    }
-
-    /// Notes the context that came with a message.
-    pub(super) fn note_given(&mut self, message: MessageId, context: Vec<Quote>) {
-        if context.is_empty() {
-            return;
-        }
-        self.given.push_back((message, context));
-        if self.given.len() > MAX_GIVEN {
-            self.given.pop_front();
-        }
-    }
-
-    /// Returns the context that came with a message, as long as it is known.
-    pub(super) fn given(&self, message: MessageId) -> Vec<Quote> {
-        let given = self.given.iter().rev().find(|(id, _)| *id == message);
-        given.map(|(_, context)| context.clone()).unwrap_or_default()
-    }
-}
+pub(super) type RecentMessages = avocet_channel_kit::RecentMessages<ChannelId, MessageId>;
 
 impl Receiver<'_> {
     /// Keeps a message that is not for the agent.
@@ -97,21 +31,25 @@ impl Receiver<'_> {
 
     /// Returns the messages before a mention that the agent has not seen.
     pub(super) async fn messages_before(&mut self, bot: BotIds, mention: &Message) -> Vec<Quote> {
-        if self.recent.limit == 0 {
+        if self.recent.limit() == 0 {
             return Vec::new();
         }
         let channel = mention.channel_id;
-        if !self.recent.read.contains(&channel) && self.read_recent(bot, mention).await {
-            self.recent.read.make_room(&channel);
-            self.recent.read.insert(channel);
+        if !self.read_histories.contains(&channel) && self.read_recent(bot, mention).await {
+            self.read_histories.make_room(&channel);
+            self.read_histories.insert(channel);
         }
-        self.recent.before(channel, mention.id)
+        // The history may have come after a live message, so the ids give the order.
+        let messages = self.recent.messages_of(&channel);
+        let mut before: Vec<_> = messages.filter(|(id, _)| *id < mention.id).collect();
+        before.sort_by_key(|(id, _)| *id);
+        before.into_iter().map(|(_, quote)| quote.clone()).collect()
     }
 
     /// Reads the messages before the first mention in a channel, back to the last one for the
     /// agent. Returns `false` if the next mention has to try again.
     async fn read_recent(&mut self, bot: BotIds, mention: &Message) -> bool {
-        let limit = self.recent.limit;
+        let limit = self.recent.limit();
         let page = HistoryPage::UpTo(MessageId::new((mention.id.get() - 1).max(1)));
         let reading = self.discord.page_of_messages(mention.channel_id, page, limit);
         let page = match within(self.context.clock.as_ref(), HISTORY_TIMEOUT, reading).await {
@@ -138,7 +76,3 @@ impl Receiver<'_> {
         true
     }
 }
-
-#[cfg(test)]
-#[path = "recent_tests.rs"]
-mod tests;

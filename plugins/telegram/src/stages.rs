@@ -1,0 +1,138 @@
+//! The stages of an update, in the order of [`InboundStages`].
+
+use avocet_channel_kit::{Converted, InboundStages, Stopped, Taken};
+use teloxide::types::Me;
+
+use crate::Telegram;
+use crate::bot::{Audience, BotIdentity};
+use crate::convert::{NOT_MENTIONED, convert_for};
+use crate::moved::GroupMove;
+use crate::receive::Receiver;
+use crate::update::Update;
+use crate::user_reactions::{ReactionUpdate, ReceivedMessage};
+
+/// An update, or those of an album, on the way into the log.
+pub(crate) struct UpdateStages<'a> {
+    receiver: &'a Receiver<'a>,
+    bot: BotIdentity<'a>,
+    /// The first one of `updates`.
+    update: &'a Update,
+    updates: &'a [Update],
+    audience: Audience,
+    /// The message that gets the reactions of its chat; `None` if the update is no such message.
+    received: Option<ReceivedMessage>,
+}
+
+impl<'a> UpdateStages<'a> {
+    pub(crate) fn new(
+        receiver: &'a Receiver<'a>,
+        me: &'a Me,
+        update: &'a Update,
+        updates: &'a [Update],
+        audience: Audience,
+    ) -> Self {
+        Self { receiver, bot: receiver.bot(me), update, updates, audience, received: None }
+    }
+
+    fn telegram(&self) -> &'a Telegram {
+        self.receiver.telegram
+    }
+
+    /// Records a move in the log and tells the operator once. The platform reports it in both
+    /// chats.
+    async fn record_move(&self, moved: GroupMove) -> Result<(), Stopped> {
+        let Telegram { name, account, moves, .. } = self.telegram();
+        if moves.knows(moved) {
+            return Ok(());
+        }
+        self.receiver.intake.move_cursor(moved.cursor()).await?;
+        moves.learn(moved);
+        let GroupMove { from, to } = moved;
+        if moves.is_named(to) {
+            tracing::info!(
+                %account,
+                "the group {from} is now the supergroup {to}, which [channels.{name}] groups \
+                    names: it is a separate chat"
+            );
+        } else {
+            tracing::warn!(
+                %account,
+                "the group {from} is now the supergroup {to} and continues as {from}, with the \
+                    same conversation and rules; for a new conversation, name {to} in \
+                    [channels.{name}] groups"
+            );
+        }
+        Ok(())
+    }
+}
+
+impl InboundStages for UpdateStages<'_> {
+    fn find_known_part(&mut self) -> Option<&'static str> {
+        let parts = &self.telegram().pending_parts;
+        let are_known = self.updates.iter().all(|update| parts.has_joined(update));
+        are_known.then_some("a known part of a message")
+    }
+
+    async fn follow_move(&mut self) -> Result<Option<&'static str>, Stopped> {
+        let Some(moved) = GroupMove::read(self.update) else { return Ok(None) };
+        self.record_move(moved).await?;
+        Ok(Some("a group that moved"))
+    }
+
+    fn note_quietly(&mut self) -> bool {
+        let reaction = ReactionUpdate::read(self.update);
+        if let Some(reaction) = &reaction {
+            self.telegram().note_user_reaction(reaction);
+        }
+        reaction.is_some()
+    }
+
+    fn find_aside(&mut self) -> Option<&'static str> {
+        self.update.checklist_change.as_ref().map(|_| "a change of a checklist")
+    }
+
+    fn note_aside(&mut self) {
+        let chat = self.bot.reading(self.update).address_of(self.update);
+        if let Some((chat, change)) = chat.zip(self.update.checklist_change.as_ref()) {
+            self.telegram().checklists.note(chat, change);
+        }
+    }
+
+    /// The edit of a part becomes a correction of the whole message.
+    async fn convert(&mut self) -> Converted {
+        match self.telegram().joined.edit(self.update) {
+            Some(edited) => edited.convert(&self.bot),
+            None => convert_for(self.audience, &self.bot, self.updates),
+        }
+    }
+
+    async fn add_recent_messages(&mut self, message: &mut Converted) {
+        self.telegram().recent.add_context(message);
+    }
+
+    fn add_reactions(&mut self, message: &mut Converted) {
+        self.received = self.telegram().with_reactions(message);
+        if self.received.is_some() {
+            self.telegram().checklists.give(message);
+        }
+    }
+
+    fn note_committed(&mut self, message: &Converted, taken: &Taken) {
+        let Telegram { joined, recent, checklists, .. } = self.telegram();
+        let is_accepted = *taken == Taken::Accepted;
+        if let Some(received) = self.received.take().filter(|_| is_accepted) {
+            self.telegram().note_received(&received);
+            if let Converted::Inbound(message) = message {
+                checklists.forget(&message.address);
+            }
+        }
+        if matches!(taken, Taken::Accepted | Taken::Repeated) {
+            joined.note(self.updates);
+        }
+        match message {
+            Converted::Inbound(message) if is_accepted => recent.forget_given(message),
+            Converted::Ignored(NOT_MENTIONED) => recent.note(&self.bot, self.updates),
+            Converted::Inbound(_) | Converted::Unreadable(_) | Converted::Ignored(_) => {}
+        }
+    }
+}
