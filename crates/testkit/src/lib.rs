@@ -1,9 +1,14 @@
 //! Fakes and a manual clock, for tests only. A fake refuses the requests that the real server
 //! refuses.
+//!
+//! The fakes of ports are always there. Those of servers are behind a feature of their platform: a crate
+//! names the platforms that its tests use in its `[dev-dependencies]`.
 
 #![expect(clippy::unwrap_used, reason = "a fake that cannot go on fails its test")]
 
+#[cfg(feature = "providers")]
 mod answer;
+#[cfg(feature = "providers")]
 pub mod anthropic;
 mod attachments;
 mod bus;
@@ -11,37 +16,57 @@ mod calendar;
 mod channel;
 mod clock;
 mod destinations;
+#[cfg(feature = "discord")]
 pub mod discord;
 mod editor;
+#[cfg(feature = "providers")]
 pub mod embeddings;
 mod events;
 mod files;
+#[cfg(feature = "providers")]
 pub mod gemini;
+#[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "http")]
 pub mod http_client;
+#[cfg(feature = "providers")]
 mod image;
 mod model;
+#[cfg(feature = "providers")]
 mod model_fake;
+#[cfg(feature = "providers")]
 pub mod model_lists;
 mod models;
+#[cfg(any(feature = "discord", feature = "providers", feature = "telegram"))]
 mod multipart;
+#[cfg(feature = "providers")]
 pub mod ollama;
+#[cfg(feature = "providers")]
 pub mod openai;
+#[cfg(feature = "telemetry")]
 pub mod otlp;
 mod recall;
+#[cfg(any(feature = "providers", feature = "search", feature = "telemetry"))]
 mod request_log;
 mod roles;
+#[cfg(feature = "search")]
 pub mod search;
 mod skills;
 pub mod socket;
+#[cfg(feature = "http")]
 mod socks;
+#[cfg(feature = "providers")]
 mod speak;
+#[cfg(feature = "providers")]
 pub mod speech;
+#[cfg(feature = "telegram")]
 pub mod telegram;
 mod toolbox;
 mod transcribe;
+#[cfg(feature = "providers")]
 pub mod transcription;
 
+#[cfg(feature = "providers")]
 pub use answer::ModelAnswer;
 pub use attachments::FakeAttachments;
 pub use bus::FakeBus;
@@ -57,7 +82,9 @@ pub use models::FakeModels;
 pub use recall::FakeRecall;
 pub use roles::FakeRoles;
 pub use skills::FakeSkills;
+#[cfg(feature = "http")]
 pub use socks::SocksFake;
+#[cfg(feature = "providers")]
 pub use speak::FakeSpeaker;
 pub use toolbox::{FakeToolbox, WAIT, private_place, tool_context};
 pub use transcribe::FakeTranscriber;
