@@ -107,6 +107,61 @@ async fn telemetry_exports_models_with_their_tokens() {
     stop(daemon);
 }
 
+/// A request that another one replaced: by another model, and by one without the refused setting.
+#[tokio::test(flavor = "multi_thread")]
+async fn telemetry_exports_each_failed_request_of_an_answered_turn() {
+    let collector = OtlpFake::start().await;
+    let busy = OpenAiFake::start(|_| ModelAnswer::Status(429, vec![], "{}".to_owned())).await;
+    let strict = OpenAiFake::start(|request| match request.get("stream_options") {
+        Some(_) => {
+            let refusal = json!({ "error": { "message": "Unknown parameter: 'stream_options'" } });
+            ModelAnswer::Status(400, vec![], refusal.to_string())
+        }
+        None => ModelAnswer::says("Here."),
+    })
+    .await;
+    let provider = |name: &str, model: &OpenAiFake| {
+        format!(
+            "[models.\"{name}/*\"]\ncontext = 65_536\n[providers.{name}]\nkind = \"openai\"\n\
+             base_url = \"{}\"\nmax_retries = 0\n",
+            model.base_url()
+        )
+    };
+    let home = home(
+        &collector,
+        &format!(
+            "{}{}[agents.defaults]\nmodel = \"busy/fake\"\nfallbacks = [\"strict/fake\"]\n",
+            provider("busy", &busy),
+            provider("strict", &strict)
+        ),
+    );
+    let daemon = home.daemon();
+    ask(&home, "where is it");
+    has_turn(&collector, "1").await;
+    let mut found: Vec<_> = named(&collector, "chat fake")
+        .iter()
+        .map(|span| {
+            let of = |key| attribute(span, key).as_str().map(str::to_owned);
+            (of("gen_ai.provider.name"), of("error.type"), of("http.response.status_code"))
+        })
+        .collect();
+    found.sort();
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        found,
+        [
+            (some("busy"), some("rate_limited"), some("429")),
+            (some("strict"), None, None),
+            (some("strict"), some("refused"), some("400")),
+        ]
+    );
+    let trace = printed(&home, &["trace", "m1"]);
+    for failed in ["busy/fake, rate_limited (429)", "strict/fake, refused (400)"] {
+        assert!(trace.contains(failed), "{failed}: {trace}");
+    }
+    stop(daemon);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn telemetry_exports_texts_with_content() {
     let collector = OtlpFake::start().await;

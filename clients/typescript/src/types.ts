@@ -793,6 +793,8 @@ export type EventKind =
   | "model.answered"
   /** The tokens and the cost of a request to a model were recorded. */
   | "usage.recorded"
+  /** A request to a model failed and was made again. */
+  | "request.failed"
   /** A call that does more than read was started. */
   | "call.started"
   /** A call waits for a person or a sub-agent. */
@@ -960,6 +962,24 @@ export interface EventUsage {
   cost: Money | null;
 }
 
+/** A request to a model that failed and was made again. */
+export interface EventFailedRequest {
+  /** The start. */
+  began: Timestamp;
+  /** The time of the failure. */
+  ended: Timestamp;
+  /** The purpose of the request. */
+  purpose: Purpose;
+  /** The kind of reason. */
+  code: FailureCode;
+  /** The model that failed, as `provider/model`. Absent if no model did. */
+  model?: string;
+  /** The HTTP status of the provider, from 100 to 599. Absent if it sent none. */
+  status?: number;
+  /** The seconds for which the provider asks its clients to wait. */
+  retry_after_seconds?: number;
+}
+
 /** A call of a tool. */
 export interface EventTool {
   /** The name of the tool. */
@@ -1059,6 +1079,8 @@ export interface LogEvent {
   answer?: EventAnswer;
   /** Of `usage.recorded`. */
   usage?: EventUsage;
+  /** Of `request.failed`. */
+  failed_request?: EventFailedRequest;
   /** Of `call.*`. */
   tool?: EventTool;
   /** Of `delivery.*`. */
@@ -2028,6 +2050,19 @@ export interface TraceSpanModel {
   usage: EventUsage[];
 }
 
+/** A request of the model's work around it failed and was made again. */
+export interface TraceSpanFailedRequest {
+  /** The begin. */
+  start: Timestamp;
+  /** The end; null while it lasts, or if the process ended before it. */
+  end: Timestamp | null;
+  /** The turn. */
+  turn?: TurnId;
+  type: "failed_request";
+  /** The request. */
+  request: EventFailedRequest;
+}
+
 /** A tool runs. */
 export interface TraceSpanTool {
   /** The begin. */
@@ -2102,6 +2137,7 @@ export type TraceSpan =
   | TraceSpanReceived
   | TraceSpanQueued
   | TraceSpanModel
+  | TraceSpanFailedRequest
   | TraceSpanTool
   | TraceSpanPaused
   | TraceSpanInterrupted

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Clock, Delta, Deltas, FilesError, Model, ModelError, ModelReply, ModelRequest, Money, Origin,
-    Price, Purpose, Spending, Spent, StoreError, Total, TurnRecord, UpkeepBudget, UpkeepLedger,
-    thousands, within,
+    Clock, Delta, Deltas, FailedAttempt, FilesError, Model, ModelError, ModelReply, ModelRequest,
+    Money, Origin, Price, Purpose, Spending, Spent, StoreError, Total, TurnRecord, UpkeepBudget,
+    UpkeepLedger, thousands, within,
 };
 
 use crate::{AgentLoop, TurnLimits, UsageMeter};
@@ -93,19 +93,30 @@ impl AgentLoop {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, NoAnswer> {
-        self.check_budgets(model, usage).await?;
         let UsageContext { meter, purpose, until } = usage;
+        meter.add_last_failure();
+        self.check_budgets(model, usage).await?;
         let left = until.saturating_sub(self.clock.elapsed());
         let with_losses = |delta: Delta<'_>| match delta {
             Delta::Lost(spent) => meter.add(purpose, spent),
-            Delta::Text(_) | Delta::Thought(_) | Delta::Retry(_) | Delta::Restart => deltas(delta),
+            Delta::Retry(attempt) => {
+                meter.add_failed(purpose, attempt.as_failed_request(self.clock.now()));
+                deltas(delta);
+            }
+            Delta::Text(_) | Delta::Thought(_) | Delta::Restart => deltas(delta),
         };
+        let began = self.clock.now();
         let asking = model.complete(request, &with_losses);
         let answered = within(self.clock.as_ref(), left, asking).await;
         let spent = answered.as_ref().ok().and_then(|reply| reply.as_ref().ok());
         spent.iter().flat_map(|reply| &reply.spent).for_each(|one| meter.add(purpose, one));
         match answered {
-            Ok(reply) => Ok(reply?),
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(error)) => {
+                let attempt = FailedAttempt { error: &error, began };
+                meter.set_last_failure(purpose, attempt.as_failed_request(self.clock.now()));
+                Err(error.into())
+            }
             Err(_) => Err(NoAnswer::Limit(self.limits.turn.took_too_long())),
         }
     }

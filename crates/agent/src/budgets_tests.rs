@@ -96,7 +96,7 @@ async fn unpriced_day_tokens_hold_only_for_models_without_a_price() {
         let turn = harness.claim().await;
         let ledger = harness.store.as_ref();
         ledger
-            .record_usage(None, &turn.session, &[UsageEntry { purpose: Purpose::Answer, spent }])
+            .record_usage(None, &turn.session, &[UsageEntry::of_spent(Purpose::Answer, spent)])
             .await
             .unwrap();
         let end = harness.run(turn).await.unwrap();

@@ -151,7 +151,7 @@ async fn usage_is_recorded_by_turn_and_session_before_the_turn_goes_on() {
     failed(harness.run(turn).await.unwrap());
     let other = Spent { model: "test/other".to_owned(), usage: Usage::new(1, 1), cost: None };
     let (session, summary) = (session(), Purpose::Summary);
-    let entry = UsageEntry { purpose: summary, spent: other };
+    let entry = UsageEntry::of_spent(summary, other);
     harness.store.record_usage(None, &session, &[entry]).await.unwrap();
     let Spending { turn, session, .. } = harness.spending(id).await;
     assert_eq!((turn.cost, turn.usage), (Money::dollars(0.5), Usage::new(100, 10)));

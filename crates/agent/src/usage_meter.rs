@@ -8,8 +8,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::{
-    Ledger, Purpose, SessionId, Spending, Spent, StoreError, Timestamp, TurnId, UsageAtClaim,
-    UsageEntry,
+    FailedRequest, Ledger, Purpose, RequestOutcome, SessionId, Spending, Spent, StoreError,
+    Timestamp, TurnId, UsageAtClaim, UsageEntry,
 };
 
 /// The usage of one turn or compaction that is not in the ledger yet.
@@ -19,6 +19,8 @@ pub struct UsageMeter {
     pub(crate) turn: Option<TurnId>,
     pub(crate) session: SessionId,
     unrecorded: Mutex<Vec<UsageEntry>>,
+    /// The failure of the last request.
+    last_failure: Mutex<Option<(Purpose, FailedRequest)>>,
     /// The usage that the claim of the turn has read; `None` once a request has counted it.
     at_claim: Mutex<Option<UsageAtClaim>>,
 }
@@ -27,7 +29,13 @@ impl UsageMeter {
     /// Makes an empty meter. `turn` is `None` for a compaction.
     #[must_use]
     pub fn new(turn: Option<TurnId>, session: SessionId) -> Self {
-        Self { turn, session, unrecorded: Mutex::default(), at_claim: Mutex::default() }
+        Self {
+            turn,
+            session,
+            unrecorded: Mutex::default(),
+            last_failure: Mutex::default(),
+            at_claim: Mutex::default(),
+        }
     }
 
     /// Returns the meter of a claimed turn, whose first request needs no read of the ledger.
@@ -51,7 +59,26 @@ impl UsageMeter {
 
     /// Keeps usage until it is recorded.
     pub fn add(&self, purpose: Purpose, spent: &Spent) {
-        self.unrecorded().push(UsageEntry { purpose, spent: spent.clone() });
+        self.unrecorded().push(UsageEntry::of_spent(purpose, spent.clone()));
+    }
+
+    /// Keeps a failed request that was made again. Its tokens are added for themselves.
+    pub(crate) fn add_failed(&self, purpose: Purpose, failed: FailedRequest) {
+        self.unrecorded().push(UsageEntry { purpose, request: RequestOutcome::Failed(failed) });
+    }
+
+    /// Keeps the last failure of the caller. It is recorded only if another request follows; the end
+    /// of the turn names it otherwise.
+    pub(crate) fn set_last_failure(&self, purpose: Purpose, failed: FailedRequest) {
+        *self.last_failure() = Some((purpose, failed));
+    }
+
+    /// Adds the last failure, because another request follows.
+    pub(crate) fn add_last_failure(&self) {
+        let last = self.last_failure().take();
+        if let Some((purpose, failed)) = last {
+            self.add_failed(purpose, failed);
+        }
     }
 
     /// Takes the unrecorded usage for a write. The log completes a write whose caller is dropped.
@@ -79,6 +106,10 @@ impl UsageMeter {
         }
         let recorded = ledger.record_usage(self.turn, &self.session, &entries).await;
         recorded.inspect_err(|error| self.put_back(entries, error))
+    }
+
+    fn last_failure(&self) -> MutexGuard<'_, Option<(Purpose, FailedRequest)>> {
+        self.last_failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn unrecorded(&self) -> MutexGuard<'_, Vec<UsageEntry>> {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Delta, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Retries,
+    Delta, Deltas, FailedAttempt, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Retries,
+    Timestamp,
 };
 
 use crate::CoolDowns;
@@ -102,19 +103,24 @@ impl Model for Chain {
                 continue;
             }
             // If the last model fails too, the caller reports it.
-            if let Some(why) = asked.last.take() {
-                tracing::warn!(why, instead = model.name(), "asking another model");
+            if let Some(passed) = asked.last.take() {
+                tracing::warn!(why = %passed.why, instead = model.name(), "asking another model");
+                if let Some((error, began)) = &passed.failed {
+                    shown.show(Delta::Retry(FailedAttempt { error, began: *began }));
+                }
                 shown.show(Delta::Restart);
             }
+            let began = self.cool_downs.timestamp();
             match self.ask(model, &request, &shown).await {
                 Ok(reply) if is_empty(&reply) => {
-                    asked.last = Some(format!("{} sent an empty answer", model.name()));
+                    let why = format!("{} sent an empty answer", model.name());
+                    asked.last = Some(Passed { why, failed: None });
                     // Report the cost now. It would be lost if the next attempt were dropped.
                     reply.spent.iter().for_each(|spent| shown.show(Delta::Lost(spent)));
                     asked.empty = Some(ModelReply { spent: Vec::new(), ..reply });
                 }
                 Ok(reply) => return Ok(reply),
-                Err(error) => asked.failed(error),
+                Err(error) => asked.failed(error, began),
             }
         }
         asked.without_answer()
@@ -124,18 +130,27 @@ impl Model for Chain {
 /// The outcomes of the models that were asked.
 #[derive(Debug, Default)]
 struct ChainOutcomes {
-    /// The failure of the last model, until the next model is asked.
-    last: Option<String>,
+    /// The last model, until the next model is asked.
+    last: Option<Passed>,
     failed: Option<ModelError>,
     empty: Option<ModelReply>,
     /// The largest window of the skipped models, and the error for that model.
     small: Option<(u64, ModelError)>,
 }
 
+/// A model that was asked in vain.
+#[derive(Debug)]
+struct Passed {
+    why: String,
+    /// The error and the start of the request; `None` for an empty answer.
+    failed: Option<(ModelError, Timestamp)>,
+}
+
 impl ChainOutcomes {
     /// Keeps the error to return. `TooLong` has priority, because the caller can fix it at once.
-    fn failed(&mut self, error: ModelError) {
-        self.last = Some(error.to_string());
+    fn failed(&mut self, error: ModelError, began: Timestamp) {
+        let failed = Some((error.clone(), began));
+        self.last = Some(Passed { why: error.to_string(), failed });
         let is_too_long = |error: &ModelError| matches!(error, ModelError::TooLong { .. });
         if self.failed.as_ref().is_none_or(|first| is_too_long(&error) && !is_too_long(first)) {
             self.failed = Some(error);

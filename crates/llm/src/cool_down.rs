@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Model, ModelError};
+use avocet_protocol::{Clock, Model, ModelError, Timestamp};
 
 /// Cool-down after the first failure. It doubles with every further failure in a row. Failures of
 /// requests that began before the end of the last cool-down do not count again.
@@ -57,6 +57,11 @@ impl CoolDowns {
     /// The current time on the clock of cool-downs.
     pub(crate) fn now(&self) -> Duration {
         self.clock.elapsed()
+    }
+
+    /// The current time for the log.
+    pub(crate) fn timestamp(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// Records the outcome of a request that began at `began`.

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use avocet_net::{HttpClient, HttpResponse};
 use avocet_protocol::{
-    Clock, Delta, Deltas, ModelError, ModelReply, ModelRequest, Reasoning, Secret, Spent,
-    TOKENS_AN_IMAGE, plain_json,
+    Clock, Delta, Deltas, FailedAttempt, ModelError, ModelReply, ModelRequest, Reasoning, Secret,
+    Spent, TOKENS_AN_IMAGE, plain_json,
 };
 
 pub(crate) use answer::{AnswerError, AnswerPiece, CompleteAnswer, StreamedAnswer};
@@ -111,14 +111,16 @@ impl Endpoint {
                     RequestAttempt { shown: &shown, key: used.key, max_answer: max_answer(most) };
                 // Boxed, because each function that takes a future by value stores it once more.
                 let asking = Box::pin(self.ask_once::<A>(bytes, input, attempt));
+                let began = self.clock.now();
                 let asking = self.limited(self.limits.total, "it did not end", asking);
                 let answered = shown.attempt(&self.name, input, asking).await;
                 others = others.saturating_sub(1);
                 match &answered {
-                    Err(error) if others > 0 && self.has_other_key(used, error) => {
-                        shown.show(Delta::Restart);
-                    }
-                    Err(error) if self.repair(&sent, version, error, &repairs, &body) => {
+                    Err(error)
+                        if (others > 0 && self.has_other_key(used, error))
+                            || self.repair(&sent, version, error, &repairs, &body) =>
+                    {
+                        shown.show(Delta::Retry(FailedAttempt { error, began }));
                         shown.show(Delta::Restart);
                     }
                     _ => return answered,

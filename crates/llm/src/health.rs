@@ -127,8 +127,8 @@ impl Model for WatchedModel {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let watched = |delta: Delta<'_>| {
-            if let Delta::Retry(error) = delta {
-                self.health.note(self.name(), Err(error));
+            if let Delta::Retry(attempt) = delta {
+                self.health.note(self.name(), Err(attempt.error));
             }
             deltas(delta);
         };

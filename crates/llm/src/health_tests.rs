@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use avocet_protocol::Timestamp;
+use avocet_protocol::{FailedAttempt, Timestamp};
 use avocet_testkit::ManualClock;
 use futures_util::FutureExt;
 
@@ -87,7 +87,8 @@ impl Model for WaitingModel {
         _: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        deltas(Delta::Retry(&unauthorized("a/x")));
+        let (error, began) = (&unauthorized("a/x"), Timestamp(0));
+        deltas(Delta::Retry(FailedAttempt { error, began }));
         std::future::pending().await
     }
 }

@@ -5,7 +5,9 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, Delta, Deltas, ModelError, ModelReply, Retries, Spent, Usage};
+use avocet_protocol::{
+    Clock, Delta, Deltas, FailedAttempt, ModelError, ModelReply, Retries, Spent, Usage,
+};
 use backon::{BackoffBuilder, ExponentialBuilder};
 
 use crate::endpoint::BYTES_A_TOKEN;
@@ -66,6 +68,7 @@ where
         .with_jitter()
         .build();
     loop {
+        let began = clock.now();
         let error = match attempt().await {
             Err(error) if error.is_transient() && retries.may_follow(&error) => error,
             done => return done,
@@ -79,7 +82,7 @@ where
             _ => wait,
         };
         tracing::info!(%error, ?wait, "retrying the model request after a pause");
-        deltas(Delta::Retry(&error));
+        deltas(Delta::Retry(FailedAttempt { error: &error, began }));
         clock.sleep(wait).await;
         deltas(Delta::Restart);
     }

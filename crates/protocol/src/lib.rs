@@ -164,8 +164,8 @@ pub use messages::{MessageIter, Messages, SharedMessage};
 pub use meter::{EventMeter, METRIC_FAMILIES, MetricFamily, MetricForm, MetricLabels, MetricValue};
 pub use mirror::{MemoryMirror, MirrorReport};
 pub use model::{
-    Delta, Deltas, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest, RequestOptions,
-    Retries, Spent, Usage,
+    Delta, Deltas, FailedAttempt, Image, Model, ModelError, ModelFacts, ModelReply, ModelRequest,
+    RequestOptions, Retries, Spent, Usage,
 };
 pub use models::{Models, NoModel};
 pub use money::{Money, Price, thousands};
@@ -228,19 +228,20 @@ pub use store::{
     ConsolidationEnd, ConsolidationState, Consolidations, Correction, DeadId, DeadLetter,
     DeadLetters, DeadPage, DeadReason, DeletedSession, DueClaim, DueRun, DueWork, EditRefused,
     EditedFile, EndedMessage, EndedSchedules, Enqueued, EventAnswer, EventDelivery, EventDetail,
-    EventFilter, EventHistory, EventKind, EventLog, EventMemory, EventMessage, EventPage,
-    EventRange, EventSchedule, EventSeq, EventTool, EventTurn, EventUsage, Family, FileEntry,
-    FoundMemory, Head, History, HistoryAuthor, HistoryHit, HistoryQuery, Inbox, JobChat, JobLimits,
-    JobRules, JobState, JobStatus, Jobs, KeptResult, KeptResults, Ledger, LineageTurn, LogEvent,
-    MAX_MEMORY_BYTES, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeKind, MemoryEdit,
-    MemoryFiles, MemoryScope, MemorySource, MemoryText, MemoryVector, MemoryVectors, MemoryVersion,
-    NewConsolidation, NewJob, NewMemory, NewStep, NewWait, NoCorrection, NoHead, OpenPrompt,
-    OpenQuestion, OpenWait, Outbox, Past, Preview, Purpose, Resolution, RetriedLetter, Schedules,
-    ScopeFilter, ScopeKind, ScopeMemories, ScopeRefused, SendEnd, SessionDeletion, SessionFilter,
-    SettledTurn, Settlement, Showing, ShownChange, ShownMemory, Spending, StoreError, SubmittedJob,
-    Subscriber, Suspects, TakenEdit, TakenEditKind, TaskPage, TaskView, Tasks, Total, TurnLog,
-    Turns, UndoneChange, UpkeepBudget, UpkeepLedger, UsageAtClaim, UsageEntry, WideHistoryQuery,
-    WordCounts, WrittenMemory, conflict_text, conflicts_with, event_kinds, task_name, visible_text,
+    EventFailedRequest, EventFilter, EventHistory, EventKind, EventLog, EventMemory, EventMessage,
+    EventPage, EventRange, EventSchedule, EventSeq, EventTool, EventTurn, EventUsage,
+    FailedRequest, Family, FileEntry, FoundMemory, Head, History, HistoryAuthor, HistoryHit,
+    HistoryQuery, Inbox, JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, KeptResult,
+    KeptResults, Ledger, LineageTurn, LogEvent, MAX_MEMORY_BYTES, Memories, Memory, MemoryAuthor,
+    MemoryChange, MemoryChangeKind, MemoryEdit, MemoryFiles, MemoryScope, MemorySource, MemoryText,
+    MemoryVector, MemoryVectors, MemoryVersion, NewConsolidation, NewJob, NewMemory, NewStep,
+    NewWait, NoCorrection, NoHead, OpenPrompt, OpenQuestion, OpenWait, Outbox, Past, Preview,
+    Purpose, RequestOutcome, Resolution, RetriedLetter, Schedules, ScopeFilter, ScopeKind,
+    ScopeMemories, ScopeRefused, SendEnd, SessionDeletion, SessionFilter, SettledTurn, Settlement,
+    Showing, ShownChange, ShownMemory, Spending, StoreError, SubmittedJob, Subscriber, Suspects,
+    TakenEdit, TakenEditKind, TaskPage, TaskView, Tasks, Total, TurnLog, Turns, UndoneChange,
+    UpkeepBudget, UpkeepLedger, UsageAtClaim, UsageEntry, WideHistoryQuery, WordCounts,
+    WrittenMemory, conflict_text, conflicts_with, event_kinds, task_name, visible_text,
 };
 pub use table::{PlainTable, bar};
 pub use text::{Sanitised, cut_texts, end_sentence, sanitise};

@@ -10,8 +10,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    EventDetail, EventHistory, EventKind, EventUsage, LogEvent, ProviderNames, Purpose, Timestamp,
-    TraceSpan, TraceWork, trace,
+    EventDetail, EventFailedRequest, EventHistory, EventKind, EventUsage, LogEvent, ProviderNames,
+    Purpose, Timestamp, TraceSpan, TraceWork, trace,
 };
 
 /// The boundaries of durations in seconds (OpenTelemetry, "Semantic conventions for generative AI
@@ -65,6 +65,11 @@ const DELIVERIES: MetricFamily =
     counter("avocet.deliveries.ended", "{delivery}", "Ended deliveries by channel and state.");
 const ANSWERS: MetricFamily =
     counter("avocet.model.answers", "{answer}", "Paid requests to the model.");
+const FAILED_REQUESTS: MetricFamily = counter(
+    "avocet.model.failed_requests",
+    "{request}",
+    "Requests to the model that failed and were made again.",
+);
 const MODEL_TOKENS: MetricFamily =
     counter("avocet.model.tokens", "{token}", "Tokens by model and kind.");
 const COST: MetricFamily =
@@ -86,11 +91,12 @@ const TOKEN_USAGE: MetricFamily = MetricFamily {
 };
 
 /// Every metric that a meter keeps.
-pub const METRIC_FAMILIES: [&MetricFamily; 12] = [
+pub const METRIC_FAMILIES: [&MetricFamily; 13] = [
     &MESSAGES,
     &TURNS,
     &DELIVERIES,
     &ANSWERS,
+    &FAILED_REQUESTS,
     &MODEL_TOKENS,
     &COST,
     &UNPRICED,
@@ -138,6 +144,7 @@ impl EventMeter {
     pub const KINDS: &[EventKind] = &[
         EventKind::MessageQueued,
         EventKind::UsageRecorded,
+        EventKind::RequestFailed,
         EventKind::TurnDone,
         EventKind::TurnCancelled,
         EventKind::TurnFailed,
@@ -164,6 +171,9 @@ impl EventMeter {
         match (event.kind, &event.detail) {
             (EventKind::MessageQueued, _) => self.count(&MESSAGES, Vec::new(), 1.0),
             (EventKind::UsageRecorded, Some(EventDetail::Usage(usage))) => self.add_usage(usage),
+            (EventKind::RequestFailed, Some(EventDetail::FailedRequest(request))) => {
+                self.add_failed_request(request);
+            }
             (kind, _) if Self::is_timed(kind) => self.add_turn(event, history),
             (kind, Some(EventDetail::Delivery(delivery))) => {
                 let channel = delivery.chat.channel.as_str().to_owned();
@@ -205,6 +215,12 @@ impl EventMeter {
                 self.measure(&TOKEN_USAGE, labels, as_float(count));
             }
         }
+    }
+
+    fn add_failed_request(&mut self, request: &EventFailedRequest) {
+        let mut labels = vec![("error.type", request.failure.code.word().to_owned())];
+        labels.extend(request.failure.model.clone().map(|model| ("model", model)));
+        self.count(&FAILED_REQUESTS, labels, 1.0);
     }
 
     fn add_turn(&mut self, end: &LogEvent, history: Option<&EventHistory>) {

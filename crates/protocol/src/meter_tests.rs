@@ -1,5 +1,8 @@
 use super::*;
-use crate::{CallId, EventAnswer, EventSeq, EventTool, Money, TurnId, Usage, WaitKind};
+use crate::{
+    CallId, EventAnswer, EventSeq, EventTool, FailureCode, Money, TurnFailure, TurnId, Usage,
+    WaitKind,
+};
 
 fn usage(cost: Option<Money>) -> EventDetail {
     let usage = Usage { cached: 64, ..Usage::new(100, 20) };
@@ -40,6 +43,18 @@ fn metered(events: &[LogEvent]) -> EventMeter {
     meter
 }
 
+fn failed_request() -> EventDetail {
+    let failure =
+        TurnFailure { model: Some("mine/gpt".to_owned()), ..FailureCode::RateLimited.into() };
+    let (began, ended) = (Timestamp(0), Timestamp(500));
+    EventDetail::FailedRequest(EventFailedRequest {
+        began,
+        ended,
+        purpose: Purpose::Answer,
+        failure,
+    })
+}
+
 /// Formats the series of a family as `LABELS VALUE`. A histogram has its count and its sum.
 fn shown(meter: &EventMeter, family: &MetricFamily) -> Vec<String> {
     let line = |(labels, value): (&MetricLabels, &MetricValue)| {
@@ -58,6 +73,7 @@ fn shown(meter: &EventMeter, family: &MetricFamily) -> Vec<String> {
 fn meter_counts_and_times_the_work_of_a_turn() {
     let meter = metered(&[
         event(0, EventKind::TurnRunning, None),
+        event(2_000, EventKind::RequestFailed, Some(failed_request())),
         event(2_000, EventKind::UsageRecorded, Some(usage(Some(Money::dollars(0.25))))),
         event(2_000, EventKind::ModelAnswered, Some(answer())),
         event(2_500, EventKind::CallStarted, None),
@@ -69,6 +85,7 @@ fn meter_counts_and_times_the_work_of_a_turn() {
     for (family, expected) in [
         (&TURNS, &["done 1"][..]),
         (&ANSWERS, &["mine/gpt 2"]),
+        (&FAILED_REQUESTS, &["rate_limited mine/gpt 1"]),
         (&MODEL_TOKENS, &["mine/gpt cached 128", "mine/gpt input 200", "mine/gpt output 40"]),
         (&COST, &["mine/gpt 0.25"]),
         (&UNPRICED, &["mine/gpt 120"]),

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use crate::{
-    Effort, ImageRef, Messages, Money, PictureFormat, Price, Reasoning, ToolCall, ToolSpec,
+    Effort, FailedRequest, ImageRef, Messages, Money, PictureFormat, Price, Reasoning, Timestamp,
+    ToolCall, ToolSpec,
 };
 
 /// One request to a model.
@@ -188,13 +189,31 @@ pub enum Delta<'a> {
     /// More of the model's reasoning, which is no part of the reply's text. A provider may send a
     /// summary of it, or none.
     Thought(&'a str),
-    /// An attempt failed, and another one follows after a pause.
-    Retry(&'a ModelError),
+    /// A request failed and is made again: after a pause, changed, with another key, or to another
+    /// model.
+    Retry(FailedAttempt<'a>),
     /// Earlier pieces are void: the request is made again.
     Restart,
     /// The usage of an attempt that broke off, was dropped, or was empty. It may have a cost, but
     /// is not part of the reply. Estimated if the provider did not report it.
     Lost(&'a Spent),
+}
+
+/// A request to a model that failed and is made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedAttempt<'a> {
+    /// The reason.
+    pub error: &'a ModelError,
+    /// The start of the request. Its end is the time of the [`Delta`].
+    pub began: Timestamp,
+}
+
+impl FailedAttempt<'_> {
+    /// Returns the request for the ledger; `ended` is the time of the failure.
+    #[must_use]
+    pub fn as_failed_request(self, ended: Timestamp) -> FailedRequest {
+        FailedRequest { began: self.began, ended, failure: self.error.into() }
+    }
 }
 
 /// The receiver of the pieces of an answer. Pieces are for display; only the reply is

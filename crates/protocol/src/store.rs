@@ -30,9 +30,9 @@ pub use consolidations::{
 pub use dead_letters::{DeadId, DeadLetter, DeadLetters, DeadPage, DeadReason, RetriedLetter};
 pub use deletion::{DeletedSession, SessionDeletion};
 pub use event_log::{
-    EventAnswer, EventDelivery, EventDetail, EventFilter, EventHistory, EventKind, EventLog,
-    EventMemory, EventMessage, EventPage, EventRange, EventSchedule, EventSeq, EventTool,
-    EventTurn, EventUsage, LogEvent, Subscriber, event_kinds,
+    EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventFilter, EventHistory,
+    EventKind, EventLog, EventMemory, EventMessage, EventPage, EventRange, EventSchedule, EventSeq,
+    EventTool, EventTurn, EventUsage, LogEvent, Subscriber, event_kinds,
 };
 pub use history::{
     History, HistoryAuthor, HistoryHit, HistoryQuery, SessionFilter, WideHistoryQuery,
@@ -42,7 +42,10 @@ pub use inbox::{
     NoCorrection, OpenQuestion,
 };
 pub use jobs::{JobChat, JobLimits, JobRules, JobState, JobStatus, Jobs, NewJob, SubmittedJob};
-pub use ledger::{Ledger, Purpose, Spending, Total, UpkeepBudget, UpkeepLedger, UsageEntry};
+pub use ledger::{
+    FailedRequest, Ledger, Purpose, RequestOutcome, Spending, Total, UpkeepBudget, UpkeepLedger,
+    UsageEntry,
+};
 pub use memories::{
     BadAuthor, FoundMemory, MAX_MEMORY_BYTES, Memories, Memory, MemoryAuthor, MemoryChange,
     MemoryChangeKind, MemorySource, MemoryText, NewMemory, UndoneChange, WordCounts, WrittenMemory,

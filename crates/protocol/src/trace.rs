@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallId, DeliveryId, EventAnswer, EventDelivery, EventDetail, EventKind, EventMessage,
-    EventTool, EventTurn, EventUsage, LogEvent, Timestamp, TurnId, WaitKind,
+    CallId, DeliveryId, EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventKind,
+    EventMessage, EventTool, EventTurn, EventUsage, LogEvent, Timestamp, TurnId, WaitKind,
 };
 
 /// A part of the timeline: one piece of work, or one wait.
@@ -43,6 +43,11 @@ pub enum TraceWork {
         answer: Option<EventAnswer>,
         /// The cost of the answer, and of failed attempts before it.
         usage: Vec<EventUsage>,
+    },
+    /// A request of the [`TraceWork::Model`] around it failed and was made again.
+    FailedRequest {
+        /// The request.
+        request: EventFailedRequest,
     },
     /// A tool runs.
     Tool {
@@ -146,6 +151,10 @@ impl Timeline {
             }
             (EventKind::UsageRecorded, Some(turn), Some(EventDetail::Usage(usage))) => {
                 self.turn(turn).usage.push(usage);
+            }
+            (EventKind::RequestFailed, Some(turn), Some(EventDetail::FailedRequest(request))) => {
+                let (began, ended) = (request.began, Some(request.ended));
+                self.push(began, ended, Some(turn), TraceWork::FailedRequest { request });
             }
             (EventKind::ModelAnswered, Some(turn), detail) => {
                 let answer = match detail {

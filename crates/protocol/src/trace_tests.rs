@@ -49,6 +49,12 @@ fn detail(word: &str, id: u32) -> Option<EventDetail> {
             usage: Usage::new(10, 1),
             cost: None,
         }),
+        "request" => EventDetail::FailedRequest(EventFailedRequest {
+            began: Timestamp(i64::from(id)),
+            ended: Timestamp(i64::from(id) + 2),
+            purpose: Purpose::Answer,
+            failure: crate::FailureCode::RateLimited.into(),
+        }),
         "call" => EventDetail::Tool(EventTool {
             name: "read".to_owned(),
             arguments: serde_json::Map::new(),
@@ -78,6 +84,9 @@ fn shown(spans: &[TraceSpan]) -> Vec<String> {
         TraceWork::Queued => "queued".to_owned(),
         TraceWork::Model { answer, usage } => {
             format!("model {} {}", answer.is_some(), usage.len())
+        }
+        TraceWork::FailedRequest { request } => {
+            format!("failed request, {}", request.failure.code.word())
         }
         TraceWork::Tool { call, .. } => format!("tool {}", call.ordinal),
         TraceWork::Paused { .. } => "paused".to_owned(),
@@ -147,6 +156,16 @@ fn trace_makes_a_span_of_each_piece_of_work() {
         (
             "1 turn.running, 4 usage.recorded, 4 usage.recorded, 4 turn.failed",
             &["1-4 model false 2", "4-4 turn.failed"],
+        ),
+        (
+            // The failures come into the log with the answer.
+            "1 turn.running, 9 request.failed 1, 9 request.failed 5, 9 usage.recorded, \
+             9 model.answered",
+            &[
+                "1-3 failed request, rate_limited",
+                "1-9 model true 1",
+                "5-7 failed request, rate_limited",
+            ],
         ),
         // A command has no turn.
         ("1 message.queued, 2 message.done", &["1-1 received", "1-2 queued"]),

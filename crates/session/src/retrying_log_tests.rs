@@ -44,7 +44,7 @@ async fn retrying_ledger_retries_on_a_full_disk_until_there_is_room() {
     let ledger = RetryingLedger::new(full.clone(), running);
     let session = SessionId::parse("terminal:local:a").unwrap();
     let spent = Spent { model: "m".to_owned(), usage: Usage::new(1, 1), cost: None };
-    let entries = [UsageEntry { purpose: Purpose::Answer, spent }];
+    let entries = [UsageEntry::of_spent(Purpose::Answer, spent)];
     let record = async {
         ledger.record_usage(Some(TurnId(1)), &session, &entries).await?;
         ledger.spent(None, &session, Timestamp(0)).await

@@ -188,7 +188,7 @@ async fn voice_found_after_a_graceful_stop_is_not_charged_again() {
     let opus = avocet_testkit::speech::opus();
     harness.setup.files.write(&path, opus, Trust::User).await.unwrap();
     let spent = speaker.cost("one.");
-    let entries = [UsageEntry { purpose: Purpose::Speech, spent }];
+    let entries = [UsageEntry::of_spent(Purpose::Speech, spent)];
     harness.store.record_usage(Some(TurnId(1)), &session("a"), &entries).await.unwrap();
     let harness = harness.restart(parrot()).await;
     assert_eq!(shown(&harness, 2).await, [text("one"), voice()]);

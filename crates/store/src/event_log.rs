@@ -5,10 +5,10 @@ mod history;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Arguments, CallId, Content, DeliveryId, EventAnswer, EventDelivery, EventDetail, EventFilter,
-    EventHistory, EventKind, EventLog, EventMemory, EventMessage, EventPage, EventRange,
-    EventSchedule, EventSeq, EventTool, EventTurn, EventUsage, InboundKind, LogEvent,
-    MemoryChangeId, MemoryId, MessageId, Money, Outcome, Purpose, ScheduleId, SessionId,
+    Arguments, CallId, Content, DeliveryId, EventAnswer, EventDelivery, EventDetail,
+    EventFailedRequest, EventFilter, EventHistory, EventKind, EventLog, EventMemory, EventMessage,
+    EventPage, EventRange, EventSchedule, EventSeq, EventTool, EventTurn, EventUsage, InboundKind,
+    LogEvent, MemoryChangeId, MemoryId, MessageId, Money, Outcome, Purpose, ScheduleId, SessionId,
     Subscriber, SubscriberName, Timestamp, TurnId, Usage, WaitKind,
 };
 use rusqlite::{Row, ToSql, params};
@@ -199,7 +199,7 @@ fn text_bytes(detail: &EventDetail) -> usize {
         EventDetail::Delivery(delivery) => delivery.text.len() + of(&delivery.error),
         EventDetail::Memory(memory) => of(&memory.text),
         EventDetail::Schedule(schedule) => schedule.body.len(),
-        EventDetail::Usage(_) => 0,
+        EventDetail::Usage(_) | EventDetail::FailedRequest(_) => 0,
     }
 }
 
@@ -237,6 +237,7 @@ fn detail(db: Db<'_>, row: &EventRow) -> Result<Option<EventDetail>> {
         ("turn", Some(turn), _) => turn_info(db, turn, row)?.map(EventDetail::TurnInfo),
         ("model", Some(turn), _) => answer(db, turn, row.step)?.map(EventDetail::Answer),
         ("usage", _, Some(id)) => usage(db, id)?.map(EventDetail::Usage),
+        ("request", _, Some(id)) => failed_request(db, id)?.map(EventDetail::FailedRequest),
         ("call", Some(turn), _) => tool(db, turn, row)?.map(EventDetail::Tool),
         ("delivery", _, Some(id)) => delivery(db, id)?.map(EventDetail::Delivery),
         ("memory", _, Some(id)) => memory(db, id)?.map(EventDetail::Memory),
@@ -338,6 +339,21 @@ fn usage(db: Db<'_>, id: i64) -> Result<Option<EventUsage>> {
                     cache_written: row.get("cache_written")?,
                 },
                 cost: row.get::<_, Option<u64>>("cost")?.map(Money),
+            })
+        },
+    )
+}
+
+fn failed_request(db: Db<'_>, id: i64) -> Result<Option<EventFailedRequest>> {
+    db.row(
+        "SELECT began_at, ended_at, purpose, failure FROM failed_requests WHERE id = ?1",
+        [id],
+        |row| {
+            Ok(EventFailedRequest {
+                began: Timestamp(row.get("began_at")?),
+                ended: Timestamp(row.get("ended_at")?),
+                purpose: rows::word(row, "purpose", &Purpose::ALL, Purpose::word)?,
+                failure: rows::json(row, "failure")?,
             })
         },
     )

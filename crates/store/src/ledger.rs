@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    Ledger, Money, Purpose, SessionId, Spending, Spent, StoreError, Timestamp, Total, TurnId,
-    UpkeepLedger, Usage, UsageAtClaim, UsageBy, UsageEntry, UsageRow,
+    FailedRequest, Ledger, Money, Purpose, RequestOutcome, SessionId, Spending, Spent, StoreError,
+    Timestamp, Total, TurnId, UpkeepLedger, Usage, UsageAtClaim, UsageBy, UsageEntry, UsageRow,
 };
 use rusqlite::{Params, Row, params};
 
@@ -181,7 +181,32 @@ fn record_all(
 ) -> Result<()> {
     let child = turn.filter(|turn| Some(*turn) != payer.turn);
     let mut entries = entries.iter();
-    entries.try_for_each(|entry| record(tx, Some(payer), child, entry.purpose, &entry.spent))
+    entries.try_for_each(|entry| match &entry.request {
+        RequestOutcome::Spent(spent) => record(tx, Some(payer), child, entry.purpose, spent),
+        RequestOutcome::Failed(failed) => record_failure(tx, turn, entry.purpose, failed),
+    })
+}
+
+/// Records a failed request for the timeline of its turn. That of a compaction has none.
+fn record_failure(
+    tx: &Tx<'_>,
+    turn: Option<TurnId>,
+    purpose: Purpose,
+    failed: &FailedRequest,
+) -> Result<()> {
+    let Some(turn) = turn else { return Ok(()) };
+    tx.insert(
+        "INSERT INTO failed_requests (turn, began_at, ended_at, purpose, failure) \
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+        params![
+            turn.0,
+            failed.began.0,
+            failed.ended.0,
+            purpose.word(),
+            rows::to_json(&failed.failure)?
+        ],
+    )?;
+    Ok(())
 }
 
 fn record(

@@ -221,6 +221,7 @@ pub(crate) fn remove_turn(tx: &Tx<'_>, turn: TurnId) -> Result<u64> {
             (SELECT id FROM inbound WHERE turn IN tree)",
         "UPDATE usage SET child = NULL WHERE child IN tree",
         "UPDATE usage SET turn = NULL WHERE turn IN tree",
+        "DELETE FROM failed_requests WHERE turn IN tree",
         "DELETE FROM jobs WHERE message IN (SELECT id FROM inbound WHERE turn IN tree)",
         "DELETE FROM undelivered WHERE (turn IN tree OR said_by IN tree)",
         "DELETE FROM reports WHERE turn IN tree",

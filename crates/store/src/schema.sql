@@ -263,6 +263,16 @@ CREATE INDEX usage_turn ON usage (turn) WHERE turn IS NOT NULL;
 CREATE INDEX usage_at ON usage (at);
 CREATE INDEX usage_child ON usage (child) WHERE child IS NOT NULL;
 
+CREATE TABLE failed_requests (                  -- requests to a model that failed and were made again
+    id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    turn     INTEGER NOT NULL REFERENCES turns (id), -- turn that asked
+    began_at INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    purpose  TEXT NOT NULL,
+    failure  TEXT NOT NULL                      -- JSON: the model and the reason
+) STRICT;
+CREATE INDEX failed_requests_turn ON failed_requests (turn);
+
 CREATE TABLE usage_days (                       -- sums of usage, for the budgets
     day           INTEGER PRIMARY KEY,          -- days since 1970-01-01, UTC
     input         INTEGER NOT NULL DEFAULT 0,
@@ -544,6 +554,10 @@ END;
 CREATE TRIGGER usage_event AFTER INSERT ON usage BEGIN
     INSERT INTO events (kind, session, turn, row)
     VALUES ('usage.recorded', new.session, coalesce(new.child, new.turn), new.id);
+END;
+CREATE TRIGGER failed_request_event AFTER INSERT ON failed_requests BEGIN
+    INSERT INTO events (kind, session, turn, row)
+    VALUES ('request.failed', (SELECT session FROM turns WHERE id = new.turn), new.turn, new.id);
 END;
 CREATE TRIGGER call_event AFTER UPDATE OF state ON calls
     WHEN new.state <> old.state AND new.state <> 'planned'

@@ -2,9 +2,9 @@
 //! generative AI; those that begin with `avocet.` are our own.
 
 use avocet_protocol::{
-    CallId, EventAnswer, EventDelivery, EventDetail, EventHistory, EventKind, EventTool, EventTurn,
-    EventUsage, LogEvent, Money, ProviderNames, Purpose, Redactor, Timestamp, TraceSpan, TraceWork,
-    TurnFailure, trace,
+    CallId, EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventHistory, EventKind,
+    EventTool, EventTurn, EventUsage, LogEvent, Money, ProviderNames, Purpose, Redactor, Timestamp,
+    TraceSpan, TraceWork, TurnFailure, trace,
 };
 use serde_json::{Value, json};
 
@@ -172,6 +172,7 @@ impl SpanMaker<'_> {
             }
             TraceWork::Queued => Work::internal("queue", Vec::new()),
             TraceWork::Model { answer, usage } => self.model(answer.as_ref(), usage, end),
+            TraceWork::FailedRequest { request } => self.failed_request(request),
             TraceWork::Tool { call, tool } => self.tool(*call, tool, piece.end.is_none()),
             TraceWork::Paused { waits_for } => {
                 let kinds: Vec<_> = waits_for.iter().map(|kind| kind.word().to_owned()).collect();
@@ -190,10 +191,7 @@ impl SpanMaker<'_> {
         let used = answers().next().or(usage.last());
         let failed = failure.and_then(|failure| failure.model.as_ref());
         if let Some(asked) = used.map(|used| &used.model).or(failed) {
-            let (provider, model) = self.providers.split_model(asked);
-            name = format!("chat {model}");
-            attributes.push(Attribute::text("gen_ai.provider.name", provider));
-            attributes.push(Attribute::text("gen_ai.request.model", model));
+            name = self.name_model(asked, &mut attributes);
         }
         if let Some(used) = used {
             attributes.extend(tokens(used));
@@ -220,15 +218,32 @@ impl SpanMaker<'_> {
         }
         let is_error = answer.is_none() && end.kind != EventKind::TurnCancelled;
         let status = is_error.then(|| {
-            let code = failure.map_or("no_answer", |failure| failure.code.word());
-            attributes.push(Attribute::text("error.type", code));
-            let status = failure.and_then(|failure| failure.status);
-            attributes.extend(
-                status.map(|status| Attribute::number("http.response.status_code", status)),
-            );
+            match failure {
+                Some(failure) => attributes.extend(reason(failure)),
+                None => attributes.push(Attribute::text("error.type", "no_answer")),
+            }
             Status::error(None)
         });
         Work { status, ..Work::client(name, attributes) }
+    }
+
+    /// Describes a request that failed and was made again.
+    fn failed_request(&self, EventFailedRequest { failure, .. }: &EventFailedRequest) -> Work {
+        let mut attributes = vec![Attribute::text("gen_ai.operation.name", "chat")];
+        let name = match &failure.model {
+            Some(asked) => self.name_model(asked, &mut attributes),
+            None => "chat".to_owned(),
+        };
+        attributes.extend(reason(failure));
+        Work { status: Some(Status::error(None)), ..Work::client(name, attributes) }
+    }
+
+    /// Adds the provider and the model of `asked`, and returns the name of the span.
+    fn name_model(&self, asked: &str, attributes: &mut Vec<Attribute>) -> String {
+        let (provider, model) = self.providers.split_model(asked);
+        attributes.push(Attribute::text("gen_ai.provider.name", provider));
+        attributes.push(Attribute::text("gen_ai.request.model", model));
+        format!("chat {model}")
     }
 
     fn tool(&self, call: CallId, tool: &EventTool, is_interrupted: bool) -> Work {
@@ -294,6 +309,13 @@ impl SpanMaker<'_> {
 fn model_failure(end: &LogEvent) -> Option<&TurnFailure> {
     let Some(EventDetail::TurnInfo(info)) = &end.detail else { return None };
     info.failure.as_ref().filter(|failure| failure.model.is_some())
+}
+
+/// Returns the kind of failure and the provider's status.
+fn reason(failure: &TurnFailure) -> impl Iterator<Item = Attribute> {
+    let status =
+        failure.status.map(|status| Attribute::number("http.response.status_code", status));
+    [Attribute::text("error.type", failure.code.word())].into_iter().chain(status)
 }
 
 /// Returns an attribute with the first [`MOST_MESSAGES`] messages as JSON.

@@ -55,6 +55,16 @@ fn spans_of_a_turn_show_its_work_below_the_turn() {
             ],
         ),
         (
+            "0 message.queued, 1 turn.running, 3 request.failed, 3 usage.recorded, \
+             3 model.answered, 3 turn.done",
+            &[
+                "0-3 invoke_agent",
+                "0-1 queue",
+                "1-2 chat qwen3 error rate_limited",
+                "1-3 chat qwen3",
+            ],
+        ),
+        (
             "0 message.queued, 1 turn.running, 5 usage.recorded, 5 turn.failed",
             &["0-5 invoke_agent error turn_failed", "0-1 queue", "1-5 chat qwen3 error no_answer"],
         ),

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    CallId, DeliveryId, EventAnswer, EventDelivery, EventDetail, EventFilter, EventHistory,
-    EventKind, EventLog, EventMessage, EventPage, EventRange, EventSeq, EventTool, EventTurn,
-    EventUsage, LogEvent, MessageId, Money, Purpose, StoreError, Subscriber, SubscriberName,
-    Timestamp, TurnId, Usage, WaitKind,
+    CallId, DeliveryId, EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventFilter,
+    EventHistory, EventKind, EventLog, EventMessage, EventPage, EventRange, EventSeq, EventTool,
+    EventTurn, EventUsage, FailureCode, LogEvent, MessageId, Money, Purpose, StoreError,
+    Subscriber, SubscriberName, Timestamp, TurnFailure, TurnId, Usage, WaitKind,
 };
 use avocet_testkit::START;
 use serde_json::json;
@@ -82,6 +82,17 @@ fn detail(kind: EventKind) -> Option<EventDetail> {
             purpose: Purpose::Answer,
             usage: Usage { cached: 64, ..Usage::new(100, 20) },
             cost: Some(Money::dollars(0.25)),
+        }),
+        "request" => EventDetail::FailedRequest(EventFailedRequest {
+            began: Timestamp(START.0 + 1_000),
+            ended: Timestamp(START.0 + 2_000),
+            purpose: Purpose::Answer,
+            failure: TurnFailure {
+                code: FailureCode::RateLimited,
+                model: Some("local/qwen3".to_owned()),
+                status: Some(429),
+                retry_after_seconds: None,
+            },
         }),
         "call" => EventDetail::Tool(EventTool {
             name: "find".to_owned(),

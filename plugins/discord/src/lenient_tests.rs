@@ -1,3 +1,7 @@
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::RngSeed;
+
 use super::*;
 
 fn raw(more: &Value) -> Value {
@@ -87,4 +91,91 @@ fn message_keeps_the_readable_fields_of_an_inner_message() {
         "message_snapshots": [{ "message": { "content": "hi", "mentions": 5 } }] });
     let read = message(&raw(&forwarded)).unwrap();
     assert_eq!(read.message_snapshots[0].content, "hi");
+}
+
+/// A message as Discord sends it, with a file, a card, a mention and a message that it replies to.
+fn full_message() -> Value {
+    let ann = json!({ "id": "7", "username": "ann", "global_name": "Ann Lee", "avatar": null,
+        "discriminator": "0", "bot": false, "public_flags": 0 });
+    let inner = |content: &str| {
+        json!({ "id": "9", "channel_id": "5", "author": ann, "content": content, "type": 0,
+            "timestamp": "2026-01-05T10:00:00+00:00", "edited_timestamp": null, "tts": false,
+            "mention_everyone": false, "mentions": [], "mention_roles": [], "attachments": [],
+            "embeds": [], "pinned": false, "flags": 0 })
+    };
+    let mut message = inner("hello");
+    let more = json!({ "id": "175928847299117063", "type": 19, "guild_id": "3", "nonce": "1",
+        "mentions": [ann], "mention_roles": ["4"], "member": { "nick": null, "roles": ["4"],
+            "joined_at": "2025-01-05T10:00:00+00:00", "deaf": false, "mute": false, "flags": 0 },
+        "attachments": [{ "id": "8", "filename": "a.txt", "size": 3, "url": "https://x/a",
+            "proxy_url": "https://x/a", "content_type": "text/plain" }],
+        "embeds": [{ "type": "rich", "title": "Report", "description": "97 percent",
+            "fields": [{ "name": "CPU", "value": "9", "inline": true }] }],
+        "message_reference": { "type": 0, "message_id": "9", "channel_id": "5", "guild_id": "3" },
+        "referenced_message": inner("earlier"), "components": [], "sticker_items": [],
+        "reactions": [{ "count": 1, "count_details": { "burst": 0, "normal": 1 }, "me": false,
+            "me_burst": false, "burst_colors": [], "emoji": { "id": null, "name": "x" } }] });
+    message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    message
+}
+
+/// The pointers of all fields of a value, except those that no message can do without.
+fn optional_fields(value: &Value, at: &str, found: &mut Vec<(String, String)>) {
+    const NEEDED: [&str; 5] = ["/id", "/channel_id", "/type", "/content", "/author"];
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let place = format!("{at}/{key}");
+                optional_fields(value, &place, found);
+                if !NEEDED.contains(&place.as_str()) && place != "/author/id" {
+                    found.push((at.to_owned(), key.clone()));
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                optional_fields(item, &format!("{at}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A value that no field of Discord has, or its absence.
+fn odd_value() -> impl Strategy<Value = Option<Value>> {
+    let values =
+        [json!(null), json!(""), json!("x"), json!(-1), json!(0.5), json!(true), json!([null])];
+    let values = values.into_iter().chain([json!([]), json!({}), json!({ "id": [] })]).map(Some);
+    select(values.chain([None]).collect::<Vec<_>>())
+}
+
+proptest! {
+    // A fixed seed, so that a failure is the fault of a change.
+    #![proptest_config(ProptestConfig {
+        cases: 30,
+        rng_seed: RngSeed::Fixed(35),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn message_keeps_its_text_and_author_whatever_other_fields_are(
+        changes in prop::collection::vec((any::<Index>(), odd_value()), 1..8),
+    ) {
+        let mut odd = full_message();
+        for (field, value) in &changes {
+            let mut places = Vec::new();
+            optional_fields(&odd, "", &mut places);
+            let (object, key) = &places[field.index(places.len())];
+            let fields = odd.pointer_mut(object).unwrap().as_object_mut().unwrap();
+            match value {
+                Some(value) => drop(fields.insert(key.clone(), value.clone())),
+                None => drop(fields.remove(key)),
+            }
+        }
+        let read = message(&odd);
+        prop_assert!(read.is_some(), "{odd}");
+        let read = read.unwrap();
+        prop_assert!(read.content.starts_with("hello"), "{:?}: {odd}", read.content);
+        prop_assert_eq!(read.author.id, UserId::new(7));
+    }
 }

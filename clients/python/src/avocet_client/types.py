@@ -916,6 +916,8 @@ EventKind: TypeAlias = (
         "model.answered",
         # The tokens and the cost of a request to a model were recorded.
         "usage.recorded",
+        # A request to a model failed and was made again.
+        "request.failed",
         # A call that does more than read was started.
         "call.started",
         # A call waits for a person or a sub-agent.
@@ -1109,6 +1111,25 @@ class EventUsage(TypedDict):
     cost: Money | None
 
 
+class EventFailedRequest(TypedDict):
+    """A request to a model that failed and was made again."""
+
+    # The start.
+    began: Timestamp
+    # The time of the failure.
+    ended: Timestamp
+    # The purpose of the request.
+    purpose: Purpose
+    # The kind of reason.
+    code: FailureCode
+    # The model that failed, as `provider/model`. Absent if no model did.
+    model: NotRequired[str]
+    # The HTTP status of the provider, from 100 to 599. Absent if it sent none.
+    status: NotRequired[int]
+    # The seconds for which the provider asks its clients to wait.
+    retry_after_seconds: NotRequired[int]
+
+
 class EventTool(TypedDict):
     """A call of a tool."""
 
@@ -1216,6 +1237,8 @@ class LogEvent(TypedDict):
     answer: NotRequired[EventAnswer]
     # Of `usage.recorded`.
     usage: NotRequired[EventUsage]
+    # Of `request.failed`.
+    failed_request: NotRequired[EventFailedRequest]
     # Of `call.*`.
     tool: NotRequired[EventTool]
     # Of `delivery.*`.
@@ -2272,6 +2295,20 @@ class TraceSpanModel(TypedDict):
     usage: list[EventUsage]
 
 
+class TraceSpanFailedRequest(TypedDict):
+    """A request of the model's work around it failed and was made again."""
+
+    # The begin.
+    start: Timestamp
+    # The end; null while it lasts, or if the process ended before it.
+    end: Timestamp | None
+    # The turn.
+    turn: NotRequired[TurnId]
+    type: Literal["failed_request"]
+    # The request.
+    request: EventFailedRequest
+
+
 class TraceSpanTool(TypedDict):
     """A tool runs."""
 
@@ -2350,6 +2387,7 @@ TraceSpan: TypeAlias = (
     TraceSpanReceived
     | TraceSpanQueued
     | TraceSpanModel
+    | TraceSpanFailedRequest
     | TraceSpanTool
     | TraceSpanPaused
     | TraceSpanInterrupted

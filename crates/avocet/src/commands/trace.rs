@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    EventAnswer, EventDelivery, EventKind, EventMessage, EventTool, EventTurn, EventUsage,
-    MessageId, Money, PlainTable, TraceSpan, TraceWork, bar, thousands,
+    EventAnswer, EventDelivery, EventFailedRequest, EventKind, EventMessage, EventTool, EventTurn,
+    EventUsage, MessageId, Money, PlainTable, TraceSpan, TraceWork, bar, thousands,
 };
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -87,6 +87,7 @@ fn described(span: &TraceSpan) -> [String; 2] {
         TraceWork::Received { message } => ("received", received(message)),
         TraceWork::Queued => ("queued", String::new()),
         TraceWork::Model { answer, usage } => ("model", answered(answer.as_ref(), usage)),
+        TraceWork::FailedRequest { request } => ("failed request", failure(request)),
         TraceWork::Tool { call, tool } => ("tool", format!("{} ({call})", called(tool))),
         TraceWork::Paused { waits_for } => {
             let kinds: Vec<_> = waits_for.iter().map(|kind| kind.word()).collect();
@@ -112,6 +113,13 @@ fn answered(answer: Option<&EventAnswer>, usage: &[EventUsage]) -> String {
         None => "no answer".to_owned(),
     };
     usage.iter().map(cost).chain([answer]).collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the model of a failed request and the reason: `openai/gpt-5, rate_limited (429)`.
+fn failure(EventFailedRequest { failure, .. }: &EventFailedRequest) -> String {
+    let status = failure.status.map(|status| format!(" ({status})")).unwrap_or_default();
+    let model = failure.model.iter().map(|model| format!("{model}, "));
+    model.chain([format!("{}{status}", failure.code.word())]).collect()
 }
 
 fn called(tool: &EventTool) -> String {

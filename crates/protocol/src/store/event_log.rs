@@ -16,8 +16,8 @@ use crate::{CallId, MessageId, SessionId, SubscriberName, Timestamp, TurnId};
 
 pub use kind::{EventKind, event_kinds};
 pub use logged::{
-    EventAnswer, EventDelivery, EventDetail, EventMemory, EventMessage, EventSchedule, EventTool,
-    EventTurn, EventUsage, LogEvent,
+    EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventMemory, EventMessage,
+    EventSchedule, EventTool, EventTurn, EventUsage, LogEvent,
 };
 
 /// The events of the log, and the programs that follow them.

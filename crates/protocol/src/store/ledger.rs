@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Result;
-use crate::{Money, Price, SessionId, Spent, Timestamp, TurnId, Usage};
+use crate::{Money, Price, SessionId, Spent, Timestamp, TurnFailure, TurnId, Usage};
 
 /// The ledger of model usage and cost.
 #[async_trait]
@@ -33,13 +33,50 @@ pub trait Ledger: fmt::Debug + Send + Sync {
     async fn has_usage(&self, turn: TurnId, purpose: Purpose) -> Result<bool>;
 }
 
-/// The usage of a request for a conversation.
+/// A request for a conversation, as the ledger records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageEntry {
     /// The purpose of the request.
     pub purpose: Purpose,
-    /// Its model, tokens and cost.
-    pub spent: Spent,
+    /// What came of it.
+    pub request: RequestOutcome,
+}
+
+impl UsageEntry {
+    /// Makes the entry of a request that used tokens.
+    #[must_use]
+    pub fn of_spent(purpose: Purpose, spent: Spent) -> Self {
+        Self { purpose, request: RequestOutcome::Spent(spent) }
+    }
+
+    /// Returns the tokens and the cost; `None` of a failed request.
+    #[must_use]
+    pub fn spent(&self) -> Option<&Spent> {
+        match &self.request {
+            RequestOutcome::Spent(spent) => Some(spent),
+            RequestOutcome::Failed(_) => None,
+        }
+    }
+}
+
+/// What came of a request to a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestOutcome {
+    /// It used tokens.
+    Spent(Spent),
+    /// It failed and was made again. Its tokens, if there are any, are an entry of their own.
+    Failed(FailedRequest),
+}
+
+/// A request to a model that failed and was made again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedRequest {
+    /// The start.
+    pub began: Timestamp,
+    /// The time of the failure.
+    pub ended: Timestamp,
+    /// The model and the reason.
+    pub failure: TurnFailure,
 }
 
 /// The ledger of requests that belong to no conversation.

@@ -35,10 +35,12 @@ const FROM_LOST_PAGES: &[&str] = &[
 ];
 
 /// Tables excluded from recovery. Grants must be given again. The index of the history, the vectors
-/// of memories and the sums of usage are made anew. Events describe the past only.
-const NOT_RECOVERED: [&str; 8] = [
+/// of memories and the sums of usage are made anew. Events and failed requests
+/// describe the past only.
+const NOT_RECOVERED: [&str; 9] = [
     "meta",
     "events",
+    "failed_requests",
     "grants",
     "history_mark",
     "history_pending",

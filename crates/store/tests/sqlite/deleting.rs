@@ -21,13 +21,17 @@ async fn delete_session_deletes_everything_but_audit_memories_and_costs() {
             'new', 'u1', 'command', '{}', 0, 'done', 'replied', 1);
         INSERT INTO outbox (channel, account, chat, ordinal, chunk, source, content, state, created_at) \
             VALUES ('terminal', 'local', 's', 0, 0, 'notice', '{}', 'sent', 1),
-                ('terminal', 'local', 'other', 0, 0, 'notice', '{}', 'sent', 1);";
+                ('terminal', 'local', 'other', 0, 0, 'notice', '{}', 'sent', 1);
+        INSERT INTO failed_requests (turn, began_at, ended_at, purpose, failure) \
+            VALUES (7, 1, 2, 'answer', '{}');";
     log.execute_batch(others).unwrap();
     // It is never sent.
     run(&log, "UPDATE outbox SET state = 'pending' WHERE turn = 7");
     let deleted = store.delete_session(&session("terminal:local:s")).await.unwrap();
     assert_eq!(deleted, DeletedSession::Deleted { turns: 120 });
-    for table in ["inbound", "steps", "calls", "kept_results", "waits", "usage_sessions"] {
+    for table in
+        ["inbound", "steps", "calls", "failed_requests", "kept_results", "waits", "usage_sessions"]
+    {
         assert_eq!(count(&log, table), 0, "{table}");
     }
     for table in ["audit", "memories", "usage"] {

@@ -63,6 +63,8 @@ event_kinds! {
     ModelAnswered = "model.answered",
     /// The tokens and the cost of a request to a model were recorded.
     UsageRecorded = "usage.recorded",
+    /// A request to a model failed and was made again.
+    RequestFailed = "request.failed",
     /// A call that does more than read was started.
     CallStarted = "call.started",
     /// A call waits for a person or a sub-agent.

@@ -50,6 +50,8 @@ pub enum EventDetail {
     Answer(EventAnswer),
     /// Of `usage.recorded`.
     Usage(EventUsage),
+    /// Of `request.failed`.
+    FailedRequest(EventFailedRequest),
     /// Of `call.*`.
     Tool(EventTool),
     /// Of `delivery.*`.
@@ -133,6 +135,20 @@ pub struct EventUsage {
     pub usage: Usage,
     /// The cost; `None` for an unknown price.
     pub cost: Option<Money>,
+}
+
+/// A request to a model that failed and was made again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventFailedRequest {
+    /// The start.
+    pub began: Timestamp,
+    /// The time of the failure.
+    pub ended: Timestamp,
+    /// The purpose of the request.
+    pub purpose: Purpose,
+    /// The model and the reason.
+    #[serde(flatten)]
+    pub failure: TurnFailure,
 }
 
 /// A call of a tool.

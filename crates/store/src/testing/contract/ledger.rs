@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    CommandAction, CommandReply, Money, NewStep, Purpose, SessionId, Settlement, Spending, Spent,
-    StoreError, Suspects, Timestamp, Total, TurnId, Usage, UsageBy, UsageEntry, UsageRow,
+    CommandAction, CommandReply, EventDetail, EventFailedRequest, EventKind, FailedRequest,
+    FailureCode, Money, NewStep, Purpose, RequestOutcome, SessionId, Settlement, Spending, Spent,
+    StoreError, Suspects, Timestamp, Total, TurnFailure, TurnId, Usage, UsageBy, UsageEntry,
+    UsageRow,
 };
 
 use super::Backend;
@@ -18,7 +20,7 @@ fn spent(model: &str, cost: Option<u64>) -> Spent {
 }
 
 fn entry(purpose: Purpose, spent: &Spent) -> UsageEntry {
-    UsageEntry { purpose, spent: spent.clone() }
+    UsageEntry::of_spent(purpose, spent.clone())
 }
 
 async fn record(world: &World<'_>, turn: Option<TurnId>, session: &SessionId, spent: &[Spent]) {
@@ -55,6 +57,40 @@ pub async fn record_usage_keeps_the_purpose(backend: &impl Backend) {
     let mut found: Vec<_> = rows.iter().map(|row| row.of.as_str()).collect();
     found.sort_unstable();
     assert_eq!(found, ["answer", "consolidation", "embedding", "speech", "summary"]);
+}
+
+/// A request that failed and was made again is an event of its turn, and no answer.
+pub async fn record_usage_keeps_a_failed_request_for_the_timeline(backend: &impl Backend) {
+    let world = World::new(backend).await;
+    let a = session("a");
+    let message = world.say(&a, "1").await;
+    let turn = world.take(&a).await.id;
+    let failure = TurnFailure {
+        code: FailureCode::RateLimited,
+        model: Some("a/b".to_owned()),
+        status: Some(429),
+        retry_after_seconds: None,
+    };
+    let (began, ended) = (Timestamp(5), Timestamp(9));
+    let failed = FailedRequest { began, ended, failure: failure.clone() };
+    let purpose = Purpose::Answer;
+    let failed = UsageEntry { purpose, request: RequestOutcome::Failed(failed) };
+    let entries = [failed, entry(purpose, &spent("a/b", Some(1)))];
+    for turn in [Some(turn), None] {
+        world.ports.ledger.record_usage(turn, &a, &entries).await.unwrap();
+    }
+    let events = world.ports.events.message_events(message).await.unwrap();
+    let found: Vec<_> = events
+        .iter()
+        .filter(|event| event.kind == EventKind::RequestFailed)
+        .map(|event| (event.turn, event.session.clone(), event.detail.clone()))
+        .collect();
+    let expected =
+        EventDetail::FailedRequest(EventFailedRequest { began, ended, purpose, failure });
+    assert_eq!(found, [(Some(turn), Some(a.clone()), Some(expected))], "a compaction has no turn");
+    assert_eq!(spending(&world, Some(turn), &a).await.session, total(2, 2));
+    let rows = world.ports.query.usage(UsageBy::Model, Timestamp(0)).await.unwrap();
+    assert_eq!(rows.iter().map(|row| row.answers).collect::<Vec<_>>(), [2]);
 }
 
 /// Every answer counts for its turn, conversation and day, even after a crash.

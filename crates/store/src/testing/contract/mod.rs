@@ -341,6 +341,7 @@ rules! {
         choice_of_a_scheduled_task_is_decided_in_its_chat;
     ledger:
         record_usage_keeps_the_purpose
+        record_usage_keeps_a_failed_request_for_the_timeline
         spent_sums_usage_by_turn_session_and_day
         has_usage_finds_the_purpose_of_a_turn
         usage_of_a_step_and_of_an_end_counts_even_if_the_turn_has_ended

@@ -297,6 +297,6 @@ pub async fn usage_lists_schedules_by_name_and_id(backend: &impl Backend) {
 
 async fn spend(world: &World<'_>, session: &SessionId, cost: u64) {
     let spent = Spent { model: "m".to_owned(), usage: Usage::new(10, 1), cost: Some(Money(cost)) };
-    let entry = UsageEntry { purpose: Purpose::Answer, spent };
+    let entry = UsageEntry::of_spent(Purpose::Answer, spent);
     world.ports.ledger.record_usage(None, session, &[entry]).await.unwrap();
 }

@@ -263,7 +263,7 @@ pub async fn tasks_lists_children_with_their_own_usage(backend: &impl Backend) {
     let ledger = &world.ports.ledger;
     for (turn, cost) in [(&child, 7), (&turn, 5)] {
         let (id, purpose) = (Some(turn.id), Purpose::Answer);
-        let entry = UsageEntry { purpose, spent: spent(cost) };
+        let entry = UsageEntry::of_spent(purpose, spent(cost));
         ledger.record_usage(id, &turn.session, &[entry]).await.unwrap();
     }
     let tasks = list(&world, Some(&session("a"))).await;
