@@ -1,16 +1,28 @@
 //! Holds ARCHITECTURE.md equal to the workspace: every crate has its row with an invariant, every
-//! dependency its place in the table, every manifest the workspace's lints.
+//! dependency its place in the table, every manifest the workspace's lints. Inside of a crate, files
+//! form no large circles.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "architecture/circles.rs"]
+mod circles;
+#[path = "architecture/module_text.rs"]
+mod module_text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
+use circles::{Circle, Modules};
 
 const ARCHITECTURE: &str = include_str!("../ARCHITECTURE.md");
 /// Crates that tests of any crate may use beside its row.
 const FOR_TESTS: [&str; 3] = ["store", "supervise", "testkit"];
+/// The most files that a circle has: files of one crate that import each other. The aim is 6. Lower
+/// the number with each circle that is cut.
+const MOST_FILES_IN_CIRCLE: usize = 52;
+/// The most circles of all crates. The aim is 10.
+const MOST_CIRCLES: usize = 70;
 
 fn workspace() -> Metadata {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
@@ -107,6 +119,33 @@ fn manifests_inherit_the_workspace_lints() {
         let says_so = manifest.contains("\n[lints]\nworkspace = true\n");
         assert!(says_so, "{}: without `[lints] workspace = true`", package.manifest_path);
     }
+}
+
+/// Returns the circles of every crate, the largest first.
+fn all_circles() -> Vec<Circle> {
+    let mut found = Vec::new();
+    for package in &workspace().packages {
+        let source = package.manifest_path.parent().unwrap().join("src");
+        let roots = ["lib.rs", "main.rs"].map(|root| source.join(root));
+        for root in roots.iter().filter(|root| root.exists()) {
+            found.extend(Modules::read(root.as_std_path()).circles());
+        }
+    }
+    found.sort_by_key(|circle| std::cmp::Reverse(circle.files.len()));
+    found
+}
+
+/// Prints the circles: `cargo test -p avocet-tests --test architecture circles -- --nocapture`.
+#[test]
+fn files_of_a_crate_form_few_and_small_circles() {
+    let circles = all_circles();
+    for Circle { files, arrows } in &circles {
+        println!("circle of {} files:\n  {}", files.len(), arrows.join("\n  "));
+    }
+    let largest = circles.first().map_or(0, |circle| circle.files.len());
+    println!("{} circles, the largest of {largest} files", circles.len());
+    assert!(largest <= MOST_FILES_IN_CIRCLE, "a circle has {largest} files");
+    assert!(circles.len() <= MOST_CIRCLES, "{} circles", circles.len());
 }
 
 #[test]
