@@ -49,7 +49,7 @@ impl<C: Ord + Clone, M: PartialEq> RecentMessages<C, M> {
     }
 
     /// Notes a message that is not for the agent. A message that is noted again changes nothing.
-    pub fn note(&mut self, chat: C, id: M, quote: Quote) {
+    pub fn note_message(&mut self, chat: C, id: M, quote: Quote) {
         let known = self.chats.get(&chat).map(|chat| &chat.messages);
         if self.limit == 0 || known.into_iter().flatten().any(|(known, _)| *known == id) {
             return;
@@ -78,7 +78,7 @@ impl<C: Ord + Clone, M: PartialEq> RecentMessages<C, M> {
 
     /// Replaces a kept message by its edit. The edit of any other message is ignored: the model has
     /// the original already, or it was forgotten.
-    pub fn correct(&mut self, chat: &C, original: &M, quote: Quote) {
+    pub fn correct_message(&mut self, chat: &C, original: &M, quote: Quote) {
         let messages = self.chats.get_mut(chat).map(|chat| &mut chat.messages);
         let mut messages = messages.into_iter().flatten();
         if let Some((_, known)) = messages.find(|(known, _)| known == original) {
@@ -92,7 +92,7 @@ impl<C: Ord + Clone, M: PartialEq> RecentMessages<C, M> {
     }
 
     /// Forgets the messages of a chat that are in the conversation now.
-    pub fn forget(&mut self, chat: &C, is_in_conversation: impl Fn(&M) -> bool) {
+    pub fn forget_messages(&mut self, chat: &C, is_in_conversation: impl Fn(&M) -> bool) {
         if let Some(kept) = self.chats.get_mut(chat) {
             kept.messages.retain(|(id, _)| !is_in_conversation(id));
             if kept.messages.is_empty() {
@@ -102,7 +102,7 @@ impl<C: Ord + Clone, M: PartialEq> RecentMessages<C, M> {
     }
 
     /// Notes the context that came with a message, for an edit of the message.
-    pub fn note_given(&mut self, message: M, context: Vec<Quote>) {
+    pub fn note_context(&mut self, message: M, context: Vec<Quote>) {
         if context.is_empty() {
             return;
         }
@@ -114,7 +114,7 @@ impl<C: Ord + Clone, M: PartialEq> RecentMessages<C, M> {
 
     /// Returns the context that came with a message; empty if it is unknown.
     #[must_use]
-    pub fn given_with(&self, message: &M) -> Vec<Quote> {
+    pub fn find_context(&self, message: &M) -> Vec<Quote> {
         let given = self.given.iter().rev().find(|(known, _)| known == message);
         given.map(|(_, context)| context.clone()).unwrap_or_default()
     }

@@ -151,11 +151,11 @@ impl InboundStages for RoomStages<'_> {
         let home = self.rooms.home(room);
         match message {
             Converted::Inbound(_) if *taken == Taken::Accepted => {
-                self.rooms.recent.forget(&home, |_| true);
+                self.rooms.recent.forget_messages(&home, |_| true);
                 self.rooms.reactions.forget(&home);
                 self.rooms.asides.retain(|(room, _)| *room != home);
             }
-            Converted::Ignored(_) => self.rooms.recent.note(home, id, quote(text)),
+            Converted::Ignored(_) => self.rooms.recent.note_message(home, id, quote(text)),
             Converted::Inbound(_) | Converted::Unreadable(_) => {}
         }
     }

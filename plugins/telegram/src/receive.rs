@@ -216,7 +216,8 @@ impl Receiver<'_> {
         cursor: Option<Cursor>,
     ) -> Result<Option<PressAnswer>, Stopped> {
         let Some(update) = updates.first() else { return Ok(None) };
-        let mut stages = UpdateStages::new(self, me, update, updates, audience);
+        let (telegram, intake, bot) = (self.telegram, self.intake, self.bot(me));
+        let mut stages = UpdateStages::new(telegram, intake, bot, update, updates, audience);
         self.intake.run_stages(&mut stages, cursor).await?;
         Ok(update.press_answer())
     }

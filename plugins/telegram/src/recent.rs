@@ -27,7 +27,7 @@ impl GroupMessages {
     }
 
     /// Notes messages that are not for the agent, and their edits.
-    pub(crate) fn note(&self, bot: &BotIdentity<'_>, updates: &[Update]) {
+    pub(crate) fn note_messages(&self, bot: &BotIdentity<'_>, updates: &[Update]) {
         if self.recent().limit() == 0 {
             return;
         }
@@ -37,9 +37,9 @@ impl GroupMessages {
             let mut recent = self.recent();
             match corrects {
                 Some(original) => {
-                    recent.correct(&address, &(address.clone(), original), quote);
+                    recent.correct_message(&address, &(address.clone(), original), quote);
                 }
-                None => recent.note(address.clone(), (address, key), quote),
+                None => recent.note_message(address.clone(), (address, key), quote),
             }
         }
     }
@@ -53,7 +53,7 @@ impl GroupMessages {
         }
         let (recent, chat) = (self.recent(), &inbound.address);
         let earlier = match &inbound.corrects {
-            Some(original) => recent.given_with(&(chat.clone(), original.clone())),
+            Some(original) => recent.find_context(&(chat.clone(), original.clone())),
             None => recent.messages_of(chat).map(|(_, quote)| quote.clone()).collect(),
         };
         drop(recent);
@@ -68,8 +68,8 @@ impl GroupMessages {
         }
         let Inbound { address, key, content, .. } = inbound;
         let mut recent = self.recent();
-        recent.forget(address, |_| true);
-        recent.note_given((address.clone(), key.clone()), content.earlier.clone());
+        recent.forget_messages(address, |_| true);
+        recent.note_context((address.clone(), key.clone()), content.earlier.clone());
     }
 
     fn recent(&self) -> MutexGuard<'_, RecentMessages<ChatAddress, GroupMessageId>> {

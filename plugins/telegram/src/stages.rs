@@ -1,19 +1,18 @@
 //! The stages of an update, in the order of [`InboundStages`].
 
-use avocet_channel_kit::{Converted, InboundStages, Stopped, Taken};
-use teloxide::types::Me;
+use avocet_channel_kit::{Converted, InboundStages, Intake, Stopped, Taken};
 
 use crate::Telegram;
 use crate::bot::{Audience, BotIdentity};
 use crate::convert::{NOT_MENTIONED, convert_for};
 use crate::moved::GroupMove;
-use crate::receive::Receiver;
 use crate::update::Update;
 use crate::user_reactions::{ReactionUpdate, ReceivedMessage};
 
 /// An update, or those of an album, on the way into the log.
 pub(crate) struct UpdateStages<'a> {
-    receiver: &'a Receiver<'a>,
+    telegram: &'a Telegram,
+    intake: Intake<'a>,
     bot: BotIdentity<'a>,
     /// The first one of `updates`.
     update: &'a Update,
@@ -25,27 +24,24 @@ pub(crate) struct UpdateStages<'a> {
 
 impl<'a> UpdateStages<'a> {
     pub(crate) fn new(
-        receiver: &'a Receiver<'a>,
-        me: &'a Me,
+        telegram: &'a Telegram,
+        intake: Intake<'a>,
+        bot: BotIdentity<'a>,
         update: &'a Update,
         updates: &'a [Update],
         audience: Audience,
     ) -> Self {
-        Self { receiver, bot: receiver.bot(me), update, updates, audience, received: None }
-    }
-
-    fn telegram(&self) -> &'a Telegram {
-        self.receiver.telegram
+        Self { telegram, intake, bot, update, updates, audience, received: None }
     }
 
     /// Records a move in the log and tells the operator once. The platform reports it in both
     /// chats.
     async fn record_move(&self, moved: GroupMove) -> Result<(), Stopped> {
-        let Telegram { name, account, moves, .. } = self.telegram();
+        let Telegram { name, account, moves, .. } = self.telegram;
         if moves.knows(moved) {
             return Ok(());
         }
-        self.receiver.intake.move_cursor(moved.cursor()).await?;
+        self.intake.move_cursor(moved.cursor()).await?;
         moves.learn(moved);
         let GroupMove { from, to } = moved;
         if moves.is_named(to) {
@@ -68,7 +64,7 @@ impl<'a> UpdateStages<'a> {
 
 impl InboundStages for UpdateStages<'_> {
     fn find_known_part(&mut self) -> Option<&'static str> {
-        let parts = &self.telegram().pending_parts;
+        let parts = &self.telegram.pending_parts;
         let are_known = self.updates.iter().all(|update| parts.has_joined(update));
         are_known.then_some("a known part of a message")
     }
@@ -82,7 +78,7 @@ impl InboundStages for UpdateStages<'_> {
     fn note_quietly(&mut self) -> bool {
         let reaction = ReactionUpdate::read(self.update);
         if let Some(reaction) = &reaction {
-            self.telegram().note_user_reaction(reaction);
+            self.telegram.note_user_reaction(reaction);
         }
         reaction.is_some()
     }
@@ -94,34 +90,34 @@ impl InboundStages for UpdateStages<'_> {
     fn note_aside(&mut self) {
         let chat = self.bot.reading(self.update).address_of(self.update);
         if let Some((chat, change)) = chat.zip(self.update.checklist_change.as_ref()) {
-            self.telegram().checklists.note(chat, change);
+            self.telegram.checklists.note(chat, change);
         }
     }
 
     /// The edit of a part becomes a correction of the whole message.
     async fn convert(&mut self) -> Converted {
-        match self.telegram().joined.edit(self.update) {
+        match self.telegram.joined.edit(self.update) {
             Some(edited) => edited.convert(&self.bot),
             None => convert_for(self.audience, &self.bot, self.updates),
         }
     }
 
     async fn add_recent_messages(&mut self, message: &mut Converted) {
-        self.telegram().recent.add_context(message);
+        self.telegram.recent.add_context(message);
     }
 
     fn add_reactions(&mut self, message: &mut Converted) {
-        self.received = self.telegram().with_reactions(message);
+        self.received = self.telegram.with_reactions(message);
         if self.received.is_some() {
-            self.telegram().checklists.give(message);
+            self.telegram.checklists.give(message);
         }
     }
 
     fn note_committed(&mut self, message: &Converted, taken: &Taken) {
-        let Telegram { joined, recent, checklists, .. } = self.telegram();
+        let Telegram { joined, recent, checklists, .. } = self.telegram;
         let is_accepted = *taken == Taken::Accepted;
         if let Some(received) = self.received.take().filter(|_| is_accepted) {
-            self.telegram().note_received(&received);
+            self.telegram.note_received(&received);
             if let Converted::Inbound(message) = message {
                 checklists.forget(&message.address);
             }
@@ -131,7 +127,7 @@ impl InboundStages for UpdateStages<'_> {
         }
         match message {
             Converted::Inbound(message) if is_accepted => recent.forget_given(message),
-            Converted::Ignored(NOT_MENTIONED) => recent.note(&self.bot, self.updates),
+            Converted::Ignored(NOT_MENTIONED) => recent.note_messages(&self.bot, self.updates),
             Converted::Inbound(_) | Converted::Unreadable(_) | Converted::Ignored(_) => {}
         }
     }

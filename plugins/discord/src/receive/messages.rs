@@ -14,16 +14,7 @@ use crate::reactions::ReactionChange;
 
 use super::Receiver;
 use super::background::BackgroundRequest;
-use super::stages::MessageStages;
-
-/// The reason for skipping a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SkipReason {
-    /// The message is the bot's own. It is not counted.
-    Own,
-    /// The message is counted under this reason.
-    Ignored(&'static str),
-}
+use super::stages::{MessageStages, SkipReason};
 
 impl Receiver<'_> {
     /// Processes a message as the platform sends it, live or from the history.

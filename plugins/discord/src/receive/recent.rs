@@ -25,7 +25,7 @@ impl Receiver<'_> {
     pub(super) fn note_recent(&mut self, bot: BotIds, message: &Message) {
         let quote = self.identity(bot).as_quote(message);
         if !quote.text.is_empty() {
-            self.recent.note(message.channel_id, message.id, quote);
+            self.recent.note_message(message.channel_id, message.id, quote);
         }
     }
 

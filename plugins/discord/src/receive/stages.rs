@@ -11,7 +11,15 @@ use crate::gateway::BotIds;
 use crate::reactions::ReactionChange;
 
 use super::Receiver;
-use super::messages::SkipReason;
+
+/// The reason for skipping a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SkipReason {
+    /// The message is the bot's own. It is not counted.
+    Own,
+    /// The message is counted under this reason.
+    Ignored(&'static str),
+}
 
 /// A message, or its edit, on the way into the log.
 pub(super) struct MessageStages<'a, 'r> {
@@ -50,8 +58,8 @@ impl<'a, 'r> MessageStages<'a, 'r> {
         let (receiver, message) = (&mut *self.receiver, self.message);
         let channel = message.channel_id;
         receiver.reactions.forget(&channel);
-        receiver.recent.forget(&channel, |id| *id <= message.id);
-        receiver.recent.note_given(message.id, inbound.content.earlier.clone());
+        receiver.recent.forget_messages(&channel, |id| *id <= message.id);
+        receiver.recent.note_context(message.id, inbound.content.earlier.clone());
         let emojis = &receiver.discord.settings.reactions;
         let change = ReactionChange::received(emojis, channel, message.id);
         // A message that is received again may have its answer.
@@ -101,7 +109,7 @@ impl InboundStages for MessageStages<'_, '_> {
             return;
         }
         if !self.is_original() {
-            message.set_earlier(self.receiver.recent.given_with(&self.message.id));
+            message.set_earlier(self.receiver.recent.find_context(&self.message.id));
         } else if self.channel_type != DiscordChannel::Direct {
             let earlier = self.receiver.messages_before(self.bot, self.message).await;
             message.set_earlier(earlier);
