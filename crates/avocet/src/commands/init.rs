@@ -3,6 +3,7 @@
 
 mod additions;
 mod bot;
+mod known_bots;
 mod local;
 mod model_choice;
 mod offer;
@@ -28,6 +29,7 @@ use crate::places::{Configuration, Uses, config_place};
 use crate::redaction;
 
 use additions::{Additions, names};
+use known_bots::{BotOptions, KnownBots};
 use local::LocalPorts;
 pub(super) use questions::Questions;
 use questions::say;
@@ -42,7 +44,7 @@ const LEFT: &str = "left before the end; nothing was written";
 /// The way to a service for root, whose own service would have all rights.
 const FOR_ROOT: &str = "You are root. For a service with an account of its own, copy the program to \
      /usr/local/bin and the configuration to /etc/avocet/config.toml, write its secrets as references such as \
-     \"${credential:telegram}\" (LoadCredential= in a drop-in), and run `avocet service install --system`.\n";
+     \"${credential:token}\" (LoadCredential= in a drop-in), and run `avocet service install --system`.\n";
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
@@ -59,18 +61,8 @@ pub(crate) struct InitArgs {
     /// Model of the provider. Default: its newest usual one.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// File with the token of a Telegram bot.
-    #[arg(long, value_name = "FILE", conflicts_with = "discord_token_file")]
-    telegram_token_file: Option<PathBuf>,
-    /// Address of the Bot API, for a server of your own.
-    #[arg(long, value_name = "URL")]
-    telegram_api_url: Option<String>,
-    /// File with the token of a Discord bot.
-    #[arg(long, value_name = "FILE")]
-    discord_token_file: Option<PathBuf>,
-    /// Address of Discord's API, for a server that imitates it.
-    #[arg(long, value_name = "URL")]
-    discord_api_url: Option<String>,
+    #[command(flatten)]
+    bot: BotOptions,
     /// Numeric user id of the bot's owner.
     #[arg(long, value_name = "ID")]
     owner: Option<u64>,
@@ -156,8 +148,11 @@ impl InitRun<'_> {
         // A service alone needs a configuration that exists.
         let has_aim = self.args.service && self.file.path.exists();
         if self.questions.is_none() && self.additions.is_empty() && !has_aim {
-            let message = "there is nothing to set up, and no terminal to ask on; give --api-key-file, \
-                           --base-url, --telegram-token-file or --discord-token-file";
+            let bots = KnownBots::from_registry().token_options().join(" or ");
+            let message = format!(
+                "there is nothing to set up, and no terminal to ask on; give --api-key-file, \
+                 --base-url, {bots}"
+            );
             return Err(Failure::new(Exit::Usage, message));
         }
         Ok(())
@@ -170,7 +165,7 @@ impl InitRun<'_> {
             provider: args.provider.is_some()
                 || args.api_key_file.is_some()
                 || args.base_url.is_some(),
-            bot: args.telegram_token_file.is_some() || args.discord_token_file.is_some(),
+            bot: args.bot.token_file.is_some(),
         };
         let is_new = self.file.text.trim().is_empty();
         let Some(questions) = &mut self.questions else {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use avocet_bus::Admission;
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_protocol::{
-    AccountName, Allow, Attach, BotSetup, Channel, ChannelAccounts, ChannelConfig, ChannelName,
-    ChannelWebhook, Clock, IdError, ProgramConfig, WEB_CHANNEL, Webhook,
+    AccountName, Allow, Attach, BotForm, BotSetup, Channel, ChannelAccounts, ChannelConfig,
+    ChannelName, ChannelWebhook, Clock, IdError, ProgramConfig, WEB_CHANNEL, Webhook,
 };
 use avocet_web::{KeptFiles, Web};
 use serde_json::Value;
@@ -29,6 +29,8 @@ type FindDirectory = fn(&Document, &AccountTable) -> Result<Option<ChannelDirect
 /// A kind of channel, made from its configuration's type.
 pub(crate) struct ChannelKind {
     pub(crate) name: &'static str,
+    /// The form of the bots that `avocet init` can set up.
+    pub(crate) bot: Option<BotForm>,
     accounts: ChannelAccounts,
     make: MakeChannel,
     directory: FindDirectory,
@@ -40,6 +42,7 @@ impl ChannelKind {
     pub(super) const fn of<C: ChannelConfig>() -> Self {
         Self {
             name: C::NAME,
+            bot: C::BOT,
             accounts: C::ACCOUNTS,
             make: make::<C>,
             directory: directory::<C>,

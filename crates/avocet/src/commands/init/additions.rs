@@ -3,6 +3,8 @@
 use avocet_protocol::{OwnerCandidate, Secret};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, Value, value};
 
+use super::known_bots::KnownBot;
+
 /// The beginning of a new file.
 const HEAD: &str = "\
 # The configuration of Avocet, begun by `avocet init`. It contains secrets, so only you may read it.
@@ -24,8 +26,8 @@ pub(super) struct AddedProvider {
 /// A bot to add.
 #[derive(Debug, Clone)]
 pub(super) struct AddedBot {
-    /// The channel: `telegram` or `discord`.
-    pub(super) channel: &'static str,
+    /// The channel, and the form of its bots.
+    pub(super) known: KnownBot,
     pub(super) token: Secret,
     /// `None` for the default of the channel.
     pub(super) api_url: Option<String>,
@@ -62,7 +64,7 @@ impl Additions {
             set_model(&mut document, model)?;
         }
         if let Some(bot) = &self.bot {
-            insert(&mut document, "channels", bot.channel, bot.table())?;
+            insert(&mut document, "channels", bot.known.channel, bot.table())?;
         }
         let begin = if text.trim().is_empty() { HEAD } else { "" };
         Ok(format!("{begin}{document}"))

@@ -1,4 +1,7 @@
 use super::*;
+use crate::commands::init::known_bots::KnownBots;
+
+const TOKEN: &str = "4711:AA-secret_bcdefghijklmnopqrstuvwxyz";
 
 fn additions() -> Additions {
     Additions {
@@ -10,7 +13,7 @@ fn additions() -> Additions {
         }),
         model: Some("anthropic/claude-sonnet-5".to_owned()),
         bot: Some(AddedBot {
-            channel: "telegram",
+            known: KnownBots::from_registry().find_by_token(TOKEN).unwrap(),
             token: Secret::new("123:abc".to_owned()),
             api_url: None,
             name: Some("@avocet_bot".to_owned()),

@@ -6,16 +6,12 @@ use avocet_config::ConfigError;
 use avocet_protocol::{BotIntroduction, BotSetup, Check, CheckState, OwnerCandidate, Secret};
 
 use super::additions::{AddedBot, Additions};
+use super::known_bots::{KnownBot, KnownBots};
 use super::questions::say;
-use super::secret_forms::channel_of;
 use super::{InitRun, secret_from};
 use crate::exit::{Exit, Failure};
 use crate::registry;
 
-const QUESTION: &str = "Token of your bot, from @BotFather on Telegram or from Discord's developer portal \
-    (it stays invisible; Enter for none):";
-const NO_TOKEN: &str = "That is neither a Telegram token (123456:ABC...) nor a Discord token (three parts with dots). \
-    Nothing was sent.\n";
 const AGAIN: &str = "Token of your bot (Enter tests the last one again, - for none):";
 
 impl InitRun<'_> {
@@ -54,45 +50,37 @@ impl InitRun<'_> {
 
     /// Returns the bot of the command line.
     fn given_token(&self) -> Result<Option<AddedBot>, Failure> {
-        let args = &self.args;
-        let (channel, path) = match (&args.telegram_token_file, &args.discord_token_file) {
-            (Some(path), _) => ("telegram", path),
-            (None, Some(path)) => ("discord", path),
-            (None, None) => return Ok(None),
-        };
-        let token = secret_from(path)?;
-        if channel_of(&token) != Some(channel) {
-            let form =
-                if channel == "telegram" { "123456:ABC..." } else { "three parts with dots" };
+        let Some((bot, path)) = &self.args.bot.token_file else { return Ok(None) };
+        let (form, token) = (bot.form, secret_from(path)?);
+        if !(form.is_token)(&token) {
             let message = format!(
-                "{} does not contain a token of {} ({form}); nothing was sent",
+                "{} does not contain a token of {} ({}); nothing was sent",
                 path.display(),
-                label(channel)
+                form.label,
+                form.token_form
             );
             return Err(Failure::new(Exit::Usage, message));
         }
-        Ok(Some(self.bot_of(channel, token)))
+        Ok(Some(self.bot_with_token(*bot, token)))
     }
 
-    fn bot_of(&self, channel: &'static str, token: String) -> AddedBot {
-        let api_url = match channel {
-            "telegram" => self.args.telegram_api_url.clone(),
-            _ => self.args.discord_api_url.clone(),
-        };
-        AddedBot { channel, token: Secret::new(token), api_url, name: None, owner: None }
+    fn bot_with_token(&self, bot: KnownBot, token: String) -> AddedBot {
+        let api_url = self.args.bot.url_of(bot.channel);
+        AddedBot { known: bot, token: Secret::new(token), api_url, name: None, owner: None }
     }
 
     /// Asks for a token. `last` is the bot whose token has failed.
     async fn ask_bot(&mut self, last: Option<AddedBot>) -> Result<Option<AddedBot>, Failure> {
         let Some(questions) = &mut self.questions else { return Ok(None) };
-        let question = if last.is_some() { AGAIN } else { QUESTION };
+        let bots = KnownBots::from_registry();
+        let question = if last.is_some() { AGAIN.to_owned() } else { bots.token_question() };
         loop {
-            let token = questions.ask_secret(question).await?;
-            match (token.as_str(), channel_of(&token)) {
+            let token = questions.ask_secret(&question).await?;
+            match (token.as_str(), bots.find_by_token(&token)) {
                 ("", _) => return Ok(last),
                 ("-", _) => return Ok(None),
-                (_, Some(channel)) => return Ok(Some(self.bot_of(channel, token))),
-                (_, None) => say(NO_TOKEN)?,
+                (_, Some(bot)) => return Ok(Some(self.bot_with_token(bot, token))),
+                (_, None) => say(&bots.no_token_text())?,
             }
         }
     }
@@ -113,19 +101,19 @@ impl InitRun<'_> {
             Err(failure) => return Ok(Err(without_place(&failure))),
         };
         let is_it = |one: &&registry::ConfiguredChannel| {
-            one.channel.name().as_str() == bot.channel && one.setup.is_some()
+            one.channel.name().as_str() == bot.known.channel && one.setup.is_some()
         };
-        let found = channels.iter().find(is_it);
+        let (label, found) = (bot.known.form.label, channels.iter().find(is_it));
         let Some((channel, Some(setup))) = found.map(|one| (&one.channel, &one.setup)) else {
-            let message = format!("{} cannot be set up here", label(bot.channel));
+            let message = format!("{label} cannot be set up here");
             return Err(Failure::new(Exit::Failed, message));
         };
-        say(&format!("Asking {} about the bot...\n", label(bot.channel)))?;
+        say(&format!("Asking {label} about the bot...\n"))?;
         let checks = channel.probe().await;
         let is_bad = |check: &&Check| check.state == CheckState::Bad;
         if let Some(Check { says, fix, .. }) = checks.iter().find(is_bad) {
             // The remedy is written for the file, which does not exist yet.
-            let file = format!(", put it into [channels.{}]", bot.channel);
+            let file = format!(", put it into [channels.{}]", bot.known.channel);
             let here = if self.questions.is_some() { " and paste it here" } else { "" };
             let fix = fix.as_ref().map(|fix| format!("; {}", fix.replace(&file, here)));
             let fix = fix.unwrap_or_default();
@@ -180,9 +168,4 @@ impl InitRun<'_> {
 fn without_place(Failure { error, .. }: &Failure) -> String {
     let config = error.downcast_ref::<ConfigError>();
     config.map_or_else(|| format!("{error:#}"), |config| config.message.clone())
-}
-
-/// The name of a channel for people.
-fn label(channel: &str) -> &'static str {
-    if channel == "telegram" { "Telegram" } else { "Discord" }
 }
