@@ -59,6 +59,16 @@ fn table() -> BTreeMap<String, CrateRow> {
     .collect()
 }
 
+/// Returns the crates on which a crate may depend. `plugins/*` stands for every crate there.
+fn allowed_edges(table: &BTreeMap<String, CrateRow>, name: &str) -> BTreeSet<String> {
+    let mut allowed = table[name].edges.clone();
+    if allowed.remove("plugins/*") {
+        let plugins = table.keys().filter_map(|name| name.strip_prefix("plugins/"));
+        allowed.extend(plugins.map(str::to_owned));
+    }
+    allowed
+}
+
 #[test]
 fn crate_table_lists_every_crate() {
     let metadata = workspace();
@@ -72,7 +82,7 @@ fn crate_table_lists_every_dependency() {
     let (metadata, table) = (workspace(), table());
     for package in &metadata.packages {
         let name = folder(&metadata, package);
-        let (mut used, allowed) = (BTreeSet::new(), &table[&name].edges);
+        let (mut used, allowed) = (BTreeSet::new(), allowed_edges(&table, &name));
         for dependency in &package.dependencies {
             let Some(edge) = bare(&dependency.name) else { continue };
             let for_tests = dependency.kind == DependencyKind::Development;
@@ -174,4 +184,116 @@ fn rust_files(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
         }
     }
     found
+}
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+fn read(path: &str) -> String {
+    fs::read_to_string(std::path::Path::new(ROOT).join(path)).unwrap()
+}
+
+/// Returns the number of lines of a file that contain one of these texts.
+fn lines_naming(path: &str, texts: &[&str]) -> usize {
+    let names = |line: &&str| texts.iter().any(|text| line.contains(text));
+    read(path).lines().filter(names).count()
+}
+
+/// The files that name the smallest channel outside its folder are those that the page of the book
+/// lists, so that its list of changes is complete.
+#[test]
+fn channel_recipe_lists_every_file_that_names_a_channel() {
+    let names = ["avocet-directory", "avocet_directory", "DirectorySide"];
+    let root = std::path::Path::new(ROOT);
+    let roots = ["crates", "plugins", "tests"].map(|folder| rust_files(&root.join(folder)));
+    let mut files: Vec<String> = roots.iter().flatten().map(|path| below_root(path)).collect();
+    let manifests = workspace().packages.into_iter();
+    files.extend(manifests.map(|package| below_root(package.manifest_path.as_ref())));
+    files.push("Cargo.toml".to_owned());
+    let is_own = |path: &str| path.starts_with("plugins/directory/");
+    let mut found: BTreeSet<String> =
+        files.into_iter().filter(|path| !is_own(path) && lines_naming(path, &names) > 0).collect();
+    // This test names the channel, too.
+    found.remove("tests/architecture.rs");
+    let others = [
+        ("config.example.toml", "[channels.directory]"),
+        ("ARCHITECTURE.md", "| plugins/directory |"),
+        ("tests/service/contract.rs", "mod directory;"),
+    ];
+    for (path, line) in others {
+        found.extend((lines_naming(path, &[line]) > 0).then(|| path.to_owned()));
+    }
+    let page = read("docs/src/build/channel.md");
+    let rows = page.lines().skip_while(|line| *line != "| file | change |").skip(2);
+    let mut listed: BTreeSet<String> = rows
+        .map_while(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned()))
+        .collect();
+    assert!(
+        listed.remove("plugins/NAME/") && listed.remove("tests/service/contract/"),
+        "{listed:?}"
+    );
+    listed.insert("tests/service/contract/directory.rs".to_owned());
+    assert_eq!(found, listed);
+    for path in ["crates/avocet/Cargo.toml", "crates/avocet/src/registry.rs"] {
+        assert_eq!(lines_naming(path, &names), 1, "{path}: the recipe says one line");
+    }
+}
+
+fn below_root(path: &std::path::Path) -> String {
+    let (path, root) = (path.canonicalize().unwrap(), std::path::Path::new(ROOT).canonicalize());
+    path.strip_prefix(root.unwrap()).unwrap().to_string_lossy().into_owned()
+}
+
+#[test]
+fn tool_recipe_tells_the_lines_that_name_a_tool() {
+    let page = read("docs/src/build/tool.md");
+    let list = "crates/tools/src/builtin/mod.rs";
+    assert!(page.contains(&format!("Add three lines to `{list}`")));
+    for tool in ["outline", "read_result", "use_skill", "write_file"] {
+        let lines =
+            [format!("mod {tool};"), format!("\"{tool}\","), format!("registry.add({tool}::")];
+        for line in &lines {
+            assert_eq!(lines_naming(list, &[line]), 1, "{line}");
+        }
+    }
+}
+
+#[test]
+fn provider_recipe_tells_the_lines_that_name_a_provider() {
+    let page = read("docs/src/build/provider.md");
+    let table = [
+        ("crates/avocet/src/registry.rs", "ProviderKind::of::<avocet_llm::GeminiConfig>(),"),
+        ("crates/llm/src/lib.rs", "mod gemini;"),
+        ("crates/llm/src/lib.rs", "pub use gemini::"),
+        ("crates/testkit/src/", "pub mod gemini;"),
+        ("contract/wires.rs", "mod gemini;"),
+        ("crates/llm/src/fuzzing/answers.rs", "google::answer::"),
+        ("crates/llm/src/fuzzing_tests.rs", "is_read::<gemini::"),
+    ];
+    for (named, line) in table {
+        assert!(page.contains(&format!("`{named}`")), "the page lacks {named}");
+        let file = match named {
+            "crates/testkit/src/" => "crates/testkit/src/lib.rs",
+            "contract/wires.rs" => "crates/llm/src/contract/wires.rs",
+            file => file,
+        };
+        assert_eq!(lines_naming(file, &[line]), 1, "{file}: {line}");
+    }
+    assert_eq!(lines_naming("crates/avocet/src/registry.rs", &["GeminiConfig"]), 1);
+}
+
+/// A crate that names the fake of a platform in its dependencies builds it. Only the channel of the
+/// platform and the whole-program tests do.
+#[test]
+fn testkit_builds_a_platform_only_for_its_channel() {
+    let metadata = workspace();
+    for package in &metadata.packages {
+        let name = folder(&metadata, package);
+        for dependency in package.dependencies.iter().filter(|one| one.name == "avocet-testkit") {
+            for platform in ["discord", "telegram"] {
+                let is_built = dependency.features.iter().any(|feature| feature == platform);
+                let may = ["crates/testkit", "tests", &format!("plugins/{platform}")];
+                assert!(!is_built || may.contains(&name.as_str()), "{name} builds {platform}");
+            }
+        }
+    }
 }

@@ -22,13 +22,9 @@ use crate::log::number;
 use crate::model::{asked, config, held, held_back};
 use crate::patience::{stop, until};
 use crate::rows::{is_settled, status, trouble};
-use directory::DirectorySide;
 use files::{FilesSide, WayToRun};
 use left_out::{OptionalClause, leaves_out};
-use platforms::{DiscordSide, TelegramSide};
 use python::PythonSide;
-use terminal::TerminalSide;
-use web::WebSide;
 
 /// Words that people send in separate messages.
 const WORDS: [&str; 6] = ["apple", "bread", "cheese", "dates", "eggs", "figs"];
@@ -336,21 +332,6 @@ fn own((first, second): (&str, &str)) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn telegram_keeps_the_contract_of_channels() {
-    check(TelegramSide::start().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn discord_keeps_the_contract_of_channels() {
-    check(DiscordSide::start().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn directory_keeps_the_contract_of_channels() {
-    check(DirectorySide::default()).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn program_on_the_socket_keeps_the_contract_of_channels() {
     check(FilesSide::new(WayToRun::OnSocket)).await;
 }
@@ -378,14 +359,4 @@ async fn email_keeps_the_contract_of_channels() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn matrix_keeps_the_contract_of_channels() {
     check(PythonSide::new("matrix", "matrix", Repetition::Recognised)).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn terminal_keeps_the_contract_of_channels() {
-    check(TerminalSide::default()).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn web_page_keeps_the_contract_of_channels() {
-    check(WebSide::default()).await;
 }

@@ -1,5 +1,6 @@
 //! Sets up the program's log. All of it passes [`Redacting`].
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, OnceLock};
 
@@ -32,38 +33,10 @@ const SYNONYMS: [(&str, &str); 12] = [
     ("verbose", "debug"),
     ("warning", "warn"),
 ];
-/// The targets of the program that can have a level. A test compares them with the crates.
-const PARTS: [&str; 29] = [
-    "avocet",
-    "avocet_acp",
-    "avocet_agent",
-    "avocet_bus",
-    "avocet_channel_kit",
-    "avocet_config",
-    "avocet_directory",
-    "avocet_discord",
-    "avocet_external",
-    "avocet_gateway",
-    "avocet_http",
-    "avocet_jobs",
-    "avocet_llm",
-    "avocet_mcp",
-    "avocet_mcp_server",
-    "avocet_memory",
-    "avocet_net",
-    "avocet_outbox",
-    "avocet_protocol",
-    "avocet_sandbox",
-    "avocet_session",
-    "avocet_skills",
-    "avocet_store",
-    "avocet_supervise",
-    "avocet_telegram",
-    "avocet_telemetry",
-    "avocet_terminal",
-    "avocet_tools",
-    "avocet_web",
-];
+/// The manifest of this crate, which names the crates of the program.
+const MANIFEST: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+/// The crates of the program that the manifest leaves out.
+const OTHER_PARTS: [&str; 2] = ["avocet", "avocet_channel_kit"];
 
 /// Levels of other programs' targets, unless the operator sets another. The library for MCP logs what
 /// we log ourselves, and each message of a server.
@@ -111,6 +84,21 @@ fn check_level(word: &str) -> Result<(), String> {
     })
 }
 
+/// Returns the targets of the program that can have a level. A test compares them with the crates.
+fn log_targets() -> BTreeSet<String> {
+    let crates = MANIFEST.lines().filter_map(crate_in).filter(|name| *name != "avocet-testkit");
+    let targets = crates.map(|name| name.replace('-', "_"));
+    targets.chain(OTHER_PARTS.map(str::to_owned)).collect()
+}
+
+/// Returns our crate that a line of the manifest names as a dependency. In a published package, a
+/// dependency is a table of its own.
+fn crate_in(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("[dependencies.").unwrap_or(line);
+    let end = line.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(line.len());
+    Some(&line[..end]).filter(|name| name.starts_with("avocet-"))
+}
+
 /// Checks a target. Names of other programs' targets are free; a name in our style has to be one of
 /// ours.
 fn check_part(part: &str) -> Result<(), String> {
@@ -122,11 +110,15 @@ fn check_part(part: &str) -> Result<(), String> {
         ));
     }
     let whole = format!("avocet_{first}");
-    if PARTS.contains(&first) {
+    let targets = log_targets();
+    if targets.contains(first) {
         return Ok(());
     }
-    let ours = PARTS.iter().find(|one| **one == whole).copied();
-    match ours.or_else(|| nearest(first, PARTS).filter(|_| first.starts_with("avo"))) {
+    let alike = || {
+        let alike = nearest(first, targets.iter().map(String::as_str));
+        alike.filter(|_| first.starts_with("avo"))
+    };
+    match targets.get(&whole).map(String::as_str).or_else(alike) {
         Some(meant) => {
             Err(format!("{first:?} is not a part of the program; did you mean {meant}?"))
         }

@@ -70,7 +70,22 @@ fn parts_are_the_crates_of_the_program() {
             },
         ));
     }
-    assert_eq!(PARTS.map(str::to_owned).into_iter().collect::<BTreeSet<_>>(), crates);
+    assert_eq!(log_targets(), crates);
+}
+
+#[test]
+fn crate_in_reads_both_forms_of_a_manifest() {
+    let table = [
+        ("avocet-llm.workspace = true", Some("avocet-llm")),
+        ("avocet-web = { path = \"../../plugins/web\" }", Some("avocet-web")),
+        ("[dependencies.avocet-mcp-server]", Some("avocet-mcp-server")),
+        ("name = \"avocet\"", None),
+        ("[dev-dependencies.avocet-store]", None),
+        ("", None),
+    ];
+    for (line, expected) in table {
+        assert_eq!(crate_in(line), expected, "{line}");
+    }
 }
 
 #[test]

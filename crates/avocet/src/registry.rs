@@ -13,14 +13,8 @@ mod services;
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
-use avocet_directory::DirectoryConfig;
-use avocet_discord::DiscordConfig;
-use avocet_external::ExternalConfig;
-use avocet_llm::{AnthropicConfig, GeminiConfig, OfflineConfig, OllamaConfig, OpenAiConfig};
 use avocet_protocol::{Clock, WEB_CHANNEL};
 use avocet_supervise::SystemClock;
-use avocet_telegram::TelegramConfig;
-use avocet_terminal::TerminalConfig;
 use avocet_tools::{BUILT_IN, Registry};
 
 use crate::context::CommandContext;
@@ -47,20 +41,20 @@ pub(crate) use providers::provider_names;
 
 /// Every kind of provider.
 pub(crate) const PROVIDERS: &[ProviderKind] = &[
-    ProviderKind::of::<AnthropicConfig>(),
-    ProviderKind::of::<GeminiConfig>(),
-    ProviderKind::of::<OfflineConfig>(),
-    ProviderKind::of::<OllamaConfig>(),
-    ProviderKind::of::<OpenAiConfig>(),
+    ProviderKind::of::<avocet_llm::AnthropicConfig>(),
+    ProviderKind::of::<avocet_llm::GeminiConfig>(),
+    ProviderKind::of::<avocet_llm::OfflineConfig>(),
+    ProviderKind::of::<avocet_llm::OllamaConfig>(),
+    ProviderKind::of::<avocet_llm::OpenAiConfig>(),
 ];
 
 /// Every kind of channel.
 pub(crate) const CHANNELS: &[ChannelKind] = &[
-    ChannelKind::of::<DirectoryConfig>(),
-    ChannelKind::of::<DiscordConfig>(),
-    ChannelKind::of::<ExternalConfig>(),
-    ChannelKind::of::<TelegramConfig>(),
-    ChannelKind::of::<TerminalConfig>(),
+    ChannelKind::of::<avocet_directory::DirectoryConfig>(),
+    ChannelKind::of::<avocet_discord::DiscordConfig>(),
+    ChannelKind::of::<avocet_external::ExternalConfig>(),
+    ChannelKind::of::<avocet_telegram::TelegramConfig>(),
+    ChannelKind::of::<avocet_terminal::TerminalConfig>(),
 ];
 
 /// Returns the names of all channels.

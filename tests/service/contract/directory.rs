@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use avocet_tests::Home;
 
-use super::FakePlatformSide;
+use super::{FakePlatformSide, check};
 use crate::patience::until;
 
 #[derive(Default)]
@@ -46,4 +46,9 @@ impl FakePlatformSide for DirectorySide {
         paths.sort();
         paths.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn directory_keeps_the_contract_of_channels() {
+    check(DirectorySide::default()).await;
 }

@@ -9,7 +9,7 @@ use avocet_testkit::telegram::{self, TelegramFake};
 use avocet_tests::Home;
 use serde_json::{Value, json};
 
-use super::{FakePlatformSide, Repetition};
+use super::{FakePlatformSide, Repetition, check};
 use crate::patience::with_timeout;
 
 const TOKEN: &str = "4711:AA-secret";
@@ -141,4 +141,14 @@ impl FakePlatformSide for DiscordSide {
 
 fn table(platform: &str, url: &str, owner: impl Display) -> String {
     format!("[channels.{platform}]\ntoken = \"{TOKEN}\"\napi_url = \"{url}\"\nowners = [{owner}]\n")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn telegram_keeps_the_contract_of_channels() {
+    check(TelegramSide::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn discord_keeps_the_contract_of_channels() {
+    check(DiscordSide::start().await).await;
 }

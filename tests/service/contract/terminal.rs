@@ -8,7 +8,7 @@ use std::thread;
 use async_trait::async_trait;
 use avocet_tests::Home;
 
-use super::FakePlatformSide;
+use super::{FakePlatformSide, check};
 
 #[derive(Default)]
 pub(super) struct TerminalSide {
@@ -65,4 +65,9 @@ impl FakePlatformSide for TerminalSide {
     async fn texts(&mut self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn terminal_keeps_the_contract_of_channels() {
+    check(TerminalSide::default()).await;
 }

@@ -7,7 +7,7 @@ use avocet_testkit::http_client::{RawHttpAnswer, exchange};
 use avocet_tests::Home;
 use serde_json::{Value, json};
 
-use super::FakePlatformSide;
+use super::{FakePlatformSide, check};
 use crate::patience::with_timeout;
 
 const SESSION: &str = "web:console:main";
@@ -97,4 +97,9 @@ impl FakePlatformSide for WebSide {
         let text = |event: &Value| event["delivery"]["text"].as_str().unwrap().to_owned();
         events.iter().map(text).collect()
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn web_page_keeps_the_contract_of_channels() {
+    check(WebSide::default()).await;
 }
