@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 
 use avocet_config::{Document, Settings};
 use avocet_protocol::{ConfigFileError, plain_io};
-use clap::Args;
+use avocet_supervise::Group;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::commands::service::{self, ServiceInstall};
 use crate::commands::{connect, text_or_stdin};
@@ -27,12 +28,12 @@ use crate::environment::{environment, given, home};
 use crate::exit::{Exit, Failure};
 use crate::places::{Configuration, Uses, config_place};
 use crate::redaction;
+use crate::registry;
 
 use additions::{Additions, names};
-use known_bots::{BotOptions, KnownBots};
+use known_bots::{BotOptions, KnownBot, KnownBots};
 use local::LocalPorts;
-pub(super) use questions::Questions;
-use questions::say;
+use questions::{Questions, say};
 
 /// The beginning of a setup.
 const FIRST_LINES: &str = "4 questions: the key of your model provider, the model, your bot, its owner. Each answer is \
@@ -78,6 +79,41 @@ pub(crate) struct InitArgs {
     local_ports: LocalPorts,
 }
 
+/// Returns the bots of the channels in the registry.
+fn registered_bots() -> KnownBots {
+    // The last of the list comes first, as it always has in the shown texts.
+    KnownBots::new(registry::CHANNELS.iter().rev().filter_map(|kind| {
+        let form = kind.bot?;
+        Some(KnownBot { channel: kind.name, form })
+    }))
+}
+
+/// Starts to ask on the terminal.
+pub(super) fn start_questions(group: &Group) -> io::Result<Questions> {
+    Questions::start(group, registered_bots())
+}
+
+impl Args for BotOptions {
+    fn augment_args(command: Command) -> Command {
+        registered_bots().add_options(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for BotOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(registered_bots().read_options(matches))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 /// The state of a setup.
 struct InitRun<'c> {
     context: &'c CommandContext,
@@ -96,7 +132,7 @@ pub(crate) async fn run(context: &CommandContext, args: InitArgs) -> Result<Exit
         file.check_private().map_err(unusable)?;
     }
     let is_asking = io::stdin().is_terminal() && !args.yes;
-    let questions = is_asking.then(|| Questions::start(&context.root)).transpose()?;
+    let questions = is_asking.then(|| start_questions(&context.root)).transpose()?;
     let mut setup = InitRun { context, args, file, questions, additions: Additions::default() };
     tokio::select! {
         // Ctrl-C is noticed from the first question on.
@@ -148,7 +184,7 @@ impl InitRun<'_> {
         // A service alone needs a configuration that exists.
         let has_aim = self.args.service && self.file.path.exists();
         if self.questions.is_none() && self.additions.is_empty() && !has_aim {
-            let bots = KnownBots::from_registry().token_options().join(" or ");
+            let bots = registered_bots().token_options().join(" or ");
             let message = format!(
                 "there is nothing to set up, and no terminal to ask on; give --api-key-file, \
                  --base-url, {bots}"

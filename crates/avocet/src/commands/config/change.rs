@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::text;
 use crate::commands::connect;
-use crate::commands::init::Questions;
+use crate::commands::init::start_questions;
 use crate::config_file::FileText;
 use crate::context::CommandContext;
 use crate::environment::{environment, given};
@@ -109,7 +109,7 @@ fn set_text(
 /// Reads the value of a key: from a terminal without showing it, or else the whole standard input.
 async fn read_value(context: &CommandContext, key: &str) -> Result<String, Failure> {
     if io::stdin().is_terminal() {
-        let mut questions = Questions::start(&context.root)?;
+        let mut questions = start_questions(&context.root)?;
         let question = format!("Value of {key} (it stays invisible):");
         return tokio::select! {
             // The terminal shows what is typed again after Ctrl-C, too.
@@ -165,7 +165,7 @@ async fn continues(
     } else {
         "There are edits that were not saved. Continue with them?"
     };
-    let mut questions = Questions::start(&context.root)?;
+    let mut questions = start_questions(&context.root)?;
     tokio::select! {
         biased;
         _ = interrupts.recv() => Err(interrupted(Ok(()))),
@@ -194,7 +194,7 @@ async fn edit_draft(
             done => return done,
         };
         error(&format!("{:#}", failure.error));
-        let mut questions = Questions::start(&context.root)?;
+        let mut questions = start_questions(&context.root)?;
         let edits_again = tokio::select! {
             biased;
             _ = interrupts.recv() => return Err(interrupted(Ok(()))),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::commands::init::known_bots::KnownBots;
+use crate::commands::init::registered_bots;
 
 const TOKEN: &str = "4711:AA-secret_bcdefghijklmnopqrstuvwxyz";
 
@@ -13,7 +13,7 @@ fn additions() -> Additions {
         }),
         model: Some("anthropic/claude-sonnet-5".to_owned()),
         bot: Some(AddedBot {
-            known: KnownBots::from_registry().find_by_token(TOKEN).unwrap(),
+            known: registered_bots().find_by_token(TOKEN).unwrap(),
             token: Secret::new("123:abc".to_owned()),
             api_url: None,
             name: Some("@avocet_bot".to_owned()),

@@ -6,9 +6,9 @@ use avocet_config::ConfigError;
 use avocet_protocol::{BotIntroduction, BotSetup, Check, CheckState, OwnerCandidate, Secret};
 
 use super::additions::{AddedBot, Additions};
-use super::known_bots::{KnownBot, KnownBots};
+use super::known_bots::KnownBot;
 use super::questions::say;
-use super::{InitRun, secret_from};
+use super::{InitRun, registered_bots, secret_from};
 use crate::exit::{Exit, Failure};
 use crate::registry;
 
@@ -72,7 +72,7 @@ impl InitRun<'_> {
     /// Asks for a token. `last` is the bot whose token has failed.
     async fn ask_bot(&mut self, last: Option<AddedBot>) -> Result<Option<AddedBot>, Failure> {
         let Some(questions) = &mut self.questions else { return Ok(None) };
-        let bots = KnownBots::from_registry();
+        let bots = registered_bots();
         let question = if last.is_some() { AGAIN.to_owned() } else { bots.token_question() };
         loop {
             let token = questions.ask_secret(&question).await?;

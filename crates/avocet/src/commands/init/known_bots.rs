@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use avocet_protocol::BotForm;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
-
-use crate::registry;
+use clap::{Arg, ArgMatches, Command, value_parser};
 
 /// The bots of one channel.
 #[derive(Debug, Clone, Copy)]
@@ -31,14 +29,9 @@ pub(super) struct BotOptions {
 }
 
 impl KnownBots {
-    /// Returns the bots of the channels in the registry.
-    pub(super) fn from_registry() -> Self {
-        // The last of the list comes first, as it always has in the shown texts.
-        let bots = registry::CHANNELS.iter().rev().filter_map(|kind| {
-            let form = kind.bot?;
-            Some(KnownBot { channel: kind.name, form })
-        });
-        Self(bots.collect())
+    /// Makes the list of these bots.
+    pub(super) fn new(bots: impl IntoIterator<Item = KnownBot>) -> Self {
+        Self(bots.into_iter().collect())
     }
 
     /// Recognises the platform of a whole token.
@@ -111,27 +104,6 @@ impl BotOptions {
     /// Returns the address of a platform's server; `None` for the usual one.
     pub(super) fn url_of(&self, channel: &str) -> Option<String> {
         self.urls.get(channel).cloned()
-    }
-}
-
-impl Args for BotOptions {
-    fn augment_args(command: Command) -> Command {
-        KnownBots::from_registry().add_options(command)
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for BotOptions {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(KnownBots::from_registry().read_options(matches))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::super::registered_bots;
 use super::*;
 
 const TELEGRAM_TOKEN: &str = "4711:AA-secret_bcdefghijklmnopqrstuvwxyz";
@@ -21,7 +22,7 @@ const CHIRP: KnownBot = KnownBot {
 };
 
 fn with_a_third_bot() -> KnownBots {
-    let mut bots = KnownBots::from_registry();
+    let mut bots = registered_bots();
     bots.0.push(CHIRP);
     bots
 }
@@ -39,7 +40,7 @@ fn known_bots_take_a_third_bot_from_its_form_alone() {
     for (token, expected) in table {
         assert_eq!(channel_of(token), expected, "{token}");
     }
-    assert!(bots.has_token_like("chirp") && !KnownBots::from_registry().has_token_like("chirp"));
+    assert!(bots.has_token_like("chirp") && !registered_bots().has_token_like("chirp"));
     assert_eq!(
         bots.token_question(),
         "Token of your bot, from @BotFather on Telegram or from Discord's developer portal or from \
@@ -75,7 +76,7 @@ fn known_bots_read_the_options_of_a_third_bot() {
 #[test]
 fn find_by_token_recognises_one_platform_only() {
     for token in [TELEGRAM_TOKEN, "MTIz.secret.token"] {
-        let bots = KnownBots::from_registry();
+        let bots = registered_bots();
         assert_eq!(bots.0.iter().filter(|bot| (bot.form.is_token)(token)).count(), 1, "{token}");
     }
 }
@@ -98,7 +99,7 @@ fn init_names_no_platform() {
     assert!(files.len() > 5, "{files:?}");
     for path in files {
         let code = code_of(&path);
-        for platform in KnownBots::from_registry().0.iter().map(|bot| bot.channel) {
+        for platform in registered_bots().0.iter().map(|bot| bot.channel) {
             assert!(!code.contains(platform), "{} names {platform}", path.display());
         }
     }

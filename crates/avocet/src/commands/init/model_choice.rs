@@ -10,7 +10,6 @@ use super::additions::{AddedProvider, model_of};
 use super::offer::{ModelTest, NoList};
 use super::presets::{Preset, chatting, default_model};
 use super::questions::{Questions, say};
-use super::secret_forms::is_like_secret;
 use crate::exit::{Exit, Failure};
 
 const SECRET_AS_MODEL: &str = "That looks like a key or a token, so it was not used. The token of the bot comes \
@@ -105,7 +104,7 @@ async fn ask_model(
             (Pick::Default, Some(usual)) => return Ok(usual.to_owned()),
             (Pick::Default, None) => say("Name a model.\n")?,
             (Pick::Model(model), _) if all.contains(&model) => return Ok(model),
-            _ if is_like_secret(&answer) => say(SECRET_AS_MODEL)?,
+            _ if questions.is_like_secret(&answer) => say(SECRET_AS_MODEL)?,
             (Pick::Model(model), _) => return Ok(model),
             (Pick::Several(found), _) => {
                 shown = first_shown(found, default);

@@ -7,7 +7,6 @@ use super::local::LocalServer;
 use super::offer::NoList;
 use super::presets::{PRESETS, Preset};
 use super::questions::say;
-use super::secret_forms::{is_like_secret, is_like_token};
 use super::{InitRun, secret_from};
 use crate::exit::{Exit, Failure};
 
@@ -81,7 +80,7 @@ impl InitRun<'_> {
         let question = format!("API key of your model provider (it stays invisible{otherwise}");
         loop {
             let answer = questions.ask_secret(&question).await?;
-            if is_like_token(&answer) {
+            if questions.is_like_token(&answer) {
                 say(TOKEN_AS_KEY)?;
                 continue;
             }
@@ -170,7 +169,7 @@ impl InitRun<'_> {
             match (Preset::named(&answer), guess) {
                 (Some(preset), _) => return Ok(Some(preset)),
                 (None, guess) if answer.is_empty() => return Ok(guess),
-                _ if is_like_secret(&answer) => say(SECRET_AS_PROVIDER)?,
+                _ if questions.is_like_secret(&answer) => say(SECRET_AS_PROVIDER)?,
                 _ => say(&format!("{}\n", unknown_provider(&answer).error))?,
             }
         }

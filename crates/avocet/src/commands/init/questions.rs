@@ -5,6 +5,7 @@ use std::io::{self, BufRead, IsTerminal};
 use avocet_supervise::Group;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
+use super::known_bots::KnownBots;
 use super::secret_forms::is_like_secret;
 use crate::exit::{Exit, Failure};
 use crate::output::{erase_rows, print};
@@ -19,11 +20,13 @@ pub(in crate::commands) struct Questions {
     answers: flume::Receiver<io::Result<Option<String>>>,
     /// `true` if the thread reads a line that has no taker yet.
     is_reading: bool,
+    /// The bots whose tokens are hidden.
+    bots: KnownBots,
 }
 
 impl Questions {
     /// Starts the thread that reads from the terminal. It reads one line for each question.
-    pub(in crate::commands) fn start(group: &Group) -> io::Result<Self> {
+    pub(super) fn start(group: &Group, bots: KnownBots) -> io::Result<Self> {
         let (requests, requested) = flume::bounded::<()>(1);
         let (answered, answers) = flume::bounded(1);
         group.thread("answers", move || {
@@ -33,7 +36,17 @@ impl Questions {
                 }
             }
         })?;
-        Ok(Self { requests, answers, is_reading: false })
+        Ok(Self { requests, answers, is_reading: false, bots })
+    }
+
+    /// Returns `true` if a text seems to be the token of a bot, perhaps without its beginning or end.
+    pub(super) fn is_like_token(&self, text: &str) -> bool {
+        self.bots.has_token_like(text)
+    }
+
+    /// Returns `true` if a text seems to be a key or a token, and not a name.
+    pub(super) fn is_like_secret(&self, text: &str) -> bool {
+        is_like_secret(&self.bots, text)
     }
 
     /// Asks a question. The answer has no blanks at its ends. If it seems to be a secret, it is
@@ -46,7 +59,7 @@ impl Questions {
         let question = format!("{} ", wrapped(question, width));
         print(&question)?;
         let answer = self.line().await?;
-        if is_like_secret(&answer) && io::stdout().is_terminal() {
+        if self.is_like_secret(&answer) && io::stdout().is_terminal() {
             let last = question.lines().last().unwrap_or_default();
             erase_rows((last.chars().count() + answer.chars().count()).div_ceil(width))?;
             print(&format!("{last}(hidden)\n"))?;

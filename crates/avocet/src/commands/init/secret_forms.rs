@@ -8,30 +8,27 @@ const KEY: usize = 16;
 /// No name has so many letters and digits without another character.
 const RANDOM: usize = 24;
 
-/// Returns `true` if a text seems to be the token of a bot, perhaps without its beginning or end.
-pub(super) fn is_like_token(text: &str) -> bool {
-    KnownBots::from_registry().has_token_like(text)
-}
-
 /// Returns `true` if a text seems to be a key or a token, and not a name.
-pub(super) fn is_like_secret(text: &str) -> bool {
+pub(super) fn is_like_secret(bots: &KnownBots, text: &str) -> bool {
     let is_random = |run: &str| {
         let has = |is: fn(&u8) -> bool| run.bytes().any(|byte| is(&byte));
         run.len() >= RANDOM && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
     };
-    is_like_token(text)
+    bots.has_token_like(text)
         || text.len() >= KEY && Preset::of_key(text).is_some()
         || text.split(|c: char| !c.is_ascii_alphanumeric()).any(is_random)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::registered_bots;
     use super::*;
 
     const SECRET: &str = "AA-secret_bcdefghijklmnopqrstuvwxyz";
 
     #[test]
     fn is_like_secret_knows_keys_and_tokens_from_names() {
+        let bots = registered_bots();
         let discord = format!("MTIzNDU2Nzg5MDEyMzQ1Njc4.GabcdE.{SECRET}");
         let whole = format!("4711:{SECRET}");
         let secrets = [
@@ -44,7 +41,7 @@ mod tests {
             "0123456789abcdef0123456789abcdef",
         ];
         for secret in secrets {
-            assert!(is_like_secret(secret), "{secret}");
+            assert!(is_like_secret(&bots, secret), "{secret}");
         }
         let names = [
             "openai",
@@ -57,7 +54,7 @@ mod tests {
             "",
         ];
         for name in names {
-            assert!(!is_like_secret(name), "{name}");
+            assert!(!is_like_secret(&bots, name), "{name}");
         }
     }
 }
