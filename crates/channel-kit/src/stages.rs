@@ -5,13 +5,17 @@
 //! stages in this order. A channel implements [`InboundStages`]: only [`InboundStages::convert`] is
 //! required, and a platform without reactions leaves out their stage.
 //!
-//! ```text
-//!   update -> 1 known part? -> 2 moved chat? -> 3 noted quietly? -> 4 aside?
-//!                  |                |                 |                |
-//!               ignored          ignored         cursor moves      ignored, then noted
-//!
-//!          -> 5 convert -> 6 recent messages -> 7 reactions -> 8 commit -> 9 note committed
-//! ```
+//! | stage | asks or does | an update that ends here |
+//! |---|---|---|
+//! | ↓ 1 | a known part of a message? | is ignored |
+//! | ↓ 2 | a chat that has moved? | is ignored, after the move is in the log |
+//! | ↓ 3 | a reaction, or the bot's own message? | is noted; the cursor moves |
+//! | ↓ 4 | an aside for the next message? | is ignored, then noted |
+//! | ↓ 5 | converts the message | |
+//! | ↓ 6 | adds the recent messages | |
+//! | ↓ 7 | adds reactions and asides | |
+//! | ↓ 8 | commits the message with the cursor | |
+//! | ↓ 9 | forgets what the conversation has now | |
 //!
 //! The order is a contract, for these reasons:
 //!
