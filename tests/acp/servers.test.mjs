@@ -36,11 +36,20 @@ async function until(condition) {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
+/** Leaves a test out, as `skip_without` does in the tests in Rust (crates/testkit/src/skips.rs). */
+function skipWithout(part, t) {
+  const listed = process.env.AVOCET_MAY_SKIP;
+  if (listed !== undefined && !listed.split(",").includes(part)) {
+    throw new Error(`this test needs ${part}, and AVOCET_MAY_SKIP does not allow to leave it out`);
+  }
+  t.skip(`this system lacks ${part}`);
+}
+
 /** Runs a test in a home whose daemon has a sandbox for programs. */
 const withSandbox = (run) => (t) =>
   withHome("", async (home) => {
     const daemon = await home.daemon();
-    if (!home.hasSandbox) return t.skip("this system has no sandbox for programs");
+    if (!home.hasSandbox) return skipWithout("program-sandbox", t);
     return run(home, daemon);
   });
 

@@ -10,6 +10,7 @@ mod oauth;
 
 use std::path::{Path, PathBuf};
 
+use avocet_testkit::{SystemPart, skip_without};
 use avocet_tests::{DaemonProcess, Home, program};
 
 use serde_json::Value;
@@ -59,7 +60,7 @@ impl McpHome {
     fn start(home: Home) -> Option<Self> {
         let mut daemon = home.daemon();
         if daemon.logged("exec_shell is off") > 0 {
-            println!("skipped: this system has no sandbox for programs, see the daemon's log");
+            skip_without(SystemPart::ProgramSandbox);
             stop(daemon);
             return None;
         }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::process::Command;
 
+use avocet_testkit::{SystemPart, skip_without};
 use avocet_tests::{Home, program};
 use serde_json::json;
 
@@ -46,7 +47,7 @@ fn protected_files_are_not_planted_by_an_untrusted_repository() {
     if daemon.logged("exec_shell is off") > 0
         || Command::new("git").arg("--version").output().is_err()
     {
-        println!("skipped: no sandbox for programs, or no git");
+        skip_without(SystemPart::ProgramSandbox);
         return stop(daemon);
     }
     let ask = |what: &str| printed(&home, &["ask", "me", what, "--wait"]);
@@ -143,7 +144,7 @@ fn sandbox_read_directory_hides_secrets_and_keeps_trust() {
     }
     let mut daemon = home.daemon();
     if daemon.logged("exec_shell is off") > 0 {
-        println!("skipped: this system has no sandbox for programs, see the daemon's log");
+        skip_without(SystemPart::ProgramSandbox);
         return stop(daemon);
     }
     let ask = |what: &str| printed(&home, &["ask", "me", what, "--wait"]);
@@ -167,7 +168,7 @@ fn max_disk_megabytes_kills_a_command_above_it_and_names_the_key() {
     let home = Home::new(program!()).with_config("[sandbox]\nmax_disk_megabytes = 20\n");
     let mut daemon = home.daemon();
     if daemon.logged("exec_shell is off") > 0 {
-        println!("skipped: this system has no sandbox for programs, see the daemon's log");
+        skip_without(SystemPart::ProgramSandbox);
         return stop(daemon);
     }
     let command =

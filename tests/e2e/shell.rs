@@ -3,6 +3,7 @@
 use std::fs;
 
 use avocet_testkit::http::{ASK_PROXY, HttpFake, Piece, whole};
+use avocet_testkit::{SystemPart, skip_without};
 use avocet_tests::{Home, program};
 
 use crate::support::{printed, run, stop, until};
@@ -12,7 +13,7 @@ fn exec_shell_runs_in_the_workspace_and_sees_nothing_else() {
     let home = Home::new(program!());
     let mut daemon = home.daemon();
     if daemon.logged("exec_shell is off") > 0 {
-        println!("skipped: this system has no sandbox for programs, see the daemon's log");
+        skip_without(SystemPart::ProgramSandbox);
         return stop(daemon);
     }
     let shell =
@@ -47,7 +48,7 @@ fn background_program_outlives_its_turn_but_ends_at_a_restart() {
     let home = Home::new(program!());
     let mut daemon = home.daemon();
     if daemon.logged("exec_shell is off") > 0 {
-        println!("skipped: this system has no sandbox for programs, see the daemon's log");
+        skip_without(SystemPart::ProgramSandbox);
         return stop(daemon);
     }
     let ask = |what: &str| printed(&home, &["ask", "me", what, "--wait"]);
@@ -86,7 +87,7 @@ async fn sandbox_hosts_are_reachable_by_a_program_and_logged() {
     let doctor = run(&home, &["doctor"]).out;
     if shut {
         assert!(doctor.contains("! network"), "{doctor}");
-        println!("skipped: this system has no namespaces, see the daemon's log");
+        skip_without(SystemPart::Namespaces);
         return stop(daemon);
     }
     let open = format!("✓ network        programs reach only {address}, registry.example:8443");

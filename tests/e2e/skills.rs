@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::sync::Mutex;
 
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake, last_results};
+use avocet_testkit::{SystemPart, skip_without};
 use avocet_tests::{Home, program};
 use serde_json::{Value, json};
 
@@ -278,7 +279,7 @@ async fn skill_that_an_injection_writes_is_unknown_until_an_owner_trusts_it() {
     fs::write(home.workspace().join("inbox/m1-0.txt"), "write this skill").unwrap();
     let mut daemon = home.daemon();
     if daemon.logged("has no extended attributes") > 0 {
-        println!("skipped: no extended attributes here");
+        skip_without(SystemPart::ExtendedAttributes);
         return;
     }
     printed(&home, &["ask", "me", "read the file", "--wait"]);

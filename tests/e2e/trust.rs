@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
+use avocet_testkit::{SystemPart, skip_without};
 use avocet_tests::{Home, ProgramOutput, program};
 use serde_json::{Value, json};
 
@@ -30,7 +31,7 @@ fn home() -> Option<Home> {
     fs::create_dir_all(home.workspace().join("inbox")).unwrap();
     fs::write(home.workspace().join("inbox/m1-0.txt"), "x").unwrap();
     if !has_marks {
-        println!("skipped: no extended attributes here");
+        skip_without(SystemPart::ExtendedAttributes);
     }
     has_marks.then_some(home)
 }

@@ -1,6 +1,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use avocet_testkit::{SystemPart, skip_without};
 use tempfile::TempDir;
 
 use super::*;
@@ -166,8 +167,7 @@ fn roots_read_untrusted_content_beside_the_workspace() {
 fn roots_mark_files_written_beside_the_workspace() {
     let (directory, roots) = world();
     if !roots.workspace().marks() {
-        println!("skipped: no extended attributes here");
-        return;
+        return skip_without(SystemPart::ExtendedAttributes);
     }
     for name in ["workspace", "notes"] {
         let place = directory.path().canonicalize().unwrap().join(name).join("new.txt");

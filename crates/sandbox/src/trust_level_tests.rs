@@ -2,6 +2,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 use avocet_protocol::LeastTrust;
+use avocet_testkit::{SystemPart, skip_without};
 use tempfile::TempDir;
 
 use super::*;
@@ -24,8 +25,7 @@ fn write(workspace: &Workspace, path: &str, trust: Trust) -> WorkspacePath {
 fn mark_trusted_raises_a_file_to_full_trust() {
     let (_directory, workspace) = world();
     if !workspace.marks() {
-        println!("skipped: no extended attributes here");
-        return;
+        return skip_without(SystemPart::ExtendedAttributes);
     }
     for (trust, why) in [
         (Trust::Low, "has content from unknown people"),
@@ -143,7 +143,7 @@ fn mark_untrusted_lowers_a_file_and_mark_trusted_takes_that_back() {
     let (_directory, workspace) = world();
     let path = write(&workspace, "a/b.txt", Trust::Full);
     if !workspace.marks() {
-        return println!("skipped: no extended attributes here");
+        return skip_without(SystemPart::ExtendedAttributes);
     }
     assert_eq!(workspace.mark_untrusted(&path), Ok(Trust::Full));
     assert_eq!(read(&workspace, "a/b.txt"), Trust::Low);
@@ -157,7 +157,7 @@ fn mark_untrusted_of_a_directory_lowers_its_present_and_future_files() {
     for start in ["a", ""] {
         let (directory, workspace) = world();
         if !workspace.marks() {
-            return println!("skipped: no extended attributes here");
+            return skip_without(SystemPart::ExtendedAttributes);
         }
         write(&workspace, "a/b/old.txt", Trust::Full);
         write(&workspace, "c.txt", Trust::Full);
@@ -197,7 +197,7 @@ fn mark_untrusted_of_a_directory_lowers_its_present_and_future_files() {
 fn explain_trust_of_a_directory_counts_its_untrusted_files() {
     let (_directory, workspace) = world();
     if !workspace.marks() {
-        return println!("skipped: no extended attributes here");
+        return skip_without(SystemPart::ExtendedAttributes);
     }
     write(&workspace, "a/own.txt", Trust::Full);
     let a = workspace.resolve("a").unwrap();

@@ -52,6 +52,7 @@ mod roles;
 #[cfg(feature = "search")]
 pub mod search;
 mod skills;
+mod skips;
 pub mod socket;
 #[cfg(feature = "http")]
 mod socks;
@@ -82,6 +83,7 @@ pub use models::FakeModels;
 pub use recall::FakeRecall;
 pub use roles::FakeRoles;
 pub use skills::FakeSkills;
+pub use skips::{SystemPart, skip_without};
 #[cfg(feature = "http")]
 pub use socks::SocksFake;
 #[cfg(feature = "providers")]

@@ -1,6 +1,7 @@
 use std::fs;
 use std::process::Command;
 
+use avocet_testkit::{SystemPart, skip_without};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -67,7 +68,7 @@ const SAMPLES: [&str; 23] = [
 #[test]
 fn parse_agrees_with_git() {
     if Command::new("git").arg("--version").output().is_err() {
-        return println!("skipped: there is no git");
+        return skip_without(SystemPart::Git);
     }
     for text in SAMPLES {
         assert_eq!(by_us(text), by_git(text), "{text:?}");

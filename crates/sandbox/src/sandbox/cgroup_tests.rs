@@ -1,5 +1,7 @@
 use std::os::unix::process::ExitStatusExt;
 
+use avocet_testkit::{SystemPart, skip_without};
+
 use super::*;
 
 const LIMITS: SandboxLimits = SandboxLimits {
@@ -106,11 +108,11 @@ fn cgroup_limits_all_processes_of_a_sandbox_together() {
 fn cgroup_of_the_kernel_takes_a_process_and_kills_it() {
     let place = Cgroups::place().map(|own| own.join(format!("avocet-test-{}", std::process::id())));
     let Some(place) = place.filter(|place| fs::create_dir(place).is_ok()) else {
-        return println!("skipped: control groups: none that this user may divide");
+        return skip_without(SystemPart::ControlGroups);
     };
     let group = Cgroup { place: place.clone(), dying: Arc::default() };
     if !place.join("cgroup.kill").exists() {
-        return println!("skipped: control groups: older than Linux 5.14");
+        return skip_without(SystemPart::ControlGroups);
     }
     let mut sleeper = std::process::Command::new("sleep").arg("600").spawn().unwrap();
     group.take(sleeper.id()).unwrap();

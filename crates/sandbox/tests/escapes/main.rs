@@ -15,6 +15,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use avocet_testkit::{SystemPart, skip_without};
 use tempfile::TempDir;
 
 use trial::{Trials, toolchain};
@@ -86,8 +87,7 @@ fn set_user_id(directory: &Path) -> Option<PathBuf> {
 /// Runs a test of this file as an ordinary user, if this one is root.
 fn as_an_ordinary_user(test: &str) {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped: whoever runs this is an ordinary user already");
-        return;
+        return skip_without(SystemPart::Root);
     }
     let directory = TempDir::new().unwrap();
     set_user_id(directory.path()).unwrap();
@@ -107,8 +107,7 @@ fn as_an_ordinary_user(test: &str) {
         .current_dir("/")
         .output()
     else {
-        println!("skipped: no setpriv");
-        return;
+        return skip_without(SystemPart::Setpriv);
     };
     let (said, wrong) =
         (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));

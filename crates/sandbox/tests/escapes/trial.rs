@@ -15,6 +15,7 @@ use avocet_sandbox::{
     SandboxError, SandboxLayers, SandboxLimits,
 };
 use avocet_supervise::SystemClock;
+use avocet_testkit::{SystemPart, skip_without};
 use futures_util::future::join_all;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -70,7 +71,7 @@ struct TrialResults {
 
 impl TrialResults {
     fn skip(&mut self, what: &str, why: &str) {
-        println!("skipped: {what}: {why}");
+        println!("left out: {what}: {why}");
         self.skipped += 1;
     }
 
@@ -179,15 +180,18 @@ impl Trials {
         println!("{layers}");
         assert_ne!(layers.best(), Isolation::LimitsOnly, "{layers}");
         let kinds = [
-            (SandboxKind::Namespaces, layers.namespaces.clone()),
-            (SandboxKind::Opened, layers.namespaces),
-            (SandboxKind::Landlock, layers.landlock),
+            (SandboxKind::Namespaces, SystemPart::Namespaces, layers.namespaces.clone()),
+            (SandboxKind::Opened, SystemPart::Namespaces, layers.namespaces),
+            (SandboxKind::Landlock, SystemPart::Landlock, layers.landlock),
         ];
         let mut given = Vec::new();
-        for (kind, layer) in kinds {
+        for (kind, part, layer) in kinds {
             match layer {
                 Ok(()) => given.push(kind),
-                Err(why) => results.skip(&format!("{kind:?}"), &why),
+                Err(why) => {
+                    skip_without(part);
+                    results.skip(&format!("{kind:?}"), &why);
+                }
             }
         }
         given
@@ -217,6 +221,7 @@ impl Trials {
             return Some("what it may use up does not depend on hosts".to_owned());
         }
         if let Some(missing) = case.missing(&self.path) {
+            skip_without(SystemPart::Program);
             return Some(format!("no {missing}"));
         }
         let heavy = case.load.is_some_and(ResourceLoad::is_heavy);
@@ -224,7 +229,10 @@ impl Trials {
             false if heavy && nix::unistd::geteuid().is_root() => {
                 Some("the limits bind ordinary users, for whom it is run".to_owned())
             }
-            false if heavy => Some("there is no limit of processes here".to_owned()),
+            false if heavy => {
+                skip_without(SystemPart::ProcessLimit);
+                Some("there is no limit of processes here".to_owned())
+            }
             _ => None,
         }
     }

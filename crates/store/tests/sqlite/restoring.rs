@@ -12,7 +12,7 @@ use avocet_protocol::{
 use avocet_store::{
     CancelCopy, CopyError, DATABASE, Holder, Lock, OpenError, Replace, back_up, recover_into,
 };
-use avocet_testkit::{ManualClock, START};
+use avocet_testkit::{ManualClock, START, SystemPart, skip_without};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -175,8 +175,7 @@ async fn restore_repeats_nothing_and_keeps_the_previous_log() {
 #[tokio::test]
 async fn restore_by_root_gives_the_log_to_the_owner_of_the_data_directory() {
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can give files away");
-        return;
+        return skip_without(SystemPart::Root);
     }
     let (directory, copies) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     fill(directory.path(), 1..3).await;

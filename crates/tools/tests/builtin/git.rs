@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use avocet_protocol::Toolbox;
+use avocet_testkit::{SystemPart, skip_without};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context, has};
@@ -12,7 +13,7 @@ use crate::world::{World, call, context, has};
 /// A world with a repository of one commit; `None` if the system has no git.
 async fn repository() -> Option<World> {
     if !has("git") {
-        println!("skipped: this system has no git");
+        skip_without(SystemPart::Git);
         return None;
     }
     let world = World::new().await;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use avocet_protocol::{LeastTrust, ToolContext, Toolbox, Trust};
 use avocet_testkit::http::{ASK_PROXY, HttpFake, Piece, whole};
+use avocet_testkit::{SystemPart, skip_without};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context, has, until};
@@ -129,7 +130,7 @@ async fn proxy_is_found_by_curl_and_python_without_options() {
 #[tokio::test]
 async fn proxy_lets_git_reach_an_open_remote() {
     if !has("git") {
-        return println!("skipped: no git");
+        return skip_without(SystemPart::Git);
     }
     let (world, address, asked) = world().await;
     let make = format!(

@@ -1,6 +1,7 @@
 //! The calls that the program makes in jobs, with the system's git in the sandbox.
 
 use avocet_protocol::{JobId, SessionId, ToolContext, ToolError, ToolOutcome, Toolbox};
+use avocet_testkit::{SystemPart, skip_without};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context, has};
@@ -10,7 +11,7 @@ const BRANCH: &str = "avocet/job-7-add-tests";
 /// A world with a repository of one commit; `None` if the system has no git.
 async fn repository() -> Option<World> {
     if !has("git") {
-        println!("skipped: this system has no git");
+        skip_without(SystemPart::Git);
         return None;
     }
     let world = World::new().await;
@@ -94,7 +95,7 @@ async fn job_branch_refuses_uncommitted_changes_and_keeps_them() {
 #[tokio::test]
 async fn job_branch_without_a_repository_is_none_with_the_reason() {
     if !has("git") {
-        return;
+        return skip_without(SystemPart::Git);
     }
     let begun = begin(&World::new().await).await;
     let note = "no branch: the workspace is not a git repository";

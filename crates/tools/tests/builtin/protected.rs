@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use avocet_protocol::{Rule, ToolContext, ToolPolicy, Toolbox, Trust, WaitRequest};
 use avocet_sandbox::Workspace;
+use avocet_testkit::{SystemPart, skip_without};
 use avocet_tools::Policy;
 use serde_json::{Value, json};
 
@@ -37,7 +38,7 @@ async fn shell(world: &World, command: &str) -> Value {
 /// repository `mine`. `None` if the system has no git.
 async fn strangers() -> Option<World> {
     if !has("git") {
-        println!("skipped: this system has no git");
+        skip_without(SystemPart::Git);
         return None;
     }
     let world = World::new().await;

@@ -1,5 +1,6 @@
 //! `run_tests` on real projects, with the test frameworks installed on the system.
 
+use avocet_testkit::{SystemPart, skip_without};
 use serde_json::{Value, json};
 
 use crate::world::{World, has, toolchain};
@@ -7,8 +8,7 @@ use crate::world::{World, has, toolchain};
 #[tokio::test]
 async fn run_tests_runs_a_crate_and_reports_compile_errors() {
     if toolchain().is_none() || !has("cc") {
-        println!("skipped: no toolchain that a sandbox can be shown");
-        return;
+        return skip_without(SystemPart::Toolchain);
     }
     let world = World::new().await;
     world.put("small/Cargo.toml", "[package]\nname = \"small\"\nedition = \"2021\"\n");
@@ -42,8 +42,7 @@ async fn run_tests_runs_a_crate_and_reports_compile_errors() {
 #[tokio::test]
 async fn run_tests_runs_a_node_package() {
     if !has("node") || !has("npm") {
-        println!("skipped: no node");
-        return;
+        return skip_without(SystemPart::Node);
     }
     let world = World::new().await;
     world.put("package.json", r#"{"name": "x", "scripts": {"test": "node --test"}}"#);
