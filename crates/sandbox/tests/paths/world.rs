@@ -72,13 +72,12 @@ impl World {
 
     /// The directory, alone or beside a workspace.
     pub(crate) fn open(&self) -> Roots {
-        match self.kind {
-            RootKind::Workspace => Workspace::open(&self.root()).unwrap().into(),
-            RootKind::Beside(access) => {
-                let own = Workspace::open(&self.directory.path().join("own")).unwrap();
-                Roots::new(own, vec![Workspace::beside(&self.root(), access).unwrap()])
-            }
-        }
+        open_roots(self.directory.path(), self.kind)
+    }
+
+    /// The directory that holds the workspace and the victim.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Returns a path as a user of the directory writes it: beside the workspace, with the
@@ -177,6 +176,18 @@ impl World {
             describe(secret, &mut state);
         }
         state
+    }
+}
+
+/// Opens the workspace of a world, alone or beside another one.
+pub(crate) fn open_roots(directory: &Path, kind: RootKind) -> Roots {
+    let root = directory.join("workspace");
+    match kind {
+        RootKind::Workspace => Workspace::open(&root).unwrap().into(),
+        RootKind::Beside(access) => {
+            let own = Workspace::open(&directory.join("own")).unwrap();
+            Roots::new(own, vec![Workspace::beside(&root, access).unwrap()])
+        }
     }
 }
 
