@@ -5,12 +5,14 @@
 //! edit messages. Planners give the agent tasks, jobs and schedules: each due time happens once,
 //! each job ends in one state, and no effect takes place twice.
 //!
-//! `AVOCET_KILLS` sets the number of kills, `AVOCET_SEED` replays a run.
+//! `AVOCET_KILLS` sets the number of kills, `AVOCET_SEED` replays a run. `tests/run` sets a fixed seed,
+//! and `tests/long` makes thousands of kills with random ones.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod crowd;
 mod external;
+mod failures;
 mod long_answers;
 mod model;
 mod oracle;
@@ -33,6 +35,7 @@ use std::time::Duration;
 
 use avocet_tests::program;
 
+use failures::{AllowedFailure, OF_MANY_KILLS};
 use oracle::Oracle;
 use person::pause;
 use random::Random;
@@ -47,14 +50,14 @@ const PEOPLE: usize = 20;
 /// People who give the agent work that outlives the answer, at the same time.
 const PLANNERS: usize = 6;
 /// The default number of random kills.
-const KILLS: u64 = 300;
+const KILLS: u64 = 100;
 /// The default number of kills of a daemon with a webhook.
 const WEBHOOK_KILLS: u64 = 30;
 /// The longest life of a daemon, in requests to the model, so that lives on a slow machine cover as
 /// many states.
 const LONGEST_LIFE: u64 = 110;
 /// The default number of kills of a subscriber; every third one kills the daemon too.
-const SUBSCRIBER_KILLS: u64 = 200;
+const SUBSCRIBER_KILLS: u64 = 100;
 /// People whose messages make the events, at the same time.
 const SUBSCRIBED_PEOPLE: usize = 4;
 /// The longest life of a subscriber, in requests to the model.
@@ -66,14 +69,9 @@ const WORLDS_ON_PLATFORMS: u64 = 3;
 const PEOPLE_ON_EACH: usize = 10;
 /// Like [`LONGEST_LIFE`], for chats that are limited to about one message per second.
 const LONGEST_LIFE_ON_PLATFORMS: u64 = 20;
-/// Percent of messages that may fail: some answers take longer than a daemon's life, and are
-/// abandoned after three attempts.
-const MOST_FAILED_ON_PLATFORMS: usize = 10;
-/// Percent of messages that may fail because each of two kills hit a send of the answer. Its sender
-/// is told that it is unconfirmed.
-const MOST_FAILED_OF_TWO_KILLS: usize = 10;
-/// Percent of the work that may fail: it may be abandoned after three attempts, too.
-const MOST_FAILED_WORK: usize = 5;
+/// With fewer kills, a rare state may be missed by chance. The fail points hit each state in any
+/// case.
+const ENOUGH_FOR_EVERY_STATE: u64 = 250;
 /// Discord's limit, after which it resets the token.
 const IDENTIFIES_A_DAY: usize = 1000;
 /// At least the time of a request. A random part of it is added to a life, so that the kill comes
@@ -142,11 +140,13 @@ async fn kill_at_random_moments_loses_and_repeats_nothing() {
     let kills = variable("AVOCET_KILLS", KILLS);
     let histogram = kill_times(&world, kills, LONGEST_LIFE, seed).await;
     let verdict = ends_well(&world, &histogram).await;
-    let work = WorkVerdict::of(&world);
+    let work = WorkVerdict::of(&world, OF_MANY_KILLS);
     show(&work.to_string());
-    assert_eq!(histogram.empty_rows(), [PREVIEW], "the socket has no previews");
-    work.check(MOST_FAILED_WORK);
-    verdict.check(1);
+    if kills >= ENOUGH_FOR_EVERY_STATE {
+        assert_eq!(histogram.empty_rows(), [PREVIEW], "the socket has no previews");
+    }
+    work.check();
+    verdict.check();
 }
 
 /// Kills also hit previews and sends. On Telegram a send of unknown outcome is repeated once,
@@ -163,7 +163,9 @@ async fn kill_on_telegram_and_discord_loses_and_repeats_nothing() {
         histogram.add(&world.await.unwrap());
     }
     show(&histogram.to_string());
-    assert_eq!(histogram.empty_rows(), [""; 0]);
+    if kills * WORLDS_ON_PLATFORMS >= ENOUGH_FOR_EVERY_STATE {
+        assert_eq!(histogram.empty_rows(), [""; 0]);
+    }
 }
 
 async fn kill_on_platforms(kills: u64, seed: u64) -> Histogram {
@@ -173,7 +175,7 @@ async fn kill_on_platforms(kills: u64, seed: u64) -> Histogram {
     let verdict = ends_well(&world, &histogram).await;
     show(&format!("{identifies} IDENTIFYs"));
     assert!(identifies <= IDENTIFIES_A_DAY, "{identifies} IDENTIFYs");
-    verdict.check(MOST_FAILED_ON_PLATFORMS);
+    verdict.check();
     histogram
 }
 
@@ -184,7 +186,7 @@ async fn kill_behind_a_webhook_loses_and_repeats_nothing() {
     let kills = variable("AVOCET_KILLS", WEBHOOK_KILLS);
     let world = World::behind_a_webhook(program!(), PEOPLE_ON_EACH, seed).await;
     let histogram = kill_times(&world, kills, LONGEST_LIFE_ON_PLATFORMS, seed).await;
-    ends_well(&world, &histogram).await.check(MOST_FAILED_ON_PLATFORMS);
+    ends_well(&world, &histogram).await.check();
 }
 
 /// A subscriber and the daemon are killed in turn or together.
@@ -219,7 +221,7 @@ async fn kill_of_a_subscriber_and_the_daemon_misses_no_event() {
         subscriber.check(&world.home),
         subscriber.newest()
     ));
-    RunVerdict::of(&world).check(1);
+    RunVerdict::of(&world, OF_MANY_KILLS).check();
 }
 
 /// Runs one more daemon, without killing it, until everybody is answered.
@@ -229,7 +231,7 @@ async fn ends_well(world: &World, histogram: &Histogram) -> RunVerdict {
     world.everybody_is_answered(PATIENCE).await;
     let (status, log) = daemon.stop();
     assert!(status.success(), "{log}");
-    let verdict = RunVerdict::of(world);
+    let verdict = RunVerdict::of(world, OF_MANY_KILLS);
     show(&format!("{histogram}\n{verdict}"));
     let is_warning = |line: &&str| [" WARN ", "ERROR "].iter().any(|level| line.contains(level));
     let warnings: Vec<&str> = log.lines().filter(is_warning).collect();
@@ -249,9 +251,15 @@ async fn kill_at_every_fail_point_loses_and_repeats_nothing() {
             world.everybody_is_answered(PATIENCE).await;
             let (status, log) = daemon.stop();
             assert!(status.success(), "{point}: {log}");
-            show(&format!("killed at {point}\n{}", RunVerdict::of(&world)));
-            let most = if needs_an_earlier_kill(write) { MOST_FAILED_OF_TWO_KILLS } else { 1 };
-            RunVerdict::of(&world).check(most);
+            // One kill explains no failure, and the two that some writes need only one of them.
+            let allowed: &[_] = if needs_an_earlier_kill(write) {
+                &[AllowedFailure::UnconfirmedAnswer]
+            } else {
+                &[]
+            };
+            let verdict = RunVerdict::of(&world, allowed);
+            show(&format!("killed at {point}\n{verdict}"));
+            verdict.check();
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use rusqlite::Connection;
 
+use crate::failures::{AllowedFailure, unexplained};
 use crate::planner::TICK;
 use crate::work::{AskedWork, WorkKind};
 use crate::world::World;
@@ -37,13 +38,15 @@ pub(crate) struct WorkVerdict {
     open: Vec<String>,
     /// Jobs whose state in the log differs from the one in the chat.
     contradicted: Vec<String>,
-    failed: Vec<String>,
+    failed: usize,
+    /// Notices about failed work that the kills do not explain.
+    unexplained: Vec<String>,
     others: Vec<String>,
 }
 
 impl WorkVerdict {
-    /// Judges a run whose daemon has ended.
-    pub(crate) fn of(world: &World) -> Self {
+    /// Judges a run whose daemon has ended. Only these failures may have ended work.
+    pub(crate) fn of(world: &World, allowed: &[AllowedFailure]) -> Self {
         let oracle = &world.oracle.work;
         let (all, log, effects) = (oracle.all(), WorkLog::of(world), oracle.effects());
         let of = |which: &dyn Fn(&str, &AskedWork) -> bool| -> Vec<String> {
@@ -53,6 +56,11 @@ impl WorkVerdict {
         let has_reason = |key: &String| effects.contains_key(key) || oracle.was_asked_about(key);
         let missing = all.iter().filter(|(_, asked)| asked.failed.is_empty());
         let missing = missing.flat_map(|(key, asked)| asked.kind.effects(key));
+        let failed: Vec<_> = all
+            .values()
+            .filter(|asked| !asked.failed.is_empty() && asked.kind != WorkKind::CancelledJob)
+            .collect();
+        let notices = failed.iter().flat_map(|asked| &asked.failed).map(String::as_str);
         let twice = effects.iter().filter(|(_, count)| **count > 1);
         Self {
             asked: all.len(),
@@ -71,15 +79,14 @@ impl WorkVerdict {
             made_twice: log.made_twice(),
             open: log.open(oracle.ticks()),
             contradicted: of(&|key, asked| asked.kind.is_job() && !agrees(asked, log.state(key))),
-            failed: of(&|_, asked| {
-                !asked.failed.is_empty() && asked.kind != WorkKind::CancelledJob
-            }),
+            failed: failed.len(),
+            unexplained: unexplained(&open(world), allowed, notices),
             others: oracle.others(),
         }
     }
 
-    /// Panics on every fault, and if more than this percentage of the work failed.
-    pub(crate) fn check(&self, most_failed_percent: usize) {
+    /// Panics on every fault.
+    pub(crate) fn check(&self) {
         let none: [String; 0] = [];
         assert_eq!(self.lost, none, "lost work");
         assert_eq!(self.doubled, none, "answers about work doubled without a mark");
@@ -90,8 +97,7 @@ impl WorkVerdict {
         assert_eq!(self.contradicted, none, "another state in the log than in the chat");
         assert_eq!(self.others, none, "texts that name no work");
         assert_eq!(self.open, none, "open work, or due times not claimed exactly once");
-        let most = self.asked * most_failed_percent;
-        assert!(self.failed.len() * 100 <= most, "failed: {:#?}", self.failed);
+        assert_eq!(self.unexplained, none, "failed, and not because of the kills");
         let kinds = [self.jobs, self.tasks, self.schedules, self.effects];
         assert!(!kinds.contains(&0), "some kind of work was never done: {self}");
     }
@@ -121,8 +127,13 @@ impl fmt::Display for WorkVerdict {
             "{:5} with another state in the log than in the chat",
             self.contradicted.len()
         )?;
-        write!(f, "{:5} ended in an error", self.failed.len())
+        write!(f, "{:5} ended in an error", self.failed)
     }
+}
+
+/// Opens the log of a run.
+fn open(world: &World) -> Connection {
+    Connection::open(world.home.data_dir().join("avocet.db")).unwrap()
 }
 
 /// The work in the log of a run.
@@ -140,7 +151,7 @@ struct WorkLog {
 
 impl WorkLog {
     fn of(world: &World) -> Self {
-        let log = Connection::open(world.home.data_dir().join("avocet.db")).unwrap();
+        let log = open(world);
         let rows = |query: &str| -> Vec<(String, String)> {
             let mut statement = log.prepare(query).unwrap();
             let rows = statement.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
