@@ -20,7 +20,7 @@ class KillTest(IrcTest):
     def arguments(self) -> list[str]:
         return [*super().arguments(), "--burst=50", "--seconds-per-line=0"]
 
-    async def test_fifty_kills_lose_nothing_and_double_nothing_unmarked(self) -> None:
+    async def test_kills_lose_nothing_and_double_nothing_unmarked(self) -> None:
         chance = seeded()
         self.judge = Judge()
         # All questions in the order of the wire.
@@ -42,6 +42,8 @@ class KillTest(IrcTest):
         kills = {"program": 15, "daemon": 15, "cut": 12, "oper": 4, "server": 4}
         order = [kind for kind, count in kills.items() for _ in range(count)]
         chance.shuffle(order)
+        # Each kind once, then at random.
+        order = [*kills, *order]
         for number in range(KILLS):
             await after(lambda: self.wire.lines, chance, 60)
             await self.kill(order[number % len(order)])

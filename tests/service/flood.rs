@@ -1,5 +1,9 @@
-//! Tests of many people at once, against a platform that bans a bot that sends too fast. Only the
-//! platform and the model are fakes: the log on disk, the network and the clock are real.
+//! Tests of many people at once. Only the platform and the model are fakes: the log on disk, the network
+//! and the clock are real.
+//!
+//! With `AVOCET_REAL_TIME=1`, as in `tests/long`, the platform bans a bot that sends too fast. That needs
+//! a quiet machine: a busy one may deliver the messages of two seconds in one. `pace_load_tests.rs` in
+//! channel-kit tests the same with a manual clock, on any machine.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,7 +14,7 @@ use avocet_tests::{Home, now, program};
 use serde_json::{Value, json};
 
 use crate::model::{begun, config, held};
-use crate::patience::{pause, stop, until};
+use crate::patience::{pause, stop, until, variable};
 use crate::telegram::TOKEN;
 
 const PEOPLE: i64 = 60;
@@ -37,11 +41,11 @@ fn results(request: &Value) -> usize {
     messages.iter().filter(|message| message["role"] == "tool").count()
 }
 
-/// Each person gets two messages and a streamed answer with previews. The platform takes 30
-/// messages and edits a second, and bans a bot that sends more for 3 seconds.
+/// Each person gets two messages and a streamed answer with previews. In real time, the platform takes
+/// 30 messages and edits a second, and bans a bot that sends more for 3 seconds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[expect(clippy::disallowed_methods, reason = "the figure is printed, and nothing depends on it")]
-async fn f6_flood_of_60_chats_has_at_most_5_refusals_and_a_fair_order() {
+async fn f6_flood_of_60_chats_has_few_refusals_and_a_fair_order() {
     let platform = TelegramFake::start(TOKEN).await;
     let rest = held();
     let permits = rest.clone();
@@ -52,7 +56,12 @@ async fn f6_flood_of_60_chats_has_at_most_5_refusals_and_a_fair_order() {
     })
     .await;
     platform.set_now(now());
-    platform.ban_above(30, Duration::from_secs(3));
+    let most_refusals = if variable("AVOCET_REAL_TIME", 0) == 1 {
+        platform.ban_above(30, Duration::from_secs(3));
+        5
+    } else {
+        0
+    };
     let people: Vec<i64> = (1000..1000 + PEOPLE).collect();
     let telegram = format!(
         "[sessions]\nmax_running = 256\n[channels.telegram]\ntoken = \"${{TOKEN}}\"\n\
@@ -92,7 +101,7 @@ async fn f6_flood_of_60_chats_has_at_most_5_refusals_and_a_fair_order() {
         "{sends} messages and edits in {took:?}, {flooded} refusals, {most} before all had one"
     );
     assert_eq!(chats.len(), people.len() * REPLIES);
-    assert!(flooded <= 5, "{flooded} refusals");
+    assert!(flooded <= most_refusals, "{flooded} refusals");
     assert!(most < REPLIES, "one chat had all its replies before another had any");
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");

@@ -10,6 +10,12 @@ use rustix::process::Signal;
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
+/// Returns a number that is set from outside, as by `tests/long`.
+#[expect(clippy::disallowed_methods, reason = "how long, and how much, is set from outside")]
+pub(crate) fn variable(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |value| value.parse().unwrap())
+}
+
 /// Waits for a future, with a timeout.
 #[expect(clippy::disallowed_methods, reason = "a test that waits for ever says nothing")]
 pub(crate) async fn with_timeout<T>(what: &str, work: impl Future<Output = T>) -> T {

@@ -1,4 +1,5 @@
 //! Replays a day's traffic at the platforms' top speed: checks the order per chat, and the memory.
+//! `AVOCET_ROUNDS` sets the number of messages in each chat; `tests/long` takes more.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +14,15 @@ use avocet_testkit::telegram::TelegramFake;
 use avocet_tests::{Home, now, program};
 
 use crate::model::config;
-use crate::patience::{stop, until_within};
+use crate::patience::{stop, until_within, variable};
 
-/// Chats on each of the two platforms, and messages in each.
+/// Chats on each of the two platforms, and the default number of messages in each.
 const CHATS: u64 = 250;
-const ROUNDS: usize = 20;
-const EACH: usize = CHATS as usize * ROUNDS;
+const ROUNDS: u64 = 4;
 /// The first person's number on Telegram.
 const FIRST: u64 = 1000;
-/// Telegram lets a bot send thirty messages a second.
-const PATIENCE: Duration = Duration::from_mins(10);
+/// The patience for each message of a chat. Telegram lets a bot send thirty messages a second.
+const PATIENCE_PER_ROUND: Duration = Duration::from_secs(60);
 /// The allowed growth of memory after a tenth of the traffic: caches fill, histories grow.
 const GROWTH: u64 = 32 * 1024 * 1024;
 
@@ -53,7 +53,9 @@ fn show(text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn replay_of_10000_messages_keeps_the_order_of_chats_and_bounds_memory() {
+async fn replay_of_a_days_traffic_keeps_the_order_of_chats_and_bounds_memory() {
+    let rounds = variable("AVOCET_ROUNDS", ROUNDS);
+    let (each, patience) = ((CHATS * rounds) as usize, PATIENCE_PER_ROUND * rounds as u32);
     let (telegram, discord) =
         (TelegramFake::start("4711:AA").await, DiscordFake::start("discord").await);
     telegram.set_now(now());
@@ -67,16 +69,16 @@ async fn replay_of_10000_messages_keeps_the_order_of_chats_and_bounds_memory() {
     let daemon = home.daemon();
     let pid = daemon.pid();
     let clock = SystemClock::new();
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         for (chat, (user, channel)) in (FIRST..).zip(users.iter().zip(&channels)) {
             telegram.private_text(chat.cast_signed(), &format!("message {round}"));
             discord.say(*channel, *user, &format!("message {round}"));
         }
     }
     let sent = || telegram.look(<[_]>::len) + discord.look(<[_]>::len);
-    until_within(PATIENCE, "a tenth", async || sent() >= EACH / 5).await;
+    until_within(patience, "a tenth", async || sent() >= each / 5).await;
     let early = resident(pid);
-    until_within(PATIENCE, "everything", async || sent() >= 2 * EACH).await;
+    until_within(patience, "everything", async || sent() >= 2 * each).await;
     let (late, took) = (resident(pid), clock.elapsed());
     let (status, log) = stop(daemon).await;
     assert!(status.success(), "{log}");
@@ -92,7 +94,7 @@ async fn replay_of_10000_messages_keeps_the_order_of_chats_and_bounds_memory() {
             said.entry(one.channel).or_default().push(one.text.clone());
         }
     });
-    let expected: Vec<String> = (0..ROUNDS).map(|round| format!("message {round}")).collect();
+    let expected: Vec<String> = (0..rounds).map(|round| format!("message {round}")).collect();
     assert_eq!(said.len(), 2 * CHATS as usize);
     for (chat, texts) in said {
         assert_eq!(texts, expected, "{chat}");
@@ -100,7 +102,7 @@ async fn replay_of_10000_messages_keeps_the_order_of_chats_and_bounds_memory() {
     let megabytes = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
     show(&format!(
         "{} messages over {} chats in {:.0} s; resident {:.1} MiB after a tenth, {:.1} MiB at the end",
-        2 * EACH,
+        2 * each,
         2 * CHATS,
         took.as_secs_f64(),
         megabytes(early),

@@ -20,8 +20,8 @@ def is_answer(text: str, number: int) -> bool:
 
 class KillTest(IrcTest):
     async def test_ten_random_kills_lose_nothing_and_double_nothing_unmarked(self) -> None:
-        seed = int(os.environ.get("AVOCET_IRC_SEED", random.randrange(10**6)))
-        print(f"seed of the kills: AVOCET_IRC_SEED={seed}")
+        seed = int(os.environ.get("AVOCET_SEED", random.randrange(10**6)))
+        print(f"seed of the kills: AVOCET_SEED={seed}")
         chance = random.Random(seed)
         # Frequent PINGs, so that lines also come while all chats wait.
         self.program_under_test = await self.started(ping_seconds=0.1)
