@@ -1,16 +1,12 @@
 //! Swaps a directory or file of the workspace for a link to a victim before each system call of each
 //! operation: a second process runs the operation, and this one traces it (ptrace(2)).
 //!
-//! ```text
-//! this test                        the second process
-//! ---------                        ------------------
-//! makes a world, names it  ----->  opens the workspace, SIGUSR1
-//! counts its system calls
-//! stops it before call N
-//! swaps the path and the link
-//! lets it go on            <-----  SIGUSR1, the result of the operation
-//! judges the result and the victim
-//! ```
+//! | this test | the second process |
+//! |---|---|
+//! | makes a world, and names it | opens the workspace, and sends itself SIGUSR1 |
+//! | stops it before its system call N, and swaps the path and the link | waits |
+//! | lets it go on | ends the operation, sends itself SIGUSR1, and prints the result |
+//! | judges the result and the victim | |
 //!
 //! N grows until the operation ends before call N. No moment is left to chance.
 
