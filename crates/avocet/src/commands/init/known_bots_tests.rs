@@ -91,7 +91,7 @@ fn code_of(path: &Path) -> String {
 fn init_names_no_platform() {
     let commands = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands");
     let files = fs::read_dir(commands.join("init")).unwrap().map(|entry| entry.unwrap().path());
-    let is_code = |path: &std::path::PathBuf| {
+    let is_code = |path: &PathBuf| {
         let name = path.to_string_lossy();
         name.ends_with(".rs") && !name.ends_with("_tests.rs")
     };
