@@ -694,6 +694,8 @@ export type EventKind =
  | "model.answered"
 /** The tokens and the cost of a request to a model were recorded. */
  | "usage.recorded"
+/** A request to a model failed and was made again. */
+ | "request.failed"
 /** A call that does more than read was started. */
  | "call.started"
 /** A call waits for a person or a sub-agent. */
@@ -850,6 +852,23 @@ export interface EventUsage {
     /** The cost; null for an unknown price. */
     cost: Money | null;
 }
+/** A request to a model that failed and was made again. */
+export interface EventFailedRequest {
+    /** The start. */
+    began: Timestamp;
+    /** The time of the failure. */
+    ended: Timestamp;
+    /** The purpose of the request. */
+    purpose: Purpose;
+    /** The kind of reason. */
+    code: FailureCode;
+    /** The model that failed, as `provider/model`. Absent if no model did. */
+    model?: string;
+    /** The HTTP status of the provider, from 100 to 599. Absent if it sent none. */
+    status?: number;
+    /** The seconds for which the provider asks its clients to wait. */
+    retry_after_seconds?: number;
+}
 /** A call of a tool. */
 export interface EventTool {
     /** The name of the tool. */
@@ -941,6 +960,8 @@ export interface LogEvent {
     answer?: EventAnswer;
     /** Of `usage.recorded`. */
     usage?: EventUsage;
+    /** Of `request.failed`. */
+    failed_request?: EventFailedRequest;
     /** Of `call.*`. */
     tool?: EventTool;
     /** Of `delivery.*`. */
@@ -1825,6 +1846,18 @@ export interface TraceSpanModel {
     /** The cost of the answer, and of failed attempts before it. */
     usage: EventUsage[];
 }
+/** A request of the model's work around it failed and was made again. */
+export interface TraceSpanFailedRequest {
+    /** The begin. */
+    start: Timestamp;
+    /** The end; null while it lasts, or if the process ended before it. */
+    end: Timestamp | null;
+    /** The turn. */
+    turn?: TurnId;
+    type: "failed_request";
+    /** The request. */
+    request: EventFailedRequest;
+}
 /** A tool runs. */
 export interface TraceSpanTool {
     /** The begin. */
@@ -1890,7 +1923,7 @@ export interface TraceSpanEnded {
     turn_info: EventTurn | null;
 }
 /** A part of the timeline of a message: one piece of work, or one wait. */
-export type TraceSpan = TraceSpanReceived | TraceSpanQueued | TraceSpanModel | TraceSpanTool | TraceSpanPaused | TraceSpanInterrupted | TraceSpanDelivery | TraceSpanEnded;
+export type TraceSpan = TraceSpanReceived | TraceSpanQueued | TraceSpanModel | TraceSpanFailedRequest | TraceSpanTool | TraceSpanPaused | TraceSpanInterrupted | TraceSpanDelivery | TraceSpanEnded;
 /** A lane has claimed the turn. */
 export interface TurnEventStarted {
     type: "started";
