@@ -245,7 +245,7 @@ fn quoted_bytes(text: &str, quote: char) -> Option<usize> {
                     return Some(place + 5);
                 }
             }
-            end if end == quote && count > 0 || end == quote && quote == '"' => {
+            end if end == quote && (count > 0 || quote == '"') => {
                 return Some(place + 1);
             }
             _ => {}

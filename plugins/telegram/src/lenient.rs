@@ -180,7 +180,7 @@ fn person(from: &Value) -> Option<Result<Sender, IdError>> {
 fn readable(message: &Fields, text: &str) -> Option<Message> {
     let field = |name: &&str| Some(((*name).to_owned(), message.get(*name)?.clone()));
     let mut fields: Fields = REQUIRED.iter().filter_map(field).collect();
-    fields.extend(message.get("from").map(|from| ("from".to_owned(), readable_person(from))));
+    fields.extend(readable_author(message).map(|author| ("from".to_owned(), author)));
     fields.insert("text".to_owned(), text.into());
     fields.insert("entities".to_owned(), entities(message));
     let read = |fields: &Fields| update::message(&Value::Object(fields.clone()));
@@ -220,6 +220,19 @@ fn entities(message: &Fields) -> Value {
     let field = if message.contains_key("text") { "entities" } else { "caption_entities" };
     let entities = message.get(field).and_then(Value::as_array).into_iter().flatten();
     entities.filter(|entity| update::read::<MessageEntity>(entity).is_some()).cloned().collect()
+}
+
+/// The author of a message. A private chat has the id of its person, so that an unreadable author
+/// does not cost the text.
+fn readable_author(message: &Fields) -> Option<Value> {
+    let from = message.get("from");
+    match chat(message) {
+        Some((id, ChatKind::Private)) if from.is_none_or(|from| person_id(from).is_none()) => {
+            let name = message["chat"]["first_name"].as_str().unwrap_or_default();
+            Some(json!({ "id": id, "is_bot": false, "first_name": name }))
+        }
+        _ => from.map(readable_person),
+    }
 }
 
 /// A person in a form that teloxide can parse.

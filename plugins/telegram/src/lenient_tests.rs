@@ -3,6 +3,9 @@ use std::collections::BTreeSet;
 use avocet_protocol::{
     AttachmentKind, AttachmentSource, CommandHelp, DedupeKey, Inbound, Timestamp,
 };
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::RngSeed;
 use serde_json::json;
 use teloxide::types::UpdateKind;
 
@@ -110,6 +113,8 @@ fn raw_update_keeps_the_text_beside_malformed_fields() {
     let table = [
         (json!({ "text": "hi", "forward_origin": unknown }), "[forwarded from somebody]\nhi"),
         (json!({ "text": "hi", "entities": [{ "type": 5 }] }), "hi"),
+        // A private chat has the id of its person.
+        (json!({ "text": "hi", "from": 5 }), "hi"),
         (
             json!({ "text": "fine", "entities": 5, "reply_to_message": replied }),
             "[in reply to you]\n> how are you?\nfine",
@@ -139,14 +144,11 @@ fn raw_update_names_unreadable_content_to_its_sender() {
             "something that Telegram calls “hologram”, which I do not know".to_owned(),
         ),
         (json!({ "<b>\u{202e}": 1 }), "something that I do not know".to_owned()),
-        // The sender is missing, so the content is rejected.
-        (json!({ "from": 5, "voice": { "file_id": "f" } }), format!("a voice message {IN_A_WAY}")),
-        (json!({ "from": 5, "text": "hi" }), format!("a text {IN_A_WAY}")),
     ];
     let key: DedupeKey = "m5".parse().unwrap();
     for (more, kind) in table {
         let address = "telegram:main:7".parse().unwrap();
-        let name = (more["from"] != 5).then(|| "Ann".to_owned());
+        let name = Some("Ann".to_owned());
         let sender = Sender { name, ..Sender::new("7".parse().unwrap()) };
         let inbound = Inbound::new(address, sender, key.clone(), Content::default());
         assert_eq!(read(&more), unreadable(inbound, kind), "{more}");
@@ -302,5 +304,74 @@ fn raw_update_reads_a_button_press_below_any_message() {
     ];
     for (more, reason) in counted {
         assert_eq!(pressed(more.clone()), Converted::Ignored(reason), "{more}");
+    }
+}
+
+/// The pointers of all fields of a message, except those that no text can do without.
+fn optional_fields(value: &Value, at: &str, found: &mut Vec<(String, String)>) {
+    const NEEDED: [&str; 6] =
+        ["/message_id", "/chat", "/chat/id", "/chat/type", "/text", "/from/is_bot"];
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let place = format!("{at}/{key}");
+                optional_fields(value, &place, found);
+                if !NEEDED.contains(&place.as_str()) {
+                    found.push((at.to_owned(), key.clone()));
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                optional_fields(item, &format!("{at}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A value that no field of Telegram has, or its absence.
+fn odd_value() -> impl Strategy<Value = Option<Value>> {
+    let values =
+        [json!(null), json!(""), json!("x"), json!(-1), json!(0.5), json!(true), json!([null])];
+    let values = values.into_iter().chain([json!([]), json!({}), json!({ "id": [] })]).map(Some);
+    select(values.chain([None]).collect::<Vec<_>>())
+}
+
+proptest! {
+    // A fixed seed, so that a failure is the fault of a change.
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        rng_seed: RngSeed::Fixed(35),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn update_keeps_its_text_whatever_other_fields_are(
+        changes in prop::collection::vec((any::<Index>(), odd_value()), 1..8),
+    ) {
+        let ann = json!({ "id": 7, "is_bot": false, "first_name": "Ann", "username": "ann",
+            "language_code": "en" });
+        let replied = message(&json!({ "message_id": 4, "text": "earlier", "from": ann }));
+        let mut odd = message(&json!({ "text": "hello *you*", "from": ann,
+            "entities": [{ "type": "bold", "offset": 6, "length": 5 }],
+            "reply_to_message": replied, "quote": { "text": "earl", "position": 0 },
+            "forward_origin": { "type": "hidden_user", "sender_user_name": "Bo", "date": 1 },
+            "link_preview_options": { "is_disabled": true }, "is_topic_message": false }));
+        for (field, value) in &changes {
+            let mut places = Vec::new();
+            optional_fields(&odd, "", &mut places);
+            let (object, key) = &places[field.index(places.len())];
+            let fields = odd.pointer_mut(object).unwrap().as_object_mut().unwrap();
+            match value {
+                Some(value) => drop(fields.insert(key.clone(), value.clone())),
+                None => drop(fields.remove(key)),
+            }
+        }
+        let update = Update::read(json!({ "update_id": 1, "message": odd })).unwrap();
+        let converted = convert_any(update);
+        let Converted::Inbound(inbound) = &converted else { panic!("{converted:?}: {odd}") };
+        let text = inbound.content.as_text();
+        prop_assert!(text.contains("hello") && text.contains("you"), "{text:?}: {odd}");
     }
 }

@@ -44,12 +44,11 @@ fn workspace_withstands_a_swap_before_each_system_call() {
     for kind in 0..KINDS.len() {
         for swapped in &PATHS {
             for given in swapped.paths {
-                for operation in 0..OPERATIONS.len() {
+                for (operation, (name, _)) in OPERATIONS.iter().enumerate() {
                     let trial = Trial { kind, swapped, given, operation };
                     let mut call = 0;
                     while let Some(result) = trial.swap_before(call, &mut traced) {
                         let TrialResult { shown, before, after } = result;
-                        let name = OPERATIONS[operation].0;
                         let what =
                             format!("{name} with a swap before call {call}, {trial:?}: {shown}");
                         assert!(!shown.contains(CANARY), "{what}");
