@@ -171,13 +171,12 @@ scenario("the page reconnects after the daemon was killed, and shows the reply",
     }
   });
   const page = await tested.open(t, options);
-  const { port } = new URL(page.url());
   await say(page, "survive this");
   await page.locator(".writing", { hasText: "Lost with the daemon" }).waitFor();
   await tested.home.kill();
   await page.getByRole("status").filter({ hasText: "Connecting again..." }).waitFor();
   await tested.home.start();
-  await tested.home.link("--port", port);
+  await tested.home.link();
   await answered(page, "Answered by the next one.");
   assert.equal(await page.getByText("Connecting again...").count(), 0);
   assert.equal(await history(page).getByText("survive this").count(), 1);

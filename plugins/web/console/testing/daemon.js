@@ -11,6 +11,9 @@ import { promisify } from "node:util";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const PROGRAM = process.env.AVOCET ?? join(ROOT, "target/debug/avocet");
+// The port of the console in this process. After a kill the next daemon opens it again, so that neither a
+// daemon of another process may take it (8470, the default) nor a connection of any program (32768 and above).
+const PORT = 10_000 + (process.pid % 20_000);
 // The time after which a wait fails its test.
 export const PATIENCE_MILLISECONDS = 60_000;
 
@@ -68,8 +71,8 @@ export class Home {
   }
 
   /** Returns a link that opens the console once. */
-  async link(...given) {
-    return JSON.parse(await this.run("web", "--print", "--json", ...given)).url;
+  async link() {
+    return JSON.parse(await this.run("web", "--print", "--json", "--port", String(PORT))).url;
   }
 
   get #environment() {
