@@ -85,9 +85,7 @@ fn clients_python_passes_its_tests() {
 /// Runs the built files of the repository. `built.test.js` compares them with their sources.
 #[test]
 fn clients_typescript_passes_its_tests() {
-    // The files mostly wait for the program. By default, Node runs one less than there are cores.
-    let tests = start("typescript", &["node", "--test", "--test-concurrency=4"]);
-    assert_passes("node --test", tests);
+    assert_passes("node --test", start("typescript", &["node", "--test"]));
 }
 
 /// The sources need no types of Node.js, and neither does a program that uses the built types.

@@ -26,12 +26,7 @@ fn web_console_passes_its_tests_in_a_browser() {
     names.sort();
     assert!(names.len() >= 12, "{names:?}");
     let mut tests = Command::new("node");
-    // By default, Node runs one file less than there are cores.
-    tests
-        .args(["--test", "--test-concurrency=3"])
-        .args(names)
-        .current_dir(folder())
-        .env("AVOCET", program!());
+    tests.arg("--test").args(names).current_dir(folder()).env("AVOCET", program!());
     // With this variable, a test runner of Node.js prints for another runner, not for people.
     tests.env_remove("NODE_TEST_CONTEXT");
     tests.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
