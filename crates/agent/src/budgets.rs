@@ -94,8 +94,8 @@ impl AgentLoop {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, NoAnswer> {
         let UsageContext { meter, purpose, until } = usage;
-        meter.add_last_failure();
         self.check_budgets(model, usage).await?;
+        meter.add_last_failure();
         let left = until.saturating_sub(self.clock.elapsed());
         let with_losses = |delta: Delta<'_>| match delta {
             Delta::Lost(spent) => meter.add(purpose, spent),

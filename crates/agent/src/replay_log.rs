@@ -162,7 +162,7 @@ impl TurnLog for ReplayLog {
 
     async fn record_step(&self, turn: TurnId, step: &NewStep) -> Result<(), StoreError> {
         let mut replayed = self.replayed();
-        replayed.spent.extend(step.spent.iter().filter_map(UsageEntry::spent).cloned());
+        replayed.spent.extend(step.spent.iter().filter_map(UsageEntry::as_spent).cloned());
         replayed.steps.push(open_step(turn, step.clone()));
         Ok(())
     }
@@ -221,7 +221,7 @@ impl Ledger for ReplayLog {
         _session: &SessionId,
         entries: &[UsageEntry],
     ) -> Result<(), StoreError> {
-        self.replayed().spent.extend(entries.iter().filter_map(UsageEntry::spent).cloned());
+        self.replayed().spent.extend(entries.iter().filter_map(UsageEntry::as_spent).cloned());
         Ok(())
     }
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    Ledger, ModelError, ModelReply, Money, Purpose, Query, Spending, Spent, Timestamp, Total,
-    TurnId, Turns, Usage, UsageAtClaim, UsageEntry,
+    EventDetail, EventFilter, EventKind, EventLog, EventSeq, FailureCode, Ledger, ModelError,
+    ModelReply, Money, Purpose, Query, Spending, Spent, Timestamp, Total, TurnId, Turns, Usage,
+    UsageAtClaim, UsageEntry,
 };
 use avocet_testkit::Scripted;
 use serde_json::json;
@@ -156,6 +157,21 @@ async fn usage_is_recorded_by_turn_and_session_before_the_turn_goes_on() {
     let Spending { turn, session, .. } = harness.spending(id).await;
     assert_eq!((turn.cost, turn.usage), (Money::dollars(0.5), Usage::new(100, 10)));
     assert_eq!((session.usage.total(), session.unpriced), (112, 2));
+}
+
+#[tokio::test]
+async fn usage_has_a_failed_request_that_the_agent_made_again() {
+    let (model, detail) = ("test/scripted".to_owned(), "too long".to_owned());
+    let too_long = ModelError::TooLong { model, detail, window: Some(30_000) };
+    let answers = vec![Scripted::Error(too_long), step(0, 0.5), Scripted::says("done")];
+    let harness = AgentHarness::new(answers).await;
+    assert_eq!(answered(&harness.turn("go").await), "done");
+    let kinds = vec![EventKind::RequestFailed];
+    let filter = EventFilter { kinds, ..EventFilter::default() };
+    let events = harness.store.events(EventSeq(0), &filter, 10).await.unwrap().events;
+    let [event] = &events[..] else { panic!("{events:?}") };
+    let Some(EventDetail::FailedRequest(request)) = &event.detail else { panic!("{event:?}") };
+    assert_eq!(request.failure.code, FailureCode::ContextTooLong);
 }
 
 #[tokio::test]
