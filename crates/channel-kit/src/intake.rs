@@ -119,11 +119,11 @@ impl<'a> Intake<'a> {
     /// # Errors
     /// [`Stopped`]: the update is not in the log.
     pub async fn take(&self, update: Converted, cursor: Option<Cursor>) -> Result<Taken, Stopped> {
-        self.commit(&update, cursor).await
+        self.commit_update(&update, cursor).await
     }
 
     /// Commits an update like [`Self::take`], for a caller that needs the update afterwards.
-    pub(crate) async fn commit(
+    pub(crate) async fn commit_update(
         &self,
         update: &Converted,
         cursor: Option<Cursor>,

@@ -44,7 +44,7 @@ impl<C: Ord + Clone, M: PartialEq> RecentMessages<C, M> {
 
     /// Returns how many messages of a chat are kept; 0 if the operator wants none.
     #[must_use]
-    pub fn limit(&self) -> usize {
+    pub fn max_messages(&self) -> usize {
         self.limit
     }
 

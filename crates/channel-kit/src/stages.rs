@@ -128,7 +128,7 @@ impl Intake<'_> {
             stages.add_recent_messages(&mut message).await;
             stages.add_reactions(&mut message);
         }
-        let taken = self.commit(&message, cursor).await?;
+        let taken = self.commit_update(&message, cursor).await?;
         stages.note_committed(&message, &taken);
         Ok(taken)
     }

@@ -110,7 +110,7 @@ impl Model for Chain {
                 }
                 shown.show(Delta::Restart);
             }
-            let began = self.cool_downs.timestamp();
+            let began = self.cool_downs.read_timestamp();
             match self.ask(model, &request, &shown).await {
                 Ok(reply) if is_empty(&reply) => {
                     let why = format!("{} sent an empty answer", model.name());

@@ -60,7 +60,7 @@ impl CoolDowns {
     }
 
     /// The current time for the log.
-    pub(crate) fn timestamp(&self) -> Timestamp {
+    pub(crate) fn read_timestamp(&self) -> Timestamp {
         self.clock.now()
     }
 

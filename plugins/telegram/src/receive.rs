@@ -130,7 +130,8 @@ impl Receiver<'_> {
                     let mut position = PollPosition::default();
                     for together in earlier.gather(updates) {
                         position.add(&together);
-                        let press = self.commit(me, &together, Some(position.cursor())).await?;
+                        let press =
+                            self.commit_updates(me, &together, Some(position.cursor())).await?;
                         self.answer(press).await;
                     }
                 }
@@ -178,7 +179,7 @@ impl Receiver<'_> {
                 them");
             // Their sender gets the reply to an unreadable message.
             for update in raw.into_iter().filter_map(Update::read) {
-                self.commit(me, &[update], None).await?;
+                self.commit_updates(me, &[update], None).await?;
             }
             self.intake.move_cursor(rest).await?;
         }
@@ -198,7 +199,7 @@ impl Receiver<'_> {
 
     /// Commits an update, or those of an album, however long the log takes. Telegram keeps the rest
     /// meanwhile. Returns the answer to a button press.
-    pub(crate) async fn commit(
+    pub(crate) async fn commit_updates(
         &self,
         me: &Me,
         updates: &[Update],

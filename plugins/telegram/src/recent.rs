@@ -28,7 +28,7 @@ impl GroupMessages {
 
     /// Notes messages that are not for the agent, and their edits.
     pub(crate) fn note_messages(&self, bot: &BotIdentity<'_>, updates: &[Update]) {
-        if self.recent().limit() == 0 {
+        if self.recent().max_messages() == 0 {
             return;
         }
         for inbound in updates.iter().filter_map(|update| readable(bot, update)) {

@@ -51,7 +51,7 @@ impl UsageEntry {
 
     /// Returns the tokens and the cost; `None` of a failed request.
     #[must_use]
-    pub fn spent(&self) -> Option<&Spent> {
+    pub fn as_spent(&self) -> Option<&Spent> {
         match &self.request {
             RequestOutcome::Spent(spent) => Some(spent),
             RequestOutcome::Failed(_) => None,

@@ -31,7 +31,7 @@ impl Receiver<'_> {
 
     /// Returns the messages before a mention that the agent has not seen.
     pub(super) async fn messages_before(&mut self, bot: BotIds, mention: &Message) -> Vec<Quote> {
-        if self.recent.limit() == 0 {
+        if self.recent.max_messages() == 0 {
             return Vec::new();
         }
         let channel = mention.channel_id;
@@ -49,7 +49,7 @@ impl Receiver<'_> {
     /// Reads the messages before the first mention in a channel, back to the last one for the
     /// agent. Returns `false` if the next mention has to try again.
     async fn read_recent(&mut self, bot: BotIds, mention: &Message) -> bool {
-        let limit = self.recent.limit();
+        let limit = self.recent.max_messages();
         let page = HistoryPage::UpTo(MessageId::new((mention.id.get() - 1).max(1)));
         let reading = self.discord.page_of_messages(mention.channel_id, page, limit);
         let page = match within(self.context.clock.as_ref(), HISTORY_TIMEOUT, reading).await {
