@@ -250,7 +250,7 @@ fn tool_recipe_tells_the_lines_that_name_a_tool() {
     assert!(page.contains(&format!("Add three lines to `{list}`")));
     for tool in ["outline", "read_result", "use_skill", "write_file"] {
         let lines =
-            [format!("mod {tool};"), format!("\"{tool}\","), format!("registry.add({tool}::")];
+            [format!("mod {tool};"), format!("\"{tool}\","), format!("registry.add_tool({tool}::")];
         for line in &lines {
             assert_eq!(lines_naming(list, &[line]), 1, "{line}");
         }

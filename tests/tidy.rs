@@ -26,6 +26,18 @@ const SHARED_NAMES: [(&str, &str); 4] = [
     ("Result", "the usual alias with the error of a module"),
     ("World", "the parts around the code under test, in one test module"),
 ];
+/// The most functions with a one-word name, in percent of all outside of tests. It
+/// only falls, down to 30.
+const MOST_SHORT_FUNCTIONS: usize = 33;
+/// The most types with a one-word name, in percent of all outside of tests. It only
+/// falls, down to 15.
+const MOST_SHORT_TYPES: usize = 18;
+/// Function names that a reader knows from the standard library and from other programs.
+const STANDARD_NAMES: [&str; 34] = [
+    "as_ref", "clear", "clone", "close", "cmp", "default", "deref", "drop", "eq", "fmt", "from",
+    "get", "hash", "id", "insert", "into", "iter", "kind", "len", "load", "main", "name", "new",
+    "next", "open", "poll", "push", "read", "run", "save", "send", "start", "stop", "write",
+];
 /// The last commit before the rule for subjects.
 const BEFORE_THE_RULE: &str = "5225808";
 
@@ -310,6 +322,55 @@ fn type_names_stand_for_one_thing() {
         }
     }
     assert!(report.is_empty(), "in more than two modules:\n{}", report.join("\n"));
+}
+
+/// Returns the names that `pattern` finds in `code`, and those of them that are `short`.
+fn count_names(
+    code: &[String],
+    pattern: &str,
+    is_short: impl Fn(&str) -> bool,
+) -> (usize, Vec<String>) {
+    let pattern = Regex::new(pattern).unwrap();
+    let names = code.iter().flat_map(|code| pattern.captures_iter(code));
+    let names = names.map(|found| found[1].to_owned());
+    let names: Vec<_> = names.filter(|name| !STANDARD_NAMES.contains(&name.as_str())).collect();
+    (names.len(), names.into_iter().filter(|name| is_short(name)).collect())
+}
+
+#[test]
+fn names_outside_of_tests_have_two_words() {
+    let comment = Regex::new("//.*").unwrap();
+    let tests = Regex::new(r"(?m)^#\[cfg\(test\)\]\s*\n(?:#\[.*\]\s*\n)*mod \w+ \{").unwrap();
+    let is_for_tests = |path: &PathBuf| {
+        let folders = ["tests", "testkit", "testing", "benches", "fuzz"];
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.ends_with("tests.rs")
+            || name.contains("harness")
+            || path.iter().any(|part| folders.iter().any(|folder| part == *folder))
+    };
+    let paths = files("rs").into_iter().filter(|path| !is_for_tests(path));
+    let code = paths.map(|path| {
+        let file = fs::read_to_string(root().join(path)).unwrap();
+        let end = tests.find(&file).map_or(file.len(), |tests| tests.start());
+        comment.replace_all(&file[..end], "").into_owned()
+    });
+    let code: Vec<String> = code.collect();
+    let capitals = |name: &str| name.chars().filter(char::is_ascii_uppercase).count();
+    let (functions, short_functions) =
+        count_names(&code, r"\bfn (\w+)", |name| !name.contains('_'));
+    let (types, short_types) =
+        count_names(&code, r"\b(?:struct|enum|trait) (\w+)", |name| capitals(name) == 1);
+    let advice = "name a verb and its object, or the type outside of its module; `tests/prose` prints the shares";
+    assert!(
+        short_functions.len() * 100 <= functions * MOST_SHORT_FUNCTIONS,
+        "{} of {functions} functions have a one-word name: {advice}",
+        short_functions.len()
+    );
+    assert!(
+        short_types.len() * 100 <= types * MOST_SHORT_TYPES,
+        "{} of {types} types have a one-word name: {advice}",
+        short_types.len()
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Runs `avocet_tools::fuzzing::leaks` on the inputs of the fuzzer.
+//! Runs `avocet_tools::fuzzing::fuzz_leaks` on the inputs of the fuzzer.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_tools::fuzzing::leaks(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_tools::fuzzing::fuzz_leaks(data));

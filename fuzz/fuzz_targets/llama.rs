@@ -1,5 +1,5 @@
-//! Runs `avocet_llm::fuzzing::llama` on the inputs of the fuzzer.
+//! Runs `avocet_llm::fuzzing::fuzz_llama` on the inputs of the fuzzer.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_llm::fuzzing::llama(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_llm::fuzzing::fuzz_llama(data));

@@ -1,5 +1,5 @@
-//! Runs `avocet_sandbox::fuzzing::path` on the inputs of the fuzzer.
+//! Runs `avocet_sandbox::fuzzing::fuzz_path` on the inputs of the fuzzer.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_sandbox::fuzzing::path(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_sandbox::fuzzing::fuzz_path(data));

@@ -1,5 +1,5 @@
-//! Runs `avocet_net::fuzzing::proxy` on the inputs of the fuzzer.
+//! Runs `avocet_net::fuzzing::fuzz_proxy` on the inputs of the fuzzer.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_net::fuzzing::proxy(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_net::fuzzing::fuzz_proxy(data));

@@ -1,5 +1,5 @@
-//! Runs `avocet_llm::fuzzing::streamed` on the inputs of the fuzzer.
+//! Runs `avocet_llm::fuzzing::fuzz_streamed` on the inputs of the fuzzer.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_llm::fuzzing::streamed(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_llm::fuzzing::fuzz_streamed(data));

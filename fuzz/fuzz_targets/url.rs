@@ -1,5 +1,5 @@
-//! Runs `avocet_net::fuzzing::url` on the inputs of the fuzzer.
+//! Runs `avocet_net::fuzzing::fuzz_url` on the inputs of the fuzzer.
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_net::fuzzing::url(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_net::fuzzing::fuzz_url(data));

@@ -67,7 +67,7 @@ fn home(model: &OpenAiFake) -> Home {
 
 async fn ran(home: &Home, arguments: &[&str], input: &str) -> ProgramOutput {
     let (command, input) = (home.command(arguments), input.to_owned());
-    let ended = avocet_supervise::blocking(move || end(start(command, input.as_bytes())));
+    let ended = avocet_supervise::run_blocking(move || end(start(command, input.as_bytes())));
     ended.await.unwrap()
 }
 

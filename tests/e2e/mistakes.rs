@@ -211,7 +211,7 @@ async fn provider_mistakes_have_errors_in_plain_words() {
         ));
         let daemon = home.daemon();
         let asked = home.command(&["ask", "me", "hello", "--wait"]);
-        let ran = avocet_supervise::blocking(move || {
+        let ran = avocet_supervise::run_blocking(move || {
             crate::support::end(crate::support::start(asked, b""))
         });
         let ran = ran.await.unwrap();

@@ -17,7 +17,7 @@ const DOWN: Option<i32> = Some(76);
 /// Runs a command to its end, off the test's own threads.
 async fn ran(home: &Home, arguments: &[&str]) -> ProgramOutput {
     let mut command = home.command(arguments);
-    let output = avocet_supervise::blocking(move || command.output()).await.unwrap();
+    let output = avocet_supervise::run_blocking(move || command.output()).await.unwrap();
     ProgramOutput::from(output.unwrap())
 }
 
@@ -152,7 +152,7 @@ async fn check_outage(outage: Outage) {
     assert_eq!(code, DOWN, "{status}");
     assert!(provider["fault"].as_str().unwrap().contains(reason), "{status}");
     assert_eq!(provider["requests"]["failure"]["in_a_row"], 5, "{status}");
-    let shown = avocet_supervise::blocking({
+    let shown = avocet_supervise::run_blocking({
         let mut command = another_shell(&home, &["status"]);
         move || command.output()
     });
@@ -287,7 +287,7 @@ async fn doctor_reports_missing_secrets_without_a_daemon() {
         tokio::join!(TelegramFake::start(TELEGRAM), DiscordFake::start(DISCORD));
     let home = bots(&telegram, &discord);
     let mut command = another_shell(&home, &["doctor", "--json"]);
-    let output = avocet_supervise::blocking(move || command.output()).await.unwrap().unwrap();
+    let output = avocet_supervise::run_blocking(move || command.output()).await.unwrap().unwrap();
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     for (name, variable) in [("telegram:main", "TELEGRAM"), ("discord:main", "DISCORD")] {
         let check = check(&found, "channels", name);

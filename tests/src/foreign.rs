@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_net::{GuardedClient, Resolve};
+use avocet_net::{GuardedClient, ResolveNames};
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_supervise::blocking;
-use avocet_tools::{AlreadyRegistered, Registry};
+use avocet_supervise::run_blocking;
+use avocet_tools::{AlreadyRegistered, ToolRegistry};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -22,7 +22,9 @@ pub(crate) fn web(
     address: SocketAddr,
     looked_up: Option<PathBuf>,
 ) -> GuardedClient {
-    client.resolving(Arc::new(Everywhere { address: address.ip(), looked_up })).allowing(address)
+    client
+        .with_resolver(Arc::new(Everywhere { address: address.ip(), looked_up }))
+        .with_allowed(address)
 }
 
 #[derive(Debug)]
@@ -32,11 +34,11 @@ struct Everywhere {
 }
 
 #[async_trait]
-impl Resolve for Everywhere {
-    async fn resolve(&self, name: &str) -> Vec<IpAddr> {
+impl ResolveNames for Everywhere {
+    async fn resolve_name(&self, name: &str) -> Vec<IpAddr> {
         if let Some(path) = self.looked_up.clone() {
             let line = format!("{name}\n");
-            let noted = blocking(move || append(&path, &line)).await;
+            let noted = run_blocking(move || append(&path, &line)).await;
             assert!(matches!(noted, Ok(Ok(()))), "{name} is not noted: {noted:?}");
         }
         vec![self.address]
@@ -47,13 +49,20 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
 }
 
-pub(crate) fn add(registry: &mut Registry, directory: PathBuf) -> Result<(), AlreadyRegistered> {
+pub(crate) fn add(
+    registry: &mut ToolRegistry,
+    directory: PathBuf,
+) -> Result<(), AlreadyRegistered> {
     let described = std::fs::read_to_string(directory.join("description.txt")).unwrap_or_default();
     // A server's description of its tools is known when the tools are registered.
     let board = described.leak();
     let lookup = "Look a topic up in the library of a server.";
-    registry.add(Library { name: "mcp_lookup", text: lookup, directory: directory.clone() })?;
-    registry.add(Library { name: "mcp_board", text: board, directory })
+    registry.add_tool(Library {
+        name: "mcp_lookup",
+        text: lookup,
+        directory: directory.clone(),
+    })?;
+    registry.add_tool(Library { name: "mcp_board", text: board, directory })
 }
 
 /// Returns the test's text about a topic, as untrusted content.
@@ -84,7 +93,7 @@ impl Tool for Library {
         _context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let path = self.directory.join(topic).with_extension("txt");
-        let read = blocking(move || std::fs::read_to_string(path)).await;
+        let read = run_blocking(move || std::fs::read_to_string(path)).await;
         let text = read.map_err(|panicked| ToolError::ExecutionFailed(panicked.to_string()))?;
         Ok(json!({ "text": text.unwrap_or_else(|_| "nothing".to_owned()) }).into())
     }

@@ -11,11 +11,11 @@ use avocet::Otherwise;
 use avocet_net::GuardedClient;
 use avocet_supervise::fail_point;
 use avocet_tests::{FAIL_POINT, FOREIGN, LOOKED_UP, SINK, WEB};
-use avocet_tools::{AlreadyRegistered, Registry};
+use avocet_tools::{AlreadyRegistered, ToolRegistry};
 
 fn main() -> ExitCode {
     if let Some(point) = environment(FAIL_POINT)
-        && let Err(error) = fail_point::arm(&point)
+        && let Err(error) = fail_point::arm_fail_point(&point)
     {
         eprintln!("{error}");
         return ExitCode::FAILURE;
@@ -23,9 +23,9 @@ fn main() -> ExitCode {
     avocet::main(Otherwise { add_tools, web })
 }
 
-fn add_tools(registry: &mut Registry) -> Result<(), AlreadyRegistered> {
+fn add_tools(registry: &mut ToolRegistry) -> Result<(), AlreadyRegistered> {
     if let Some(sink) = environment(SINK) {
-        registry.add(post::Post { sink })?;
+        registry.add_tool(post::Post { sink })?;
     }
     match environment(FOREIGN) {
         Some(directory) => foreign::add(registry, directory.into()),

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -43,7 +43,7 @@ impl Tool for Post {
             BufReader::new(stream).read_line(&mut answer)?;
             Ok::<_, std::io::Error>(answer)
         };
-        let posted = blocking(post).await.map_err(|error| error.to_string());
+        let posted = run_blocking(post).await.map_err(|error| error.to_string());
         match posted.and_then(|answer| answer.map_err(|error| error.to_string())) {
             Ok(answer) => Ok(json!(answer.trim()).into()),
             Err(error) => Err(ToolError::ExecutionFailed(error)),

@@ -33,7 +33,7 @@ impl StdioLines {
         let (to_write, lines) = flume::bounded::<String>(QUEUE);
         let (done, written) = flume::bounded::<()>(1);
         let (mut input, mut output) = (input, output);
-        group.thread("acp-input", move || {
+        group.spawn_thread("acp-input", move || {
             while let Some(line) = next_line(&mut input).transpose() {
                 let ends = line.is_err();
                 if sender.send(line).is_err() || ends {
@@ -41,7 +41,7 @@ impl StdioLines {
                 }
             }
         })?;
-        group.thread("acp-output", move || {
+        group.spawn_thread("acp-output", move || {
             for line in &lines {
                 let bytes = [line.as_bytes(), b"\n"].concat();
                 if output.write_all(&bytes).and_then(|()| output.flush()).is_err() {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_net::{FetchError as WebError, FetchLimits, GuardedClient, Interfaces};
+use avocet_net::{FetchError as WebError, FetchLimits, GuardedClient, InterfaceAddresses};
 use avocet_protocol::{AddressFile, Clock, FetchAddress, FetchError};
 
 /// Fetches files as the tool `web_fetch` fetches pages.
 #[derive(Debug)]
 pub(crate) struct AddressFiles {
-    own: Arc<Interfaces>,
+    own: Arc<InterfaceAddresses>,
     clock: Arc<dyn Clock>,
     otherwise: fn(GuardedClient) -> GuardedClient,
 }
@@ -20,7 +20,7 @@ impl AddressFiles {
         clock: Arc<dyn Clock>,
         otherwise: fn(GuardedClient) -> GuardedClient,
     ) -> Self {
-        Self { own: Arc::new(Interfaces::default()), clock, otherwise }
+        Self { own: Arc::new(InterfaceAddresses::default()), clock, otherwise }
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
                 stream.write_all(format!("HTTP/1.1 {answer}").as_bytes()).unwrap();
             }
         };
-        Group::new("server").thread("server", serve).unwrap();
+        Group::new("server").spawn_thread("server", serve).unwrap();
         address
     }
 
@@ -95,7 +95,8 @@ mod tests {
     async fn fetch_address_reads_a_file_or_names_the_reason() {
         let server = *SERVER.get_or_init(serve);
         let clock = Arc::<ManualClock>::default();
-        let files = AddressFiles::new(clock, |client| client.allowing(*SERVER.get_or_init(serve)));
+        let files =
+            AddressFiles::new(clock, |client| client.with_allowed(*SERVER.get_or_init(serve)));
         let fetch = async |url: &str, limit: u64| files.fetch_address(url, limit).await;
         let picture = format!("http://{server}/a/cat.png?x=1");
         let expected = AddressFile {

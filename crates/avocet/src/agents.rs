@@ -16,7 +16,7 @@ use avocet_config::{AgentDefaults, AgentTools, DEFAULT, Profile};
 use avocet_gateway::{AgentSummary, AttachedEditors};
 use avocet_jobs::ZoneCalendar;
 use avocet_mcp::McpClient;
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     Clock, ConvertPicture, Model, Models as ModelsPort, NoModel, PromptFile, Toolbox,
 };
@@ -25,7 +25,9 @@ use avocet_session::{
     NoDirectory,
 };
 use avocet_store::SqliteStore;
-use avocet_tools::{BuiltinParts, Paths, Policy, Registry, SessionSources, Web, add_builtin};
+use avocet_tools::{
+    AgentPolicy, BuiltinParts, PathLocks, SessionSources, ToolRegistry, WebAccess, add_builtin,
+};
 use jiff::tz::TimeZone;
 
 use crate::budgets::budgets;
@@ -59,7 +61,7 @@ pub(crate) struct AgentParts {
     pub(crate) session_sources: Arc<SessionSources>,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) memories: SearchedMemories,
-    pub(crate) channels: Arc<Channels>,
+    pub(crate) channels: Arc<ChannelRegistry>,
     pub(crate) bus: Arc<Bus>,
     pub(crate) events: Arc<Events>,
     pub(crate) editors: Arc<AttachedEditors>,
@@ -71,7 +73,7 @@ pub(crate) struct AgentParts {
 /// The state that the agents of a changed configuration take over.
 #[derive(Debug, Clone)]
 pub(crate) struct KeptByAgents {
-    paths: Arc<Paths>,
+    paths: Arc<PathLocks>,
     marks: Marks,
 }
 
@@ -119,7 +121,7 @@ pub(crate) fn summaries(configuration: &Configuration) -> Arc<[AgentSummary]> {
 #[derive(Debug)]
 struct AgentFactory {
     parts: AgentParts,
-    web: Arc<Web>,
+    web: Arc<WebAccess>,
     /// The hosts that the configuration names.
     hosts: Arc<[String]>,
     /// The directories of jobs so far, with the agent's name.
@@ -142,7 +144,7 @@ impl AgentFactory {
             marks: self.parts.kept.marks,
         };
         let AgentParts { configuration, workspaces, models, .. } = &self.parts;
-        let mut shared: BTreeMap<&Path, Registry> = BTreeMap::new();
+        let mut shared: BTreeMap<&Path, ToolRegistry> = BTreeMap::new();
         let mut agents = Vec::new();
         for place in &configuration.agents {
             let workspace = workspaces.at(&place.workspace)?;
@@ -194,9 +196,9 @@ impl AgentFactory {
         &self,
         place: &AgentPlace,
         workspace: &OpenWorkspace,
-    ) -> Result<Registry, Failure> {
+    ) -> Result<ToolRegistry, Failure> {
         let AgentParts { clock, otherwise, configuration, mcp, session_sources, .. } = &self.parts;
-        let mut registry = Registry::new(clock.clone());
+        let mut registry = ToolRegistry::new(clock.clone());
         add_builtin(&mut registry, &self.builtin(place, workspace))
             .and_then(|()| (otherwise.add_tools)(&mut registry))
             .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
@@ -207,13 +209,13 @@ impl AgentFactory {
         Ok(registry)
     }
 
-    fn rules(&self, place: &AgentPlace) -> Policy {
+    fn rules(&self, place: &AgentPlace) -> AgentPolicy {
         let Configuration { settings, agents, .. } = &self.parts.configuration;
         policy::policy(settings, agents, &place.profile.name)
     }
 
     /// Returns the tools of an agent.
-    fn tools(&self, all: &Registry, rules: Policy) -> Arc<dyn Toolbox> {
+    fn tools(&self, all: &ToolRegistry, rules: AgentPolicy) -> Arc<dyn Toolbox> {
         let tools = all
             .with_same_tools()
             .with_policy(rules, policy::approvals(&self.parts.configuration.settings))

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{Audit, AuditCheck, AuditHead, Clock, StoreError};
-use avocet_supervise::{Group, blocking};
+use avocet_supervise::{Group, run_blocking};
 
 use crate::disk;
 
@@ -72,7 +72,7 @@ impl Keeper {
     ) -> Arc<Self> {
         let (audit, file) = (audit.clone(), file.to_owned());
         let keeper = Arc::new(Self { audit, file, state: Mutex::default() });
-        let (at_work, clock, stop) = (keeper.clone(), clock.clone(), group.token());
+        let (at_work, clock, stop) = (keeper.clone(), clock.clone(), group.cancel_token());
         group.spawn("audit", async move {
             at_work.check().await;
             loop {
@@ -132,7 +132,7 @@ impl Keeper {
 
     async fn write(&self, head: AuditHead) {
         let file = self.file.clone();
-        let written = blocking(move || write(&file, &head)).await;
+        let written = run_blocking(move || write(&file, &head)).await;
         let Err(error) = written.unwrap_or_else(|panicked| Err(io::Error::other(panicked.0)))
         else {
             return;

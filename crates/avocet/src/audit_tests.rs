@@ -1,5 +1,5 @@
 use avocet_protocol::{People, PersonId};
-use avocet_store::{Durability, Holder, OpenOptions, SqliteStore};
+use avocet_store::{Durability, LogHolder, OpenOptions, SqliteStore};
 use avocet_testkit::ManualClock;
 use tempfile::TempDir;
 
@@ -23,7 +23,7 @@ impl World {
             start_empty: false,
             redactor: Arc::default(),
             zone: jiff::tz::TimeZone::UTC,
-            holder: Holder::Daemon,
+            holder: LogHolder::Daemon,
         };
         let store = SqliteStore::open(options, clock.clone(), &Group::new("test")).await.unwrap();
         Self { directory, clock, store: Arc::new(store), bits: 0.into() }
@@ -68,7 +68,7 @@ async fn audit_head_is_written_at_the_start_and_after_changes() {
     world.clock.sleeper(EVERY).await;
     assert_eq!(read(&world.file()).unwrap(), Some(second));
     let third = world.append().await;
-    group.cancel();
+    group.cancel_tasks();
     keeper.note().await;
     assert_eq!(read(&world.file()).unwrap(), Some(third), "and when it stops");
     assert_eq!((world.fault().await, keeper.fault()), (None, None));

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use avocet_llm::Catalogue;
+use avocet_llm::ModelCatalogue;
 use avocet_protocol::plain_io;
 
 use crate::disk;
@@ -16,23 +16,23 @@ pub(crate) fn file(data_dir: &Path) -> PathBuf {
 }
 
 /// Reads the updated catalogue; the shipped one if there is none.
-pub(crate) fn read(file: &Path) -> Catalogue {
+pub(crate) fn read(file: &Path) -> ModelCatalogue {
     let error = match fs::read_to_string(file) {
-        Ok(text) => match Catalogue::read(text, "", "") {
+        Ok(text) => match ModelCatalogue::read(text, "", "") {
             Ok(catalogue) => return catalogue,
             Err(error) => error.to_string(),
         },
-        Err(error) if error.kind() == ErrorKind::NotFound => return Catalogue::default(),
+        Err(error) if error.kind() == ErrorKind::NotFound => return ModelCatalogue::default(),
         Err(error) => plain_io(&error),
     };
     let file = file.display();
     tracing::warn!(%file, error, "cannot read the catalogue of models; using the shipped one");
-    Catalogue::default()
+    ModelCatalogue::default()
 }
 
 /// Replaces the updated catalogue atomically.
-pub(crate) fn replace(file: &Path, catalogue: &Catalogue) -> io::Result<()> {
-    disk::replace(file, catalogue.text().as_bytes())
+pub(crate) fn replace(file: &Path, catalogue: &ModelCatalogue) -> io::Result<()> {
+    disk::replace(file, catalogue.as_text().as_bytes())
 }
 
 #[cfg(test)]
@@ -43,11 +43,11 @@ mod tests {
     fn read_uses_the_shipped_catalogue_until_a_valid_one_is_there() {
         let home = tempfile::tempdir().unwrap();
         let file = file(home.path());
-        assert_eq!(read(&file), Catalogue::default());
+        assert_eq!(read(&file), ModelCatalogue::default());
         fs::write(&file, "avocet models 1\n").unwrap();
-        assert_eq!(read(&file), Catalogue::default());
+        assert_eq!(read(&file), ModelCatalogue::default());
         let text = "avocet models 1\nsource s\ndate d\n\n[a]\nm 1 1 - - - - -\n".to_owned();
-        let updated = Catalogue::read(text, "", "").unwrap();
+        let updated = ModelCatalogue::read(text, "", "").unwrap();
         replace(&file, &updated).unwrap();
         assert_eq!(read(&file), updated);
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_mcp::McpClient;
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     ChannelWebhook, Check, Checkup, Clock, Health, LastExchanges, MemoryMirror, MirrorReport,
     TelemetryStatus, plain_io, within,
 };
-use avocet_supervise::blocking;
-use avocet_telemetry::Exporter;
+use avocet_supervise::run_blocking;
+use avocet_telemetry::TelemetryExporter;
 use futures_util::future::join_all;
 
 use crate::disk;
@@ -38,7 +38,7 @@ const LARGE: u64 = 1_000_000_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Examiner {
     pub(crate) configuration: Configuration,
-    pub(crate) channels: Arc<Channels>,
+    pub(crate) channels: Arc<ChannelRegistry>,
     pub(crate) webhooks: Vec<ChannelWebhook>,
     pub(crate) models: Arc<Models>,
     /// Constant while a process runs.
@@ -50,7 +50,7 @@ pub(crate) struct Examiner {
     /// `true` if this process is the daemon, which knows the results of its exchanges.
     pub(crate) is_daemon: bool,
     /// `None` without a daemon, or if no traces are exported.
-    pub(crate) exporter: Option<Arc<Exporter>>,
+    pub(crate) exporter: Option<Arc<TelemetryExporter>>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -71,7 +71,7 @@ impl Examiner {
     /// Checks that a write reaches the disk, and the space that is left.
     async fn data(&self) -> Vec<Check> {
         let directory = self.configuration.data_dir.clone();
-        let tried = blocking(move || disk::try_write(&directory));
+        let tried = run_blocking(move || disk::try_write(&directory));
         let tried = within(self.clock.as_ref(), LIMIT, tried).await;
         let data_dir = &self.configuration.data_dir;
         let data = data_dir.display();
@@ -117,7 +117,7 @@ impl Examiner {
 
     /// Reports the exporter of traces; `None` if it is off.
     fn telemetry(&self) -> Option<Check> {
-        let TelemetryStatus { exchanges, behind } = self.exporter.as_ref()?.status();
+        let TelemetryStatus { exchanges, behind } = self.exporter.as_ref()?.export_status();
         let now = self.clock.now();
         let success = match exchanges.success {
             Some(at) => format!("last export {}", ago(at, now)),
@@ -134,7 +134,7 @@ impl Examiner {
     }
 
     async fn of_channels(&self, offline: bool) -> Vec<Check> {
-        let probes = self.channels.all().into_iter().map(async |channel| {
+        let probes = self.channels.all_channels().into_iter().map(async |channel| {
             let (name, account) = (channel.name(), channel.account());
             let table = format!("channels.{name}");
             let unresolved = [format!("{table}.token"), format!("{table}.{account}.token")];

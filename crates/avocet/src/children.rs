@@ -37,7 +37,7 @@ impl Children {
         parts: &GatewayParts,
         group: &Group,
     ) -> Self {
-        let (group, clock) = (group.child("children"), parts.clock.clone());
+        let (group, clock) = (group.child_group("children"), parts.clock.clone());
         let gateway = Programs::new(parts.clone());
         for program in programs {
             let name = format!("{}:{}", program.channel, program.account);
@@ -65,9 +65,10 @@ impl Children {
     /// Closes the input of each program, and waits for its end. A program that stays is killed
     /// after 5 s.
     pub(crate) async fn stop(&self) {
-        self.group.cancel();
+        self.group.cancel_tasks();
         let limit = STOPPING + ENDING;
-        if let Err(unfinished) = self.group.clone().finish(self.clock.as_ref(), limit).await {
+        if let Err(unfinished) = self.group.clone().wait_for_tasks(self.clock.as_ref(), limit).await
+        {
             tracing::warn!(%unfinished, "programs of channels did not end in time");
             self.kill();
         }
@@ -75,9 +76,9 @@ impl Children {
 
     /// Kills all programs.
     pub(crate) fn kill(&self) {
-        self.group.cancel();
+        self.group.cancel_tasks();
         // Each sandbox dies with its task.
-        self.group.abort();
+        self.group.abort_tasks();
     }
 }
 

@@ -12,8 +12,8 @@ use avocet_protocol::{
     ConfigCheck, ConfigDiff, ConfigFault, ConfigFile, ConfigFileError, ConfigText, Live,
     MAX_CONFIG_BYTES, ShownConfig, plain_io,
 };
-use avocet_sandbox::digest;
-use avocet_supervise::blocking;
+use avocet_sandbox::digest_bytes;
+use avocet_supervise::run_blocking;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::Mutex;
 use tracing::dispatcher::{Dispatch, with_default};
@@ -64,7 +64,7 @@ impl DaemonConfigFile {
         work: impl FnOnce(&CommandContext, &Path) -> Result<T, ConfigFileError> + Send + 'static,
     ) -> Result<T, ConfigFileError> {
         let (context, path) = (self.context.clone(), self.path()?);
-        let done = blocking(move || work(&context, &path)).await;
+        let done = run_blocking(move || work(&context, &path)).await;
         done.unwrap_or_else(|panicked| Err(ConfigFileError::Failed(panicked.to_string())))
     }
 }
@@ -106,7 +106,7 @@ fn show(path: &Path) -> Result<ShownConfig, ConfigFileError> {
     if bytes.len() > MAX_CONFIG_BYTES {
         return Err(ConfigFileError::TooLong(bytes.len()));
     }
-    let digest = digest(&bytes);
+    let digest = digest_bytes(&bytes);
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("{} is not UTF-8 text (at byte {at})", path.display());
@@ -187,12 +187,12 @@ fn save(
     }
     let target = Target::of(path).map_err(|why| unwritable(path, &why))?;
     let last = read(path)?;
-    if digest(&last) != known {
+    if digest_bytes(&last) != known {
         return Err(ConfigFileError::Changed(path.display().to_string()));
     }
     let replaced = target.replace(&last, text.as_bytes());
     replaced.map_err(|error| unwritable(path, &plain_io(&error)))?;
-    Ok(digest(text.as_bytes()))
+    Ok(digest_bytes(text.as_bytes()))
 }
 
 fn unwritable(path: &Path, why: &str) -> ConfigFileError {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use avocet_bus::{Bus, BusParts, Wakes};
+use avocet_bus::{Bus, BusParts, WakeReceiver};
 use avocet_http::HttpPlan;
-use avocet_outbox::{Channels, Deliverer};
+use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::{AccountName, Attach, ChannelName, ChannelWebhook, Clock};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
@@ -19,7 +19,7 @@ use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
 
 /// The connections to the outside: the bus, and the channels with their outbox.
 pub(crate) struct Connections {
-    pub(crate) channels: Arc<Channels>,
+    pub(crate) channels: Arc<ChannelRegistry>,
     /// The accounts that clients attach to.
     pub(crate) attach: BTreeMap<(ChannelName, AccountName), Arc<dyn Attach>>,
     /// The programs that serve accounts as children of the daemon.
@@ -41,7 +41,7 @@ impl Connections {
         store: &Arc<SqliteStore>,
         clock: &Arc<dyn Clock>,
         group: &Group,
-    ) -> Result<(Self, Wakes), Failure> {
+    ) -> Result<(Self, WakeReceiver), Failure> {
         let registry::Channels { channels: mut configured, admission } =
             configured_channels(configuration, clock)?;
         let files = kept_files(configuration, clock);
@@ -51,7 +51,7 @@ impl Connections {
         let (attach, webhooks) = (attach(&configured), registry::webhooks(&configured));
         let programs = configured.iter().filter_map(|one| one.program.clone()).collect();
         let channels = configured.into_iter().map(|one| one.channel).collect();
-        let channels = Arc::new(Channels::new(channels));
+        let channels = Arc::new(ChannelRegistry::new(channels));
         let workspaces = Arc::new(AgentWorkspaces::open(
             configuration,
             WorkspaceLogs { turns: store.clone(), jobs: store.clone() },
@@ -61,7 +61,7 @@ impl Connections {
             channels.clone(),
             workspaces.clone(),
             clock.clone(),
-            group.child("outbox"),
+            group.child_group("outbox"),
         );
         let (bus, wakes) = Bus::open(BusParts {
             admission,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_agent::{ABOUT_MARKS, Marks, UpkeepMeter};
 use avocet_config::{ConfigError, ConsolidationSettings, Document, Settings};
 use avocet_jobs::{ConsolidationTimer, ConsolidationTimes, ScheduleTimes, ZoneCalendar};
-use avocet_memory::{Consolidator, ConsolidatorLimits, ConsolidatorParts, MarkUntrusted};
+use avocet_memory::{ConsolidatorLimits, ConsolidatorParts, MarkUntrusted, MemoryConsolidator};
 use avocet_protocol::{
     Calendar as _, Clock, Consolidate, Consolidations, Models as _, TimesRequest, Timestamp,
 };
@@ -77,7 +77,7 @@ pub(crate) fn consolidator(
     models: &Models,
     store: &Arc<SqliteStore>,
     clock: &Arc<dyn Clock>,
-) -> Result<Arc<Consolidator>, Failure> {
+) -> Result<Arc<MemoryConsolidator>, Failure> {
     let settings = &configuration.settings;
     let ConsolidationSettings { max_memories, max_tokens, max_runs_per_day, .. } =
         settings.memory.consolidation;
@@ -95,7 +95,7 @@ pub(crate) fn consolidator(
         tokens: max_tokens,
         runs_a_day: max_runs_per_day,
     };
-    Ok(Arc::new(Consolidator::new(parts, limits)))
+    Ok(Arc::new(MemoryConsolidator::new(parts, limits)))
 }
 
 /// Starts regular runs, unless they are off.
@@ -119,11 +119,11 @@ pub(crate) fn start(
 struct RequestMarks(Marks);
 
 impl MarkUntrusted for RequestMarks {
-    fn about(&self) -> &'static str {
+    fn explain_marks(&self) -> &'static str {
         ABOUT_MARKS
     }
 
-    fn mark(&self, place: &str, text: &str) -> String {
+    fn mark_text(&self, place: &str, text: &str) -> String {
         self.0.foreign(place, "memory", text)
     }
 }
@@ -168,8 +168,8 @@ mod tests {
                 ConsolidationSettings { when: when.to_owned(), ..ConsolidationSettings::default() };
             let group = Group::new("test");
             start(&consolidation, store.clone(), Arc::new(NoRuns), &clock, &group).unwrap();
-            assert_eq!(group.live(), tasks, "{when}");
-            group.abort();
+            assert_eq!(group.live_tasks(), tasks, "{when}");
+            group.abort_tasks();
         }
     }
 

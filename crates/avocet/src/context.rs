@@ -7,13 +7,13 @@ use std::sync::Arc;
 use avocet_net::GuardedClient;
 use avocet_protocol::Clock;
 use avocet_supervise::Group;
-use avocet_tools::{AlreadyRegistered, Registry};
+use avocet_tools::{AlreadyRegistered, ToolRegistry};
 use clap::Args;
 
 use crate::logging;
 
 /// Adds tools to the built-in ones.
-pub type AddTools = fn(&mut Registry) -> Result<(), AlreadyRegistered>;
+pub type AddTools = fn(&mut ToolRegistry) -> Result<(), AlreadyRegistered>;
 
 /// Differences of a program from the shipped one.
 #[derive(Debug, Clone, Copy)]

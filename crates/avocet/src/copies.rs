@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, Timestamp};
-use avocet_store::{CancelCopy, Copied, CopyError, OpenError, back_up};
-use avocet_supervise::{Group, blocking};
+use avocet_store::{CancelCopy, CopyDone, CopyError, OpenError, back_up};
+use avocet_supervise::{Group, run_blocking};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
@@ -51,7 +51,7 @@ impl Copies {
     /// Makes copies from now on, the first one when the newest copy in the directory is old enough.
     pub(crate) fn start(plan: BackupPlan, clock: &Arc<dyn Clock>, group: &Group) -> Arc<Self> {
         let copies = Arc::new(Self { plan, clock: clock.clone(), failing: Mutex::default() });
-        let (at_work, stop) = (copies.clone(), group.token());
+        let (at_work, stop) = (copies.clone(), group.cancel_token());
         group.spawn("copies", async move {
             loop {
                 tokio::select! {
@@ -64,7 +64,7 @@ impl Copies {
                 tokio::select! {
                     () = &mut copy => {}
                     () = stop.cancelled() => {
-                        cancel.cancel();
+                        cancel.cancel_copy();
                         copy.await;
                         return;
                     }
@@ -97,9 +97,9 @@ impl Copies {
 
     async fn copy(&self, cancel: &CancelCopy) {
         let (plan, now, cancel) = (self.plan.clone(), self.clock.now(), cancel.clone());
-        let made = blocking(move || plan.copy(now, &cancel)).await;
+        let made = run_blocking(move || plan.copy(now, &cancel)).await;
         match made.map_err(Failure::from).and_then(|made| made.map_err(Failure::from)) {
-            Ok(Some((file, Copied { bytes, messages }))) => {
+            Ok(Some((file, CopyDone { bytes, messages }))) => {
                 let file = file.display();
                 tracing::info!(%file, bytes, messages, "the database was copied");
                 *self.failing() = None;
@@ -132,7 +132,7 @@ impl BackupPlan {
         &self,
         now: Timestamp,
         cancel: &CancelCopy,
-    ) -> Result<Option<(PathBuf, Copied)>, CopyError> {
+    ) -> Result<Option<(PathBuf, CopyDone)>, CopyError> {
         let directory = &self.directory;
         let unusable = |error| OpenError::Directory { path: directory.clone(), error };
         make_directory(directory).and_then(|()| delete_parts(directory)).map_err(unusable)?;

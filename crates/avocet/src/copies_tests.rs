@@ -25,7 +25,7 @@ async fn database() -> TempDir {
         start_empty: false,
         redactor: Arc::default(),
         zone: TimeZone::UTC,
-        holder: avocet_store::Holder::Command,
+        holder: avocet_store::LogHolder::Command,
     };
     let clock = Arc::new(ManualClock::default());
     let store = avocet_store::SqliteStore::open(options, clock, &Group::new("test")).await;
@@ -113,7 +113,7 @@ async fn copy_that_is_cancelled_leaves_no_file_and_is_no_failure() {
     let (data, target) = (database().await, TempDir::new().unwrap());
     let (copies, _) = copies(plan(data.path(), target.path()));
     let cancel = CancelCopy::default();
-    cancel.cancel();
+    cancel.cancel_copy();
     copies.copy(&cancel).await;
     assert_eq!((names(target.path()), copies.fault()), (Vec::new(), None));
 }

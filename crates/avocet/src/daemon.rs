@@ -11,10 +11,10 @@ use std::time::Duration;
 use avocet_bus::Bus;
 use avocet_config::Durability;
 use avocet_gateway::Gateway;
-use avocet_outbox::{Channels, Deliverer};
+use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::{Clock, LogStatus, Query, StoreError};
 use avocet_session::Sessions;
-use avocet_store::{Holder, OpenOptions, SqliteStore};
+use avocet_store::{LogHolder, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ pub(crate) struct RunningDaemon {
     store: Arc<SqliteStore>,
     bus: Arc<Bus>,
     sessions: Sessions,
-    channels: Arc<Channels>,
+    channels: Arc<ChannelRegistry>,
     deliverer: Deliverer,
     gateway: Gateway,
     children: Children,
@@ -71,7 +71,7 @@ pub(crate) enum ChannelIntake {
 }
 
 /// Returns this program's options for opening the log.
-pub(crate) fn open_options(configuration: &Configuration, holder: Holder) -> OpenOptions {
+pub(crate) fn open_options(configuration: &Configuration, holder: LogHolder) -> OpenOptions {
     let durability = match configuration.settings.durability {
         Durability::Synced => avocet_store::Durability::Synced,
         Durability::Process => avocet_store::Durability::Process,
@@ -97,13 +97,13 @@ impl RunningDaemon {
     /// Checks that the receive loops of channels, the writer and the lanes make progress. The last two
     /// have to answer a ping.
     pub(crate) async fn ping(&self) -> Result<(), Stuck> {
-        self.store.ping().await.map_err(Stuck::Log)?;
+        self.store.ping_writer().await.map_err(Stuck::Log)?;
         self.sessions.ping().await.map_err(Stuck::Lanes)?;
         hung_channel(&self.channels).map_or(Ok(()), Err)
     }
 
     /// The channels, for reports of their health.
-    pub(crate) fn channels(&self) -> &Channels {
+    pub(crate) fn channels(&self) -> &ChannelRegistry {
         &self.channels
     }
 
@@ -115,12 +115,12 @@ impl RunningDaemon {
     /// Waits until the log belongs to another process, or was deleted or replaced. Returns the
     /// reason.
     pub(crate) async fn lost(&self) -> StoreError {
-        self.store.lost().await
+        self.store.wait_until_lost().await
     }
 
     /// Ends the intake: from now on publishers are refused.
     pub(crate) fn end_intake(&self) {
-        self.intake.cancel();
+        self.intake.cancel_tasks();
         self.bus.stop();
     }
 
@@ -147,11 +147,13 @@ impl RunningDaemon {
             () = hurry.cancelled() => self.children.kill(),
         }
         self.gateway.close();
-        self.group.cancel();
+        self.group.cancel_tasks();
         let group = self.group.clone();
-        if let Err(unfinished) = group.finish(self.clock.as_ref(), Duration::from_secs(1)).await {
+        if let Err(unfinished) =
+            group.wait_for_tasks(self.clock.as_ref(), Duration::from_secs(1)).await
+        {
             tracing::debug!(%unfinished, "aborting unfinished tasks");
-            group.abort();
+            group.abort_tasks();
         }
         self.audit.note().await;
         SqliteStore::clone(&self.store).close().await;

@@ -8,7 +8,7 @@ use avocet_http::ListenError;
 use avocet_protocol::{PublishError, StoreError};
 use avocet_sandbox::WorkspaceError;
 use avocet_store::{CopyError, OpenError};
-use avocet_supervise::Panicked;
+use avocet_supervise::CaughtPanic;
 
 /// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ fails_with! {
         }
         OpenError::Store(error) => log_exit(error),
     };
-    Panicked => |error| Exit::Failed;
+    CaughtPanic => |error| Exit::Failed;
     ClientError => |error| match &error {
         ClientError::Refused(refusal) if refusal.is_transient() => Exit::TryLater,
         ClientError::Refused(_) | ClientError::Unreadable(_) => Exit::Failed,

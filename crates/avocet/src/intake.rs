@@ -7,12 +7,12 @@ use std::time::Duration;
 use avocet_protocol::{
     Channel, ChannelContext, ChannelError, Clock, CommandHelp, Deliveries, Publish,
 };
-use avocet_supervise::{Group, Restart, Unfinished};
+use avocet_supervise::{Group, RestartDelays, UnfinishedTasks};
 
 use crate::registry::AccountId;
 
 /// The restart policy for channels that end by themselves.
-const CHANNEL_RESTART: Restart = Restart {
+const CHANNEL_RESTART: RestartDelays = RestartDelays {
     first: Duration::from_secs(1),
     longest: Duration::from_mins(1),
     healthy_after: Duration::from_mins(2),
@@ -51,7 +51,7 @@ impl Intake {
     /// Runs an account. A channel that fails for good logs the reason and stays down.
     pub(crate) fn start(&self, channel: Arc<dyn Channel>) {
         let name = format!("{}:{}", channel.name(), channel.account());
-        let group = self.group.child(&name);
+        let group = self.group.child_group(&name);
         self.running().insert((channel.name(), channel.account()), group.clone());
         let commands: Arc<[CommandHelp]> = avocet_session::commands().collect();
         let context = ChannelContext {
@@ -59,7 +59,7 @@ impl Intake {
             deliveries: self.deliveries.clone(),
             clock: self.clock.clone(),
             commands,
-            stop: group.token(),
+            stop: group.cancel_token(),
         };
         group.spawn_restarting(&name, self.clock.clone(), CHANNEL_RESTART, move || {
             let (channel, context) = (channel.clone(), context.clone());
@@ -75,9 +75,9 @@ impl Intake {
     /// Stops an account and waits for its end.
     ///
     /// # Errors
-    /// [`Unfinished`] if the account still runs. It must not be started again, because it would
-    /// then receive twice at the same time.
-    pub(crate) async fn stop(&self, account: &AccountId) -> Result<(), Unfinished> {
+    /// [`UnfinishedTasks`] if the account still runs. It must not be started again, because it
+    /// would then receive twice at the same time.
+    pub(crate) async fn stop(&self, account: &AccountId) -> Result<(), UnfinishedTasks> {
         let Some(group) = self.running().get(account).cloned() else { return Ok(()) };
         end(&group, self.clock.as_ref()).await?;
         self.running().remove(account);
@@ -90,13 +90,13 @@ impl Intake {
 }
 
 /// Cancels the tasks of an account, and aborts those that do not end in time.
-async fn end(group: &Group, clock: &dyn Clock) -> Result<(), Unfinished> {
-    group.cancel();
-    let Err(unfinished) = group.finish(clock, STOPPING).await else { return Ok(()) };
+async fn end(group: &Group, clock: &dyn Clock) -> Result<(), UnfinishedTasks> {
+    group.cancel_tasks();
+    let Err(unfinished) = group.wait_for_tasks(clock, STOPPING).await else { return Ok(()) };
     tracing::warn!(%unfinished, "the account does not stop in time; aborting it");
-    group.abort();
+    group.abort_tasks();
     // An aborted task ends at its next pause.
-    group.finish(clock, STOPPING).await
+    group.wait_for_tasks(clock, STOPPING).await
 }
 
 async fn run_channel(channel: &dyn Channel, context: ChannelContext) {

@@ -110,7 +110,7 @@ pub fn main(otherwise: Otherwise) -> ExitCode {
     let clock = Arc::new(SystemClock::new());
     let context = CommandContext { cli: global, clock, root: Group::new("avocet"), otherwise };
     let done = runtime.block_on(run(command, &context));
-    context.root.cancel();
+    context.root.cancel_tasks();
     // A thread that still waits for keyboard input must not delay the end.
     runtime.shutdown_background();
     let exit = done.unwrap_or_else(|Failure { exit, error }| {

@@ -13,7 +13,9 @@ use avocet_mcp::{
     ChildProgram, ChildStreams, McpClient, McpClientParts, McpServerConfig, McpServerParts,
 };
 use avocet_protocol::{Check, Clock, McpServerStatus, McpServers, McpState};
-use avocet_sandbox::{ProgramEnd, ProgramRequest, ProgramSandbox, ProgramStreams, Reached, Rights};
+use avocet_sandbox::{
+    ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, ProgramStreams, ReachedHosts,
+};
 use avocet_supervise::Group;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -57,7 +59,8 @@ pub(crate) fn client_with(
 ) -> Result<Arc<McpClient>, Failure> {
     let servers = server_parts(configuration, shells)?;
     let tokens = Some(configuration.data_dir.join(TOKENS));
-    let parts = McpClientParts { file, tokens, clock: clock.clone(), group: group.child("mcp") };
+    let parts =
+        McpClientParts { file, tokens, clock: clock.clone(), group: group.child_group("mcp") };
     Ok(Arc::new(McpClient::new(parts, servers)))
 }
 
@@ -208,8 +211,8 @@ impl ChildProgram for SandboxedProgram {
             limit: Duration::MAX,
             output: REASON,
             cancel,
-            reached: Reached::default(),
-            rights: Rights::default(),
+            reached: ReachedHosts::default(),
+            rights: ProgramRights::default(),
         };
         let (sender, started) = oneshot::channel();
         let hand_over = async {
@@ -235,7 +238,7 @@ impl ChildProgram for SandboxedProgram {
                     ProgramEnd::Signal(signal) => format!("signal {signal} ended it"),
                     ProgramEnd::TimedOut | ProgramEnd::Cancelled => "it was stopped".to_owned(),
                 };
-                let note = result.output.text();
+                let note = result.output.to_text();
                 let end = if note.is_empty() { end } else { format!("{end} ({note})") };
                 join_reasons(end, self.need.clone())
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_config::ConfigError;
 use avocet_llm::EmbeddingsConfig;
-use avocet_memory::{FusedMemories, MeteredEmbedder, Mirror, MirroredRecall, WordRecall};
+use avocet_memory::{FileMirror, FusedMemories, MeteredEmbedder, MirroredRecall, WordRecall};
 use avocet_protocol::{Clock, Memories, MemoryMirror, Recall};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
@@ -24,7 +24,7 @@ pub(crate) struct SearchedMemories {
     pub(crate) memories: Arc<dyn Memories>,
     /// `None` if memories are compared by words alone.
     least_similarity: Option<f64>,
-    mirror: Option<Arc<Mirror>>,
+    mirror: Option<Arc<FileMirror>>,
 }
 
 impl SearchedMemories {
@@ -70,7 +70,7 @@ impl SearchedMemories {
     /// Keeps the files up to date until the group is cancelled.
     pub(crate) fn start_mirror(&self, group: &Group) {
         let Some(mirror) = self.mirror.clone() else { return };
-        let stop = group.token();
+        let stop = group.cancel_token();
         group.spawn("memory-mirror", async move {
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -93,8 +93,8 @@ pub(crate) fn has_files(configuration: &Configuration) -> bool {
 pub(crate) fn mirror(
     configuration: &Configuration,
     store: &Arc<SqliteStore>,
-) -> Option<Arc<Mirror>> {
+) -> Option<Arc<FileMirror>> {
     let directory = configuration.data_dir.join(MEMORY_FILES);
     let is_wanted = configuration.settings.memory.mirror;
-    is_wanted.then(|| Arc::new(Mirror::new(store.clone(), directory)))
+    is_wanted.then(|| Arc::new(FileMirror::new(store.clone(), directory)))
 }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_config::{ConfigError, Document, Profile, Settings, TaskModels, profiles};
 use avocet_llm::{
-    Catalogue, Chain, ConfiguredModel, CoolDowns, Health, ModelConfig, ModelTable, Offline,
+    ConfiguredModel, CoolDowns, ModelCatalogue, ModelChain, ModelConfig, ModelHealth, ModelTable,
+    OfflineModel,
 };
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Price};
 
@@ -42,7 +43,7 @@ pub(crate) struct Models {
     configured: BTreeSet<String>,
     table: ModelTable,
     cool_downs: Arc<CoolDowns>,
-    health: Arc<Health>,
+    health: Arc<ModelHealth>,
     clock: Arc<dyn Clock>,
     /// The file of an updated catalogue, read for each model that is made. `None`: the shipped one.
     catalogue: Option<PathBuf>,
@@ -82,7 +83,7 @@ impl Models {
             configured: named.chain(own).chain(described).collect(),
             table: table(document, settings)?,
             cool_downs: Arc::new(CoolDowns::new(clock.clone())),
-            health: Arc::new(Health::new(clock.clone())),
+            health: Arc::new(ModelHealth::new(clock.clone())),
             clock,
             catalogue: None,
             made: Mutex::default(),
@@ -102,7 +103,7 @@ impl Models {
     }
 
     /// Returns the health of the providers.
-    pub(crate) fn health(&self) -> &Arc<Health> {
+    pub(crate) fn health(&self) -> &Arc<ModelHealth> {
         &self.health
     }
 
@@ -116,7 +117,7 @@ impl Models {
         let model = model.map_err(|error| NoModel::Unusable(error.to_string()))?;
         let watched = match model.clone() {
             ConfiguredModel::Embedded(model) => model,
-            ConfiguredModel::Served(model) => self.health.watch(model),
+            ConfiguredModel::Served(model) => self.health.watch_model(model),
         };
         let kept = CachedModel { made: model, watched };
         made.insert(name.to_owned(), kept.clone());
@@ -130,9 +131,9 @@ impl Models {
         model: &str,
     ) -> Result<ConfiguredModel, ConfigError> {
         if is_embedded(&self.settings, provider) {
-            return Ok(ConfiguredModel::Embedded(Arc::new(Offline::new(self.clock.clone()))));
+            return Ok(ConfiguredModel::Embedded(Arc::new(OfflineModel::new(self.clock.clone()))));
         }
-        let facts = self.table.of(name);
+        let facts = self.table.facts_of(name);
         let made = registry::model(&self.document, provider, model, facts, self.clock.clone())?;
         Ok(match (made, &self.catalogue) {
             (ConfiguredModel::Served(model), Some(_)) => {
@@ -143,8 +144,8 @@ impl Models {
     }
 
     /// Reads the catalogue of models.
-    pub(crate) fn catalogue(&self) -> Catalogue {
-        self.catalogue.as_deref().map_or_else(Catalogue::default, catalogue::read)
+    pub(crate) fn catalogue(&self) -> ModelCatalogue {
+        self.catalogue.as_deref().map_or_else(ModelCatalogue::default, catalogue::read)
     }
 }
 
@@ -157,7 +158,7 @@ impl ModelsPort for Models {
         if others.is_empty() {
             return Ok(first);
         }
-        Ok(Arc::new(Chain::new(first, others, self.cool_downs.clone())))
+        Ok(Arc::new(ModelChain::new(first, others, self.cool_downs.clone())))
     }
 
     fn configured(&self) -> Vec<String> {
@@ -171,7 +172,7 @@ pub(crate) fn price(
     settings: &Settings,
     name: &str,
 ) -> Result<Option<Price>, ConfigError> {
-    Ok(table(document, settings)?.of(name).price)
+    Ok(table(document, settings)?.facts_of(name).price)
 }
 
 /// Returns every model that an agent names, with the path of its key.
@@ -234,7 +235,7 @@ fn table(document: &Document, settings: &Settings) -> Result<ModelTable, ConfigE
         let path = format!("models.{name}");
         check_pattern(document, settings, &path, name)?;
         let config: ModelConfig = document.table(&path)?;
-        config.check().map_err(|(key, error)| {
+        config.check_values().map_err(|(key, error)| {
             let path = format!("{path}.{key}");
             document.error_at(&path, format!("`{path}`: {error}"))
         })?;

@@ -13,8 +13,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_protocol::{ConvertPicture, PictureFormat, plain_io};
-use avocet_sandbox::{ProgramEnd, ProgramRequest, ProgramSandbox, Reached, Rights, SandboxLimits};
-use avocet_supervise::blocking;
+use avocet_sandbox::{
+    ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, ReachedHosts, SandboxLimits,
+};
+use avocet_supervise::run_blocking;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -90,8 +92,8 @@ impl PictureConverter {
             limit: LIMIT,
             output: 0,
             cancel: CancellationToken::new(),
-            reached: Reached::default(),
-            rights: Rights::default(),
+            reached: ReachedHosts::default(),
+            rights: ProgramRights::default(),
         };
         let printed = Mutex::new(Vec::new());
         let keep = |bytes: &[u8]| {
@@ -134,7 +136,7 @@ impl ConvertPicture for PictureConverter {
         let (name, bytes) = (format!("picture.{ending}"), bytes.to_owned());
         let directory = PictureDirectory(self.directory.join(uuid::Uuid::new_v4().to_string()));
         let (place, file) = (directory.0.clone(), directory.0.join(&name));
-        let written = blocking(move || write(&place, &file, &bytes)).await;
+        let written = run_blocking(move || write(&place, &file, &bytes)).await;
         let written =
             written.unwrap_or_else(|panicked| Err(io::Error::other(panicked.to_string())));
         written.map_err(|error| plain_io(&error))?;

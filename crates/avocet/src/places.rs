@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_config::{Document, PLACES, Profile, References, Settings, profiles};
 use avocet_protocol::NewSchedule;
-use avocet_sandbox::{Access, Protection};
+use avocet_sandbox::{PathProtection, RootAccess};
 use avocet_store::DATABASE;
 
 use crate::commands::faulty_file::FileFault;
@@ -80,7 +80,7 @@ pub(crate) struct Sandbox {
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
     /// The paths that programs may not change, for file tools and programs alike.
-    pub(crate) protection: Arc<Protection>,
+    pub(crate) protection: Arc<PathProtection>,
 }
 
 /// An agent of the configuration.
@@ -147,8 +147,8 @@ impl Configuration {
         };
         let backups = settings.backup.directory.as_deref().map(resolve).transpose()?;
         let mut sandbox = sandbox(&document, &settings)?;
-        let mut roots = tool_roots(&document, "read", &settings.tools.read, Access::Read)?;
-        roots.extend(tool_roots(&document, "write", &settings.tools.write, Access::Change)?);
+        let mut roots = tool_roots(&document, "read", &settings.tools.read, RootAccess::Read)?;
+        roots.extend(tool_roots(&document, "write", &settings.tools.write, RootAccess::Change)?);
         let skills = skills(&document, &settings, &agents, &sandbox, &roots)?;
         let unseen = |path: &&PathBuf| !path.starts_with(SEEN) && path.is_dir();
         sandbox.read.extend(skills.iter().filter(unseen).cloned());
@@ -244,7 +244,7 @@ fn sandbox(document: &Document, settings: &Settings) -> Result<Sandbox, Failure>
         let paths = paths.iter().map(|path| from_configuration(document, path));
         paths.collect::<Result<Vec<_>, Failure>>()
     };
-    let protection = Protection::new(&settings.sandbox.protected)
+    let protection = PathProtection::new(&settings.sandbox.protected)
         .map_err(|error| document.error_at("sandbox.protected", error.to_string()))?;
     let (read, write) = (all(&settings.sandbox.read)?, all(&settings.sandbox.write)?);
     Ok(Sandbox { read, write, protection: protection.into() })
@@ -271,7 +271,7 @@ fn changeable<'a>(
     sandbox: &'a Sandbox,
     roots: &'a [Root],
 ) -> Vec<&'a PathBuf> {
-    let changeable = roots.iter().filter(|root| root.access == Access::Change);
+    let changeable = roots.iter().filter(|root| root.access == RootAccess::Change);
     let changeable = changeable.map(|root| &root.path).chain(&sandbox.write);
     changeable.chain(agents.iter().map(|agent| &agent.workspace)).collect()
 }
@@ -302,7 +302,7 @@ fn tool_roots(
     document: &Document,
     key: &str,
     paths: &[PathBuf],
-    access: Access,
+    access: RootAccess,
 ) -> Result<Vec<Root>, Failure> {
     let root = |(place, path): (usize, &PathBuf)| {
         let path = from_configuration(document, path)?;

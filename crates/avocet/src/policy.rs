@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use avocet_config::{AgentTools, ConfigError, Document, Profile, SHIPPED, Settings, profiles};
 use avocet_protocol::nearest;
-use avocet_tools::{Listed, Policy, Registry, tool_meant_by};
+use avocet_tools::{AgentPolicy, ListedTools, ToolRegistry, tool_meant_by};
 
 use crate::places::Agent;
 use crate::registry::channel_names;
 
 /// Returns the rules of the agent `name`. The list of every other agent applies to children below
 /// it.
-pub(crate) fn policy(settings: &Settings, agents: &[Agent], name: &str) -> Policy {
+pub(crate) fn policy(settings: &Settings, agents: &[Agent], name: &str) -> AgentPolicy {
     let listed = |agent: &Agent| {
         let profile = &agent.profile;
         let Profile { name: other, agent, .. } = profile;
-        Listed {
+        ListedTools {
             table: format!("[{}]", profile.path("tools")),
             above: Some(other.clone()).filter(|other| other != name),
             channel: None,
@@ -24,14 +24,14 @@ pub(crate) fn policy(settings: &Settings, agents: &[Agent], name: &str) -> Polic
         }
     };
     let own = agents.iter().map(listed);
-    let roles = settings.tools.roles.iter().map(|(role, tools)| Listed {
+    let roles = settings.tools.roles.iter().map(|(role, tools)| ListedTools {
         table: format!("[tools.roles.{}]", role.word()),
         above: None,
         channel: None,
         role: Some(*role),
         tools: tools.clone(),
     });
-    let channels = settings.tools.channels.iter().map(|(channel, tools)| Listed {
+    let channels = settings.tools.channels.iter().map(|(channel, tools)| ListedTools {
         table: format!("[tools.channels.{channel}]"),
         above: None,
         channel: Some(channel.clone()),
@@ -39,7 +39,7 @@ pub(crate) fn policy(settings: &Settings, agents: &[Agent], name: &str) -> Polic
         tools: tools.clone(),
     });
     let rules = settings.tools.policy.iter().map(|(pattern, said)| (pattern.clone(), *said));
-    Policy { rules: rules.collect(), lists: own.chain(roles).chain(channels).collect() }
+    AgentPolicy { rules: rules.collect(), lists: own.chain(roles).chain(channels).collect() }
 }
 
 /// Returns the time that an approval may wait.
@@ -118,9 +118,9 @@ pub(crate) fn check_names(
 }
 
 /// Gives tools to users. Warns of names without a tool here.
-pub(crate) fn open(registry: &mut Registry, settings: &Settings) {
+pub(crate) fn open(registry: &mut ToolRegistry, settings: &Settings) {
     for pattern in &settings.tools.users {
-        if registry.open_to_users(pattern) == 0 && !registry.has(pattern) {
+        if registry.open_to_users(pattern) == 0 && !registry.has_match(pattern) {
             tracing::warn!(pattern, "a name in [tools] users matches no tool; check the spelling");
         }
     }
@@ -128,7 +128,7 @@ pub(crate) fn open(registry: &mut Registry, settings: &Settings) {
 
 /// Warns of names without a tool here: the shell's if there is no shell, and patterns. The lists of
 /// shipped profiles are known to be right.
-pub(crate) fn warn(registry: &Registry, document: &Document, policy: &Policy) {
+pub(crate) fn warn(registry: &ToolRegistry, document: &Document, policy: &AgentPolicy) {
     let is_shipped = |table: &str| {
         let path = table.trim_matches(['[', ']']).trim_end_matches(".tools");
         SHIPPED.iter().any(|one| path == format!("agents.{}", one.name))
@@ -141,7 +141,7 @@ pub(crate) fn warn(registry: &Registry, document: &Document, policy: &Policy) {
     });
     let rules = policy.rules.iter().map(|(pattern, _)| ("[tools.policy]", pattern));
     for (table, pattern) in named.chain(rules) {
-        if !registry.has(pattern) {
+        if !registry.has_match(pattern) {
             tracing::warn!(table, pattern, "the name matches no tool; check the spelling");
         }
     }

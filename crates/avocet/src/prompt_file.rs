@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use avocet_config::Document;
 use avocet_protocol::{FileStart, FilesError, PromptFile, Trust};
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 
 use crate::exit::Failure;
 use crate::places::Agent;
@@ -45,7 +45,7 @@ impl OperatorPrompt {
 impl PromptFile for OperatorPrompt {
     async fn start(&self, limit: u64) -> Result<FileStart, FilesError> {
         let path = self.path.clone();
-        let read = blocking(move || read(&path, limit)).await;
+        let read = run_blocking(move || read(&path, limit)).await;
         let read = read.map_err(|panicked| FilesError(panicked.to_string()))?;
         let (bytes, size) = read.map_err(|error| self.error(&error))?;
         Ok(FileStart { bytes, size, trust: Trust::Full })

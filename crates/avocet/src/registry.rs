@@ -15,7 +15,7 @@ use std::sync::Arc;
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_protocol::{Clock, WEB_CHANNEL};
 use avocet_supervise::SystemClock;
-use avocet_tools::{BUILT_IN, Registry};
+use avocet_tools::{BUILT_IN, ToolRegistry};
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
@@ -64,11 +64,11 @@ pub(crate) fn channel_names() -> Vec<&'static str> {
 
 /// Returns the names of the tools that a configuration may mention.
 pub(crate) fn tools(context: &CommandContext) -> Result<Vec<String>, Failure> {
-    let mut added = Registry::new(context.clock.clone());
+    let mut added = ToolRegistry::new(context.clock.clone());
     (context.otherwise.add_tools)(&mut added)
         .map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     let mut names: Vec<String> =
-        BUILT_IN.iter().copied().chain(added.names()).map(str::to_owned).collect();
+        BUILT_IN.iter().copied().chain(added.tool_names()).map(str::to_owned).collect();
     names.sort();
     Ok(names)
 }

@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use avocet_config::{ConfigError, Document, KeyPath};
 use avocet_gateway::AgentSummary;
-use avocet_memory::Consolidator;
+use avocet_memory::MemoryConsolidator;
 use avocet_protocol::{Clock, Live};
 use avocet_session::Agents;
-use avocet_supervise::{Group, blocking, catch};
+use avocet_supervise::{Group, catch_panic, run_blocking};
 use tokio::sync::{Mutex, Notify};
 use tracing::dispatcher::{Dispatch, with_default};
 
@@ -64,7 +64,7 @@ pub(crate) struct LiveParts {
     /// The parts of the first agents, from which later ones are made.
     pub(crate) agent_parts: AgentParts,
     pub(crate) ask_json: Live<JsonAnswers>,
-    pub(crate) consolidator: Live<Consolidator>,
+    pub(crate) consolidator: Live<MemoryConsolidator>,
     pub(crate) examiner: Live<Examiner>,
     pub(crate) facts: Live<FactWarnings>,
     pub(crate) shells: Arc<Shells>,
@@ -125,7 +125,7 @@ impl Reloader {
 
     /// Reloads whenever the file has changed, and when asked.
     pub(crate) fn start(self: &Arc<Self>) {
-        let (reloader, stop) = (self.clone(), self.group.token());
+        let (reloader, stop) = (self.clone(), self.group.cancel_token());
         let mut watch = FileWatch::new(&self.context.cli, &self.running.now().document);
         let events = DirectoryEvents::of(&watch);
         self.group.spawn("configuration", async move {
@@ -164,7 +164,7 @@ impl Reloader {
         let _reloading = self.reloading.lock().await;
         systemd::reloading();
         let reloaded =
-            catch(self.try_reload()).await.unwrap_or_else(|panicked| Err(panicked.into()));
+            catch_panic(self.try_reload()).await.unwrap_or_else(|panicked| Err(panicked.into()));
         match reloaded {
             Ok(changes) => self.tell(&changes),
             Err(failure) => {
@@ -187,7 +187,7 @@ impl Reloader {
     async fn try_reload(&self) -> Result<SortedChanges, Failure> {
         let (context, running) = (self.context.clone(), self.running.now());
         // Reading may block, for example on a file that a reference names.
-        let plan = blocking(move || plan(&context, &running)).await?;
+        let plan = run_blocking(move || plan(&context, &running)).await?;
         let ReloadPlan { configuration, changes, .. } = plan?;
         let due = self.parts.accounts.due(&changes.accounts);
         if !changes.live.is_empty() || !due.is_empty() {
@@ -226,14 +226,14 @@ impl Reloader {
         let (mcp, shells) = (&self.parts.agent_parts.mcp, &self.parts.shells);
         if !servers.is_empty() {
             // Rules of tools may name the new servers.
-            mcp.replace(server_parts(&configuration, shells)?, &servers);
+            mcp.replace_servers(server_parts(&configuration, shells)?, &servers);
         }
         let made = self.make(&configuration, changes, &self.context.clock);
         let mut made = made.inspect_err(|_| {
             if let Ok(old) = server_parts(&self.running.now(), shells)
                 && !servers.is_empty()
             {
-                mcp.replace(old, &servers);
+                mcp.replace_servers(old, &servers);
             }
         })?;
         let channels = mem::take(&mut made.channels.channels);
@@ -247,7 +247,7 @@ impl Reloader {
         }
         accounts.remove(due, &channels);
         // A panic must not leave the accounts stopped.
-        let replaced = catch(self.replace(configuration, changes, made)).await;
+        let replaced = catch_panic(self.replace(configuration, changes, made)).await;
         accounts.start(due, channels);
         if changes.has(&["channels"]) {
             warn_without_owner(&self.parts.agent_parts.bus);
@@ -318,7 +318,7 @@ impl Reloader {
 struct NewParts {
     agents: Agents,
     models: Arc<Models>,
-    consolidator: Arc<Consolidator>,
+    consolidator: Arc<MemoryConsolidator>,
     channels: registry::Channels,
 }
 

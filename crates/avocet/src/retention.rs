@@ -32,7 +32,7 @@ pub(crate) fn start(
     clock: &Arc<dyn Clock>,
     group: &Group,
 ) {
-    let (limits, stop) = (limits.clone(), group.token());
+    let (limits, stop) = (limits.clone(), group.cancel_token());
     let remover = Remover { limits, store: store.clone(), clock: clock.clone(), stop };
     group.spawn("retention", async move {
         while !remover.stop.is_cancelled() {
@@ -66,7 +66,7 @@ impl Remover {
         let events = self.clock.now().before(*events);
         removed += self.remove(OldRows::Events, Some(events)).await?;
         if removed > 0 {
-            while self.store.shrink(PAGES).await? > 0 && !self.stop.is_cancelled() {
+            while self.store.shrink_file(PAGES).await? > 0 && !self.stop.is_cancelled() {
                 self.wait(PAUSE).await;
             }
         }

@@ -2,7 +2,7 @@ use avocet_protocol::{
     Claim, Content, EventLog, EventSeq, Inbound, InboundKind, Inbox, NewInbound, Outcome, Query,
     QueueMode, Sender, SessionId, Settlement, Suspects, Trust, Turns,
 };
-use avocet_store::{Durability, Holder, OpenOptions};
+use avocet_store::{Durability, LogHolder, OpenOptions};
 use avocet_testkit::ManualClock;
 use tempfile::TempDir;
 
@@ -19,7 +19,7 @@ async fn store(directory: &TempDir, clock: &Arc<dyn Clock>, group: &Group) -> Ar
         start_empty: false,
         redactor: Arc::default(),
         zone: jiff::tz::TimeZone::UTC,
-        holder: Holder::Daemon,
+        holder: LogHolder::Daemon,
     };
     Arc::new(SqliteStore::open(options, clock.clone(), group).await.unwrap())
 }
@@ -65,7 +65,7 @@ async fn retention_removes_messages_of_an_age_once_a_day() {
         assert_eq!(messages(&store).await, expected, "after {days} days");
         manual.advance(EVERY);
     }
-    group.cancel();
+    group.cancel_tasks();
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn retention_deletes_conversations_of_one_request_after_their_days() {
         assert_eq!(messages(&store).await, expected);
         manual.advance(EVERY);
     }
-    group.cancel();
+    group.cancel_tasks();
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn retention_removes_the_oldest_messages_beyond_a_size() {
     start(&limits, &store, &clock, &group);
     manual.sleeper(EVERY).await;
     assert_eq!(messages(&store).await, 2);
-    group.cancel();
+    group.cancel_tasks();
 }
 
 #[tokio::test]
@@ -127,5 +127,5 @@ async fn retention_removes_old_events_without_any_limit() {
     answered(&store, "2").await;
     assert_eq!(range().await.oldest, Some(EventSeq(newest.0 + 1)));
     assert_eq!(messages(&store).await, 2);
-    group.cancel();
+    group.cancel_tasks();
 }

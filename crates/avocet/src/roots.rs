@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use avocet_config::Document;
-use avocet_sandbox::{Access, trace_symlinks};
+use avocet_sandbox::{RootAccess, trace_symlinks};
 
 use crate::exit::Failure;
 use crate::registry::{self, ChannelDirectory};
@@ -18,7 +18,7 @@ pub(crate) struct Root {
     /// Its key in the configuration.
     pub(crate) key: String,
     pub(crate) path: PathBuf,
-    pub(crate) access: Access,
+    pub(crate) access: RootAccess,
 }
 
 /// The paths that directories beside the workspaces must not overlap.
@@ -208,7 +208,7 @@ impl Others<'_> {
                 own.display()
             ));
         }
-        let program = self.program.as_deref().filter(|_| root.access == Access::Change);
+        let program = self.program.as_deref().filter(|_| root.access == RootAccess::Change);
         if let Some(program) = program.filter(|program| real(program).starts_with(here)) {
             return Some(format!(
                 "contains the daemon's program {}, which could then be replaced; install it \
@@ -257,10 +257,10 @@ impl Others<'_> {
 }
 
 /// Returns a warning if untrusted content in this directory stays unmarked.
-pub(crate) fn unmarked(access: Access, marks: bool) -> Option<&'static str> {
+pub(crate) fn unmarked(access: RootAccess, marks: bool) -> Option<&'static str> {
     let warning = "its file system has no extended attributes: untrusted content that the agent \
         writes there has no mark, and counts as trusted once it is moved into a workspace";
-    (access == Access::Change && !marks).then_some(warning)
+    (access == RootAccess::Change && !marks).then_some(warning)
 }
 
 /// Returns `true` if a path passes through such a place on its way through links.

@@ -44,8 +44,8 @@ fn said(names: &[&str]) -> Option<String> {
     symlink("out", here.join("to-out")).unwrap();
     symlink("linked/config", here.join("to-linked")).unwrap();
     let root = |name: &&str| {
-        let access = if name.starts_with('!') { Access::Change } else { Access::Read };
-        let key = if access == Access::Change { "tools.write[0]" } else { "tools.read[0]" };
+        let access = if name.starts_with('!') { RootAccess::Change } else { RootAccess::Read };
+        let key = if access == RootAccess::Change { "tools.write[0]" } else { "tools.read[0]" };
         Root { key: key.to_owned(), path: place(name.trim_start_matches('!')), access }
     };
     let roots: Vec<Root> = names.iter().map(root).collect();
@@ -175,10 +175,10 @@ fn channel_directory_is_refused_if_the_agent_can_reach_it() {
 #[test]
 fn unmarked_warns_of_a_writable_directory_without_marks() {
     for (access, marks, is_said) in [
-        (Access::Change, false, true),
-        (Access::Change, true, false),
+        (RootAccess::Change, false, true),
+        (RootAccess::Change, true, false),
         // File tools only read there.
-        (Access::Read, false, false),
+        (RootAccess::Read, false, false),
     ] {
         assert_eq!(unmarked(access, marks).is_some(), is_said, "{access:?} {marks}");
     }

@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use avocet_bus::Bus;
 use avocet_config::{DEFAULT, Document, Heartbeat, ScheduleTable, Settings};
 use avocet_jobs::{
-    Checklists, Runner, RunnerParts, ScheduleService, Speakers, ZoneCalendar, check_agent,
-    new_schedule,
+    KnownSpeakers, ReadChecklists, RunnerParts, ScheduleRunner, ScheduleService, ZoneCalendar,
+    check_agent, new_schedule,
 };
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     AddSchedule, Calendar, ChatKind, Clock, Content, DedupeKey, Destinations, Files, IdError,
     Inbound, NewSchedule, PublishError, Schedule, ScheduleOwner, ScheduledWork, Schedules,
@@ -44,7 +44,7 @@ pub(crate) fn configured(
     let calendar = ZoneCalendar::new(&TimeZone::system());
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let channels = registry::channels(document, settings, &clock)?.channels;
-    let channels = Channels::new(channels.into_iter().map(|one| one.channel).collect());
+    let channels = ChannelRegistry::new(channels.into_iter().map(|one| one.channel).collect());
     let agents: Vec<String> = agents.iter().map(|agent| agent.profile.name.clone()).collect();
     let made = |request: AddSchedule, name: &str| {
         let agent = check_agent(request.agent.as_deref(), &agents);
@@ -120,7 +120,7 @@ pub(crate) async fn start(
     let (log, now) = (runner.schedules.as_ref(), runner.clock.now());
     let configured = &configuration.schedules;
     store_configured(log, calendar.as_ref(), speakers.as_ref(), configured, now).await?;
-    Runner::start(runner.clone(), group);
+    ScheduleRunner::start(runner.clone(), group);
     Ok(ScheduleService { runner, calendar, agents: configuration.agent_names(), speakers })
 }
 
@@ -128,7 +128,7 @@ pub(crate) async fn start(
 #[derive(Debug)]
 pub(crate) struct AdmittedSpeakers(pub(crate) Arc<Bus>);
 
-impl Speakers for AdmittedSpeakers {
+impl KnownSpeakers for AdmittedSpeakers {
     fn may_ask(&self, owner: &ScheduleOwner, task: &str) -> Result<(), PublishError> {
         let ScheduleOwner { address, chat, sender, roles } = owner.clone();
         // The message is not published, so any key will do.
@@ -145,7 +145,7 @@ impl Speakers for AdmittedSpeakers {
 async fn store_configured(
     schedules: &dyn Schedules,
     calendar: &dyn Calendar,
-    speakers: &dyn Speakers,
+    speakers: &dyn KnownSpeakers,
     configured: &[NewSchedule],
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -194,7 +194,7 @@ impl AgentChecklists {
 }
 
 #[async_trait]
-impl Checklists for AgentChecklists {
+impl ReadChecklists for AgentChecklists {
     async fn has_entries(&self, agent: Option<&str>, path: &str) -> bool {
         let Some(files) = self.files.get(agent.unwrap_or(DEFAULT)) else { return false };
         match files.start_of(path, MAX_CHECKLIST).await {

@@ -7,11 +7,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use avocet_config::ConfigError;
-use avocet_net::{Interfaces, Proxy};
+use avocet_net::{HostsProxy, InterfaceAddresses};
 use avocet_protocol::Clock;
-use avocet_sandbox::{Cgroups, Isolation, NoCgroups, ProgramSandbox, SandboxLayers, SandboxLimits};
+use avocet_sandbox::{
+    CgroupParent, Isolation, NoCgroups, ProgramSandbox, SandboxLayers, SandboxLimits,
+};
 use avocet_supervise::Group;
-use avocet_tools::{Background, OpenHosts, Shell};
+use avocet_tools::{BackgroundPrograms, OpenHosts, ProgramSettings};
 
 use crate::environment::{operator_environment, program_environment};
 use crate::memories::MEMORY_FILES;
@@ -33,7 +35,7 @@ pub(crate) struct Shells {
     pub(crate) layers: SandboxLayers,
     longest: Duration,
     commands: Vec<String>,
-    background: Arc<Background>,
+    background: Arc<BackgroundPrograms>,
     /// The daemon's own files and directories.
     own: Vec<PathBuf>,
     /// The file of our own program, which the next start runs.
@@ -56,7 +58,7 @@ impl Shells {
         group: &Group,
     ) -> Result<Self, ConfigError> {
         let sandbox = sandbox(configuration, None, clock)?;
-        let layers = SandboxLayers::probe(&sandbox).await;
+        let layers = SandboxLayers::probe_layers(&sandbox).await;
         Ok(Self::new(configuration, sandbox, layers, background(configuration, 0, clock, group)))
     }
 
@@ -65,7 +67,7 @@ impl Shells {
     /// sum, if available.
     pub(crate) async fn of_daemon(
         configuration: &Configuration,
-        cgroups: Option<Cgroups>,
+        cgroups: Option<CgroupParent>,
         clock: &Arc<dyn Clock>,
         start: i64,
         group: &Group,
@@ -78,7 +80,7 @@ impl Shells {
             let shells = Self::new(configuration, sandbox, layers, background);
             return Ok(Self { unconfirmed, ..shells });
         }
-        let layers = SandboxLayers::probe(&sandbox).await;
+        let layers = SandboxLayers::probe_layers(&sandbox).await;
         memory.write(&layers);
         Ok(Self::new(configuration, sandbox, layers, background))
     }
@@ -87,7 +89,7 @@ impl Shells {
         configuration: &Configuration,
         sandbox: ProgramSandbox,
         layers: SandboxLayers,
-        background: Arc<Background>,
+        background: Arc<BackgroundPrograms>,
     ) -> Self {
         let settings = &configuration.settings.sandbox;
         let config = configuration.document.path().map(Path::to_owned).into_iter();
@@ -100,7 +102,7 @@ impl Shells {
         Self {
             wants_hosts: sandbox.proxy.is_some(),
             writable: [real(&workspaces), sandbox.writable.clone()].concat(),
-            sandbox: permitted(layers.best(), sandbox, settings.allow_unsandboxed_shell),
+            sandbox: permitted(layers.best_isolation(), sandbox, settings.allow_unsandboxed_shell),
             layers,
             longest: Duration::from_secs(settings.timeout_seconds),
             commands: settings.commands.clone(),
@@ -115,7 +117,7 @@ impl Shells {
     /// Probes the layers again if the start took those of the last one. Call this after the start.
     pub(crate) async fn confirm(&self) {
         let Some((sandbox, memory)) = &self.unconfirmed else { return };
-        let layers = SandboxLayers::probe(sandbox).await;
+        let layers = SandboxLayers::probe_layers(sandbox).await;
         if layers == self.layers {
             return;
         }
@@ -142,7 +144,7 @@ impl Shells {
         let why =
             [namespaces, landlock].map(|layer| layer.as_ref().err().map_or("", String::as_str));
         let [namespaces, landlock] = why;
-        Some(match (self.layers.best(), &self.sandbox) {
+        Some(match (self.layers.best_isolation(), &self.sandbox) {
             (Isolation::Namespaces, _) => return None,
             (Isolation::Landlock, _) => format!(
                 "this system has no namespaces ({namespaces}): Landlock is the only sandbox layer \
@@ -163,7 +165,7 @@ impl Shells {
 
     /// Returns the hosts that programs may reach.
     pub(crate) fn hosts(&self) -> Option<String> {
-        self.sandbox.as_ref()?.opened().map(|proxy| proxy.hosts())
+        self.sandbox.as_ref()?.opened_hosts().map(|proxy| proxy.hosts_text())
     }
 
     /// Returns a warning about the open hosts, in one sentence; `None` if they are reachable, or
@@ -172,7 +174,7 @@ impl Shells {
         if !self.wants_hosts {
             return None;
         }
-        match (self.layers.best(), &self.sandbox) {
+        match (self.layers.best_isolation(), &self.sandbox) {
             (Isolation::Namespaces, _) => None,
             (Isolation::Landlock, _) => Some(
                 "[sandbox] hosts has no effect: it needs namespaces, which this system lacks; \
@@ -189,7 +191,7 @@ impl Shells {
     }
 
     /// Returns the shell of a workspace; `None` if it would be unsafe or has no sandbox.
-    pub(crate) fn of(&self, workspace: &Path) -> Option<Shell> {
+    pub(crate) fn of(&self, workspace: &Path) -> Option<ProgramSettings> {
         if let Some(why) = self.unsafe_for(workspace) {
             tracing::warn!(workspace = %workspace.display(), why, "exec_shell is off");
             return None;
@@ -197,7 +199,7 @@ impl Shells {
         let sandbox = self.sandbox.as_ref()?;
         let writable = [&[workspace.to_owned()], &sandbox.writable[..]].concat();
         let sandbox = Arc::new(ProgramSandbox { writable, ..sandbox.clone() });
-        Some(Shell {
+        Some(ProgramSettings {
             longest: self.longest,
             commands: self.commands.clone(),
             background: self.background.clone(),
@@ -208,7 +210,7 @@ impl Shells {
 
     /// Returns the converter of pictures; `None` if it would run without a sandbox.
     pub(crate) fn picture_converter(&self, directory: PathBuf) -> Option<PictureConverter> {
-        let has_layers = self.layers.best() != Isolation::LimitsOnly;
+        let has_layers = self.layers.best_isolation() != Isolation::LimitsOnly;
         let sandbox = self.sandbox.as_ref().filter(|_| has_layers)?;
         Some(PictureConverter::new(sandbox, directory))
     }
@@ -269,8 +271,8 @@ impl Shells {
 ///
 /// # Errors
 /// The reason why there are none, which is logged.
-pub(crate) fn control_groups() -> Result<Cgroups, NoCgroups> {
-    let divided = Cgroups::delegated().and_then(Cgroups::divide);
+pub(crate) fn control_groups() -> Result<CgroupParent, NoCgroups> {
+    let divided = CgroupParent::find_delegated().and_then(CgroupParent::move_daemon_aside);
     divided.inspect_err(|why| match why {
         // Normal when started by hand or in a container.
         NoCgroups::Unknown | NoCgroups::NotOurs(_) => {
@@ -285,7 +287,7 @@ pub(crate) fn control_groups() -> Result<Cgroups, NoCgroups> {
 /// Returns the sandbox of the configuration, before its layers are known.
 fn sandbox(
     configuration: &Configuration,
-    cgroups: Option<Cgroups>,
+    cgroups: Option<CgroupParent>,
     clock: &Arc<dyn Clock>,
 ) -> Result<ProgramSandbox, ConfigError> {
     const MEGABYTE: u64 = 1024 * 1024;
@@ -293,8 +295,8 @@ fn sandbox(
     let hosts = open_hosts(&configuration.document, &configuration.settings)?;
     let wants_hosts = !hosts.is_empty();
     let proxy = || {
-        let proxy = Proxy::new(hosts, Arc::new(Interfaces::default()), clock.clone());
-        Arc::new(OpenHosts::through(proxy)) as Arc<dyn avocet_sandbox::Proxy>
+        let proxy = HostsProxy::new(hosts, Arc::new(InterfaceAddresses::default()), clock.clone());
+        Arc::new(OpenHosts::from_proxy(proxy)) as Arc<dyn avocet_sandbox::ProgramProxy>
     };
     Ok(ProgramSandbox {
         writable: real(&configuration.sandbox.write),
@@ -321,9 +323,9 @@ fn background(
     start: i64,
     clock: &Arc<dyn Clock>,
     group: &Group,
-) -> Arc<Background> {
+) -> Arc<BackgroundPrograms> {
     let longest = Duration::from_secs(configuration.settings.sandbox.background_seconds);
-    Arc::new(Background::new(start, longest, clock.clone(), group.child("programs")))
+    Arc::new(BackgroundPrograms::new(start, longest, clock.clone(), group.child_group("programs")))
 }
 
 /// Resolves the links in paths; missing paths stay as they are.

@@ -2,9 +2,9 @@ use avocet_supervise::SystemClock;
 
 use super::*;
 
-fn background() -> Arc<Background> {
+fn background() -> Arc<BackgroundPrograms> {
     let (clock, group) = (Arc::new(SystemClock::new()), Group::new("test"));
-    Arc::new(Background::new(1, Duration::ZERO, clock, group))
+    Arc::new(BackgroundPrograms::new(1, Duration::ZERO, clock, group))
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn shell_without_sandbox_layers_needs_consent_and_warns() {
         let clock = Arc::new(avocet_testkit::ManualClock::default());
         let sandbox = ProgramSandbox::new(OURSELVES, Isolation::Namespaces, clock);
         let shells = Shells {
-            sandbox: permitted(layers.best(), sandbox, without),
+            sandbox: permitted(layers.best_isolation(), sandbox, without),
             layers,
             longest: Duration::ZERO,
             commands: Vec::new(),

@@ -7,7 +7,7 @@ use avocet_tools::{BUILT_IN, skill_allows};
 fn shipped_skills_name_only_tools_that_exist_and_that_they_allow() {
     // Words in backticks that are no tools.
     const OTHERS: [&str; 4] = ["briefing", "deadline", "notes/", "path"];
-    for skill in &FixedSkills::read(&[], &SHIPPED).found().skills {
+    for skill in &FixedSkills::read(&[], &SHIPPED).found_skills().skills {
         let document = skill.document().unwrap();
         let allowed: Vec<&str> =
             document.allowed_tools.iter().flatten().map(|tool| tool.name.as_str()).collect();

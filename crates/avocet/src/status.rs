@@ -11,7 +11,7 @@ use avocet_protocol::{
 };
 use avocet_session::Agents;
 use avocet_store::SqliteStore;
-use avocet_telemetry::Exporter;
+use avocet_telemetry::TelemetryExporter;
 
 use crate::audit::Keeper;
 use crate::budgets::FactWarnings;
@@ -36,7 +36,7 @@ pub(crate) struct Reporter {
     /// `None` if no copies are made at intervals.
     pub(crate) copies: Option<Arc<Copies>>,
     /// `None` if no traces are exported.
-    pub(crate) exporter: Option<Arc<Exporter>>,
+    pub(crate) exporter: Option<Arc<TelemetryExporter>>,
 }
 
 #[async_trait]
@@ -47,13 +47,14 @@ impl Report for Reporter {
         let servers = mcp.as_ref().map(|mcp| mcp.servers()).unwrap_or_default();
         let of_servers = servers.iter().filter_map(mcp::problem);
         let data_dir: &Path = &configuration.data_dir;
-        if self.store.writes().failures_in_a_row() > 0 && !disk::is_full(data_dir) {
+        if self.store.last_writes().failures_in_a_row() > 0 && !disk::is_full(data_dir) {
             // Without pending writes, only this attempt finds out that there is room again.
             self.store.try_write().await.unwrap_or_default();
         }
         let redactor = redaction::redactor();
         let providers = configuration.settings.providers.keys();
-        let providers = providers.map(|name| provider(models.health().provider(name), &redactor));
+        let providers =
+            providers.map(|name| provider(models.health().provider_status(name), &redactor));
         let copies_fail = self.copies.as_ref().and_then(|copies| copies.fault());
         let shells_changed = self.shells.outdated();
         Ok(DaemonStatus {
@@ -64,11 +65,15 @@ impl Report for Reporter {
             model: self.agents.now().agents.default().run.models.main.name().to_owned(),
             log: self.store.log_status().await?,
             audit_fault: self.audit.fault(),
-            log_check: self.store.check(),
-            disk: disk::status(data_dir, self.store.writes()),
+            log_check: self.store.current_check(),
+            disk: disk::status(data_dir, self.store.last_writes()),
             providers: providers.collect(),
-            channels: channels.all().iter().map(|one| channel(one.as_ref(), &redactor)).collect(),
-            telemetry: self.exporter.as_ref().map(|one| telemetry(one.status(), &redactor)),
+            channels: channels
+                .all_channels()
+                .iter()
+                .map(|one| channel(one.as_ref(), &redactor))
+                .collect(),
+            telemetry: self.exporter.as_ref().map(|one| telemetry(one.export_status(), &redactor)),
             warnings: self
                 .shells
                 .warning()

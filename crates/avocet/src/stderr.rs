@@ -22,7 +22,7 @@ pub(crate) fn queue(
     dropped: impl Fn(u64) -> String + Send + 'static,
 ) -> io::Result<()> {
     let queue = QUEUE.get_or_init(Arc::default).clone();
-    group.thread("stderr", move || queue.serve(&mut io::stderr(), &dropped))?;
+    group.spawn_thread("stderr", move || queue.serve(&mut io::stderr(), &dropped))?;
     Ok(())
 }
 

@@ -23,7 +23,7 @@ fn queue() -> (Arc<Queue>, Receiver<String>) {
     let queue = Arc::<Queue>::default();
     let served = queue.clone();
     let serve = move || served.serve(&mut Pipe(sender), &|lines| format!("dropped {lines}"));
-    Group::new("test").thread("stderr", serve).unwrap();
+    Group::new("test").spawn_thread("stderr", serve).unwrap();
     (queue, read)
 }
 

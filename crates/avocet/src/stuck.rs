@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::StoreError;
 use avocet_session::NotMoving;
 
@@ -29,8 +29,8 @@ impl fmt::Display for Stuck {
 }
 
 /// Returns the first channel whose receive loop hangs.
-pub(crate) fn hung_channel(channels: &Channels) -> Option<Stuck> {
-    channels.all().into_iter().find_map(|channel| {
+pub(crate) fn hung_channel(channels: &ChannelRegistry) -> Option<Stuck> {
+    channels.all_channels().into_iter().find_map(|channel| {
         let account = format!("{}:{}", channel.name(), channel.account());
         Some(Stuck::Channel(account, channel.overdue()?))
     })

@@ -51,7 +51,7 @@ fn hung(late: [Option<u64>; 2]) -> Option<String> {
     let channels = accounts.map(|(account, late)| -> Arc<dyn Channel> {
         Arc::new(SilentChannel { account, overdue: late.map(Duration::from_secs) })
     });
-    hung_channel(&Channels::new(channels.collect())).map(|stuck| stuck.to_string())
+    hung_channel(&ChannelRegistry::new(channels.collect())).map(|stuck| stuck.to_string())
 }
 
 #[test]

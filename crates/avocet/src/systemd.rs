@@ -103,7 +103,7 @@ async fn report(daemon: &RunningDaemon, clock: &dyn Clock) -> Infallible {
 
 /// Waits until each channel has reached its platform, or has failed once and retries.
 async fn first_exchanges(daemon: &RunningDaemon, clock: &dyn Clock) {
-    while daemon.channels().all().iter().any(|channel| channel.is_starting()) {
+    while daemon.channels().all_channels().iter().any(|channel| channel.is_starting()) {
         clock.sleep(LOOK_AGAIN).await;
     }
 }

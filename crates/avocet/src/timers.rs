@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_jobs::{RunnerParts, ScheduleService};
-use avocet_memory::Consolidator;
+use avocet_memory::MemoryConsolidator;
 use avocet_protocol::{Clock, Live};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
@@ -18,7 +18,7 @@ use crate::{consolidation, schedules};
 /// The parts that begin work at set times.
 pub(crate) struct Timers {
     pub(crate) schedules: ScheduleService,
-    pub(crate) consolidator: Live<Consolidator>,
+    pub(crate) consolidator: Live<MemoryConsolidator>,
 }
 
 impl Timers {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use avocet_config::ConfigError;
-use avocet_net::{FetchLimits, GuardedClient, Interfaces, Url};
+use avocet_net::{FetchLimits, GuardedClient, InterfaceAddresses, Url};
 use avocet_protocol::Clock;
-use avocet_tools::{SearchEngine, Web};
+use avocet_tools::{SearchEngine, WebAccess};
 
 use crate::places::Configuration;
 use crate::registry::{WEB_SEARCH, open_hosts, web_search};
@@ -16,15 +16,15 @@ pub(crate) fn web(
     configuration: &Configuration,
     clock: &Arc<dyn Clock>,
     otherwise: fn(GuardedClient) -> GuardedClient,
-) -> Result<Arc<Web>, ConfigError> {
-    let own = Arc::new(Interfaces::default());
+) -> Result<Arc<WebAccess>, ConfigError> {
+    let own = Arc::new(InterfaceAddresses::default());
     let client = otherwise(GuardedClient::new(own, clock.clone(), FetchLimits::default()));
     let document = &configuration.document;
     let search = web_search(document, &configuration.settings)?
         .map(|config| SearchEngine::new(&config, &client, clock.clone()))
         .transpose()
         .map_err(|error| document.error_at(WEB_SEARCH, error.to_string()))?;
-    Ok(Arc::new(Web::new(client, search, clock.clone())))
+    Ok(Arc::new(WebAccess::new(client, search, clock.clone())))
 }
 
 /// Returns the hosts that the configuration names: the search engine, the hosts open to programs,
@@ -32,7 +32,7 @@ pub(crate) fn web(
 pub(crate) fn named_hosts(configuration: &Configuration) -> Result<Arc<[String]>, ConfigError> {
     let Configuration { document, settings, .. } = configuration;
     let search = web_search(document, settings)?;
-    let engine = search.as_ref().and_then(|config| config.place());
+    let engine = search.as_ref().and_then(|config| config.engine_url());
     let servers = settings
         .providers
         .keys()
@@ -41,5 +41,5 @@ pub(crate) fn named_hosts(configuration: &Configuration) -> Result<Arc<[String]>
         let url = Url::parse(url).ok()?;
         Some(url.host_str()?.trim_end_matches('.').to_owned())
     });
-    Ok(hosts.chain(open_hosts(document, settings)?.names()).collect())
+    Ok(hosts.chain(open_hosts(document, settings)?.host_names()).collect())
 }

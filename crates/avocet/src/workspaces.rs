@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use avocet_config::{DEFAULT, DEFAULTS, Profile};
 use avocet_protocol::{Files, FilesError, Jobs, Live, SessionId, TurnId, Turns, Workspaces};
-use avocet_sandbox::{Access, Roots, Workspace, digest};
+use avocet_sandbox::{RootAccess, Workspace, WorkspaceRoots, digest_bytes};
 use avocet_session::{BySession, SessionBinding};
 use avocet_skills::{FixedSkills, SHIPPED, ShippedSkill, SkillCatalogue};
 use avocet_tools::WorkspaceFiles;
@@ -25,7 +25,7 @@ const UNMARKED: &str = "foreign";
 /// A workspace, for tools and for access by paths.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenWorkspace {
-    pub(crate) roots: Arc<Roots>,
+    pub(crate) roots: Arc<WorkspaceRoots>,
     pub(crate) files: Arc<WorkspaceFiles>,
     pub(crate) skills: Arc<SkillCatalogue>,
 }
@@ -79,14 +79,14 @@ struct WorkspaceOpener {
 impl WorkspaceOpener {
     fn open(&self, path: &Path) -> Result<OpenWorkspace, Failure> {
         let workspace = guarded(&self.configuration, path)?;
-        if !workspace.marks() {
+        if !workspace.keeps_marks() {
             tracing::warn!(
                 workspace = %path.display(),
                 "its file system has no extended attributes: as soon as untrusted content is \
                     written there, all of its files are untrusted"
             );
         }
-        let roots = Arc::new(Roots::new(workspace, self.beside.clone()));
+        let roots = Arc::new(WorkspaceRoots::new(workspace, self.beside.clone()));
         let files = Arc::new(WorkspaceFiles::new(roots.clone()));
         let skills = Arc::new(SkillCatalogue::new(files.clone(), self.fixed.clone()));
         Ok(OpenWorkspace { roots, files, skills })
@@ -103,7 +103,7 @@ impl AgentWorkspaces {
         let agents = &configuration.agents;
         let beside = open_roots(configuration)?;
         let fixed = Arc::new(fixed_skills(configuration));
-        fixed.warn();
+        fixed.warn_unusable();
         let opener = WorkspaceOpener { configuration: configuration.clone(), beside, fixed };
         let mut opened = BTreeMap::new();
         for Agent { workspace: path, .. } in agents {
@@ -186,7 +186,7 @@ pub(crate) fn named_in_chat(
     };
     let path = path.canonicalize().map_err(|error| refuse(&error.to_string()))?;
     let workspaces = configuration.agents.iter().map(|agent| &agent.workspace);
-    let roots = configuration.roots.iter().filter(|root| root.access == Access::Change);
+    let roots = configuration.roots.iter().filter(|root| root.access == RootAccess::Change);
     let mut open = workspaces.chain(roots.map(|root| &root.path));
     if !open.any(|root| path.starts_with(roots::real(root))) {
         return Err(refuse(
@@ -219,19 +219,19 @@ pub(crate) fn open_roots(configuration: &Configuration) -> Result<Vec<Workspace>
     let open = |(Root { path, access, .. }, place): (&Root, PathBuf)| {
         let failed = |message: String| Failure::new(Exit::Configuration, message);
         // Open it by its configured name, because its files may be named so, too.
-        let opened = Workspace::beside(path, *access)?;
+        let opened = Workspace::open_beside(path, *access)?;
         if opened.root() != place {
             let (path, place) = (path.display(), place.display());
             return Err(failed(format!(
                 "{path} resolved to {place} before and resolves elsewhere now; try again"
             )));
         }
-        if let Some(warning) = roots::unmarked(*access, opened.marks()) {
+        if let Some(warning) = roots::unmarked(*access, opened.keeps_marks()) {
             tracing::warn!(directory = %path.display(), "{warning}");
         }
         opened
-            .protecting(configuration.sandbox.protection.clone())
-            .guarded(&settings.tools.secret_files, &own)
+            .with_protection(configuration.sandbox.protection.clone())
+            .with_secret_rules(&settings.tools.secret_files, &own)
             .map_err(|error| failed(error.to_string()))
     };
     roots.iter().zip(places).map(open).collect()
@@ -240,12 +240,12 @@ pub(crate) fn open_roots(configuration: &Configuration) -> Result<Vec<Workspace>
 /// Opens a workspace whose secret files stay closed, except those that the operator opens.
 pub(crate) fn guarded(configuration: &Configuration, path: &Path) -> Result<Workspace, Failure> {
     let Configuration { settings, data_dir, .. } = configuration;
-    let guarded =
-        Workspace::open(path)?.guarded(&settings.tools.secret_files, &configuration.own());
+    let guarded = Workspace::open(path)?
+        .with_secret_rules(&settings.tools.secret_files, &configuration.own());
     let guarded = guarded.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
-    let name = digest(guarded.root().as_os_str().as_bytes());
-    let guarded = guarded.protecting(configuration.sandbox.protection.clone());
-    Ok(guarded.remembering(data_dir.join(UNMARKED).join(name)))
+    let name = digest_bytes(guarded.root().as_os_str().as_bytes());
+    let guarded = guarded.with_protection(configuration.sandbox.protection.clone());
+    Ok(guarded.with_unmarked_note(data_dir.join(UNMARKED).join(name)))
 }
 
 #[async_trait]

@@ -13,14 +13,14 @@ use crate::{Admission, Bus};
 
 impl Bus {
     /// Blocks publishing while access control changes in the log and then in memory.
-    pub async fn changing(&self) -> RwLockWriteGuard<'_, ()> {
-        self.access.change().await
+    pub async fn block_publishing(&self) -> RwLockWriteGuard<'_, ()> {
+        self.access.block_publishing().await
     }
 
     /// Takes the access rules of a changed configuration. Messages that wait are admitted again
     /// before their turn, by the new rules.
     pub async fn change_rules(&self, admission: &Admission) {
-        let _changing = self.changing().await;
+        let _changing = self.block_publishing().await;
         self.access.admission.take_rules(admission);
     }
 
@@ -28,8 +28,8 @@ impl Bus {
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
-    pub async fn refresh(&self) -> Result<(), StoreError> {
-        self.access.refresh().await
+    pub async fn reload_access(&self) -> Result<(), StoreError> {
+        self.access.reload_access().await
     }
 
     /// Prepares a link, by which `chat` speaks in the session of `into`; the caller commits it.
@@ -84,21 +84,21 @@ impl AccessControl for Bus {
     }
 
     async fn approve(&self, code: &str, role: Role) -> Result<Person, AccessError> {
-        let (pairing, settled) = self.decision(code, Decision::Approved(role))?;
-        self.decide(&settled).await?;
+        let (pairing, settled) = self.prepare_decision(code, Decision::Approved(role))?;
+        self.commit_decision(&settled).await?;
         let Pairing { person: id, name, .. } = pairing;
         Ok(Person { id, name, role, since: Some(self.clock.now()) })
     }
 
     async fn deny(&self, code: &str) -> Result<Pairing, AccessError> {
-        let (pairing, settled) = self.decision(code, Decision::Denied)?;
-        self.decide(&settled).await?;
+        let (pairing, settled) = self.prepare_decision(code, Decision::Denied)?;
+        self.commit_decision(&settled).await?;
         Ok(Pairing { decision: Some(Decision::Denied), ..pairing })
     }
 
     fn people(&self) -> Vec<Person> {
         let mut people = self.access.admission.cache.read(|access| access.people.clone());
-        for (id, role) in self.access.admission.configured() {
+        for (id, role) in self.access.admission.configured_people() {
             match people.iter_mut().find(|one| one.id == id) {
                 Some(one) => one.role = one.role.max(role),
                 None => people.push(Person { id, name: None, role, since: None }),
@@ -109,7 +109,7 @@ impl AccessControl for Bus {
     }
 
     async fn remove_person(&self, person: &PersonId) -> Result<(), AccessError> {
-        if self.access.admission.cache.role(person).is_none() {
+        if self.access.admission.cache.role_of(person).is_none() {
             let configured = self.access.admission.own_role(person).is_some();
             let person = person.clone();
             return Err(if configured {
@@ -118,9 +118,9 @@ impl AccessControl for Bus {
                 AccessError::UnknownPerson(person)
             });
         }
-        let _changing = self.changing().await;
+        let _changing = self.block_publishing().await;
         let gone = self.access.people.remove_person(person).await?;
-        self.refresh().await?;
+        self.reload_access().await?;
         if gone { Ok(()) } else { Err(AccessError::UnknownPerson(person.clone())) }
     }
 
@@ -130,24 +130,24 @@ impl AccessControl for Bus {
 
     async fn link(&self, into: &ChatAddress, chat: &ChatAddress) -> Result<ChatLink, AccessError> {
         let link = self.new_link(into, chat)?;
-        let _changing = self.changing().await;
+        let _changing = self.block_publishing().await;
         self.access.people.link(&link).await?;
-        self.refresh().await?;
+        self.reload_access().await?;
         Ok(link)
     }
 
     async fn unlink(&self, chat: &ChatAddress) -> Result<ChatLink, AccessError> {
         let link = self.link_of(chat)?;
-        let _changing = self.changing().await;
+        let _changing = self.block_publishing().await;
         self.access.people.unlink(&link.chat).await?;
-        self.refresh().await?;
+        self.reload_access().await?;
         Ok(link)
     }
 }
 
 impl Roles for Bus {
     fn role(&self, inbound: &Inbound) -> Role {
-        self.access.admission.role(inbound).unwrap_or_default()
+        self.access.admission.role_of_sender(inbound).unwrap_or_default()
     }
 
     fn is_owners(&self, inbound: &Inbound) -> bool {
@@ -157,10 +157,10 @@ impl Roles for Bus {
     fn asker(&self, inbound: &Inbound) -> Option<Asker> {
         let Inbound { address, chat, .. } = inbound;
         let admission = &self.access.admission;
-        let session = admission.session(inbound).ok()?;
+        let session = admission.session_of(inbound).ok()?;
         let own = session.address();
         let linked = (own.whole_chat() != address.whole_chat())
-            .then(|| admission.cache.whose(&own).map(|sender| PersonId::on(&own, sender)));
+            .then(|| admission.cache.owner_of_chat(&own).map(|sender| PersonId::on(&own, sender)));
         let (address, person) = (address.clone(), PersonId::of(inbound));
         Some(Asker { address, chat: *chat, person, session, linked: linked.flatten() })
     }

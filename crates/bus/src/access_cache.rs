@@ -9,7 +9,7 @@ use avocet_protocol::{ChatAddress, PersonId, Role, SenderId, SessionId, StoredAc
 pub(crate) struct AccessCache(RwLock<StoredAccess>);
 
 impl AccessCache {
-    pub(crate) fn replace(&self, access: StoredAccess) {
+    pub(crate) fn replace_access(&self, access: StoredAccess) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = access;
     }
 
@@ -19,7 +19,7 @@ impl AccessCache {
     }
 
     /// Returns the role of an admitted person.
-    pub(crate) fn role(&self, person: &PersonId) -> Option<Role> {
+    pub(crate) fn role_of(&self, person: &PersonId) -> Option<Role> {
         self.read(|access| access.people.iter().find(|one| one.id == *person).map(|one| one.role))
     }
 
@@ -32,7 +32,7 @@ impl AccessCache {
     }
 
     /// Returns the person whose private chat this is, if known.
-    pub(crate) fn whose(&self, chat: &ChatAddress) -> Option<SenderId> {
+    pub(crate) fn owner_of_chat(&self, chat: &ChatAddress) -> Option<SenderId> {
         self.read(|access| {
             let (_, sender) = access.chats.iter().find(|(known, _)| is_in(known, chat))?;
             Some(sender.clone())

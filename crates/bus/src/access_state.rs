@@ -27,29 +27,32 @@ impl AccessState {
     }
 
     /// Blocks publishing while access control changes.
-    pub(crate) async fn change(&self) -> RwLockWriteGuard<'_, ()> {
+    pub(crate) async fn block_publishing(&self) -> RwLockWriteGuard<'_, ()> {
         self.changing.write().await
     }
 
     /// Keeps access control unchanged while a message is published.
-    pub(crate) async fn hold(&self) -> RwLockReadGuard<'_, ()> {
+    pub(crate) async fn hold_access(&self) -> RwLockReadGuard<'_, ()> {
         self.changing.read().await
     }
 
-    pub(crate) async fn refresh(&self) -> Result<(), StoreError> {
+    pub(crate) async fn reload_access(&self) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
-        self.admission.cache.replace(self.people.stored_access().await?);
+        self.admission.cache.replace_access(self.people.stored_access().await?);
         Ok(())
     }
 
     /// Records the private chat of a person with access.
     pub(crate) async fn record_private_chat(&self, inbound: &Inbound) -> Result<(), StoreError> {
         let Inbound { address, sender, chat, .. } = inbound;
-        let local = matches!(self.admission.allow(address).as_deref(), Some(Allow::Local));
-        if *chat == ChatKind::Group || local || self.admission.cache.whose(address).is_some() {
+        let local = matches!(self.admission.access_rule(address).as_deref(), Some(Allow::Local));
+        if *chat == ChatKind::Group
+            || local
+            || self.admission.cache.owner_of_chat(address).is_some()
+        {
             return Ok(());
         }
         self.people.add_private_chat(&address.whole_chat(), &sender.id).await?;
-        self.refresh().await
+        self.reload_access().await
     }
 }

@@ -10,7 +10,7 @@ use avocet_store::testing::TempStore;
 use avocet_testkit::{FakeDestinations, ManualClock};
 
 use super::*;
-use crate::{Admission, BusParts, Wakes};
+use crate::{Admission, BusParts, WakeReceiver};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -20,7 +20,7 @@ struct AccessHarness {
     store: Arc<SqliteStore>,
     platforms: Arc<FakeDestinations>,
     log: TempStore,
-    _wakes: Wakes,
+    _wakes: WakeReceiver,
 }
 
 /// On `terminal:main`, Ann is an owner, Bob a user, and there is a group. On `terminal:quiet`,
@@ -33,9 +33,9 @@ fn admission() -> Admission {
     let main = Allow::Listed(AllowLists { pairing: true, groups, ..lists });
     let [channel, name] = ["terminal", "main"];
     Admission::default()
-        .with(channel.parse().unwrap(), name.parse().unwrap(), main)
-        .with(channel.parse().unwrap(), "quiet".parse().unwrap(), quiet)
-        .with(channel.parse().unwrap(), "local".parse().unwrap(), Allow::Local)
+        .with_account(channel.parse().unwrap(), name.parse().unwrap(), main)
+        .with_account(channel.parse().unwrap(), "quiet".parse().unwrap(), quiet)
+        .with_account(channel.parse().unwrap(), "local".parse().unwrap(), Allow::Local)
 }
 
 impl AccessHarness {
@@ -241,7 +241,7 @@ async fn publish_waits_while_access_control_changes() {
     let harness = AccessHarness::new().await;
     assert_eq!(harness.publish_from("terminal:main:a", "ann").await, Ok(()));
     let messages = async || harness.store.log_status().await.unwrap().messages;
-    let changing = harness.bus.changing().await;
+    let changing = harness.bus.block_publishing().await;
     let mut publishing = std::pin::pin!(harness.publish_from("terminal:main:a", "ann"));
     tokio::select! {
         biased;
@@ -398,13 +398,13 @@ async fn link_moves_a_private_chat_into_another_session_until_unlink() {
     assert_eq!(sessions().await, ["terminal:main:a", "terminal:local:me"]);
     let mut group = inbound("terminal:main:a", "ann");
     group.chat = ChatKind::Group;
-    let admitted = harness.bus.access.admission.admit(group).unwrap().into_inner();
+    let admitted = harness.bus.access.admission.admit_message(group).unwrap().into_inner();
     assert_eq!(admitted.session.as_str(), "terminal:main:a", "only private chats are linked");
 
     let harness = harness.restart().await;
     let session = |harness: &AccessHarness| {
         let admitted =
-            harness.bus.access.admission.admit(inbound("terminal:main:a", "ann")).unwrap();
+            harness.bus.access.admission.admit_message(inbound("terminal:main:a", "ann")).unwrap();
         admitted.into_inner().session.to_string()
     };
     assert_eq!(session(&harness), "terminal:local:me", "also after a restart");
@@ -475,7 +475,7 @@ async fn change_rules_admits_new_people_and_refuses_removed_ones_at_once() {
     let lists = AllowLists { users, ..AllowLists::default() };
     let main = "main".parse().unwrap();
     let changed =
-        Admission::default().with("terminal".parse().unwrap(), main, Allow::Listed(lists));
+        Admission::default().with_account("terminal".parse().unwrap(), main, Allow::Listed(lists));
     harness.bus.change_rules(&changed).await;
     assert_eq!(harness.publish_from("terminal:main:e", "eve").await, Ok(()));
     assert_eq!(harness.publish_from("terminal:main:c", "cid").await, Ok(()), "admitted by pairing");

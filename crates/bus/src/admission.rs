@@ -1,5 +1,5 @@
 //! Checks access and the form of messages. Channels have to pass these checks, because a lane takes
-//! only [`Admitted`] messages, and only this file makes them.
+//! only [`AdmittedMessage`] messages, and only this file makes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,12 +17,12 @@ pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// A message that has passed admission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Admitted<T> {
+pub struct AdmittedMessage<T> {
     message: T,
     role: Role,
 }
 
-impl<T> Admitted<T> {
+impl<T> AdmittedMessage<T> {
     /// Returns the message.
     #[must_use]
     pub fn get(&self) -> &T {
@@ -61,8 +61,8 @@ struct AccessRules {
 impl Admission {
     /// Adds an account.
     #[must_use]
-    pub fn with(self, channel: ChannelName, account: AccountName, allow: Allow) -> Self {
-        self.change(|rules| drop(rules.accounts.insert((channel, account), Arc::new(allow))));
+    pub fn with_account(self, channel: ChannelName, account: AccountName, allow: Allow) -> Self {
+        self.change_rules(|rules| drop(rules.accounts.insert((channel, account), Arc::new(allow))));
         self
     }
 
@@ -70,11 +70,11 @@ impl Admission {
     /// there, because their rights on the socket are limited.
     #[must_use]
     pub fn with_operators(self, operators: BTreeSet<SenderId>) -> Self {
-        self.change(|rules| rules.operators = operators);
+        self.change_rules(|rules| rules.operators = operators);
         self
     }
 
-    fn change(&self, change: impl FnOnce(&mut AccessRules)) {
+    fn change_rules(&self, change: impl FnOnce(&mut AccessRules)) {
         self.rules.change(|rules| {
             let mut rules = rules.clone();
             change(&mut rules);
@@ -89,9 +89,9 @@ impl Admission {
 
     /// Returns the role in which a message is handled; `None` if its sender lacks access there.
     #[must_use]
-    pub fn role(&self, inbound: &Inbound) -> Option<Role> {
+    pub fn role_of_sender(&self, inbound: &Inbound) -> Option<Role> {
         let own = self.author_role(inbound);
-        match self.allow(&inbound.address).as_deref() {
+        match self.access_rule(&inbound.address).as_deref() {
             Some(Allow::Listed(lists)) if inbound.chat == ChatKind::Group => {
                 lists.role_in_group(&inbound.address.chat, &inbound.sender.id, own)
             }
@@ -103,7 +103,7 @@ impl Admission {
     /// gives in a group.
     pub(crate) fn author_role(&self, inbound: &Inbound) -> Option<Role> {
         let own = self.own_role(&PersonId::of(inbound));
-        match self.allow(&inbound.address).as_deref() {
+        match self.access_rule(&inbound.address).as_deref() {
             Some(Allow::Listed(lists)) if inbound.chat == ChatKind::Group => {
                 own.max(lists.role_of_roles(&inbound.content.author_roles))
             }
@@ -118,13 +118,13 @@ impl Admission {
         match &**rules.accounts.get(&account)? {
             Allow::Local if rules.is_limited(&person.sender) => Some(Role::User),
             Allow::Local => Some(Role::Owner),
-            Allow::Listed(lists) => lists.role(&person.sender).max(self.cache.role(person)),
+            Allow::Listed(lists) => lists.role(&person.sender).max(self.cache.role_of(person)),
         }
     }
 
     /// Returns `true` if the agent may start a conversation in this chat.
     pub(crate) fn may_write(&self, chat: &ChatAddress) -> bool {
-        match self.allow(chat).as_deref() {
+        match self.access_rule(chat).as_deref() {
             None => false,
             Some(Allow::Local) => true,
             Some(Allow::Listed(lists)) => {
@@ -140,20 +140,20 @@ impl Admission {
 
     /// Returns the role of the person in a private chat; `None` for groups and unknown chats.
     pub(crate) fn role_in_private(&self, chat: &ChatAddress) -> Option<Role> {
-        if matches!(self.allow(chat).as_deref(), Some(Allow::Local)) {
+        if matches!(self.access_rule(chat).as_deref(), Some(Allow::Local)) {
             return Some(Role::Owner);
         }
-        self.own_role(&PersonId::on(chat, self.cache.whose(chat)?))
+        self.own_role(&PersonId::on(chat, self.cache.owner_of_chat(chat)?))
     }
 
     /// Returns the access rule of the account; `None` for an unknown account.
-    pub(crate) fn allow(&self, address: &ChatAddress) -> Option<Arc<Allow>> {
+    pub(crate) fn access_rule(&self, address: &ChatAddress) -> Option<Arc<Allow>> {
         let account = (address.channel.clone(), address.account.clone());
         self.rules.now().accounts.get(&account).cloned()
     }
 
     /// Returns all people named in the configuration.
-    pub(crate) fn configured(&self) -> Vec<(PersonId, Role)> {
+    pub(crate) fn configured_people(&self) -> Vec<(PersonId, Role)> {
         let rules = self.rules.now();
         let people = rules.accounts.iter().flat_map(|((channel, account), allow)| {
             let people = match &**allow {
@@ -190,7 +190,7 @@ impl Admission {
     }
 
     /// Returns the session to which a message belongs.
-    pub(crate) fn session(&self, inbound: &Inbound) -> Result<SessionId, IdError> {
+    pub(crate) fn session_of(&self, inbound: &Inbound) -> Result<SessionId, IdError> {
         let linked = match inbound.chat {
             ChatKind::Private => self.cache.session_of(&inbound.address),
             ChatKind::Group => None,
@@ -198,18 +198,21 @@ impl Admission {
         linked.map_or_else(|| SessionId::of(&inbound.address), Ok)
     }
 
-    pub(crate) fn admit(&self, mut inbound: Inbound) -> Result<Admitted<NewInbound>, PublishError> {
+    pub(crate) fn admit_message(
+        &self,
+        mut inbound: Inbound,
+    ) -> Result<AdmittedMessage<NewInbound>, PublishError> {
         // Only the platform itself knows them.
         if !inbound.from_platform {
             inbound.content.author_roles.clear();
         }
-        let role = self.check(&inbound)?;
-        Ok(Admitted { message: self.prepare(inbound)?, role })
+        let role = self.check_sender(&inbound)?;
+        Ok(AdmittedMessage { message: self.prepare_message(inbound)?, role })
     }
 
     /// Checks the text of a message and sanitises it. The sender need not have access.
-    pub(crate) fn prepare(&self, inbound: Inbound) -> Result<NewInbound, PublishError> {
-        let session = self.session(&inbound)?;
+    pub(crate) fn prepare_message(&self, inbound: Inbound) -> Result<NewInbound, PublishError> {
+        let session = self.session_of(&inbound)?;
         let bytes = inbound.content.text.len();
         if bytes > MAX_TEXT_BYTES {
             return Err(PublishError::TooLong { bytes, limit: MAX_TEXT_BYTES });
@@ -231,16 +234,16 @@ impl Admission {
     }
 
     /// Admits a message from the log again, since its sender may have lost access.
-    pub(crate) fn readmit(
+    pub(crate) fn readmit_message(
         &self,
         message: LoggedInbound,
-    ) -> Result<Admitted<LoggedInbound>, PublishError> {
-        let role = self.check(&message.message.inbound)?;
-        Ok(Admitted { message, role })
+    ) -> Result<AdmittedMessage<LoggedInbound>, PublishError> {
+        let role = self.check_sender(&message.message.inbound)?;
+        Ok(AdmittedMessage { message, role })
     }
 
-    pub(crate) fn check(&self, inbound: &Inbound) -> Result<Role, PublishError> {
-        self.role(inbound).ok_or_else(|| PublishError::NotAllowed {
+    pub(crate) fn check_sender(&self, inbound: &Inbound) -> Result<Role, PublishError> {
+        self.role_of_sender(inbound).ok_or_else(|| PublishError::NotAllowed {
             channel: inbound.address.channel.to_string(),
             sender: inbound.sender.id.to_string(),
         })

@@ -20,9 +20,9 @@ fn admission() -> Admission {
         Allow::Listed(AllowLists { users, ..AllowLists::default() })
     };
     Admission::default()
-        .with("telegram".parse().unwrap(), "work".parse().unwrap(), listed(&["7", "8"]))
-        .with("telegram".parse().unwrap(), "empty".parse().unwrap(), listed(&[]))
-        .with("terminal".parse().unwrap(), "local".parse().unwrap(), Allow::Local)
+        .with_account("telegram".parse().unwrap(), "work".parse().unwrap(), listed(&["7", "8"]))
+        .with_account("telegram".parse().unwrap(), "empty".parse().unwrap(), listed(&[]))
+        .with_account("terminal".parse().unwrap(), "local".parse().unwrap(), Allow::Local)
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn admit_refuses_unlisted_senders_and_all_senders_if_the_list_is_empty() {
         ("terminal:local:me", "anyone", true),
     ];
     for (chat, sender, allowed) in table {
-        let admitted = admission().admit(inbound(chat, sender, "hi"));
+        let admitted = admission().admit_message(inbound(chat, sender, "hi"));
         let refused = PublishError::NotAllowed {
             channel: chat.split(':').next().unwrap().to_owned(),
             sender: sender.to_owned(),
@@ -57,7 +57,7 @@ fn own_role_of_a_named_client_on_a_local_account_is_owner_only_for_operators() {
         ("http:phone", Role::User),
         ("hook:github", Role::User),
     ] {
-        let admitted = admission.admit(inbound("terminal:local:me", sender, "hi")).unwrap();
+        let admitted = admission.admit_message(inbound("terminal:local:me", sender, "hi")).unwrap();
         assert_eq!(admitted.role(), role, "{sender}");
         assert_eq!(admitted.get().inbound.by_owner, role == Role::Owner, "{sender}");
     }
@@ -77,7 +77,7 @@ fn f14_role_in_a_group_follows_its_own_list_and_owner_tools() {
     let groups = groups.map(|(id, rules)| (id.parse().unwrap(), rules)).into();
     let (users, owners) = (ids(&["user"]), ids(&["owner"]));
     let lists = AllowLists { users, owners, groups, pairing: true, ..AllowLists::default() };
-    let admission = Admission::default().with(
+    let admission = Admission::default().with_account(
         "telegram".parse().unwrap(),
         "main".parse().unwrap(),
         Allow::Listed(lists),
@@ -94,7 +94,7 @@ fn f14_role_in_a_group_follows_its_own_list_and_owner_tools() {
     for (chat, kind, expected) in table {
         let roles = ["owner", "user", "guest"].map(|sender| {
             let said = inbound(&format!("telegram:main:{chat}"), sender, "hi");
-            admission.role(&Inbound { chat: kind, ..said })
+            admission.role_of_sender(&Inbound { chat: kind, ..said })
         });
         assert_eq!(roles, expected, "{chat}");
     }
@@ -108,7 +108,7 @@ fn role_in_a_group_follows_the_roles_of_the_platform() {
     let groups = groups.map(|(id, rules)| (id.parse().unwrap(), rules)).into();
     let lists = AllowLists { roles, groups, ..AllowLists::default() };
     let (channel, account) = ("discord".parse().unwrap(), "main".parse().unwrap());
-    let admission = Admission::default().with(channel, account, Allow::Listed(lists));
+    let admission = Admission::default().with_account(channel, account, Allow::Listed(lists));
     let (user, owner) = (Some(Role::User), Some(Role::Owner));
     let table = [
         ("-1", ChatKind::Group, [None, user, owner]),
@@ -122,8 +122,8 @@ fn role_in_a_group_follows_the_roles_of_the_platform() {
             let said = inbound(&format!("discord:main:{chat}"), "1", "hi");
             let content = Content { author_roles, ..said.content.clone() };
             let said = Inbound { chat: kind, from_platform: true, content, ..said };
-            let admitted = admission.admit(said.clone());
-            let claimed = admission.admit(Inbound { from_platform: false, ..said });
+            let admitted = admission.admit_message(said.clone());
+            let claimed = admission.admit_message(Inbound { from_platform: false, ..said });
             assert!(claimed.is_err(), "only the platform knows roles");
             admitted.ok().map(|admitted| {
                 let is_owner = admitted.get().inbound.by_owner;
@@ -137,7 +137,7 @@ fn role_in_a_group_follows_the_roles_of_the_platform() {
 
 #[test]
 fn admit_refusal_names_the_setting_that_allows_the_sender() {
-    let refused = admission().admit(inbound("telegram:work:1", "9", "hi")).unwrap_err();
+    let refused = admission().admit_message(inbound("telegram:work:1", "9", "hi")).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "9 may not speak on telegram; add it to [channels.telegram] allow"
@@ -153,7 +153,7 @@ fn admit_sanitises_text_and_counts_removed_characters() {
         name: Some("evil\u{202e}fdp.exe".to_owned()),
         ..Attachment::new(AttachmentKind::Document, source)
     }];
-    let admitted = admission().admit(message).unwrap().into_inner();
+    let admitted = admission().admit_message(message).unwrap().into_inner();
     assert_eq!(admitted.inbound.content.text, "hello");
     assert_eq!(admitted.inbound.sender.name.as_deref(), Some("Me"));
     assert_eq!(admitted.inbound.content.attachments[0].name.as_deref(), Some("evilfdp.exe"));
@@ -163,7 +163,7 @@ fn admit_sanitises_text_and_counts_removed_characters() {
 
 #[test]
 fn admit_refuses_empty_and_too_long_text() {
-    let admit = |text: &str| admission().admit(inbound("terminal:local:me", "me", text));
+    let admit = |text: &str| admission().admit_message(inbound("terminal:local:me", "me", text));
     assert_eq!(admit(""), Err(PublishError::Empty));
     assert_eq!(admit(" \n\u{200b}\0"), Err(PublishError::Empty));
     let long = "x".repeat(MAX_TEXT_BYTES + 1);
@@ -186,7 +186,7 @@ fn is_command_accepts_a_slash_followed_by_a_word() {
 proptest! {
     #[test]
     fn admit_returns_text_that_needs_no_sanitising(text in any::<String>()) {
-        if let Ok(admitted) = admission().admit(inbound("terminal:local:me", "me", &text)) {
+        if let Ok(admitted) = admission().admit_message(inbound("terminal:local:me", "me", &text)) {
             let text = admitted.into_inner().inbound.content.text;
             prop_assert_eq!(sanitise(&text).removed, 0);
         }
@@ -198,7 +198,7 @@ fn f14_admit_treats_a_forwarded_command_as_text() {
     let kind = |forwarded_from: Option<&str>| {
         let mut message = inbound("terminal:local:me", "me", "/pair approve ABCD-EFGH");
         message.content.forwarded_from = forwarded_from.map(str::to_owned);
-        admission().admit(message).unwrap().into_inner().kind
+        admission().admit_message(message).unwrap().into_inner().kind
     };
     assert_eq!((kind(None), kind(Some("Eve"))), (InboundKind::Command, InboundKind::Text));
 }
@@ -218,6 +218,6 @@ fn without_owner_lists_accounts_that_have_no_owner() {
         since: None,
     };
     let people = vec![person("work", Role::Owner), person("empty", Role::User)];
-    admission.cache.replace(StoredAccess { people, ..StoredAccess::default() });
+    admission.cache.replace_access(StoredAccess { people, ..StoredAccess::default() });
     assert_eq!(admission.without_owner(), ["telegram:empty"]);
 }

@@ -17,7 +17,7 @@ pub(crate) struct BotRateLimit(Mutex<BTreeMap<ChatAddress, VecDeque<Duration>>>)
 
 impl BotRateLimit {
     /// Returns `true` if one more bot message is within the limit.
-    pub(crate) fn fits(&self, chat: &ChatAddress, now: Duration) -> bool {
+    pub(crate) fn fits_limit(&self, chat: &ChatAddress, now: Duration) -> bool {
         let mut chats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         chats.retain(|_, taken| {
             taken.retain(|at| now.saturating_sub(*at) < MINUTE);
@@ -27,7 +27,7 @@ impl BotRateLimit {
     }
 
     /// Counts a logged bot message.
-    pub(crate) fn note(&self, chat: &ChatAddress, now: Duration) {
+    pub(crate) fn count_message(&self, chat: &ChatAddress, now: Duration) {
         let mut chats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         chats.entry(chat.clone()).or_default().push_back(now);
     }

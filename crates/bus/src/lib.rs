@@ -11,6 +11,6 @@ mod pairing;
 mod publish;
 mod wake;
 
-pub use admission::{Admission, Admitted, MAX_TEXT_BYTES};
+pub use admission::{Admission, AdmittedMessage, MAX_TEXT_BYTES};
 pub use publish::{Bus, BusParts};
-pub use wake::{Wake, Wakes};
+pub use wake::{WakeReceiver, WakeUp};

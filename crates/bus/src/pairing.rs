@@ -9,7 +9,7 @@ use avocet_protocol::{
 };
 
 use crate::Bus;
-use crate::wake::Wake;
+use crate::wake::WakeUp;
 
 /// Time in which a code can be approved.
 const CODE_LIFETIME: Duration = Duration::from_mins(10);
@@ -40,13 +40,17 @@ impl Bus {
         has_message: bool,
     ) -> Result<(), PublishError> {
         let Inbound { address, sender, chat, .. } = inbound;
-        let pairs = match self.access.admission.allow(address).as_deref() {
+        let pairs = match self.access.admission.access_rule(address).as_deref() {
             Some(Allow::Listed(lists)) => lists.pairing,
             Some(Allow::Local) | None => false,
         };
         // A button press in another person's chat gets no reply there.
-        let in_others =
-            self.access.admission.cache.whose(address).is_some_and(|whose| whose != sender.id);
+        let in_others = self
+            .access
+            .admission
+            .cache
+            .owner_of_chat(address)
+            .is_some_and(|whose| whose != sender.id);
         if *chat == ChatKind::Group || sender.is_bot || in_others || !pairs {
             return Ok(());
         }
@@ -60,7 +64,7 @@ impl Bus {
         let messages = self.pairing_messages(&pairing, address, has_message)?;
         let forget = Timestamp(now.0.saturating_sub(Timestamp(0).after(KEPT).0));
         self.access.people.add_pairing(&pairing, &messages, forget).await?;
-        self.refresh().await?;
+        self.reload_access().await?;
         tracing::info!(person = %pairing.person, "a stranger got a pairing code");
         messages.iter().for_each(|one| self.deliveries.wake(&one.address));
         Ok(())
@@ -73,8 +77,8 @@ impl Bus {
         address: &ChatAddress,
         has_message: bool,
     ) -> Result<Vec<Planned>, PublishError> {
-        let hint = self.destinations.plan(address, &hint(&pairing.code, has_message))?;
-        let notice = notice(pairing);
+        let hint = self.destinations.plan(address, &pairing_hint(&pairing.code, has_message))?;
+        let notice = owner_notice(pairing);
         // Owners whose channel is gone are skipped.
         let notices = self
             .owners_chats()
@@ -86,7 +90,7 @@ impl Bus {
     /// Returns a stranger's message in the form for the log. `None` for a command, which acts at its
     /// time only, and for a message without a readable text or above the limit.
     pub(crate) fn message_to_keep(&self, inbound: &Inbound) -> Option<NewInbound> {
-        let message = self.access.admission.prepare(inbound.clone()).ok()?;
+        let message = self.access.admission.prepare_message(inbound.clone()).ok()?;
         let is_short =
             serde_json::to_vec(&message).is_ok_and(|message| message.len() <= KEPT_BYTES);
         (message.kind == InboundKind::Text && is_short).then_some(message)
@@ -105,7 +109,7 @@ impl Bus {
         });
         let Some(code) = code else { return Ok(()) };
         self.access.people.keep_message(&code, message).await?;
-        self.refresh().await?;
+        self.reload_access().await?;
         Ok(())
     }
 
@@ -113,7 +117,7 @@ impl Bus {
     ///
     /// # Errors
     /// [`AccessError`] if the code is unknown, expired or already decided.
-    pub fn decision(
+    pub fn prepare_decision(
         &self,
         code: &str,
         decision: Decision,
@@ -123,7 +127,7 @@ impl Bus {
             Decision::Approved(role) => {
                 let has_message =
                     self.access.admission.cache.read(|access| access.kept.contains(&pairing.code));
-                Some(self.destinations.plan(&pairing.chat, &welcome(role, has_message))?)
+                Some(self.destinations.plan(&pairing.chat, &welcome_text(role, has_message))?)
             }
             Decision::Denied => None,
         };
@@ -132,10 +136,13 @@ impl Bus {
     }
 
     /// Commits a decision. Fails if another one was faster.
-    pub(crate) async fn decide(&self, settled: &SettledPairing) -> Result<(), AccessError> {
-        let _changing = self.changing().await;
+    pub(crate) async fn commit_decision(
+        &self,
+        settled: &SettledPairing,
+    ) -> Result<(), AccessError> {
+        let _changing = self.block_publishing().await;
         let effect = self.access.people.decide(settled).await?;
-        self.refresh().await?;
+        self.reload_access().await?;
         if effect == DecisionEffect::Nothing {
             let code = settled.code.clone();
             return Err(self
@@ -147,7 +154,7 @@ impl Bus {
             self.deliveries.wake(&notice.address);
         }
         if let DecisionEffect::Queued(session) = effect {
-            self.waker.wake(Wake::Lane(session));
+            self.waker.send_wake(WakeUp::Lane(session));
         }
         Ok(())
     }
@@ -206,7 +213,7 @@ fn new_pairing(person: PersonId, name: Option<&str>, chat: ChatAddress, now: Tim
 }
 
 /// Returns the text for the stranger.
-fn hint(code: &PairingCode, has_message: bool) -> Content {
+fn pairing_hint(code: &PairingCode, has_message: bool) -> Content {
     let minutes = CODE_LIFETIME.as_secs() / 60;
     let then = if has_message {
         "I will answer your message after that."
@@ -219,8 +226,7 @@ fn hint(code: &PairingCode, has_message: bool) -> Content {
     ))
 }
 
-/// Returns the notice for owners.
-fn notice(pairing: &Pairing) -> Content {
+fn owner_notice(pairing: &Pairing) -> Content {
     let Pairing { code, person, .. } = pairing;
     let choices = vec![
         Choice::new("Approve", format!("/pair approve {code}")),
@@ -246,7 +252,7 @@ fn shown_name(pairing: &Pairing) -> String {
 }
 
 /// Returns the text for an admitted stranger.
-fn welcome(role: Role, has_message: bool) -> Content {
+fn welcome_text(role: Role, has_message: bool) -> Content {
     let now = match role {
         Role::User => "You may speak with me now.",
         Role::Owner => "You may speak with me now, as an owner.",

@@ -75,7 +75,7 @@ fn shown_name_sanitises_and_shortens_a_strangers_name() {
 #[test]
 fn notice_has_buttons_that_send_the_pair_commands() {
     let pairing = given("8", 0);
-    let notice = notice(&pairing);
+    let notice = owner_notice(&pairing);
     let says: Vec<&str> = notice.choices.iter().map(|choice| choice.says.as_str()).collect();
     let code = &pairing.code;
     assert_eq!(says, [format!("/pair approve {code}"), format!("/pair deny {code}")]);

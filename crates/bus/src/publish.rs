@@ -15,9 +15,9 @@ use avocet_protocol::{
 use tokio_util::sync::CancellationToken;
 
 use crate::access_state::AccessState;
-use crate::admission::{Admission, Admitted, sanitise_content};
+use crate::admission::{Admission, AdmittedMessage, sanitise_content};
 use crate::bot_limit::{BOT_MESSAGES_A_MINUTE, BotRateLimit};
-use crate::wake::{Wake, Waker, Wakes, wakes};
+use crate::wake::{WakeReceiver, WakeSender, WakeUp, wake_queue};
 
 /// The only way in. Publishers wait while the log's queue is full, which is the back-pressure.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Bus {
     pub(crate) deliveries: Arc<dyn Deliveries>,
     pub(crate) clock: Arc<dyn Clock>,
     bots: BotRateLimit,
-    pub(crate) waker: Waker,
+    pub(crate) waker: WakeSender,
     stopped: CancellationToken,
 }
 
@@ -51,9 +51,9 @@ impl Bus {
     ///
     /// # Errors
     /// [`StoreError`] if the log cannot be read.
-    pub async fn open(parts: BusParts) -> Result<(Self, Wakes), StoreError> {
+    pub async fn open(parts: BusParts) -> Result<(Self, WakeReceiver), StoreError> {
         let BusParts { admission, inbox, outbox, people, destinations, deliveries, clock } = parts;
-        let (waker, wakes) = wakes();
+        let (waker, wakes) = wake_queue();
         let bus = Self {
             access: AccessState::new(admission, people),
             inbox,
@@ -65,7 +65,7 @@ impl Bus {
             waker,
             stopped: CancellationToken::new(),
         };
-        bus.refresh().await?;
+        bus.reload_access().await?;
         Ok((bus, wakes))
     }
 
@@ -73,8 +73,11 @@ impl Bus {
     ///
     /// # Errors
     /// [`PublishError::NotAllowed`] if its sender has lost access.
-    pub fn readmit(&self, message: LoggedInbound) -> Result<Admitted<LoggedInbound>, PublishError> {
-        self.access.admission.readmit(message)
+    pub fn readmit_message(
+        &self,
+        message: LoggedInbound,
+    ) -> Result<AdmittedMessage<LoggedInbound>, PublishError> {
+        self.access.admission.readmit_message(message)
     }
 
     /// Checks the sender and the text of a task that is about to become a job.
@@ -82,9 +85,12 @@ impl Bus {
     /// # Errors
     /// [`PublishError`] if the sender has no access, the text is empty or too long, or the daemon
     /// stops.
-    pub fn admit_task(&self, inbound: Inbound) -> Result<Admitted<NewInbound>, PublishError> {
+    pub fn admit_task(
+        &self,
+        inbound: Inbound,
+    ) -> Result<AdmittedMessage<NewInbound>, PublishError> {
         self.check_running()?;
-        self.access.admission.admit(inbound)
+        self.access.admission.admit_message(inbound)
     }
 
     /// Refuses further messages; platforms keep them.
@@ -92,7 +98,7 @@ impl Bus {
         self.stopped.cancel();
     }
 
-    async fn commit(
+    async fn commit_message(
         &self,
         message: &NewInbound,
         cursor: Option<&Cursor>,
@@ -121,7 +127,7 @@ impl Bus {
     /// Refuses senders without access. A stranger on a platform gets a pairing code, and the first
     /// message is kept for the approval.
     async fn check_speaker(&self, inbound: &Inbound) -> Result<(), PublishError> {
-        let Err(refusal) = self.access.admission.check(inbound) else { return Ok(()) };
+        let Err(refusal) = self.access.admission.check_sender(inbound) else { return Ok(()) };
         // A missing destination is the better reason for the refusal, so check it first.
         self.destinations.plan(&inbound.address, &Content::text(""))?;
         if inbound.from_platform {
@@ -141,7 +147,7 @@ impl Bus {
 
 impl WakeLanes for Bus {
     fn wake_lane(&self, session: SessionId) {
-        self.waker.wake(Wake::Lane(session));
+        self.waker.send_wake(WakeUp::Lane(session));
     }
 }
 
@@ -162,15 +168,15 @@ impl Publish for Bus {
         hold: &OrderHold,
     ) -> Result<Accepted, PublishError> {
         self.check_running()?;
-        let _unchanged = self.access.hold().await;
+        let _unchanged = self.access.hold_access().await;
         self.check_speaker(&inbound).await?;
-        if inbound.sender.is_bot && !self.bots.fits(&inbound.address, self.clock.elapsed()) {
+        if inbound.sender.is_bot && !self.bots.fits_limit(&inbound.address, self.clock.elapsed()) {
             let (sender, limit) = (inbound.sender.id.to_string(), BOT_MESSAGES_A_MINUTE);
             return Err(PublishError::BotTooOften { sender, limit });
         }
-        let message = self.access.admission.admit(inbound)?.into_inner();
+        let message = self.access.admission.admit_message(inbound)?.into_inner();
         self.access.record_private_chat(&message.inbound).await?;
-        let accepted = self.commit(&message, cursor.as_ref(), hold).await?;
+        let accepted = self.commit_message(&message, cursor.as_ref(), hold).await?;
         if accepted.what == AcceptedAs::KeyTaken {
             return Err(key_taken(&message.inbound.key, &accepted.id));
         }
@@ -182,10 +188,10 @@ impl Publish for Bus {
             "accepted"
         );
         if message.inbound.sender.is_bot && accepted.what != AcceptedAs::Duplicate {
-            self.bots.note(&message.inbound.address, self.clock.elapsed());
+            self.bots.count_message(&message.inbound.address, self.clock.elapsed());
         }
         match &accepted.what {
-            AcceptedAs::Interrupt(turns) => self.waker.wake(Wake::Ended(turns.clone())),
+            AcceptedAs::Interrupt(turns) => self.waker.send_wake(WakeUp::Ended(turns.clone())),
             // Delivers the notice to the chat.
             AcceptedAs::Unsure => self.deliveries.wake(&message.inbound.address),
             AcceptedAs::Behind(question) => self.tell_how_to_answer(&message, *question).await,
@@ -196,25 +202,25 @@ impl Publish for Bus {
             | AcceptedAs::Decision => {}
         }
         // Also for a duplicate: the publisher of the first copy may have died before its wake-up.
-        self.waker.wake(match message.kind {
+        self.waker.send_wake(match message.kind {
             InboundKind::Text if let AcceptedAs::Answer(asking) = &accepted.what => {
-                Wake::Lane(asking.clone())
+                WakeUp::Lane(asking.clone())
             }
-            InboundKind::Command => Wake::Commands,
-            InboundKind::Text if accepted.what == AcceptedAs::Decision => Wake::Commands,
-            InboundKind::Text => Wake::Lane(message.session),
+            InboundKind::Command => WakeUp::Commands,
+            InboundKind::Text if accepted.what == AcceptedAs::Decision => WakeUp::Commands,
+            InboundKind::Text => WakeUp::Lane(message.session),
         });
         Ok(accepted)
     }
 
     async fn decline(&self, inbound: Inbound, line: Content) -> Result<(), PublishError> {
         self.check_running()?;
-        let _unchanged = self.access.hold().await;
+        let _unchanged = self.access.hold_access().await;
         self.check_speaker(&inbound).await?;
         self.access.record_private_chat(&inbound).await?;
         let (line, _) = sanitise_content(line);
         // No digest: the text may differ when the update comes again.
-        self.enqueue(&inbound.address, &line, &inbound.key, None).await.map(|_| ())
+        self.enqueue_content(&inbound.address, &line, &inbound.key, None).await.map(|_| ())
     }
 
     async fn ignore(
@@ -269,7 +275,7 @@ impl Publish for Bus {
 }
 
 impl Bus {
-    async fn enqueue(
+    async fn enqueue_content(
         &self,
         address: &ChatAddress,
         content: &Content,
@@ -305,7 +311,7 @@ impl Bus {
         let sent = async {
             let key = DedupeKey::parse(&format!("how-to-answer {wait}"))?;
             let content = Content::text(text);
-            self.enqueue(address, &content, &key, None).await
+            self.enqueue_content(address, &content, &key, None).await
         };
         if let Err(error) = sent.await {
             tracing::warn!(%address, %error, "cannot tell the chat that its message waits behind a question");

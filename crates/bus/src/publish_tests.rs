@@ -13,7 +13,7 @@ use crate::MAX_TEXT_BYTES;
 
 struct BusHarness {
     bus: Bus,
-    wakes: Wakes,
+    wakes: WakeReceiver,
     store: Arc<SqliteStore>,
     platforms: Arc<FakeDestinations>,
     clock: Arc<ManualClock>,
@@ -25,7 +25,7 @@ async fn harness() -> BusHarness {
     let clock = Arc::new(ManualClock::default());
     let store = log.open(clock.clone()).await;
     let platforms = Arc::new(FakeDestinations::default());
-    let admission = Admission::default().with(
+    let admission = Admission::default().with_account(
         "terminal".parse().unwrap(),
         "local".parse().unwrap(),
         Allow::Listed(AllowLists {
@@ -42,7 +42,7 @@ async fn open(
     store: &Arc<SqliteStore>,
     platforms: &Arc<FakeDestinations>,
     clock: &Arc<ManualClock>,
-) -> (Bus, Wakes) {
+) -> (Bus, WakeReceiver) {
     let parts = BusParts {
         admission,
         inbox: store.clone(),
@@ -73,21 +73,21 @@ async fn publish_wakes_the_responsible_worker_after_the_commit() {
     let BusHarness { bus, wakes, store, _log, .. } = harness().await;
     let first = bus.publish(inbound("1", "hello"), None).await.unwrap();
     assert_eq!(first.id, MessageId(1));
-    assert_eq!(wakes.next().await, Some(Wake::Lane(session())));
+    assert_eq!(wakes.next().await, Some(WakeUp::Lane(session())));
     let again = bus.publish(inbound("1", "hello"), None).await.unwrap();
     assert_eq!(again.what, AcceptedAs::Duplicate);
     let mode = bus.publish(inbound("2", "/queue interrupt"), None).await.unwrap();
     let again = "whoever published the first may have gone before it woke anybody";
-    assert_eq!(wakes.next().await, Some(Wake::Lane(session())), "{again}");
-    assert_eq!(wakes.next().await, Some(Wake::Commands));
+    assert_eq!(wakes.next().await, Some(WakeUp::Lane(session())), "{again}");
+    assert_eq!(wakes.next().await, Some(WakeUp::Commands));
 
     let action = CommandAction::SetMode(QueueMode::Interrupt);
     store.settle_command(mode.id, &action, &CommandReply::default()).await.unwrap();
     store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap();
     let third = bus.publish(inbound("3", "no, wait"), None).await.unwrap();
     let AcceptedAs::Interrupt(turns) = third.what else { panic!("{third:?}") };
-    assert_eq!(wakes.next().await, Some(Wake::Ended(turns)));
-    assert_eq!(wakes.next().await, Some(Wake::Lane(session())));
+    assert_eq!(wakes.next().await, Some(WakeUp::Ended(turns)));
+    assert_eq!(wakes.next().await, Some(WakeUp::Lane(session())));
 }
 
 #[tokio::test]
@@ -157,9 +157,9 @@ async fn readmit_refuses_a_removed_sender() {
     let claim = store.claim(&session(), Suspects::Exclude, Duration::ZERO).await.unwrap();
     let avocet_protocol::Claim::Turn(claimed) = claim else { panic!("{claim:?}") };
     let message = claimed.turn.origin.messages()[0].clone();
-    assert_eq!(bus.readmit(message.clone()).unwrap().into_inner(), message);
+    assert_eq!(bus.readmit_message(message.clone()).unwrap().into_inner(), message);
     let (strict, _) = open(Admission::default(), &store, &Arc::default(), &Arc::default()).await;
-    assert!(matches!(strict.readmit(message), Err(PublishError::NotAllowed { .. })));
+    assert!(matches!(strict.readmit_message(message), Err(PublishError::NotAllowed { .. })));
 }
 
 #[tokio::test]

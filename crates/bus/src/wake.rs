@@ -11,7 +11,7 @@ const QUEUE: usize = 1024;
 
 /// The part that has work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wake {
+pub enum WakeUp {
     /// The lane of this session.
     Lane(SessionId),
     /// The command worker.
@@ -22,43 +22,43 @@ pub enum Wake {
     Everybody,
 }
 
-pub(crate) fn wakes() -> (Waker, Wakes) {
+pub(crate) fn wake_queue() -> (WakeSender, WakeReceiver) {
     let (queue, wakes) = flume::bounded(QUEUE);
     let lost = Arc::new(AtomicBool::new(false));
-    (Waker { queue, lost: lost.clone() }, Wakes { wakes, lost })
+    (WakeSender { queue, lost: lost.clone() }, WakeReceiver { wakes, lost })
 }
 
 #[derive(Debug)]
-pub(crate) struct Waker {
-    queue: flume::Sender<Wake>,
+pub(crate) struct WakeSender {
+    queue: flume::Sender<WakeUp>,
     lost: Arc<AtomicBool>,
 }
 
-impl Waker {
+impl WakeSender {
     /// Queues a wake-up without waiting.
-    pub(crate) fn wake(&self, wake: Wake) {
+    pub(crate) fn send_wake(&self, wake: WakeUp) {
         if let Err(flume::TrySendError::Full(_)) = self.queue.try_send(wake) {
             self.lost.store(true, Ordering::SeqCst);
             // The receiver may have emptied the queue meanwhile, and then waits without checking
             // `lost`.
-            drop(self.queue.try_send(Wake::Everybody));
+            drop(self.queue.try_send(WakeUp::Everybody));
         }
     }
 }
 
 /// The receiving end, for the listener that wakes lanes and commands.
 #[derive(Debug)]
-pub struct Wakes {
-    wakes: flume::Receiver<Wake>,
+pub struct WakeReceiver {
+    wakes: flume::Receiver<WakeUp>,
     lost: Arc<AtomicBool>,
 }
 
-impl Wakes {
+impl WakeReceiver {
     /// Waits for the next wake-up; `None` when the bus is gone.
-    pub async fn next(&self) -> Option<Wake> {
+    pub async fn next(&self) -> Option<WakeUp> {
         if self.lost.load(Ordering::SeqCst) && self.wakes.is_empty() {
             self.lost.store(false, Ordering::SeqCst);
-            return Some(Wake::Everybody);
+            return Some(WakeUp::Everybody);
         }
         self.wakes.recv_async().await.ok()
     }
@@ -70,16 +70,16 @@ mod tests {
 
     #[tokio::test]
     async fn wakes_next_returns_everybody_once_after_lost_wake_ups() {
-        let (waker, wakes) = wakes();
+        let (waker, wakes) = wake_queue();
         for _ in 0..=QUEUE {
-            waker.wake(Wake::Commands);
+            waker.send_wake(WakeUp::Commands);
         }
         for _ in 0..QUEUE {
-            assert_eq!(wakes.next().await, Some(Wake::Commands));
+            assert_eq!(wakes.next().await, Some(WakeUp::Commands));
         }
-        assert_eq!(wakes.next().await, Some(Wake::Everybody));
-        waker.wake(Wake::Ended(vec![TurnId(1)]));
-        assert_eq!(wakes.next().await, Some(Wake::Ended(vec![TurnId(1)])));
+        assert_eq!(wakes.next().await, Some(WakeUp::Everybody));
+        waker.send_wake(WakeUp::Ended(vec![TurnId(1)]));
+        assert_eq!(wakes.next().await, Some(WakeUp::Ended(vec![TurnId(1)])));
         drop(waker);
         assert_eq!(wakes.next().await, None);
     }

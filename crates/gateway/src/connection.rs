@@ -110,7 +110,7 @@ where
 {
     let NewConnection { reader, writer, origin, caller, place, subscriptions } = new;
     let (lines, to_write) = flume::bounded(BEHIND);
-    let ended = group.token().child_token();
+    let ended = group.cancel_token().child_token();
     let _end = ended.clone().drop_guard();
     let connection = Connection {
         parts: parts.clone(),

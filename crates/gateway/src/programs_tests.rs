@@ -23,7 +23,8 @@ impl Child {
         let (lines, output) = split(theirs);
         let account = ("external".parse().unwrap(), "irc".parse().unwrap());
         let program = Arc::new(RunningProgram::new(&account.0, &account.1).unwrap());
-        let (programs, group) = (Programs::new(world.parts.clone()), world.group.child("child"));
+        let (programs, group) =
+            (Programs::new(world.parts.clone()), world.group.child_group("child"));
         let child = ChildConnection { stdout, stdin, program: program.clone() };
         let of_child = group.clone();
         group.spawn("child", async move { programs.serve(child, &of_child).await });
@@ -110,6 +111,6 @@ async fn serve_closes_the_input_of_the_program_when_its_group_is_cancelled() {
     let world = World::new();
     let mut child = Child::start(&world);
     child.call("hello", json!({"protocol": 1})).await;
-    child.group.cancel();
+    child.group.cancel_tasks();
     assert_eq!(child.lines.next_line().await.unwrap(), None);
 }

@@ -123,7 +123,7 @@ impl Gateway {
         parts: GatewayParts,
         group: &Group,
     ) -> Result<Self, GatewayError> {
-        let group = group.child("gateway");
+        let group = group.child_group("gateway");
         let listener = place.listen()?;
         let (clients, parts) = (Arc::new(clients), Arc::new(parts));
         group.spawn("accept", accept(listener, clients, parts, group.clone()));
@@ -132,7 +132,7 @@ impl Gateway {
 
     /// Stops accepting connections and closes the open ones.
     pub fn close(&self) {
-        self.group.cancel();
+        self.group.cancel_tasks();
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::debug!(path = %self.path.display(), %error, "the socket was gone already");
         }
@@ -145,7 +145,7 @@ async fn accept(
     parts: Arc<GatewayParts>,
     group: Group,
 ) {
-    let stop = group.token();
+    let stop = group.cancel_token();
     let places = Places::new(parts.clock.clone());
     let subscriptions = Arc::<NamedSubscriptions>::default();
     for number in 0_u64.. {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_gateway::GatewayParts;
 use avocet_protocol::{Clock, SenderId, Timestamp, WebAsset, WebConsole, WebError, WebLink};
-use avocet_supervise::{Group, blocking};
+use avocet_supervise::{Group, run_blocking};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::HttpPlan;
@@ -176,7 +176,7 @@ impl Console {
         let listener = listen(port)?;
         let ServerParts { parts, group, stop } = *server;
         let failed = |error: crate::ListenError| WebError::Failed(error.to_string());
-        let server = HttpServer::serve(listener, parts, self, &group.child("http"), stop);
+        let server = HttpServer::serve(listener, parts, self, &group.child_group("http"), stop);
         let place = LinkPlace::of(server.map_err(failed)?.address(), &[]);
         *listening = Listening::Open(place.clone());
         Ok(place)
@@ -272,7 +272,7 @@ fn no_host() -> WebError {
 async fn in_file(
     work: impl FnOnce() -> Result<(), String> + Send + 'static,
 ) -> Result<(), WebError> {
-    let done = blocking(work).await.unwrap_or_else(|panicked| Err(panicked.to_string()));
+    let done = run_blocking(work).await.unwrap_or_else(|panicked| Err(panicked.to_string()));
     done.map_err(WebError::Failed)
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn confirm_deliveries(
     if let Some(channel) = state.parts.attach.get(&(chat.channel.clone(), chat.account.clone())) {
         let (handovers, done) = (channel.attach(&chat), done.clone());
         state.parts.deliveries.wake(&chat);
-        let (clock, stopped) = (state.parts.clock.clone(), state.group.token());
+        let (clock, stopped) = (state.parts.clock.clone(), state.group.cancel_token());
         state.group.spawn("deliveries", async move {
             let left = async {
                 done.cancelled().await;

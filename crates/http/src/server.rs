@@ -183,7 +183,7 @@ async fn serve(stream: TcpStream, router: Router, state: &HttpState) {
         .max_header_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     tokio::pin!(connection);
-    let ended = state.group.token();
+    let ended = state.group.cancel_token();
     let served = tokio::select! {
         served = &mut connection => served,
         () = state.stop.cancelled() => {

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
 use crate::cron_line::{check_steps, split_every, split_zone};
-use crate::times::{ScheduleTimes, TimesError, local};
+use crate::times::{ScheduleTimes, TimesError, local_time};
 use crate::zones::{NamedZone, find_zone};
 
 /// The calendar of one default zone.
@@ -29,10 +29,10 @@ impl Calendar for ZoneCalendar {
         let named = named.as_deref().unwrap_or(&self.default_zone);
         let NamedZone { name, zone } = find_zone(named).map_err(|error| error.to_string())?;
         let recurrence = match (after, at, every, cron) {
-            (Some(after), None, None, None) => Recurrence::Once(now.after(duration(after)?)),
-            (None, Some(at), None, None) => Recurrence::Once(moment(at, &zone, now)?),
+            (Some(after), None, None, None) => Recurrence::Once(now.after(parse_duration(after)?)),
+            (None, Some(at), None, None) => Recurrence::Once(parse_moment(at, &zone, now)?),
             (None, None, Some(every), None) => {
-                Recurrence::Every { seconds: duration(every)?.as_secs(), from: now }
+                Recurrence::Every { seconds: parse_duration(every)?.as_secs(), from: now }
             }
             (None, None, None, Some(cron)) => {
                 let pattern = cron.trim().to_owned();
@@ -69,11 +69,13 @@ impl Calendar for ZoneCalendar {
     }
 
     fn words(&self, rule: &ScheduleRule, at: Timestamp) -> String {
-        ScheduleTimes::new(rule).map_or_else(|error| error.to_string(), |times| times.words(at))
+        ScheduleTimes::new(rule)
+            .map_or_else(|error| error.to_string(), |times| times.time_in_words(at))
     }
 
     fn describe(&self, rule: &ScheduleRule) -> String {
-        ScheduleTimes::new(rule).map_or_else(|error| error.to_string(), |times| times.describe())
+        ScheduleTimes::new(rule)
+            .map_or_else(|error| error.to_string(), |times| times.describe_rule())
     }
 }
 
@@ -100,7 +102,7 @@ fn split_cron_line(times: &TimesRequest) -> Result<TimesRequest, String> {
 }
 
 /// Reads a duration like `2m`, `1h 30m` or `2 days`. A day has 24 hours.
-fn duration(text: &str) -> Result<std::time::Duration, String> {
+fn parse_duration(text: &str) -> Result<std::time::Duration, String> {
     let refused = || format!("{text:?} is no duration; write for example 2m, 1h 30m or 2 days");
     let span: Span = text.trim().parse().map_err(|_| refused())?;
     let span: SignedDuration =
@@ -109,7 +111,7 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
 }
 
 /// Reads `2026-11-24 08:00`, the same with an offset, or `08:00` for the next such time.
-fn moment(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timestamp, String> {
+fn parse_moment(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timestamp, String> {
     let text = text.trim();
     let refused = || {
         format!(
@@ -130,7 +132,7 @@ fn moment(text: &str, zone: &TimeZone, now: Timestamp) -> Result<Timestamp, Stri
         return of(civil);
     }
     let time: Time = text.parse().map_err(|_| refused())?;
-    let today = local(now, zone).ok_or_else(refused)?.date();
+    let today = local_time(now, zone).ok_or_else(refused)?.date();
     match of(today.to_datetime(time))? {
         at if at > now => Ok(at),
         _ => of(today.tomorrow().map_err(|_| refused())?.to_datetime(time)),

@@ -57,7 +57,8 @@ impl ConsolidationTimer {
         clock: Arc<dyn Clock>,
         group: &Group,
     ) {
-        let timer = Arc::new(Self { times, log, work, clock: clock.clone(), stop: group.token() });
+        let timer =
+            Arc::new(Self { times, log, work, clock: clock.clone(), stop: group.cancel_token() });
         group.spawn_restarting("consolidations", clock, RESTART, move || {
             let timer = timer.clone();
             async move { timer.run().await }

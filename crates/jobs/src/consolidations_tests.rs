@@ -140,8 +140,8 @@ impl TimerHarness {
     }
 
     async fn stop(self) {
-        self.group.cancel();
-        self.group.finish(self.clock.as_ref(), HOUR).await.unwrap();
+        self.group.cancel_tasks();
+        self.group.wait_for_tasks(self.clock.as_ref(), HOUR).await.unwrap();
     }
 }
 

@@ -21,7 +21,7 @@ const FIRST_WINDOW: Duration = Duration::from_hours(1);
 
 /// The due times of a schedule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Due {
+pub struct DueTimes {
     /// The times to run, oldest first.
     pub runs: Vec<Timestamp>,
     /// The number of due times that do not run. At most 10,000 times of a cron expression are
@@ -35,11 +35,16 @@ pub struct Due {
 
 /// Returns the times from `first` up to `now` that have to run, and the next time.
 #[must_use]
-pub fn due(times: &ScheduleTimes, first: Timestamp, now: Timestamp, catch_up: CatchUp) -> Due {
+pub fn due_times(
+    times: &ScheduleTimes,
+    first: Timestamp,
+    now: Timestamp,
+    catch_up: CatchUp,
+) -> DueTimes {
     if first > now {
-        return Due { next: Some(first), ..Due::default() };
+        return DueTimes { next: Some(first), ..DueTimes::default() };
     }
-    let Passed { last, all } = passed(times, first, now);
+    let PassedTimes { last, all } = passed_times(times, first, now);
     let newest = last.last().copied().unwrap_or(first);
     let runs = match catch_up {
         CatchUp::All => last,
@@ -49,41 +54,41 @@ pub fn due(times: &ScheduleTimes, first: Timestamp, now: Timestamp, catch_up: Ca
     };
     let skipped = all.saturating_sub(runs.len() as u64);
     let missed = runs.is_empty().then_some(newest);
-    Due { runs, skipped, missed, next: times.next_after(now) }
+    DueTimes { runs, skipped, missed, next: times.next_after(now) }
 }
 
 /// The due times.
-struct Passed {
+struct PassedTimes {
     /// The last [`MOST_CAUGHT_UP`] times at most, oldest first.
     last: Vec<Timestamp>,
     /// The number of all due times.
     all: u64,
 }
 
-fn passed(times: &ScheduleTimes, first: Timestamp, now: Timestamp) -> Passed {
+fn passed_times(times: &ScheduleTimes, first: Timestamp, now: Timestamp) -> PassedTimes {
     if let (Some(all), Some(last)) =
-        (times.count(first, now), times.last(first, now, MOST_CAUGHT_UP as u64))
+        (times.count_times(first, now), times.last_times(first, now, MOST_CAUGHT_UP as u64))
     {
-        return Passed { last, all };
+        return PassedTimes { last, all };
     }
-    let all = between(times, first, now).take(MOST_COUNTED).count() as u64 + 1;
+    let all = times_between(times, first, now).take(MOST_COUNTED).count() as u64 + 1;
     let mut window = FIRST_WINDOW;
     loop {
         let start = now.before(window).max(first);
-        let mut last: Vec<_> = between(times, start, now).collect();
+        let mut last: Vec<_> = times_between(times, start, now).collect();
         if start == first {
             last.insert(0, first);
         }
         if start == first || last.len() >= MOST_CAUGHT_UP {
             let surplus = last.len().saturating_sub(MOST_CAUGHT_UP);
-            return Passed { last: last.split_off(surplus), all };
+            return PassedTimes { last: last.split_off(surplus), all };
         }
         window = window.saturating_mul(2);
     }
 }
 
 /// Returns the times after `start` up to `now`.
-fn between(
+fn times_between(
     times: &ScheduleTimes,
     start: Timestamp,
     now: Timestamp,

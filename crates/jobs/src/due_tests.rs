@@ -47,13 +47,13 @@ fn due_follows_the_policy_for_missed_times() {
         for Case { policy, late, runs, skipped, missed, next } in &table {
             let first = Timestamp(100 * HOUR);
             let hour = |hour: i64| Timestamp((100 + hour) * HOUR);
-            let expected = Due {
+            let expected = DueTimes {
                 runs: runs.iter().map(|at| hour(*at)).collect(),
                 skipped: *skipped,
                 missed: missed.map(hour),
                 next: Some(hour(*next)),
             };
-            let found = due(&times, first, Timestamp(first.0 + late), *policy);
+            let found = due_times(&times, first, Timestamp(first.0 + late), *policy);
             assert_eq!(found, expected, "{policy:?} {late}");
         }
     }
@@ -63,7 +63,7 @@ fn due_follows_the_policy_for_missed_times() {
 fn due_limits_the_times_that_are_caught_up() {
     for times in [hourly(), hourly_cron()] {
         let (first, now) = (Timestamp(HOUR), Timestamp(500 * HOUR));
-        let found = due(&times, first, now, CatchUp::All);
+        let found = due_times(&times, first, now, CatchUp::All);
         assert_eq!((found.runs.len(), found.skipped), (MOST_CAUGHT_UP, 400));
         assert_eq!(found.runs.last(), Some(&Timestamp(500 * HOUR)));
         assert_eq!(found.next, Some(Timestamp(501 * HOUR)));
@@ -78,7 +78,7 @@ fn due_counts_a_bounded_number_of_cron_times_and_runs_the_last_ones() {
     let now = Timestamp(5 * 365 * 24 * HOUR);
     let counted = MOST_COUNTED as u64 + 1;
     for (policy, runs) in [(CatchUp::Skip, 1), (CatchUp::Once, 1), (CatchUp::All, MOST_CAUGHT_UP)] {
-        let found = due(&times, Timestamp(0), now, policy);
+        let found = due_times(&times, Timestamp(0), now, policy);
         let first = now.before(Duration::from_mins(runs as u64 - 1));
         assert_eq!((found.runs.len(), found.runs.first()), (runs, Some(&first)), "{policy:?}");
         assert_eq!(found.runs.last(), Some(&now), "{policy:?}");

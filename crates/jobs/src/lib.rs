@@ -14,20 +14,20 @@ mod zones;
 
 use std::time::Duration;
 
-use avocet_supervise::Restart;
+use avocet_supervise::RestartDelays;
 
 pub use calendar::ZoneCalendar;
 pub use consolidations::{ConsolidationTimer, ConsolidationTimes};
-pub use due::{Due, MOST_CAUGHT_UP, due};
-pub use runner::{Checklists, Runner, RunnerParts, run_now};
-pub use service::{ScheduleService, Speakers, check_agent, new_schedule};
+pub use due::{DueTimes, MOST_CAUGHT_UP, due_times};
+pub use runner::{ReadChecklists, RunnerParts, ScheduleRunner, run_now};
+pub use service::{KnownSpeakers, ScheduleService, check_agent, new_schedule};
 pub use times::{ScheduleTimes, TimesError};
 
 /// The pause of a task after an error of the log.
 const AFTER_ERROR: Duration = Duration::from_mins(1);
 
 /// The pauses between restarts of a task that panicked.
-const RESTART: Restart = Restart {
+const RESTART: RestartDelays = RestartDelays {
     first: Duration::from_secs(1),
     longest: Duration::from_mins(1),
     healthy_after: Duration::from_mins(1),

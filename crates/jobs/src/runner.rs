@@ -12,7 +12,7 @@ use avocet_protocol::{
 use avocet_supervise::Group;
 use tokio_util::sync::CancellationToken;
 
-use crate::due::{Due, due};
+use crate::due::{DueTimes, due_times};
 use crate::times::ScheduleTimes;
 use crate::{AFTER_ERROR, RESTART};
 
@@ -21,7 +21,7 @@ const AT_ONCE: u32 = 100;
 
 /// Reads checklists before a model is asked.
 #[async_trait]
-pub trait Checklists: fmt::Debug + Send + Sync {
+pub trait ReadChecklists: fmt::Debug + Send + Sync {
     /// Returns `true` if the file in the agent's workspace has an entry: a line that is no heading,
     /// comment, blank or sentence of a template.
     async fn has_entries(&self, agent: Option<&str>, path: &str) -> bool;
@@ -35,22 +35,22 @@ pub struct RunnerParts {
     pub destinations: Arc<dyn Destinations>,
     pub deliveries: Arc<dyn Deliveries>,
     pub lanes: Arc<dyn WakeLanes>,
-    pub checklists: Arc<dyn Checklists>,
+    pub checklists: Arc<dyn ReadChecklists>,
     pub clock: Arc<dyn Clock>,
 }
 
 /// The task that runs all schedules.
 #[derive(Debug)]
-pub struct Runner {
+pub struct ScheduleRunner {
     parts: RunnerParts,
     stop: CancellationToken,
 }
 
-impl Runner {
+impl ScheduleRunner {
     /// Starts the task, which ends with the group.
     pub fn start(parts: RunnerParts, group: &Group) {
         let clock = parts.clock.clone();
-        let runner = Arc::new(Self { parts, stop: group.token() });
+        let runner = Arc::new(Self { parts, stop: group.cancel_token() });
         group.spawn_restarting("schedules", clock, RESTART, move || {
             let runner = runner.clone();
             async move { runner.run().await }
@@ -84,7 +84,7 @@ impl RunnerParts {
     /// Claims all times that have come. Returns the next time.
     async fn run_due(&self, recheck: bool) -> Result<Option<Timestamp>, StoreError> {
         if recheck {
-            self.recheck().await?;
+            self.recheck_next_times().await?;
         }
         loop {
             let now = self.clock.now();
@@ -93,14 +93,14 @@ impl RunnerParts {
                 return self.schedules.next_due().await;
             }
             for schedule in &due {
-                self.claim(schedule, now).await?;
+                self.claim_schedule(schedule, now).await?;
             }
         }
     }
 
     /// Moves next times that are too late because the machine's clock was wrong when they were
     /// computed. A time that was claimed before does not run again.
-    async fn recheck(&self) -> Result<(), StoreError> {
+    async fn recheck_next_times(&self) -> Result<(), StoreError> {
         let now = self.clock.now();
         for schedule in self.schedules.schedules(None, EndedSchedules::Exclude).await? {
             let Ok(times) = ScheduleTimes::new(&schedule.rule) else { continue };
@@ -114,7 +114,7 @@ impl RunnerParts {
         Ok(())
     }
 
-    async fn claim(&self, schedule: &Schedule, now: Timestamp) -> Result<(), StoreError> {
+    async fn claim_schedule(&self, schedule: &Schedule, now: Timestamp) -> Result<(), StoreError> {
         let Some(first) = schedule.next_at else { return Ok(()) };
         let times = match ScheduleTimes::new(&schedule.rule) {
             Ok(times) => times,
@@ -125,12 +125,13 @@ impl RunnerParts {
                 return self.schedules.change_schedule(id, &pause).await.map(drop);
             }
         };
-        let Due { runs, skipped, missed, next } = due(&times, first, now, schedule.catch_up);
+        let DueTimes { runs, skipped, missed, next } =
+            due_times(&times, first, now, schedule.catch_up);
         let mut claimed = Vec::new();
         for (place, at) in runs.iter().enumerate() {
             // The first run names the times that it replaces.
             let skipped = if place == 0 { skipped } else { 0 };
-            let work = self.work(schedule, &times, *at, skipped).await;
+            let work = self.due_work(schedule, &times, *at, skipped).await;
             claimed.push(DueRun { due: *at, work, skipped });
         }
         claimed.extend(missed.map(|due| {
@@ -139,12 +140,16 @@ impl RunnerParts {
         }));
         let claim =
             DueClaim { id: schedule.id, expected: Some(first), runs: claimed, next_at: next };
-        self.commit(schedule, &claim).await.map(drop)
+        self.commit_claim(schedule, &claim).await.map(drop)
     }
 
     /// Commits a claim and wakes the parts that do the work. Returns `false` if another claim was
     /// faster.
-    async fn commit(&self, schedule: &Schedule, claim: &DueClaim) -> Result<bool, StoreError> {
+    async fn commit_claim(
+        &self,
+        schedule: &Schedule,
+        claim: &DueClaim,
+    ) -> Result<bool, StoreError> {
         if !self.schedules.claim_due(claim).await? {
             return Ok(false);
         }
@@ -159,7 +164,7 @@ impl RunnerParts {
         Ok(true)
     }
 
-    async fn work(
+    async fn due_work(
         &self,
         schedule: &Schedule,
         times: &ScheduleTimes,
@@ -167,7 +172,7 @@ impl RunnerParts {
         skipped: u64,
     ) -> DueWork {
         let task = match &schedule.work {
-            ScheduledWork::Text(text) => return self.text(schedule, text),
+            ScheduledWork::Text(text) => return self.text_work(schedule, text),
             ScheduledWork::Task(task) => task.clone(),
             ScheduledWork::Checklist(path) => {
                 if !self.checklists.has_entries(schedule.agent.as_deref(), path).await {
@@ -176,21 +181,21 @@ impl RunnerParts {
                 format!("Read the checklist {path} and do what is due now.")
             }
         };
-        match message(schedule, &prompt(schedule, times, due, skipped, &task), due) {
+        match run_message(schedule, &run_prompt(schedule, times, due, skipped, &task), due) {
             Ok(message) => DueWork::Task(Box::new(message)),
-            Err(error) => undeliverable(schedule, &error),
+            Err(error) => undeliverable_work(schedule, &error),
         }
     }
 
-    fn text(&self, schedule: &Schedule, text: &str) -> DueWork {
+    fn text_work(&self, schedule: &Schedule, text: &str) -> DueWork {
         match self.destinations.plan(&schedule.owner.address, &Content::text(text)) {
             Ok(planned) => DueWork::Text(planned),
-            Err(error) => undeliverable(schedule, &error),
+            Err(error) => undeliverable_work(schedule, &error),
         }
     }
 }
 
-fn undeliverable(schedule: &Schedule, error: &dyn fmt::Display) -> DueWork {
+fn undeliverable_work(schedule: &Schedule, error: &dyn fmt::Display) -> DueWork {
     tracing::error!(schedule = %schedule.id, %error, "cannot run a schedule");
     DueWork::Nothing(RunResult::Undeliverable)
 }
@@ -204,18 +209,17 @@ pub async fn run_now(parts: &RunnerParts, id: ScheduleId) -> Result<bool, StoreE
         let Some(schedule) = parts.schedules.schedule(id).await? else { return Ok(false) };
         let Ok(times) = ScheduleTimes::new(&schedule.rule) else { return Ok(false) };
         let now = parts.clock.now();
-        let work = parts.work(&schedule, &times, now, 0).await;
+        let work = parts.due_work(&schedule, &times, now, 0).await;
         let runs = vec![DueRun { due: now, work, skipped: 0 }];
         let next_at = schedule.next_at;
         let claim = DueClaim { id, expected: next_at, runs, next_at };
-        if parts.commit(&schedule, &claim).await? {
+        if parts.commit_claim(&schedule, &claim).await? {
             return Ok(true);
         }
     }
 }
 
-/// Returns the message that begins a run.
-fn message(schedule: &Schedule, text: &str, due: Timestamp) -> Result<NewInbound, StoreError> {
+fn run_message(schedule: &Schedule, text: &str, due: Timestamp) -> Result<NewInbound, StoreError> {
     let key = DedupeKey::parse(&format!("schedule:{}:{}", schedule.id.0, due.0))
         .map_err(|error| StoreError::Internal(error.to_string()))?;
     let owner = schedule.owner.clone();
@@ -231,7 +235,7 @@ fn message(schedule: &Schedule, text: &str, due: Timestamp) -> Result<NewInbound
 }
 
 /// Returns the text of a run: the circumstances, and the task.
-fn prompt(
+fn run_prompt(
     schedule: &Schedule,
     times: &ScheduleTimes,
     due: Timestamp,
@@ -248,7 +252,7 @@ fn prompt(
     } else {
         String::new()
     };
-    let due = times.words(due);
+    let due = times.time_in_words(due);
     format!(
         "[Scheduled task {}, due {due}.{missed} No person waits for it, so ask no questions. Your \
          answer is sent to the chat.{silence}]\n{task}",

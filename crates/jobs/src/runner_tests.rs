@@ -46,7 +46,7 @@ impl Deliveries for Woken {
 }
 
 #[async_trait]
-impl Checklists for Woken {
+impl ReadChecklists for Woken {
     async fn has_entries(&self, _: Option<&str>, path: &str) -> bool {
         self.checklist_reads.fetch_add(1, Ordering::SeqCst);
         path == "full.md"
@@ -80,13 +80,13 @@ impl Harness {
     }
 
     fn start(&self) {
-        Runner::start(self.parts(), &self.group);
+        ScheduleRunner::start(self.parts(), &self.group);
     }
 
     /// Ends the daemon, and starts it again after a pause.
     async fn restart_after(self, pause: Duration) -> Self {
-        self.group.cancel();
-        self.group.finish(self.clock.as_ref(), MINUTE).await.unwrap();
+        self.group.cancel_tasks();
+        self.group.wait_for_tasks(self.clock.as_ref(), MINUTE).await.unwrap();
         drop(self.store);
         self.clock.advance(pause);
         let store = self.log.open(self.clock.clone()).await;
@@ -142,7 +142,7 @@ async fn message_of_a_run_has_the_roles_of_its_owner() {
     let harness = Harness::new().await;
     let id = harness.add(task(), CatchUp::Once).await;
     let schedule = harness.store.schedule(id).await.unwrap().unwrap();
-    let message = message(&schedule, "look", Timestamp(1)).unwrap();
+    let message = run_message(&schedule, "look", Timestamp(1)).unwrap();
     assert_eq!(message.inbound.content.author_roles, ["77"]);
 }
 
@@ -245,7 +245,7 @@ async fn runner_pauses_a_schedule_whose_times_cannot_be_read() {
     let schedule = harness.store.schedule(id).await.unwrap().unwrap();
     let rule = ScheduleRule { zone: "Mars/Olympus".to_owned(), ..schedule.rule.clone() };
     let broken = Schedule { rule, ..schedule };
-    harness.parts().claim(&broken, START.after(MINUTE)).await.unwrap();
+    harness.parts().claim_schedule(&broken, START.after(MINUTE)).await.unwrap();
     let paused = harness.store.schedule(id).await.unwrap().unwrap();
     assert!(paused.reason.unwrap().contains("Mars/Olympus"));
 }
@@ -296,7 +296,7 @@ async fn runner_with_1000_idle_schedules_has_no_wake_up_in_a_day() {
     }
     let clock = Arc::new(CountingClock::default());
     let parts = RunnerParts { clock: clock.clone(), ..harness.parts() };
-    Runner::start(parts, &harness.group);
+    ScheduleRunner::start(parts, &harness.group);
     // The schedules were added before the start, so the first wait ends once.
     clock.manual.sleeper_within(YEAR..=YEAR).await;
     let slept = async || {

@@ -19,7 +19,7 @@ const NEXT: usize = 3;
 const RUNS: u32 = 20;
 
 /// Knows the people for whom the agent works.
-pub trait Speakers: fmt::Debug + Send + Sync {
+pub trait KnownSpeakers: fmt::Debug + Send + Sync {
     /// Checks that the agent may do a task for this person in this chat.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ pub struct ScheduleService {
     /// The names of all agents.
     pub agents: Vec<String>,
     /// The check of the person of a new task.
-    pub speakers: Arc<dyn Speakers>,
+    pub speakers: Arc<dyn KnownSpeakers>,
 }
 
 #[async_trait]
@@ -59,17 +59,17 @@ impl ScheduleControl for ScheduleService {
     async fn list(&self, ended: bool) -> Result<Vec<ShownSchedule>, ScheduleError> {
         let ended = if ended { EndedSchedules::Include } else { EndedSchedules::Exclude };
         let all = self.runner.schedules.schedules(None, ended).await?;
-        Ok(all.into_iter().map(|schedule| self.shown(schedule, Vec::new())).collect())
+        Ok(all.into_iter().map(|schedule| self.show_schedule(schedule, Vec::new())).collect())
     }
 
     async fn show(&self, id: ScheduleId) -> Result<ShownSchedule, ScheduleError> {
-        let schedule = self.find(id).await?;
+        let schedule = self.find_schedule(id).await?;
         let runs = self.runner.schedules.schedule_runs(id, RUNS).await?;
-        Ok(self.shown(schedule, runs))
+        Ok(self.show_schedule(schedule, runs))
     }
 
     async fn command(&self, id: ScheduleId, command: ScheduleCommand) -> Result<(), ScheduleError> {
-        let schedule = self.find(id).await?;
+        let schedule = self.find_schedule(id).await?;
         let change = match command {
             ScheduleCommand::Run => return Ok(run_now(&self.runner, id).await.map(drop)?),
             ScheduleCommand::Pause => ScheduleChange::Pause(None),
@@ -95,14 +95,14 @@ impl ScheduleControl for ScheduleService {
 }
 
 impl ScheduleService {
-    async fn find(&self, id: ScheduleId) -> Result<Schedule, ScheduleError> {
+    async fn find_schedule(&self, id: ScheduleId) -> Result<Schedule, ScheduleError> {
         let found = self.runner.schedules.schedule(id).await?;
         found.ok_or_else(|| {
             ScheduleError::Refused(format!("there is no schedule {id}; see `avocet schedule list`"))
         })
     }
 
-    fn shown(&self, schedule: Schedule, runs: Vec<ScheduleRun>) -> ShownSchedule {
+    fn show_schedule(&self, schedule: Schedule, runs: Vec<ScheduleRun>) -> ShownSchedule {
         let times = self.calendar.describe(&schedule.rule);
         let now = self.runner.clock.now();
         let next = match schedule.state {

@@ -16,7 +16,7 @@ use crate::zones::{NamedZone, find_zone};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimesError {
     /// The zone database lacks the zone.
-    #[error("unknown time zone {name:?}; {}", hint(nearest.as_deref()))]
+    #[error("unknown time zone {name:?}; {}", zone_hint(nearest.as_deref()))]
     Zone {
         /// The unknown name.
         name: String,
@@ -46,11 +46,11 @@ pub(crate) const SHORTEST_SECONDS: u64 = 60;
 #[derive(Debug, Clone)]
 pub struct ScheduleTimes {
     zone: NamedZone,
-    kind: Kind,
+    kind: TimesKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum TimesKind {
     Once(Timestamp),
     Every { interval: Duration, from: Timestamp },
     Cron { cron: Box<Cron>, pattern: String },
@@ -63,15 +63,15 @@ impl ScheduleTimes {
     /// [`TimesError`] names the part that cannot be used.
     pub fn new(rule: &ScheduleRule) -> Result<Self, TimesError> {
         let kind = match &rule.recurrence {
-            Recurrence::Once(at) => Kind::Once(*at),
+            Recurrence::Once(at) => TimesKind::Once(*at),
             Recurrence::Every { seconds, .. } if *seconds < SHORTEST_SECONDS => {
                 return Err(TimesError::Interval(*seconds));
             }
             Recurrence::Every { seconds, from } => {
-                Kind::Every { interval: Duration::from_secs(*seconds), from: *from }
+                TimesKind::Every { interval: Duration::from_secs(*seconds), from: *from }
             }
             Recurrence::Cron(pattern) => {
-                Kind::Cron { cron: Box::new(cron(pattern)?), pattern: pattern.clone() }
+                TimesKind::Cron { cron: Box::new(parse_cron(pattern)?), pattern: pattern.clone() }
             }
         };
         Ok(Self { zone: find_zone(&rule.zone)?, kind })
@@ -85,9 +85,9 @@ impl ScheduleTimes {
     #[must_use]
     pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         match &self.kind {
-            Kind::Once(at) => (*at > after).then_some(*at),
-            Kind::Every { interval, from } => Some(next_interval(*from, *interval, after)),
-            Kind::Cron { cron, .. } => self.next_of_cron(cron, after),
+            TimesKind::Once(at) => (*at > after).then_some(*at),
+            TimesKind::Every { interval, from } => Some(next_interval(*from, *interval, after)),
+            TimesKind::Cron { cron, .. } => self.next_of_cron(cron, after),
         }
     }
 
@@ -99,21 +99,21 @@ impl ScheduleTimes {
     }
 
     /// Returns the number of times from `first` up to `now`, if it follows without counting.
-    pub(crate) fn count(&self, first: Timestamp, now: Timestamp) -> Option<u64> {
-        let Kind::Every { interval, .. } = &self.kind else { return None };
+    pub(crate) fn count_times(&self, first: Timestamp, now: Timestamp) -> Option<u64> {
+        let TimesKind::Every { interval, .. } = &self.kind else { return None };
         let whole = first.until(now).as_millis() / interval.as_millis().max(1);
         Some(u64::try_from(whole).unwrap_or(u64::MAX).saturating_add(1))
     }
 
     /// Returns the last of the times from `first` up to `now`, `count` at most, oldest first.
-    pub(crate) fn last(
+    pub(crate) fn last_times(
         &self,
         first: Timestamp,
         now: Timestamp,
         count: u64,
     ) -> Option<Vec<Timestamp>> {
-        let Kind::Every { interval, .. } = &self.kind else { return None };
-        let all = self.count(first, now)?;
+        let TimesKind::Every { interval, .. } = &self.kind else { return None };
+        let all = self.count_times(first, now)?;
         let times = (all.saturating_sub(count)..all).map(|number| {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
             first.after(interval.saturating_mul(number))
@@ -123,29 +123,31 @@ impl ScheduleTimes {
 
     /// Returns a time in words: `Monday, 23 November 2026, 08:00 (Europe/Berlin)`.
     #[must_use]
-    pub fn words(&self, at: Timestamp) -> String {
-        let Some(local) = local(at, &self.zone.zone) else { return format!("{} ms", at.0) };
+    pub fn time_in_words(&self, at: Timestamp) -> String {
+        let Some(local) = local_time(at, &self.zone.zone) else { return format!("{} ms", at.0) };
         let format = if local.second() == 0 { "%H:%M" } else { "%H:%M:%S" };
         let words = local.strftime(&format!("%A, %-d %B %Y, {format}")).to_string();
-        format!("{words} ({})", self.zone.label())
+        format!("{words} ({})", self.zone.zone_label())
     }
 
     /// Returns the rule in words.
     #[must_use]
-    pub fn describe(&self) -> String {
+    pub fn describe_rule(&self) -> String {
         match &self.kind {
-            Kind::Once(at) => format!("once, {}", self.words(*at)),
-            Kind::Every { interval, .. } => format!("every {}", duration_words(*interval)),
-            Kind::Cron { pattern, .. } => format!("cron {pattern} ({})", self.zone.label()),
+            TimesKind::Once(at) => format!("once, {}", self.time_in_words(*at)),
+            TimesKind::Every { interval, .. } => format!("every {}", duration_words(*interval)),
+            TimesKind::Cron { pattern, .. } => {
+                format!("cron {pattern} ({})", self.zone.zone_label())
+            }
         }
     }
 
     fn next_of_cron(&self, cron: &Cron, after: Timestamp) -> Option<Timestamp> {
-        let mut civil = local(after, &self.zone.zone)?.datetime();
+        let mut civil = local_time(after, &self.zone.zone)?.datetime();
         loop {
             civil = cron.find_next_occurrence(&civil, false).ok()?;
             // In the second pass of a repeated hour, its times have passed already.
-            match self.instant(civil) {
+            match self.instant_of(civil) {
                 Some(at) if at > after => return Some(at),
                 Some(_) => {}
                 None => return None,
@@ -154,7 +156,7 @@ impl ScheduleTimes {
     }
 
     /// Returns the moment of a local time.
-    fn instant(&self, civil: DateTime) -> Option<Timestamp> {
+    fn instant_of(&self, civil: DateTime) -> Option<Timestamp> {
         let ambiguous = self.zone.zone.to_ambiguous_timestamp(civil);
         let at = match ambiguous.offset() {
             AmbiguousOffset::Unambiguous { .. } | AmbiguousOffset::Fold { .. } => {
@@ -170,20 +172,20 @@ impl ScheduleTimes {
     }
 }
 
-fn hint(nearest: Option<&str>) -> String {
+fn zone_hint(nearest: Option<&str>) -> String {
     match nearest {
         Some(nearest) => format!("did you mean {nearest}?"),
         None => "write a name like Europe/Berlin, or an offset like UTC+2".to_owned(),
     }
 }
 
-pub(crate) fn local(at: Timestamp, zone: &TimeZone) -> Option<Zoned> {
+pub(crate) fn local_time(at: Timestamp, zone: &TimeZone) -> Option<Zoned> {
     let at = jiff::Timestamp::from_millisecond(at.0).ok()?;
     Some(at.to_zoned(zone.clone()))
 }
 
 /// Reads a cron expression with five fields.
-fn cron(pattern: &str) -> Result<Cron, TimesError> {
+fn parse_cron(pattern: &str) -> Result<Cron, TimesError> {
     let refused = |reason| TimesError::Cron { pattern: pattern.to_owned(), reason };
     let CronFields { text, needs_both_days } = read_fields(pattern).map_err(refused)?;
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed);

@@ -184,17 +184,17 @@ fn next_after_returns_times_of_every_kind() {
 fn words_name_weekday_date_time_and_zone() {
     let times = of_cron("0 8 * * *", "Europe/Berlin");
     assert_eq!(
-        times.words(at("2026-11-23T07:00:00Z")),
+        times.time_in_words(at("2026-11-23T07:00:00Z")),
         "Monday, 23 November 2026, 08:00 (Europe/Berlin)"
     );
     assert_eq!(
-        times.words(at("2026-07-01T06:00:05Z")),
+        times.time_in_words(at("2026-07-01T06:00:05Z")),
         "Wednesday, 1 July 2026, 08:00:05 (Europe/Berlin)"
     );
-    assert_eq!(times.describe(), "cron 0 8 * * * (Europe/Berlin)");
+    assert_eq!(times.describe_rule(), "cron 0 8 * * * (Europe/Berlin)");
     let every = |seconds| {
         let every = Recurrence::Every { seconds, from: Timestamp(0) };
-        ScheduleTimes::new(&rule(every, "UTC")).unwrap().describe()
+        ScheduleTimes::new(&rule(every, "UTC")).unwrap().describe_rule()
     };
     let words = [60, 5400, 7200, 86_400, 61].map(every);
     assert_eq!(

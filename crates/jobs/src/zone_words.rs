@@ -194,15 +194,15 @@ const DOUBTFUL: [(&str, &str); 31] = [
 
 /// Returns the name of the database for another name with one meaning.
 pub(crate) fn find_plain_name(name: &str) -> Option<&'static str> {
-    find(&PLAIN, name).or_else(|| find(&WINDOWS, name))
+    find_zone(&PLAIN, name).or_else(|| find_zone(&WINDOWS, name))
 }
 
 /// Returns the name that an abbreviation with several meanings may stand for.
 pub(crate) fn suggest_name(name: &str) -> Option<&'static str> {
-    find(&DOUBTFUL, name)
+    find_zone(&DOUBTFUL, name)
 }
 
-fn find(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
+fn find_zone(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
     table.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, zone)| *zone)
 }
 

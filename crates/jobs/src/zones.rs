@@ -56,7 +56,7 @@ pub(crate) fn find_zone(name: &str) -> Result<NamedZone, TimesError> {
 impl NamedZone {
     /// The name for people: the names with the sign of POSIX, and those of zones whose clocks do not
     /// change although people expect it, have their offset.
-    pub(crate) fn label(&self) -> String {
+    pub(crate) fn zone_label(&self) -> String {
         let Self { name, zone } = self;
         let is_posix =
             name.strip_prefix("Etc/GMT").is_some_and(|sign| sign.starts_with(['+', '-']));

@@ -1,7 +1,9 @@
 //! Measures the speed of reading replies: complete ones in megabytes per second, streamed ones per
 //! delta. Prints figures only. Run with `cargo bench -p avocet-llm --bench dialects`.
 
-use avocet_llm::benching::{events, read, stream, tools, visible};
+use avocet_llm::benching::{
+    bench_tools, count_events, count_streamed_bytes, count_visible_bytes, read,
+};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 
@@ -52,7 +54,7 @@ fn pieces(text: &str, count: usize) -> Vec<&str> {
 /// Every reply of a dialect's corpus, each by itself.
 #[divan::bench(args = TOLD)]
 fn replies_with_calls(bencher: Bencher<'_, '_>, name: &str) {
-    let tools = tools();
+    let tools = bench_tools();
     let corpus = corpus(name);
     let bytes: usize = corpus.iter().map(String::len).sum();
     bencher.counter(BytesCount::new(bytes)).bench(|| {
@@ -62,7 +64,7 @@ fn replies_with_calls(bencher: Bencher<'_, '_>, name: &str) {
 
 #[divan::bench(args = TOLD)]
 fn a_long_answer(bencher: Bencher<'_, '_>, name: &str) {
-    let tools = tools();
+    let tools = bench_tools();
     let text = plain(LONG);
     bencher
         .counter(BytesCount::new(text.len()))
@@ -73,7 +75,7 @@ fn a_long_answer(bencher: Bencher<'_, '_>, name: &str) {
 /// must stay the same.
 #[divan::bench(args = ["<", "[", "{", "`", "a", "<a", "<tool_call>a", "```json\n{"], consts = [4096, 16384, 65536], max_time = 2)]
 fn the_same_over_and_over<const BYTES: usize>(bencher: Bencher<'_, '_>, piece: &str) {
-    let tools = tools();
+    let tools = bench_tools();
     let text = piece.repeat(BYTES / piece.len());
     bencher.counter(BytesCount::new(text.len())).bench(|| read(None, &tools, black_box(&text)));
 }
@@ -81,24 +83,24 @@ fn the_same_over_and_over<const BYTES: usize>(bencher: Bencher<'_, '_>, piece: &
 #[divan::bench(args = ["plain", "<", "[", "`", "<think>"], consts = [4096, 16384, 65536], max_time = 2)]
 fn hidden_parts<const BYTES: usize>(bencher: Bencher<'_, '_>, piece: &str) {
     let text = if piece == "plain" { plain(BYTES) } else { piece.repeat(BYTES / piece.len()) };
-    bencher.counter(BytesCount::new(text.len())).bench(|| visible(black_box(&text)));
+    bencher.counter(BytesCount::new(text.len())).bench(|| count_visible_bytes(black_box(&text)));
 }
 
 /// 4 KB in a thousand deltas; items are deltas.
 #[divan::bench(args = TOLD)]
 fn streaming_an_answer(bencher: Bencher<'_, '_>, name: &str) {
-    let tools = tools();
+    let tools = bench_tools();
     let text = plain(4096);
     let pieces = pieces(&text, DELTAS);
     bencher
         .counter(ItemsCount::new(pieces.len()))
-        .bench(|| stream(instructed(name), &tools, black_box(&pieces)));
+        .bench(|| count_streamed_bytes(instructed(name), &tools, black_box(&pieces)));
 }
 
 /// 4 KB in one line that could become a call until its end, in a thousand deltas.
 #[divan::bench(args = TOLD)]
 fn streaming_a_call(bencher: Bencher<'_, '_>, name: &str) {
-    let tools = tools();
+    let tools = bench_tools();
     let text = format!(
         "```json\n{{\"tool\": \"write_file\", \"content\": \"{}\"}}\n```",
         "x ".repeat(2000)
@@ -106,7 +108,7 @@ fn streaming_a_call(bencher: Bencher<'_, '_>, name: &str) {
     let pieces = pieces(&text, DELTAS);
     bencher
         .counter(ItemsCount::new(pieces.len()))
-        .bench(|| stream(instructed(name), &tools, black_box(&pieces)));
+        .bench(|| count_streamed_bytes(instructed(name), &tools, black_box(&pieces)));
 }
 
 /// Server-sent events in typical sizes, and one event in many pieces.
@@ -121,5 +123,5 @@ fn events_of_a_stream(bencher: Bencher<'_, '_>, kind: &str) {
         "one, whole" => vec![body.as_bytes()],
         _ => body.as_bytes().chunks(1024).collect(),
     };
-    bencher.counter(BytesCount::new(body.len())).bench(|| events(black_box(&pieces)));
+    bencher.counter(BytesCount::new(body.len())).bench(|| count_events(black_box(&pieces)));
 }

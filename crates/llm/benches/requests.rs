@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use avocet_llm::benching::Writes;
+use avocet_llm::benching::WritesRequests;
 use avocet_llm::{
-    Anthropic, AnthropicConfig, Gemini, GeminiConfig, OpenAi, OpenAiApi, OpenAiConfig,
+    AnthropicConfig, AnthropicModel, GeminiConfig, GeminiModel, OpenAi, OpenAiApi, OpenAiConfig,
 };
 use avocet_protocol::{Message, ModelRequest, SentCall, ToolSpec};
 use avocet_testkit::ManualClock;
@@ -34,14 +34,14 @@ fn openai_responses(bencher: Bencher<'_, '_>, messages: usize) {
 #[divan::bench(args = MESSAGES)]
 fn anthropic(bencher: Bencher<'_, '_>, messages: usize) {
     let clock = Arc::new(ManualClock::default());
-    let model = Anthropic::new("test", "model", &AnthropicConfig::default(), clock);
+    let model = AnthropicModel::new("test", "model", &AnthropicConfig::default(), clock);
     write(bencher, &model.expect("a model"), messages);
 }
 
 #[divan::bench(args = MESSAGES)]
 fn gemini(bencher: Bencher<'_, '_>, messages: usize) {
     let clock = Arc::new(ManualClock::default());
-    let model = Gemini::new("test", "model", &GeminiConfig::default(), clock);
+    let model = GeminiModel::new("test", "model", &GeminiConfig::default(), clock);
     write(bencher, &model.expect("a model"), messages);
 }
 
@@ -51,11 +51,11 @@ fn open_ai(api: OpenAiApi) -> OpenAi {
     OpenAi::new("test", "model", &config, clock).expect("a model")
 }
 
-fn write(bencher: Bencher<'_, '_>, model: &dyn Writes, messages: usize) {
+fn write(bencher: Bencher<'_, '_>, model: &dyn WritesRequests, messages: usize) {
     let request = request(messages);
-    let bytes = model.written(&request).expect("a request").len();
+    let bytes = model.write_request(&request).expect("a request").len();
     let bencher = bencher.counter(BytesCount::new(bytes));
-    bencher.bench_local(|| model.written(black_box(&request)));
+    bencher.bench_local(|| model.write_request(black_box(&request)));
 }
 
 /// A conversation that reads a file in every other turn.

@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 
 use crate::dialects::{TextEnd, given_arguments};
 use crate::endpoint::{
-    AnswerError, AnswerPiece, CompleteAnswer, Endpoint, ITEM, NamedWindow, Probe, StreamedAnswer,
-    texts,
+    AnswerError, AnswerPiece, CompleteAnswer, ITEM, ModelEndpoint, NamedWindow, ProbeResult,
+    StreamedAnswer, texts_at_key,
 };
 use crate::keys::{self, KeyRing};
-use crate::known_model::{ConfiguredFacts, Served};
-use crate::provider::{Reach, check_base_url};
-use crate::repair::Repairs;
+use crate::known_model::{ConfiguredFacts, ServedModel};
+use crate::provider::{AllowedReach, check_base_url};
+use crate::repair::RepairLessons;
 use crate::schema::WireSchema;
 use crate::wire_json::WireJson;
-use crate::{ApiKeys, ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts};
+use crate::{ApiKeys, ConfiguredModel, KnownModel, ProviderConfig, RequestTimeouts, SourcedFacts};
 
 /// A provider of kind `acme`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -60,7 +60,7 @@ impl Default for AcmeConfig {
 }
 
 impl AcmeConfig {
-    fn timeouts(&self) -> RequestTimeouts {
+    fn request_timeouts(&self) -> RequestTimeouts {
         let first_token = Duration::from_secs(self.first_token_seconds);
         RequestTimeouts { first_token, ..RequestTimeouts::default() }
     }
@@ -69,60 +69,61 @@ impl AcmeConfig {
 impl ProviderConfig for AcmeConfig {
     const KIND: &'static str = "acme";
 
-    fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, Reach::Everywhere, &["/answer"])?;
-        keys::check(self.api_key.as_ref())?;
-        self.timeouts().check()
+    fn check_config(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, AllowedReach::Everywhere, &["/answer"])?;
+        keys::check_keys(self.api_key.as_ref())?;
+        self.request_timeouts().check_values()
     }
 
-    fn model(
+    fn create_model(
         self,
         provider: &str,
         model: &str,
-        facts: Facts,
+        facts: SourcedFacts,
         clock: Arc<dyn Clock>,
     ) -> Result<ConfiguredModel, NetError> {
         let max_output = self.max_output_tokens.map(u64::from);
-        let table = Facts { images: Some(self.images), max_output, ..Facts::default() };
+        let table =
+            SourcedFacts { images: Some(self.images), max_output, ..SourcedFacts::default() };
         let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
         let config = Self { max_output_tokens: facts.max_output(), ..self };
-        let model = Acme::new(provider, model, config, clock)?;
+        let model = AcmeModel::new(provider, model, config, clock)?;
         Ok(KnownModel::new(model, facts).into())
     }
 }
 
 /// A model of Acme.
 #[derive(Debug)]
-pub(crate) struct Acme {
-    endpoint: Endpoint,
+pub(crate) struct AcmeModel {
+    endpoint: ModelEndpoint,
     /// The server's name of the model.
     model: String,
     config: AcmeConfig,
 }
 
-impl Acme {
+impl AcmeModel {
     fn new(
         provider: &str,
         model: &str,
         config: AcmeConfig,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
-        let endpoint = Endpoint {
+        let endpoint = ModelEndpoint {
             name: format!("{provider}/{model}"),
             url: format!("{}/answer", config.base_url.trim_end_matches('/')),
             keys: KeyRing::new(config.api_key.as_ref()),
             headers,
             retries: config.max_retries,
-            limits: config.timeouts(),
+            limits: config.request_timeouts(),
             http: HttpClient::new()?,
             window: NamedWindow::default(),
-            repairs: Repairs::default(),
+            repairs: RepairLessons::default(),
             clock,
         };
         Ok(Self { endpoint, model: model.to_owned(), config })
     }
 
-    fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+    fn request_body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
         let messages = request.messages.iter().map(|message| wire_message(message, request));
         let tools = request.tools.iter().map(|tool| {
             let (name, description) = (&tool.name, &tool.description);
@@ -137,7 +138,7 @@ impl Acme {
     }
 }
 
-fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
+fn request_headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     api_key.map(|key| ("x-api-key", key.expose().to_owned())).into_iter().collect()
 }
 
@@ -162,7 +163,7 @@ fn wire_message(message: &Message, request: &ModelRequest) -> Value {
 }
 
 #[async_trait]
-impl Model for Acme {
+impl Model for AcmeModel {
     fn name(&self) -> &str {
         &self.endpoint.name
     }
@@ -178,20 +179,22 @@ impl Model for Acme {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let most = self.config.max_output_tokens;
-        self.endpoint.ask::<AcmeAnswer>(request, most, |request| self.body(request), deltas).await
+        self.endpoint
+            .ask_model::<AcmeAnswer>(request, most, |request| self.request_body(request), deltas)
+            .await
     }
 }
 
 #[async_trait]
-impl Served for Acme {
-    async fn probe(&self) -> Result<Probe, ModelError> {
+impl ServedModel for AcmeModel {
+    async fn probe_model(&self) -> Result<ProbeResult, ModelError> {
         let url = format!("{}/models", self.config.base_url.trim_end_matches('/'));
-        let names = |list: &Value| texts(list, "name");
-        let listed = self.endpoint.listed::<AcmeAnswer>(&url, names, &self.model).await?;
-        Ok(listed.unwrap_or(Probe::KeyUnchecked))
+        let names = |list: &Value| texts_at_key(list, "name");
+        let listed = self.endpoint.find_in_list::<AcmeAnswer>(&url, names, &self.model).await?;
+        Ok(listed.unwrap_or(ProbeResult::KeyUnchecked))
     }
 
-    fn keys(&self) -> &KeyRing {
+    fn key_ring(&self) -> &KeyRing {
         &self.endpoint.keys
     }
 }
@@ -225,7 +228,7 @@ impl StreamedAnswer for AcmeAnswer {
     const FAREWELL: Duration = Duration::ZERO;
 
     /// Processes a line of the stream. An answer without a stream is one line with everything.
-    fn take(&mut self, line: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+    fn take_event(&mut self, line: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
         let text = line.get("text").read_text().unwrap_or_default();
         let thought = line.get("thought").as_str().unwrap_or_default();
         self.bytes += text.len() + thought.len();
@@ -263,15 +266,15 @@ impl StreamedAnswer for AcmeAnswer {
         self.end.is_some()
     }
 
-    fn bytes(&self) -> usize {
+    fn kept_bytes(&self) -> usize {
         self.bytes
     }
 
-    fn cut(&mut self) {
+    fn cut_answer(&mut self) {
         self.end = Some(AcmeEnd::Truncated);
     }
 
-    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
+    fn finish_answer(self) -> Result<CompleteAnswer, AnswerError> {
         let Some(end) = self.end else {
             return Err("the stream ended before the answer did".to_owned().into());
         };

@@ -6,8 +6,8 @@ use std::path::Path;
 use avocet_testkit::http::{HttpFake, whole};
 
 use crate::acme::AcmeConfig;
-use crate::testing::served;
-use crate::{Facts, Probe, ProviderConfig};
+use crate::testing::serve_model;
+use crate::{ProbeResult, ProviderConfig, SourcedFacts};
 
 const CHAPTER: &str = include_str!("../../../docs/src/build/provider.md");
 const FILE: &str = include_str!("acme.rs");
@@ -35,11 +35,11 @@ fn every_wire_is_compiled() {
 
 #[test]
 fn acme_config_check_names_the_wrong_key() {
-    assert_eq!(AcmeConfig::default().check(), Ok(()));
+    assert_eq!(AcmeConfig::default().check_config(), Ok(()));
     let wrong = AcmeConfig { first_token_seconds: 0, ..AcmeConfig::default() };
-    assert_eq!(wrong.check().unwrap_err().0, "first_token_seconds");
+    assert_eq!(wrong.check_config().unwrap_err().0, "first_token_seconds");
     let wrong = AcmeConfig { base_url: "acme".to_owned(), ..AcmeConfig::default() };
-    assert_eq!(wrong.check().unwrap_err().0, "base_url");
+    assert_eq!(wrong.check_config().unwrap_err().0, "base_url");
 }
 
 #[tokio::test]
@@ -47,12 +47,17 @@ async fn acme_probe_looks_for_the_model_in_the_list() {
     let list = r#"[{ "name": "roadrunner" }, { "name": "coyote" }]"#;
     let fake = HttpFake::start(|_| whole(200, &[], list)).await;
     for (model, expected) in [
-        ("roadrunner", Probe::Works),
-        ("roadruner", Probe::NoModel { nearest: Some("roadrunner".to_owned()) }),
+        ("roadrunner", ProbeResult::Works),
+        ("roadruner", ProbeResult::NoModel { nearest: Some("roadrunner".to_owned()) }),
     ] {
         let base_url = format!("http://{}", fake.address());
         let config = AcmeConfig { base_url, ..AcmeConfig::default() };
-        let model = served(config, &format!("acme/{model}"), Facts::default(), Default::default());
-        assert_eq!(model.probe().await.unwrap(), expected);
+        let model = serve_model(
+            config,
+            &format!("acme/{model}"),
+            SourcedFacts::default(),
+            Default::default(),
+        );
+        assert_eq!(model.probe_model().await.unwrap(), expected);
     }
 }

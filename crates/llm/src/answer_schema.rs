@@ -50,19 +50,19 @@ pub(crate) fn openai_responses(body: &mut Map<String, Value>, schema: &Value) {
 }
 
 /// Anthropic API reference, "Create a Message": `output_config.format`.
-pub(crate) fn anthropic(body: &mut Map<String, Value>, schema: &Value) {
-    let format = json!({ "type": "json_schema", "schema": closed(schema) });
+pub(crate) fn set_anthropic_schema(body: &mut Map<String, Value>, schema: &Value) {
+    let format = json!({ "type": "json_schema", "schema": close_objects(schema) });
     insert_into(body, "output_config", [("format", format)]);
 }
 
 /// Gemini API reference, "GenerationConfig".
-pub(crate) fn gemini(body: &mut Map<String, Value>, schema: &Value) {
+pub(crate) fn set_gemini_schema(body: &mut Map<String, Value>, schema: &Value) {
     let media_type = ("responseMimeType", json!("application/json"));
     insert_into(body, "generationConfig", [media_type, ("responseJsonSchema", schema.clone())]);
 }
 
 /// Ollama API, "Generate a chat completion": `format`.
-pub(crate) fn ollama(body: &mut Map<String, Value>, schema: &Value) {
+pub(crate) fn set_ollama_schema(body: &mut Map<String, Value>, schema: &Value) {
     body.insert("format".to_owned(), schema.clone());
 }
 
@@ -83,17 +83,17 @@ fn insert_into<const N: usize>(
 
 /// Returns the schema as Anthropic accepts it: without refused keys, and with objects that have the
 /// named properties only.
-fn closed(schema: &Value) -> Value {
+fn close_objects(schema: &Value) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let named = |value: &Value| match value {
-        Value::Object(named) => {
-            Value::Object(named.iter().map(|(name, one)| (name.clone(), closed(one))).collect())
-        }
+        Value::Object(named) => Value::Object(
+            named.iter().map(|(name, one)| (name.clone(), close_objects(one))).collect(),
+        ),
         other => other.clone(),
     };
     let all = |value: &Value| match value {
-        Value::Array(all) => Value::Array(all.iter().map(closed).collect()),
-        other => closed(other),
+        Value::Array(all) => Value::Array(all.iter().map(close_objects).collect()),
+        other => close_objects(other),
     };
     let kept = schema.iter().filter(|(key, _)| !REFUSED.contains(&key.as_str()));
     let mut found: Map<String, Value> = kept
@@ -139,13 +139,13 @@ mod tests {
             },
             "$defs": { "d": { "const": { "maximum": 1 } } },
         });
-        assert_eq!(closed(&schema), expected);
+        assert_eq!(close_objects(&schema), expected);
     }
 
     #[test]
     fn add_schema_keeps_the_other_options_of_the_same_part() {
         let mut body = Map::from_iter([("output_config".to_owned(), json!({ "effort": "low" }))]);
-        anthropic(&mut body, &json!({ "type": "string" }));
+        set_anthropic_schema(&mut body, &json!({ "type": "string" }));
         let format = json!({ "type": "json_schema", "schema": { "type": "string" } });
         assert_eq!(body["output_config"], json!({ "effort": "low", "format": format }));
     }

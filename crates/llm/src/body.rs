@@ -55,7 +55,7 @@ pub(crate) enum BodyEvent {
 pub(crate) fn read_events(
     response: HttpResponse,
 ) -> BoxStream<'static, Result<BodyEvent, NetError>> {
-    split_body(chunks(response)).boxed()
+    split_body(body_chunks(response)).boxed()
 }
 
 /// Returns the events of a body that arrives in these chunks. Ends after the first error.
@@ -76,17 +76,18 @@ pub(crate) fn split_body<B: AsRef<[u8]>>(
             match chunks.next().await {
                 Some(Ok(chunk)) => splitter.push(chunk.as_ref()),
                 Some(Err(error)) => return Some((Err(error), None)),
-                None => splitter.end(),
+                None => splitter.end_body(),
             }
         }
     })
 }
 
-/// The body, chunk by chunk.
-fn chunks(response: HttpResponse) -> impl Stream<Item = Result<impl AsRef<[u8]>, NetError>> + Send {
+fn body_chunks(
+    response: HttpResponse,
+) -> impl Stream<Item = Result<impl AsRef<[u8]>, NetError>> + Send {
     stream::unfold(Some((response, MAX_BYTES)), async |reading| {
         let (mut response, left) = reading?;
-        match response.chunk().await {
+        match response.next_chunk().await {
             Ok(None) => None,
             Ok(Some(chunk)) if chunk.len() > left => {
                 Some((Err(NetError::TooLong(MAX_BYTES)), None))
@@ -140,7 +141,7 @@ impl BodySplitter {
             let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             self.line.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
             if self.line.len() + self.data.len() > MAX_EVENT {
-                return self.fail();
+                return self.fail_at_limit();
             }
             let Some(end) = end else { return };
             self.returned = rest[end] == b'\r';
@@ -150,7 +151,7 @@ impl BodySplitter {
     }
 
     /// Ends the body. The rest of it is an event too, unless it is JSON that was cut off.
-    fn end(&mut self) {
+    fn end_body(&mut self) {
         if !self.line.is_empty() {
             self.end_line();
         }
@@ -167,7 +168,7 @@ impl BodySplitter {
     }
 
     /// Ends the body at the limit of its length.
-    fn fail(&mut self) {
+    fn fail_at_limit(&mut self) {
         let is_json = self.is_bare || self.line.trim_ascii_start().starts_with(b"{");
         if self.events == 0 && is_json {
             let mut data = std::mem::take(&mut self.data);

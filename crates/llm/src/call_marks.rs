@@ -1,11 +1,11 @@
 //! The marks around the calls that models write as text: one row for each family. To read a family
 //! whose calls differ from others only in their marks, a row here is all that is needed.
 
-use crate::visible::tokens::{TokenStart, token};
+use crate::visible::tokens::{TokenStart, match_token};
 
 /// The place of a mark in a section of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum MarkPlace {
     /// It opens a section or a call.
     Open,
     /// It closes a section or a call.
@@ -14,7 +14,7 @@ pub(crate) enum Mark {
     Between,
 }
 
-/// The marks of a family, in lower case with `|` and `_`, as [`token`] takes them.
+/// The marks of a family, in lower case with `|` and `_`, as [`match_token`] takes them.
 #[derive(Debug)]
 pub(crate) struct CallMarks {
     /// The name of the dialect.
@@ -24,31 +24,35 @@ pub(crate) struct CallMarks {
     /// Closings of the section.
     pub(crate) closes: &'static [&'static str],
     /// Marks inside of a section.
-    pub(crate) within: &'static [(&'static str, Mark)],
+    pub(crate) within: &'static [(&'static str, MarkPlace)],
     /// Other tokens before which the section ends, such as the opening of a result.
     pub(crate) before: &'static [&'static str],
 }
 
 /// All families with tokens of their own.
 pub(crate) const CALL_MARKS: [CallMarks; 11] = [
-    row("apertus", &["<|tools_prefix|>"], &["<|tools_suffix|>"]),
-    row("cohere", &["<|start_action|>"], &["<|end_action|>"]),
+    marks_row("apertus", &["<|tools_prefix|>"], &["<|tools_suffix|>"]),
+    marks_row("cohere", &["<|start_action|>"], &["<|end_action|>"]),
     CallMarks {
         within: &[
-            ("<|tool_call_begin|>", Mark::Open),
-            ("<|tool_call_end|>", Mark::Close),
-            ("<|tool_sep|>", Mark::Between),
+            ("<|tool_call_begin|>", MarkPlace::Open),
+            ("<|tool_call_end|>", MarkPlace::Close),
+            ("<|tool_sep|>", MarkPlace::Between),
         ],
-        ..row("deepseek", &["<|tool_calls_begin|>", "<|tool_call_begin|>"], &["<|tool_calls_end|>"])
+        ..marks_row(
+            "deepseek",
+            &["<|tool_calls_begin|>", "<|tool_call_begin|>"],
+            &["<|tool_calls_end|>"],
+        )
     },
-    row(
+    marks_row(
         "deepseek",
         &["<|dsml|"],
         &["</|dsml|function_calls>", "</|dsml|tool_calls>", "</|dsml|calls>"],
     ),
     CallMarks {
         before: &["<start_function_response>", "<|tool_response>"],
-        ..row(
+        ..marks_row(
             "gemma",
             &["<start_function_call>", "<|tool_call>"],
             &["<end_function_call>", "<tool_call|>"],
@@ -56,20 +60,20 @@ pub(crate) const CALL_MARKS: [CallMarks; 11] = [
     },
     CallMarks {
         before: &["</tool_call", "<|im_end|>", "<|end|>"],
-        ..row("hermes", &["<|tool_call|>"], &["<|/tool_call|>"])
+        ..marks_row("hermes", &["<|tool_call|>"], &["<|/tool_call|>"])
     },
     CallMarks {
         before: &["<|message_", "<|content_model_end_sampling|>"],
-        ..row("inkling", &["<|content_invoke_tool_json|>"], &["<|end_message|>"])
+        ..marks_row("inkling", &["<|content_invoke_tool_json|>"], &["<|end_message|>"])
     },
     CallMarks {
         within: &[
-            ("<|tool_call_begin|>", Mark::Open),
-            ("<|tool_call_end|>", Mark::Close),
-            ("<|tool_call_argument_begin|>", Mark::Between),
-            ("<|tool_call_arguments_begin|>", Mark::Between),
+            ("<|tool_call_begin|>", MarkPlace::Open),
+            ("<|tool_call_end|>", MarkPlace::Close),
+            ("<|tool_call_argument_begin|>", MarkPlace::Between),
+            ("<|tool_call_arguments_begin|>", MarkPlace::Between),
         ],
-        ..row(
+        ..marks_row(
             "kimi",
             &[
                 "<|tool_calls_section_begin|>",
@@ -81,20 +85,20 @@ pub(crate) const CALL_MARKS: [CallMarks; 11] = [
     },
     CallMarks {
         before: &["<|im_end|>"],
-        ..row("lfm", &["<|tool_call_start|>"], &["<|tool_call_end|>"])
+        ..marks_row("lfm", &["<|tool_call_start|>"], &["<|tool_call_end|>"])
     },
     CallMarks {
         before: &["[/tool_calls]", "</tool_call", "<|im_end|>"],
-        ..row(
+        ..marks_row(
             "minimax",
             &["]<]minimax[>[<tool_call>", "<]minimax[>[<tool_call>"],
             &["]<]minimax[>[</tool_call>", "<]minimax[>[</tool_call>"],
         )
     },
     CallMarks {
-        within: &[("[call_id]", Mark::Between), ("[args]", Mark::Between)],
+        within: &[("[call_id]", MarkPlace::Between), ("[args]", MarkPlace::Between)],
         before: &["</s>", "[tool_results]", "<|im_end|>"],
-        ..row("mistral", &["[tool_calls]"], &["[/tool_calls]"])
+        ..marks_row("mistral", &["[tool_calls]"], &["[/tool_calls]"])
     },
 ];
 
@@ -112,7 +116,7 @@ pub(crate) const CALL_TAGS: [(&str, &[&str]); 10] = [
     ("<|python_tag|>", &["<|eom_id|>", "<|eot_id|>", "<|start_header_id|>", "<|im_end|>"]),
 ];
 
-const fn row(
+const fn marks_row(
     dialect: &'static str,
     opens: &'static [&'static str],
     closes: &'static [&'static str],
@@ -135,21 +139,21 @@ pub(crate) fn may_begin(text: &str) -> bool {
 }
 
 /// All tokens of the table, with their places.
-fn tokens() -> impl Iterator<Item = (&'static str, Mark)> {
+fn mark_tokens() -> impl Iterator<Item = (&'static str, MarkPlace)> {
     CALL_MARKS.iter().flat_map(|marks| {
         // The prefix of tags is no mark itself.
         let opens = marks.opens.iter().filter(|word| word.ends_with(['>', ']']));
-        let ends = marks.closes.iter().map(|word| (*word, Mark::Close));
-        opens.map(|word| (*word, Mark::Open)).chain(ends).chain(marks.within.iter().copied())
+        let ends = marks.closes.iter().map(|word| (*word, MarkPlace::Close));
+        opens.map(|word| (*word, MarkPlace::Open)).chain(ends).chain(marks.within.iter().copied())
     })
 }
 
 /// Returns the token of calls at the start of a text, and its length in bytes.
-pub(crate) fn call_token(text: &str) -> Option<(Mark, usize)> {
+pub(crate) fn call_token(text: &str) -> Option<(MarkPlace, usize)> {
     if !may_begin(text) {
         return None;
     }
-    tokens().find_map(|(word, kind)| match token(text, word) {
+    mark_tokens().find_map(|(word, kind)| match match_token(text, word) {
         TokenStart::Whole(bytes) => Some((kind, bytes)),
         TokenStart::Part | TokenStart::Nothing => None,
     })
@@ -162,8 +166,8 @@ pub(crate) fn stray_token(text: &str) -> TokenStart {
         return TokenStart::Nothing;
     }
     let mut is_part = false;
-    for (word, _) in tokens().filter(|(_, kind)| *kind != Mark::Open) {
-        match token(text, word) {
+    for (word, _) in mark_tokens().filter(|(_, kind)| *kind != MarkPlace::Open) {
+        match match_token(text, word) {
             start @ TokenStart::Whole(bytes) if !text[..bytes].contains(' ') => return start,
             TokenStart::Part => is_part = true,
             TokenStart::Whole(_) | TokenStart::Nothing => {}

@@ -1,5 +1,22 @@
 //! A chain of models: if the first fails or gives an empty answer, the next is asked in the same
 //! turn. A model that failed gets a cool-down that applies to all turns (F31).
+//!
+//!     first --fails--> second --empty answer--> third --answers--> reply
+//!       |                |                        |
+//!       30 s ... 10 min  the cost is kept         its window is large enough
+//!       of cool-down
+//!
+//! - **Order.** Models in cool-down are skipped. If all are, the one whose cool-down ends first is
+//!   asked, because some answer is better than none.
+//! - **Retries.** Each model retries by itself. All but the last make few retries: the next model
+//!   answers sooner than a busy server recovers.
+//! - **Window.** A model whose window is too small for the request is skipped. If no other model
+//!   answers, the caller gets [`ModelError::TooLong`] with the largest window, and compacts.
+//! - **Shown text.** Text that a failed model has streamed is taken back before the next is asked.
+//!   Without a next model it stays: the caller reports the error beside it.
+//! - **Cost.** An empty answer is paid for. Its cost is reported at once, since the turn may be
+//!   dropped while the next model is asked.
+//! - **Pictures** are left out for a model that cannot see them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,13 +33,13 @@ use crate::retry::ShownDeltas;
 
 /// Models in the order in which they are asked.
 #[derive(Debug)]
-pub struct Chain {
+pub struct ModelChain {
     first: Arc<dyn Model>,
     others: Vec<Arc<dyn Model>>,
     cool_downs: Arc<CoolDowns>,
 }
 
-impl Chain {
+impl ModelChain {
     /// Creates a chain of `first` and its fallbacks, in this order.
     #[must_use]
     pub fn new(
@@ -35,26 +52,26 @@ impl Chain {
 
     /// Returns the models to ask, in order, without those in cool-down. If all are, the one with
     /// the earliest end.
-    fn asked(&self) -> Vec<&dyn Model> {
+    fn models_to_ask(&self) -> Vec<&dyn Model> {
         let models = std::iter::once(&self.first).chain(&self.others);
-        self.cool_downs.available(models.map(AsRef::as_ref).collect())
+        self.cool_downs.available_models(models.map(AsRef::as_ref).collect())
     }
 
-    async fn ask(
+    async fn ask_model(
         &self,
         model: &dyn Model,
         request: &ModelRequest,
         shown: &ShownDeltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let began = self.cool_downs.now();
-        let answered = model.complete(request, &|delta: Delta<'_>| shown.show(delta)).await;
-        self.cool_downs.record(model.name(), began, answered.as_ref().map(|_| ()));
+        let began = self.cool_downs.elapsed_now();
+        let answered = model.complete(request, &|delta: Delta<'_>| shown.show_delta(delta)).await;
+        self.cool_downs.record_outcome(model.name(), began, answered.as_ref().map(|_| ()));
         answered
     }
 }
 
 #[async_trait]
-impl Model for Chain {
+impl Model for ModelChain {
     /// The name of the first model.
     fn name(&self) -> &str {
         self.first.name()
@@ -65,7 +82,7 @@ impl Model for Chain {
     /// models that it may never need.
     async fn facts(&self) -> ModelFacts {
         let mut facts = self.first.facts().await;
-        let next = self.asked().into_iter().next();
+        let next = self.models_to_ask().into_iter().next();
         if let Some(next) = next.filter(|next| !facts.images && next.name() != self.name()) {
             facts.images = next.facts().await.images;
         }
@@ -90,7 +107,7 @@ impl Model for Chain {
     ) -> Result<ModelReply, ModelError> {
         let shown = ShownDeltas::new(deltas);
         let mut asked = ChainOutcomes::default();
-        let models = self.asked();
+        let models = self.models_to_ask();
         for (place, model) in models.iter().copied().enumerate() {
             let facts = model.facts().await;
             let mut request = without_unseen_images(facts, request);
@@ -99,28 +116,28 @@ impl Model for Chain {
             }
             let tokens = request.estimated_tokens();
             if let Some(window) = facts.context.filter(|window| tokens > *window) {
-                asked.skipped(model.name(), tokens, window);
+                asked.add_skipped(model.name(), tokens, window);
                 continue;
             }
             // If the last model fails too, the caller reports it.
             if let Some(passed) = asked.last.take() {
                 tracing::warn!(why = %passed.why, instead = model.name(), "asking another model");
                 if let Some((error, began)) = &passed.failed {
-                    shown.show(Delta::Retry(FailedAttempt { error, began: *began }));
+                    shown.show_delta(Delta::Retry(FailedAttempt { error, began: *began }));
                 }
-                shown.show(Delta::Restart);
+                shown.show_delta(Delta::Restart);
             }
             let began = self.cool_downs.read_timestamp();
-            match self.ask(model, &request, &shown).await {
+            match self.ask_model(model, &request, &shown).await {
                 Ok(reply) if is_empty(&reply) => {
                     let why = format!("{} sent an empty answer", model.name());
                     asked.last = Some(Passed { why, failed: None });
                     // Report the cost now. It would be lost if the next attempt were dropped.
-                    reply.spent.iter().for_each(|spent| shown.show(Delta::Lost(spent)));
+                    reply.spent.iter().for_each(|spent| shown.show_delta(Delta::Lost(spent)));
                     asked.empty = Some(ModelReply { spent: Vec::new(), ..reply });
                 }
                 Ok(reply) => return Ok(reply),
-                Err(error) => asked.failed(error, began),
+                Err(error) => asked.add_failure(error, began),
             }
         }
         asked.without_answer()
@@ -148,7 +165,7 @@ struct Passed {
 
 impl ChainOutcomes {
     /// Keeps the error to return. `TooLong` has priority, because the caller can fix it at once.
-    fn failed(&mut self, error: ModelError, began: Timestamp) {
+    fn add_failure(&mut self, error: ModelError, began: Timestamp) {
         let failed = Some((error.clone(), began));
         self.last = Some(Passed { why: error.to_string(), failed });
         let is_too_long = |error: &ModelError| matches!(error, ModelError::TooLong { .. });
@@ -157,7 +174,7 @@ impl ChainOutcomes {
         }
     }
 
-    fn skipped(&mut self, model: &str, tokens: u64, window: u64) {
+    fn add_skipped(&mut self, model: &str, tokens: u64, window: u64) {
         tracing::info!(model, tokens, window, "the model's window is too small for the request");
         if self.small.as_ref().is_none_or(|(largest, _)| *largest < window) {
             let detail = format!("about {tokens} tokens, and its window is {window}");

@@ -38,15 +38,15 @@ fn no_cool_downs() -> Arc<CoolDowns> {
 }
 
 /// A chain of models with these answers.
-fn chain(answers: Vec<Vec<Scripted>>) -> (Chain, Arc<ManualClock>) {
+fn chain(answers: Vec<Vec<Scripted>>) -> (ModelChain, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::default());
     let named = |(one, name)| Arc::new(ScriptedModel::new(one).named(name)) as Arc<dyn Model>;
     let mut models = answers.into_iter().zip(["a/one", "b/two", "c/three"]).map(named);
     let first = models.next().unwrap();
-    (Chain::new(first, models.collect(), Arc::new(CoolDowns::new(clock.clone()))), clock)
+    (ModelChain::new(first, models.collect(), Arc::new(CoolDowns::new(clock.clone()))), clock)
 }
 
-async fn ask(chain: &Chain) -> Result<String, ModelError> {
+async fn ask(chain: &ModelChain) -> Result<String, ModelError> {
     chain.complete(&request(), &|_| {}).await.map(|reply| reply.text)
 }
 
@@ -93,8 +93,8 @@ async fn f31_chain_skips_a_model_that_failed_in_another_chain_with_the_same_cool
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
     let other =
         |name, answer| Arc::new(ScriptedModel::new(vec![Scripted::says(answer)]).named(name));
-    let one = Chain::new(first.clone(), vec![other("b/two", "two")], cool_downs.clone());
-    let another = Chain::new(first, vec![other("c/three", "three")], cool_downs);
+    let one = ModelChain::new(first.clone(), vec![other("b/two", "two")], cool_downs.clone());
+    let another = ModelChain::new(first, vec![other("c/three", "three")], cool_downs);
     assert_eq!(ask(&one).await.unwrap(), "two");
     assert_eq!(ask(&another).await.unwrap(), "three");
 }
@@ -120,7 +120,7 @@ async fn chain_asks_the_next_model_after_a_refusal_without_a_cool_down() {
 async fn chain_restarts_the_shown_text_of_an_answer_that_broke_off() {
     let broken = Breaks(ScriptedModel::new(vec![Scripted::says("half an ")]));
     let second = Arc::new(ScriptedModel::new(vec![Scripted::says("a whole answer")]));
-    let chain = Chain::new(Arc::new(broken), vec![second], no_cool_downs());
+    let chain = ModelChain::new(Arc::new(broken), vec![second], no_cool_downs());
     let shown = Mutex::new(String::new());
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
@@ -177,7 +177,7 @@ async fn chain_reports_the_lost_usage_of_each_failed_model() {
 async fn chain_drops_images_for_a_model_without_image_support() {
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).with_eyes());
     let second = Arc::new(ScriptedModel::new(vec![Scripted::says("two")]));
-    let chain = Chain::new(first.clone(), vec![second.clone()], no_cool_downs());
+    let chain = ModelChain::new(first.clone(), vec![second.clone()], no_cool_downs());
     assert!(chain.facts().await.images);
     let image = Image { media_type: "image/png", bytes: Arc::from(&b"png"[..]) };
     let images = BTreeMap::from([(ImageRef { path: "inbox/a.png".to_owned() }, image)]);
@@ -187,7 +187,7 @@ async fn chain_drops_images_for_a_model_without_image_support() {
 }
 
 /// The reply of a chain, and the usage of its failed attempts.
-async fn ask_and_count(chain: &Chain) -> (ModelReply, Usage) {
+async fn ask_and_count(chain: &ModelChain) -> (ModelReply, Usage) {
     let lost = Mutex::new(Usage::default());
     let deltas = |delta: Delta<'_>| {
         if let Delta::Lost(spent) = delta {
@@ -241,7 +241,7 @@ async fn chain_skips_a_model_whose_context_window_is_too_small() {
     let tokens = request().estimated_tokens();
     let small = with_window(tokens - 1, vec![]);
     let exact = with_window(tokens, vec![Scripted::says("two")]);
-    let chain = Chain::new(small, vec![exact], no_cool_downs());
+    let chain = ModelChain::new(small, vec![exact], no_cool_downs());
     assert_eq!(ask(&chain).await.unwrap(), "two");
 }
 
@@ -263,7 +263,7 @@ async fn chain_reports_the_largest_window_if_only_smaller_models_are_left() {
             let facts = ModelFacts { context: Some(tokens - 1), ..ModelFacts::default() };
             Arc::new(ScriptedModel::new(vec![]).named("b/large").with_facts(facts))
         };
-        let chain = Chain::new(roomy, vec![small(1), large, small(2)], no_cool_downs());
+        let chain = ModelChain::new(roomy, vec![small(1), large, small(2)], no_cool_downs());
         assert_eq!(narrow(ask(&chain).await), ("b/large".to_owned(), Some(tokens - 1)));
     }
 }
@@ -273,7 +273,7 @@ async fn chain_asks_a_smaller_model_for_less_only_while_the_first_cools_down() {
     let tokens = request().estimated_tokens();
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
     let small = with_window(tokens, vec![Scripted::says("two")]);
-    let chain = Chain::new(first, vec![small], no_cool_downs());
+    let chain = ModelChain::new(first, vec![small], no_cool_downs());
     let long =
         ModelRequest { messages: vec![Message::user("hi ".repeat(100))].into(), ..request() };
     for _ in 0..2 {
@@ -291,7 +291,7 @@ async fn chain_prefers_a_models_own_too_long_error_to_a_smaller_window_and_other
     };
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
     let second = Arc::new(ScriptedModel::new(vec![too_long()]).named("b/two"));
-    let chain = Chain::new(first, vec![second, with_window(1, vec![])], no_cool_downs());
+    let chain = ModelChain::new(first, vec![second, with_window(1, vec![])], no_cool_downs());
     assert_eq!(narrow(ask(&chain).await), ("b/two".to_owned(), None));
 }
 
@@ -341,7 +341,7 @@ impl Model for Mute {
 async fn chain_does_not_wait_for_facts_of_a_fallback_model_that_it_does_not_need() {
     let first = Arc::new(ScriptedModel::new(vec![Scripted::says("one")]).named("a/one"));
     let mute = Arc::new(Mute(ScriptedModel::new(vec![]).named("b/mute")));
-    let chain = Chain::new(first, vec![mute], no_cool_downs());
+    let chain = ModelChain::new(first, vec![mute], no_cool_downs());
     assert!(!chain.facts().await.images);
     assert_eq!(ask(&chain).await.unwrap(), "one");
 }
@@ -350,7 +350,7 @@ async fn chain_does_not_wait_for_facts_of_a_fallback_model_that_it_does_not_need
 async fn chain_facts_are_those_of_the_next_model_while_the_first_cools_down() {
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/blind"));
     let sees = ScriptedModel::new(vec![Scripted::says("two")]).named("b/sees").with_eyes();
-    let chain = Chain::new(first, vec![Arc::new(sees)], no_cool_downs());
+    let chain = ModelChain::new(first, vec![Arc::new(sees)], no_cool_downs());
     assert!(!chain.facts().await.images);
     assert_eq!(ask(&chain).await.unwrap(), "two");
     assert!(chain.facts().await.images);
@@ -360,7 +360,7 @@ async fn chain_facts_are_those_of_the_next_model_while_the_first_cools_down() {
 async fn chain_asks_for_few_retries_of_all_models_but_the_last() {
     let first = Arc::new(ScriptedModel::new(vec![busy(None)]).named("a/one"));
     let last = Arc::new(ScriptedModel::new(vec![Scripted::says("ok")]));
-    let chain = Chain::new(first.clone(), vec![last.clone()], no_cool_downs());
+    let chain = ModelChain::new(first.clone(), vec![last.clone()], no_cool_downs());
     chain.complete(&request(), &|_| {}).await.unwrap();
     assert_eq!(first.requests()[0].options.retries, Retries::Few);
     assert_eq!(last.requests()[0].options.retries, Retries::Configured);

@@ -41,7 +41,7 @@ impl CoolDowns {
 
     /// Returns the models outside of a cool-down. If all are in one, returns the model with the
     /// earliest end.
-    pub(crate) fn available<'m>(&self, models: Vec<&'m dyn Model>) -> Vec<&'m dyn Model> {
+    pub(crate) fn available_models<'m>(&self, models: Vec<&'m dyn Model>) -> Vec<&'m dyn Model> {
         let now = self.clock.elapsed();
         let cool_downs = self.by_model.lock().unwrap_or_else(PoisonError::into_inner);
         let until =
@@ -55,7 +55,7 @@ impl CoolDowns {
     }
 
     /// The current time on the clock of cool-downs.
-    pub(crate) fn now(&self) -> Duration {
+    pub(crate) fn elapsed_now(&self) -> Duration {
         self.clock.elapsed()
     }
 
@@ -65,7 +65,12 @@ impl CoolDowns {
     }
 
     /// Records the outcome of a request that began at `began`.
-    pub(crate) fn record(&self, model: &str, began: Duration, answered: Result<(), &ModelError>) {
+    pub(crate) fn record_outcome(
+        &self,
+        model: &str,
+        began: Duration,
+        answered: Result<(), &ModelError>,
+    ) {
         let mut cool_downs = self.by_model.lock().unwrap_or_else(PoisonError::into_inner);
         match answered {
             Ok(()) => {
@@ -77,7 +82,7 @@ impl CoolDowns {
                 let before = cool_downs.get(model).copied().unwrap_or_default();
                 let is_same_outage = before.failures > 0 && began < before.until;
                 let failures = before.failures.saturating_add(u32::from(!is_same_outage));
-                let until = self.clock.elapsed() + duration(error, failures);
+                let until = self.clock.elapsed() + cool_down_after(error, failures);
                 let until = until.max(before.until);
                 cool_downs.insert(model.to_owned(), CoolDown { failures, until });
             }
@@ -85,7 +90,7 @@ impl CoolDowns {
     }
 }
 
-fn duration(error: &ModelError, failures: u32) -> Duration {
+fn cool_down_after(error: &ModelError, failures: u32) -> Duration {
     match error {
         ModelError::Busy { retry_after: Some(asked), .. } => (*asked).min(LONGEST_ASKED),
         ModelError::Refused { .. } => OF_UNUSABLE,

@@ -29,11 +29,11 @@ fn cool_downs_record_does_not_lengthen_the_cool_down_for_requests_of_one_outage(
         let cool_downs = CoolDowns::new(clock.clone());
         for (began, failed) in failures {
             clock.advance(*failed * SECOND - clock.elapsed());
-            cool_downs.record("a/b", *began * SECOND, Err(&busy()));
+            cool_downs.record_outcome("a/b", *began * SECOND, Err(&busy()));
         }
         let (model, other) = (ScriptedModel::new(vec![]), ScriptedModel::new(vec![]));
         let (model, other) = (model.named("a/b"), other.named("c/d"));
-        let available = || cool_downs.available(vec![&model, &other]).len();
+        let available = || cool_downs.available_models(vec![&model, &other]).len();
         clock.advance(until * SECOND - clock.elapsed() - SECOND);
         assert_eq!(available(), 1, "{failures:?}");
         clock.advance(SECOND);

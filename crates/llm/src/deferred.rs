@@ -8,14 +8,14 @@ use avocet_protocol::{Message, ModelRequest, SentCall, ToolSpec, USE_TOOLS, grou
 
 /// The use of a provider's own deferral of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deferral {
+pub(crate) enum ToolDeferral {
     /// Loaded tools join the others at the beginning of the request.
     Off,
     /// Loaded tools follow the call that loads them.
     Native,
 }
 
-impl From<bool> for Deferral {
+impl From<bool> for ToolDeferral {
     /// Reads the setting `deferred_tools`.
     fn from(is_on: bool) -> Self {
         if is_on { Self::Native } else { Self::Off }
@@ -34,16 +34,16 @@ pub(crate) struct PlacedTools<'r> {
 }
 
 impl<'r> PlacedTools<'r> {
-    pub(crate) fn new(request: &'r ModelRequest, deferral: Deferral) -> Self {
+    pub(crate) fn new(request: &'r ModelRequest, deferral: ToolDeferral) -> Self {
         let loader = request.tools.iter().position(|tool| tool.name == USE_TOOLS);
-        let (Deferral::Native, Some(loader)) = (deferral, loader) else {
+        let (ToolDeferral::Native, Some(loader)) = (deferral, loader) else {
             return Self { first: request.tools.iter().collect(), ..Self::default() };
         };
         let (first, others) = request.tools.split_at(loader + 1);
         let mut search = LoadSearch::new(request, others);
         for message in &request.messages {
             if let Message::Assistant { calls, .. } = message {
-                search.step(calls);
+                search.read_step(calls);
             }
         }
         let LoadSearch { found, loaded, .. } = search;
@@ -95,7 +95,7 @@ impl<'r> LoadSearch<'r> {
     }
 
     /// Reads the calls of a step. The results of a step follow all its calls.
-    fn step(&mut self, calls: &'r [SentCall]) {
+    fn read_step(&mut self, calls: &'r [SentCall]) {
         let (loads, others): (Vec<_>, Vec<_>) =
             calls.iter().partition(|call| call.name == USE_TOOLS);
         for call in others {

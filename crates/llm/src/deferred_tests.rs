@@ -57,7 +57,7 @@ fn placed_tools_follow_the_call_that_loads_them() {
     ];
     for Case { calls, loaded, first, follow } in cases {
         let request = after(calls, loaded);
-        let tools = PlacedTools::new(&request, Deferral::Native);
+        let tools = PlacedTools::new(&request, ToolDeferral::Native);
         assert_eq!(names(&tools.first), first, "{calls:?}");
         for (call, expected) in follow {
             assert_eq!(tools.loaded_by(call).map(names).unwrap(), *expected, "{calls:?} {call}");
@@ -73,7 +73,7 @@ fn placed_tools_follow_the_call_that_loads_them() {
 #[test]
 fn placed_tools_ignore_a_failed_load() {
     let request = grouped_request(&[("use_tools", json!({ "group": "git" }), false)], &[]);
-    let tools = PlacedTools::new(&request, Deferral::Native);
+    let tools = PlacedTools::new(&request, ToolDeferral::Native);
     assert_eq!(tools.loaded_by("c0"), Some(&[][..]));
     assert!(!tools.is_loaded("git_log"));
 }
@@ -82,11 +82,11 @@ fn placed_tools_ignore_a_failed_load() {
 fn placed_tools_are_all_first_without_deferral_or_without_use_tools() {
     let request = after(&[("use_tools", "git")], &["git_log", "git_status"]);
     let all = ["read_file", "use_tools", "git_log", "git_status"];
-    let off = PlacedTools::new(&request, Deferral::Off);
+    let off = PlacedTools::new(&request, ToolDeferral::Off);
     assert_eq!((names(&off.first).as_slice(), off.deferred.len()), (&all[..], 0));
     assert_eq!(off.loaded_by("c0"), None);
     let tools = request.tools.iter().filter(|tool| tool.name != USE_TOOLS).cloned().collect();
     let without = ModelRequest { tools, deferred: Arc::default(), ..request };
-    let tools = PlacedTools::new(&without, Deferral::Native);
+    let tools = PlacedTools::new(&without, ToolDeferral::Native);
     assert_eq!(names(&tools.first), ["read_file", "git_log", "git_status"]);
 }

@@ -80,8 +80,8 @@ fn wrong_fields(fields: &[Value]) -> Option<String> {
 /// Returns an error message in one short line. Removes our keys, because some providers repeat
 /// them. A key of fewer than [`Redactor::SHORTEST`] characters, such as the "x" that some local
 /// servers require, is no secret and occurs in ordinary words.
-pub(crate) fn clean<'k>(text: &str, keys: impl IntoIterator<Item = &'k Secret>) -> String {
-    let mut text = readable(text).split_whitespace().collect::<Vec<_>>().join(" ");
+pub(crate) fn clean_detail<'k>(text: &str, keys: impl IntoIterator<Item = &'k Secret>) -> String {
+    let mut text = replace_page(text).split_whitespace().collect::<Vec<_>>().join(" ");
     for key in keys {
         if key.expose().chars().count() >= Redactor::SHORTEST {
             text = text.replace(key.expose(), "[secret]");
@@ -96,16 +96,17 @@ pub(crate) fn clean<'k>(text: &str, keys: impl IntoIterator<Item = &'k Secret>) 
 
 /// Replaces a page of a proxy, and events of a stream, by their message. The status before them
 /// stays.
-fn readable(text: &str) -> Cow<'_, str> {
+fn replace_page(text: &str) -> Cow<'_, str> {
     if let Some((status, body)) = text.split_once(": ")
         && !status.is_empty()
         && status.bytes().all(|byte| byte.is_ascii_digit())
     {
-        return Cow::Owned(format!("{status}: {}", readable(body)));
+        return Cow::Owned(format!("{status}: {}", replace_page(body)));
     }
     let lower = text.to_ascii_lowercase();
     if let Some(start) = PAGES.iter().filter_map(|page| lower.find(page)).min() {
-        let title = title(text, &lower).map(|title| format!(": {title}")).unwrap_or_default();
+        let title =
+            title_of_page(text, &lower).map(|title| format!(": {title}")).unwrap_or_default();
         return Cow::Owned(format!("{}a web page{title}", &text[..start]));
     }
     let is_event = |line: &str| line.starts_with("data:") || line.starts_with("event:");
@@ -123,7 +124,7 @@ fn readable(text: &str) -> Cow<'_, str> {
 }
 
 /// The title of a page, else its first heading.
-fn title(page: &str, lower: &str) -> Option<String> {
+fn title_of_page(page: &str, lower: &str) -> Option<String> {
     ["title", "h1"].into_iter().find_map(|tag| {
         let open = lower.find(&format!("<{tag}"))?;
         let start = open + lower[open..].find('>')? + 1;
@@ -184,7 +185,7 @@ mod tests {
             ("1 < 2 and\n3 > 2", "1 < 2 and 3 > 2"),
         ];
         for (text, expected) in table {
-            assert_eq!(clean(text, []), expected, "{text}");
+            assert_eq!(clean_detail(text, []), expected, "{text}");
         }
     }
 
@@ -193,7 +194,7 @@ mod tests {
         let secret = |text: &str| Secret::new(text.to_owned());
         let (dummy, key) = (secret("x"), secret("sk-1234567"));
         let text = "the text of sk-1234567 is next";
-        assert_eq!(clean(text, [&dummy, &key]), "the text of [secret] is next");
-        assert_eq!(clean("none is open", [&secret("none")]), "none is open");
+        assert_eq!(clean_detail(text, [&dummy, &key]), "the text of [secret] is next");
+        assert_eq!(clean_detail("none is open", [&secret("none")]), "none is open");
     }
 }

@@ -10,7 +10,7 @@ use avocet_protocol::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dialects::{self, Dialect, ParsedReply, ReplyReader, Streamed, TextEnd};
+use crate::dialects::{self, Dialect, ParsedReply, ReplyReader, StreamedReply, TextEnd};
 use crate::{ending, schema, visible};
 
 /// The way in which a provider's models call tools.
@@ -74,8 +74,8 @@ pub enum ToolStyle {
 
 impl ToolStyle {
     /// The dialect for calls as text; `None` for native calls and for models without tools.
-    fn dialect(self) -> Option<&'static dyn Dialect> {
-        dialects::named(&format!("{self:?}").to_lowercase())
+    fn text_dialect(self) -> Option<&'static dyn Dialect> {
+        dialects::find_dialect(&format!("{self:?}").to_lowercase())
     }
 }
 
@@ -96,7 +96,7 @@ pub enum TextCalls {
 /// A wrapper that searches a model's text for calls. Every model of a provider that leaves calls in
 /// the text needs it, or their markup reaches the chat.
 #[derive(Debug)]
-pub struct Dialected {
+pub struct DialectModel {
     model: Arc<dyn Model>,
     style: ToolStyle,
     text_calls: TextCalls,
@@ -135,7 +135,7 @@ impl ReadableTools {
     }
 }
 
-impl Dialected {
+impl DialectModel {
     /// Wraps `model`, which calls tools in this style.
     #[must_use]
     pub fn new(model: Arc<dyn Model>, style: ToolStyle) -> Self {
@@ -183,7 +183,7 @@ impl Dialected {
         let is_copy = |call: &&ToolCall| native.iter().any(|other| other.name == call.name);
         let mut in_text: Vec<ToolCall> =
             read.calls.iter().filter(|call| !is_copy(call)).cloned().collect();
-        ending::take(&mut in_text, tools);
+        ending::remove_end_calls(&mut in_text, tools);
         let is_meant =
             || dialects::is_meant(read) || (self.is_auto && dialects::is_meant_between_texts(read));
         match (self.style, self.text_calls) {
@@ -196,19 +196,19 @@ impl Dialected {
 }
 
 /// The request translated for a model of this style; `None` if it stays the same.
-fn translated(style: ToolStyle, request: &ModelRequest) -> Option<ModelRequest> {
+fn translate_request(style: ToolStyle, request: &ModelRequest) -> Option<ModelRequest> {
     let tools = match style {
         ToolStyle::Native | ToolStyle::Auto => return None,
         ToolStyle::None => &[][..],
         _ => &request.tools,
     };
-    let dialect = style.dialect().unwrap_or(dialects::PLAIN);
+    let dialect = style.text_dialect().unwrap_or(dialects::PLAIN);
     let messages = dialects::as_text(dialect, &request.messages, tools).into();
     Some(ModelRequest { messages, tools: Arc::new([]), ..request.clone() })
 }
 
 #[async_trait]
-impl Model for Dialected {
+impl Model for DialectModel {
     fn name(&self) -> &str {
         self.model.name()
     }
@@ -218,7 +218,7 @@ impl Model for Dialected {
     }
 
     async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
-        translated(self.style, request).unwrap_or_else(|| {
+        translate_request(self.style, request).unwrap_or_else(|| {
             let tools = request.tools.iter().map(schema::as_sent).collect();
             let deferred = request.deferred.iter().map(schema::as_sent).collect();
             ModelRequest { tools, deferred, ..request.clone() }
@@ -234,24 +234,24 @@ impl Model for Dialected {
         let ReadableTools { readable, callable, .. } = self.readable_tools(request);
         let tools = &readable[..callable];
         let is_auto = self.is_auto;
-        let reader = ReplyReader { is_auto, ..ReplyReader::new(style.dialect(), &readable) };
-        let streamed = Mutex::new(Streamed::new(reader));
+        let reader = ReplyReader { is_auto, ..ReplyReader::new(style.text_dialect(), &readable) };
+        let streamed = Mutex::new(StreamedReply::new(reader));
         let lock = || streamed.lock().unwrap_or_else(PoisonError::into_inner);
         let pass = |delta: Delta<'_>| match delta {
             Delta::Text(piece) => lock().push(piece, deltas),
             Delta::Restart => {
-                lock().restart();
+                lock().discard_shown();
                 deltas(Delta::Restart);
             }
             Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => deltas(delta),
         };
-        let translated = translated(style, request);
+        let translated = translate_request(style, request);
         let reply = self.model.complete(translated.as_ref().unwrap_or(request), &pass).await?;
         let streamed = streamed.into_inner().unwrap_or_else(PoisonError::into_inner);
         let read = streamed.read(&reply.text, TextEnd::cut_if(reply.truncated || reply.filtered));
         let read = if self.is_prose(&read, &reply.calls, tools) {
             tracing::debug!(model = self.name(), "the tool calls in the text are treated as text");
-            let text = visible::visible(ending::without_mark(&reply.text));
+            let text = visible::visible_text(ending::without_mark(&reply.text));
             let is_done = ending::without_mark(&reply.text) != reply.text.trim_end();
             ParsedReply { text, is_done, ..ParsedReply::default() }
         } else {
@@ -264,7 +264,7 @@ impl Model for Dialected {
         // Calls in the text of a reply with native calls repeat these.
         let is_native = !reply.calls.is_empty();
         let mut calls = if is_native { reply.calls } else { read.calls };
-        let taken = ending::take(&mut calls, tools);
+        let taken = ending::remove_end_calls(&mut calls, tools);
         let thought = |thought| if is_native { taken.out_of(thought) } else { thought };
         let reasoning = reply.reasoning.map(thought);
         let answer = taken.answer;
@@ -272,12 +272,12 @@ impl Model for Dialected {
             calls.clear();
         }
         let is_done = calls.is_empty() && (read.is_done || answer.is_some());
-        let text = match ending::joined(&read.text, &answer.unwrap_or_default()) {
+        let text = match ending::join_texts(&read.text, &answer.unwrap_or_default()) {
             text if is_done && text.is_empty() => ending::DONE.to_owned(),
             text if is_done => text,
             _ => read.text,
         };
-        streamed.finish(&text, deltas);
+        streamed.finish_text(&text, deltas);
         let needs_approval = style == ToolStyle::Native && self.text_calls == TextCalls::Ask;
         let is_text = needs_approval && !is_native && !calls.is_empty();
         let written = is_text.then_some(reply.text);

@@ -46,7 +46,7 @@ async fn ask_with(
         Delta::Restart => shown.lock().unwrap().clear(),
         Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
-    let dialected = Dialected::new(model.clone(), style).with_text_calls(text_calls);
+    let dialected = DialectModel::new(model.clone(), style).with_text_calls(text_calls);
     let reply = dialected.complete(&request, &show).await.unwrap();
     (model.requests().remove(0), reply, shown.into_inner().unwrap())
 }
@@ -63,7 +63,7 @@ async fn dialected_as_sent_leaves_out_our_own_schema_keys() {
         ..ModelRequest::default()
     };
     let model = Arc::new(ScriptedModel::new(Vec::new()));
-    let sent = Dialected::new(model, ToolStyle::Native).as_sent(&request).await;
+    let sent = DialectModel::new(model, ToolStyle::Native).as_sent(&request).await;
     assert_eq!(*sent.tools, *tools());
 }
 
@@ -196,7 +196,7 @@ async fn text_calls_decides_what_becomes_of_a_call_as_text() {
 #[tokio::test]
 async fn dialected_keeps_an_explained_call_beside_native_calls_in_the_text() {
     let example = CALL.replace("read_file", "write_file");
-    let tools = crate::fuzzing::tools().into();
+    let tools = crate::fuzzing::corpus_tools().into();
     let calls = vec![read_file("b.rs")];
     let answer =
         ModelReply { text: example.clone(), calls: calls.clone(), ..ModelReply::default() };
@@ -311,7 +311,7 @@ fn tool_style_other_than_native_auto_and_none_is_the_dialect_of_its_name() {
     let names = names["oneOf"].as_array().unwrap().iter().map(|one| one["const"].clone());
     for name in names {
         let style: ToolStyle = serde_json::from_value(name.clone()).unwrap();
-        let dialect = style.dialect().map(Dialect::name);
+        let dialect = style.text_dialect().map(Dialect::name);
         let is_none = matches!(style, ToolStyle::Native | ToolStyle::Auto | ToolStyle::None);
         assert_eq!(dialect, (!is_none).then(|| name.as_str().unwrap()));
     }

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::detail::{clean, error_text};
+use crate::detail::{clean_detail, error_text};
 use crate::wire_json::read_count;
 
 /// Maximum number of texts in one request. A larger batch delays the first vector.
@@ -59,7 +59,7 @@ impl EmbeddingsConfig {
     ///
     /// # Errors
     /// The key with an unusable value, and the requirement.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    pub fn check_values(&self) -> Result<(), (&'static str, String)> {
         if self.provider.is_empty() {
             return Err(("provider", "it must name a table in [providers]".to_owned()));
         }
@@ -134,7 +134,7 @@ impl ServedEmbedder {
     }
 
     /// Requests the vectors of one batch, with retries.
-    async fn batch(&self, texts: &[String]) -> Result<EmbeddedBatch, EmbedError> {
+    async fn embed_batch(&self, texts: &[String]) -> Result<EmbeddedBatch, EmbedError> {
         let mut waits = ExponentialBuilder::default()
             .with_min_delay(FIRST_WAIT)
             .with_max_delay(LONGEST_WAIT)
@@ -143,14 +143,14 @@ impl ServedEmbedder {
             .build();
         loop {
             let limit = self.server.timeout;
-            let asked = within(self.clock.as_ref(), limit, self.ask(texts)).await;
+            let asked = within(self.clock.as_ref(), limit, self.request_vectors(texts)).await;
             let failed = match asked {
                 Ok(Err(failed @ FailedRequest { retry: RetryAfter::Wait(_), .. })) => failed,
                 Ok(Err(failed)) => return Err(EmbedError::Refused(failed.why)),
                 Ok(Ok(batch)) => return Ok(batch),
                 Err(_) => {
                     let seconds = limit.as_secs();
-                    self.failed(&format!("it did not answer within {seconds} s"))
+                    self.failed_request(&format!("it did not answer within {seconds} s"))
                 }
             };
             let FailedRequest { why, retry } = failed;
@@ -165,7 +165,7 @@ impl ServedEmbedder {
         }
     }
 
-    async fn ask(&self, texts: &[String]) -> Result<EmbeddedBatch, FailedRequest> {
+    async fn request_vectors(&self, texts: &[String]) -> Result<EmbeddedBatch, FailedRequest> {
         let EmbeddingServer { wire, base_url, api_key, http, .. } = &self.server;
         let (path, mut body) = match wire {
             EmbeddingWire::OpenAi => {
@@ -183,14 +183,14 @@ impl ServedEmbedder {
             bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
         let url = format!("{base_url}/{path}");
         let answer = http.post_json(&url, &headers, body.to_string().into_bytes()).await;
-        let answer = answer.map_err(|error| self.failed(&error.to_string()))?;
+        let answer = answer.map_err(|error| self.failed_request(&error.to_string()))?;
         if answer.status() != 200 {
-            return Err(self.refusal(answer).await);
+            return Err(self.error_from_refusal(answer).await);
         }
-        let body = answer.text(MAX_BODY).await;
-        let body = body.map_err(|error| self.failed(&error.to_string()))?;
+        let body = answer.read_text(MAX_BODY).await;
+        let body = body.map_err(|error| self.failed_request(&error.to_string()))?;
         let answer: Value = decode_json(body.as_bytes()).unwrap_or_default();
-        let vectors = self.vectors(&answer, texts.len())?;
+        let vectors = self.read_vectors(&answer, texts.len())?;
         let counted = match self.server.wire {
             EmbeddingWire::OpenAi => read_count(&answer["usage"]["prompt_tokens"]),
             EmbeddingWire::Ollama => read_count(&answer["prompt_eval_count"]),
@@ -200,27 +200,27 @@ impl ServedEmbedder {
     }
 
     /// Reads the vectors of an answer, and checks their number and lengths.
-    fn vectors(&self, answer: &Value, wanted: usize) -> Result<Vec<Vec<f32>>, FailedRequest> {
+    fn read_vectors(&self, answer: &Value, wanted: usize) -> Result<Vec<Vec<f32>>, FailedRequest> {
         let found: Option<Vec<Vec<f32>>> = match self.server.wire {
             EmbeddingWire::OpenAi => answer["data"].as_array().and_then(|data| by_index(data)),
-            EmbeddingWire::Ollama => {
-                answer["embeddings"].as_array().and_then(|list| list.iter().map(numbers).collect())
-            }
+            EmbeddingWire::Ollama => answer["embeddings"]
+                .as_array()
+                .and_then(|list| list.iter().map(read_numbers).collect()),
         };
         let Some(found) = found else {
-            return Err(self.failed("its answer holds no vectors"));
+            return Err(self.failed_request("its answer holds no vectors"));
         };
         if found.len() != wanted {
             let found = found.len();
-            return Err(self.failed(&format!("it sent {found} vectors for {wanted} texts")));
+            return Err(self.failed_request(&format!("it sent {found} vectors for {wanted} texts")));
         }
         let length = found.first().map_or(0, Vec::len);
         if length == 0 || length > MAX_DIMENSIONS || found.iter().any(|one| one.len() != length) {
-            return Err(self.failed("its vectors have unusable lengths"));
+            return Err(self.failed_request("its vectors have unusable lengths"));
         }
         match self.dimensions {
             Some(dimensions) if dimensions != length => Err(FailedRequest {
-                why: self.says(&format!(
+                why: self.clean_text(&format!(
                     "it sent vectors of length {length} instead of {dimensions}; leave out \
                      `dimensions` in [embeddings]"
                 )),
@@ -231,9 +231,9 @@ impl ServedEmbedder {
     }
 
     /// Turns a response with a status other than 200 into an error.
-    async fn refusal(&self, answer: HttpResponse) -> FailedRequest {
+    async fn error_from_refusal(&self, answer: HttpResponse) -> FailedRequest {
         let (status, retry_after) = (answer.status(), answer.retry_after());
-        let body = answer.text(MAX_BODY).await.unwrap_or_default();
+        let body = answer.read_text(MAX_BODY).await.unwrap_or_default();
         let error = decode_json::<Value>(body.as_bytes()).unwrap_or_default();
         let says = error_text(&error, &body);
         let says = says.trim();
@@ -245,7 +245,7 @@ impl ServedEmbedder {
             (404, _) => "; check base_url of the provider and `model` in [embeddings]",
             _ => "",
         };
-        let why = self.says(&format!("{status}: {says}{advice}"));
+        let why = self.clean_text(&format!("{status}: {says}{advice}"));
         let retry = match status {
             408 | 409 | 425 | 429 | 500.. => RetryAfter::Wait(retry_after),
             _ => RetryAfter::Never,
@@ -253,13 +253,13 @@ impl ServedEmbedder {
         FailedRequest { why, retry }
     }
 
-    fn failed(&self, why: &str) -> FailedRequest {
-        FailedRequest { why: self.says(why), retry: RetryAfter::Wait(None) }
+    fn failed_request(&self, why: &str) -> FailedRequest {
+        FailedRequest { why: self.clean_text(why), retry: RetryAfter::Wait(None) }
     }
 
-    fn says(&self, text: &str) -> String {
+    fn clean_text(&self, text: &str) -> String {
         let name = &self.name;
-        clean(&format!("the embedding model {name}: {text}"), self.server.api_key.as_ref())
+        clean_detail(&format!("the embedding model {name}: {text}"), self.server.api_key.as_ref())
     }
 }
 
@@ -292,7 +292,7 @@ fn by_index(data: &[Value]) -> Option<Vec<Vec<f32>>> {
     let has_indexes = data.iter().all(|one| read_count(&one["index"]).is_some());
     let read = |(place, one): (u64, &Value)| {
         let index = read_count(&one["index"]).filter(|_| has_indexes).unwrap_or(place);
-        Some((index, numbers(&one["embedding"])?))
+        Some((index, read_numbers(&one["embedding"])?))
     };
     let mut found = (0..).zip(data).map(read).collect::<Option<Vec<_>>>()?;
     found.sort_by_key(|(index, _)| *index);
@@ -300,7 +300,7 @@ fn by_index(data: &[Value]) -> Option<Vec<Vec<f32>>> {
     is_complete.then(|| found.into_iter().map(|(_, vector)| vector).collect())
 }
 
-fn numbers(vector: &Value) -> Option<Vec<f32>> {
+fn read_numbers(vector: &Value) -> Option<Vec<f32>> {
     #[expect(clippy::cast_possible_truncation, reason = "a vector needs no more precision")]
     let number = |value: &Value| value.as_f64().map(|value| value as f32);
     vector
@@ -323,13 +323,13 @@ impl Embedder for ServedEmbedder {
 
     async fn embed(&self, texts: &[String]) -> Result<EmbeddedTexts, EmbedError> {
         if texts.iter().any(|text| text.trim().is_empty()) {
-            return Err(EmbedError::Refused(self.says("a text without words has no vector")));
+            return Err(EmbedError::Refused(self.clean_text("a text without words has no vector")));
         }
         let cut = |text: &String| text[..text.floor_char_boundary(MAX_TEXT)].to_owned();
         let texts: Vec<String> = texts.iter().map(cut).collect();
         let (mut vectors, mut read) = (Vec::with_capacity(texts.len()), 0_u64);
         for batch in texts.chunks(MAX_BATCH) {
-            let EmbeddedBatch { vectors: more, tokens } = self.batch(batch).await?;
+            let EmbeddedBatch { vectors: more, tokens } = self.embed_batch(batch).await?;
             vectors.extend(more);
             read = read.saturating_add(tokens);
         }

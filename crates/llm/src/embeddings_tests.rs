@@ -36,11 +36,11 @@ fn configured(
         EmbeddingApi::OpenAi => {
             let provider =
                 OpenAiConfig { base_url, api_key: key, max_retries: 0, ..Default::default() };
-            provider.embedder(config, clock.clone())
+            provider.create_embedder(config, clock.clone())
         }
         EmbeddingApi::Ollama => {
             let provider = OllamaConfig { base_url, max_retries: 0, ..Default::default() };
-            provider.embedder(config, clock.clone())
+            provider.create_embedder(config, clock.clone())
         }
     };
     made.unwrap().unwrap()
@@ -243,7 +243,7 @@ fn embeddings_config_check_names_the_key() {
     let config = |provider: &str, model: &str, dimensions| {
         let (provider, model) = (provider.to_owned(), model.to_owned());
         let config = EmbeddingsConfig { provider, model, dimensions, ..Default::default() };
-        config.check().map_err(|(key, _)| key)
+        config.check_values().map_err(|(key, _)| key)
     };
     assert_eq!(config("", "m", None), Err("provider"));
     assert_eq!(config("p", "", None), Err("model"));
@@ -256,5 +256,5 @@ fn embeddings_config_check_names_the_key() {
         least_similarity: 60.0,
         ..Default::default()
     };
-    assert_eq!(similar.check().map_err(|(key, _)| key), Err("least_similarity"));
+    assert_eq!(similar.check_values().map_err(|(key, _)| key), Err("least_similarity"));
 }

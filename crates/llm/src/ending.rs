@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::dialects::{ReplyReader, TextEnd, known_elsewhere};
 use crate::gemini::signatures;
 use crate::openai::responses::thoughts;
-use crate::visible::visible;
+use crate::visible::visible_text;
 
 /// Lines that only signal the end.
 const MARKS: [&str; 8] = [
@@ -85,16 +85,16 @@ pub(crate) struct RemovedEndCalls {
 }
 
 /// Removes the calls that only signal the end.
-pub(crate) fn take(calls: &mut Vec<ToolCall>, offered: &[ToolSpec]) -> RemovedEndCalls {
+pub(crate) fn remove_end_calls(calls: &mut Vec<ToolCall>, offered: &[ToolSpec]) -> RemovedEndCalls {
     let (mut answers, mut places, mut place) = (Vec::new(), Vec::new(), 0..);
     calls.retain(|call| {
-        let (answer, place) = (answer(call, offered), place.next());
+        let (answer, place) = (answer_of_end_call(call, offered), place.next());
         places.extend(place.filter(|_| answer.is_some()));
         answer.map(|answer| answers.push(answer)).is_none()
     });
     let is_end = calls.is_empty() && !answers.is_empty();
     let answer =
-        is_end.then(|| answers.iter().fold(String::new(), |text, more| joined(&text, more)));
+        is_end.then(|| answers.iter().fold(String::new(), |text, more| join_texts(&text, more)));
     RemovedEndCalls { answer, places }
 }
 
@@ -104,8 +104,8 @@ impl RemovedEndCalls {
     pub(crate) fn out_of(&self, reasoning: Reasoning) -> Reasoning {
         let content = match reasoning.content {
             content if self.places.is_empty() => content,
-            Value::Array(parts) => Value::Array(thoughts::without(parts, &self.places)),
-            content @ Value::Object(_) => signatures::without(content, &self.places),
+            Value::Array(parts) => Value::Array(thoughts::without_calls(parts, &self.places)),
+            content @ Value::Object(_) => signatures::without_calls(content, &self.places),
             other => other,
         };
         Reasoning { content, ..reasoning }
@@ -113,7 +113,7 @@ impl RemovedEndCalls {
 }
 
 /// Joins two texts, unless the first already ends with the second.
-pub(crate) fn joined(text: &str, more: &str) -> String {
+pub(crate) fn join_texts(text: &str, more: &str) -> String {
     let (text, more) = (text.trim_end(), more.trim());
     let is_said = more.is_empty() || text == more || text.ends_with(&format!("\n{more}"));
     match text {
@@ -124,7 +124,7 @@ pub(crate) fn joined(text: &str, more: &str) -> String {
 }
 
 /// The text of an end call; `None` for other calls.
-fn answer(call: &ToolCall, offered: &[ToolSpec]) -> Option<String> {
+fn answer_of_end_call(call: &ToolCall, offered: &[ToolSpec]) -> Option<String> {
     let endings = &with_endings(Cow::Borrowed(&[]))[..];
     if known_elsewhere(&call.name, offered).is_some()
         || known_elsewhere(&call.name, endings).is_none()
@@ -132,11 +132,11 @@ fn answer(call: &ToolCall, offered: &[ToolSpec]) -> Option<String> {
         return None;
     }
     match &call.arguments {
-        Arguments::Object(object) => Some(cleaned(&in_object(object))),
+        Arguments::Object(object) => Some(clean_argument(&in_object(object))),
         // A truncated object is invalid: the model gets an error instead.
         Arguments::Malformed(text) if text.trim_start().starts_with(['{', '[']) => None,
         Arguments::Malformed(text) => {
-            Some(cleaned(&serde_json::from_str(text).unwrap_or_else(|_| text.clone())))
+            Some(clean_argument(&serde_json::from_str(text).unwrap_or_else(|_| text.clone())))
         }
     }
 }
@@ -152,8 +152,12 @@ fn in_object(object: &Map<String, Value>) -> String {
 }
 
 /// Cleans an argument for people: removes the hidden parts, as in a reply.
-fn cleaned(argument: &str) -> String {
-    ReplyReader::new(None, &[]).read(&visible(argument), TextEnd::Complete).text.trim().to_owned()
+fn clean_argument(argument: &str) -> String {
+    ReplyReader::new(None, &[])
+        .read(&visible_text(argument), TextEnd::Complete)
+        .text
+        .trim()
+        .to_owned()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use avocet_protocol::{Delta, Message, Model, ModelReply, ModelRequest};
 use avocet_testkit::{Scripted, ScriptedModel};
 
 use super::*;
-use crate::{Dialected, ToolStyle};
+use crate::{DialectModel, ToolStyle};
 
 const STYLES: [ToolStyle; 4] =
     [ToolStyle::Native, ToolStyle::None, ToolStyle::Json, ToolStyle::React];
@@ -44,7 +44,7 @@ async fn ask(style: ToolStyle, tools: &[ToolSpec], answer: Scripted) -> (ModelRe
         }
         shown.lock().unwrap().push(now.clone());
     };
-    let reply = Dialected::new(model, style).complete(&request, &show).await.unwrap();
+    let reply = DialectModel::new(model, style).complete(&request, &show).await.unwrap();
     (reply, shown.into_inner().unwrap())
 }
 

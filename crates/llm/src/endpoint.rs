@@ -28,17 +28,17 @@ use length::max_answer;
 pub(crate) use length::{ITEM, MAX_ANSWER};
 pub use offered::OfferedModel;
 pub(crate) use offered::{ListForm, one_page, openai_model};
-pub use probe::Probe;
-pub(crate) use probe::texts;
+pub use probe::ProbeResult;
+pub(crate) use probe::texts_at_key;
 
 use crate::RequestTimeouts;
-use crate::facts::host;
+use crate::facts::host_of;
 use crate::keys::{KeyRing, UsedKey};
-use crate::limits::limited;
-use crate::repair::{Adjustment, Fault, RepairAttempts, Repairs};
-use crate::retry::{RetryLimit, ShownDeltas, retrying};
-use crate::visible::Visible;
-use read::Streaming;
+use crate::limits::with_timeout;
+use crate::repair::{RepairAttempts, RepairLessons, RequestAdjustment, RequestFault};
+use crate::retry::{RetryLimit, ShownDeltas, complete_with_retries};
+use crate::visible::VisibleText;
+use read::StreamingAnswer;
 
 /// Bytes that are read of an answer without streaming: room for [`MAX_ANSWER`] bytes with escapes.
 const MAX_BODY: usize = 2 * MAX_ANSWER;
@@ -47,7 +47,7 @@ pub(crate) const BYTES_A_TOKEN: u64 = 4;
 
 /// The address of a model, and the timeouts and retries of requests to it.
 #[derive(Debug)]
-pub(crate) struct Endpoint {
+pub(crate) struct ModelEndpoint {
     /// `provider/model`.
     pub(crate) name: String,
     pub(crate) url: String,
@@ -58,7 +58,7 @@ pub(crate) struct Endpoint {
     pub(crate) limits: RequestTimeouts,
     pub(crate) http: HttpClient,
     pub(crate) window: NamedWindow,
-    pub(crate) repairs: Repairs,
+    pub(crate) repairs: RepairLessons,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -81,16 +81,16 @@ impl NamedWindow {
         Some(self.0.load(Ordering::Relaxed)).filter(|tokens| *tokens > 0)
     }
 
-    fn learn(&self, tokens: u64) {
+    fn learn_window(&self, tokens: u64) {
         self.0.store(tokens, Ordering::Relaxed);
     }
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// Sends the request, and repairs it if it is refused: see [`crate::repair`]. The answer has at
     /// most `most` tokens. `body` is called anew for each attempt, to free its memory between
     /// attempts.
-    pub(crate) async fn ask<A: StreamedAnswer>(
+    pub(crate) async fn ask_model<A: StreamedAnswer>(
         &self,
         request: &ModelRequest,
         most: Option<u32>,
@@ -98,55 +98,56 @@ impl Endpoint {
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
         let shown = ShownDeltas::new(deltas);
-        let take_back = |delta: Delta<'_>| shown.show(delta);
+        let take_back = |delta: Delta<'_>| shown.show_delta(delta);
         let repairs = RepairAttempts::default();
         let attempt = async || {
             let mut others = self.keys.len();
             loop {
-                let (sent, version) = (self.sendable(request), self.repairs.version());
+                let (sent, version) =
+                    (self.sendable_request(request), self.repairs.lessons_version());
                 let bytes = body(&sent).map_err(|error| self.bad_answer(plain_json(&error)))?;
                 let input = estimated_tokens(bytes.len() as u64, request);
-                let used = self.keys.current(self.clock.elapsed());
+                let used = self.keys.current_key(self.clock.elapsed());
                 let attempt =
                     RequestAttempt { shown: &shown, key: used.key, max_answer: max_answer(most) };
                 // Boxed, because each function that takes a future by value stores it once more.
                 let asking = Box::pin(self.ask_once::<A>(bytes, input, attempt));
                 let began = self.clock.now();
-                let asking = self.limited(self.limits.total, "it did not end", asking);
-                let answered = shown.attempt(&self.name, input, asking).await;
+                let asking = self.with_timeout(self.limits.total, "it did not end", asking);
+                let answered = shown.run_attempt(&self.name, input, asking).await;
                 others = others.saturating_sub(1);
                 match &answered {
                     Err(error)
                         if (others > 0 && self.has_other_key(used, error))
-                            || self.repair(&sent, version, error, &repairs, &body) =>
+                            || self.repair_request(&sent, version, error, &repairs, &body) =>
                     {
-                        shown.show(Delta::Retry(FailedAttempt { error, began }));
-                        shown.show(Delta::Restart);
+                        shown.show_delta(Delta::Retry(FailedAttempt { error, began }));
+                        shown.show_delta(Delta::Restart);
                     }
                     _ => return answered,
                 }
             }
         };
         let retries = RetryLimit::new(self.retries, request.options.retries);
-        retrying(self.clock.as_ref(), retries, &take_back, attempt).await
+        complete_with_retries(self.clock.as_ref(), retries, &take_back, attempt).await
     }
 
     /// The request without the faults for which this model refused it before, and without the
     /// thoughts of other servers.
-    fn sendable<'r>(&self, request: &'r ModelRequest) -> Cow<'r, ModelRequest> {
-        self.repairs.sendable(request, self.host())
+    fn sendable_request<'r>(&self, request: &'r ModelRequest) -> Cow<'r, ModelRequest> {
+        self.repairs.sendable_request(request, self.host_name())
     }
 
     /// The name of the server, without its port.
-    fn host(&self) -> &str {
-        let host = host(&self.url).unwrap_or_default();
+    fn host_name(&self) -> &str {
+        let host = host_of(&self.url).unwrap_or_default();
         let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
         if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
     }
 
     /// Learns from the refusal of a request that was made at this version of the lessons. Returns
     /// `true` if the request differs now and may be sent once more.
-    fn repair(
+    fn repair_request(
         &self,
         refused: &ModelRequest,
         version: u64,
@@ -154,20 +155,21 @@ impl Endpoint {
         attempts: &RepairAttempts,
         body: &(impl Fn(&ModelRequest) -> serde_json::Result<Vec<u8>> + Send + Sync),
     ) -> bool {
-        let Some(fault) = Fault::from_error(error).filter(|fault| attempts.may_repair(*fault))
+        let Some(fault) =
+            RequestFault::from_error(error).filter(|fault| attempts.may_repair(*fault))
         else {
             return false;
         };
-        if self.repairs.version() != version {
+        if self.repairs.lessons_version() != version {
             // Another request has learned meanwhile.
             return true;
         }
         let before = body(refused);
         self.repairs.learn_fault(fault, refused, &self.name);
-        let after = body(&self.sendable(refused));
+        let after = body(&self.sendable_request(refused));
         let is_repaired = matches!((before, after), (Ok(before), Ok(after)) if before != after);
         if is_repaired {
-            let (model, remedy) = (&self.name, fault.remedy());
+            let (model, remedy) = (&self.name, fault.remedy_text());
             tracing::warn!(model, %error, remedy, "the request was refused; asking once more");
         } else {
             self.repairs.forget_fault(fault);
@@ -178,7 +180,7 @@ impl Endpoint {
     /// Lets a key rest after an error that is about the key. Returns `true` if another key can be
     /// used at once.
     fn has_other_key(&self, used: UsedKey<'_>, error: &ModelError) -> bool {
-        let has_other = self.keys.rest(used, error, self.clock.elapsed());
+        let has_other = self.keys.rest_key(used, error, self.clock.elapsed());
         if has_other {
             let (model, key) = (&self.name, used.number());
             tracing::warn!(model, key, %error, "cannot use an API key now; using the next key");
@@ -193,71 +195,76 @@ impl Endpoint {
         attempt: RequestAttempt<'_>,
     ) -> Result<ModelReply, ModelError> {
         let shown = attempt.shown;
-        let begun = Box::pin(self.begin::<A>(body, attempt));
-        let begun = self.limited(self.first_token(), "no answer began", begun).await?;
+        let begun = Box::pin(self.begin_answer::<A>(body, attempt));
+        let begun = self.with_timeout(self.first_token(), "no answer began", begun).await?;
         let (stream, first) = begun;
-        let mut visible = Visible::keeping_calls();
+        let mut visible = VisibleText::keeping_calls();
         let answer = self.read(stream, first, &mut visible, shown).await?;
-        let text = visible.finish(|delta| shown.show(delta));
-        Ok(self.reply(answer, text, input))
+        let text = visible.finish_text(|delta| shown.show_delta(delta));
+        Ok(self.build_reply(answer, text, input))
     }
 
     /// The timeout for the first piece of an answer. Without streaming it is the whole answer.
     fn first_token(&self) -> Duration {
-        let is_whole = self.repairs.adjustments().has(Adjustment::NoStream);
+        let is_whole =
+            self.repairs.current_adjustments().has_adjustment(RequestAdjustment::NoStream);
         if is_whole { self.limits.total } else { self.limits.first_token }
     }
 
     /// Sends the request and waits until the first data of an answer has arrived.
-    async fn begin<A: StreamedAnswer>(
+    async fn begin_answer<A: StreamedAnswer>(
         &self,
         body: Vec<u8>,
         attempt: RequestAttempt<'_>,
-    ) -> Result<(Streaming<A>, AnswerPiece), ModelError> {
-        let response = self.post(body, attempt.key).await?;
+    ) -> Result<(StreamingAnswer<A>, AnswerPiece), ModelError> {
+        let response = self.post_body(body, attempt.key).await?;
         if response.status() != 200 {
-            return Err(self.refusal::<A>(response).await);
+            return Err(self.error_from_response::<A>(response).await);
         }
-        attempt.shown.begin();
+        attempt.shown.mark_begun();
         self.first_data(response, attempt.max_answer).await
     }
 
     /// Builds the reply with the visible text. `input` is the estimate of input tokens, used if the
     /// provider reports none.
-    fn reply(&self, answer: CompleteAnswer, text: String, input: u64) -> ModelReply {
+    fn build_reply(&self, answer: CompleteAnswer, text: String, input: u64) -> ModelReply {
         let mut usage = answer.usage;
         if usage.input == 0 {
             usage.input = input;
         }
         if usage.output == 0 {
-            usage.output = answer.bytes() / BYTES_A_TOKEN;
+            usage.output = answer.count_bytes() / BYTES_A_TOKEN;
         }
         let CompleteAnswer { mut calls, reasoning, truncated, filtered, .. } = answer;
         if truncated {
             length::shorten_cut_calls(&mut calls);
         }
-        let (model, host) = (self.name.clone(), Some(self.host().to_owned()));
+        let (model, host) = (self.name.clone(), Some(self.host_name().to_owned()));
         let reasoning = reasoning.map(|content| Reasoning { model, host, content });
         let spent = vec![Spent { model: self.name.clone(), usage, cost: answer.cost }];
         let (written, is_done) = (None, false);
         ModelReply { text, calls, written, reasoning, spent, truncated, filtered, is_done }
     }
 
-    async fn post(&self, body: Vec<u8>, key: Option<&Secret>) -> Result<HttpResponse, ModelError> {
+    async fn post_body(
+        &self,
+        body: Vec<u8>,
+        key: Option<&Secret>,
+    ) -> Result<HttpResponse, ModelError> {
         let headers = (self.headers)(key);
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let posted = self.http.post_json(&self.url, &headers, body).await;
-        posted.map_err(|error| self.unanswered(error))
+        posted.map_err(|error| self.error_without_response(error))
     }
 
-    async fn limited<T>(
+    async fn with_timeout<T>(
         &self,
         limit: Duration,
         what: &str,
         part: impl Future<Output = Result<T, ModelError>>,
     ) -> Result<T, ModelError> {
-        limited(self.clock.as_ref(), &self.name, limit, what, part).await
+        with_timeout(self.clock.as_ref(), &self.name, limit, what, part).await
     }
 }
 

@@ -71,7 +71,7 @@ impl EventDecoder {
     /// # Errors
     /// The error of the event, or of a piece of JSON that cannot be read: some of the answer is
     /// missing then.
-    pub(crate) fn take<A: StreamedAnswer>(
+    pub(crate) fn take_data<A: StreamedAnswer>(
         &mut self,
         answer: &mut A,
         data: &str,
@@ -79,27 +79,31 @@ impl EventDecoder {
     ) -> Result<TakenEvents, AnswerError> {
         let mut sum = PieceSum::default();
         if !data.trim_start_matches(['\u{feff}', ' ', '\n', '\t']).starts_with(['{', '[']) {
-            return if is_error { Err(read_error::<A>(&Value::from(data))) } else { sum.taken() };
+            return if is_error {
+                Err(read_error::<A>(&Value::from(data)))
+            } else {
+                sum.into_events()
+            };
         }
-        match WireJson::parse(data) {
-            Ok(event) if self.joiner.is_idle() => sum.take(answer, &event, is_error)?,
+        match WireJson::parse_text(data) {
+            Ok(event) if self.joiner.is_idle() => sum.take_event(answer, &event, is_error)?,
             Ok(event) => {
                 for event in self.joiner.push(event.to_value().into()) {
-                    sum.take(answer, &event, is_error)?;
+                    sum.take_event(answer, &event, is_error)?;
                 }
             }
             Err(error) => {
-                let values = repair(data).ok_or_else(|| {
+                let values = repair_json(data).ok_or_else(|| {
                     format!("an event is no part of an answer ({})", plain_json(&error))
                 })?;
                 for value in values {
                     for event in self.joiner.push(value.into()) {
-                        sum.take(answer, &event, is_error)?;
+                        sum.take_event(answer, &event, is_error)?;
                     }
                 }
             }
         }
-        sum.taken()
+        sum.into_events()
     }
 
     /// Passes on the events that wait for the other half of a character.
@@ -112,15 +116,15 @@ impl EventDecoder {
     ) -> Result<TakenEvents, AnswerError> {
         let mut sum = PieceSum::default();
         for event in self.joiner.release_held() {
-            sum.take(answer, &event, false)?;
+            sum.take_event(answer, &event, false)?;
         }
-        sum.taken()
+        sum.into_events()
     }
 }
 
 /// Reads JSON with faults: lone halves of characters, and those that [`decode_json`] repairs. Or
 /// several values in one text. `None` if nothing can be read.
-fn repair(data: &str) -> Option<Vec<Value>> {
+fn repair_json(data: &str) -> Option<Vec<Value>> {
     if let Ok(value) = decode_json(halves::mark_halves(data).as_bytes()) {
         return Some(vec![value]);
     }
@@ -136,7 +140,7 @@ fn repair(data: &str) -> Option<Vec<Value>> {
 }
 
 impl PieceSum {
-    fn take<A: StreamedAnswer>(
+    fn take_event<A: StreamedAnswer>(
         &mut self,
         answer: &mut A,
         event: &WireJson<'_>,
@@ -146,7 +150,7 @@ impl PieceSum {
             if let Some(error) = find_error(event, is_error) {
                 return Err(read_error::<A>(&error.to_value()));
             }
-            match answer.take(event)? {
+            match answer.take_event(event)? {
                 AnswerPiece::Text(text) if self.text.is_empty() => self.text = text,
                 AnswerPiece::Text(text) => self.text.push_str(&text),
                 AnswerPiece::End => self.is_end = true,
@@ -158,7 +162,7 @@ impl PieceSum {
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "the last step of functions that can fail")]
-    fn taken(self) -> Result<TakenEvents, AnswerError> {
+    fn into_events(self) -> Result<TakenEvents, AnswerError> {
         let Self { text, is_unseen, is_end } = self;
         let piece = match () {
             () if !text.is_empty() => AnswerPiece::Text(text),
@@ -189,7 +193,7 @@ fn find_error<'e, 'j>(event: &'e WireJson<'j>, is_error: bool) -> Option<&'e Wir
 pub(crate) fn read_error<A: StreamedAnswer>(error: &Value) -> AnswerError {
     let says = match error {
         Value::String(says) => says.clone(),
-        error => error_message(error).map_or_else(|| describe(error), Cow::into_owned),
+        error => error_message(error).map_or_else(|| describe_error(error), Cow::into_owned),
     };
     match A::error_status(error) {
         Some(status) => AnswerError::Status(status, says),
@@ -198,7 +202,7 @@ pub(crate) fn read_error<A: StreamedAnswer>(error: &Value) -> AnswerError {
 }
 
 /// Describes an error without a message by its code or type.
-fn describe(error: &Value) -> String {
+fn describe_error(error: &Value) -> String {
     let names = [&error["code"], &error["type"], &error["status"]];
     let name = names.into_iter().find_map(|name| name.as_str().filter(|name| !name.is_empty()));
     name.map_or_else(|| error.to_string(), |name| format!("it failed ({name})"))

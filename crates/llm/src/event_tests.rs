@@ -8,7 +8,7 @@ use crate::endpoint::CompleteAnswer;
 struct KeptEvents(Vec<Value>);
 
 impl StreamedAnswer for KeptEvents {
-    fn take(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+    fn take_event(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
         self.0.push(event.to_value());
         let text = event.get("text").as_str().unwrap_or_default();
         Ok(AnswerPiece::Text(text.to_owned()))
@@ -18,13 +18,13 @@ impl StreamedAnswer for KeptEvents {
         false
     }
 
-    fn bytes(&self) -> usize {
+    fn kept_bytes(&self) -> usize {
         0
     }
 
-    fn cut(&mut self) {}
+    fn cut_answer(&mut self) {}
 
-    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
+    fn finish_answer(self) -> Result<CompleteAnswer, AnswerError> {
         Ok(CompleteAnswer::default())
     }
 }
@@ -40,7 +40,7 @@ fn text_of(events: &[&str]) -> String {
         text.push('|');
     };
     for event in events {
-        push(decoder.take(&mut kept, event, false).unwrap());
+        push(decoder.take_data(&mut kept, event, false).unwrap());
     }
     push(decoder.release_held(&mut kept).unwrap());
     text
@@ -80,7 +80,7 @@ fn event_decoder_joins_halves_at_the_same_place_only() {
     let take = |events: &[&str]| {
         let (mut kept, mut decoder) = (KeptEvents::default(), EventDecoder::default());
         for event in events {
-            decoder.take(&mut kept, event, false).unwrap();
+            decoder.take_data(&mut kept, event, false).unwrap();
         }
         decoder.release_held(&mut kept).unwrap();
         kept.0
@@ -109,20 +109,20 @@ fn event_decoder_reads_json_with_faults() {
         "\"text\"",
         ": OPENROUTER PROCESSING",
     ] {
-        drop(decoder.take(&mut kept, data, false));
+        drop(decoder.take_data(&mut kept, data, false));
     }
     let (one, two) = (json!({ "a": 1 }), json!({ "a": 2 }));
     let lines = json!({ "a": "one\ntwo" });
     let expected = [&two, &lines, &one, &two, &one, &two, &one, &two];
     assert_eq!(kept.0.iter().collect::<Vec<_>>(), expected);
-    let unreadable = decoder.take(&mut kept, "{\"a\": }", false).unwrap_err();
+    let unreadable = decoder.take_data(&mut kept, "{\"a\": }", false).unwrap_err();
     assert!(matches!(unreadable, AnswerError::Unreadable(_)));
 }
 
 #[test]
 fn event_decoder_finds_errors_in_all_formats() {
     let fails = |data: &str, is_error: bool| {
-        EventDecoder::default().take(&mut KeptEvents::default(), data, is_error).unwrap_err()
+        EventDecoder::default().take_data(&mut KeptEvents::default(), data, is_error).unwrap_err()
     };
     let status = |status, says: &str| AnswerError::Status(status, says.to_owned());
     let middle = |says: &str| AnswerError::Unreadable(format!("it failed in the middle: {says}"));
@@ -157,7 +157,7 @@ fn event_decoder_finds_errors_in_all_formats() {
         r#"{"type": "ping"}"#,
     ] {
         assert!(
-            EventDecoder::default().take(&mut KeptEvents::default(), data, false).is_ok(),
+            EventDecoder::default().take_data(&mut KeptEvents::default(), data, false).is_ok(),
             "{data}"
         );
     }

@@ -10,14 +10,14 @@ use avocet_protocol::{Effort, ModelFacts, Price};
 
 use crate::{TextCalls, ToolStyle};
 
-pub(crate) use builtin::{BuiltIn, host};
+pub(crate) use builtin::{BuiltIn, host_of};
 pub(crate) use catalogue::CatalogueFacts;
-pub use catalogue::{BadCatalogue, Catalogue, CatalogueSummary};
+pub use catalogue::{BadCatalogue, CatalogueSummary, ModelCatalogue};
 pub use config::{ModelConfig, ModelTable};
 
 /// Facts about a model from one source. A field is `None` if the source omits it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Facts {
+pub struct SourcedFacts {
     /// See [`ModelFacts::context`].
     pub context: Option<u64>,
     /// See [`ModelFacts::max_output`].
@@ -36,10 +36,10 @@ pub struct Facts {
     pub effort: Option<Effort>,
 }
 
-impl Facts {
+impl SourcedFacts {
     /// Fills the missing fields from `other`.
     #[must_use]
-    pub fn or(self, other: Self) -> Self {
+    pub fn or_facts(self, other: Self) -> Self {
         Self {
             context: self.context.or(other.context),
             max_output: self.max_output.or(other.max_output),
@@ -54,14 +54,16 @@ impl Facts {
 }
 
 /// Returns the facts about a model from the shipped catalogue and the list of well-known models.
-pub(crate) fn shipped_facts(model: &str, base_url: &str) -> Facts {
-    let host = host(base_url);
-    Catalogue::default().facts(model, host).or(BuiltIn::of(model, host).facts)
+pub(crate) fn shipped_facts(model: &str, base_url: &str) -> SourcedFacts {
+    let host = host_of(base_url);
+    ModelCatalogue::default()
+        .find_facts(model, host)
+        .or_facts(BuiltIn::find_model(model, host).facts)
 }
 
 /// Facts that a model's server reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Learned {
+pub struct LearnedFacts {
     /// All facts except the way in which it calls tools.
     pub facts: ModelFacts,
     /// `true` if it sees pictures; `None` if unknown.
@@ -88,7 +90,7 @@ pub enum FactSource {
 impl FactSource {
     /// A word for display.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_word(self) -> &'static str {
         match self {
             Self::Models => "models",
             Self::Provider => "provider",
@@ -123,8 +125,11 @@ pub struct KnownFacts {
 
 impl KnownFacts {
     /// Merges facts from several sources. For each field, the first source that states it wins.
-    pub(crate) fn from_all(said: &[(FactSource, Facts)]) -> Self {
-        fn first<T>(said: &[(FactSource, Facts)], field: impl Fn(&Facts) -> Option<T>) -> Fact<T> {
+    pub(crate) fn from_all(said: &[(FactSource, SourcedFacts)]) -> Self {
+        fn first<T>(
+            said: &[(FactSource, SourcedFacts)],
+            field: impl Fn(&SourcedFacts) -> Option<T>,
+        ) -> Fact<T> {
             said.iter().find_map(|(source, facts)| Some((field(facts)?, *source)))
         }
         Self {

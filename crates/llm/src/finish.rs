@@ -5,7 +5,7 @@ use crate::endpoint::AnswerError;
 
 /// The reason why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Finish {
+pub(crate) enum FinishReason {
     /// The answer is complete.
     Complete,
     /// The output limit was reached.
@@ -26,13 +26,13 @@ pub(crate) struct FinishFlags {
     pub(crate) filtered: bool,
 }
 
-impl Finish {
+impl FinishReason {
     /// Evaluates an answer that ended with this finish. `reason` is the provider's word, `says` its
     /// explanation, if any. `is_empty` means that the text and the calls are empty.
     ///
     /// # Errors
     /// [`AnswerError`] if the answer is unusable.
-    pub(crate) fn ended(
+    pub(crate) fn evaluate_answer(
         self,
         reason: &str,
         says: &str,

@@ -11,7 +11,7 @@ use crate::gemini::answer::GeminiAnswer;
 use crate::ollama::answer::OllamaAnswer;
 use crate::openai::answer::OpenAiChatAnswer;
 use crate::openai::responses::ResponsesAnswer;
-use crate::testing::call;
+use crate::testing::tool_call;
 
 fn texts(answers: &[(&str, &str)], read: fn(&str) -> Result<CompleteAnswer, AnswerError>) {
     let mut wrong = Vec::new();
@@ -95,7 +95,7 @@ fn openai_chat_reads_arguments_however_they_are_written() {
         let message = json!({"content": null, "tool_calls": [{"id": "a", "type": "function", "function": function}]});
         let body = json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
         let calls = read_body::<OpenAiChatAnswer>(&body.to_string()).map(|answer| answer.calls);
-        if calls != Ok(vec![call("one", expected)]) {
+        if calls != Ok(vec![tool_call("one", expected)]) {
             wrong.push(format!("{arguments}: {calls:?}"));
         }
     }

@@ -10,102 +10,106 @@ use avocet_protocol::Delta;
 use serde_json::Value;
 
 use crate::dialects::lenient::{self, LenientError, MissingBrackets};
-use crate::dialects::{ParsedReply, ReplyReader, Streamed, TextEnd, known_names, named};
-use crate::visible::Visible;
+use crate::dialects::{
+    ParsedReply, ReplyReader, StreamedReply, TextEnd, find_dialect, known_names,
+};
+use crate::visible::VisibleText;
 
 #[cfg(test)]
 pub(crate) use answers::read_body;
-pub(crate) use answers::split;
-pub use answers::{anthropic, gemini, ollama, openai_chat, openai_responses, sse};
-pub(crate) use tools::tools;
+pub(crate) use answers::split_pieces;
+pub use answers::{
+    fuzz_anthropic, fuzz_gemini, fuzz_ollama, fuzz_sse, openai_chat, openai_responses,
+};
+pub(crate) use tools::corpus_tools;
 
 /// Reads bytes, and panics if the result is wrong.
 pub type LlmFuzzTarget = fn(&[u8]);
 
 /// All entry points, by the name of their fuzz target.
 pub const TARGETS: [(&str, LlmFuzzTarget); 19] = [
-    ("anthropic", anthropic),
-    ("endless", endless),
-    ("families", families),
-    ("gemini", gemini),
-    ("harmony", harmony),
-    ("hermes", hermes),
-    ("hidden", hidden),
-    ("json", json),
-    ("lenient", lenient),
-    ("llama", llama),
-    ("mistral", mistral),
-    ("ollama", ollama),
+    ("anthropic", fuzz_anthropic),
+    ("endless", fuzz_endless),
+    ("families", fuzz_families),
+    ("gemini", fuzz_gemini),
+    ("harmony", fuzz_harmony),
+    ("hermes", fuzz_hermes),
+    ("hidden", fuzz_hidden),
+    ("json", fuzz_json),
+    ("lenient", fuzz_lenient),
+    ("llama", fuzz_llama),
+    ("mistral", fuzz_mistral),
+    ("ollama", fuzz_ollama),
     ("openai_chat", openai_chat),
     ("openai_responses", openai_responses),
-    ("react", react),
-    ("shell", shell),
-    ("sse", sse),
-    ("streamed", streamed),
-    ("xml", xml),
+    ("react", fuzz_react),
+    ("shell", fuzz_shell),
+    ("sse", fuzz_sse),
+    ("streamed", fuzz_streamed),
+    ("xml", fuzz_xml),
 ];
 
 /// Length in bytes to which a text is repeated. Quadratic time takes seconds at this length.
 const ENDLESS: usize = 64 * 1024;
 
 /// Reads a reply of a model that was instructed to write the format of its own family.
-pub fn families(data: &[u8]) {
+pub fn fuzz_families(data: &[u8]) {
     const FAMILIES: [&str; 14] = [
         "apertus", "cohere", "deepseek", "gemma", "glm", "hunyuan", "inkling", "kimi", "lfm",
         "longcat", "minimax", "olmo", "qwen", "seed",
     ];
-    FAMILIES.iter().for_each(|family| dialect(family, data));
+    FAMILIES.iter().for_each(|family| fuzz_dialect(family, data));
 }
 
 /// Reads a reply of a model that was instructed to write harmony.
-pub fn harmony(data: &[u8]) {
-    dialect("harmony", data);
+pub fn fuzz_harmony(data: &[u8]) {
+    fuzz_dialect("harmony", data);
 }
 
 /// Reads a reply of a model that was instructed to write hermes.
-pub fn hermes(data: &[u8]) {
-    dialect("hermes", data);
+pub fn fuzz_hermes(data: &[u8]) {
+    fuzz_dialect("hermes", data);
 }
 
 /// Reads a reply of a model that was instructed to write json.
-pub fn json(data: &[u8]) {
-    dialect("json", data);
+pub fn fuzz_json(data: &[u8]) {
+    fuzz_dialect("json", data);
 }
 
 /// Reads a reply of a model that was instructed to write llama.
-pub fn llama(data: &[u8]) {
-    dialect("llama", data);
+pub fn fuzz_llama(data: &[u8]) {
+    fuzz_dialect("llama", data);
 }
 
 /// Reads a reply of a model that was instructed to write mistral.
-pub fn mistral(data: &[u8]) {
-    dialect("mistral", data);
+pub fn fuzz_mistral(data: &[u8]) {
+    fuzz_dialect("mistral", data);
 }
 
 /// Reads a reply of a model that was instructed to write react.
-pub fn react(data: &[u8]) {
-    dialect("react", data);
+pub fn fuzz_react(data: &[u8]) {
+    fuzz_dialect("react", data);
 }
 
 /// Reads a reply of a model that was instructed to write shell.
-pub fn shell(data: &[u8]) {
-    dialect("shell", data);
+pub fn fuzz_shell(data: &[u8]) {
+    fuzz_dialect("shell", data);
 }
 
 /// Reads a reply of a model that was instructed to write xml.
-pub fn xml(data: &[u8]) {
-    dialect("xml", data);
+pub fn fuzz_xml(data: &[u8]) {
+    fuzz_dialect("xml", data);
 }
 
 /// Checks that a reply in pieces gives the same result and the same shown text as a complete one.
-pub fn streamed(data: &[u8]) {
+pub fn fuzz_streamed(data: &[u8]) {
     for instructed in known_names().map(Some).chain([None]) {
         streams_as_whole(instructed, &String::from_utf8_lossy(data));
     }
 }
 
 /// Checks that the visible text is the same however an answer is divided.
-pub fn hidden(data: &[u8]) {
+pub fn fuzz_hidden(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let visible = |pieces: &[&str]| {
         let shown = RefCell::new(String::new());
@@ -114,9 +118,9 @@ pub fn hidden(data: &[u8]) {
             Delta::Restart => shown.borrow_mut().clear(),
             Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
         };
-        let mut visible = Visible::default();
+        let mut visible = VisibleText::default();
         pieces.iter().for_each(|piece| visible.push(piece, show));
-        let text = visible.finish(show);
+        let text = visible.finish_text(show);
         assert_eq!(shown.into_inner(), text, "what was shown is not what there is");
         text
     };
@@ -124,20 +128,20 @@ pub fn hidden(data: &[u8]) {
 }
 
 /// Checks that a text repeated many times is read in time: the fuzzer has a timeout.
-pub fn endless(data: &[u8]) {
-    endlessly(data, ENDLESS);
+pub fn fuzz_endless(data: &[u8]) {
+    read_endlessly(data, ENDLESS);
 }
 
 /// Checks that JSON is read like `serde_json` reads it, and that a repaired value, written as JSON,
 /// reads back the same.
-pub fn lenient(data: &[u8]) {
+pub fn fuzz_lenient(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let strict = serde_json::from_str::<Value>(&text);
     for brackets in [MissingBrackets::Refused, MissingBrackets::Added] {
-        match (lenient::value(&text, brackets), &strict) {
+        match (lenient::parse_value(&text, brackets), &strict) {
             (Ok((value, bytes)), strict) => {
                 assert!(text.is_char_boundary(bytes));
-                let again = lenient::value(&value.to_string(), MissingBrackets::Refused)
+                let again = lenient::parse_value(&value.to_string(), MissingBrackets::Refused)
                     .map(|(value, _)| value);
                 assert!(again.is_ok_and(|again| is_like(&again, &value)), "{value}");
                 assert!(
@@ -151,7 +155,7 @@ pub fn lenient(data: &[u8]) {
                     "{strict}: {fault:?}"
                 );
                 assert!(
-                    lenient::value(&strict.to_string(), MissingBrackets::Refused).is_ok(),
+                    lenient::parse_value(&strict.to_string(), MissingBrackets::Refused).is_ok(),
                     "{strict}"
                 );
             }
@@ -161,9 +165,9 @@ pub fn lenient(data: &[u8]) {
     }
 }
 
-fn dialect(name: &str, data: &[u8]) {
-    let (text, tools) = (String::from_utf8_lossy(data), tools());
-    let reader = ReplyReader::new(named(name), &tools);
+fn fuzz_dialect(name: &str, data: &[u8]) {
+    let (text, tools) = (String::from_utf8_lossy(data), corpus_tools());
+    let reader = ReplyReader::new(find_dialect(name), &tools);
     assert!(reader.instructed.is_some(), "there is no {name}");
     for end in [TextEnd::Complete, TextEnd::Cut] {
         let read = reader.read(&text, end);
@@ -175,8 +179,8 @@ fn dialect(name: &str, data: &[u8]) {
 }
 
 fn streams_as_whole(instructed: Option<&str>, text: &str) {
-    let tools = tools();
-    let reader = ReplyReader::new(instructed.and_then(named), &tools);
+    let tools = corpus_tools();
+    let reader = ReplyReader::new(instructed.and_then(find_dialect), &tools);
     let (whole, _, _) = read_streamed(reader, &[text], TextEnd::Complete);
     let (read, meanwhile, shown) = read_streamed(reader, &in_pieces(text), TextEnd::Complete);
     assert_eq!(read.calls, whole.calls, "{instructed:?}");
@@ -187,11 +191,11 @@ fn streams_as_whole(instructed: Option<&str>, text: &str) {
     assert!(read.text.starts_with(meanwhile.trim_end()), "{instructed:?}: {meanwhile:?} was shown");
 }
 
-fn endlessly(data: &[u8], bytes: usize) {
+fn read_endlessly(data: &[u8], bytes: usize) {
     if data.is_empty() {
         return;
     }
-    let (text, tools) = (String::from_utf8_lossy(data), tools());
+    let (text, tools) = (String::from_utf8_lossy(data), corpus_tools());
     let whole = text.repeat(bytes / text.len() + 1);
     let reader = ReplyReader::new(None, &tools);
     let read = reader.read(&whole, TextEnd::Complete);
@@ -212,22 +216,22 @@ pub(crate) fn read_streamed(
         Delta::Restart => shown.borrow_mut().push('⟲'),
         Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
-    let streamed = RefCell::new(Streamed::new(reader));
-    let mut visible = Visible::keeping_calls();
+    let streamed = RefCell::new(StreamedReply::new(reader));
+    let mut visible = VisibleText::keeping_calls();
     let pass = |delta: Delta<'_>| match delta {
         Delta::Text(text) => streamed.borrow_mut().push(text, show),
         Delta::Restart => {
-            streamed.borrow_mut().restart();
+            streamed.borrow_mut().discard_shown();
             shown.borrow_mut().clear();
         }
         Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     pieces.iter().for_each(|piece| visible.push(piece, pass));
-    let text = visible.finish(pass);
+    let text = visible.finish_text(pass);
     let meanwhile = shown.borrow().clone();
     let streamed = streamed.into_inner();
     let read = streamed.read(&text, end);
-    streamed.finish(&read.text, show);
+    streamed.finish_text(&read.text, show);
     (read, meanwhile, shown.into_inner())
 }
 
@@ -252,7 +256,7 @@ fn is_like(one: &Value, other: &Value) -> bool {
 
 /// Divides a text into pieces of 1 to 16 bytes. The lengths depend on its content.
 fn in_pieces(text: &str) -> Vec<&str> {
-    let (mut rest, mut lengths, mut pieces) = (text, lengths(text.as_bytes()), Vec::new());
+    let (mut rest, mut lengths, mut pieces) = (text, piece_lengths(text.as_bytes()), Vec::new());
     while !rest.is_empty() {
         let length = rest.ceil_char_boundary(lengths.next().unwrap_or(1));
         let (piece, more) = rest.split_at(length);
@@ -263,7 +267,7 @@ fn in_pieces(text: &str) -> Vec<&str> {
 }
 
 /// Lengths from 1 to 16 that depend on the data (FNV-1a, then xorshift).
-fn lengths(data: &[u8]) -> impl Iterator<Item = usize> + use<> {
+fn piece_lengths(data: &[u8]) -> impl Iterator<Item = usize> + use<> {
     let hash = data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });

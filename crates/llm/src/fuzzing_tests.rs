@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::answers::read_body;
-use super::{TARGETS, endlessly};
+use super::{TARGETS, read_endlessly};
 use crate::endpoint::StreamedAnswer;
 use crate::{anthropic, gemini, ollama, openai};
 
@@ -141,6 +141,6 @@ proptest! {
     #[test]
     fn fuzzing_endlessly_accepts_any_changed_input(input in select(corpus()), change in change()) {
         let data = changed(input.into_bytes(), &change);
-        endlessly(&data[..data.len().min(40)], 2000);
+        read_endlessly(&data[..data.len().min(40)], 2000);
     }
 }

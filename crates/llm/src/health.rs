@@ -14,32 +14,32 @@ use avocet_protocol::{
 const REFUSALS: u64 = 3;
 
 /// The last requests to each model.
-pub struct Health {
+pub struct ModelHealth {
     clock: Arc<dyn Clock>,
-    models: Mutex<BTreeMap<String, Requests>>,
+    models: Mutex<BTreeMap<String, LastRequests>>,
 }
 
-impl fmt::Debug for Health {
+impl fmt::Debug for ModelHealth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Health").field("models", &self.models).finish_non_exhaustive()
     }
 }
 
 #[derive(Debug, Clone, Default)]
-struct Requests {
+struct LastRequests {
     last: LastExchanges,
     /// `true` if the last failure was a refusal of one request, for example by a content filter.
     is_refusal: bool,
 }
 
-impl Requests {
+impl LastRequests {
     fn is_down(&self) -> bool {
         let least = if self.is_refusal { REFUSALS } else { 1 };
         self.last.failures_in_a_row() >= least
     }
 }
 
-impl Health {
+impl ModelHealth {
     /// Starts without any requests.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
@@ -48,19 +48,19 @@ impl Health {
 
     /// Wraps a model so that its requests are recorded here.
     #[must_use]
-    pub fn watch(self: &Arc<Self>, model: Arc<dyn Model>) -> Arc<dyn Model> {
+    pub fn watch_model(self: &Arc<Self>, model: Arc<dyn Model>) -> Arc<dyn Model> {
         Arc::new(WatchedModel { model, health: self.clone() })
     }
 
     /// Returns the state of a provider. Its models are those with the prefix `provider/`.
     #[must_use]
-    pub fn provider(&self, provider: &str) -> ProviderStatus {
+    pub fn provider_status(&self, provider: &str) -> ProviderStatus {
         let mut status = ProviderStatus {
             provider: provider.to_owned(),
             fault: None,
             requests: LastExchanges::default(),
         };
-        for (model, requests) in self.models().iter() {
+        for (model, requests) in self.lock_models().iter() {
             if model.split_once('/').is_none_or(|(name, _)| name != provider) {
                 continue;
             }
@@ -74,15 +74,15 @@ impl Health {
 
     /// The reason why a model is down, from its last requests; `None` if it works or is unused.
     #[must_use]
-    pub fn fault(&self, model: &str) -> Option<String> {
-        let models = self.models();
+    pub fn fault_of(&self, model: &str) -> Option<String> {
+        let models = self.lock_models();
         let requests = models.get(model).filter(|requests| requests.is_down())?;
         requests.last.failure.as_ref().map(|last| last.reason.clone())
     }
 
-    fn note(&self, model: &str, answered: Result<(), &ModelError>) {
+    fn note_outcome(&self, model: &str, answered: Result<(), &ModelError>) {
         let now = self.clock.now();
-        let mut models = self.models();
+        let mut models = self.lock_models();
         let requests = models.entry(model.to_owned()).or_default();
         match answered {
             Ok(()) => requests.last.succeed(now),
@@ -95,7 +95,7 @@ impl Health {
         }
     }
 
-    fn models(&self) -> MutexGuard<'_, BTreeMap<String, Requests>> {
+    fn lock_models(&self) -> MutexGuard<'_, BTreeMap<String, LastRequests>> {
         self.models.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,7 +104,7 @@ impl Health {
 #[derive(Debug)]
 struct WatchedModel {
     model: Arc<dyn Model>,
-    health: Arc<Health>,
+    health: Arc<ModelHealth>,
 }
 
 #[async_trait]
@@ -128,12 +128,12 @@ impl Model for WatchedModel {
     ) -> Result<ModelReply, ModelError> {
         let watched = |delta: Delta<'_>| {
             if let Delta::Retry(attempt) = delta {
-                self.health.note(self.name(), Err(attempt.error));
+                self.health.note_outcome(self.name(), Err(attempt.error));
             }
             deltas(delta);
         };
         let answered = self.model.complete(request, &watched).await;
-        self.health.note(self.name(), answered.as_ref().map(|_| ()));
+        self.health.note_outcome(self.name(), answered.as_ref().map(|_| ()));
         answered
     }
 }

@@ -14,32 +14,32 @@ fn refused(lasting: bool) -> ModelError {
     ModelError::Refused { model: "a/x".to_owned(), detail: "no".to_owned(), lasting }
 }
 
-fn health() -> (Arc<ManualClock>, Health) {
+fn health() -> (Arc<ManualClock>, ModelHealth) {
     let clock = Arc::new(ManualClock::default());
-    (clock.clone(), Health::new(clock))
+    (clock.clone(), ModelHealth::new(clock))
 }
 
 #[test]
 fn health_provider_is_down_from_the_first_failure_until_an_answer() {
     let (clock, health) = health();
-    assert_eq!(health.provider("a").fault, None, "nothing was asked");
+    assert_eq!(health.provider_status("a").fault, None, "nothing was asked");
     let asked = clock.now();
-    health.note("a/x", Ok(()));
+    health.note_outcome("a/x", Ok(()));
     clock.advance(Duration::from_secs(5));
     let failed = clock.now();
-    health.note("a/x", Err(&unauthorized("a/x")));
-    health.note("ab/x", Ok(()));
-    let status = health.provider("a");
+    health.note_outcome("a/x", Err(&unauthorized("a/x")));
+    health.note_outcome("ab/x", Ok(()));
+    let status = health.provider_status("a");
     assert!(status.fault.as_ref().unwrap().contains("401: expired"), "{status:?}");
-    assert_eq!(health.fault("a/x"), status.fault);
+    assert_eq!(health.fault_of("a/x"), status.fault);
     assert_eq!(status.requests.success, Some(asked));
     assert_eq!(
         status.requests.failure.as_ref().map(|last| (last.at, last.in_a_row)),
         Some((failed, 1))
     );
-    assert_eq!(health.provider("ab").fault, None);
-    health.note("a/x", Ok(()));
-    let healed = health.provider("a");
+    assert_eq!(health.provider_status("ab").fault, None);
+    health.note_outcome("a/x", Ok(()));
+    let healed = health.provider_status("a");
     assert_eq!((healed.fault, healed.requests.failures_in_a_row()), (None, 0));
     assert!(healed.requests.failure.is_some(), "the last failure stays to be seen");
 }
@@ -47,12 +47,12 @@ fn health_provider_is_down_from_the_first_failure_until_an_answer() {
 #[test]
 fn health_provider_is_down_while_one_of_its_models_is() {
     let (clock, health) = health();
-    health.note("a/bad", Err(&refused(true)));
+    health.note_outcome("a/bad", Err(&refused(true)));
     clock.advance(Duration::from_secs(1));
-    health.note("a/good", Ok(()));
-    let status = health.provider("a");
+    health.note_outcome("a/good", Ok(()));
+    let status = health.provider_status("a");
     assert!(status.fault.is_some() && status.requests.success > Some(Timestamp(0)), "{status:?}");
-    assert_eq!(health.fault("a/good"), None);
+    assert_eq!(health.fault_of("a/good"), None);
 }
 
 #[test]
@@ -60,11 +60,11 @@ fn health_ignores_single_refusals_and_requests_that_are_too_long() {
     let (_, health) = health();
     let too_long =
         ModelError::TooLong { model: "a/x".to_owned(), detail: String::new(), window: None };
-    health.note("a/x", Err(&too_long));
-    assert_eq!(health.provider("a").requests, LastExchanges::default());
+    health.note_outcome("a/x", Err(&too_long));
+    assert_eq!(health.provider_status("a").requests, LastExchanges::default());
     for (number, is_down) in [(1, false), (2, false), (3, true)] {
-        health.note("a/x", Err(&refused(false)));
-        assert_eq!(health.fault("a/x").is_some(), is_down, "{number}");
+        health.note_outcome("a/x", Err(&refused(false)));
+        assert_eq!(health.fault_of("a/x").is_some(), is_down, "{number}");
     }
 }
 
@@ -96,8 +96,8 @@ impl Model for WaitingModel {
 #[test]
 fn health_provider_is_down_between_the_attempts_of_a_request() {
     let health = Arc::new(health().1);
-    let model = health.watch(Arc::new(WaitingModel));
+    let model = health.watch_model(Arc::new(WaitingModel));
     let request = ModelRequest::default();
     assert!(model.complete(&request, &|_| {}).now_or_never().is_none());
-    assert!(health.provider("a").fault.unwrap().contains("401: expired"));
+    assert!(health.provider_status("a").fault.unwrap().contains("401: expired"));
 }

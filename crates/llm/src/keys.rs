@@ -52,13 +52,13 @@ impl std::fmt::Debug for ApiKeys {
 impl ApiKeys {
     /// Takes several keys, which are used in this order.
     #[must_use]
-    pub fn several(keys: Vec<Secret>) -> Self {
+    pub fn from_keys(keys: Vec<Secret>) -> Self {
         Self(keys)
     }
 
     /// The first key, for requests that use only one.
     #[must_use]
-    pub fn first(&self) -> Option<&Secret> {
+    pub fn first_key(&self) -> Option<&Secret> {
         self.0.first()
     }
 }
@@ -67,7 +67,7 @@ impl ApiKeys {
 ///
 /// # Errors
 /// The key `api_key`, and the reason.
-pub(crate) fn check(keys: Option<&ApiKeys>) -> Result<(), (&'static str, String)> {
+pub(crate) fn check_keys(keys: Option<&ApiKeys>) -> Result<(), (&'static str, String)> {
     let Some(ApiKeys(keys)) = keys else { return Ok(()) };
     if keys.is_empty() {
         return Err(("api_key", format!("it {EMPTY}")));
@@ -133,18 +133,18 @@ impl KeyRing {
     }
 
     /// All keys, to remove them from texts.
-    pub(crate) fn all(&self) -> &[Secret] {
+    pub(crate) fn all_keys(&self) -> &[Secret] {
         &self.keys
     }
 
     /// Uses only the key at this place from now on.
     pub(crate) fn use_only(&self, place: usize) {
-        self.rests().only = Some(place);
+        self.lock_rests().only = Some(place);
     }
 
     /// Returns the first key that does not rest, or the one whose rest ends first.
-    pub(crate) fn current(&self, now: Duration) -> UsedKey<'_> {
-        let rests = self.rests();
+    pub(crate) fn current_key(&self, now: Duration) -> UsedKey<'_> {
+        let rests = self.lock_rests();
         let places = 0..self.keys.len();
         let place = rests.only.or_else(|| places.min_by_key(|place| rests.until[*place].max(now)));
         let place = place.unwrap_or_default();
@@ -153,9 +153,9 @@ impl KeyRing {
 
     /// Lets a key rest if the error is about the key. Returns `true` if another key can be used
     /// now.
-    pub(crate) fn rest(&self, used: UsedKey<'_>, error: &ModelError, now: Duration) -> bool {
+    pub(crate) fn rest_key(&self, used: UsedKey<'_>, error: &ModelError, now: Duration) -> bool {
         let Some(rest) = rest_after(error) else { return false };
-        let mut rests = self.rests();
+        let mut rests = self.lock_rests();
         if rests.only.is_some() || used.key.is_none() {
             return false;
         }
@@ -163,7 +163,7 @@ impl KeyRing {
         rests.until.iter().any(|until| *until <= now)
     }
 
-    fn rests(&self) -> MutexGuard<'_, KeyRests> {
+    fn lock_rests(&self) -> MutexGuard<'_, KeyRests> {
         self.rests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,10 +7,10 @@ use serde_json::json;
 use super::*;
 use crate::OpenAiConfig;
 use crate::openai::OpenAi;
-use crate::testing::{SECOND, ask};
+use crate::testing::{SECOND, ask_model};
 
 fn secrets(keys: &[&str]) -> ApiKeys {
-    ApiKeys::several(keys.iter().map(|key| Secret::new((*key).to_owned())).collect())
+    ApiKeys::from_keys(keys.iter().map(|key| Secret::new((*key).to_owned())).collect())
 }
 
 /// A server that gives each key its own status, and a record of the keys in order.
@@ -62,7 +62,7 @@ async fn keys_are_used_in_turn_and_a_refused_key_rests() {
     let clock = Arc::<ManualClock>::default();
     let model = model(&fake, secrets(&KEYS), &clock);
     let asked = async |expected: &[&str]| {
-        assert_eq!(ask(&model).await.reply.unwrap().text, "ok");
+        assert_eq!(ask_model(&model).await.reply.unwrap().text, "ok");
         assert_eq!(std::mem::take(&mut *used.lock().unwrap()), expected);
     };
     asked(&KEYS).await;
@@ -77,7 +77,7 @@ async fn keys_are_used_in_turn_and_a_refused_key_rests() {
 async fn keys_that_are_all_refused_give_the_last_error_without_any_key() {
     let (fake, used) = server(|_| (401, vec![])).await;
     let model = model(&fake, secrets(&KEYS), &Arc::default());
-    let error = ask(&model).await.reply.unwrap_err().to_string();
+    let error = ask_model(&model).await.reply.unwrap_err().to_string();
     assert_eq!(
         error,
         "local/some refused the key (401: not with [secret]); check api_key in the configuration"
@@ -89,8 +89,8 @@ async fn keys_that_are_all_refused_give_the_last_error_without_any_key() {
 async fn keys_stay_in_use_after_errors_that_are_not_about_them() {
     let (fake, used) = server(|_| (500, vec![])).await;
     let model = model(&fake, secrets(&KEYS), &Arc::default());
-    ask(&model).await.reply.unwrap_err();
-    ask(&model).await.reply.unwrap_err();
+    ask_model(&model).await.reply.unwrap_err();
+    ask_model(&model).await.reply.unwrap_err();
     assert_eq!(*used.lock().unwrap(), [KEYS[0]; 2]);
 }
 
@@ -120,7 +120,11 @@ fn keys_are_read_as_a_text_or_a_list_and_checked() {
     for (text, error) in table {
         let keys = read(text);
         assert!(!format!("{keys:?}").contains("one"), "{keys:?}");
-        assert_eq!(check(Some(&keys)).err().map(|(_, error)| error).as_deref(), error, "{text}");
+        assert_eq!(
+            check_keys(Some(&keys)).err().map(|(_, error)| error).as_deref(),
+            error,
+            "{text}"
+        );
     }
 }
 
@@ -128,6 +132,6 @@ fn keys_are_read_as_a_text_or_a_list_and_checked() {
 async fn short_dummy_key_is_not_cut_out_of_an_error() {
     let (fake, _) = server(|_| (400, vec![])).await;
     let model = model(&fake, secrets(&["x"]), &Arc::default());
-    let error = ask(&model).await.reply.unwrap_err().to_string();
+    let error = ask_model(&model).await.reply.unwrap_err().to_string();
     assert_eq!(error, "local/some refused the request: 400: not with x");
 }

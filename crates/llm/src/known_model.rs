@@ -11,49 +11,50 @@ use avocet_protocol::{
 };
 
 use crate::dialected::LatestTools;
-use crate::endpoint::{OfferedModel, Probe};
+use crate::endpoint::{OfferedModel, ProbeResult};
 use crate::facts::{
-    BuiltIn, Catalogue, CatalogueFacts, FactSource, Facts, KnownFacts, Learned, host,
+    BuiltIn, CatalogueFacts, FactSource, KnownFacts, LearnedFacts, ModelCatalogue, SourcedFacts,
+    host_of,
 };
 use crate::keys::KeyRing;
 use crate::repair::names_missing_tools;
-use crate::{Dialected, ToolStyle};
+use crate::{DialectModel, ToolStyle};
 
 /// A model of a provider. Calls that it writes as text stay in the text.
 #[async_trait]
-pub(crate) trait Served: Model {
+pub(crate) trait ServedModel: Model {
     /// Returns the facts that its server reports; empty for servers without such an API. Asks the
     /// server once.
-    async fn learned(&self) -> Learned {
+    async fn learn_facts(&self) -> LearnedFacts {
         let facts = self.facts().await;
-        Learned { facts, images: facts.images.then_some(true), native_tools: None }
+        LearnedFacts { facts, images: facts.images.then_some(true), native_tools: None }
     }
 
     /// Checks that the model can be used, without an answer if its API allows that.
     ///
     /// # Errors
     /// [`ModelError`] as for a request.
-    async fn probe(&self) -> Result<Probe, ModelError>;
+    async fn probe_model(&self) -> Result<ProbeResult, ModelError>;
 
     /// Returns the models that the provider offers, with the facts of its list. By default, the API
     /// has no list.
     ///
     /// # Errors
     /// [`ModelError`] as for a request.
-    async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
+    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelError> {
         let (model, detail) = (self.name().to_owned(), "the API has no list of models".to_owned());
         Err(ModelError::Refused { model, detail, lasting: true })
     }
 
     /// The API keys of the provider.
-    fn keys(&self) -> &KeyRing;
+    fn key_ring(&self) -> &KeyRing;
 }
 
 /// A model with the known facts about it.
 #[derive(Debug)]
 pub struct KnownModel {
-    model: Arc<dyn Served>,
-    /// The same model as the trait object that `Dialected` takes.
+    model: Arc<dyn ServedModel>,
+    /// The same model as the trait object that `DialectModel` takes.
     asked: Arc<dyn Model>,
     said: ConfiguredFacts,
     latest_tools: LatestTools,
@@ -64,8 +65,8 @@ pub struct KnownModel {
 /// The facts about a model that are known without asking its server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfiguredFacts {
-    pub(crate) models: Facts,
-    pub(crate) provider: Facts,
+    pub(crate) models: SourcedFacts,
+    pub(crate) provider: SourcedFacts,
     pub(crate) catalogue: CatalogueFacts,
     pub(crate) built_in: BuiltIn,
     /// The provider's name for the model, and the host of the provider: the key in a catalogue.
@@ -76,14 +77,19 @@ pub(crate) struct ConfiguredFacts {
 impl ConfiguredFacts {
     /// Gathers the facts about `model` at `base_url`: those that the provider's table states about
     /// all its models, and those of `[models]`.
-    pub(crate) fn new(model: &str, base_url: &str, table: Facts, models: Facts) -> Self {
-        let host = host(base_url);
+    pub(crate) fn new(
+        model: &str,
+        base_url: &str,
+        table: SourcedFacts,
+        models: SourcedFacts,
+    ) -> Self {
+        let host = host_of(base_url);
         let (built_in, catalogue) =
-            (BuiltIn::of(model, host), Catalogue::default().facts(model, host));
+            (BuiltIn::find_model(model, host), ModelCatalogue::default().find_facts(model, host));
         // A request for more output than the model allows would be refused.
-        let most = catalogue.or(built_in.facts).max_output.unwrap_or(u64::MAX);
+        let most = catalogue.or_facts(built_in.facts).max_output.unwrap_or(u64::MAX);
         let max_output = table.max_output.map(|tokens| tokens.min(most));
-        let provider = Facts { max_output, ..table };
+        let provider = SourcedFacts { max_output, ..table };
         let (name, host) = (model.to_owned(), host.map(str::to_owned));
         Self { models, provider, catalogue, built_in, name, host }
     }
@@ -99,15 +105,23 @@ impl ConfiguredFacts {
         self.models.tools.or(self.provider.tools) == Some(ToolStyle::Auto)
     }
 
-    fn with(&self, learned: Learned) -> KnownFacts {
-        let Learned { facts, images, native_tools } = learned;
+    fn with_learned(&self, learned: LearnedFacts) -> KnownFacts {
+        let LearnedFacts { facts, images, native_tools } = learned;
         let as_text = self.built_in.dialect.unwrap_or(ToolStyle::Json);
         let tools = native_tools.map(|native| if native { ToolStyle::Native } else { as_text });
         let ModelFacts { context, max_output, price, thinking, .. } = facts;
-        let server =
-            Facts { context, max_output, images, tools, price, thinking, ..Facts::default() };
+        let server = SourcedFacts {
+            context,
+            max_output,
+            images,
+            tools,
+            price,
+            thinking,
+            ..SourcedFacts::default()
+        };
         let is_auto = self.is_auto();
-        let stated = |facts: Facts| Facts { tools: facts.tools.filter(|_| !is_auto), ..facts };
+        let stated =
+            |facts: SourcedFacts| SourcedFacts { tools: facts.tools.filter(|_| !is_auto), ..facts };
         // The server of a model with open weights may allow less than the hosts in the catalogue.
         KnownFacts::from_all(&[
             (FactSource::Models, stated(self.models)),
@@ -123,7 +137,7 @@ impl ConfiguredFacts {
 impl KnownModel {
     /// Wraps `model` with these facts.
     #[must_use]
-    pub(crate) fn new<M: Served + 'static>(model: M, said: ConfiguredFacts) -> Self {
+    pub(crate) fn new<M: ServedModel + 'static>(model: M, said: ConfiguredFacts) -> Self {
         let model = Arc::new(model);
         let (latest_tools, has_refused_tools) = Default::default();
         Self { asked: model.clone(), model, said, latest_tools, has_refused_tools }
@@ -131,9 +145,9 @@ impl KnownModel {
 
     /// Returns the same model with the facts of this catalogue instead of the shipped one.
     #[must_use]
-    pub fn with_catalogue(&self, catalogue: &Catalogue) -> Self {
+    pub fn with_catalogue(&self, catalogue: &ModelCatalogue) -> Self {
         let said = &self.said;
-        let found = catalogue.facts(&said.name, said.host.as_deref());
+        let found = catalogue.find_facts(&said.name, said.host.as_deref());
         let said = ConfiguredFacts { catalogue: found, ..said.clone() };
         let (model, asked) = (self.model.clone(), self.asked.clone());
         let latest_tools = self.latest_tools.clone();
@@ -141,18 +155,19 @@ impl KnownModel {
     }
 
     /// Returns all known facts with their sources. May ask the server once.
-    pub async fn known(&self) -> KnownFacts {
-        let mut learned = self.model.learned().await;
+    pub async fn known_facts(&self) -> KnownFacts {
+        let mut learned = self.model.learn_facts().await;
         if self.has_refused_tools.load(Ordering::Relaxed) {
             learned.native_tools = Some(false);
         }
-        self.said.with(learned)
+        self.said.with_learned(learned)
     }
 
     /// Adds the configured effort of the model to a request without one. A model that is known to
     /// be unable to think gets no effort.
     fn with_effort<'r>(&self, request: &'r ModelRequest) -> Cow<'r, ModelRequest> {
-        let Facts { thinking, effort, .. } = self.said.models.or(self.said.built_in.facts);
+        let SourcedFacts { thinking, effort, .. } =
+            self.said.models.or_facts(self.said.built_in.facts);
         let effort = request.options.effort.or(effort).filter(|_| thinking != Some(false));
         if effort == request.options.effort {
             return Cow::Borrowed(request);
@@ -174,7 +189,7 @@ impl KnownModel {
             return Err(ModelError::Refused { model, detail, lasting });
         }
         self.has_refused_tools.store(true, Ordering::Relaxed);
-        let known = self.known().await;
+        let known = self.known_facts().await;
         let style = known.tool_style();
         if style == ToolStyle::Native {
             let detail = format!("{detail}; set tools = \"json\" for this provider");
@@ -187,11 +202,11 @@ impl KnownModel {
             "the server takes no tools; calls are written as text until the next start. Set tools \
              for this provider"
         );
-        self.dialected(known).complete(request, deltas).await
+        self.with_dialect(known).complete(request, deltas).await
     }
 
-    fn dialected(&self, known: KnownFacts) -> Dialected {
-        Dialected::new(self.asked.clone(), known.tool_style())
+    fn with_dialect(&self, known: KnownFacts) -> DialectModel {
+        DialectModel::new(self.asked.clone(), known.tool_style())
             .with_text_calls(known.text_calls())
             .with_auto(self.said.is_auto())
             .with_latest_tools(self.latest_tools.clone())
@@ -202,32 +217,36 @@ impl KnownModel {
     ///
     /// # Errors
     /// [`ModelError`] as for a request.
-    pub async fn offered(&self, catalogue: &Catalogue) -> Result<Vec<OfferedModel>, ModelError> {
+    pub async fn list_models(
+        &self,
+        catalogue: &ModelCatalogue,
+    ) -> Result<Vec<OfferedModel>, ModelError> {
         let host = self.said.host.as_deref();
         let with_known = |OfferedModel { name, facts }: OfferedModel| {
-            let known = catalogue.facts(&name, host).or(BuiltIn::of(&name, host).facts);
-            OfferedModel { facts: facts.or(known), name }
+            let known =
+                catalogue.find_facts(&name, host).or_facts(BuiltIn::find_model(&name, host).facts);
+            OfferedModel { facts: facts.or_facts(known), name }
         };
-        Ok(self.model.offered().await?.into_iter().map(with_known).collect())
+        Ok(self.model.list_models().await?.into_iter().map(with_known).collect())
     }
 
-    /// Checks that the model can be used: see `Served::probe`.
+    /// Checks that the model can be used: see `ServedModel::probe_model`.
     ///
     /// # Errors
     /// [`ModelError`] as for a request.
-    pub async fn probe(&self) -> Result<Probe, ModelError> {
-        self.model.probe().await
+    pub async fn probe_model(&self) -> Result<ProbeResult, ModelError> {
+        self.model.probe_model().await
     }
 
     /// The number of API keys.
     #[must_use]
-    pub fn keys(&self) -> usize {
-        self.model.keys().len()
+    pub fn count_keys(&self) -> usize {
+        self.model.key_ring().len()
     }
 
     /// Uses only the API key at this place from now on, for a check of each key.
     pub fn use_only_key(&self, place: usize) {
-        self.model.keys().use_only(place);
+        self.model.key_ring().use_only(place);
     }
 }
 
@@ -238,11 +257,11 @@ impl Model for KnownModel {
     }
 
     async fn facts(&self) -> ModelFacts {
-        self.known().await.into()
+        self.known_facts().await.into()
     }
 
     async fn as_sent(&self, request: &ModelRequest) -> ModelRequest {
-        self.dialected(self.known().await).as_sent(request).await
+        self.with_dialect(self.known_facts().await).as_sent(request).await
     }
 
     /// Adds the price, if it is known, to the answer and to lost attempts.
@@ -251,11 +270,11 @@ impl Model for KnownModel {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let known = self.known().await;
+        let known = self.known_facts().await;
         // An answer by a schema is JSON, which a dialect could read as a call.
         let model: Arc<dyn Model> = match request.answer_schema {
             Some(_) => self.asked.clone(),
-            None => Arc::new(self.dialected(known)),
+            None => Arc::new(self.with_dialect(known)),
         };
         let priced = |spent: &Spent| {
             let cost = spent.cost.or_else(|| known.price.map(|(price, _)| price.of(spent.usage)));

@@ -9,7 +9,7 @@ use super::*;
 #[derive(Debug)]
 struct Fake {
     model: Arc<ScriptedModel>,
-    learned: Arc<Mutex<Learned>>,
+    learned: Arc<Mutex<LearnedFacts>>,
     keys: KeyRing,
 }
 
@@ -29,21 +29,21 @@ impl Model for Fake {
 }
 
 #[async_trait]
-impl Served for Fake {
-    async fn learned(&self) -> Learned {
+impl ServedModel for Fake {
+    async fn learn_facts(&self) -> LearnedFacts {
         *self.learned.lock().unwrap()
     }
 
-    async fn probe(&self) -> Result<Probe, ModelError> {
-        Ok(Probe::Works)
+    async fn probe_model(&self) -> Result<ProbeResult, ModelError> {
+        Ok(ProbeResult::Works)
     }
 
-    fn keys(&self) -> &KeyRing {
+    fn key_ring(&self) -> &KeyRing {
         &self.keys
     }
 }
 
-fn fake(answers: Vec<Scripted>, learned: Learned) -> (Arc<ScriptedModel>, Fake) {
+fn fake(answers: Vec<Scripted>, learned: LearnedFacts) -> (Arc<ScriptedModel>, Fake) {
     let model = Arc::new(ScriptedModel::new(answers));
     (
         model.clone(),
@@ -51,19 +51,19 @@ fn fake(answers: Vec<Scripted>, learned: Learned) -> (Arc<ScriptedModel>, Fake) 
     )
 }
 
-fn of(context: u64) -> Facts {
-    Facts { context: Some(context), ..Facts::default() }
+fn of(context: u64) -> SourcedFacts {
+    SourcedFacts { context: Some(context), ..SourcedFacts::default() }
 }
 
 #[tokio::test]
 async fn known_facts_of_the_operator_precede_the_servers_and_the_built_in_ones() {
     let built_in = BuiltIn { facts: of(4), dialect: None };
-    let learned = Learned {
+    let learned = LearnedFacts {
         facts: ModelFacts { context: Some(3), ..ModelFacts::default() },
-        ..Learned::default()
+        ..LearnedFacts::default()
     };
     let catalogue = CatalogueFacts { here: of(5), elsewhere: of(6) };
-    let elsewhere = CatalogueFacts { here: Facts::default(), elsewhere: of(6) };
+    let elsewhere = CatalogueFacts { here: SourcedFacts::default(), elsewhere: of(6) };
     let all = ConfiguredFacts {
         models: of(1),
         provider: of(2),
@@ -71,7 +71,7 @@ async fn known_facts_of_the_operator_precede_the_servers_and_the_built_in_ones()
         built_in,
         ..ConfiguredFacts::default()
     };
-    let none = Facts::default();
+    let none = SourcedFacts::default();
     let table = [
         (all.clone(), learned, Some((1, FactSource::Models))),
         (ConfiguredFacts { models: none, ..all.clone() }, learned, Some((2, FactSource::Provider))),
@@ -82,32 +82,32 @@ async fn known_facts_of_the_operator_precede_the_servers_and_the_built_in_ones()
         ),
         (
             ConfiguredFacts { models: none, provider: none, ..all.clone() },
-            Learned::default(),
+            LearnedFacts::default(),
             Some((5, FactSource::Catalogue)),
         ),
         (
             ConfiguredFacts { catalogue: elsewhere, built_in, ..ConfiguredFacts::default() },
-            Learned::default(),
+            LearnedFacts::default(),
             Some((4, FactSource::BuiltIn)),
         ),
         (
             ConfiguredFacts { catalogue: elsewhere, ..ConfiguredFacts::default() },
-            Learned::default(),
+            LearnedFacts::default(),
             Some((6, FactSource::Catalogue)),
         ),
-        (ConfiguredFacts::default(), Learned::default(), None),
+        (ConfiguredFacts::default(), LearnedFacts::default(), None),
     ];
     for (said, learned, context) in table {
         let (_, fake) = fake(vec![], learned);
         let model = KnownModel::new(fake, said);
-        assert_eq!(model.known().await.context, context);
+        assert_eq!(model.known_facts().await.context, context);
         assert_eq!(model.facts().await.context, context.map(|(tokens, _)| tokens));
     }
 }
 
 #[tokio::test]
 async fn known_images_are_on_only_if_a_source_reports_them() {
-    let sees = |images| Facts { images, ..Facts::default() };
+    let sees = |images| SourcedFacts { images, ..SourcedFacts::default() };
     let table = [
         (None, None, None, false),
         (None, None, Some(true), true),
@@ -115,7 +115,7 @@ async fn known_images_are_on_only_if_a_source_reports_them() {
         (Some(true), Some(false), None, true),
     ];
     for (operator, server, known, expected) in table {
-        let learned = Learned { images: server, ..Learned::default() };
+        let learned = LearnedFacts { images: server, ..LearnedFacts::default() };
         let built_in = BuiltIn { facts: sees(known), dialect: None };
         let said =
             ConfiguredFacts { provider: sees(operator), built_in, ..ConfiguredFacts::default() };
@@ -127,7 +127,7 @@ async fn known_images_are_on_only_if_a_source_reports_them() {
 #[tokio::test]
 async fn known_tool_style_without_native_calls_is_the_dialect_of_the_model_family() {
     use ToolStyle::{Auto, Hermes, Json, Native, Xml};
-    let tools = |tools| Facts { tools, ..Facts::default() };
+    let tools = |tools| SourcedFacts { tools, ..SourcedFacts::default() };
     let table = [
         (None, None, None, None, Native),
         (None, None, Some(Native), Some(Hermes), Native),
@@ -142,12 +142,12 @@ async fn known_tool_style_without_native_calls_is_the_dialect_of_the_model_famil
         (Some(Auto), Some(false), Some(Native), Some(Hermes), Hermes),
     ];
     for (operator, native_tools, known, dialect, expected) in table {
-        let learned = Learned { native_tools, ..Learned::default() };
+        let learned = LearnedFacts { native_tools, ..LearnedFacts::default() };
         let built_in = BuiltIn { facts: tools(known), dialect };
         let said =
             ConfiguredFacts { provider: tools(operator), built_in, ..ConfiguredFacts::default() };
         let model = KnownModel::new(fake(vec![], learned).1, said);
-        assert_eq!(model.known().await.tool_style(), expected);
+        assert_eq!(model.known_facts().await.tool_style(), expected);
     }
 }
 
@@ -170,7 +170,7 @@ fn request() -> ModelRequest {
 
 #[tokio::test]
 async fn known_model_describes_tools_in_the_text_once_the_server_reports_no_native_calls() {
-    let (asked, fake) = fake(["one", "two"].map(Scripted::says).to_vec(), Learned::default());
+    let (asked, fake) = fake(["one", "two"].map(Scripted::says).to_vec(), LearnedFacts::default());
     let learned = fake.learned.clone();
     let model = KnownModel::new(fake, ConfiguredFacts::default());
     model.complete(&request(), &|_: Delta<'_>| {}).await.unwrap();
@@ -194,8 +194,8 @@ async fn known_model_computes_the_cost_of_an_answer_from_its_price_if_known() {
     ];
     for (price, said, expected) in table {
         let reply = ModelReply { spent: vec![spent(said)], ..ModelReply::default() };
-        let (_, fake) = fake(vec![Scripted::Reply(reply)], Learned::default());
-        let models = Facts { price, ..Facts::default() };
+        let (_, fake) = fake(vec![Scripted::Reply(reply)], LearnedFacts::default());
+        let models = SourcedFacts { price, ..SourcedFacts::default() };
         let model = KnownModel::new(fake, ConfiguredFacts { models, ..ConfiguredFacts::default() });
         let reply = model.complete(&request(), &|_: Delta<'_>| {}).await.unwrap();
         assert_eq!(reply.spent, [spent(expected)]);

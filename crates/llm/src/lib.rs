@@ -54,24 +54,24 @@ mod transcription;
 mod visible;
 mod wire_json;
 
-pub use anthropic::{Anthropic, AnthropicConfig};
-pub use chain::Chain;
+pub use anthropic::{AnthropicConfig, AnthropicModel};
+pub use chain::ModelChain;
 pub use cool_down::CoolDowns;
-pub use dialected::{Dialected, TextCalls, ToolStyle};
+pub use dialected::{DialectModel, TextCalls, ToolStyle};
 pub use embeddings::{EmbeddingsConfig, ServedEmbedder};
-pub use endpoint::{OfferedModel, Probe};
+pub use endpoint::{OfferedModel, ProbeResult};
 pub use facts::{
-    BadCatalogue, Catalogue, CatalogueSummary, Fact, FactSource, Facts, KnownFacts, Learned,
-    ModelConfig, ModelTable,
+    BadCatalogue, CatalogueSummary, Fact, FactSource, KnownFacts, LearnedFacts, ModelCatalogue,
+    ModelConfig, ModelTable, SourcedFacts,
 };
-pub use gemini::{Gemini, GeminiConfig};
-pub use health::Health;
+pub use gemini::{GeminiConfig, GeminiModel};
+pub use health::ModelHealth;
 pub use keys::ApiKeys;
 pub use known_model::KnownModel;
 pub use limits::RequestTimeouts;
-pub use offline::{Offline, OfflineConfig};
-pub use ollama::{Ollama, OllamaConfig};
+pub use offline::{OfflineConfig, OfflineModel};
+pub use ollama::{OllamaConfig, OllamaModel};
 pub use openai::{MaxTokensField, OpenAi, OpenAiApi, OpenAiConfig, SystemRole};
 pub use provider::{ConfiguredModel, ProviderConfig};
-pub use speech::{Speech, SpeechConfig};
-pub use transcription::{Transcription, TranscriptionConfig};
+pub use speech::{SpeechConfig, SpeechEndpoint};
+pub use transcription::{TranscriptionConfig, TranscriptionEndpoint};

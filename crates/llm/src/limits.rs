@@ -28,7 +28,7 @@ impl Default for RequestTimeouts {
 }
 
 impl RequestTimeouts {
-    pub(crate) fn of_seconds(first_token: u64, gap: u64, total: u64) -> Self {
+    pub(crate) fn from_seconds(first_token: u64, gap: u64, total: u64) -> Self {
         let [first_token, gap, total] = [first_token, gap, total].map(Duration::from_secs);
         Self { first_token, gap, total }
     }
@@ -37,7 +37,7 @@ impl RequestTimeouts {
     ///
     /// # Errors
     /// The key of the first timeout that is 0, and the minimum.
-    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
+    pub(crate) fn check_values(&self) -> Result<(), (&'static str, String)> {
         let Self { first_token, gap, total } = self;
         let limits =
             [("first_token_seconds", first_token), ("gap_seconds", gap), ("total_seconds", total)];
@@ -49,7 +49,7 @@ impl RequestTimeouts {
 }
 
 /// Applies a timeout to a part of a request.
-pub(crate) async fn limited<T>(
+pub(crate) async fn with_timeout<T>(
     clock: &dyn Clock,
     model: &str,
     limit: Duration,

@@ -17,7 +17,7 @@ use crate::gemini::answer::GeminiAnswer;
 use crate::ollama::answer::OllamaAnswer;
 use crate::openai::answer::OpenAiChatAnswer;
 use crate::openai::responses::ResponsesAnswer;
-use crate::testing::call;
+use crate::testing::tool_call;
 
 type BodyReader = fn(&str) -> Result<CompleteAnswer, AnswerError>;
 
@@ -196,7 +196,7 @@ data: {{"type": "response.function_call_arguments.delta", "delta": "{two}"}}
         for (halves, expected) in [(cut, "😀"), (alone, "\u{fffd} a")] {
             let body = format!("{}\ndata: [DONE]\n\n", pieces(wire, halves));
             let calls = read_body(&body).map(|said| said.calls);
-            assert_eq!(calls, Ok(vec![call("one", &json!({ "x": expected }))]), "{body}");
+            assert_eq!(calls, Ok(vec![tool_call("one", &json!({ "x": expected }))]), "{body}");
         }
     }
 }

@@ -8,7 +8,7 @@ use avocet_protocol::{Clock, Model};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::{EmbeddingsConfig, Facts, KnownModel, ServedEmbedder};
+use crate::{EmbeddingsConfig, KnownModel, ServedEmbedder, SourcedFacts};
 
 /// A provider's table in the configuration, without its key `kind`. Every key has a default.
 pub trait ProviderConfig: DeserializeOwned + JsonSchema + fmt::Debug {
@@ -19,18 +19,18 @@ pub trait ProviderConfig: DeserializeOwned + JsonSchema + fmt::Debug {
     ///
     /// # Errors
     /// The key with an unusable value, and the reason.
-    fn check(&self) -> Result<(), (&'static str, String)>;
+    fn check_config(&self) -> Result<(), (&'static str, String)>;
 
     /// Creates the model `model` of the provider that the configuration calls `provider`. `facts`
     /// are the operator's facts about this model, from `[models]`.
     ///
     /// # Errors
     /// [`NetError`] if creating the HTTP client fails.
-    fn model(
+    fn create_model(
         self,
         provider: &str,
         model: &str,
-        facts: Facts,
+        facts: SourcedFacts,
         clock: Arc<dyn Clock>,
     ) -> Result<ConfiguredModel, NetError>;
 
@@ -39,7 +39,7 @@ pub trait ProviderConfig: DeserializeOwned + JsonSchema + fmt::Debug {
     ///
     /// # Errors
     /// [`NetError`] if creating the HTTP client fails.
-    fn embedder(
+    fn create_embedder(
         self,
         config: &EmbeddingsConfig,
         clock: Arc<dyn Clock>,
@@ -66,7 +66,7 @@ impl From<KnownModel> for ConfiguredModel {
 
 /// The addresses that requests may go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum AllowedReach {
     /// All addresses, for a server that the operator trusts.
     Everywhere,
     /// Public addresses only, for an untrusted server.
@@ -93,12 +93,12 @@ pub(crate) const OPENAI_PATHS: [&str; 7] = [
 /// of `added_paths`.
 pub(crate) fn check_base_url(
     url: &str,
-    reach: Reach,
+    reach: AllowedReach,
     added_paths: &[&str],
 ) -> Result<(), (&'static str, String)> {
     let checked = match reach {
-        Reach::Everywhere => check_url(url),
-        Reach::PublicOnly => check_public_url(url),
+        AllowedReach::Everywhere => check_url(url),
+        AllowedReach::PublicOnly => check_public_url(url),
     };
     checked.map_err(|error| ("base_url", error.to_string()))?;
     let address = url.trim_end_matches('/');

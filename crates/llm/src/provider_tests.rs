@@ -16,7 +16,7 @@ fn check_base_url_refuses_the_paths_that_requests_add() {
         ("http://127.0.0.1:8080/v1/models", Some("http://127.0.0.1:8080/v1")),
         ("http://127.0.0.1:8080/v1/audio/speech", Some("http://127.0.0.1:8080/v1")),
     ] {
-        let refused = check_base_url(url, Reach::Everywhere, paths).err();
+        let refused = check_base_url(url, AllowedReach::Everywhere, paths).err();
         let names = refused.as_ref().map(|(key, error)| (*key, error.rsplit('"').nth(1).unwrap()));
         assert_eq!(names, wanted.map(|wanted| ("base_url", wanted)), "{url}: {refused:?}");
     }

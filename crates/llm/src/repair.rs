@@ -2,7 +2,8 @@
 //! a setting that its server lacks.
 //!
 //! A refusal of the history would repeat with every later message: the history is in the log, and
-//! each request begins with it. So [`Endpoint::ask`](crate::endpoint::Endpoint::ask) goes this way:
+//! each request begins with it. So [`Endpoint::ask_model`](crate::endpoint::ModelEndpoint::ask)
+//! goes this way:
 //!
 //!     request -> sendable -> body -> refused -> Fault::named_by -> learn -> body, if it differs: once more
 //!
@@ -37,7 +38,7 @@ const MAX_REMEMBERED: usize = 100_000;
 
 /// The lessons from refusals of a model, until the next start.
 #[derive(Debug, Default)]
-pub(crate) struct Repairs {
+pub(crate) struct RepairLessons {
     learned: Mutex<LearnedRepairs>,
 }
 
@@ -47,25 +48,25 @@ struct LearnedRepairs {
     thoughts: HashSet<u64>,
     /// Ids of calls that are sent as text, with their results.
     calls: HashSet<String>,
-    adjustments: Adjustments,
+    adjustments: RequestAdjustments,
     /// The number of lessons.
     version: u64,
 }
 
 /// A fault of a request that its refusal names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum RequestFault {
     /// The provider does not accept a thought of the history.
     Thought,
     /// The provider cannot match the calls and results of the history.
     Calls,
     /// Requests to this model must differ from now on.
-    Adjustable(Adjustment),
+    Adjustable(RequestAdjustment),
 }
 
 /// A difference of all requests to a model, because its server refused a field or missed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Adjustment {
+pub(crate) enum RequestAdjustment {
     /// A step with calls gets a placeholder for its missing reasoning.
     FillReasoning,
     /// A step with calls gets a placeholder for its missing signature.
@@ -94,9 +95,9 @@ pub(crate) enum Adjustment {
     NoEffort,
 }
 
-/// The adjustments of a model: a set of [`Adjustment`].
+/// The adjustments of a model: a set of [`RequestAdjustment`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Adjustments(u32);
+pub(crate) struct RequestAdjustments(u32);
 
 /// Counts the repairs of one request.
 #[derive(Debug, Default)]
@@ -105,62 +106,62 @@ pub(crate) struct RepairAttempts {
     count: AtomicUsize,
 }
 
-impl Adjustments {
-    pub(crate) fn has(self, adjustment: Adjustment) -> bool {
+impl RequestAdjustments {
+    pub(crate) fn has_adjustment(self, adjustment: RequestAdjustment) -> bool {
         self.0 & (1 << adjustment as u32) != 0
     }
 
-    fn insert(&mut self, adjustment: Adjustment) {
+    fn insert(&mut self, adjustment: RequestAdjustment) {
         self.0 |= 1 << adjustment as u32;
     }
 
-    fn remove(&mut self, adjustment: Adjustment) {
+    fn remove_adjustment(&mut self, adjustment: RequestAdjustment) {
         self.0 &= !(1 << adjustment as u32);
     }
 }
 
 impl RepairAttempts {
     /// Returns `true` if a request may be repaired after this fault.
-    pub(crate) fn may_repair(&self, fault: Fault) -> bool {
+    pub(crate) fn may_repair(&self, fault: RequestFault) -> bool {
         self.count.fetch_add(1, Ordering::Relaxed) < MAX_REPAIRS
             && !(fault.is_of_history() && self.has_repaired_history.swap(true, Ordering::Relaxed))
     }
 }
 
-impl Repairs {
+impl RepairLessons {
     /// The differences of all requests.
-    pub(crate) fn adjustments(&self) -> Adjustments {
+    pub(crate) fn current_adjustments(&self) -> RequestAdjustments {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner).adjustments
     }
 
     /// The number of lessons so far.
-    pub(crate) fn version(&self) -> u64 {
+    pub(crate) fn lessons_version(&self) -> u64 {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner).version
     }
 
     /// Forgets an adjustment that did not help.
-    pub(crate) fn forget_fault(&self, fault: Fault) {
-        if let Fault::Adjustable(adjustment) = fault {
+    pub(crate) fn forget_fault(&self, fault: RequestFault) {
+        if let RequestFault::Adjustable(adjustment) = fault {
             let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-            learned.adjustments.remove(adjustment);
+            learned.adjustments.remove_adjustment(adjustment);
         }
     }
 
     /// Remembers a fault of this request. `model` is the model's name as `provider/model`.
-    pub(crate) fn learn_fault(&self, fault: Fault, request: &ModelRequest, model: &str) {
+    pub(crate) fn learn_fault(&self, fault: RequestFault, request: &ModelRequest, model: &str) {
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         learned.version += 1;
         match fault {
-            Fault::Adjustable(adjustment) => learned.adjustments.insert(adjustment),
-            Fault::Thought => {
-                let own = thoughts(&request.messages).filter(|thought| thought.model == model);
+            RequestFault::Adjustable(adjustment) => learned.adjustments.insert(adjustment),
+            RequestFault::Thought => {
+                let own = sent_thoughts(&request.messages).filter(|thought| thought.model == model);
                 let hashes: Vec<u64> = own.map(hash).collect();
                 if learned.thoughts.len() > MAX_REMEMBERED {
                     learned.thoughts.clear();
                 }
                 learned.thoughts.extend(hashes);
             }
-            Fault::Calls => {
+            RequestFault::Calls => {
                 if learned.calls.len() > MAX_REMEMBERED {
                     learned.calls.clear();
                 }
@@ -171,7 +172,7 @@ impl Repairs {
 
     /// Returns the request without the faults that were learned, and without the thoughts that
     /// another host sent.
-    pub(crate) fn sendable<'r>(
+    pub(crate) fn sendable_request<'r>(
         &self,
         request: &'r ModelRequest,
         host: &str,
@@ -182,7 +183,7 @@ impl Repairs {
                 || (!learned.thoughts.is_empty() && learned.thoughts.contains(&hash(thought)))
         };
         let is_as_text = |id: &str| !learned.calls.is_empty() && learned.calls.contains(id);
-        let has_refused = thoughts(&request.messages).any(is_refused);
+        let has_refused = sent_thoughts(&request.messages).any(is_refused);
         let has_text = call_ids(&request.messages).any(is_as_text);
         if !has_refused && !has_text {
             return Cow::Borrowed(request);
@@ -206,7 +207,7 @@ impl Repairs {
     }
 }
 
-impl Fault {
+impl RequestFault {
     /// The fault that a refusal names; `None` for other errors.
     pub(crate) fn from_error(error: &ModelError) -> Option<Self> {
         match error {
@@ -221,7 +222,7 @@ impl Fault {
 
     /// Returns `true` if the fault is in the history, `false` if it is in a setting.
     fn is_of_history(self) -> bool {
-        use Adjustment::{
+        use RequestAdjustment::{
             FillReasoning, FillSignatures, NoEffort, NoExtraContent, NoPhase, NoReasoning,
             NoReasoningContent, NoReasoningDetails, NoStream, NoStreamOptions, NoTemperature,
             OtherMaxTokensField, OtherSystemRole,
@@ -238,17 +239,17 @@ impl Fault {
     }
 
     /// The repair, for the operator, with the key to set where there is one.
-    pub(crate) fn remedy(self) -> &'static str {
+    pub(crate) fn remedy_text(self) -> &'static str {
         match self {
             Self::Thought => "the refused thoughts of this conversation are not sent again",
             Self::Calls => "the earlier calls of this conversation are sent as text",
-            Self::Adjustable(adjustment) => adjustment.remedy(),
+            Self::Adjustable(adjustment) => adjustment.remedy_text(),
         }
     }
 }
 
-impl Adjustment {
-    fn remedy(self) -> &'static str {
+impl RequestAdjustment {
+    fn remedy_text(self) -> &'static str {
         match self {
             Self::FillReasoning => "steps without reasoning get a placeholder",
             Self::FillSignatures => "steps without a signature get a placeholder",
@@ -273,7 +274,7 @@ impl Adjustment {
     }
 }
 
-fn thoughts(messages: &Messages) -> impl Iterator<Item = &Reasoning> {
+fn sent_thoughts(messages: &Messages) -> impl Iterator<Item = &Reasoning> {
     messages.iter().filter_map(|message| match message {
         Message::Assistant { reasoning, .. } => reasoning.as_ref(),
         _ => None,

@@ -11,8 +11,8 @@ use avocet_testkit::{ManualClock, ModelAnswer, anthropic};
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::testing::request;
-use crate::{Anthropic, AnthropicConfig, OpenAi, OpenAiApi, OpenAiConfig};
+use crate::testing::sample_request;
+use crate::{AnthropicConfig, AnthropicModel, OpenAi, OpenAiApi, OpenAiConfig};
 
 const CHAT: &str = "local/qwen3";
 
@@ -35,7 +35,7 @@ fn history(reasoning: Option<Reasoning>) -> ModelRequest {
         Message::assistant("it says content", Vec::new()),
         Message::user("hi"),
     ];
-    ModelRequest { messages: messages.into(), ..request() }
+    ModelRequest { messages: messages.into(), ..sample_request() }
 }
 
 /// The same conversation before its answer, in the middle of the turn.
@@ -122,7 +122,8 @@ async fn state_of_an_answer_with_a_call_goes_back_so_that_a_strict_server_accept
         })
         .await;
         let model = chat(fake.base_url());
-        let asks = ModelRequest { messages: vec![Message::user("read a")].into(), ..request() };
+        let asks =
+            ModelRequest { messages: vec![Message::user("read a")].into(), ..sample_request() };
         let reply = model.complete(&asks, &|_| ()).await.unwrap();
         assert_eq!(reply.calls.len(), 1);
         let reasoning = reply.reasoning.unwrap();
@@ -194,7 +195,7 @@ async fn repair_of_anthropic_drops_thoughts_with_an_invalid_signature() {
         ..AnthropicConfig::default()
     };
     let clock = Arc::<ManualClock>::default();
-    let model = Anthropic::new("claude", anthropic::MODEL, &config, clock).unwrap();
+    let model = AnthropicModel::new("claude", anthropic::MODEL, &config, clock).unwrap();
     let thoughts = json!([{ "type": "thinking", "thinking": "hm", "signature": "b2xk" }]);
     let reasoning = Some(Reasoning::new(model.name(), thoughts));
     ask_twice(&model, &history(reasoning.clone())).await;

@@ -51,7 +51,7 @@ impl RetryLimit {
 
 /// Makes the first attempt and up to `retries` more. Each retry first takes back the text that the attempt before
 /// it has shown.
-pub(crate) async fn retrying<F, A>(
+pub(crate) async fn complete_with_retries<F, A>(
     clock: &dyn Clock,
     retries: RetryLimit,
     deltas: Deltas<'_>,
@@ -103,15 +103,15 @@ impl<'a> ShownDeltas<'a> {
     }
 
     /// Marks the request as accepted by the model. From now on its cost counts, even if it fails.
-    pub(crate) fn begin(&self) {
+    pub(crate) fn mark_begun(&self) {
         self.begun.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn show(&self, delta: Delta<'_>) {
+    pub(crate) fn show_delta(&self, delta: Delta<'_>) {
         let show = match delta {
             Delta::Text("") | Delta::Thought("") => false,
             Delta::Text(text) => {
-                self.begin();
+                self.mark_begun();
                 self.written.fetch_add(text.len() as u64, Ordering::Relaxed);
                 true
             }
@@ -126,14 +126,14 @@ impl<'a> ShownDeltas<'a> {
     /// Runs one attempt of a request with `input` tokens. If the attempt fails after the model may
     /// have begun, reports its estimated cost as lost. The same applies if this future is dropped,
     /// because the request may have arrived.
-    pub(crate) async fn attempt(
+    pub(crate) async fn run_attempt(
         &self,
         model: &str,
         input: u64,
         asking: impl Future<Output = Result<ModelReply, ModelError>>,
     ) -> Result<ModelReply, ModelError> {
         self.begun.store(false, Ordering::Relaxed);
-        let mut attempt = Attempt { shown: self, model, input, is_lost: true };
+        let mut attempt = CountedAttempt { shown: self, model, input, is_lost: true };
         let answered = asking.await;
         attempt.is_lost = match &answered {
             Ok(_) => false,
@@ -144,19 +144,19 @@ impl<'a> ShownDeltas<'a> {
 }
 
 /// An attempt. Reports its lost cost when it is dropped.
-struct Attempt<'a> {
+struct CountedAttempt<'a> {
     shown: &'a ShownDeltas<'a>,
     model: &'a str,
     input: u64,
     is_lost: bool,
 }
 
-impl Drop for Attempt<'_> {
+impl Drop for CountedAttempt<'_> {
     fn drop(&mut self) {
         if self.is_lost {
             let output = self.shown.written.load(Ordering::Relaxed) / BYTES_A_TOKEN;
             let (model, usage) = (self.model.to_owned(), Usage::new(self.input, output));
-            self.shown.show(Delta::Lost(&Spent { model, usage, cost: None }));
+            self.shown.show_delta(Delta::Lost(&Spent { model, usage, cost: None }));
         }
     }
 }

@@ -7,8 +7,8 @@ use futures_util::FutureExt;
 use serde_json::json;
 
 use super::*;
-use crate::testing::{SECOND, request, served};
-use crate::{Facts, OpenAiConfig};
+use crate::testing::{SECOND, sample_request, serve_model};
+use crate::{OpenAiConfig, SourcedFacts};
 
 fn errors() -> [(ModelError, bool); 7] {
     let of = || ("a/b".to_owned(), "so it is".to_owned());
@@ -29,7 +29,7 @@ fn errors() -> [(ModelError, bool); 7] {
 /// The usage that is reported as lost by an attempt with a request of 100 tokens. The attempt shows
 /// `text` before its end. Without an end, it is dropped.
 fn lost(text: &str, end: Option<Result<ModelReply, ModelError>>) -> Vec<Usage> {
-    lost_of(|shown| shown.show(Delta::Text(text)), end)
+    lost_of(|shown| shown.show_delta(Delta::Text(text)), end)
 }
 
 /// The same for an attempt with these events before its end.
@@ -52,7 +52,7 @@ fn lost_of(
         }
     };
     // An attempt that would wait is dropped.
-    shown.attempt("a/b", 100, asking).now_or_never();
+    shown.run_attempt("a/b", 100, asking).now_or_never();
     lost.into_inner().unwrap()
 }
 
@@ -65,7 +65,7 @@ fn attempt_reports_lost_usage_of_an_answer_that_may_have_begun() {
         assert_eq!(
             lost_of(
                 |shown| {
-                    shown.begin();
+                    shown.mark_begun();
                 },
                 Some(Err(error.clone()))
             ),
@@ -89,8 +89,8 @@ async fn retrying_reports_each_broken_attempt_with_its_price() {
     };
     let clock = Arc::<ManualClock>::default();
     let price = Price { input: 1.0, output: 1.0, ..Price::default() };
-    let said = Facts { price: Some(price), context: Some(1000), ..Facts::default() };
-    let model = served(config, "local/qwen3", said, clock.clone());
+    let said = SourcedFacts { price: Some(price), context: Some(1000), ..SourcedFacts::default() };
+    let model = serve_model(config, "local/qwen3", said, clock.clone());
     model.facts().await;
     let lost = Mutex::new(Vec::new());
     let deltas = |delta: Delta<'_>| {
@@ -98,7 +98,7 @@ async fn retrying_reports_each_broken_attempt_with_its_price() {
             lost.lock().unwrap().push(spent.clone());
         }
     };
-    let request = request();
+    let request = sample_request();
     let passing = async {
         for _ in 0..2 {
             clock.sleeper_within(..45 * SECOND).await;

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::detail::{clean, error_text};
-use crate::provider::{OPENAI_PATHS, Reach, check_base_url};
+use crate::detail::{clean_detail, error_text};
+use crate::provider::{AllowedReach, OPENAI_PATHS, check_base_url};
 
 /// Maximum characters of a text (OpenAI API reference, "Create speech").
 const MAX_CHARACTERS: usize = 4096;
@@ -80,8 +80,8 @@ impl SpeechConfig {
     ///
     /// # Errors
     /// The key with an unusable value, and the requirement.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, self.reach(), &OPENAI_PATHS)?;
+    pub fn check_values(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, self.allowed_reach(), &OPENAI_PATHS)?;
         for (key, value) in [("model", &self.model), ("voice", &self.voice)] {
             if value.is_empty() {
                 return Err((key, "it is empty; name one that the server has".to_owned()));
@@ -106,37 +106,37 @@ impl SpeechConfig {
         }
     }
 
-    fn reach(&self) -> Reach {
-        if self.untrusted { Reach::PublicOnly } else { Reach::Everywhere }
+    fn allowed_reach(&self) -> AllowedReach {
+        if self.untrusted { AllowedReach::PublicOnly } else { AllowedReach::Everywhere }
     }
 }
 
 /// A speech endpoint.
 #[derive(Debug)]
-pub struct Speech {
+pub struct SpeechEndpoint {
     url: String,
     config: SpeechConfig,
     http: HttpClient,
     clock: Arc<dyn Clock>,
 }
 
-impl Speech {
+impl SpeechEndpoint {
     /// Creates the endpoint of a configuration.
     ///
     /// # Errors
     /// [`NetError`] if creating the HTTP client fails.
     pub fn new(config: SpeechConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
         let url = format!("{}/audio/speech", config.base_url.trim_end_matches('/'));
-        let http = match config.reach() {
-            Reach::Everywhere => HttpClient::new(),
-            Reach::PublicOnly => HttpClient::untrusted(&BTreeMap::new()),
+        let http = match config.allowed_reach() {
+            AllowedReach::Everywhere => HttpClient::new(),
+            AllowedReach::PublicOnly => HttpClient::with_public_only(&BTreeMap::new()),
         };
         Ok(Self { url, config, http: http?, clock })
     }
 
     /// Returns the configured mode of chats without a choice of their own.
     #[must_use]
-    pub fn when(&self) -> VoiceMode {
+    pub fn voice_mode(&self) -> VoiceMode {
         self.config.when
     }
 
@@ -144,31 +144,31 @@ impl Speech {
     ///
     /// # Errors
     /// The reason why the endpoint is unusable.
-    pub async fn probe(&self) -> Result<bool, String> {
+    pub async fn probe_endpoint(&self) -> Result<bool, String> {
         let url = format!("{}/models", self.config.base_url.trim_end_matches('/'));
-        let bearer = self.bearer();
+        let bearer = self.bearer_header();
         let headers: Vec<_> =
             bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
         let answer = self.http.get(&url, &headers).await;
-        let answer = answer.map_err(|error| self.clean(&error.to_string()))?;
+        let answer = answer.map_err(|error| self.clean_text(&error.to_string()))?;
         match answer.status() {
             200 => Ok(true),
             404 | 405 | 501 => Ok(false),
-            _ => Err(self.refusal(answer).await.to_string()),
+            _ => Err(self.error_from_refusal(answer).await.to_string()),
         }
     }
 
-    async fn ask(&self, text: &str) -> Result<Vec<u8>, SpeakError> {
+    async fn request_recording(&self, text: &str) -> Result<Vec<u8>, SpeakError> {
         let SpeechConfig { model, voice, .. } = &self.config;
         let body =
             json!({ "model": model, "voice": voice, "input": text, "response_format": "opus" });
-        let bearer = self.bearer();
+        let bearer = self.bearer_header();
         let headers: Vec<_> =
             bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
         let answer = self.http.post_json(&self.url, &headers, body.to_string().into_bytes()).await;
-        let answer = answer.map_err(|error| self.failed(&error.to_string()))?;
+        let answer = answer.map_err(|error| self.failed_request(&error.to_string()))?;
         if answer.status() != 200 {
-            return Err(self.refusal(answer).await);
+            return Err(self.error_from_refusal(answer).await);
         }
         let recording = self.read(answer).await?;
         if !recording.starts_with(OGG) {
@@ -183,7 +183,10 @@ impl Speech {
     async fn read(&self, mut answer: HttpResponse) -> Result<Vec<u8>, SpeakError> {
         let mut recording = Vec::new();
         loop {
-            let piece = answer.chunk().await.map_err(|error| self.failed(&error.to_string()))?;
+            let piece = answer
+                .next_chunk()
+                .await
+                .map_err(|error| self.failed_request(&error.to_string()))?;
             let Some(piece) = piece else { return Ok(recording) };
             if recording.len() + piece.len() > MAX_BYTES {
                 let limit = MAX_BYTES / 1024 / 1024;
@@ -197,13 +200,13 @@ impl Speech {
     }
 
     /// Turns a response with a status other than 200 into an error.
-    async fn refusal(&self, answer: HttpResponse) -> SpeakError {
+    async fn error_from_refusal(&self, answer: HttpResponse) -> SpeakError {
         let status = answer.status();
-        let body = answer.text(MAX_ERROR).await.unwrap_or_default();
+        let body = answer.read_text(MAX_ERROR).await.unwrap_or_default();
         let error = decode_json::<Value>(body.as_bytes()).unwrap_or_default();
         let says = error_text(&error, &body);
         let says = says.trim();
-        let says = self.clean(&format!("the speech endpoint answered {status}: {says}"));
+        let says = self.clean_text(&format!("the speech endpoint answered {status}: {says}"));
         match status {
             401 | 403 => SpeakError::Refused(format!("{says}; check api_key in [speech]")),
             404 => SpeakError::Refused(format!("{says}; check base_url and model in [speech]")),
@@ -212,21 +215,21 @@ impl Speech {
         }
     }
 
-    fn bearer(&self) -> Option<String> {
+    fn bearer_header(&self) -> Option<String> {
         self.config.api_key.as_ref().map(|key| format!("Bearer {}", key.expose()))
     }
 
-    fn failed(&self, why: &str) -> SpeakError {
-        SpeakError::Failed(self.clean(why))
+    fn failed_request(&self, why: &str) -> SpeakError {
+        SpeakError::Failed(self.clean_text(why))
     }
 
-    fn clean(&self, text: &str) -> String {
-        clean(text, self.config.api_key.as_ref())
+    fn clean_text(&self, text: &str) -> String {
+        clean_detail(text, self.config.api_key.as_ref())
     }
 }
 
 #[async_trait]
-impl Speak for Speech {
+impl Speak for SpeechEndpoint {
     fn max_characters(&self) -> usize {
         self.config.max_characters
     }
@@ -244,11 +247,13 @@ impl Speak for Speech {
 
     async fn speak(&self, text: &str) -> Result<Vec<u8>, SpeakError> {
         let limit = Duration::from_secs(self.config.total_seconds);
-        within(self.clock.as_ref(), limit, self.ask(text)).await.unwrap_or_else(|_| {
-            let seconds = limit.as_secs();
-            let why = format!("the speech endpoint did not answer within {seconds} s");
-            Err(SpeakError::Failed(why))
-        })
+        within(self.clock.as_ref(), limit, self.request_recording(text)).await.unwrap_or_else(
+            |_| {
+                let seconds = limit.as_secs();
+                let why = format!("the speech endpoint did not answer within {seconds} s");
+                Err(SpeakError::Failed(why))
+            },
+        )
     }
 }
 

@@ -7,10 +7,10 @@ use avocet_testkit::speech::{SpeechFake, opus};
 
 use super::*;
 
-fn client(fake: &SpeechFake, clock: &Arc<ManualClock>) -> Speech {
+fn client(fake: &SpeechFake, clock: &Arc<ManualClock>) -> SpeechEndpoint {
     let api_key = Some(Secret::new(KEY.to_owned()));
     let config = SpeechConfig { base_url: fake.base_url(), api_key, ..Default::default() };
-    Speech::new(config, clock.clone()).unwrap()
+    SpeechEndpoint::new(config, clock.clone()).unwrap()
 }
 
 #[test]
@@ -29,9 +29,9 @@ fn speech_config_check_names_the_unusable_key() {
         (SpeechConfig { total_seconds: 301, ..Default::default() }, "total_seconds"),
     ];
     for (config, key) in cases {
-        assert_eq!(config.check().unwrap_err().0, key);
+        assert_eq!(config.check_values().unwrap_err().0, key);
     }
-    assert_eq!(SpeechConfig::default().check(), Ok(()));
+    assert_eq!(SpeechConfig::default().check_values(), Ok(()));
 }
 
 #[tokio::test]
@@ -39,9 +39,9 @@ async fn speech_sends_nothing_to_an_untrusted_endpoint_on_this_host() {
     let fake = SpeechFake::start().await;
     let base_url = fake.base_url();
     let config = SpeechConfig { base_url, untrusted: true, ..Default::default() };
-    assert_eq!(config.check().unwrap_err().0, "base_url");
+    assert_eq!(config.check_values().unwrap_err().0, "base_url");
     let clock: Arc<ManualClock> = Arc::default();
-    assert!(Speech::new(config, clock).unwrap().speak("Hello.").await.is_err());
+    assert!(SpeechEndpoint::new(config, clock).unwrap().speak("Hello.").await.is_err());
     assert_eq!((fake.spoken().len(), fake.refusals().len()), (0, 0));
 }
 

@@ -16,11 +16,11 @@ use futures_util::future::{Either, select};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
-use crate::{ConfiguredModel, Facts, KnownModel, ProviderConfig};
+use crate::{ConfiguredModel, KnownModel, ProviderConfig, SourcedFacts};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-pub(crate) fn request() -> ModelRequest {
+pub(crate) fn sample_request() -> ModelRequest {
     let call = SentCall {
         id: "t1s0c0".to_owned(),
         name: "read_file".to_owned(),
@@ -86,14 +86,14 @@ pub(crate) fn grouped_request(calls: &[(&str, Value, bool)], loaded: &[&str]) ->
 }
 
 /// The model `provider/model` behind a server, with the operator's facts about it.
-pub(crate) fn served(
+pub(crate) fn serve_model(
     config: impl ProviderConfig,
     name: &str,
-    facts: Facts,
+    facts: SourcedFacts,
     clock: Arc<ManualClock>,
 ) -> Arc<KnownModel> {
     let (provider, model) = name.split_once('/').unwrap();
-    match config.model(provider, model, facts, clock).unwrap() {
+    match config.create_model(provider, model, facts, clock).unwrap() {
         ConfiguredModel::Served(model) => model,
         ConfiguredModel::Embedded(model) => panic!("{model:?} has no server"),
     }
@@ -108,7 +108,7 @@ pub(crate) struct ShownReply {
     pub(crate) thoughts: String,
 }
 
-pub(crate) async fn ask(model: &dyn Model) -> ShownReply {
+pub(crate) async fn ask_model(model: &dyn Model) -> ShownReply {
     let (shown, thoughts) = (Mutex::new(String::new()), Mutex::new(String::new()));
     let deltas = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
@@ -116,7 +116,7 @@ pub(crate) async fn ask(model: &dyn Model) -> ShownReply {
         Delta::Restart => shown.lock().unwrap().push('<'),
         Delta::Retry(_) | Delta::Lost(_) => {}
     };
-    let reply = model.complete(&request(), &deltas).await;
+    let reply = model.complete(&sample_request(), &deltas).await;
     let (shown, thoughts) = (shown.into_inner().unwrap(), thoughts.into_inner().unwrap());
     ShownReply { reply, shown, thoughts }
 }
@@ -133,7 +133,7 @@ pub(crate) async fn ask_with_retries(
             clock.advance(45 * SECOND);
         }
     };
-    tokio::join!(ask(model), passing).0
+    tokio::join!(ask_model(model), passing).0
 }
 
 /// Asks, and lets one delay of this length pass.
@@ -146,7 +146,7 @@ pub(crate) async fn ask_through(
         clock.sleeper_within(wait..=wait).await;
         clock.advance(wait);
     };
-    tokio::join!(ask(model), passing).0
+    tokio::join!(ask_model(model), passing).0
 }
 
 /// Asks, and lets every timeout for more data expire at once.
@@ -157,32 +157,32 @@ pub(crate) async fn ask_for_ever(model: &dyn Model, clock: &ManualClock) -> Show
             clock.advance(60 * SECOND);
         }
     });
-    match select(pin!(ask(model)), passing).await {
+    match select(pin!(ask_model(model)), passing).await {
         Either::Left((asked, _)) => asked,
         Either::Right(((), _)) => unreachable!("time has no end"),
     }
 }
 
 /// A server that reports when it has written its pieces.
-pub(crate) struct Writing(flume::Sender<Vec<Piece>>);
+pub(crate) struct WritingServer(flume::Sender<Vec<Piece>>);
 
-impl Writing {
+impl WritingServer {
     /// Starts an answer with these pieces.
-    pub(crate) fn begin(pieces: Vec<Piece>) -> (ModelAnswer, Self) {
+    pub(crate) fn begin_answer(pieces: Vec<Piece>) -> (ModelAnswer, Self) {
         let (pieces, next) = Self::and_then(pieces);
         (ModelAnswer::Raw(pieces), Self(next))
     }
 
     /// Sends more pieces.
-    pub(crate) async fn more(&mut self, pieces: Vec<Piece>) {
+    pub(crate) async fn write_more(&mut self, pieces: Vec<Piece>) {
         let (pieces, next) = Self::and_then(pieces);
         // The client may be gone.
         drop(std::mem::replace(&mut self.0, next).send_async(pieces).await);
     }
 
     /// Waits until everything is written, and gives other tasks time to read it.
-    pub(crate) async fn all(&mut self) {
-        self.more(Vec::new()).await;
+    pub(crate) async fn write_all(&mut self) {
+        self.write_more(Vec::new()).await;
         for _ in 0..16 {
             tokio::task::yield_now().await;
         }
@@ -201,7 +201,7 @@ pub(crate) fn stream_head(media_type: &str) -> Piece {
 }
 
 /// An answer that begins with `head`, with one permit for each piece and one for its end.
-pub(crate) fn dripping(head: Piece, events: &[String]) -> (ModelAnswer, Arc<Semaphore>) {
+pub(crate) fn dripping_answer(head: Piece, events: &[String]) -> (ModelAnswer, Arc<Semaphore>) {
     let permits = Arc::new(Semaphore::new(0));
     let mut pieces = vec![head];
     for event in events {
@@ -228,7 +228,7 @@ pub(crate) async fn ask_through_drops(
         }
         permits.add_permits(2);
     };
-    tokio::join!(ask(model), dropping).0
+    tokio::join!(ask_model(model), dropping).0
 }
 
 /// A stream that the network divides into pieces of these lengths, repeatedly, after `head`.
@@ -244,7 +244,7 @@ pub(crate) fn cut_up(head: Piece, stream: &[u8], lengths: &[usize]) -> ModelAnsw
     ModelAnswer::Raw(pieces)
 }
 
-pub(crate) fn call(name: &str, arguments: &Value) -> ToolCall {
+pub(crate) fn tool_call(name: &str, arguments: &Value) -> ToolCall {
     ToolCall { name: name.to_owned(), arguments: Arguments::parse(&arguments.to_string()) }
 }
 

@@ -8,8 +8,8 @@ use avocet_testkit::ollama::{MODEL, OllamaFake, line};
 use avocet_testkit::openai::OpenAiFake;
 use serde_json::{Value, json};
 
-use crate::testing::{ask, call, served};
-use crate::{Facts, OllamaConfig, OpenAiConfig};
+use crate::testing::{ask_model, serve_model, tool_call};
+use crate::{OllamaConfig, OpenAiConfig, SourcedFacts};
 
 const CALL: &str = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n\
                     </tool_call>";
@@ -24,8 +24,8 @@ async fn chat_reply(deltas: &[Value]) -> ModelReply {
     events.push(chunk(&json!({}), json!("stop")));
     let fake = OpenAiFake::start(move |_| ModelAnswer::Events(events.clone())).await;
     let config = OpenAiConfig { base_url: fake.base_url(), ..OpenAiConfig::default() };
-    let model = served(config, "local/qwen3", Facts::default(), Arc::default());
-    let asked = ask(model.as_ref()).await;
+    let model = serve_model(config, "local/qwen3", SourcedFacts::default(), Arc::default());
+    let asked = ask_model(model.as_ref()).await;
     assert!(!asked.shown.contains("hm"), "{}", asked.shown);
     asked.reply.unwrap()
 }
@@ -36,7 +36,7 @@ async fn call_in_the_reasoning_of_an_empty_answer_is_read() {
     for field in ["reasoning_content", "reasoning"] {
         let thinks = |text: &str| json!({ "content": "", field: text });
         let reply = chat_reply(&[thinks("hm "), thinks(start), thinks(end)]).await;
-        assert_eq!(reply.calls, [call("read_file", &json!({ "path": "a" }))], "{field}");
+        assert_eq!(reply.calls, [tool_call("read_file", &json!({ "path": "a" }))], "{field}");
         assert!(reply.written.is_some(), "a call as text may need an approval");
     }
 }
@@ -49,7 +49,7 @@ async fn call_in_the_reasoning_of_an_answer_with_text_or_calls_is_a_thought() {
     let other = json!({ "name": "read_file", "arguments": "{\"path\": \"b\"}" });
     let other = json!({ "tool_calls": [{ "index": 0, "id": "1", "function": other }] });
     let reply = chat_reply(&[thinks, other]).await;
-    assert_eq!(reply.calls, [call("read_file", &json!({ "path": "b" }))]);
+    assert_eq!(reply.calls, [tool_call("read_file", &json!({ "path": "b" }))]);
     let reply = chat_reply(&[json!({ "reasoning_content": "hm, nothing" })]).await;
     assert_eq!((reply.text.as_str(), reply.calls.len()), ("", 0));
 }
@@ -61,7 +61,8 @@ async fn call_in_the_thinking_of_ollama_is_read() {
     let lines: Vec<String> = [thinks, last].iter().map(line).collect();
     let fake = OllamaFake::start(move |_| ModelAnswer::Events(lines.clone())).await;
     let config = OllamaConfig { base_url: fake.base_url(), ..OllamaConfig::default() };
-    let model = served(config, &format!("home/{MODEL}"), Facts::default(), Arc::default());
-    let reply = ask(model.as_ref()).await.reply.unwrap();
-    assert_eq!(reply.calls, [call("read_file", &json!({ "path": "a" }))]);
+    let model =
+        serve_model(config, &format!("home/{MODEL}"), SourcedFacts::default(), Arc::default());
+    let reply = ask_model(model.as_ref()).await.reply.unwrap();
+    assert_eq!(reply.calls, [tool_call("read_file", &json!({ "path": "a" }))]);
 }

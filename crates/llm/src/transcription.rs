@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::detail::{clean, error_text};
-use crate::provider::{OPENAI_PATHS, Reach, check_base_url};
+use crate::detail::{clean_detail, error_text};
+use crate::provider::{AllowedReach, OPENAI_PATHS, check_base_url};
 
 /// Maximum size of a recording, in bytes (OpenAI API reference, "Create transcription").
 const MAX_BYTES: usize = 25 * 1024 * 1024;
@@ -59,38 +59,38 @@ impl TranscriptionConfig {
     ///
     /// # Errors
     /// The key with an unusable value, and the requirement.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, self.reach(), &OPENAI_PATHS)?;
+    pub fn check_values(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, self.allowed_reach(), &OPENAI_PATHS)?;
         match self.total_seconds {
             0 => Err(("total_seconds", "0 is too small; at least 1 second".to_owned())),
             _ => Ok(()),
         }
     }
 
-    fn reach(&self) -> Reach {
-        if self.untrusted { Reach::PublicOnly } else { Reach::Everywhere }
+    fn allowed_reach(&self) -> AllowedReach {
+        if self.untrusted { AllowedReach::PublicOnly } else { AllowedReach::Everywhere }
     }
 }
 
 /// A transcription endpoint.
 #[derive(Debug)]
-pub struct Transcription {
+pub struct TranscriptionEndpoint {
     url: String,
     config: TranscriptionConfig,
     http: HttpClient,
     clock: Arc<dyn Clock>,
 }
 
-impl Transcription {
+impl TranscriptionEndpoint {
     /// Creates the endpoint of a configuration.
     ///
     /// # Errors
     /// [`NetError`] if creating the HTTP client fails.
     pub fn new(config: TranscriptionConfig, clock: Arc<dyn Clock>) -> Result<Self, NetError> {
         let url = format!("{}/audio/transcriptions", config.base_url.trim_end_matches('/'));
-        let http = match config.reach() {
-            Reach::Everywhere => HttpClient::new(),
-            Reach::PublicOnly => HttpClient::untrusted(&BTreeMap::new()),
+        let http = match config.allowed_reach() {
+            AllowedReach::Everywhere => HttpClient::new(),
+            AllowedReach::PublicOnly => HttpClient::with_public_only(&BTreeMap::new()),
         };
         Ok(Self { url, config, http: http?, clock })
     }
@@ -99,46 +99,48 @@ impl Transcription {
     ///
     /// # Errors
     /// The reason why the endpoint is unusable.
-    pub async fn probe(&self) -> Result<bool, String> {
+    pub async fn probe_endpoint(&self) -> Result<bool, String> {
         let url = format!("{}/models", self.config.base_url.trim_end_matches('/'));
         let bearer = self.config.api_key.as_ref().map(|key| format!("Bearer {}", key.expose()));
         let headers: Vec<_> =
             bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
         let answer = self.http.get(&url, &headers).await;
-        let answer = answer.map_err(|error| self.clean(&error.to_string()))?;
+        let answer = answer.map_err(|error| self.clean_text(&error.to_string()))?;
         match answer.status() {
             200 => Ok(true),
             404 | 405 | 501 => Ok(false),
-            _ => Err(self.refusal(answer).await.to_string()),
+            _ => Err(self.error_from_refusal(answer).await.to_string()),
         }
     }
 
-    async fn ask(&self, recording: Recording) -> Result<String, TranscribeError> {
+    async fn request_transcript(&self, recording: Recording) -> Result<String, TranscribeError> {
         let TranscriptionConfig { api_key, model, language, .. } = &self.config;
         let mut fields = vec![("model", model.as_str()), ("response_format", "json")];
         fields.extend(language.as_deref().map(|language| ("language", language)));
         let Recording { name, bytes } = recording;
         let form = FormData { fields: &fields, part: "file", file_name: &name, bytes };
         let answer = self.http.post_form(&self.url, api_key.as_ref(), form).await;
-        let answer = answer.map_err(|error| self.failed(&error.to_string()))?;
+        let answer = answer.map_err(|error| self.failed_request(&error.to_string()))?;
         if answer.status() != 200 {
-            return Err(self.refusal(answer).await);
+            return Err(self.error_from_refusal(answer).await);
         }
-        let body = answer.text(MAX_BODY).await;
-        let body = body.map_err(|error| self.failed(&error.to_string()))?;
+        let body = answer.read_text(MAX_BODY).await;
+        let body = body.map_err(|error| self.failed_request(&error.to_string()))?;
         let answer: Value = decode_json(body.as_bytes()).unwrap_or_default();
-        let no_text = || self.failed("the transcription endpoint sent an answer without a text");
+        let no_text =
+            || self.failed_request("the transcription endpoint sent an answer without a text");
         answer["text"].as_str().map(str::to_owned).ok_or_else(no_text)
     }
 
     /// Turns a response with a status other than 200 into an error.
-    async fn refusal(&self, answer: HttpResponse) -> TranscribeError {
+    async fn error_from_refusal(&self, answer: HttpResponse) -> TranscribeError {
         let status = answer.status();
-        let body = answer.text(MAX_BODY).await.unwrap_or_default();
+        let body = answer.read_text(MAX_BODY).await.unwrap_or_default();
         let error = decode_json::<Value>(body.as_bytes()).unwrap_or_default();
         let says = error_text(&error, &body);
         let says = says.trim();
-        let says = self.clean(&format!("the transcription endpoint answered {status}: {says}"));
+        let says =
+            self.clean_text(&format!("the transcription endpoint answered {status}: {says}"));
         match status {
             401 | 403 => TranscribeError::Refused(format!(
                 "{says}; the operator has to check api_key in [transcription]"
@@ -148,17 +150,17 @@ impl Transcription {
         }
     }
 
-    fn failed(&self, why: &str) -> TranscribeError {
-        TranscribeError::Failed(self.clean(why))
+    fn failed_request(&self, why: &str) -> TranscribeError {
+        TranscribeError::Failed(self.clean_text(why))
     }
 
-    fn clean(&self, text: &str) -> String {
-        clean(text, self.config.api_key.as_ref())
+    fn clean_text(&self, text: &str) -> String {
+        clean_detail(text, self.config.api_key.as_ref())
     }
 }
 
 #[async_trait]
-impl Transcribe for Transcription {
+impl Transcribe for TranscriptionEndpoint {
     async fn transcribe(&self, recording: Recording) -> Result<String, TranscribeError> {
         if recording.bytes.len() > MAX_BYTES {
             let limit = MAX_BYTES / 1024 / 1024;
@@ -166,11 +168,13 @@ impl Transcribe for Transcription {
             return Err(TranscribeError::Refused(why));
         }
         let limit = Duration::from_secs(self.config.total_seconds);
-        within(self.clock.as_ref(), limit, self.ask(recording)).await.unwrap_or_else(|_| {
-            let seconds = limit.as_secs();
-            let why = format!("the transcription endpoint did not answer within {seconds} s");
-            Err(TranscribeError::Failed(why))
-        })
+        within(self.clock.as_ref(), limit, self.request_transcript(recording)).await.unwrap_or_else(
+            |_| {
+                let seconds = limit.as_secs();
+                let why = format!("the transcription endpoint did not answer within {seconds} s");
+                Err(TranscribeError::Failed(why))
+            },
+        )
     }
 }
 

@@ -7,17 +7,17 @@ use avocet_testkit::transcription::TranscriptionFake;
 
 use super::*;
 
-fn client(fake: &TranscriptionFake, clock: &Arc<ManualClock>) -> Transcription {
+fn client(fake: &TranscriptionFake, clock: &Arc<ManualClock>) -> TranscriptionEndpoint {
     let api_key = Some(Secret::new(KEY.to_owned()));
     let config = TranscriptionConfig { base_url: fake.base_url(), api_key, ..Default::default() };
-    Transcription::new(config, clock.clone()).unwrap()
+    TranscriptionEndpoint::new(config, clock.clone()).unwrap()
 }
 
 fn recording(name: &str) -> Recording {
     Recording { name: name.to_owned(), bytes: b"OggS".to_vec() }
 }
 
-async fn ask(client: &Transcription) -> Result<String, TranscribeError> {
+async fn ask(client: &TranscriptionEndpoint) -> Result<String, TranscribeError> {
     client.transcribe(recording("m5-0.ogg")).await
 }
 
@@ -26,11 +26,11 @@ async fn transcription_sends_nothing_to_an_untrusted_endpoint_on_this_host() {
     let fake = TranscriptionFake::saying("Buy bread.").await;
     let base_url = fake.base_url();
     let config = TranscriptionConfig { base_url, untrusted: true, ..Default::default() };
-    let (key, error) = config.check().unwrap_err();
+    let (key, error) = config.check_values().unwrap_err();
     assert_eq!(key, "base_url");
     assert!(error.contains("127.0.0.1 is not public"), "{error}");
     let clock: Arc<ManualClock> = Arc::default();
-    assert!(ask(&Transcription::new(config, clock).unwrap()).await.is_err());
+    assert!(ask(&TranscriptionEndpoint::new(config, clock).unwrap()).await.is_err());
     assert_eq!((fake.heard().len(), fake.refusals().len()), (0, 0));
 }
 

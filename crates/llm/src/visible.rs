@@ -9,7 +9,7 @@ pub(crate) mod tokens;
 use avocet_protocol::Delta;
 
 use calls::CallEnds;
-use code::Code;
+use code::CodeTracker;
 use control_tokens::{ControlToken, ControlTokenMatch};
 
 use crate::dialects::{ReplyReader, TextEnd};
@@ -20,7 +20,7 @@ const SHORT: usize = 1024;
 /// Removes hidden parts from a streamed answer. The result is the same however the answer is
 /// divided.
 #[derive(Debug)]
-pub(crate) struct Visible {
+pub(crate) struct VisibleText {
     /// The visible text so far.
     text: String,
     /// Received text that is still undecided.
@@ -33,7 +33,7 @@ pub(crate) struct Visible {
     /// The last hidden character.
     last_hidden: Option<char>,
     /// The Markdown code state at the start of `open`.
-    code: Code,
+    code: CodeTracker,
     /// The number of bytes at the start of `open` that are outside of code.
     known: usize,
     /// `true` if calls that are written as text are kept.
@@ -96,13 +96,13 @@ enum VisibleStep {
 }
 
 /// The visible part of a complete text.
-pub(crate) fn visible(text: &str) -> String {
-    let mut visible = Visible::default();
+pub(crate) fn visible_text(text: &str) -> String {
+    let mut visible = VisibleText::default();
     visible.push(text, |_| ());
-    visible.finish(|_| ())
+    visible.finish_text(|_| ())
 }
 
-impl Default for Visible {
+impl Default for VisibleText {
     fn default() -> Self {
         Self {
             text: String::new(),
@@ -111,7 +111,7 @@ impl Default for Visible {
             part: AnswerPart::Answer,
             has_hidden: false,
             last_hidden: None,
-            code: Code::default(),
+            code: CodeTracker::default(),
             known: 0,
             keeps_calls: false,
             thought_calls: String::new(),
@@ -122,7 +122,7 @@ impl Default for Visible {
     }
 }
 
-impl Visible {
+impl VisibleText {
     /// Creates a filter that keeps calls written as text, for the dialect reader after it.
     pub(crate) fn keeping_calls() -> Self {
         Self { keeps_calls: true, ..Self::default() }
@@ -145,7 +145,7 @@ impl Visible {
     }
 
     /// Ends the answer and returns the visible text.
-    pub(crate) fn finish(mut self, show: impl Fn(Delta<'_>)) -> String {
+    pub(crate) fn finish_text(mut self, show: impl Fn(Delta<'_>)) -> String {
         self.read(true, show);
         self.text
     }
@@ -160,7 +160,7 @@ impl Visible {
                 VisibleStep::Wait => break,
                 VisibleStep::Call(bytes, ends) if self.is_thinking() => {
                     self.thought_call = Some(ends);
-                    self.keep(&rest[..bytes])
+                    self.keep_thought_call(&rest[..bytes])
                 }
                 VisibleStep::Call(bytes, ends) => {
                     self.part = AnswerPart::Call(ends);
@@ -168,10 +168,10 @@ impl Visible {
                     self.push_text(&rest[..bytes]);
                     bytes
                 }
-                VisibleStep::Keep(bytes) => self.keep(&rest[..bytes]),
+                VisibleStep::Keep(bytes) => self.keep_thought_call(&rest[..bytes]),
                 VisibleStep::KeepEnd(bytes) => {
                     self.thought_call = None;
-                    self.keep(&rest[..bytes])
+                    self.keep_thought_call(&rest[..bytes])
                 }
                 VisibleStep::CallEnd => {
                     self.part = AnswerPart::Answer;
@@ -185,14 +185,14 @@ impl Visible {
                     if self.is_thinking() {
                         thought.push_str(&rest[..bytes]);
                     }
-                    self.hide(&rest[..bytes]);
+                    self.hide_text(&rest[..bytes]);
                     bytes
                 }
                 VisibleStep::Control(bytes, token) => {
-                    if self.apply(token) {
+                    if self.apply_token(token) {
                         (shown, taken_back) = (0, true);
                     }
-                    self.hide(&rest[..bytes]);
+                    self.hide_text(&rest[..bytes]);
                     bytes
                 }
             };
@@ -221,7 +221,7 @@ impl Visible {
             AnswerPart::Reasoning(_) | AnswerPart::Thoughts | AnswerPart::Aside => {
                 Self::next_hidden(rest, is_all)
             }
-            AnswerPart::Call(ends) => match calls::end(rest, ends, is_all) {
+            AnswerPart::Call(ends) => match calls::end_of_call(rest, ends, is_all) {
                 Ok(0) => VisibleStep::CallEnd,
                 Err(0) => VisibleStep::Wait,
                 Ok(bytes) | Err(bytes) => VisibleStep::Show(bytes),
@@ -241,13 +241,13 @@ impl Visible {
     fn next_in_answer(&mut self, rest: &str, is_all: bool) -> VisibleStep {
         // Once per line, however many control tokens may begin in it.
         if self.known == 0 {
-            match self.code.cross(rest, is_all) {
+            match self.code.cross_start(rest, is_all) {
                 code::CodeStep::Code(bytes) => return VisibleStep::Show(bytes),
                 code::CodeStep::Wait => return VisibleStep::Wait,
                 code::CodeStep::Text(bytes) => self.known = bytes,
             }
         }
-        match control_tokens::find(&rest[..self.known]) {
+        match control_tokens::find_token_start(&rest[..self.known]) {
             Some(0) => match control_tokens::at_start(rest, is_all) {
                 _ if self.keeps_calls
                     && let Some(next) = Self::next_call(rest, is_all) =>
@@ -267,7 +267,7 @@ impl Visible {
     }
 
     fn next_hidden(rest: &str, is_all: bool) -> VisibleStep {
-        match control_tokens::find(rest) {
+        match control_tokens::find_token_start(rest) {
             Some(0) => match control_tokens::at_start(rest, is_all) {
                 ControlTokenMatch::Token(bytes, token) => VisibleStep::Control(bytes, token),
                 ControlTokenMatch::Open => VisibleStep::Wait,
@@ -284,7 +284,7 @@ impl Visible {
             let call = Self::next_call(rest, is_all);
             return call.unwrap_or_else(|| Self::next_hidden(rest, is_all));
         };
-        let (mut bytes, is_end) = match calls::end(rest, ends, is_all) {
+        let (mut bytes, is_end) = match calls::end_of_call(rest, ends, is_all) {
             Ok(bytes) => (bytes, true),
             Err(bytes) => (bytes, false),
         };
@@ -294,7 +294,7 @@ impl Visible {
         }
         // Reasoning that ends inside of a call only mentioned its opening.
         let mut at = 0;
-        while let Some(before) = control_tokens::find(&rest[at..bytes]) {
+        while let Some(before) = control_tokens::find_token_start(&rest[at..bytes]) {
             at += before;
             match control_tokens::at_start(&rest[at..], is_all) {
                 ControlTokenMatch::Token(length, token) if self.ends_thought(token) => {
@@ -337,9 +337,9 @@ impl Visible {
     }
 
     /// Keeps a part of a call inside of reasoning. Returns its length in bytes.
-    fn keep(&mut self, text: &str) -> usize {
+    fn keep_thought_call(&mut self, text: &str) -> usize {
         self.thought_calls.push_str(text);
-        self.hide(text);
+        self.hide_text(text);
         text.len()
     }
 
@@ -356,14 +356,14 @@ impl Visible {
     }
 
     fn push_text(&mut self, text: &str) {
-        self.code.pass(text);
+        self.code.pass_text(text);
         self.known = self.known.saturating_sub(text.len());
         let is_first = self.has_hidden && self.text.trim().is_empty();
         let text = if is_first { text.trim_start() } else { text };
         self.text.push_str(text);
     }
 
-    fn hide(&mut self, text: &str) {
+    fn hide_text(&mut self, text: &str) {
         self.has_hidden = true;
         self.known = 0;
         self.last_hidden = text.chars().next_back().or(self.last_hidden);
@@ -371,7 +371,7 @@ impl Visible {
 
     /// Applies a control token in its context. Returns `true` if everything before it was
     /// reasoning.
-    fn apply(&mut self, token: ControlToken) -> bool {
+    fn apply_token(&mut self, token: ControlToken) -> bool {
         use AnswerPart::{Answer, Aside, Call, Invented, Reasoning, Thoughts};
         let before = self.part;
         self.part = match (before, token) {
@@ -428,7 +428,7 @@ impl Visible {
     fn take_back(&mut self) -> bool {
         let has_text = !self.text.is_empty();
         self.text.clear();
-        self.code = Code::default();
+        self.code = CodeTracker::default();
         self.wraps = 0;
         has_text
     }

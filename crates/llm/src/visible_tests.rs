@@ -6,10 +6,10 @@ use super::*;
 
 /// The visible text of an answer in these pieces, and the text that was shown.
 fn read(pieces: &[&str]) -> (String, String) {
-    read_by(Visible::default(), pieces)
+    read_by(VisibleText::default(), pieces)
 }
 
-fn read_by(mut visible: Visible, pieces: &[&str]) -> (String, String) {
+fn read_by(mut visible: VisibleText, pieces: &[&str]) -> (String, String) {
     let shown = Mutex::new(String::new());
     let show = |delta: Delta<'_>| match delta {
         Delta::Text(text) => shown.lock().unwrap().push_str(text),
@@ -17,7 +17,7 @@ fn read_by(mut visible: Visible, pieces: &[&str]) -> (String, String) {
         Delta::Thought(_) | Delta::Retry(_) | Delta::Lost(_) => {}
     };
     pieces.iter().for_each(|piece| visible.push(piece, show));
-    let text = visible.finish(show);
+    let text = visible.finish_text(show);
     (text, shown.into_inner().unwrap())
 }
 
@@ -212,7 +212,7 @@ fn f7_visible_leaves_calls_unchanged_for_the_dialect() {
     for (whole, expected) in table {
         let pieces: Vec<&str> = whole.split("").collect();
         for pieces in [&[whole][..], &pieces] {
-            let read = read_by(Visible::keeping_calls(), pieces);
+            let read = read_by(VisibleText::keeping_calls(), pieces);
             assert_eq!(read, (expected.to_owned(), expected.to_owned()), "{whole}");
         }
     }
@@ -238,9 +238,9 @@ fn visible_shows_thoughts_apart_from_the_text_in_any_pieces() {
                     thoughts.lock().unwrap().push_str(thought);
                 }
             };
-            let mut visible = Visible::keeping_calls();
+            let mut visible = VisibleText::keeping_calls();
             pieces.iter().for_each(|piece| visible.push(piece, show));
-            visible.finish(show);
+            visible.finish_text(show);
             assert_eq!(thoughts.into_inner().unwrap(), expected, "{pieces:?}");
         }
     }
@@ -253,7 +253,7 @@ fn visible_does_not_withhold_text_after_a_lone_backtick() {
     assert!(!text.contains("why") && text.ends_with(" ` b"), "{text}");
     assert_eq!(text, shown);
     let shown = Mutex::new(String::new());
-    Visible::default().push(&long[..2500], |delta| {
+    VisibleText::default().push(&long[..2500], |delta| {
         if let Delta::Text(text) = delta {
             shown.lock().unwrap().push_str(text);
         }
@@ -282,7 +282,7 @@ proptest! {
             .collect();
         places.sort_unstable();
         let pieces: Vec<&str> = places.windows(2).map(|ends| &whole[ends[0]..ends[1]]).collect();
-        for visible in [Visible::default, Visible::keeping_calls] {
+        for visible in [VisibleText::default, VisibleText::keeping_calls] {
             let at_once = read_by(visible(), &[&whole]);
             prop_assert_eq!(&at_once.0, &at_once.1);
             prop_assert_eq!(read_by(visible(), &pieces), at_once);

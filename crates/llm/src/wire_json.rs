@@ -31,7 +31,7 @@ impl<'a> WireJson<'a> {
     ///
     /// # Errors
     /// If the text is no JSON.
-    pub(crate) fn parse(text: &'a str) -> serde_json::Result<Self> {
+    pub(crate) fn parse_text(text: &'a str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
     }
 
@@ -149,16 +149,16 @@ pub(crate) fn read_count(value: &Value) -> Option<u64> {
 }
 
 fn count_of_number(number: &Number) -> Option<u64> {
-    number.as_u64().or_else(|| whole(number.as_f64()?))
+    number.as_u64().or_else(|| whole_number(number.as_f64()?))
 }
 
 fn count_of_text(text: &str) -> Option<u64> {
     let text = text.trim();
-    text.parse().ok().or_else(|| whole(text.parse().ok()?))
+    text.parse().ok().or_else(|| whole_number(text.parse().ok()?))
 }
 
 /// The whole part of a number that is no integer; `None` if it does not fit.
-fn whole(number: f64) -> Option<u64> {
+fn whole_number(number: f64) -> Option<u64> {
     let is_count = number > -1.0 && number.is_finite();
     is_count.then(|| format!("{:.0}", number.trunc().abs()).parse().ok()).flatten()
 }
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> WireJson<'_> {
-        WireJson::parse(text).unwrap()
+        WireJson::parse_text(text).unwrap()
     }
 
     #[test]

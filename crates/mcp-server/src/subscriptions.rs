@@ -47,7 +47,7 @@ impl ResourceSubscriptions {
         let ended = CancellationToken::new();
         self.open().insert(uri.clone(), ended.clone().drop_guard());
         let followed = FollowedSession { methods, session, uri, peer, clock: tasks.clock.clone() };
-        let stopping = tasks.group.token();
+        let stopping = tasks.group.cancel_token();
         tasks.group.spawn("mcp-subscription", async move {
             tokio::select! {
                 () = ended.cancelled() => {}

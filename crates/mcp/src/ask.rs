@@ -25,7 +25,7 @@ impl From<ServiceError> for AskError {
 }
 
 /// Sends the MCP request for a tool call. `files` keeps the files of its result.
-pub(crate) async fn ask(
+pub(crate) async fn send_call(
     peer: &Peer<RoleClient>,
     listed: &ListedTool,
     arguments: &Map<String, Value>,
@@ -40,7 +40,7 @@ pub(crate) async fn ask(
             match answer {
                 CallToolResponse::Complete(result) => {
                     let kept = match files {
-                        Some(files) => files.keep(&result.content).await,
+                        Some(files) => files.keep_files(&result.content).await,
                         None => Vec::new(),
                     };
                     outcome::of_call(result, &kept).map_err(AskError::Tool)

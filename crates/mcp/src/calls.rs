@@ -42,12 +42,12 @@ pub(crate) struct RunningCall {
 }
 
 impl RunningCalls {
-    fn list(&self) -> MutexGuard<'_, Vec<Arc<RunningCall>>> {
+    fn lock_calls(&self) -> MutexGuard<'_, Vec<Arc<RunningCall>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lists a call for as long as the guard lives.
-    pub(crate) fn enter(&self, context: &ToolContext, tool: String) -> EnteredCall<'_> {
+    pub(crate) fn enter_call(&self, context: &ToolContext, tool: String) -> EnteredCall<'_> {
         let ToolContext { session, chat, role, .. } = context;
         let is_awaited = session.schedule().is_none() && session.job().is_none();
         let call = Arc::new(RunningCall {
@@ -64,14 +64,14 @@ impl RunningCalls {
             asked: AtomicU32::new(0),
             next_report: Mutex::default(),
         });
-        self.list().push(call.clone());
+        self.lock_calls().push(call.clone());
         EnteredCall { list: self, call }
     }
 
     /// Returns the call to which a request of the server belongs. `None` without a call, or if calls
     /// of several sessions run: a question must not reach the wrong chat.
     pub(crate) fn of_request(&self) -> Option<Arc<RunningCall>> {
-        let calls = self.list();
+        let calls = self.lock_calls();
         let last = calls.last()?;
         calls.iter().all(|call| call.session == last.session).then(|| last.clone())
     }
@@ -96,18 +96,18 @@ impl RunningCall {
 
     /// Counts a question, which is open as long as the guard lives. `None` if the call has had
     /// `most` questions.
-    pub(crate) fn question(&self, most: u32) -> Option<OpenRequest<'_>> {
-        (self.asked.fetch_add(1, Ordering::SeqCst) < most).then(|| self.request())
+    pub(crate) fn open_question(&self, most: u32) -> Option<OpenRequest<'_>> {
+        (self.asked.fetch_add(1, Ordering::SeqCst) < most).then(|| self.open_request())
     }
 
     /// Counts a request to the model. `None` if the call has had `most`, with those that wait.
-    pub(crate) fn sample(&self, most: u32) -> Option<CountedSample<'_>> {
+    pub(crate) fn count_sample(&self, most: u32) -> Option<CountedSample<'_>> {
         let counted = CountedSample { call: self, is_asked: false };
         (self.samples.fetch_add(1, Ordering::SeqCst) < most).then_some(counted)
     }
 
     /// Stops the timeout of the call for as long as the guard lives.
-    pub(crate) fn request(&self) -> OpenRequest<'_> {
+    pub(crate) fn open_request(&self) -> OpenRequest<'_> {
         self.open.fetch_add(1, Ordering::SeqCst);
         OpenRequest(self)
     }
@@ -145,7 +145,7 @@ pub(crate) struct EnteredCall<'l> {
 impl Drop for EnteredCall<'_> {
     fn drop(&mut self) {
         self.call.over.cancel();
-        self.list.list().retain(|call| !Arc::ptr_eq(call, &self.call));
+        self.list.lock_calls().retain(|call| !Arc::ptr_eq(call, &self.call));
     }
 }
 
@@ -159,11 +159,11 @@ mod tests {
     fn of_request_returns_no_call_if_calls_of_two_sessions_run() {
         let calls = RunningCalls::default();
         assert!(calls.of_request().is_none());
-        let first = calls.enter(&tool_context(), String::new());
-        let second = calls.enter(&tool_context(), String::new());
+        let first = calls.enter_call(&tool_context(), String::new());
+        let second = calls.enter_call(&tool_context(), String::new());
         assert!(Arc::ptr_eq(&calls.of_request().unwrap(), &second.call));
         let session = SessionId::parse("terminal:local:b").unwrap();
-        let other = calls.enter(&ToolContext { session, ..tool_context() }, String::new());
+        let other = calls.enter_call(&ToolContext { session, ..tool_context() }, String::new());
         assert!(calls.of_request().is_none());
         drop((other, second));
         assert!(Arc::ptr_eq(&calls.of_request().unwrap(), &first.call));
@@ -180,7 +180,7 @@ mod tests {
             let session = SessionId::parse(session).unwrap();
             let context = ToolContext { session, chat: chat.clone(), ..tool_context() };
             assert_eq!(
-                calls.enter(&context, String::new()).call.chat.is_some(),
+                calls.enter_call(&context, String::new()).call.chat.is_some(),
                 has_chat,
                 "{context:?}"
             );

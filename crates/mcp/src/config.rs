@@ -108,7 +108,7 @@ pub enum OAuthGrant {
 }
 
 impl McpOAuthConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check_values(&self) -> Result<(), String> {
         let is_set = |text: Option<&str>| text.is_some_and(|text| !text.is_empty());
         let has_secret = is_set(self.client_secret.as_ref().map(Secret::expose));
         let has_id = is_set(self.client_id.as_deref());
@@ -170,7 +170,7 @@ impl McpServerConfig {
     ///
     /// # Errors
     /// The key with an unusable value, and the requirement.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    pub fn check_values(&self) -> Result<(), (&'static str, String)> {
         let Self { url, headers, oauth, timeout_seconds, .. } = self;
         if let Some(url) = url {
             check_url(url).map_err(|error| ("url", error.to_string()))?;
@@ -179,7 +179,7 @@ impl McpServerConfig {
             check_header(name, value).map_err(|error| ("headers", error.to_string()))?;
         }
         if let Some(oauth) = oauth {
-            oauth.check().map_err(|error| ("oauth", error))?;
+            oauth.check_values().map_err(|error| ("oauth", error))?;
             if self.has_token() {
                 let error = "`headers` has a token in `Authorization` already; remove one of them";
                 return Err(("oauth", error.to_owned()));
@@ -222,7 +222,7 @@ mod tests {
         let of = |change: &dyn Fn(&mut McpServerConfig)| {
             let mut config = McpServerConfig::default();
             change(&mut config);
-            config.check().map_err(|(key, _)| key)
+            config.check_values().map_err(|(key, _)| key)
         };
         assert_eq!(of(&|_| ()), Ok(()));
         assert_eq!(of(&|config| config.url = Some("ftp://x".to_owned())), Err("url"));

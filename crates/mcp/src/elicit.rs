@@ -11,7 +11,7 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Map, Value};
 
 use crate::calls::RunningCall;
-use crate::form::{FormField, cut, fenced, fields};
+use crate::form::{FormField, cut_text, fence_text, form_fields};
 
 /// The most questions of one call; a form counts as one.
 pub(crate) const MOST_QUESTIONS: u32 = 5;
@@ -23,14 +23,14 @@ const SHOWN: usize = 1000;
 const LONGEST_URL: usize = 2000;
 
 /// A person who is asked in the name of a server.
-pub(crate) struct Elicitation<'a> {
+pub(crate) struct ServerQuestion<'a> {
     pub(crate) server: &'a str,
     pub(crate) people: &'a dyn AskPerson,
     pub(crate) call: &'a RunningCall,
     pub(crate) chat: &'a ChatAddress,
 }
 
-impl Elicitation<'_> {
+impl ServerQuestion<'_> {
     /// Asks, and waits for the answers.
     ///
     /// # Errors
@@ -38,9 +38,9 @@ impl Elicitation<'_> {
     pub(crate) async fn run(&self, request: ElicitRequestParams) -> Result<ElicitResult, String> {
         match request {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-                let fields = fields(&requested_schema)?;
+                let fields = form_fields(&requested_schema)?;
                 if fields.is_empty() {
-                    return self.confirm(&message).await;
+                    return self.ask_to_confirm(&message).await;
                 }
                 self.fill_in(&message, fields).await
             }
@@ -56,10 +56,14 @@ impl Elicitation<'_> {
         let (mut content, count) = (Map::new(), fields.len());
         for (number, field) in (1..).zip(fields) {
             let place = if count > 1 { format!(" ({number} of {count})") } else { String::new() };
-            let text = format!("{}\n\nField{place}:\n{}", self.intro(message), field.describe());
+            let text = format!(
+                "{}\n\nField{place}:\n{}",
+                self.introduce_server(message),
+                field.describe_field()
+            );
             let check = field.clone();
             let check = AnswerCheck::new(move |answer| check.read(answer).map(drop));
-            let Some(answer) = self.ask(text, field.options(), check).await? else {
+            let Some(answer) = self.ask_person(text, field.answer_options(), check).await? else {
                 return Ok(ElicitResult::new(ElicitationAction::Decline));
             };
             if let Some(value) = field.read(&answer)? {
@@ -71,8 +75,8 @@ impl Elicitation<'_> {
     }
 
     /// Asks for a yes, because the form has no fields.
-    async fn confirm(&self, message: &str) -> Result<ElicitResult, String> {
-        let accepted = self.ask_yes(self.intro(message), "Accept").await?;
+    async fn ask_to_confirm(&self, message: &str) -> Result<ElicitResult, String> {
+        let accepted = self.ask_yes(self.introduce_server(message), "Accept").await?;
         Ok(match accepted {
             ElicitationAction::Accept => {
                 ElicitResult::new(accepted).with_content(Value::Object(Map::new()))
@@ -92,8 +96,8 @@ impl Elicitation<'_> {
         };
         let text = format!(
             "{}\n\nIt wants you to open this link to `{host}`, if you trust that site:\n{}",
-            self.intro(message),
-            fenced(url)
+            self.introduce_server(message),
+            fence_text(url)
         );
         Ok(ElicitResult::new(self.ask_yes(text, "Accept").await?))
     }
@@ -104,20 +108,20 @@ impl Elicitation<'_> {
             if is_yes { Ok(()) } else { Err("Answer with accept or decline.".to_owned()) }
         });
         let options = vec![AnswerOption::new(label, "accept")];
-        Ok(match self.ask(text, options, check).await? {
+        Ok(match self.ask_person(text, options, check).await? {
             Some(_) => ElicitationAction::Accept,
             None => ElicitationAction::Decline,
         })
     }
 
     /// Names the server, and shows its message as it is.
-    fn intro(&self, message: &str) -> String {
-        let message = fenced(&cut(message, SHOWN));
+    fn introduce_server(&self, message: &str) -> String {
+        let message = fence_text(&cut_text(message, SHOWN));
         format!("The MCP server {} asks, and gets your answer:\n{message}", self.server)
     }
 
     /// Returns the answer; `None` if the person declines.
-    async fn ask(
+    async fn ask_person(
         &self,
         text: String,
         options: Vec<AnswerOption>,

@@ -14,7 +14,7 @@ use avocet_testkit::{ManualClock, tool_context};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::testing::{FakeServer, client};
+use crate::testing::{FakeServer, make_client};
 use crate::{McpClient, McpServerConfig, McpServices};
 
 /// Gives these answers in order, and then leaves every question open.
@@ -69,10 +69,10 @@ impl World {
     /// Starts a server with the tools `ask` and `nag`, which ask this question.
     async fn asking(question: Value, answers: &[&'static str]) -> Self {
         let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
-        let fake = FakeServer::with(&["ask", "nag"]);
+        let fake = FakeServer::with_tools(&["ask", "nag"]);
         *fake.question.lock().unwrap() = question;
         let config = McpServerConfig::default();
-        let client = client(home.path(), &clock, vec![("fake", config, Some(fake.clone()))]);
+        let client = make_client(home.path(), &clock, vec![("fake", config, Some(fake.clone()))]);
         let people = Arc::new(FakePeople::default());
         people.answers.lock().unwrap().extend(answers);
         client.start(McpServices { people: Some(people.clone()), ..McpServices::default() });

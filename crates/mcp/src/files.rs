@@ -21,10 +21,10 @@ pub(crate) struct ResultFiles<'a> {
 impl ResultFiles<'_> {
     /// Writes the pictures and recordings of a result into the workspace. Returns the path of each
     /// block that is kept.
-    pub(crate) async fn keep(&self, content: &[ContentBlock]) -> Vec<Option<String>> {
+    pub(crate) async fn keep_files(&self, content: &[ContentBlock]) -> Vec<Option<String>> {
         let mut paths: Vec<Option<String>> = vec![None; content.len()];
         let known = content.iter().map(data_of).enumerate();
-        let known = known.filter_map(|(place, data)| Some((place, decoded(data?)?)));
+        let known = known.filter_map(|(place, data)| Some((place, decode_file(data?)?)));
         let known: Vec<(usize, DecodedFile)> = known.take(MOST_FILES).collect();
         if known.is_empty() {
             return paths;
@@ -80,7 +80,7 @@ fn data_of(block: &ContentBlock) -> Option<(&str, &str)> {
 }
 
 /// Returns a picture in a format of models, or a recording; `None` for other and for large data.
-fn decoded((data, media_type): (&str, &str)) -> Option<DecodedFile> {
+fn decode_file((data, media_type): (&str, &str)) -> Option<DecodedFile> {
     if data.len() / 4 * 3 > LARGEST {
         return None;
     }
@@ -125,7 +125,7 @@ mod tests {
         ]);
         let content: Vec<ContentBlock> = serde_json::from_value(content).unwrap();
         let place = ResultFiles { workspaces: &workspaces, call, read: &read };
-        let paths = place.keep(&content).await;
+        let paths = place.keep_files(&content).await;
         let kept = |path: &str| Some(path.to_owned());
         let expected = [
             None,
@@ -139,6 +139,6 @@ mod tests {
         assert_eq!(files.read("inbox/t5s1c0-2.wav", 9).await, Ok(vec![0, 0, 0]));
         assert_eq!(read.get(), Trust::Low);
         let many = vec![content[1].clone(); 9];
-        assert_eq!(place.keep(&many).await.iter().flatten().count(), MOST_FILES);
+        assert_eq!(place.keep_files(&many).await.iter().flatten().count(), MOST_FILES);
     }
 }

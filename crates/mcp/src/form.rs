@@ -56,7 +56,7 @@ struct FieldValue {
 ///
 /// # Errors
 /// The reason why the form cannot be shown.
-pub(crate) fn fields(schema: &ElicitationSchema) -> Result<Vec<FormField>, String> {
+pub(crate) fn form_fields(schema: &ElicitationSchema) -> Result<Vec<FormField>, String> {
     let required = schema.required.clone().unwrap_or_default();
     let names = schema.property_order.clone();
     let names = names.unwrap_or_else(|| schema.properties.keys().cloned().collect());
@@ -65,37 +65,44 @@ pub(crate) fn fields(schema: &ElicitationSchema) -> Result<Vec<FormField>, Strin
     }
     let field = |name: &String| {
         let schema = json!(schema.properties.get(name));
-        FormField::of(name, &schema, required.contains(name))
-            .ok_or_else(|| format!("its form has a field of an unknown kind: {:?}", short(name)))
+        FormField::from_schema(name, &schema, required.contains(name)).ok_or_else(|| {
+            format!("its form has a field of an unknown kind: {:?}", shorten_line(name))
+        })
     };
     names.iter().map(field).collect()
 }
 
 impl FormField {
-    fn of(name: &str, schema: &Value, is_required: bool) -> Option<Self> {
+    fn from_schema(name: &str, schema: &Value, is_required: bool) -> Option<Self> {
         let text = |key: &str| schema[key].as_str().unwrap_or_default();
         let title = if text("title").is_empty() { name } else { text("title") };
         Some(Self {
             name: name.to_owned(),
-            title: short(title),
-            description: cut(text("description"), SHOWN_DESCRIPTION),
+            title: shorten_line(title),
+            description: cut_text(text("description"), SHOWN_DESCRIPTION),
             is_required,
             default: schema.get("default").filter(|value| !value.is_null()).cloned(),
-            kind: FieldKind::of(schema)?,
+            kind: FieldKind::from_schema(schema)?,
         })
     }
 
     /// Describes the field for the person who fills it in, in Markdown.
-    pub(crate) fn describe(&self) -> String {
+    pub(crate) fn describe_field(&self) -> String {
         let Self { title, description, is_required, default, kind, .. } = self;
         let mut lines = vec![title.clone()];
         if !description.is_empty() {
             lines.push(description.clone());
         }
-        lines.extend(kind.values().iter().zip(1..).map(|(value, number)| value.line(number)));
-        let mut text = format!("{}\n\nExpected: {}", fenced(&lines.join("\n")), kind.expected());
+        lines.extend(
+            kind.choice_values().iter().zip(1..).map(|(value, number)| value.numbered_line(number)),
+        );
+        let mut text =
+            format!("{}\n\nExpected: {}", fence_text(&lines.join("\n")), kind.describe_expected());
         if let Some(default) = default {
-            text.push_str(&format!(", or `{DEFAULT}` for `{}`", inline(&shown(default))));
+            text.push_str(&format!(
+                ", or `{DEFAULT}` for `{}`",
+                replace_backticks(&format_value(default))
+            ));
         }
         if !is_required {
             text.push_str(&format!(", or `{SKIP}`"));
@@ -105,8 +112,8 @@ impl FormField {
     }
 
     /// Returns the answers that get buttons.
-    pub(crate) fn options(&self) -> Vec<AnswerOption> {
-        let mut options = self.kind.options();
+    pub(crate) fn answer_options(&self) -> Vec<AnswerOption> {
+        let mut options = self.kind.answer_options();
         if self.default.is_some() {
             options.push(AnswerOption::new("Default", DEFAULT));
         }
@@ -130,22 +137,28 @@ impl FormField {
         if !self.is_required && answer.eq_ignore_ascii_case(SKIP) {
             return Ok(None);
         }
-        let refuse = || format!("`{}` is not {}.", inline(&short(answer)), self.kind.expected());
+        let refuse = || {
+            format!(
+                "`{}` is not {}.",
+                replace_backticks(&shorten_line(answer)),
+                self.kind.describe_expected()
+            )
+        };
         self.kind.read(answer).map(Some).ok_or_else(refuse)
     }
 }
 
 impl FieldKind {
-    fn of(schema: &Value) -> Option<Self> {
+    fn from_schema(schema: &Value) -> Option<Self> {
         let count = |key: &str| schema[key].as_u64();
         let kind = match schema["type"].as_str()? {
             "array" => {
-                let values = values(&schema["items"])?;
+                let values = values_of_choice(&schema["items"])?;
                 let most = count("maxItems").unwrap_or(MOST_VALUES as u64);
                 Self::Several { values, least: count("minItems").unwrap_or(0), most }
             }
             "string" if schema.get("enum").is_some() || schema.get("oneOf").is_some() => {
-                Self::One(values(schema)?)
+                Self::One(values_of_choice(schema)?)
             }
             "string" => Self::Text {
                 least: count("minLength").unwrap_or(0),
@@ -165,7 +178,7 @@ impl FieldKind {
         Some(kind)
     }
 
-    fn values(&self) -> &[FieldValue] {
+    fn choice_values(&self) -> &[FieldValue] {
         match self {
             Self::One(values) | Self::Several { values, .. } => values,
             Self::Text { .. } | Self::Number { .. } | Self::Integer { .. } | Self::Flag => &[],
@@ -173,7 +186,7 @@ impl FieldKind {
     }
 
     /// Names the values that the field takes.
-    fn expected(&self) -> String {
+    fn describe_expected(&self) -> String {
         match self {
             Self::Text { least, most, format } => {
                 let what = match format.as_deref() {
@@ -190,8 +203,10 @@ impl FieldKind {
                     (least, most) => format!("{what} of {least} to {most} characters"),
                 }
             }
-            Self::Number { least, most } => format!("a number{}", range(*least, *most)),
-            Self::Integer { least, most } => format!("a whole number{}", range(*least, *most)),
+            Self::Number { least, most } => format!("a number{}", format_range(*least, *most)),
+            Self::Integer { least, most } => {
+                format!("a whole number{}", format_range(*least, *most))
+            }
             Self::Flag => "yes or no".to_owned(),
             Self::One(_) => "one of these values, or its number such as #1".to_owned(),
             Self::Several { least, most, values } => {
@@ -201,7 +216,7 @@ impl FieldKind {
         }
     }
 
-    fn options(&self) -> Vec<AnswerOption> {
+    fn answer_options(&self) -> Vec<AnswerOption> {
         match self {
             Self::Flag => vec![AnswerOption::new("Yes", "yes"), AnswerOption::new("No", "no")],
             Self::One(values) if values.len() <= MOST_BUTTONS => {
@@ -239,12 +254,12 @@ impl FieldKind {
                 "no" | "n" | "false" => Some(json!(false)),
                 _ => None,
             },
-            Self::One(values) => find(values, answer).map(|value| json!(value)),
+            Self::One(values) => find_value(values, answer).map(|value| json!(value)),
             Self::Several { values, least, most } => {
                 let answers = answer.split(',').map(str::trim).filter(|one| !one.is_empty());
                 let mut chosen: Vec<&str> = Vec::new();
                 for one in answers {
-                    let value = find(values, one)?;
+                    let value = find_value(values, one)?;
                     if !chosen.contains(&value) {
                         chosen.push(value);
                     }
@@ -256,9 +271,9 @@ impl FieldKind {
 }
 
 impl FieldValue {
-    fn line(&self, number: usize) -> String {
+    fn numbered_line(&self, number: usize) -> String {
         let Self { value, title } = self;
-        let shown = short(value);
+        let shown = shorten_line(value);
         if *title == shown {
             format!("#{number} {title}")
         } else {
@@ -268,12 +283,12 @@ impl FieldValue {
 }
 
 /// Returns the values of a choice; `None` if there are none or too many.
-fn values(schema: &Value) -> Option<Vec<FieldValue>> {
+fn values_of_choice(schema: &Value) -> Option<Vec<FieldValue>> {
     let titled = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array);
     let values: Vec<FieldValue> = if let Some(titled) = titled {
         let of = |one: &Value| {
             let value = one["const"].as_str()?.to_owned();
-            let title = short(one["title"].as_str().unwrap_or(&value));
+            let title = shorten_line(one["title"].as_str().unwrap_or(&value));
             Some(FieldValue { value, title })
         };
         titled.iter().map(of).collect::<Option<_>>()?
@@ -282,7 +297,7 @@ fn values(schema: &Value) -> Option<Vec<FieldValue>> {
         let of = |(place, one): (usize, &Value)| {
             let value = one.as_str()?.to_owned();
             let name = names.and_then(|names| names[place].as_str());
-            let title = short(name.unwrap_or(&value));
+            let title = shorten_line(name.unwrap_or(&value));
             Some(FieldValue { value, title })
         };
         schema.get("enum")?.as_array()?.iter().enumerate().map(of).collect::<Option<_>>()?
@@ -292,7 +307,7 @@ fn values(schema: &Value) -> Option<Vec<FieldValue>> {
 
 /// Finds a value by its number, its text or its title. The number comes first, because buttons send
 /// numbers.
-fn find<'v>(values: &'v [FieldValue], answer: &str) -> Option<&'v str> {
+fn find_value<'v>(values: &'v [FieldValue], answer: &str) -> Option<&'v str> {
     if let Some(number) = answer.strip_prefix('#')
         && let Ok(number) = number.parse::<usize>()
     {
@@ -322,7 +337,7 @@ fn has_format(text: &str, format: Option<&str>) -> bool {
     }
 }
 
-fn range<T: std::fmt::Display>(least: Option<T>, most: Option<T>) -> String {
+fn format_range<T: std::fmt::Display>(least: Option<T>, most: Option<T>) -> String {
     match (least, most) {
         (Some(least), Some(most)) => format!(" from {least} to {most}"),
         (Some(least), None) => format!(" of at least {least}"),
@@ -331,21 +346,21 @@ fn range<T: std::fmt::Display>(least: Option<T>, most: Option<T>) -> String {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
-        Value::String(text) => short(text),
-        other => short(&other.to_string()),
+        Value::String(text) => shorten_line(text),
+        other => shorten_line(&other.to_string()),
     }
 }
 
 /// Puts a server's text on one line, and cuts it.
-fn short(text: &str) -> String {
+fn shorten_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    cut(&words.join(" "), SHOWN)
+    cut_text(&words.join(" "), SHOWN)
 }
 
 /// Cuts a server's text, and removes invisible characters.
-pub(crate) fn cut(text: &str, most: usize) -> String {
+pub(crate) fn cut_text(text: &str, most: usize) -> String {
     let text = sanitise(text).text;
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -354,12 +369,12 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 }
 
 /// Replaces the backticks in a text that is put between backticks.
-fn inline(text: &str) -> String {
+fn replace_backticks(text: &str) -> String {
     text.replace('`', "'")
 }
 
 /// Puts a text into a code block that the text cannot close, so that its links and marks are inert.
-pub(crate) fn fenced(text: &str) -> String {
+pub(crate) fn fence_text(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}\n{}\n{fence}", text.trim_end_matches('\n'))

@@ -1,7 +1,7 @@
 use super::*;
 
 fn field(schema: &Value) -> FormField {
-    FormField::of("f", schema, true).unwrap()
+    FormField::from_schema("f", schema, true).unwrap()
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn describe_shows_texts_of_a_server_as_inert_and_bounded() {
         "type": "string", "title": "a\u{202e}\n".repeat(100), "description": "```\n[x](https://evil.example)",
         "enum": ["one", "two"], "default": "t`w`o",
     });
-    let shown = field(&schema).describe();
+    let shown = field(&schema).describe_field();
     assert!(shown.starts_with("````\na a"), "{shown}");
     assert!(shown.contains("\n```\n[x](https://evil.example)\n#1 one\n#2 two\n````\n\nExpected: "));
     assert!(shown.ends_with("such as #1, or `default` for `t'w'o`."), "{shown}");
@@ -101,10 +101,11 @@ fn describe_shows_texts_of_a_server_as_inert_and_bounded() {
 #[test]
 fn options_are_few_and_short() {
     let values: Vec<String> = (0..6).map(|number| format!("value {number}")).collect();
-    let many = FormField::of("f", &json!({"type": "string", "enum": values}), false).unwrap();
-    assert_eq!(many.options(), [AnswerOption::new("Skip", "skip")]);
+    let many =
+        FormField::from_schema("f", &json!({"type": "string", "enum": values}), false).unwrap();
+    assert_eq!(many.answer_options(), [AnswerOption::new("Skip", "skip")]);
     let long = json!({"type": "string", "enum": ["x".repeat(500)], "default": "y"});
-    let options = FormField::of("f", &long, false).unwrap().options();
+    let options = FormField::from_schema("f", &long, false).unwrap().answer_options();
     assert_eq!(options.len(), 3);
     assert!(options.iter().all(|one| one.label.chars().count() <= 61 && one.answer.len() < 10));
 }
@@ -117,6 +118,6 @@ fn fields_refuses_unknown_kinds() {
         json!({"type": "string", "enum": []}),
         json!({"type": "array", "items": {"type": "string"}}),
     ] {
-        assert_eq!(FormField::of("f", &schema, true), None, "{schema}");
+        assert_eq!(FormField::from_schema("f", &schema, true), None, "{schema}");
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use avocet_protocol::{Clock, NoSample, TurnEvent};
-use avocet_supervise::Repeats;
+use avocet_supervise::RepeatedLines;
 use rmcp::model::{
     ClientCapabilities, CreateMessageRequestMethod, CreateMessageRequestParams,
     CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -25,9 +25,9 @@ use tokio::sync::Notify;
 
 use crate::calls::RunningCalls;
 use crate::config::SamplingLimits;
-use crate::elicit::{Elicitation, MOST_QUESTIONS};
+use crate::elicit::{MOST_QUESTIONS, ServerQuestion};
 use crate::progress::text_of;
-use crate::sampling::sample;
+use crate::sampling::answer_sampling;
 use crate::services::McpServices;
 
 /// The reason for a request that cannot be answered.
@@ -35,7 +35,7 @@ const NO_CALL: &str = "the request belongs to no call, or calls of several conve
 
 /// The client of one server.
 #[derive(Debug, Clone)]
-pub(crate) struct Handler {
+pub(crate) struct ClientHandler {
     pub(crate) server: Arc<str>,
     /// Signals that the server has other tools now.
     pub(crate) list_changed: Arc<Notify>,
@@ -49,11 +49,11 @@ pub(crate) struct Handler {
     pub(crate) services: McpServices,
     /// The calls that run on the connection.
     pub(crate) calls: Arc<RunningCalls>,
-    pub(crate) repeats: Arc<Repeats>,
+    pub(crate) repeats: Arc<RepeatedLines>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-impl Handler {
+impl ClientHandler {
     /// Logs the reason why a question was not asked or not answered.
     fn note_unanswered(&self, why: &str) {
         let subject = format!("{} question", self.server);
@@ -76,7 +76,7 @@ impl Handler {
     ///
     /// # Errors
     /// The answer for the server without a person, and the reason.
-    async fn elicit(
+    async fn ask_person(
         &self,
         request: ElicitRequestParams,
     ) -> Result<ElicitResult, (ElicitationAction, String)> {
@@ -92,10 +92,10 @@ impl Handler {
             let why = "no chat waits for the turn: it is a job, a schedule or a sub-agent";
             return refused(Decline, why);
         };
-        let Some(_open) = call.question(MOST_QUESTIONS) else {
+        let Some(_open) = call.open_question(MOST_QUESTIONS) else {
             return refused(Cancel, &format!("a call may ask {MOST_QUESTIONS} times"));
         };
-        let asked = Elicitation { server: &self.server, people, call: &call, chat };
+        let asked = ServerQuestion { server: &self.server, people, call: &call, chat };
         let answer = tokio::select! {
             biased;
             () = call.over.cancelled() => Ok(ElicitResult::new(Cancel)),
@@ -107,7 +107,7 @@ impl Handler {
     }
 }
 
-impl ClientHandler for Handler {
+impl ClientHandler for ClientHandler {
     fn get_info(&self) -> InitializeRequestParams {
         let mut capabilities = ClientCapabilities::default();
         if !self.roots.is_empty() {
@@ -141,9 +141,9 @@ impl ClientHandler for Handler {
             self.note_unsampled(NO_CALL);
             return Err(ErrorData::invalid_request(NO_CALL, None));
         };
-        let _open = call.request();
+        let _open = call.open_request();
         // The end of the call does not interrupt the request, so that its cost is recorded.
-        let sampled = sample(models.as_ref(), limits, &call, params).await;
+        let sampled = answer_sampling(models.as_ref(), limits, &call, params).await;
         self.progress.notify_waiters();
         sampled.map_err(|NoSample(why)| {
             self.note_unsampled(&why);
@@ -161,7 +161,7 @@ impl ClientHandler for Handler {
             () = context.ct.cancelled() => {
                 Err((ElicitationAction::Cancel, "the server has withdrawn it".to_owned()))
             }
-            answer = self.elicit(request) => answer,
+            answer = self.ask_person(request) => answer,
         };
         Ok(answer.unwrap_or_else(|(action, why)| {
             self.note_unanswered(&why);

@@ -71,7 +71,7 @@ pub(crate) struct LoginRefusal {
 
 impl LoginRefusal {
     /// Finds the refusal of the login among an error and its causes.
-    pub(crate) fn find(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+    pub(crate) fn find_in_causes(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         let mut next = Some(error);
         while let Some(error) = next {
             if let Some(StreamableHttpError::Client(RequestError::Refused(refusal))) =
@@ -105,24 +105,24 @@ impl StreamableHttp {
             StreamableHttpError::Client(RequestError::Refused(LoginRefusal { why, ends_link }))
         };
         let no_token = |why| refusal(why, true);
-        let token = access.token().await.map_err(no_token)?;
+        let token = access.token_for_request().await.map_err(no_token)?;
         let mut response = self.send_once(uri, headers, request, token.as_ref()).await?;
         if response.status() == 401 {
-            let challenge = challenge(&response);
+            let challenge = find_challenge(&response);
             if challenge.is_none() && !access.has_login(token.as_ref()) {
                 return Ok(response);
             }
-            let token = access.refused(challenge, token.as_ref()).await;
+            let token = access.renew_refused(challenge, token.as_ref()).await;
             let token = token.map_err(no_token)?;
             response = self.send_once(uri, headers, request, Some(&token)).await?;
         }
-        match (response.status(), challenge(&response)) {
+        match (response.status(), find_challenge(&response)) {
             (401, _) => Err(no_token(access.refused_again())),
             (403, Some(challenge)) if challenge.error.as_deref() == Some(INSUFFICIENT) => {
-                Err(refusal(access.insufficient(&challenge).await, false))
+                Err(refusal(access.note_missing_scopes(&challenge).await, false))
             }
             _ => {
-                access.accepted();
+                access.note_accepted();
                 Ok(response)
             }
         }
@@ -136,7 +136,7 @@ impl StreamableHttp {
         token: Option<&Secret>,
     ) -> Result<HttpResponse, HttpError> {
         if let (Some(access), Some(token)) = (&self.access, token) {
-            access.sent.note(token);
+            access.sent.keep_token(token);
         }
         let token = token.map(|token| format!("Bearer {}", token.expose()));
         let token = token.as_deref().map(|token| ("authorization", token));
@@ -144,37 +144,35 @@ impl StreamableHttp {
         let response = match request {
             ServerRequest::Post(body) => self.client.post_json(uri, &headers, body.to_vec()).await,
             ServerRequest::Get => self.client.get(uri, &headers).await,
-            ServerRequest::Delete => self.client.delete(uri, &headers).await,
+            ServerRequest::Delete => self.client.send_delete(uri, &headers).await,
         };
-        response.map_err(failed)
+        response.map_err(failed_request)
     }
 
     /// Removes the secrets of our requests from a text of the server, which may repeat them.
-    pub(crate) fn redacted(&self, text: &str) -> String {
-        let text = self.client.redacted(text);
+    pub(crate) fn redact_secrets(&self, text: &str) -> String {
+        let text = self.client.redact_headers(text);
         match &self.access {
-            Some(access) => access.sent.redacted(text),
+            Some(access) => access.sent.redact_tokens(text),
             None => text,
         }
     }
 }
 
-fn failed(error: NetError) -> HttpError {
+fn failed_request(error: NetError) -> HttpError {
     StreamableHttpError::Client(error.into())
 }
 
-fn unreadable(why: String) -> HttpError {
+fn unreadable_answer(why: String) -> HttpError {
     StreamableHttpError::Client(RequestError::Unreadable(why))
 }
 
-/// Returns the challenge of a refusal.
-fn challenge(response: &HttpResponse) -> Option<BearerChallenge> {
-    let headers = response.headers("www-authenticate");
-    BearerChallenge::find(headers.iter().map(String::as_str))
+fn find_challenge(response: &HttpResponse) -> Option<BearerChallenge> {
+    let headers = response.header_values("www-authenticate");
+    BearerChallenge::find_in_headers(headers.iter().map(String::as_str))
 }
 
-/// Returns the headers of a request as texts.
-fn texts<'h>(
+fn header_texts<'h>(
     custom: &'h Headers,
     session: Option<&'h str>,
     accept: &'h str,
@@ -199,7 +197,7 @@ impl StreamableHttpClient for StreamableHttp {
         self.wire.note_sent(&message);
         let body = serde_json::to_vec(&message)?;
         let accept = format!("{JSON}, {EVENTS}");
-        let headers = texts(&custom_headers, session_id.as_deref(), &accept);
+        let headers = header_texts(&custom_headers, session_id.as_deref(), &accept);
         let answered = async {
             let response = self.send(&uri, &headers, ServerRequest::Post(&body)).await?;
             self.read_answer(response, &message, session_id.is_some()).await
@@ -214,7 +212,7 @@ impl StreamableHttpClient for StreamableHttp {
         _: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), HttpError> {
-        let headers = texts(&custom_headers, Some(&session_id), JSON);
+        let headers = header_texts(&custom_headers, Some(&session_id), JSON);
         // A server may refuse to end a session early.
         self.send(&uri, &headers, ServerRequest::Delete).await.map(drop)
     }
@@ -227,12 +225,12 @@ impl StreamableHttpClient for StreamableHttp {
         _: Option<String>,
         custom_headers: Headers,
     ) -> Result<BoxedEvents, HttpError> {
-        let mut headers = texts(&custom_headers, session_id.as_deref(), EVENTS);
+        let mut headers = header_texts(&custom_headers, session_id.as_deref(), EVENTS);
         headers.extend(last_event_id.as_deref().map(|id| (LAST_EVENT, id)));
         let response = self.send(&uri, &headers, ServerRequest::Get).await?;
         match response.status() {
             405 => Err(StreamableHttpError::ServerDoesNotSupportSse),
-            200..=299 if response.is(EVENTS) => Ok(read_stream(self, response)),
+            200..=299 if response.has_media_type(EVENTS) => Ok(read_stream(self, response)),
             // A server that has no such stream says so in many ways.
             200..=299 | 400 | 404 | 406 | 501 if last_event_id.is_none() => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::testing::client;
+use crate::testing::make_client;
 use crate::{McpClient, McpServerConfig};
 
 /// The answer to a request that has a response: status, media type (empty for none) and body.
@@ -129,7 +129,7 @@ impl World {
         let headers = [("x-key".to_owned(), key)].into();
         let config = McpServerConfig { url: Some(url), headers, ..McpServerConfig::default() };
         let (home, clock) = (TempDir::new().unwrap(), std::sync::Arc::new(ManualClock::default()));
-        let client = client(home.path(), &clock, vec![("web", config.clone(), None)]);
+        let client = make_client(home.path(), &clock, vec![("web", config.clone(), None)]);
         Self { home, clock, config, client, group }
     }
 
@@ -143,7 +143,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        self.group.cancel();
+        self.group.cancel_tasks();
     }
 }
 
@@ -153,7 +153,7 @@ async fn server_over_http_answers_with_json_and_with_events() {
     assert_eq!(world.client.servers()[0].transport, McpTransport::Http);
     assert_eq!(world.call("a").await, Ok(json!("over events").into()));
     let config = McpServerConfig { untrusted: true, ..world.config.clone() };
-    let client = client(world.home.path(), &world.clock, vec![("web", config, None)]);
+    let client = make_client(world.home.path(), &world.clock, vec![("web", config, None)]);
     let refused = McpServers::tools(&client, "web", true).await.unwrap_err().to_string();
     assert!(refused.contains("web failed"), "{refused}");
 }

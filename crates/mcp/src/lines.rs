@@ -90,7 +90,7 @@ impl LineTransport {
             let limit = LONGEST_LINE / (1024 * 1024);
             let why = format!("the server sent a line of more than {limit} MB");
             tracing::warn!(server = self.server, "an MCP server sent a line of over {limit} MB");
-            self.ready.extend(request_id(&line).and_then(|id| self.wire.fail(id, why)));
+            self.ready.extend(request_id(&line).and_then(|id| self.wire.fail_request(id, why)));
             return;
         }
         let text = line.trim_ascii();
@@ -99,7 +99,8 @@ impl LineTransport {
             // A response that is cut, or no JSON for another reason.
             let beginning = &text[..text.len().min(BEGINNING)];
             let id = request_id(beginning).filter(|_| text.starts_with(b"{"));
-            let failed = id.and_then(|id| self.wire.fail(id, "its answer is no JSON".to_owned()));
+            let failed =
+                id.and_then(|id| self.wire.fail_request(id, "its answer is no JSON".to_owned()));
             if failed.is_none() {
                 self.note_noise(text);
             }

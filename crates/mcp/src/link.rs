@@ -17,7 +17,7 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::errors::describe_start;
-use crate::handler::Handler;
+use crate::handler::ClientHandler;
 use crate::http::{LoginRefusal, StreamableHttp};
 use crate::lines::LineTransport;
 use crate::oauth::ServerAccess;
@@ -73,7 +73,7 @@ pub(crate) enum ServerEndpoint {
 }
 
 impl ServerEndpoint {
-    pub(crate) fn transport(&self) -> McpTransport {
+    pub(crate) fn transport_kind(&self) -> McpTransport {
         match self {
             Self::Program(_) => McpTransport::Stdio,
             Self::Http { .. } => McpTransport::Http,
@@ -81,7 +81,7 @@ impl ServerEndpoint {
     }
 
     /// Removes the secrets of requests from a text of the server, which may repeat them.
-    pub(crate) fn redacted(&self, text: &str) -> String {
+    pub(crate) fn redact_secrets(&self, text: &str) -> String {
         match self {
             Self::Program(_) => text.to_owned(),
             Self::Http { client, access, .. } => StreamableHttp {
@@ -89,27 +89,27 @@ impl ServerEndpoint {
                 access: access.clone(),
                 wire: Arc::default(),
             }
-            .redacted(text),
+            .redact_secrets(text),
         }
     }
 
     /// Removes the secrets of requests from the texts of a result.
-    pub(crate) fn redact(&self, value: &mut Value) {
+    pub(crate) fn redact_value(&self, value: &mut Value) {
         if matches!(self, Self::Program(_)) {
             return;
         }
         match value {
-            Value::String(text) => *text = self.redacted(text),
-            Value::Array(values) => values.iter_mut().for_each(|value| self.redact(value)),
-            Value::Object(object) => object.values_mut().for_each(|value| self.redact(value)),
+            Value::String(text) => *text = self.redact_secrets(text),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.redact_value(value)),
+            Value::Object(object) => object.values_mut().for_each(|value| self.redact_value(value)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
     /// Returns the reason why the server refused the last request, if it needs another token.
-    pub(crate) fn refusal(&self) -> Option<String> {
+    pub(crate) fn last_refusal(&self) -> Option<String> {
         match self {
-            Self::Http { access: Some(access), .. } => access.refusal(),
+            Self::Http { access: Some(access), .. } => access.last_refusal(),
             Self::Http { .. } | Self::Program(_) => None,
         }
     }
@@ -117,8 +117,8 @@ impl ServerEndpoint {
 
 /// A connection whose first requests were answered.
 #[derive(Debug)]
-pub(crate) struct Link {
-    pub(crate) service: RunningService<RoleClient, Handler>,
+pub(crate) struct ServerLink {
+    pub(crate) service: RunningService<RoleClient, ClientHandler>,
     end: watch::Receiver<Option<String>>,
     /// Ends the program when the connection is dropped.
     _cancel: tokio_util::sync::DropGuard,
@@ -126,19 +126,19 @@ pub(crate) struct Link {
     no_end: Option<watch::Sender<Option<String>>>,
 }
 
-impl Link {
+impl ServerLink {
     /// Opens a connection.
     ///
     /// # Errors
     /// The reason, as a sentence.
     pub(crate) async fn open(
         endpoint: &ServerEndpoint,
-        handler: Handler,
+        handler: ClientHandler,
         limit: Duration,
         clock: &Arc<dyn Clock>,
         group: &Group,
     ) -> Result<Self, String> {
-        let cancel = group.token().child_token();
+        let cancel = group.cancel_token().child_token();
         let guard = cancel.clone().drop_guard();
         let program = match endpoint {
             ServerEndpoint::Program(program) => program,
@@ -159,7 +159,7 @@ impl Link {
             ended.send_replace(Some(why));
         });
         let Ok(ChildStreams { stdin, stdout, stderr }) = started.await else {
-            return Err(reason(end, clock).await);
+            return Err(wait_for_reason(end, clock).await);
         };
         let last = Arc::new(std::sync::Mutex::new(String::new()));
         group.spawn(&format!("errors of MCP server {server}"), {
@@ -176,12 +176,13 @@ impl Link {
                     rmcp::service::ClientInitializeError::ConnectionClosed(_)
                         | rmcp::service::ClientInitializeError::TransportError { .. }
                 );
-                let why = if closed { reason(end, clock).await } else { describe_start(&error) };
+                let why =
+                    if closed { wait_for_reason(end, clock).await } else { describe_start(&error) };
                 Err(with_errors(why, &last))
             }
             Err(_) => {
                 let mut why = format!("it did not answer within {} s", limit.as_secs());
-                if let Some(noise) = wire.noise() {
+                if let Some(noise) = wire.first_noise() {
                     why.push_str(&format!(", and its output is no MCP: {noise:?}"));
                 }
                 Err(with_errors(why, &last))
@@ -192,18 +193,18 @@ impl Link {
     async fn open_url(
         http: StreamableHttp,
         url: Arc<str>,
-        handler: Handler,
+        handler: ClientHandler,
         limit: Duration,
         clock: &Arc<dyn Clock>,
-    ) -> Result<RunningService<RoleClient, Handler>, String> {
+    ) -> Result<RunningService<RoleClient, ClientHandler>, String> {
         let config = StreamableHttpClientTransportConfig::with_uri(url);
         let transport = StreamableHttpClientTransport::with_client(http.clone(), config);
         let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;
         match begun {
             Ok(Ok(service)) => Ok(service),
-            Ok(Err(error)) => Err(match LoginRefusal::find(&error) {
+            Ok(Err(error)) => Err(match LoginRefusal::find_in_causes(&error) {
                 Some(refusal) => refusal.why,
-                None => http.redacted(&describe_start(&error)),
+                None => http.redact_secrets(&describe_start(&error)),
             }),
             Err(_) => Err(format!("it did not answer within {} s", limit.as_secs())),
         }
@@ -214,7 +215,7 @@ impl Link {
         self.no_end.is_none()
     }
 
-    pub(crate) fn peer(&self) -> &Peer<RoleClient> {
+    pub(crate) fn client_peer(&self) -> &Peer<RoleClient> {
         self.service.peer()
     }
 
@@ -223,21 +224,21 @@ impl Link {
     }
 
     /// Returns name and version, as the server states them.
-    pub(crate) fn software(&self) -> String {
-        let info = self.peer().peer_info();
+    pub(crate) fn software_name(&self) -> String {
+        let info = self.client_peer().peer_info();
         let software = info.as_ref().and_then(|info| info.server_info.as_ref());
         let text = software.map(|one| format!("{} {}", one.name, one.version)).unwrap_or_default();
         text.trim().chars().filter(|c| !c.is_control()).take(MOST_CHARS).collect()
     }
 
     /// Returns remarks about the server's statement about itself.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        let info = self.peer().peer_info();
+    pub(crate) fn server_remarks(&self) -> Vec<String> {
+        let info = self.client_peer().peer_info();
         remarks_of(info.as_ref().and_then(|info| info.meta.as_ref()))
     }
 
     /// Waits for the end of the program, and returns its reason.
-    pub(crate) fn ended(&self) -> Pin<Box<dyn Future<Output = String> + Send>> {
+    pub(crate) fn wait_for_end(&self) -> Pin<Box<dyn Future<Output = String> + Send>> {
         let mut end = self.end.clone();
         Box::pin(async move {
             match end.wait_for(Option::is_some).await {
@@ -248,16 +249,19 @@ impl Link {
     }
 
     /// Returns the reason for the end of the connection: that of the program, or `otherwise`.
-    pub(crate) async fn reason(&self, clock: &Arc<dyn Clock>, otherwise: &str) -> String {
+    pub(crate) async fn end_reason(&self, clock: &Arc<dyn Clock>, otherwise: &str) -> String {
         if !self.is_program() {
             return otherwise.to_owned();
         }
-        reason(self.end.clone(), clock).await
+        wait_for_reason(self.end.clone(), clock).await
     }
 }
 
 /// Waits for the end of the program, and returns its reason.
-async fn reason(mut end: watch::Receiver<Option<String>>, clock: &Arc<dyn Clock>) -> String {
+async fn wait_for_reason(
+    mut end: watch::Receiver<Option<String>>,
+    clock: &Arc<dyn Clock>,
+) -> String {
     let known = within(clock.as_ref(), END_LIMIT, end.wait_for(Option::is_some)).await;
     match known {
         Ok(Ok(why)) => why.clone().unwrap_or_default(),

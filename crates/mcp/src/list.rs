@@ -10,7 +10,7 @@ use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::{Value, json};
 
 use crate::errors::describe_request;
-use crate::form::cut;
+use crate::form::cut_text;
 use crate::memory::{ListedTool, ToolKind};
 use crate::names::plain_name;
 use crate::wire::remarks_of;
@@ -56,7 +56,7 @@ impl ToolList {
         } else {
             Default::default()
         };
-        let mut list = Self::of(all, patterns);
+        let mut list = Self::select_tools(all, patterns);
         list.left_out.extend(remarks);
         let own = resources.then(of_resources).into_iter().flatten();
         for tool in own.chain(prompts.then(of_prompts).into_iter().flatten()) {
@@ -68,7 +68,7 @@ impl ToolList {
         Ok(list)
     }
 
-    fn of(all: Vec<Tool>, patterns: &[String]) -> Self {
+    fn select_tools(all: Vec<Tool>, patterns: &[String]) -> Self {
         let mut list = Self::default();
         let wanted =
             all.into_iter().filter(|tool| patterns.iter().any(|pattern| fits(pattern, &tool.name)));
@@ -80,13 +80,13 @@ impl ToolList {
             ));
         }
         for tool in wanted.into_iter().take(MOST_TOOLS) {
-            let mut tool = listed(tool);
+            let mut tool = list_tool(tool);
             // A model gets the beginning of a description only.
             tool.description.truncate(tool.description.floor_char_boundary(LARGEST_SCHEMA));
             if tool.name.len() > LONGEST_NAME {
                 list.left_out.push(format!(
                     "the name of a tool is longer than {LONGEST_NAME} bytes: {:?}",
-                    cut(&tool.name, SHOWN)
+                    cut_text(&tool.name, SHOWN)
                 ));
             } else if tool.schema.to_string().len() > LARGEST_SCHEMA {
                 let limit = LARGEST_SCHEMA / 1024;
@@ -144,7 +144,7 @@ async fn read_pages(peer: &Peer<RoleClient>) -> Result<(Vec<Tool>, Vec<String>),
     Ok((all, remarks))
 }
 
-fn listed(tool: Tool) -> ListedTool {
+fn list_tool(tool: Tool) -> ListedTool {
     let Tool { name, title, description, input_schema, annotations, .. } = tool;
     let annotations = annotations.unwrap_or_default();
     let hints = McpToolHints {
@@ -165,8 +165,13 @@ fn of_resources() -> [ListedTool; 2] {
         "required": ["uri"],
     });
     [
-        own(ToolKind::ListResources, "resources", "List the server's resources.", page()),
-        own(ToolKind::ReadResource, "read_resource", "Read a resource of the server.", read),
+        own_tool(
+            ToolKind::ListResources,
+            "resources",
+            "List the server's resources.",
+            page_schema(),
+        ),
+        own_tool(ToolKind::ReadResource, "read_resource", "Read a resource of the server.", read),
     ]
 }
 
@@ -180,16 +185,16 @@ fn of_prompts() -> [ListedTool; 2] {
         "required": ["name"],
     });
     [
-        own(ToolKind::ListPrompts, "prompts", "List the server's prompts.", page()),
-        own(ToolKind::GetPrompt, "get_prompt", "Read a prompt of the server.", get),
+        own_tool(ToolKind::ListPrompts, "prompts", "List the server's prompts.", page_schema()),
+        own_tool(ToolKind::GetPrompt, "get_prompt", "Read a prompt of the server.", get),
     ]
 }
 
-fn page() -> Value {
+fn page_schema() -> Value {
     json!({"type": "object", "properties": {"cursor": {"type": "string"}}})
 }
 
-fn own(kind: ToolKind, name: &str, description: &str, schema: Value) -> ListedTool {
+fn own_tool(kind: ToolKind, name: &str, description: &str, schema: Value) -> ListedTool {
     let hints = McpToolHints { read_only: Some(true), ..McpToolHints::default() };
     ListedTool { kind, name: name.to_owned(), description: description.to_owned(), schema, hints }
 }
@@ -206,9 +211,9 @@ mod tests {
     #[test]
     fn tool_list_uses_200_tools_that_match_a_pattern() {
         let all = || tools((0..5000).map(|number| format!("t{number}")));
-        let list = ToolList::of(all(), &["*".to_owned()]);
+        let list = ToolList::select_tools(all(), &["*".to_owned()]);
         assert_eq!((list.tools.len(), list.left_out.len()), (200, 1));
-        let few = ToolList::of(all(), &["t49*".to_owned()]);
+        let few = ToolList::select_tools(all(), &["t49*".to_owned()]);
         assert_eq!((few.tools.len(), few.left_out.len()), (111, 0));
     }
 
@@ -216,7 +221,7 @@ mod tests {
     fn tool_list_leaves_out_tools_with_long_names_and_cuts_descriptions() {
         let mut all = tools(["a".repeat(257), "b".to_owned(), "c".to_owned()].into_iter());
         all[1].description = Some("x".repeat(LARGEST_SCHEMA + 1).into());
-        let list = ToolList::of(all, &["*".to_owned()]);
+        let list = ToolList::select_tools(all, &["*".to_owned()]);
         assert_eq!((list.tools.len(), list.left_out.len()), (2, 1));
         assert_eq!(list.tools[0].description.len(), LARGEST_SCHEMA);
         assert!(list.left_out.iter().all(|why| why.len() < 200), "{:?}", list.left_out);
@@ -225,7 +230,7 @@ mod tests {
     #[test]
     fn tool_list_leaves_out_repeated_names() {
         let names = ["a b", "a b", "a.b", "a"].map(str::to_owned);
-        let list = ToolList::of(tools(names.into_iter()), &["*".to_owned()]);
+        let list = ToolList::select_tools(tools(names.into_iter()), &["*".to_owned()]);
         assert_eq!(list.tools.len(), 2);
         let same = "its tools \"a b\" and \"a.b\" would have the same name; the first is used";
         assert_eq!(list.left_out, ["it has two tools named \"a b\"", same]);

@@ -42,10 +42,10 @@ pub(crate) struct ListedTool {
 impl ListedTool {
     /// Returns the digest of everything that an approval covers. The order of keys is left out: a
     /// server may write them in another order after a restart.
-    pub(crate) fn digest(&self) -> String {
+    pub(crate) fn pin_digest(&self) -> String {
         let mut covered = serde_json::to_value(self).unwrap_or_default();
         covered.sort_all_objects();
-        digest(covered.to_string().as_bytes())
+        digest_bytes(covered.to_string().as_bytes())
     }
 
     /// Returns the key of the tool's pin. It is made from the name in the registry, so that another
@@ -56,7 +56,7 @@ impl ListedTool {
 }
 
 /// Returns the SHA-256 of these bytes in hexadecimal.
-pub(crate) fn digest(bytes: &[u8]) -> String {
+pub(crate) fn digest_bytes(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -78,14 +78,14 @@ pub(crate) struct KnownServer {
 
 impl KnownServer {
     /// Approves the present form of a tool.
-    pub(crate) fn approve(&mut self, tool: &ListedTool) {
-        self.approved.insert(tool.pin_key(), tool.digest());
+    pub(crate) fn approve_tool(&mut self, tool: &ListedTool) {
+        self.approved.insert(tool.pin_key(), tool.pin_digest());
         self.approved_forms.insert(tool.pin_key(), tool.clone());
     }
 
     /// Keeps the forms of approved tools of which only digests are known.
     pub(crate) fn keep_forms(&mut self) {
-        let approved = |tool: &&ListedTool| self.state(tool) == McpToolState::Approved;
+        let approved = |tool: &&ListedTool| self.tool_state(tool) == McpToolState::Approved;
         let tools: Vec<ListedTool> = self.tools.iter().filter(approved).cloned().collect();
         let forms = tools.into_iter().map(|tool| (tool.pin_key(), tool));
         self.approved_forms.extend(forms);
@@ -94,7 +94,7 @@ impl KnownServer {
     /// Returns the approved form of a tool that has changed; `None` if it has not, or the form is
     /// unknown.
     pub(crate) fn approved_form(&self, tool: &ListedTool) -> Option<McpToolForm> {
-        if self.state(tool) != McpToolState::Changed {
+        if self.tool_state(tool) != McpToolState::Changed {
             return None;
         }
         let form = self.approved_forms.get(&tool.pin_key())?;
@@ -103,10 +103,10 @@ impl KnownServer {
     }
 
     /// Returns the state of a tool's pin.
-    pub(crate) fn state(&self, tool: &ListedTool) -> McpToolState {
+    pub(crate) fn tool_state(&self, tool: &ListedTool) -> McpToolState {
         match self.approved.get(&tool.pin_key()) {
             None => McpToolState::New,
-            Some(approved) if *approved == tool.digest() => McpToolState::Approved,
+            Some(approved) if *approved == tool.pin_digest() => McpToolState::Approved,
             Some(_) => McpToolState::Changed,
         }
     }
@@ -127,13 +127,13 @@ impl ServerMemory {
         Self { file, servers: Mutex::new(servers) }
     }
 
-    fn servers(&self) -> MutexGuard<'_, BTreeMap<String, KnownServer>> {
+    fn lock_servers(&self) -> MutexGuard<'_, BTreeMap<String, KnownServer>> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns everything that is known of a server; empty for a new one.
     pub(crate) fn get(&self, server: &str) -> KnownServer {
-        self.servers().get(server).cloned().unwrap_or_default()
+        self.lock_servers().get(server).cloned().unwrap_or_default()
     }
 
     /// Changes the entry of a server, and writes the file if that makes a difference. Returns `true`
@@ -141,12 +141,12 @@ impl ServerMemory {
     ///
     /// # Errors
     /// If the file cannot be written. The change is in effect until the next start.
-    pub(crate) fn change(
+    pub(crate) fn change_server(
         &self,
         server: &str,
         change: impl FnOnce(&mut KnownServer),
     ) -> io::Result<bool> {
-        let mut servers = self.servers();
+        let mut servers = self.lock_servers();
         let known = servers.entry(server.to_owned()).or_default();
         let before = known.clone();
         change(known);
@@ -171,12 +171,12 @@ fn read(file: &std::path::Path) -> BTreeMap<String, KnownServer> {
     match fs::read(file).map(|bytes| serde_json::from_slice(&bytes)) {
         Ok(Ok(servers)) => servers,
         Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
-        Ok(Err(error)) => lost(file, &error.to_string()),
-        Err(error) => lost(file, &error.to_string()),
+        Ok(Err(error)) => warn_of_lost(file, &error.to_string()),
+        Err(error) => warn_of_lost(file, &error.to_string()),
     }
 }
 
-fn lost(file: &std::path::Path, error: &str) -> BTreeMap<String, KnownServer> {
+fn warn_of_lost(file: &std::path::Path, error: &str) -> BTreeMap<String, KnownServer> {
     tracing::warn!(
         file = %file.display(), error,
         "the approvals of MCP tools cannot be read: all tools count as new"
@@ -206,11 +206,11 @@ mod tests {
     #[test]
     fn state_follows_each_part_of_an_approved_tool() {
         let mut known = KnownServer::default();
-        assert_eq!(known.state(&tool("a")), McpToolState::New);
-        known.approved.insert(tool("a").pin_key(), tool("a").digest());
-        assert_eq!(known.state(&tool("a")), McpToolState::Approved);
+        assert_eq!(known.tool_state(&tool("a")), McpToolState::New);
+        known.approved.insert(tool("a").pin_key(), tool("a").pin_digest());
+        assert_eq!(known.tool_state(&tool("a")), McpToolState::Approved);
         let named = |name: &str| ListedTool { name: name.to_owned(), ..tool("a") };
-        known.approved.insert("read_file".to_owned(), named("read_file").digest());
+        known.approved.insert("read_file".to_owned(), named("read_file").pin_digest());
         let hints = McpToolHints { read_only: Some(true), ..McpToolHints::default() };
         for changed in [
             tool("b"),
@@ -219,14 +219,14 @@ mod tests {
             ListedTool { schema: json!({}), ..tool("a") },
             ListedTool { hints, ..tool("a") },
         ] {
-            assert_eq!(known.state(&changed), McpToolState::Changed, "{changed:?}");
+            assert_eq!(known.tool_state(&changed), McpToolState::Changed, "{changed:?}");
         }
     }
 
     #[test]
     fn digest_ignores_the_order_of_keys() {
         let ordered = |text: &str| {
-            ListedTool { schema: serde_json::from_str(text).unwrap(), ..tool("a") }.digest()
+            ListedTool { schema: serde_json::from_str(text).unwrap(), ..tool("a") }.pin_digest()
         };
         let (one, other) = (
             r#"{"type": "object", "x": {"a": 1, "b": 2}}"#,
@@ -240,7 +240,7 @@ mod tests {
         let home = TempDir::new().unwrap();
         let file = home.path().join("mcp.json");
         let memory = ServerMemory::open(Some(file.clone()));
-        memory.change("files", |known| known.tools.push(tool("a"))).unwrap();
+        memory.change_server("files", |known| known.tools.push(tool("a"))).unwrap();
         assert_eq!(ServerMemory::open(Some(file.clone())).get("files").tools, [tool("a")]);
         assert_eq!(ServerMemory::open(Some(file.clone())).get("other"), KnownServer::default());
         fs::write(&file, "{").unwrap();

@@ -1,6 +1,6 @@
 //! The names of a server's tools in the registry.
 
-use crate::memory::digest;
+use crate::memory::digest_bytes;
 
 /// The longest name of a tool that all providers accept.
 const LONGEST: usize = 64;
@@ -16,14 +16,14 @@ pub(crate) fn registry_name(server: &str, tool: &str) -> String {
     if name.len() <= LONGEST {
         return name;
     }
-    format!("{}_{}", &name[..LONGEST - DIGEST - 1], &digest(tool.as_bytes())[..DIGEST])
+    format!("{}_{}", &name[..LONGEST - DIGEST - 1], &digest_bytes(tool.as_bytes())[..DIGEST])
 }
 
 /// Returns the name of a tool in the characters that all providers accept. Names without such a letter
 /// or digit, such as those in Chinese, differ by a digest.
 pub(crate) fn plain_name(tool: &str) -> String {
     if !tool.contains(|c: char| c.is_ascii_alphanumeric()) {
-        return format!("tool_{}", &digest(tool.as_bytes())[..DIGEST]);
+        return format!("tool_{}", &digest_bytes(tool.as_bytes())[..DIGEST]);
     }
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     tool.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect()

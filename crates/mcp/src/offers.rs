@@ -23,11 +23,11 @@ impl McpClient {
     ///
     /// # Errors
     /// [`McpError`], if the server is unknown or fails.
-    pub async fn offers(&self, server: &str) -> Result<McpOffers, McpError> {
+    pub async fn ask_offers(&self, server: &str) -> Result<McpOffers, McpError> {
         let found = self.find_server(server)?;
         let failed = |why: String| McpError::Failed { server: server.to_owned(), why };
-        let link = found.link().await.map_err(failed)?;
-        let (peer, info) = (link.peer(), link.peer().peer_info());
+        let link = found.open_link().await.map_err(failed)?;
+        let (peer, info) = (link.client_peer(), link.client_peer().peer_info());
         let capabilities = info.as_ref().map(|info| info.capabilities.clone()).unwrap_or_default();
         let page = || Some(PaginatedRequestParams::default());
         let read = async {

@@ -4,7 +4,7 @@ use avocet_protocol::ToolError;
 use rmcp::model::{CallToolResult, ContentBlock, GetPromptResult, ResourceContents};
 use serde_json::{Value, json};
 
-use crate::form::cut;
+use crate::form::cut_text;
 
 /// Characters of the name and of the description of a link.
 const SHOWN: usize = 300;
@@ -54,8 +54,8 @@ fn is_same(structured: &Value, text: Option<&str>) -> bool {
 pub(crate) fn of_block(block: &ContentBlock, path: Option<&str>) -> Value {
     match block {
         ContentBlock::Text(text) => json!(text.text),
-        ContentBlock::Image(image) => media("image", &image.mime_type, &image.data, path),
-        ContentBlock::Audio(audio) => media("audio", &audio.mime_type, &audio.data, path),
+        ContentBlock::Image(image) => media_json("image", &image.mime_type, &image.data, path),
+        ContentBlock::Audio(audio) => media_json("audio", &audio.mime_type, &audio.data, path),
         ContentBlock::Resource(embedded) => of_resource(&embedded.resource, path),
         ContentBlock::ResourceLink(link) => {
             // A part of an address leads nowhere.
@@ -65,8 +65,8 @@ pub(crate) fn of_block(block: &ContentBlock, path: Option<&str>) -> Value {
             };
             let mut shown = json!({
                 "resource_link": uri,
-                "name": cut(&link.name, SHOWN),
-                "description": link.description.as_deref().map(|text| cut(text, SHOWN)),
+                "name": cut_text(&link.name, SHOWN),
+                "description": link.description.as_deref().map(|text| cut_text(text, SHOWN)),
                 "media_type": link.mime_type,
             });
             if uri.is_null() {
@@ -78,8 +78,8 @@ pub(crate) fn of_block(block: &ContentBlock, path: Option<&str>) -> Value {
     }
 }
 
-fn media(kind: &str, media_type: &str, base64: &str, path: Option<&str>) -> Value {
-    let media_type = cut(media_type, SHOWN);
+fn media_json(kind: &str, media_type: &str, base64: &str, path: Option<&str>) -> Value {
+    let media_type = cut_text(media_type, SHOWN);
     match path {
         Some(path) => json!({kind: media_type, "bytes": bytes_of(base64), "saved_as": path}),
         None => {
@@ -101,7 +101,7 @@ pub(crate) fn of_resource(resource: &ResourceContents, path: Option<&str>) -> Va
         }
         ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
             let media_type = mime_type.as_deref().unwrap_or("application/octet-stream");
-            let mut value = media("data", media_type, blob, path);
+            let mut value = media_json("data", media_type, blob, path);
             value["resource"] = json!(uri);
             value
         }

@@ -4,21 +4,21 @@ use avocet_protocol::{McpError, McpToolState, ToolError};
 
 use crate::memory::ListedTool;
 use crate::names::registry_name;
-use crate::server::Server;
+use crate::server::ConfiguredServer;
 
-impl Server {
+impl ConfiguredServer {
     /// Pins a new tool with its first call, which a person or a rule has approved. Refuses a tool
     /// that has changed.
-    pub(crate) fn pin(&self, listed: &ListedTool) -> Result<(), ToolError> {
-        let digest = listed.digest();
-        let known = self.known();
-        let is_present = known.tools.iter().any(|tool| tool.digest() == digest);
-        match known.state(listed) {
+    pub(crate) fn pin_tool(&self, listed: &ListedTool) -> Result<(), ToolError> {
+        let digest = listed.pin_digest();
+        let known = self.known_server();
+        let is_present = known.tools.iter().any(|tool| tool.pin_digest() == digest);
+        match known.tool_state(listed) {
             McpToolState::Changed => {}
             _ if !is_present => {}
             McpToolState::Approved => return Ok(()),
             McpToolState::New => {
-                self.change(|known| known.approve(listed));
+                self.change_known(|known| known.approve_tool(listed));
                 return Ok(());
             }
         }
@@ -34,13 +34,13 @@ impl Server {
     ///
     /// # Errors
     /// [`McpError`], if there is no such tool, or its form was not shown.
-    pub(crate) fn approve(
+    pub(crate) fn approve_tools(
         &self,
         tool: Option<&str>,
         shown: Option<&[String]>,
     ) -> Result<Vec<String>, McpError> {
         let server = || self.name.to_string();
-        let known = self.known();
+        let known = self.known_server();
         let is_meant = |one: &&ListedTool| {
             tool.is_none_or(|tool| one.name == tool || registry_name(&self.name, &one.name) == tool)
         };
@@ -50,19 +50,19 @@ impl Server {
             return Err(McpError::UnknownTool { server: server(), tool });
         }
         let new: Vec<&ListedTool> =
-            meant.iter().filter(|one| known.state(one) != McpToolState::Approved).collect();
+            meant.iter().filter(|one| known.tool_state(one) != McpToolState::Approved).collect();
         let names = |tools: &[&ListedTool]| -> Vec<String> {
             tools.iter().map(|one| registry_name(&self.name, &one.name)).collect()
         };
         let was_shown = |one: &&&ListedTool| {
-            shown.is_none_or(|shown| shown.iter().any(|digest| *digest == one.digest()))
+            shown.is_none_or(|shown| shown.iter().any(|digest| *digest == one.pin_digest()))
         };
         let unseen: Vec<&ListedTool> = new.iter().filter(|one| !was_shown(one)).copied().collect();
         if !unseen.is_empty() {
             let tools = names(&unseen).join(", ");
             return Err(McpError::ChangedMeanwhile { server: server(), tools });
         }
-        self.change(|known| meant.iter().for_each(|one| known.approve(one)));
+        self.change_known(|known| meant.iter().for_each(|one| known.approve_tool(one)));
         Ok(names(&new))
     }
 }

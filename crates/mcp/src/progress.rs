@@ -2,7 +2,7 @@
 
 use rmcp::model::ProgressNotificationParam;
 
-use crate::form::cut;
+use crate::form::cut_text;
 
 /// Characters of a report that are shown.
 const SHOWN: usize = 80;
@@ -13,15 +13,15 @@ const LARGEST: f64 = 1e12;
 pub(crate) fn text_of(report: &ProgressNotificationParam) -> Option<String> {
     let message = report.message.as_deref().unwrap_or_default();
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let count = report
-        .total
-        .and_then(|total| Some(format!("{} of {}", number(report.progress)?, number(total)?)));
-    let message = Some(cut(&message, SHOWN)).filter(|message| !message.is_empty());
+    let count = report.total.and_then(|total| {
+        Some(format!("{} of {}", format_number(report.progress)?, format_number(total)?))
+    });
+    let message = Some(cut_text(&message, SHOWN)).filter(|message| !message.is_empty());
     let parts: Vec<String> = message.into_iter().chain(count).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn number(number: f64) -> Option<String> {
+fn format_number(number: f64) -> Option<String> {
     (number.abs() <= LARGEST).then(|| ((number * 10.0).round() / 10.0).to_string())
 }
 

@@ -25,7 +25,7 @@ const PLAIN: [&str; 4] = ["const", "default", "enum", "examples"];
 
 /// Returns the schema for providers. The result has the type `object` and properties.
 pub(crate) fn for_providers(listed: &Value) -> Value {
-    let mut whole = flattened(listed, listed, 0);
+    let mut whole = flatten_schema(listed, listed, 0);
     REFUSED.iter().for_each(|key| drop(whole.remove(*key)));
     whole.insert("type".to_owned(), json!("object"));
     if !whole.get("properties").is_some_and(Value::is_object) {
@@ -38,19 +38,19 @@ pub(crate) fn for_providers(listed: &Value) -> Value {
 
 /// Merges a schema with the target of its `$ref` and with its parts. A part that cannot be found adds
 /// nothing.
-fn flattened(schema: &Value, root: &Value, depth: usize) -> Map<String, Value> {
+fn flatten_schema(schema: &Value, root: &Value, depth: usize) -> Map<String, Value> {
     let mut whole = schema.as_object().cloned().unwrap_or_default();
     if depth > DEEPEST {
         return Map::new();
     }
     if let Some(Value::String(target)) = whole.remove("$ref") {
         let found = target.strip_prefix('#').and_then(|path| root.pointer(path));
-        let part = found.map(|part| flattened(part, root, depth + 1)).unwrap_or_default();
+        let part = found.map(|part| flatten_schema(part, root, depth + 1)).unwrap_or_default();
         add_part(&mut whole, part);
     }
     for key in PARTS {
         let Some(Value::Array(parts)) = whole.remove(key) else { continue };
-        let parts = parts.iter().map(|part| flattened(part, root, depth + 1)).collect();
+        let parts = parts.iter().map(|part| flatten_schema(part, root, depth + 1)).collect();
         let both = if key == "allOf" { all_of(parts) } else { one_of(parts) };
         add_part(&mut whole, both);
     }

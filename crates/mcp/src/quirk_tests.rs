@@ -7,16 +7,16 @@ use avocet_testkit::{ManualClock, tool_context};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::testing::{FakeServer, Quirk, client};
+use crate::testing::{FakeServer, Quirk, make_client};
 use crate::{McpClient, McpServerConfig};
 
 /// Starts a server with the tools `a` and `b`, which departs from the specification.
 async fn start(quirk: Quirk) -> (TempDir, Arc<FakeServer>, McpClient) {
     let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
-    let fake = FakeServer::with(&["a", "b"]);
+    let fake = FakeServer::with_tools(&["a", "b"]);
     *fake.quirk.lock().unwrap() = Some(quirk);
     let servers = vec![("fake", McpServerConfig::default(), Some(fake.clone()))];
-    let client = client(home.path(), &clock, servers);
+    let client = make_client(home.path(), &clock, servers);
     McpServers::tools(&client, "fake", true).await.unwrap();
     (home, fake, client)
 }

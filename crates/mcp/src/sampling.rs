@@ -33,7 +33,7 @@ const INSTRUCTIONS: &str = "A program asks you for a text. You have no tools, an
 ///
 /// # Errors
 /// [`NoSample`] has the reason, as a text for the server.
-pub(crate) async fn sample(
+pub(crate) async fn answer_sampling(
     models: &dyn SampleModel,
     limits: SamplingLimits,
     call: &RunningCall,
@@ -44,7 +44,7 @@ pub(crate) async fn sample(
     }
     check_size(&params)?;
     let most = limits.max_requests;
-    let counted = call.sample(most);
+    let counted = call.count_sample(most);
     let mut counted =
         counted.ok_or_else(|| NoSample(format!("a call may ask the model {most} times")))?;
     // One request at a time, so that each sees the tokens that earlier ones used.
@@ -57,7 +57,7 @@ pub(crate) async fn sample(
         let most = limits.max_tokens;
         return Err(NoSample(format!("the {most} tokens of the call are used up")));
     }
-    let (messages, images) = conversation(&params, left)?;
+    let (messages, images) = conversation_of(&params, left)?;
     counted.is_asked = true;
     // The untrusted text of the server affects the answer of the model.
     call.read.lower(Trust::Low);
@@ -100,7 +100,7 @@ type Pictures = BTreeMap<ImageRef, Image>;
 
 /// Returns the messages of a request in the form that every provider takes: turns of user and
 /// assistant, beginning and ending with a user's.
-fn conversation(
+fn conversation_of(
     params: &CreateMessageRequestParams,
     tokens: u64,
 ) -> Result<(Vec<Message>, Pictures), NoSample> {
@@ -117,7 +117,7 @@ fn conversation(
             texts.push(text_of(block, &mut pictures, &mut images)?);
         }
         let text = texts.join("\n");
-        add(&mut messages, message.role == Role::Assistant, text, images);
+        add_message(&mut messages, message.role == Role::Assistant, text, images);
     }
     let text: usize = messages.iter().map(|message| text_in(message).len()).sum();
     if text > MOST_TEXT {
@@ -130,11 +130,16 @@ fn conversation(
 }
 
 /// Adds a text to the conversation. Texts of the same role become one message.
-fn add(messages: &mut Vec<Message>, is_assistant: bool, more: String, more_images: Vec<ImageRef>) {
+fn add_message(
+    messages: &mut Vec<Message>,
+    is_assistant: bool,
+    more: String,
+    more_images: Vec<ImageRef>,
+) {
     match (messages.last_mut(), is_assistant) {
-        (Some(Message::Assistant { text, .. }), true) => append(text, &more),
+        (Some(Message::Assistant { text, .. }), true) => append_text(text, &more),
         (Some(Message::User { text, images }), false) => {
-            append(text, &more);
+            append_text(text, &more);
             images.extend(more_images);
         }
         (_, false) => messages.push(Message::User { text: more, images: more_images }),
@@ -148,7 +153,7 @@ fn add(messages: &mut Vec<Message>, is_assistant: bool, more: String, more_image
     }
 }
 
-fn append(text: &mut String, more: &str) {
+fn append_text(text: &mut String, more: &str) {
     text.push_str("\n\n");
     text.push_str(more);
 }

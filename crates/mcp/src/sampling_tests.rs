@@ -49,7 +49,7 @@ impl World {
     }
 
     fn enter(&self) -> EnteredCall<'_> {
-        self.calls.enter(&tool_context(), "web__a".to_owned())
+        self.calls.enter_call(&tool_context(), "web__a".to_owned())
     }
 
     async fn ask(
@@ -58,7 +58,7 @@ impl World {
         limits: SamplingLimits,
         params: CreateMessageRequestParams,
     ) -> Result<Value, String> {
-        let result = sample(&self.models, limits, &call.call, params).await;
+        let result = answer_sampling(&self.models, limits, &call.call, params).await;
         result.map(|result| json!(result)).map_err(|NoSample(why)| why)
     }
 }
@@ -163,7 +163,7 @@ async fn sample_refuses_further_requests_while_others_wait_and_those_of_an_ended
     let entered = world.enter();
     let (call, user) = (entered.call.clone(), params(&json!([says("user", "a")])));
     let spent = call.sampled_tokens.lock().await;
-    let ask = || sample(&world.models, LIMITS, &call, user.clone());
+    let ask = || answer_sampling(&world.models, LIMITS, &call, user.clone());
     let (one, two, three) = (ask(), ask(), ask());
     let waiting = async { tokio::join!(one, two, three) };
     let rest = async {

@@ -78,7 +78,7 @@ pub(crate) fn read_schema(schema: Value) -> ToolSchema {
         return Usable(schema);
     }
     let mut mended = schema;
-    mend(&mut mended, 0);
+    mend_schema(&mut mended, 0);
     let root = mended.clone();
     remove_lost_references(&mut mended, &root, 0);
     for _ in 0..MOST_FAULTS {
@@ -161,7 +161,7 @@ fn fault_of(schema: &Value) -> Option<String> {
     jsonschema::validator_for(schema).err().map(|error| error.to_string())
 }
 
-fn mend(schema: &mut Value, depth: usize) {
+fn mend_schema(schema: &mut Value, depth: usize) {
     let Value::Object(object) = schema else { return };
     if depth > DEEPEST {
         object.clear();
@@ -189,9 +189,11 @@ fn mend(schema: &mut Value, depth: usize) {
             (key, Value::Object(named)) if BY_NAME.contains(&key) => mend_named(named, depth),
             (key, Value::Array(list)) if LISTS.contains(&key) || key == "items" => {
                 list.retain(is_schema);
-                list.iter_mut().for_each(|one| mend(one, depth + 1));
+                list.iter_mut().for_each(|one| mend_schema(one, depth + 1));
             }
-            (key, value) if SINGLE.contains(&key) || key == "items" => mend(value, depth + 1),
+            (key, value) if SINGLE.contains(&key) || key == "items" => {
+                mend_schema(value, depth + 1)
+            }
             _ => {}
         }
     }
@@ -203,7 +205,7 @@ fn mend_named(named: &mut Map<String, Value>, depth: usize) {
             // A property without a usable schema takes any value.
             *schema = json!({});
         }
-        mend(schema, depth + 1);
+        mend_schema(schema, depth + 1);
     }
 }
 

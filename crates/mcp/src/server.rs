@@ -5,23 +5,23 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, McpState, McpToolState, Redactor, ToolContext, ToolError, within};
-use avocet_supervise::{Backoff, Group, Repeats};
+use avocet_supervise::{Backoff, Group, RepeatedLines};
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, oneshot};
 
 use crate::McpServerConfig;
-use crate::ask::{AskError, ask};
+use crate::ask::{AskError, send_call};
 use crate::calls::RunningCalls;
 use crate::errors::describe_request;
 use crate::files::ResultFiles;
-use crate::handler::Handler;
+use crate::handler::ClientHandler;
 use crate::http::LoginRefusal;
-use crate::link::{Link, START_LIMIT, ServerEndpoint};
+use crate::link::{START_LIMIT, ServerEndpoint, ServerLink};
 use crate::list::ToolList;
 use crate::memory::{KnownServer, ListedTool, ServerMemory};
 use crate::names::registry_name;
-use crate::servers::{NO_ENDPOINT, Version};
+use crate::servers::{NO_ENDPOINT, ToolsVersion};
 use crate::services::McpServices;
 use crate::wait::CallWait;
 
@@ -35,7 +35,7 @@ const HEALTHY: Duration = Duration::from_mins(1);
 
 /// A server of the configuration.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct ConfiguredServer {
     pub(crate) name: Arc<str>,
     pub(crate) config: McpServerConfig,
     /// `None` if its table has neither a command nor a URL.
@@ -45,11 +45,11 @@ pub(crate) struct Server {
     pub(crate) secrets: Option<Redactor>,
     pub(crate) warning: Option<String>,
     pub(crate) memory: Arc<ServerMemory>,
-    pub(crate) version: Version,
+    pub(crate) version: ToolsVersion,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) group: Group,
-    pub(crate) repeats: Arc<Repeats>,
-    pub(crate) life: tokio::sync::Mutex<Life>,
+    pub(crate) repeats: Arc<RepeatedLines>,
+    pub(crate) life: tokio::sync::Mutex<ServerLife>,
     pub(crate) state: Mutex<(McpState, Option<String>)>,
     /// Set with the start of the daemon.
     pub(crate) services: Arc<OnceLock<McpServices>>,
@@ -57,24 +57,24 @@ pub(crate) struct Server {
 
 /// The connection, and the times of its starts.
 #[derive(Debug)]
-pub(crate) struct Life {
-    link: Option<Arc<Link>>,
+pub(crate) struct ServerLife {
+    link: Option<Arc<ServerLink>>,
     backoff: Backoff,
     /// The earliest time of the next start.
     retry_at: Duration,
     started_at: Duration,
 }
 
-impl Default for Life {
+impl Default for ServerLife {
     fn default() -> Self {
         let backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         Self { link: None, backoff, retry_at: Duration::ZERO, started_at: Duration::ZERO }
     }
 }
 
-impl Server {
+impl ConfiguredServer {
     /// Returns the state, and the reason of a failure.
-    pub(crate) fn state(&self) -> (McpState, Option<String>) {
+    pub(crate) fn current_state(&self) -> (McpState, Option<String>) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -82,41 +82,41 @@ impl Server {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = (state, why);
     }
 
-    pub(crate) fn known(&self) -> KnownServer {
+    pub(crate) fn known_server(&self) -> KnownServer {
         self.memory.get(&self.name)
     }
 
     /// Starts the server with the daemon: to stay, or once to learn its tools.
-    pub(crate) fn begin(self: &Arc<Self>) {
-        if self.endpoint.is_none() || (self.config.lazy && self.known().software.is_some()) {
+    pub(crate) fn begin_with_daemon(self: &Arc<Self>) {
+        if self.endpoint.is_none() || (self.config.lazy && self.known_server().software.is_some()) {
             return;
         }
         let this = self.clone();
         self.group.spawn(&format!("first start of MCP server {}", self.name), async move {
-            if this.link().await.is_ok() && this.config.lazy {
+            if this.open_link().await.is_ok() && this.config.lazy {
                 this.stop().await;
             }
         });
     }
 
     /// Ends the server, whose table has changed or is gone. Its calls fail.
-    pub(crate) fn retire(&self) {
-        self.group.cancel();
+    pub(crate) fn end_server(&self) {
+        self.group.cancel_tasks();
     }
 
     /// Reads the tools again, and starts the server for that if necessary.
     ///
     /// # Errors
     /// The reason, as a sentence.
-    pub(crate) async fn refresh(self: &Arc<Self>) -> Result<(), String> {
+    pub(crate) async fn refresh_tools(self: &Arc<Self>) -> Result<(), String> {
         // A person asks, so there is no pause.
         self.life.lock().await.retry_at = Duration::ZERO;
-        let link = self.link().await?;
-        self.learn(&link).await
+        let link = self.open_link().await?;
+        self.learn_tools(&link).await
     }
 
     /// Connects once, without a restart after a failure, so that the server states its requirements.
-    pub(crate) async fn probe(&self) {
+    pub(crate) async fn connect_once(&self) {
         if let Some(endpoint) = &self.endpoint {
             drop(self.open(endpoint, Arc::default()).await);
         }
@@ -132,16 +132,16 @@ impl Server {
     ///
     /// # Errors
     /// The reason, as a sentence.
-    pub(crate) async fn link(self: &Arc<Self>) -> Result<Arc<Link>, String> {
+    pub(crate) async fn open_link(self: &Arc<Self>) -> Result<Arc<ServerLink>, String> {
         let (this, (sender, opened)) = (self.clone(), oneshot::channel());
         // A caller that stops waiting does not interrupt the start.
         self.group.spawn(&format!("start of MCP server {}", self.name), async move {
-            drop(sender.send(this.connect().await));
+            drop(sender.send(this.connect_now().await));
         });
         opened.await.unwrap_or_else(|_| Err("the server or the daemon is stopping".to_owned()))
     }
 
-    async fn connect(self: Arc<Self>) -> Result<Arc<Link>, String> {
+    async fn connect_now(self: Arc<Self>) -> Result<Arc<ServerLink>, String> {
         let mut life = self.life.lock().await;
         if let Some(link) = &life.link
             && !link.is_closed()
@@ -154,7 +154,7 @@ impl Server {
         let now = self.clock.elapsed();
         if now < life.retry_at {
             let pause = (life.retry_at - now).as_secs() + 1;
-            let why = self.state().1.unwrap_or_default();
+            let why = self.current_state().1.unwrap_or_default();
             return Err(format!("{why}; it can be started again in {pause} s"));
         }
         self.set_state(McpState::Starting, None);
@@ -166,11 +166,11 @@ impl Server {
                 (life.link, life.started_at) = (Some(link.clone()), self.clock.elapsed());
                 self.set_state(McpState::Ready, None);
                 drop(life);
-                self.watch(&link, list_changed);
+                self.watch_link(&link, list_changed);
                 Ok(link)
             }
             Err(why) => {
-                self.fail(&mut life, &why);
+                self.note_failure(&mut life, &why);
                 Err(why)
             }
         }
@@ -180,8 +180,8 @@ impl Server {
         &self,
         endpoint: &ServerEndpoint,
         list_changed: Arc<Notify>,
-    ) -> Result<Link, String> {
-        let handler = Handler {
+    ) -> Result<ServerLink, String> {
+        let handler = ClientHandler {
             server: self.name.clone(),
             list_changed,
             progress: Arc::new(Notify::new()),
@@ -194,11 +194,11 @@ impl Server {
         };
         let opened = async {
             let limit = self.start_limit();
-            let link = Link::open(endpoint, handler, limit, &self.clock, &self.group).await?;
-            self.learn(&link).await?;
+            let link = ServerLink::open(endpoint, handler, limit, &self.clock, &self.group).await?;
+            self.learn_tools(&link).await?;
             Ok(link)
         };
-        opened.await.map_err(|why| endpoint.refusal().unwrap_or(why))
+        opened.await.map_err(|why| endpoint.last_refusal().unwrap_or(why))
     }
 
     /// The time for the first answers of the server: that of a call, up to a limit.
@@ -207,12 +207,12 @@ impl Server {
     }
 
     /// Reads the list of tools.
-    async fn learn(&self, link: &Link) -> Result<(), String> {
-        let read = ToolList::read(link.peer(), &self.config.tools);
+    async fn learn_tools(&self, link: &ServerLink) -> Result<(), String> {
+        let read = ToolList::read(link.client_peer(), &self.config.tools);
         let list = match within(self.clock.as_ref(), self.start_limit(), read).await {
             Ok(Ok(list)) => list,
             Ok(Err(error @ ServiceError::TransportClosed)) => {
-                return Err(link.reason(&self.clock, &self.text_of(&error)).await);
+                return Err(link.end_reason(&self.clock, &self.text_of(&error)).await);
             }
             Ok(Err(error)) => return Err(self.text_of(&error)),
             Err(_) => {
@@ -222,8 +222,8 @@ impl Server {
                 ));
             }
         };
-        let (software, remarks) = (link.software(), link.remarks());
-        self.change(|known| {
+        let (software, remarks) = (link.software_name(), link.server_remarks());
+        self.change_known(|known| {
             known.software = Some(software);
             known.tools = list.tools;
             known.left_out = [remarks, list.left_out].concat();
@@ -235,8 +235,8 @@ impl Server {
 
     /// Changes what is known of the server. The registry reads its tools again if that makes a
     /// difference.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut KnownServer)) {
-        let changed = self.memory.change(&self.name, change).unwrap_or_else(|error| {
+    pub(crate) fn change_known(&self, change: impl FnOnce(&mut KnownServer)) {
+        let changed = self.memory.change_server(&self.name, change).unwrap_or_else(|error| {
             tracing::warn!(
                 server = &*self.name, %error,
                 "cannot store the tools and approvals of an MCP server; they last until the restart"
@@ -244,17 +244,18 @@ impl Server {
             true
         });
         if changed {
-            self.version.increase();
+            self.version.increase_version();
         }
     }
 
     fn warn_of_changes(&self) {
-        let known = self.known();
-        let changed = known.tools.iter().filter(|tool| known.state(tool) == McpToolState::Changed);
+        let known = self.known_server();
+        let changed =
+            known.tools.iter().filter(|tool| known.tool_state(tool) == McpToolState::Changed);
         let names: Vec<String> =
             changed.map(|tool| registry_name(&self.name, &tool.name)).collect();
         if !names.is_empty() {
-            self.warn(
+            self.warn_once(
                 "changed",
                 &format!(
                     "tools have changed since their approval, and are disabled: {}; `avocet mcp \
@@ -265,20 +266,21 @@ impl Server {
             );
         }
         for why in &known.left_out {
-            self.warn(&format!("left out: {why}"), why);
+            self.warn_once(&format!("left out: {why}"), why);
         }
     }
 
-    fn warn(&self, subject: &str, text: &str) {
+    fn warn_once(&self, subject: &str, text: &str) {
         let subject = format!("{} {subject}", self.name);
-        if let Some(repeated) = self.repeats.note(&subject, text, self.clock.elapsed()) {
+        if let Some(repeated) = self.repeats.note_line(&subject, text, self.clock.elapsed()) {
             tracing::warn!(server = &*self.name, repeated, "MCP server: {text}");
         }
     }
 
     /// Follows a connection: reads the tools again when the server says so, and notes its end.
-    fn watch(self: &Arc<Self>, link: &Arc<Link>, list_changed: Arc<Notify>) {
-        let (this, stopping, mut ended) = (self.clone(), self.group.token(), link.ended());
+    fn watch_link(self: &Arc<Self>, link: &Arc<ServerLink>, list_changed: Arc<Notify>) {
+        let (this, stopping, mut ended) =
+            (self.clone(), self.group.cancel_token(), link.wait_for_end());
         // The connection closes when its last user drops it.
         let link = Arc::downgrade(link);
         self.group.spawn(&format!("watch of MCP server {}", self.name), async move {
@@ -295,9 +297,9 @@ impl Server {
                     () = changed => {
                         let Some(link) = link.upgrade() else { return };
                         not_before = this.clock.elapsed() + LIST_PAUSE;
-                        if let Err(why) = this.learn(&link).await {
+                        if let Err(why) = this.learn_tools(&link).await {
                             let text = format!("cannot read its list of tools again: {why}");
-                            this.warn("list", &text);
+                            this.warn_once("list", &text);
                         }
                     }
                 }
@@ -305,45 +307,44 @@ impl Server {
         });
     }
 
-    async fn note_end(self: &Arc<Self>, link: &Weak<Link>, why: &str) {
+    async fn note_end(self: &Arc<Self>, link: &Weak<ServerLink>, why: &str) {
         let mut life = self.life.lock().await;
         if life.link.as_ref().is_some_and(|now| Weak::ptr_eq(&Arc::downgrade(now), link)) {
-            self.fail(&mut life, why);
+            self.note_failure(&mut life, why);
         }
     }
 
     /// Notes a failure, and schedules a restart unless the server is lazy and its tools are known.
-    fn fail(self: &Arc<Self>, life: &mut Life, why: &str) {
+    fn note_failure(self: &Arc<Self>, life: &mut ServerLife, why: &str) {
         let now = self.clock.elapsed();
         if life.link.take().is_some() && now.saturating_sub(life.started_at) >= HEALTHY {
-            life.backoff.reset();
+            life.backoff.reset_delay();
         }
         let pause = life.backoff.next_wait();
         // A call after a login succeeds at once.
-        life.retry_at = if self.refusal().is_some() { now } else { now + pause };
+        life.retry_at = if self.last_refusal().is_some() { now } else { now + pause };
         self.set_state(McpState::Failed, Some(why.to_owned()));
-        if self.group.token().is_cancelled() {
+        if self.group.cancel_token().is_cancelled() {
             return;
         }
-        self.warn("failed", &format!("it failed: {why}"));
-        if self.config.lazy && self.known().software.is_some() {
+        self.warn_once("failed", &format!("it failed: {why}"));
+        if self.config.lazy && self.known_server().software.is_some() {
             return;
         }
-        let (this, stopping) = (self.clone(), self.group.token());
+        let (this, stopping) = (self.clone(), self.group.cancel_token());
         self.group.spawn(&format!("restart of MCP server {}", self.name), async move {
             tokio::select! {
                 () = stopping.cancelled() => return,
                 () = this.clock.sleep(pause) => {}
             }
-            let started = this.link().await;
+            let started = this.open_link().await;
             if started.is_ok() && this.config.lazy {
                 this.stop().await;
             }
         });
     }
 
-    /// Calls a tool.
-    pub(crate) async fn call(
+    pub(crate) async fn call_tool(
         self: &Arc<Self>,
         listed: &ListedTool,
         arguments: &Map<String, Value>,
@@ -352,12 +353,12 @@ impl Server {
         let name = &self.name;
         let failed =
             |why: &str| ToolError::ExecutionFailed(format!("the MCP server {name} failed: {why}"));
-        let link = self.link().await.map_err(|why| failed(&why))?;
-        self.pin(listed)?;
+        let link = self.open_link().await.map_err(|why| failed(&why))?;
+        self.pin_tool(listed)?;
         let limit = self.config.time_limit();
         let handler = link.service.service();
         let tool = registry_name(name, &listed.name);
-        let entered = handler.calls.enter(context, tool);
+        let entered = handler.calls.enter_call(context, tool);
         let workspaces = handler.services.workspaces.as_deref();
         let (call, read) = (context.call, &context.read);
         let files = workspaces.map(|workspaces| ResultFiles { workspaces, call, read });
@@ -368,11 +369,11 @@ impl Server {
             call: &entered.call,
             turns: handler.services.turns.as_deref(),
         };
-        match wait.answer(ask(link.peer(), listed, arguments, files)).await {
+        match wait.wait_for_answer(send_call(link.client_peer(), listed, arguments, files)).await {
             // Dropping the request sends its cancellation.
             None => Err(ToolError::Timeout(limit.as_secs())),
             Some(Err(AskError::Service(error)))
-                if let Some(refusal) = LoginRefusal::find(&error) =>
+                if let Some(refusal) = LoginRefusal::find_in_causes(&error) =>
             {
                 let LoginRefusal { why, ends_link } = refusal;
                 if ends_link {
@@ -383,7 +384,7 @@ impl Server {
             Some(Err(AskError::Service(
                 error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_)),
             ))) => {
-                let why = link.reason(&self.clock, &self.text_of(&error)).await;
+                let why = link.end_reason(&self.clock, &self.text_of(&error)).await;
                 self.note_end(&Arc::downgrade(&link), &why).await;
                 Err(failed(&format!("{why}, during the call; its effect is unknown")))
             }
@@ -391,12 +392,12 @@ impl Server {
                 Err(ToolError::ExecutionFailed(self.text_of(&error)))
             }
             Some(Err(AskError::Tool(ToolError::ExecutionFailed(text)))) => {
-                Err(ToolError::ExecutionFailed(self.redacted(&text)))
+                Err(ToolError::ExecutionFailed(self.redact_secrets(&text)))
             }
             Some(Err(AskError::Tool(error))) => Err(error),
             Some(Ok(mut value)) => {
                 if let Some(endpoint) = &self.endpoint {
-                    endpoint.redact(&mut value);
+                    endpoint.redact_value(&mut value);
                 }
                 if let Some(secrets) = &self.secrets {
                     secrets.redact_json(&mut value);
@@ -407,21 +408,22 @@ impl Server {
     }
 
     /// Returns the reason why the server refused the last request, if it needs another token.
-    fn refusal(&self) -> Option<String> {
-        self.endpoint.as_ref().and_then(ServerEndpoint::refusal)
+    fn last_refusal(&self) -> Option<String> {
+        self.endpoint.as_ref().and_then(ServerEndpoint::last_refusal)
     }
 
     /// Describes an error of a request, without the secrets of our own requests.
     fn text_of(&self, error: &ServiceError) -> String {
-        if let Some(refusal) = LoginRefusal::find(error) {
+        if let Some(refusal) = LoginRefusal::find_in_causes(error) {
             return refusal.why;
         }
-        self.redacted(&describe_request(error))
+        self.redact_secrets(&describe_request(error))
     }
 
-    fn redacted(&self, text: &str) -> String {
+    fn redact_secrets(&self, text: &str) -> String {
         let endpoint = self.endpoint.as_ref();
-        let text = endpoint.map_or_else(|| text.to_owned(), |endpoint| endpoint.redacted(text));
+        let text =
+            endpoint.map_or_else(|| text.to_owned(), |endpoint| endpoint.redact_secrets(text));
         match &self.secrets {
             Some(secrets) => secrets.redact(&text).into_owned(),
             None => text,

@@ -12,14 +12,14 @@ use avocet_protocol::{
     Clock, McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView,
     McpTransport, OutsideTool, Redactor, Secret, ToolSource,
 };
-use avocet_supervise::{Group, Repeats};
+use avocet_supervise::{Group, RepeatedLines};
 
 use crate::McpServerConfig;
 use crate::link::{ChildProgram, ServerEndpoint};
 use crate::memory::{ListedTool, ServerMemory};
 use crate::names::{SEPARATOR, registry_name};
 use crate::oauth::{OAuthHttp, ServerAccess, ServerAccessParts, TokenFile};
-use crate::server::{Life, Server};
+use crate::server::{ConfiguredServer, ServerLife};
 use crate::services::McpServices;
 use crate::tool::ServerTool;
 
@@ -28,10 +28,10 @@ pub(crate) const NO_ENDPOINT: &str = "its table has neither a command nor a URL"
 
 /// The number of changes of the tools.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Version(Arc<AtomicU64>);
+pub(crate) struct ToolsVersion(Arc<AtomicU64>);
 
-impl Version {
-    pub(crate) fn increase(&self) {
+impl ToolsVersion {
+    pub(crate) fn increase_version(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -73,7 +73,7 @@ pub struct McpClientParts {
 /// The client of all servers.
 #[derive(Debug)]
 pub struct McpClient {
-    servers: RwLock<BTreeMap<String, Arc<Server>>>,
+    servers: RwLock<BTreeMap<String, Arc<ConfiguredServer>>>,
     pub(crate) shared: SharedParts,
 }
 
@@ -84,10 +84,10 @@ pub(crate) struct SharedParts {
     /// `false` for servers that only the client of a session knows, at which nobody can log in.
     pub(crate) has_logins: bool,
     pub(crate) memory: Arc<ServerMemory>,
-    pub(crate) version: Version,
+    pub(crate) version: ToolsVersion,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) group: Group,
-    pub(crate) repeats: Arc<Repeats>,
+    pub(crate) repeats: Arc<RepeatedLines>,
     pub(crate) services: Arc<OnceLock<McpServices>>,
 }
 
@@ -100,49 +100,49 @@ impl McpClient {
             tokens: TokenFile::new(tokens),
             has_logins: true,
             memory: Arc::new(ServerMemory::open(file)),
-            version: Version::default(),
+            version: ToolsVersion::default(),
             clock,
             group,
-            repeats: Arc::new(Repeats::new()),
+            repeats: Arc::new(RepeatedLines::new()),
             services: Arc::default(),
         };
         Self::from_shared(shared, servers)
     }
 
     pub(crate) fn from_shared(shared: SharedParts, servers: Vec<McpServerParts>) -> Self {
-        let servers = servers.into_iter().map(|parts| shared.server(parts)).collect();
+        let servers = servers.into_iter().map(|parts| shared.make_server(parts)).collect();
         Self { servers: RwLock::new(servers), shared }
     }
 
-    pub(crate) fn all(&self) -> BTreeMap<String, Arc<Server>> {
+    pub(crate) fn all_servers(&self) -> BTreeMap<String, Arc<ConfiguredServer>> {
         self.servers.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes a changed configuration into use. Servers that are not among `changed` go on; the
     /// others, and those that are gone, stop. New ones start as with [`Self::start`].
-    pub fn replace(&self, servers: Vec<McpServerParts>, changed: &BTreeSet<String>) {
-        let mut old = self.all();
+    pub fn replace_servers(&self, servers: Vec<McpServerParts>, changed: &BTreeSet<String>) {
+        let mut old = self.all_servers();
         let mut begun = Vec::new();
         let next = servers.into_iter().map(|parts| {
             let kept = old.remove(&parts.name).filter(|server| {
                 let is_same = !changed.contains(&parts.name);
                 if !is_same {
-                    server.retire();
+                    server.end_server();
                 }
                 is_same
             });
             if let Some(kept) = kept {
                 return (parts.name, kept);
             }
-            let (name, server) = self.shared.server(parts);
+            let (name, server) = self.shared.make_server(parts);
             begun.push(server.clone());
             (name, server)
         });
         let next = next.collect();
         *self.servers.write().unwrap_or_else(PoisonError::into_inner) = next;
-        old.values().for_each(|server| server.retire());
-        self.shared.version.increase();
-        begun.iter().for_each(Server::begin);
+        old.values().for_each(|server| server.end_server());
+        self.shared.version.increase_version();
+        begun.iter().for_each(ConfiguredServer::begin_with_daemon);
     }
 
     /// Starts the servers that run with the daemon, and those whose tools are unknown. `services` answer
@@ -150,21 +150,21 @@ impl McpClient {
     pub fn start(&self, services: McpServices) {
         // A second start changes nothing.
         drop(self.shared.services.set(services));
-        self.all().values().for_each(Server::begin);
+        self.all_servers().values().for_each(ConfiguredServer::begin_with_daemon);
     }
 
-    pub(crate) fn find_server(&self, server: &str) -> Result<Arc<Server>, McpError> {
+    pub(crate) fn find_server(&self, server: &str) -> Result<Arc<ConfiguredServer>, McpError> {
         let unknown = || McpError::UnknownServer { server: server.to_owned() };
-        self.all().remove(server).ok_or_else(unknown)
+        self.all_servers().remove(server).ok_or_else(unknown)
     }
 }
 
 impl SharedParts {
     /// Makes a server without starting it.
-    fn server(&self, parts: McpServerParts) -> (String, Arc<Server>) {
+    fn make_server(&self, parts: McpServerParts) -> (String, Arc<ConfiguredServer>) {
         let McpServerParts { name, config, program, roots, secrets, warning } = parts;
         let Self { memory, version, clock, repeats, services, .. } = self;
-        let group = self.group.child(&name);
+        let group = self.group.child_group(&name);
         let found = match program {
             Some(program) => Ok(ServerEndpoint::Program(program)),
             None => url_endpoint(&name, &config, self, &group),
@@ -176,7 +176,7 @@ impl SharedParts {
                 (None, (McpState::Failed, Some(why)))
             }
         };
-        let server = Server {
+        let server = ConfiguredServer {
             name: name.as_str().into(),
             config,
             endpoint,
@@ -188,7 +188,7 @@ impl SharedParts {
             clock: clock.clone(),
             group,
             repeats: repeats.clone(),
-            life: tokio::sync::Mutex::new(Life::default()),
+            life: tokio::sync::Mutex::new(ServerLife::default()),
             state: Mutex::new(state),
             services: services.clone(),
         };
@@ -207,7 +207,7 @@ fn url_endpoint(
     let url: Arc<str> = url.as_str().into();
     let with_headers = |headers| {
         let client = if config.untrusted {
-            HttpClient::untrusted(headers)
+            HttpClient::with_public_only(headers)
         } else {
             HttpClient::with_headers(headers)
         };
@@ -233,12 +233,12 @@ fn url_endpoint(
 }
 
 /// Returns the tools that models are offered.
-fn offered(server: &Server) -> Vec<ListedTool> {
+fn offered_tools(server: &ConfiguredServer) -> Vec<ListedTool> {
     if server.endpoint.is_none() {
         return Vec::new();
     }
-    let known = server.known();
-    let offered = known.tools.iter().filter(|tool| known.state(tool) != McpToolState::Changed);
+    let known = server.known_server();
+    let offered = known.tools.iter().filter(|tool| known.tool_state(tool) != McpToolState::Changed);
     offered.cloned().collect()
 }
 
@@ -248,18 +248,18 @@ impl ToolSource for McpClient {
     }
 
     fn tools(&self) -> Vec<Arc<dyn OutsideTool>> {
-        let of = |server: &Arc<Server>| {
-            let tools = offered(server).into_iter();
+        let of = |server: &Arc<ConfiguredServer>| {
+            let tools = offered_tools(server).into_iter();
             let server = server.clone();
             tools.map(move |listed| {
                 Arc::new(ServerTool { server: server.clone(), listed }) as Arc<dyn OutsideTool>
             })
         };
-        self.all().values().flat_map(of).collect()
+        self.all_servers().values().flat_map(of).collect()
     }
 
     fn may_have(&self, pattern: &str) -> bool {
-        self.all().keys().any(|server| {
+        self.all_servers().keys().any(|server| {
             let start = format!("{server}{SEPARATOR}");
             let (fixed, has_star) = match pattern.split_once('*') {
                 Some((fixed, _)) => (fixed, true),
@@ -273,51 +273,51 @@ impl ToolSource for McpClient {
 #[async_trait]
 impl McpServers for McpClient {
     fn servers(&self) -> Vec<McpServerStatus> {
-        let status = |server: &Arc<Server>| {
-            let (state, why) = server.state();
-            let known = server.known();
+        let status = |server: &Arc<ConfiguredServer>| {
+            let (state, why) = server.current_state();
+            let known = server.known_server();
             let changed =
-                known.tools.iter().filter(|tool| known.state(tool) == McpToolState::Changed);
+                known.tools.iter().filter(|tool| known.tool_state(tool) == McpToolState::Changed);
             let changed: Vec<String> =
                 changed.map(|tool| registry_name(&server.name, &tool.name)).collect();
             McpServerStatus {
                 name: server.name.to_string(),
                 transport: match &server.endpoint {
-                    Some(endpoint) => endpoint.transport(),
+                    Some(endpoint) => endpoint.transport_kind(),
                     None => McpTransport::Missing,
                 },
                 state,
                 why,
                 trusted: server.config.trusted,
                 lazy: server.config.lazy,
-                tools: u32::try_from(offered(server).len()).unwrap_or(u32::MAX),
+                tools: u32::try_from(offered_tools(server).len()).unwrap_or(u32::MAX),
                 software: known.software,
                 changed,
                 left_out: known.left_out,
                 warning: server.warning.clone(),
             }
         };
-        self.all().values().map(status).collect()
+        self.all_servers().values().map(status).collect()
     }
 
     async fn tools(&self, server: &str, refresh: bool) -> Result<Vec<McpToolView>, McpError> {
         let server = self.find_server(server)?;
         if refresh {
             server
-                .refresh()
+                .refresh_tools()
                 .await
                 .map_err(|why| McpError::Failed { server: server.name.to_string(), why })?;
         }
-        let known = server.known();
+        let known = server.known_server();
         let view = |tool: &ListedTool| McpToolView {
             name: registry_name(&server.name, &tool.name),
             tool: tool.name.clone(),
             description: tool.description.clone(),
-            class: ServerTool::class(server.config.trusted, tool),
-            state: known.state(tool),
+            class: ServerTool::class_of(server.config.trusted, tool),
+            state: known.tool_state(tool),
             parameters: tool.schema.clone(),
             hints: tool.hints,
-            digest: tool.digest(),
+            digest: tool.pin_digest(),
             approved: known.approved_form(tool),
         };
         let mut views: Vec<McpToolView> = known.tools.iter().map(view).collect();
@@ -331,6 +331,6 @@ impl McpServers for McpClient {
         tool: Option<&str>,
         shown: Option<&[String]>,
     ) -> Result<Vec<String>, McpError> {
-        self.find_server(server)?.approve(tool, shown)
+        self.find_server(server)?.approve_tools(tool, shown)
     }
 }

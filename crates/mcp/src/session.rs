@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use avocet_supervise::Repeats;
+use avocet_supervise::RepeatedLines;
 use futures_util::future::join_all;
 
 use crate::memory::ServerMemory;
-use crate::servers::{SharedParts, Version};
+use crate::servers::{SharedParts, ToolsVersion};
 use crate::{McpClient, McpServerConfig, McpServerParts};
 
 impl McpClient {
@@ -24,10 +24,10 @@ impl McpClient {
             tokens: shared.tokens.clone(),
             has_logins: false,
             memory: Arc::new(ServerMemory::open(None)),
-            version: Version::default(),
+            version: ToolsVersion::default(),
             clock: shared.clock.clone(),
-            group: shared.group.child(name),
-            repeats: Arc::new(Repeats::new()),
+            group: shared.group.child_group(name),
+            repeats: Arc::new(RepeatedLines::new()),
             services: Arc::new(services),
         };
         Self::from_shared(shared, servers)
@@ -36,21 +36,21 @@ impl McpClient {
     /// Starts all servers at once. Returns, for each server that fails, its name and the reason. A
     /// failed server is started again after a pause.
     pub async fn start_all(&self) -> Vec<(String, String)> {
-        let servers = self.all().into_iter();
-        let started = servers.map(async |(name, server)| (name, server.link().await.err()));
+        let servers = self.all_servers().into_iter();
+        let started = servers.map(async |(name, server)| (name, server.open_link().await.err()));
         let started = join_all(started).await.into_iter();
         started.filter_map(|(name, error)| error.map(|why| (name, why))).collect()
     }
 
     /// Stops all servers. Their calls fail.
     pub fn stop_all(&self) {
-        self.shared.group.cancel();
+        self.shared.group.cancel_tasks();
     }
 
     /// Returns the names of the servers, with their tables.
     #[must_use]
     pub fn server_tables(&self) -> Vec<(String, McpServerConfig)> {
-        let servers = self.all().into_iter();
+        let servers = self.all_servers().into_iter();
         servers.map(|(name, server)| (name, server.config.clone())).collect()
     }
 }

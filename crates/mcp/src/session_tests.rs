@@ -6,7 +6,7 @@ use avocet_testkit::{ManualClock, tool_context};
 use serde_json::Map;
 use tempfile::TempDir;
 
-use crate::testing::{FakeServer, client, parts};
+use crate::testing::{FakeServer, make_client, server_parts};
 use crate::{McpClient, McpServerConfig};
 
 fn names(client: &McpClient) -> Vec<String> {
@@ -20,11 +20,11 @@ fn names(client: &McpClient) -> Vec<String> {
 #[tokio::test]
 async fn session_servers_start_together_and_those_that_fail_are_named() {
     let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
-    let configured = client(home.path(), &clock, Vec::new());
-    let (good, broken) = (FakeServer::with(&["read"]), FakeServer::with(&["write"]));
+    let configured = make_client(home.path(), &clock, Vec::new());
+    let (good, broken) = (FakeServer::with_tools(&["read"]), FakeServer::with_tools(&["write"]));
     *broken.is_broken.lock().unwrap() = true;
     let config = McpServerConfig { lazy: false, ..McpServerConfig::default() };
-    let servers = parts(vec![
+    let servers = server_parts(vec![
         ("editor-bad", config.clone(), Some(broken.clone())),
         ("editor-good", config.clone(), Some(good.clone())),
         ("editor-none", config, None),
@@ -43,11 +43,11 @@ async fn session_servers_start_together_and_those_that_fail_are_named() {
 #[tokio::test]
 async fn session_servers_end_with_stop_all_and_leave_the_configured_ones() {
     let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
-    let (own, given) = (FakeServer::with(&["own"]), FakeServer::with(&["read"]));
+    let (own, given) = (FakeServer::with_tools(&["own"]), FakeServer::with_tools(&["read"]));
     let config = McpServerConfig { lazy: false, ..McpServerConfig::default() };
-    let configured = client(home.path(), &clock, vec![("own", config.clone(), Some(own))]);
+    let configured = make_client(home.path(), &clock, vec![("own", config.clone(), Some(own))]);
     assert!(configured.start_all().await.is_empty());
-    let servers = parts(vec![("editor-a", config, Some(given))]);
+    let servers = server_parts(vec![("editor-a", config, Some(given))]);
     let session = configured.with_session_servers("session", servers);
     assert!(session.start_all().await.is_empty());
     session.stop_all();
@@ -60,10 +60,10 @@ async fn session_servers_end_with_stop_all_and_leave_the_configured_ones() {
 #[tokio::test]
 async fn session_servers_give_results_without_their_secrets() {
     let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
-    let configured = client(home.path(), &clock, Vec::new());
+    let configured = make_client(home.path(), &clock, Vec::new());
     let config = McpServerConfig { lazy: false, ..McpServerConfig::default() };
     let mut servers =
-        parts(vec![("editor-a", config, Some(FakeServer::with(&["tok-9f3b1c77aa"])))]);
+        server_parts(vec![("editor-a", config, Some(FakeServer::with_tools(&["tok-9f3b1c77aa"])))]);
     servers[0].secrets = vec![Secret::new("tok-9f3b1c77aa".to_owned())];
     let session = configured.with_session_servers("session", servers);
     assert!(session.start_all().await.is_empty());

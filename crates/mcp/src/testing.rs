@@ -30,7 +30,7 @@ pub(crate) struct FakeServer {
     pub(crate) received: Mutex<Vec<String>>,
     /// If set, the program ends before its first answer.
     pub(crate) is_broken: Mutex<bool>,
-    /// The parameters of the question that the tools `ask` and `nag` put to the person.
+    /// The parameters of the question that the tools `ask_client` and `nag` put to the person.
     pub(crate) question: Mutex<Value>,
     /// Changes the responses. `None` for those of the specification.
     pub(crate) quirk: Mutex<Option<Quirk>>,
@@ -47,18 +47,18 @@ struct AskingCall {
 }
 
 /// Returns a tool as a server lists it.
-pub(crate) fn tool(name: &str, description: &str) -> Value {
+pub(crate) fn tool_json(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
 }
 
 impl FakeServer {
-    pub(crate) fn with(names: &[&str]) -> Arc<Self> {
-        let tools = names.iter().map(|name| tool(name, "Does something.")).collect();
+    pub(crate) fn with_tools(names: &[&str]) -> Arc<Self> {
+        let tools = names.iter().map(|name| tool_json(name, "Does something.")).collect();
         Arc::new(Self { tools: Mutex::new(tools), ..Self::default() })
     }
 
     /// Lists two tools on each page.
-    fn page(&self, params: &Value) -> Value {
+    fn list_page(&self, params: &Value) -> Value {
         let tools = self.tools.lock().unwrap();
         let from = params["cursor"].as_str().map_or(0, |cursor| cursor.parse().unwrap());
         let page: Vec<Value> = tools.iter().skip(from).take(2).cloned().collect();
@@ -71,7 +71,7 @@ impl FakeServer {
     }
 
     /// Answers a line; `None` ends the program.
-    async fn answer(&self, message: &Value, out: &mut DuplexStream) -> Option<()> {
+    async fn answer_line(&self, message: &Value, out: &mut DuplexStream) -> Option<()> {
         let method = message["method"].as_str().unwrap_or("answer");
         self.received.lock().unwrap().push(method.to_owned());
         if method == "answer" {
@@ -85,7 +85,7 @@ impl FakeServer {
                 "capabilities": {"tools": {"listChanged": true}, "resources": {}},
                 "serverInfo": {"name": "fake", "version": "1.0"},
             }),
-            "tools/list" => self.page(params),
+            "tools/list" => self.list_page(params),
             "resources/list" => json!({"resources": [{"uri": "a://b", "name": "b"}]}),
             "resources/read" => json!({"contents": [{"uri": params["uri"], "text": "content"}]}),
             "tools/call" => match params["name"].as_str().unwrap() {
@@ -93,7 +93,7 @@ impl FakeServer {
                 name @ ("ask" | "nag") => {
                     let call = AskingCall { id: message["id"].clone(), nags: name == "nag" };
                     *self.asking.lock().unwrap() = Some(call);
-                    return self.ask(out).await;
+                    return self.ask_client(out).await;
                 }
                 "hang" => return Some(()),
                 "huge" => json!({"content": [{"type": "text", "text": "x".repeat(LONGEST_LINE)}]}),
@@ -113,7 +113,7 @@ impl FakeServer {
                     json!({"content": [{"type": "text", "text": "sampled"}]})
                 }
                 "change" => {
-                    self.tools.lock().unwrap().push(tool("added", "New."));
+                    self.tools.lock().unwrap().push(tool_json("added", "New."));
                     let changed = "notifications/tools/list_changed";
                     let changed = json!({"jsonrpc": "2.0", "method": changed});
                     out.write_all(format!("{changed}\n").as_bytes()).await.unwrap();
@@ -148,7 +148,7 @@ impl FakeServer {
         out.write_all(text.as_bytes()).await.ok()
     }
 
-    async fn ask(&self, out: &mut DuplexStream) -> Option<()> {
+    async fn ask_client(&self, out: &mut DuplexStream) -> Option<()> {
         let params = self.question.lock().unwrap().clone();
         let asks = json!({
             "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params,
@@ -162,7 +162,7 @@ impl FakeServer {
         let asking = self.asking.lock().unwrap().clone().filter(|_| message["id"] == "q");
         let Some(AskingCall { id, nags }) = asking else { return Some(()) };
         if nags && is_accepted {
-            return self.ask(out).await;
+            return self.ask_client(out).await;
         }
         let text = message["result"].to_string();
         let result = json!({"content": [{"type": "text", "text": text}]});
@@ -170,11 +170,11 @@ impl FakeServer {
         out.write_all(format!("{line}\n").as_bytes()).await.ok()
     }
 
-    async fn serve(&self, stdin: DuplexStream, mut out: DuplexStream) -> String {
+    async fn serve_client(&self, stdin: DuplexStream, mut out: DuplexStream) -> String {
         let mut lines = BufReader::new(stdin).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             let message: Value = serde_json::from_str(&line).unwrap();
-            if self.answer(&message, &mut out).await.is_none() {
+            if self.answer_line(&message, &mut out).await.is_none() {
                 return "it ended with exit code 1".to_owned();
             }
         }
@@ -199,14 +199,14 @@ impl ChildProgram for FakeServer {
         let ours = ChildStreams { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr };
         streams.send(ours).unwrap();
         tokio::select! {
-            why = self.serve(input, output) => why,
+            why = self.serve_client(input, output) => why,
             () = cancel.cancelled() => "it was stopped".to_owned(),
         }
     }
 }
 
 /// Returns a client of these servers. Its files are in `home`.
-pub(crate) fn client(
+pub(crate) fn make_client(
     home: &Path,
     clock: &Arc<ManualClock>,
     servers: Vec<(&str, McpServerConfig, Option<Arc<FakeServer>>)>,
@@ -217,11 +217,10 @@ pub(crate) fn client(
         clock: clock.clone() as Arc<dyn Clock>,
         group: Group::new("test"),
     };
-    McpClient::new(parts, self::parts(servers))
+    McpClient::new(parts, self::server_parts(servers))
 }
 
-/// Returns the parts of these servers.
-pub(crate) fn parts(
+pub(crate) fn server_parts(
     servers: Vec<(&str, McpServerConfig, Option<Arc<FakeServer>>)>,
 ) -> Vec<McpServerParts> {
     let servers = servers.into_iter().map(|(name, config, program)| McpServerParts {

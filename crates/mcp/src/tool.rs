@@ -15,7 +15,7 @@ use crate::link::START_LIMIT;
 use crate::memory::ListedTool;
 use crate::names::registry_name;
 use crate::provider_schema::for_providers;
-use crate::server::Server;
+use crate::server::ConfiguredServer;
 
 /// The longest time of a call whose server reports progress.
 const LONGEST_CALL: Duration = Duration::from_hours(1);
@@ -25,13 +25,13 @@ const LONGEST_TEXT: usize = 4096;
 /// A tool in the form that its server listed.
 #[derive(Debug)]
 pub(crate) struct ServerTool {
-    pub(crate) server: Arc<Server>,
+    pub(crate) server: Arc<ConfiguredServer>,
     pub(crate) listed: ListedTool,
 }
 
 impl ServerTool {
     /// Returns the class. An untrusted server's statements do not count.
-    pub(crate) fn class(is_trusted: bool, listed: &ListedTool) -> ToolClass {
+    pub(crate) fn class_of(is_trusted: bool, listed: &ListedTool) -> ToolClass {
         if is_trusted && listed.hints.read_only == Some(true) {
             ToolClass::Pure
         } else {
@@ -56,7 +56,7 @@ impl OutsideTool for ServerTool {
         let name = registry_name(&self.server.name, &self.listed.name);
         let text = sanitise(&self.listed.description).text;
         let text = text[..text.floor_char_boundary(LONGEST_TEXT)].to_owned();
-        let class = Self::class(self.is_trusted(), &self.listed);
+        let class = Self::class_of(self.is_trusted(), &self.listed);
         let described = Description::new(&name, class, text).in_group(self.server.name.to_string());
         let trust = if self.is_trusted() { Trust::Full } else { Trust::Low };
         // The timeout of the configuration begins again with each report of progress.
@@ -94,7 +94,7 @@ impl OutsideTool for ServerTool {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         context.read.lower(self.trust_of_results());
-        let call = self.server.call(&self.listed, arguments, context);
+        let call = self.server.call_tool(&self.listed, arguments, context);
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => {

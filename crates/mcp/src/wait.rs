@@ -25,7 +25,7 @@ pub(crate) struct CallWait<'c> {
 impl CallWait<'_> {
     /// Waits for the answer; `None` after the timeout. The turn shows signs of life meanwhile: the
     /// call may take longer than the watchdog allows.
-    pub(crate) async fn answer<T>(&self, asked: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn wait_for_answer<T>(&self, asked: impl Future<Output = T>) -> Option<T> {
         let (clock, mut asked) = (self.clock, pin!(asked));
         let mut end = clock.elapsed() + self.limit;
         loop {
@@ -77,7 +77,7 @@ mod tests {
     async fn answer_signs_at_the_start_each_minute_and_with_each_report() {
         let (clock, calls, progress) =
             (ManualClock::default(), RunningCalls::default(), Notify::new());
-        let entered = calls.enter(&tool_context(), String::new());
+        let entered = calls.enter_call(&tool_context(), String::new());
         let signs = Signs(&clock, Mutex::default());
         let wait = CallWait {
             clock: &clock,
@@ -97,7 +97,7 @@ mod tests {
                 clock.advance(pause);
             }
         };
-        let (answer, ()) = tokio::join!(wait.answer(std::future::pending::<()>()), time);
+        let (answer, ()) = tokio::join!(wait.wait_for_answer(std::future::pending::<()>()), time);
         assert_eq!(answer, None);
         let seconds: Vec<u64> =
             signs.1.into_inner().unwrap().iter().map(Duration::as_secs).collect();

@@ -108,7 +108,7 @@ impl ServerWire {
 
     /// Makes the response to a request that the server has answered in a way that cannot be read, or
     /// not at all. `None` if the request is not open.
-    pub(crate) fn fail(&self, id: i64, why: String) -> Option<ServerMessage> {
+    pub(crate) fn fail_request(&self, id: i64, why: String) -> Option<ServerMessage> {
         self.open().remove(&id)?;
         Some(make_error(id, why))
     }
@@ -123,7 +123,7 @@ impl ServerWire {
     }
 
     /// Returns the first output that was no message.
-    pub(crate) fn noise(&self) -> Option<String> {
+    pub(crate) fn first_noise(&self) -> Option<String> {
         self.noise.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -253,7 +253,7 @@ fn rebuild_call(mut object: Map<String, Value>) -> Option<ServerMessage> {
         let message = params.get("message").and_then(as_text);
         let token = params.get("progressToken").cloned().unwrap_or_default();
         let mut read = json!({"progressToken": token, "progress": progress});
-        read.as_object_mut()?.extend(fields::present([
+        read.as_object_mut()?.extend(fields::present_fields([
             ("total", total.map(Value::from)),
             ("message", message.map(Value::from)),
         ]));

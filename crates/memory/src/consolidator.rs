@@ -41,13 +41,13 @@ const TIMEOUT: Duration = Duration::from_mins(10);
 /// Marks around untrusted texts in requests.
 pub trait MarkUntrusted: fmt::Debug + Send + Sync {
     /// Explains the marks to the model.
-    fn about(&self) -> &'static str;
+    fn explain_marks(&self) -> &'static str;
 
     /// Marks a text. `place` names its place in the log.
-    fn mark(&self, place: &str, text: &str) -> String;
+    fn mark_text(&self, place: &str, text: &str) -> String;
 }
 
-/// The components that a [`Consolidator`] uses.
+/// The components that a [`MemoryConsolidator`] uses.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct ConsolidatorParts {
@@ -73,7 +73,7 @@ pub struct ConsolidatorLimits {
 
 /// Consolidates memories with a model.
 #[derive(Debug)]
-pub struct Consolidator {
+pub struct MemoryConsolidator {
     parts: ConsolidatorParts,
     limits: ConsolidatorLimits,
 }
@@ -113,7 +113,7 @@ struct JudgedAction {
 }
 
 #[async_trait]
-impl Consolidate for Consolidator {
+impl Consolidate for MemoryConsolidator {
     async fn consolidate(
         &self,
         request: &ConsolidateRequest,
@@ -141,7 +141,7 @@ impl Consolidate for Consolidator {
     }
 }
 
-impl Consolidator {
+impl MemoryConsolidator {
     /// Consolidates with these parts.
     #[must_use]
     pub fn new(parts: ConsolidatorParts, limits: ConsolidatorLimits) -> Self {
@@ -155,7 +155,7 @@ impl Consolidator {
         most_runs: u32,
     ) -> Result<ConsolidationReport, ConsolidateError> {
         let ConsolidatorParts { log, model, budget, clock, .. } = &self.parts;
-        let memories = self.memories(scope).await?;
+        let memories = self.collect_memories(scope).await?;
         let nothing =
             ConsolidationReport { scope: scope.clone(), shown: 0, edits: Vec::new(), error: None };
         if memories.count == 0 {
@@ -169,7 +169,7 @@ impl Consolidator {
         let new = NewConsolidation { scope: scope.clone(), day_start, most_runs };
         let id = log.begin_consolidation(&new).await?;
         let id = id.ok_or(ConsolidateError::Runs(most_runs))?;
-        let RunPlan { judged, error, was_answered } = self.plan(id, &memories).await?;
+        let RunPlan { judged, error, was_answered } = self.plan_run(id, &memories).await?;
         let edits = match (effect, &error) {
             (RunEffect::Apply, None) => {
                 judged.iter().filter_map(|one| one.edit.clone().ok()).collect()
@@ -187,24 +187,24 @@ impl Consolidator {
         let end = ConsolidationEnd { state, covered_to, edits, error: error.clone() };
         let applied = log.end_consolidation(id, &end).await?;
         let shown: Vec<&Memory> = memories.by_trust.values().flatten().collect();
-        let edits = report(&judged, applied, &shown);
+        let edits = report_edits(&judged, applied, &shown);
         Ok(ConsolidationReport { shown: memories.count, edits, error, ..nothing })
     }
 
     /// Asks the model about each trust level, and judges its actions.
-    async fn plan(
+    async fn plan_run(
         &self,
         id: ConsolidationId,
         memories: &RunMemories,
     ) -> Result<RunPlan, StoreError> {
         let mut plan = RunPlan { judged: Vec::new(), error: None, was_answered: true };
         for (trust, group) in &memories.by_trust {
-            let answer = match self.ask(id, *trust, group).await? {
+            let answer = match self.ask_model(id, *trust, group).await? {
                 Ok(answer) => answer,
                 Err(why) => return Ok(RunPlan { error: Some(why), was_answered: false, ..plan }),
             };
             match read_plan(&answer) {
-                Ok(actions) => plan.judged.extend(self.judge(group, actions)),
+                Ok(actions) => plan.judged.extend(self.judge_actions(group, actions)),
                 Err(why) => {
                     let model = self.parts.model.name();
                     plan.error = Some(format!("the answer of {model} is not a plan: {why}"));
@@ -215,27 +215,27 @@ impl Consolidator {
     }
 
     /// Returns new memories of the scope, oldest first, each with memories that may say the same.
-    async fn memories(&self, scope: &MemoryScope) -> Result<RunMemories, StoreError> {
+    async fn collect_memories(&self, scope: &MemoryScope) -> Result<RunMemories, StoreError> {
         let ConsolidatorLimits { memories: most, tokens, .. } = self.limits;
         let new = self.parts.log.backlog_of(scope, most).await?;
         let mut found = RunMemories::default();
         let mut left = tokens;
         for ChangedMemory { memory, change } in new {
-            let (query, trust) = (words::telling(&memory.text).join(" "), memory.trust);
-            if !found.add(memory, most, &mut left) {
+            let (query, trust) = (words::telling_words(&memory.text).join(" "), memory.trust);
+            if !found.add_memory(memory, most, &mut left) {
                 break;
             }
             found.covered_to = Some(change);
             let related = self.parts.log.related_memories(scope, &query, RELATED).await?;
             for related in related.into_iter().filter(|related| related.trust == trust) {
-                found.add(related, most, &mut left);
+                found.add_memory(related, most, &mut left);
             }
         }
         Ok(found)
     }
 
     /// Asks the model for a plan. The inner error is the reason why there is no answer.
-    async fn ask(
+    async fn ask_model(
         &self,
         run: ConsolidationId,
         trust: Trust,
@@ -245,7 +245,7 @@ impl Consolidator {
         if let Some(notice) = budget.used_up(model.facts().await.price).await? {
             return Ok(Err(notice));
         }
-        let request = self.request(run, trust, memories);
+        let request = self.model_request(run, trust, memories);
         let spent: Mutex<Vec<Spent>> = Mutex::default();
         let keep = |one: &Spent| {
             spent.lock().unwrap_or_else(PoisonError::into_inner).push(one.clone());
@@ -271,15 +271,20 @@ impl Consolidator {
         Ok(answer)
     }
 
-    fn request(&self, run: ConsolidationId, trust: Trust, memories: &[Memory]) -> ModelRequest {
+    fn model_request(
+        &self,
+        run: ConsolidationId,
+        trust: Trust,
+        memories: &[Memory],
+    ) -> ModelRequest {
         let ConsolidatorParts { marks, zone, .. } = &self.parts;
-        let lines: Vec<String> = memories.iter().map(|memory| line(memory, zone)).collect();
+        let lines: Vec<String> = memories.iter().map(|memory| memory_line(memory, zone)).collect();
         let lines = lines.join("\n");
         let text = match trust {
-            Trust::Low => marks.mark(&format!("consolidation {run}"), &lines),
+            Trust::Low => marks.mark_text(&format!("consolidation {run}"), &lines),
             Trust::User | Trust::Full => lines,
         };
-        let system = format!("{INSTRUCTIONS} {}", marks.about());
+        let system = format!("{INSTRUCTIONS} {}", marks.explain_marks());
         ModelRequest {
             messages: vec![Message::System { text: system }, Message::user(text)].into(),
             tools: [].into(),
@@ -289,18 +294,19 @@ impl Consolidator {
         }
     }
 
-    fn judge(&self, memories: &[Memory], actions: Vec<TidyAction>) -> Vec<JudgedAction> {
+    fn judge_actions(&self, memories: &[Memory], actions: Vec<TidyAction>) -> Vec<JudgedAction> {
         let mut shown = ShownMemories::new(memories, &self.parts.zone);
         // Each useful action needs its own memory.
         let actions = actions.into_iter().take(memories.len());
-        let judge = |action: TidyAction| JudgedAction { edit: shown.edit(&action), action };
+        let judge =
+            |action: TidyAction| JudgedAction { edit: shown.edit_for_action(&action), action };
         actions.map(judge).collect()
     }
 }
 
 impl RunMemories {
     /// Adds a memory unless it is there. Returns `false` if it does not fit.
-    fn add(&mut self, memory: Memory, most: u32, tokens: &mut u64) -> bool {
+    fn add_memory(&mut self, memory: Memory, most: u32, tokens: &mut u64) -> bool {
         let group = self.by_trust.get(&memory.trust);
         if group.is_some_and(|group| group.iter().any(|other| other.id == memory.id)) {
             return true;
@@ -317,7 +323,7 @@ impl RunMemories {
     }
 }
 
-fn line(memory: &Memory, zone: &TimeZone) -> String {
+fn memory_line(memory: &Memory, zone: &TimeZone) -> String {
     let at = jiff::Timestamp::from_millisecond(memory.source.written_at.0).unwrap_or_default();
     let at = at.to_zoned(zone.clone()).strftime("%A %F %H:%M");
     // A text without line breaks cannot look like another memory.
@@ -326,7 +332,7 @@ fn line(memory: &Memory, zone: &TimeZone) -> String {
 }
 
 /// Describes the actions of a run with their results. `applied` are those of the accepted actions.
-fn report(
+fn report_edits(
     judged: &[JudgedAction],
     applied: Vec<Result<Vec<MemoryChangeId>, EditRefused>>,
     shown: &[&Memory],

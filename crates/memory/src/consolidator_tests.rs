@@ -45,11 +45,11 @@ impl UpkeepBudget for Budget {
 struct PlainMarks;
 
 impl MarkUntrusted for PlainMarks {
-    fn about(&self) -> &'static str {
+    fn explain_marks(&self) -> &'static str {
         "About marks."
     }
 
-    fn mark(&self, place: &str, text: &str) -> String {
+    fn mark_text(&self, place: &str, text: &str) -> String {
         format!("<{place}>\n{text}\n</>")
     }
 }
@@ -59,7 +59,7 @@ struct ConsolidatorHarness {
     model: Arc<ScriptedModel>,
     budget: Arc<Budget>,
     clock: Arc<ManualClock>,
-    consolidator: Consolidator,
+    consolidator: MemoryConsolidator,
     _log: TempStore,
 }
 
@@ -83,7 +83,7 @@ impl ConsolidatorHarness {
             clock: clock.clone(),
             zone: TimeZone::UTC,
         };
-        let consolidator = Consolidator::new(parts, limits);
+        let consolidator = MemoryConsolidator::new(parts, limits);
         Self { store, model, budget, clock, consolidator, _log: log }
     }
 

@@ -51,11 +51,11 @@ impl FusedMemories {
     }
 
     /// Returns the nearest memories; empty if there are no vectors now.
-    async fn near(&self, scopes: &ScopeFilter, query: &str) -> Vec<FoundMemory> {
-        if self.clock.elapsed() < *self.paused() {
+    async fn nearest_memories(&self, scopes: &ScopeFilter, query: &str) -> Vec<FoundMemory> {
+        if self.clock.elapsed() < *self.lock_paused() {
             return Vec::new();
         }
-        let asked = within(self.clock.as_ref(), PATIENCE, self.vector(query)).await;
+        let asked = within(self.clock.as_ref(), PATIENCE, self.query_vector(query)).await;
         let asked = asked.unwrap_or_else(|elapsed| Err(elapsed.to_string()));
         let found = match asked {
             Ok(vector) => {
@@ -70,17 +70,17 @@ impl FusedMemories {
             tracing::warn!(
                 "cannot search memories by meaning: {error}; searching by words alone for {pause} s"
             );
-            *self.paused() = self.clock.elapsed() + PAUSE;
+            *self.lock_paused() = self.clock.elapsed() + PAUSE;
             Vec::new()
         })
     }
 
-    fn paused(&self) -> std::sync::MutexGuard<'_, Duration> {
+    fn lock_paused(&self) -> std::sync::MutexGuard<'_, Duration> {
         self.paused_until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the vector of a query. Its request also makes vectors for memories without one.
-    async fn vector(&self, query: &str) -> Result<Vec<f32>, String> {
+    async fn query_vector(&self, query: &str) -> Result<Vec<f32>, String> {
         let mut of_query = None;
         for _ in 0..MOST_REQUESTS {
             let missing =
@@ -95,7 +95,7 @@ impl FusedMemories {
             }
             let made = self.embedder.embed(&texts).await.map_err(|error| error.to_string())?;
             let mut made = made.vectors.into_iter();
-            self.add(&missing, made.by_ref().take(missing.len()).collect()).await?;
+            self.add_vectors(&missing, made.by_ref().take(missing.len()).collect()).await?;
             of_query = of_query.or_else(|| made.next());
             if missing.len() < MISSING_A_REQUEST as usize {
                 break;
@@ -104,7 +104,7 @@ impl FusedMemories {
         of_query.ok_or_else(|| "the query got no vector".to_owned())
     }
 
-    async fn add(&self, memories: &[Memory], vectors: Vec<Vec<f32>>) -> Result<(), String> {
+    async fn add_vectors(&self, memories: &[Memory], vectors: Vec<Vec<f32>>) -> Result<(), String> {
         if memories.is_empty() {
             return Ok(());
         }
@@ -119,7 +119,7 @@ impl FusedMemories {
 }
 
 /// Orders memories by reciprocal rank: each list gives its memories points, most to the first.
-fn fuse(words: Vec<FoundMemory>, near: Vec<FoundMemory>, limit: u32) -> Vec<FoundMemory> {
+fn fuse_by_rank(words: Vec<FoundMemory>, near: Vec<FoundMemory>, limit: u32) -> Vec<FoundMemory> {
     let points = |place: u32| 1.0 / (RANK_OFFSET + f64::from(place));
     let mut fused: Vec<(f64, FoundMemory)> =
         words.into_iter().zip(1..).map(|(found, place)| (points(place), found)).collect();
@@ -149,11 +149,11 @@ impl Memories for FusedMemories {
             return self.memories.search_memories(scopes, query, limit).await;
         }
         // Words like "about" match many memories, and would push related ones down.
-        let telling = words::telling(query).join(" ");
+        let telling = words::telling_words(query).join(" ");
         let words = if telling.is_empty() { query } else { &telling };
         let words = self.memories.search_memories(scopes, words, limit.max(CANDIDATES)).await?;
-        let near = self.near(scopes, query).await;
-        Ok(fuse(words, near, limit))
+        let near = self.nearest_memories(scopes, query).await;
+        Ok(fuse_by_rank(words, near, limit))
     }
 
     async fn memory(&self, id: MemoryId) -> Result<Option<Memory>, StoreError> {

@@ -116,12 +116,13 @@ fn fuse_prefers_memories_of_both_lists() {
     for (words, near, expected) in table {
         let words = words.iter().map(|id| found(*id, None)).collect();
         let near = near.iter().map(|id| found(*id, Some(0.9))).collect();
-        let fused: Vec<i64> = fuse(words, near, 9).iter().map(|found| found.memory.id.0).collect();
+        let fused: Vec<i64> =
+            fuse_by_rank(words, near, 9).iter().map(|found| found.memory.id.0).collect();
         assert_eq!(fused, expected);
     }
-    let both = fuse(vec![found(1, None)], vec![found(1, Some(0.9))], 9);
+    let both = fuse_by_rank(vec![found(1, None)], vec![found(1, Some(0.9))], 9);
     assert_eq!((both[0].score, both[0].similarity), (1.0, Some(0.9)));
-    assert_eq!(fuse(vec![found(1, None), found(2, None)], Vec::new(), 1).len(), 1);
+    assert_eq!(fuse_by_rank(vec![found(1, None), found(2, None)], Vec::new(), 1).len(), 1);
 }
 
 /// A budget that is used up after this number of requests.

@@ -31,10 +31,10 @@ const ENOUGH_TO_COUNT: u64 = 8;
 const REMARK_TOKENS: u64 = 40;
 const LINE_TOKENS: u64 = 16;
 
-pub use consolidator::{Consolidator, ConsolidatorLimits, ConsolidatorParts, MarkUntrusted};
+pub use consolidator::{ConsolidatorLimits, ConsolidatorParts, MarkUntrusted, MemoryConsolidator};
 pub use fused::FusedMemories;
 pub use metered::MeteredEmbedder;
-pub use mirror::{Mirror, MirroredRecall};
+pub use mirror::{FileMirror, MirroredRecall};
 
 /// Recalls memories by the words that they share with the request, and by their vectors where the
 /// memories have them.
@@ -67,7 +67,7 @@ impl Recall for WordRecall {
         query: &str,
         budget_tokens: u64,
     ) -> Result<Vec<RecalledMemory>, StoreError> {
-        let mut telling = words::telling(query);
+        let mut telling = words::telling_words(query);
         if telling.is_empty() || budget_tokens <= REMARK_TOKENS {
             return Ok(Vec::new());
         }
@@ -79,7 +79,7 @@ impl Recall for WordRecall {
         let only = ScopeFilter::Only(scopes.to_vec());
         let query = telling.join(" ");
         let found = self.memories.search_memories(&only, &query, CANDIDATES).await?;
-        let found = relevant(found, &telling, self.least_similarity);
+        let found = relevant_memories(found, &telling, self.least_similarity);
         Ok(within_budget(found, budget_tokens))
     }
 }
@@ -93,7 +93,7 @@ fn without_common(telling: Vec<String>, counts: &WordCounts) -> Vec<String> {
 }
 
 /// Returns the memories with a good score and enough of the telling words.
-fn relevant(
+fn relevant_memories(
     found: Vec<FoundMemory>,
     telling: &[String],
     least_similarity: f64,

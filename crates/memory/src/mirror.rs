@@ -17,7 +17,7 @@ use avocet_protocol::{
 };
 use tokio::sync::{Mutex, MutexGuard};
 
-use files::{Comparison, ScopeFile, SyncError, file_names};
+use files::{FileComparison, ScopeFile, SyncError, file_names};
 use place::{FileFault, FileStamp};
 
 /// Attempts to replace a file that a person saves again and again.
@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 5;
 
 /// Keeps one file for each scope equal to the log.
 #[derive(Debug)]
-pub struct Mirror {
+pub struct FileMirror {
     log: Arc<dyn MemoryFiles>,
     directory: PathBuf,
     state: Mutex<MirrorState>,
@@ -59,7 +59,7 @@ enum SyncCause {
     File,
 }
 
-impl Mirror {
+impl FileMirror {
     /// Mirrors a log in this directory.
     #[must_use]
     pub fn new(log: Arc<dyn MemoryFiles>, directory: PathBuf) -> Self {
@@ -84,7 +84,7 @@ impl Mirror {
     async fn take_in(&self, scopes: &[MemoryScope]) {
         let mut state = self.state.lock().await;
         for scope in scopes {
-            if let Err(error) = self.sync(&mut state, scope, SyncCause::File).await {
+            if let Err(error) = self.sync_scope(&mut state, scope, SyncCause::File).await {
                 tracing::warn!(
                     "cannot take edits of memory files into the log: {error}; retrying before the \
                         next turn"
@@ -98,14 +98,14 @@ impl Mirror {
         let changed = self.log.changed_scopes(state.synced_to.unwrap_or(MemoryChangeId(0))).await?;
         let mut taken_in = 0;
         for scope in changed.scopes {
-            taken_in += self.sync(&mut state, &scope, SyncCause::Log).await?;
+            taken_in += self.sync_scope(&mut state, &scope, SyncCause::Log).await?;
         }
         state.synced_to = Some(changed.last);
         Ok(taken_in)
     }
 
     /// Compares a file with the log. Returns the number of edits.
-    async fn sync(
+    async fn sync_scope(
         &self,
         state: &mut MutexGuard<'_, MirrorState>,
         scope: &MemoryScope,
@@ -120,9 +120,9 @@ impl Mirror {
         for _ in 0..ATTEMPTS {
             // A comparison that fails is repeated.
             known.stamp = None;
-            match file.compare().await {
-                Ok(Comparison { edits, equal: None }) => taken_in += edits,
-                Ok(Comparison { edits, equal: Some(equal) }) => {
+            match file.compare_with_log().await {
+                Ok(FileComparison { edits, equal: None }) => taken_in += edits,
+                Ok(FileComparison { edits, equal: Some(equal) }) => {
                     known.stamp = equal.stamp;
                     known.conflicts = equal.conflicts;
                     known.set_problem(equal.problem);
@@ -130,8 +130,8 @@ impl Mirror {
                 }
                 Err(SyncError::Store(error)) => return Err(error),
                 Err(SyncError::File(fault)) => {
-                    known.stamp = file.stamp().await;
-                    known.set_problem(Some(file.problem(&fault)));
+                    known.stamp = file.stamp_on_disk().await;
+                    known.set_problem(Some(file.describe_fault(&fault)));
                     return Ok(taken_in);
                 }
             }
@@ -161,14 +161,14 @@ impl Mirror {
         scopes.extend(state.files.keys().cloned());
         let mut taken_in = 0;
         for scope in scopes {
-            taken_in += self.sync(&mut state, &scope, SyncCause::File).await?;
+            taken_in += self.sync_scope(&mut state, &scope, SyncCause::File).await?;
         }
         Ok(taken_in)
     }
 }
 
 #[async_trait]
-impl MemoryMirror for Mirror {
+impl MemoryMirror for FileMirror {
     async fn sync_all(&self) -> Result<MirrorReport, StoreError> {
         let edits = self.sync_written().await? + self.sync_changed().await?;
         let state = self.state.lock().await;
@@ -198,13 +198,13 @@ impl KnownFile {
 #[derive(Debug)]
 pub struct MirroredRecall {
     recall: Arc<dyn Recall>,
-    mirror: Arc<Mirror>,
+    mirror: Arc<FileMirror>,
 }
 
 impl MirroredRecall {
     /// Recalls from these memories, which the mirror keeps up to date.
     #[must_use]
-    pub fn new(recall: Arc<dyn Recall>, mirror: Arc<Mirror>) -> Self {
+    pub fn new(recall: Arc<dyn Recall>, mirror: Arc<FileMirror>) -> Self {
         Self { recall, mirror }
     }
 }

@@ -16,7 +16,7 @@ const ANN: &str = "person telegram:main:ann";
 
 struct MirrorHarness {
     store: Arc<SqliteStore>,
-    mirror: Arc<Mirror>,
+    mirror: Arc<FileMirror>,
     directory: PathBuf,
     log: TempStore,
 }
@@ -29,7 +29,7 @@ impl MirrorHarness {
     async fn on(log: TempStore) -> Self {
         let store = log.open(Arc::new(ManualClock::default())).await;
         let directory = log.path().join("memory");
-        let mirror = Arc::new(Mirror::new(store.clone(), directory.clone()));
+        let mirror = Arc::new(FileMirror::new(store.clone(), directory.clone()));
         Self { store, mirror, directory, log }
     }
 

@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-use crate::words::{is_in, telling};
+use crate::words::{is_in, telling_words};
 
 /// Least share of the words of a new text that must be in the old texts.
 const KNOWN_SHARE: f64 = 0.6;
@@ -103,7 +103,10 @@ impl<'m> ShownMemories<'m> {
     }
 
     /// Checks an action against the rules, and turns it into an edit.
-    pub(crate) fn edit(&mut self, action: &TidyAction) -> Result<MemoryEdit, ActionRefused> {
+    pub(crate) fn edit_for_action(
+        &mut self,
+        action: &TidyAction,
+    ) -> Result<MemoryEdit, ActionRefused> {
         let ids = match action {
             TidyAction::Merge(MergeAction { merge, .. }) => merge.clone(),
             TidyAction::Replace(ReplaceAction { replace, by }) => vec![*replace, *by],
@@ -140,12 +143,12 @@ impl<'m> ShownMemories<'m> {
 fn check_merge(parts: &[Memory], text: &str) -> Result<(), ActionRefused> {
     check_size(text)?;
     let all = parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n");
-    if share(&search_words(text), &all) < KNOWN_SHARE {
+    if share_of_words(&search_words(text), &all) < KNOWN_SHARE {
         return Err(ActionRefused::NewWords);
     }
     check_new_numbers(&all, text)?;
     for part in parts {
-        if share(&telling(&part.text), text) < KEPT_SHARE {
+        if share_of_words(&telling_words(&part.text), text) < KEPT_SHARE {
             return Err(ActionRefused::LostWords(part.id));
         }
         check_lost_numbers(part, text)?;
@@ -173,10 +176,10 @@ fn check_date(memory: &Memory, text: &str, zone: &TimeZone) -> Result<(), Action
     let undated = new.iter().fold(text.to_owned(), |text, date| text.replace(date, " "));
     check_new_numbers(&memory.text, &undated)?;
     check_lost_numbers(memory, text)?;
-    if share(&search_words(&undated), &memory.text) < KNOWN_SHARE {
+    if share_of_words(&search_words(&undated), &memory.text) < KNOWN_SHARE {
         return Err(ActionRefused::NewWords);
     }
-    if share(&search_words(&memory.text), text) < KNOWN_SHARE {
+    if share_of_words(&search_words(&memory.text), text) < KNOWN_SHARE {
         return Err(ActionRefused::LostWords(memory.id));
     }
     Ok(())
@@ -185,7 +188,7 @@ fn check_date(memory: &Memory, text: &str, zone: &TimeZone) -> Result<(), Action
 fn check_related(old: &Memory, new: &Memory) -> Result<(), ActionRefused> {
     let text = index_text(&new.text);
     let words: Vec<&str> = text.split_whitespace().collect();
-    let is_shared = telling(&old.text).iter().any(|word| is_in(word, &words));
+    let is_shared = telling_words(&old.text).iter().any(|word| is_in(word, &words));
     if is_shared { Ok(()) } else { Err(ActionRefused::Unrelated(old.id, new.id)) }
 }
 
@@ -203,7 +206,7 @@ fn search_words(text: &str) -> Vec<String> {
 
 /// Returns the share of these words that a text contains, perhaps in another inflection.
 #[expect(clippy::cast_precision_loss, reason = "a memory has at most 2,048 bytes")]
-fn share(words: &[String], text: &str) -> f64 {
+fn share_of_words(words: &[String], text: &str) -> f64 {
     if words.is_empty() {
         return 1.0;
     }
@@ -214,19 +217,18 @@ fn share(words: &[String], text: &str) -> f64 {
 }
 
 fn check_new_numbers(known: &str, text: &str) -> Result<(), ActionRefused> {
-    let known = numbers(known);
-    let new = numbers(text).into_iter().find(|number| !known.contains(number));
+    let known = digit_runs(known);
+    let new = digit_runs(text).into_iter().find(|number| !known.contains(number));
     new.map_or(Ok(()), |number| Err(ActionRefused::NewNumber(number.to_owned())))
 }
 
 fn check_lost_numbers(memory: &Memory, text: &str) -> Result<(), ActionRefused> {
-    let kept = numbers(text);
-    let lost = numbers(&memory.text).into_iter().find(|number| !kept.contains(number));
+    let kept = digit_runs(text);
+    let lost = digit_runs(&memory.text).into_iter().find(|number| !kept.contains(number));
     lost.map_or(Ok(()), |number| Err(ActionRefused::LostNumber(memory.id, number.to_owned())))
 }
 
-/// Returns the runs of digits in a text.
-fn numbers(text: &str) -> BTreeSet<&str> {
+fn digit_runs(text: &str) -> BTreeSet<&str> {
     text.split(|c: char| !c.is_numeric()).filter(|run| !run.is_empty()).collect()
 }
 

@@ -28,7 +28,7 @@ fn memory(id: i64, text: &str) -> Memory {
 fn judged(memories: &[Memory], answer: &str) -> Vec<Result<MemoryEdit, ActionRefused>> {
     let zone = TimeZone::UTC;
     let mut shown = ShownMemories::new(memories, &zone);
-    read_plan(answer).unwrap().iter().map(|action| shown.edit(action)).collect()
+    read_plan(answer).unwrap().iter().map(|action| shown.edit_for_action(action)).collect()
 }
 
 /// Judges the only action of an answer.

@@ -42,7 +42,7 @@ static COMMON_WORDS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| COMMON.iter().flat_map(|words| words.split_whitespace()).collect());
 
 /// Returns the telling words of a text, each once, as an index has them.
-pub(crate) fn telling(text: &str) -> Vec<String> {
+pub(crate) fn telling_words(text: &str) -> Vec<String> {
     let mut seen = HashSet::new();
     let tells = |word: &&str| {
         word.chars().nth(1).is_some()
@@ -95,7 +95,7 @@ mod tests {
             ("東京", &["東京"]),
         ];
         for (text, expected) in table {
-            assert_eq!(telling(text), expected, "{text}");
+            assert_eq!(telling_words(text), expected, "{text}");
         }
     }
 

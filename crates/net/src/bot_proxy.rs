@@ -22,14 +22,14 @@ const UNREACHABLE: &str = "socks5h://proxy.invalid:1080";
 /// must not bypass the proxy, so the bot gets a proxy that cannot be reached.
 #[must_use]
 pub fn parse_or_unreachable(proxy: &Secret) -> Option<Proxy> {
-    parse(proxy).or_else(|_| Proxy::all(UNREACHABLE)).ok()
+    parse_proxy(proxy).or_else(|_| Proxy::all(UNREACHABLE)).ok()
 }
 
 /// Reads the URL of a proxy.
 ///
 /// # Errors
 /// The fault, without the value.
-pub fn parse(proxy: &Secret) -> Result<Proxy, &'static str> {
+pub fn parse_proxy(proxy: &Secret) -> Result<Proxy, &'static str> {
     let url: Url = proxy.expose().parse().map_err(|_| FORM)?;
     let has_host = url.host_str().is_some_and(|host| !host.is_empty());
     if !has_host || !SCHEMES.contains(&url.scheme()) {

@@ -10,26 +10,26 @@ use crate::guard::UrlRefusal;
 
 /// Returns the cause of an error, as far as it is known.
 #[must_use]
-pub fn detail(error: reqwest::Error) -> String {
+pub fn describe_error(error: reqwest::Error) -> String {
     let error = error.without_url();
     tracing::debug!(?error, "a request failed");
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(error) = cause {
-        if let Some(said) = known(error) {
+        if let Some(said) = known_cause(error) {
             return said;
         }
-        cause = error.downcast_ref::<io::Error>().and_then(inner).or_else(|| error.source());
+        cause = error.downcast_ref::<io::Error>().and_then(inner_error).or_else(|| error.source());
     }
-    general(&error)
+    describe_kind(&error)
 }
 
 /// Returns the text of an error if it is the system's or our own.
-fn known(error: &(dyn Error + 'static)) -> Option<String> {
+fn known_cause(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(refusal) = error.downcast_ref::<UrlRefusal>() {
         return Some(refusal.to_string());
     }
     if let Some(error) = error.downcast_ref::<rustls::Error>() {
-        return Some(tls(error));
+        return Some(describe_tls(error));
     }
     let error = error.downcast_ref::<io::Error>()?;
     if error.get_ref().is_some() {
@@ -44,11 +44,11 @@ fn known(error: &(dyn Error + 'static)) -> Option<String> {
 }
 
 /// Returns the error inside an I/O error that another library has made.
-fn inner(error: &io::Error) -> Option<&(dyn Error + 'static)> {
+fn inner_error(error: &io::Error) -> Option<&(dyn Error + 'static)> {
     error.get_ref().map(|error| error as &(dyn Error + 'static))
 }
 
-fn tls(error: &rustls::Error) -> String {
+fn describe_tls(error: &rustls::Error) -> String {
     use rustls::CertificateError::{Expired, ExpiredContext, NotValidForName, UnknownIssuer};
     let why = match error {
         rustls::Error::InvalidCertificate(Expired | ExpiredContext { .. }) => "it has expired",
@@ -65,7 +65,7 @@ fn tls(error: &rustls::Error) -> String {
 }
 
 /// Describes an error of unknown cause by its kind.
-fn general(error: &reqwest::Error) -> String {
+fn describe_kind(error: &reqwest::Error) -> String {
     let said = match error {
         error if error.is_timeout() => "no answer in time",
         error if error.is_builder() => "the URL, or a header, cannot be sent",

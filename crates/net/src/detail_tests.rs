@@ -5,7 +5,7 @@ use avocet_testkit::http::{HttpFake, Piece};
 use reqwest::dns::{Name, Resolve, Resolving};
 
 use super::*;
-use crate::{HttpClient, NetError, builder};
+use crate::{HttpClient, NetError, client_builder};
 
 /// A server that answers with these bytes and closes the connection.
 async fn saying(what: &'static [u8]) -> HttpFake {
@@ -24,7 +24,7 @@ impl Resolve for Nothing {
 
 async fn asked(url: &str) -> Result<String, NetError> {
     let response = HttpClient::new().unwrap().get(url, &[]).await?;
-    response.text(99).await
+    response.read_text(99).await
 }
 
 #[tokio::test]
@@ -51,9 +51,12 @@ async fn detail_explains_an_error_without_the_text_of_the_library() {
 
 #[tokio::test]
 async fn detail_reports_an_unknown_name() {
-    let client = builder().dns_resolver(Arc::new(Nothing)).build().unwrap();
+    let client = client_builder().dns_resolver(Arc::new(Nothing)).build().unwrap();
     let error = client.get("http://nowhere.invalid/secret").send().await.unwrap_err();
-    assert_eq!(detail(error), "cannot resolve the name of the server (Name or service not known)");
+    assert_eq!(
+        describe_error(error),
+        "cannot resolve the name of the server (Name or service not known)"
+    );
 }
 
 #[test]
@@ -65,10 +68,11 @@ fn tls_reports_a_server_without_https_or_an_invalid_certificate() {
         (Certificate::NotValidForName, "it belongs to another name"),
         (Certificate::BadEncoding, "it is not valid"),
     ];
-    let mail = tls(&rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType));
+    let mail =
+        describe_tls(&rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType));
     assert_eq!(mail, "the server does not speak https there; should the URL begin with http://?");
     for (error, expected) in table {
-        let said = tls(&rustls::Error::InvalidCertificate(error));
+        let said = describe_tls(&rustls::Error::InvalidCertificate(error));
         assert_eq!(said, format!("the server's certificate is refused: {expected}"));
     }
 }

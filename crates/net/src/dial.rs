@@ -9,16 +9,16 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolving};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE};
 
-use crate::guarded::{Dial, DialResponse, Resolve};
-use crate::{HttpResponse, NetError, builder, detail, send, with_headers};
+use crate::guarded::{DialAddress, DialResponse, ResolveNames};
+use crate::{HttpResponse, NetError, client_builder, detail, send, with_headers};
 
 /// The system's resolver.
 #[derive(Debug)]
-pub(crate) struct System;
+pub(crate) struct SystemResolver;
 
 #[async_trait]
-impl Resolve for System {
-    async fn resolve(&self, name: &str) -> Vec<IpAddr> {
+impl ResolveNames for SystemResolver {
+    async fn resolve_name(&self, name: &str) -> Vec<IpAddr> {
         let found = tokio::net::lookup_host((name, 0)).await;
         found.into_iter().flatten().map(|address| address.ip()).collect()
     }
@@ -27,19 +27,19 @@ impl Resolve for System {
 /// Connects only to the given addresses. Each request has its own client, because a pool would keep
 /// connections to addresses that were judged for another request.
 #[derive(Debug)]
-pub(crate) struct Pinned;
+pub(crate) struct PinnedDialler;
 
 #[async_trait]
-impl Dial for Pinned {
-    async fn ask(
+impl DialAddress for PinnedDialler {
+    async fn send_request(
         &self,
         url: &Url,
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
         to: &[SocketAddr],
     ) -> Result<Box<dyn DialResponse>, NetError> {
-        let client = builder().dns_resolver(Arc::new(Judged(to.to_vec()))).build();
-        let client = client.map_err(|error| NetError::Invalid(detail(error)))?;
+        let client = client_builder().dns_resolver(Arc::new(JudgedResolver(to.to_vec()))).build();
+        let client = client.map_err(|error| NetError::Invalid(describe_error(error)))?;
         let request = match body {
             None => client.get(url.clone()),
             Some(body) => client
@@ -53,9 +53,9 @@ impl Dial for Pinned {
 }
 
 /// Resolves every name to the judged addresses, so that there is no second lookup.
-struct Judged(Vec<SocketAddr>);
+struct JudgedResolver(Vec<SocketAddr>);
 
-impl reqwest::dns::Resolve for Judged {
+impl reqwest::dns::Resolve for JudgedResolver {
     fn resolve(&self, _: Name) -> Resolving {
         let addresses: Addrs = Box::new(self.0.clone().into_iter());
         Box::pin(std::future::ready(Ok(addresses)))
@@ -68,16 +68,16 @@ impl DialResponse for HttpResponse {
         Self::status(self)
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
-        Self::header(self, name)
+    fn first_header(&self, name: &str) -> Option<&str> {
+        Self::header_value(self, name)
     }
 
-    fn headers(&self, name: &str) -> Vec<String> {
-        Self::headers(self, name)
+    fn all_headers(&self, name: &str) -> Vec<String> {
+        Self::header_values(self, name)
     }
 
-    async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
-        Self::chunk(self).await
+    async fn next_chunk(&mut self) -> Result<Option<Bytes>, NetError> {
+        Self::next_chunk(self).await
     }
 }
 

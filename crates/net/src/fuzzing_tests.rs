@@ -103,5 +103,5 @@ proptest! {
 
 #[test]
 fn fuzzing_entry_points_accept_inputs_that_a_fuzzer_found() {
-    super::proxy(b"GET http://a.org/ HTTP/1.1\r\nclose: x\r\n\r\n");
+    super::fuzz_proxy(b"GET http://a.org/ HTTP/1.1\r\nclose: x\r\n\r\n");
 }

@@ -36,7 +36,7 @@ const LOCAL_DOMAINS: [&str; 17] = [
 
 /// Decides about URLs and addresses.
 #[derive(Debug, Clone, Default)]
-pub struct Guard {
+pub struct UrlGuard {
     own: HashSet<IpAddr>,
     #[cfg(any(test, feature = "testing"))]
     allowed: Option<SocketAddr>,
@@ -44,7 +44,7 @@ pub struct Guard {
 
 /// A rule that a refused request would have broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Rule {
+pub enum UrlRule {
     /// The text is not a URL, or its host is neither a name nor an address.
     #[error("no URL")]
     NoUrl,
@@ -82,10 +82,10 @@ pub struct UrlRefusal {
     /// The forbidden address, if the rule is about an address.
     pub address: Option<IpAddr>,
     /// The broken rule.
-    pub rule: Rule,
+    pub rule: UrlRule,
 }
 
-const NO_URL: UrlRefusal = UrlRefusal { origin: None, address: None, rule: Rule::NoUrl };
+const NO_URL: UrlRefusal = UrlRefusal { origin: None, address: None, rule: UrlRule::NoUrl };
 
 impl fmt::Display for UrlRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,13 +104,13 @@ impl std::error::Error for UrlRefusal {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlTarget {
     url: Url,
-    host: Host,
+    host: UrlHost,
     port: u16,
 }
 
 /// The host part of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Host {
+pub enum UrlHost {
     /// An address, already judged.
     Address(IpAddr),
     /// A name. Its addresses are judged after it has been resolved.
@@ -132,18 +132,18 @@ impl UrlTarget {
 
     /// The server.
     #[must_use]
-    pub fn host(&self) -> &Host {
+    pub fn host(&self) -> &UrlHost {
         &self.host
     }
 
     /// Returns a refusal of this URL.
     #[must_use]
-    pub fn refusal(&self, rule: Rule) -> UrlRefusal {
-        UrlRefusal { origin: Some(origin(&self.url)), address: None, rule }
+    pub fn refuse_by(&self, rule: UrlRule) -> UrlRefusal {
+        UrlRefusal { origin: Some(origin_of(&self.url)), address: None, rule }
     }
 }
 
-impl Guard {
+impl UrlGuard {
     /// Returns a guard for a host that has these addresses.
     #[must_use]
     pub fn new(own: impl IntoIterator<Item = IpAddr>) -> Self {
@@ -158,7 +158,7 @@ impl Guard {
     /// Also allows requests to this address and port, so that a test can answer them.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
-    pub fn allowing(self, address: SocketAddr) -> Self {
+    pub fn with_allowed(self, address: SocketAddr) -> Self {
         Self { allowed: Some(address), ..self }
     }
 
@@ -167,43 +167,47 @@ impl Guard {
     ///
     /// # Errors
     /// [`UrlRefusal`] if the URL is forbidden regardless of the addresses of its name.
-    pub fn target(&self, url: &str) -> Result<UrlTarget, UrlRefusal> {
-        self.judge(Url::parse(url).map_err(|_| NO_URL)?)
+    pub fn judge_url(&self, url: &str) -> Result<UrlTarget, UrlRefusal> {
+        self.judge_parsed(Url::parse(url).map_err(|_| NO_URL)?)
     }
 
-    /// Judges the target of a redirect, in the same way as [`Self::target`].
+    /// Judges the target of a redirect, in the same way as [`Self::judge_url`].
     ///
     /// # Errors
     /// [`UrlRefusal`], also if the redirect leads from `https` to `http`: an encrypted request must
     /// not be repeated in clear text.
-    pub fn redirected(&self, from: &UrlTarget, location: &str) -> Result<UrlTarget, UrlRefusal> {
-        let target = self.judge(from.url.join(location).map_err(|_| NO_URL)?)?;
+    pub fn judge_redirect(
+        &self,
+        from: &UrlTarget,
+        location: &str,
+    ) -> Result<UrlTarget, UrlRefusal> {
+        let target = self.judge_parsed(from.url.join(location).map_err(|_| NO_URL)?)?;
         match (from.url.scheme(), target.url.scheme()) {
-            ("https", "http") => Err(target.refusal(Rule::Downgrade)),
+            ("https", "http") => Err(target.refuse_by(UrlRule::Downgrade)),
             _ => Ok(target),
         }
     }
 
-    fn judge(&self, url: Url) -> Result<UrlTarget, UrlRefusal> {
-        let refuse = |rule| Err(UrlRefusal { origin: Some(origin(&url)), address: None, rule });
+    fn judge_parsed(&self, url: Url) -> Result<UrlTarget, UrlRefusal> {
+        let refuse = |rule| Err(UrlRefusal { origin: Some(origin_of(&url)), address: None, rule });
         if !matches!(url.scheme(), "http" | "https") {
-            return refuse(Rule::Scheme);
+            return refuse(UrlRule::Scheme);
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return refuse(Rule::UserInfo);
+            return refuse(UrlRule::UserInfo);
         }
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-            return refuse(Rule::NoUrl);
+            return refuse(UrlRule::NoUrl);
         };
         // The parser has normalised every spelling of an address.
         let host = match host.trim_matches(['[', ']']).parse() {
-            Ok(address) => Host::Address(address),
-            Err(_) if is_local(host) => return refuse(Rule::LocalName),
-            Err(_) => Host::Name(host.to_owned()),
+            Ok(address) => UrlHost::Address(address),
+            Err(_) if is_local(host) => return refuse(UrlRule::LocalName),
+            Err(_) => UrlHost::Name(host.to_owned()),
         };
         let target = UrlTarget { url, host, port };
-        if let Host::Address(address) = target.host {
-            self.addresses(&target, &[address])?;
+        if let UrlHost::Address(address) = target.host {
+            self.judge_addresses(&target, &[address])?;
         }
         Ok(target)
     }
@@ -214,40 +218,44 @@ impl Guard {
     ///
     /// # Errors
     /// [`UrlRefusal`] if `found` is empty; otherwise it names the first forbidden address.
-    pub fn addresses(
+    pub fn judge_addresses(
         &self,
         target: &UrlTarget,
         found: &[IpAddr],
     ) -> Result<Vec<SocketAddr>, UrlRefusal> {
         if found.is_empty() {
-            return Err(target.refusal(Rule::NoAddress));
+            return Err(target.refuse_by(UrlRule::NoAddress));
         }
         let judged = found.iter().map(|address| {
             let socket = SocketAddr::new(*address, target.port);
-            self.address(socket)
+            self.judge_address(socket)
                 .map(|()| socket)
-                .map_err(|rule| UrlRefusal { address: Some(*address), ..target.refusal(rule) })
+                .map_err(|rule| UrlRefusal { address: Some(*address), ..target.refuse_by(rule) })
         });
         judged.collect()
     }
 
-    /// Judges the addresses of a name, for any port, in the same way as [`Self::addresses`].
+    /// Judges the addresses of a name, for any port, in the same way as [`Self::judge_addresses`].
     ///
     /// # Errors
     /// [`UrlRefusal`] if `found` is empty, or if an address is forbidden.
-    pub(crate) fn resolved(&self, name: &str, found: &[IpAddr]) -> Result<(), UrlRefusal> {
-        let target = self.target(&format!("http://{name}"))?;
-        self.addresses(&target, found).map(drop)
+    pub(crate) fn judge_resolved(&self, name: &str, found: &[IpAddr]) -> Result<(), UrlRefusal> {
+        let target = self.judge_url(&format!("http://{name}"))?;
+        self.judge_addresses(&target, found).map(drop)
     }
 
-    pub(crate) fn address(&self, to: SocketAddr) -> Result<(), Rule> {
+    pub(crate) fn judge_address(&self, to: SocketAddr) -> Result<(), UrlRule> {
         #[cfg(any(test, feature = "testing"))]
         if self.allowed == Some(to) {
             return Ok(());
         }
         let address = to.ip();
-        if special::reached(address).iter().chain([&address]).any(|it| self.own.contains(it)) {
-            return Err(Rule::Own);
+        if special::reached_addresses(address)
+            .iter()
+            .chain([&address])
+            .any(|it| self.own.contains(it))
+        {
+            return Err(UrlRule::Own);
         }
         is_public(address)
     }
@@ -264,7 +272,7 @@ fn is_local(name: &str) -> bool {
 }
 
 /// Returns scheme, host and port.
-fn origin(url: &Url) -> String {
+fn origin_of(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
 }

@@ -58,7 +58,7 @@ proptest! {
     fn guard_target_gives_every_spelling_of_an_address_the_same_verdict(address in ipv4()) {
         let rule = |host: &str| {
             let url = format!("http://{host}/");
-            Guard::default().target(&url).map(drop).map_err(|refusal| refusal.rule)
+            UrlGuard::default().judge_url(&url).map(drop).map_err(|refusal| refusal.rule)
         };
         let verdict = is_public(address.into());
         prop_assert_eq!(rule(&address.to_string()), verdict);
@@ -69,11 +69,11 @@ proptest! {
 
     #[test]
     fn guard_address_gives_every_embedding_of_an_address_the_same_verdict(address in ipv4()) {
-        let own = Guard::new([IpAddr::V4(address)]);
+        let own = UrlGuard::new([IpAddr::V4(address)]);
         for embedding in embeddings(address) {
             prop_assert_eq!(is_public(embedding.into()), is_public(address.into()), "{}", embedding);
             let to = SocketAddr::from((embedding, 80));
-            prop_assert_eq!(own.address(to), Err(Rule::Own), "{}", embedding);
+            prop_assert_eq!(own.judge_address(to), Err(UrlRule::Own), "{}", embedding);
         }
     }
 
@@ -89,13 +89,13 @@ proptest! {
 
 #[test]
 fn guard_new_accepts_a_mapped_address_of_this_host() {
-    let guard = Guard::new(["::ffff:8.8.8.8".parse().unwrap()]);
-    assert_eq!(guard.target("http://8.8.8.8/").unwrap_err().rule, Rule::Own);
+    let guard = UrlGuard::new(["::ffff:8.8.8.8".parse().unwrap()]);
+    assert_eq!(guard.judge_url("http://8.8.8.8/").unwrap_err().rule, UrlRule::Own);
 }
 
 #[test]
 fn guard_allowing_permits_one_address_and_port() {
-    let guard = Guard::default().allowing("127.0.0.1:80".parse().unwrap());
+    let guard = UrlGuard::default().with_allowed("127.0.0.1:80".parse().unwrap());
     let table = [
         ("http://127.0.0.1/", true),
         ("http://127.0.0.1:81/", false),
@@ -105,6 +105,6 @@ fn guard_allowing_permits_one_address_and_port() {
         ("http://localhost/", false),
     ];
     for (url, passes) in table {
-        assert_eq!(guard.target(url).is_ok(), passes, "{url}");
+        assert_eq!(guard.judge_url(url).is_ok(), passes, "{url}");
     }
 }

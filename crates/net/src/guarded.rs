@@ -12,8 +12,8 @@ use avocet_protocol::{Clock, within};
 use bytes::Bytes;
 use reqwest::Url;
 
-use crate::guard::{Guard, Host, Rule, UrlRefusal, UrlTarget};
-use crate::{NetError, dial, seconds};
+use crate::guard::{UrlGuard, UrlHost, UrlRefusal, UrlRule, UrlTarget};
+use crate::{NetError, dial, parse_seconds};
 
 /// Maximum number of redirects.
 const REDIRECTS: usize = 5;
@@ -22,33 +22,33 @@ const CACHE_CONTROL: &str = "cache-control";
 /// Provides the current addresses of the host.
 pub trait OwnAddresses: std::fmt::Debug + Send + Sync {
     /// Returns all addresses. Called before each request, because they change.
-    fn addresses(&self) -> Vec<IpAddr>;
+    fn own_addresses(&self) -> Vec<IpAddr>;
 }
 
 /// A host whose addresses do not change.
 impl OwnAddresses for Vec<IpAddr> {
-    fn addresses(&self) -> Vec<IpAddr> {
+    fn own_addresses(&self) -> Vec<IpAddr> {
         self.clone()
     }
 }
 
 /// Resolves names.
 #[async_trait]
-pub trait Resolve: std::fmt::Debug + Send + Sync {
+pub trait ResolveNames: std::fmt::Debug + Send + Sync {
     /// Returns all addresses of a name. Empty if the lookup fails.
-    async fn resolve(&self, name: &str) -> Vec<IpAddr>;
+    async fn resolve_name(&self, name: &str) -> Vec<IpAddr>;
 }
 
 /// Opens a connection and sends a request.
 #[async_trait]
-pub trait Dial: std::fmt::Debug + Send + Sync {
+pub trait DialAddress: std::fmt::Debug + Send + Sync {
     /// Sends a request to one of the addresses in `to` only, regardless of the URL. Posts `body` as
     /// JSON if it is present, else sends a `GET`. Errors and logs omit the headers. Returns when
     /// the answer begins. Redirects are returned as answers.
     ///
     /// # Errors
     /// [`NetError`] if the request fails before an answer begins.
-    async fn ask(
+    async fn send_request(
         &self,
         url: &Url,
         headers: &[(&str, &str)],
@@ -64,16 +64,16 @@ pub trait DialResponse: Send {
     fn status(&self) -> u16;
 
     /// Returns the first value of a header. The name is in lower case.
-    fn header(&self, name: &str) -> Option<&str>;
+    fn first_header(&self, name: &str) -> Option<&str>;
 
     /// Returns every value of a header, one for each line.
-    fn headers(&self, name: &str) -> Vec<String>;
+    fn all_headers(&self, name: &str) -> Vec<String>;
 
     /// Returns the next piece of the body, or `None` at its end.
     ///
     /// # Errors
     /// [`NetError::Broken`] if the body ends too early.
-    async fn chunk(&mut self) -> Result<Option<Bytes>, NetError>;
+    async fn next_chunk(&mut self) -> Result<Option<Bytes>, NetError>;
 }
 
 /// Limits of one request.
@@ -93,7 +93,7 @@ impl Default for FetchLimits {
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct FetchedPage {
     /// The URL after all redirects.
     pub url: Url,
     /// The status code.
@@ -137,8 +137,8 @@ pub struct GuardedClient {
     own: Arc<dyn OwnAddresses>,
     #[cfg(any(test, feature = "testing"))]
     allowed: Option<SocketAddr>,
-    resolver: Arc<dyn Resolve>,
-    dialler: Arc<dyn Dial>,
+    resolver: Arc<dyn ResolveNames>,
+    dialler: Arc<dyn DialAddress>,
     clock: Arc<dyn Clock>,
     limits: FetchLimits,
 }
@@ -151,8 +151,8 @@ impl GuardedClient {
             own,
             #[cfg(any(test, feature = "testing"))]
             allowed: None,
-            resolver: Arc::new(dial::System),
-            dialler: Arc::new(dial::Pinned),
+            resolver: Arc::new(dial::SystemResolver),
+            dialler: Arc::new(dial::PinnedDialler),
             clock,
             limits,
         }
@@ -161,21 +161,21 @@ impl GuardedClient {
     /// Also allows requests to this address and port, so that a test can answer them.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
-    pub fn allowing(self, address: SocketAddr) -> Self {
+    pub fn with_allowed(self, address: SocketAddr) -> Self {
         Self { allowed: Some(address), ..self }
     }
 
     /// Replaces the resolver.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
-    pub fn resolving(self, resolver: Arc<dyn Resolve>) -> Self {
+    pub fn with_resolver(self, resolver: Arc<dyn ResolveNames>) -> Self {
         Self { resolver, ..self }
     }
 
     /// Replaces the part that connects.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
-    pub fn dialling(self, dialler: Arc<dyn Dial>) -> Self {
+    pub fn with_dialler(self, dialler: Arc<dyn DialAddress>) -> Self {
         Self { dialler, ..self }
     }
 
@@ -184,7 +184,11 @@ impl GuardedClient {
     ///
     /// # Errors
     /// [`FetchError`] if the URL is forbidden, the answer is missing, or its body is too long.
-    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Page, FetchError> {
+    pub async fn get(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<FetchedPage, FetchError> {
         self.get_following(url, headers, &|_| true).await
     }
 
@@ -199,8 +203,8 @@ impl GuardedClient {
         url: &str,
         headers: &[(&str, &str)],
         follows: &(dyn Fn(&Url) -> bool + Sync),
-    ) -> Result<Page, FetchError> {
-        self.in_time(self.walk(url, headers, follows)).await
+    ) -> Result<FetchedPage, FetchError> {
+        self.in_time(self.follow_redirects(url, headers, follows)).await
     }
 
     /// Posts JSON with these headers and reads the answer. A redirect is returned like any other
@@ -213,11 +217,11 @@ impl GuardedClient {
         url: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> Result<Page, FetchError> {
+    ) -> Result<FetchedPage, FetchError> {
         let posted = async {
-            let guard = self.guard();
-            let target = guard.target(url)?;
-            let answer = self.ask(&guard, &target, headers, Some(body)).await?;
+            let guard = self.current_guard();
+            let target = guard.judge_url(url)?;
+            let answer = self.send_judged(&guard, &target, headers, Some(body)).await?;
             self.read(target, answer, Vec::new()).await
         };
         self.in_time(posted).await
@@ -225,28 +229,28 @@ impl GuardedClient {
 
     async fn in_time(
         &self,
-        page: impl Future<Output = Result<Page, FetchError>>,
-    ) -> Result<Page, FetchError> {
+        page: impl Future<Output = Result<FetchedPage, FetchError>>,
+    ) -> Result<FetchedPage, FetchError> {
         let limit = self.limits.time;
         within(&*self.clock, limit, page).await.unwrap_or(Err(FetchError::Slow(limit)))
     }
 
-    async fn walk(
+    async fn follow_redirects(
         &self,
         url: &str,
         mut headers: &[(&str, &str)],
         follows: &(dyn Fn(&Url) -> bool + Sync),
-    ) -> Result<Page, FetchError> {
-        let guard = self.guard();
-        let mut target = guard.target(url)?;
+    ) -> Result<FetchedPage, FetchError> {
+        let guard = self.current_guard();
+        let mut target = guard.judge_url(url)?;
         let mut cache_control = Vec::new();
         for _ in 0..=REDIRECTS {
-            let answer = self.ask(&guard, &target, headers, None).await?;
-            let Some(location) = location(&*answer) else {
+            let answer = self.send_judged(&guard, &target, headers, None).await?;
+            let Some(location) = redirect_location(&*answer) else {
                 return self.read(target, answer, cache_control).await;
             };
-            cache_control.extend(answer.headers(CACHE_CONTROL));
-            let next = guard.redirected(&target, location)?;
+            cache_control.extend(answer.all_headers(CACHE_CONTROL));
+            let next = guard.judge_redirect(&target, location)?;
             if !follows(next.url()) {
                 return Err(FetchError::Elsewhere(next.into_url()));
             }
@@ -255,32 +259,32 @@ impl GuardedClient {
             }
             target = next;
         }
-        Err(target.refusal(Rule::Redirects).into())
+        Err(target.refuse_by(UrlRule::Redirects).into())
     }
 
     /// Returns a guard for the current addresses of the host.
-    fn guard(&self) -> Guard {
-        let guard = Guard::new(self.own.addresses());
+    fn current_guard(&self) -> UrlGuard {
+        let guard = UrlGuard::new(self.own.own_addresses());
         #[cfg(any(test, feature = "testing"))]
         if let Some(address) = self.allowed {
-            return guard.allowing(address);
+            return guard.with_allowed(address);
         }
         guard
     }
 
-    async fn ask(
+    async fn send_judged(
         &self,
-        guard: &Guard,
+        guard: &UrlGuard,
         target: &UrlTarget,
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
     ) -> Result<Box<dyn DialResponse>, FetchError> {
         let found = match target.host() {
-            Host::Address(address) => vec![*address],
-            Host::Name(name) => self.resolver.resolve(name).await,
+            UrlHost::Address(address) => vec![*address],
+            UrlHost::Name(name) => self.resolver.resolve_name(name).await,
         };
-        let to = guard.addresses(target, &found)?;
-        Ok(self.dialler.ask(target.url(), headers, body, &to).await?)
+        let to = guard.judge_addresses(target, &found)?;
+        Ok(self.dialler.send_request(target.url(), headers, body, &to).await?)
     }
 
     /// Reads the last answer. `cache_control` holds the values from the redirects before it.
@@ -289,33 +293,33 @@ impl GuardedClient {
         target: UrlTarget,
         mut answer: Box<dyn DialResponse>,
         mut cache_control: Vec<String>,
-    ) -> Result<Page, FetchError> {
-        cache_control.extend(answer.headers(CACHE_CONTROL));
-        let coding = answer.header("content-encoding").unwrap_or("identity");
+    ) -> Result<FetchedPage, FetchError> {
+        cache_control.extend(answer.all_headers(CACHE_CONTROL));
+        let coding = answer.first_header("content-encoding").unwrap_or("identity");
         if !coding.eq_ignore_ascii_case("identity") {
             return Err(FetchError::Compressed);
         }
         let mut body = Vec::new();
-        while let Some(chunk) = answer.chunk().await? {
+        while let Some(chunk) = answer.next_chunk().await? {
             if body.len() + chunk.len() > self.limits.body {
                 return Err(FetchError::Long(self.limits.body));
             }
             body.extend_from_slice(&chunk);
         }
-        let header = |name: &str| answer.header(name).map(str::to_owned);
-        Ok(Page {
+        let header = |name: &str| answer.first_header(name).map(str::to_owned);
+        Ok(FetchedPage {
             url: target.into_url(),
             status: answer.status(),
             content_type: header("content-type"),
             cache_control: (!cache_control.is_empty()).then(|| cache_control.join(", ")),
-            retry_after: answer.header("retry-after").and_then(seconds),
+            retry_after: answer.first_header("retry-after").and_then(parse_seconds),
             body,
         })
     }
 }
 
 /// Returns the target of a redirect (RFC 9110, 15.4).
-fn location(answer: &dyn DialResponse) -> Option<&str> {
+fn redirect_location(answer: &dyn DialResponse) -> Option<&str> {
     let redirect = matches!(answer.status(), 301 | 302 | 303 | 307 | 308);
-    answer.header("location").filter(|_| redirect)
+    answer.first_header("location").filter(|_| redirect)
 }

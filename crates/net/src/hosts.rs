@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-use crate::guard::Host;
+use crate::guard::UrlHost;
 
 /// The ports of an entry without a port.
 const PORTS: [u16; 2] = [80, 443];
@@ -15,20 +15,20 @@ const LONGEST_NAME: usize = 253;
 
 /// The hosts that the operator has opened. Default: empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hosts {
+pub struct OpenedHosts {
     entries: Vec<HostEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct HostEntry {
-    hosts: Which,
+    hosts: EntryHosts,
     /// `None` for 80 and 443.
     port: Option<u16>,
 }
 
 /// The hosts of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Which {
+enum EntryHosts {
     /// Exactly this name.
     Name(String),
     /// All names below this one, without the name itself.
@@ -49,15 +49,19 @@ pub struct BadHost {
     pub why: &'static str,
 }
 
-impl Hosts {
+impl OpenedHosts {
     /// Parses entries. Each is a name, a name with `*.` before it (all names below it) or an
     /// address, with or without `:PORT`. Without a port, 80 and 443 are open.
     ///
     /// # Errors
     /// [`BadHost`] for the first invalid entry.
-    pub fn parse(entries: &[String]) -> Result<Self, BadHost> {
+    pub fn parse_entries(entries: &[String]) -> Result<Self, BadHost> {
         let read = |(number, entry): (usize, &String)| {
-            HostEntry::parse(entry).map_err(|why| BadHost { number, entry: entry.clone(), why })
+            HostEntry::parse_entry(entry).map_err(|why| BadHost {
+                number,
+                entry: entry.clone(),
+                why,
+            })
         };
         Ok(Self { entries: entries.iter().enumerate().map(read).collect::<Result<_, _>>()? })
     }
@@ -70,37 +74,37 @@ impl Hosts {
 
     /// Returns the names of the list, in lower case and ASCII. A leading `*.` stands for all names
     /// below.
-    pub fn names(&self) -> impl Iterator<Item = String> {
+    pub fn host_names(&self) -> impl Iterator<Item = String> {
         self.entries.iter().filter_map(|entry| match &entry.hosts {
-            Which::Name(name) => Some(name.clone()),
-            Which::Below(name) => Some(format!("*.{name}")),
-            Which::Address(_) => None,
+            EntryHosts::Name(name) => Some(name.clone()),
+            EntryHosts::Below(name) => Some(format!("*.{name}")),
+            EntryHosts::Address(_) => None,
         })
     }
 
     /// Returns `true` if an entry is this address, at any port.
     #[must_use]
     pub fn name(&self, address: IpAddr) -> bool {
-        self.entries.iter().any(|entry| entry.hosts == Which::Address(address.to_canonical()))
+        self.entries.iter().any(|entry| entry.hosts == EntryHosts::Address(address.to_canonical()))
     }
 
     /// Returns `true` if a host is open at this port.
-    pub(crate) fn open(&self, host: &Host, port: u16) -> bool {
-        self.entries.iter().any(|entry| entry.opens(host, port))
+    pub(crate) fn open(&self, host: &UrlHost, port: u16) -> bool {
+        self.entries.iter().any(|entry| entry.opens_host(host, port))
     }
 }
 
-impl fmt::Display for Hosts {
+impl fmt::Display for OpenedHosts {
     /// Writes the entries as they were understood, separated by commas.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, HostEntry { hosts, port }) in self.entries.iter().enumerate() {
             let comma = if number == 0 { "" } else { ", " };
             let port = port.map(|port| format!(":{port}")).unwrap_or_default();
             match hosts {
-                Which::Name(name) => write!(f, "{comma}{name}{port}")?,
-                Which::Below(name) => write!(f, "{comma}*.{name}{port}")?,
-                Which::Address(IpAddr::V6(address)) => write!(f, "{comma}[{address}]{port}")?,
-                Which::Address(address) => write!(f, "{comma}{address}{port}")?,
+                EntryHosts::Name(name) => write!(f, "{comma}{name}{port}")?,
+                EntryHosts::Below(name) => write!(f, "{comma}*.{name}{port}")?,
+                EntryHosts::Address(IpAddr::V6(address)) => write!(f, "{comma}[{address}]{port}")?,
+                EntryHosts::Address(address) => write!(f, "{comma}{address}{port}")?,
             }
         }
         Ok(())
@@ -108,20 +112,20 @@ impl fmt::Display for Hosts {
 }
 
 impl HostEntry {
-    fn parse(entry: &str) -> Result<Self, &'static str> {
+    fn parse_entry(entry: &str) -> Result<Self, &'static str> {
         const SHAPE: &str = "write only a host, such as crates.io, *.crates.io, \
             registry.example.org:8443, 127.0.0.1:3000 or [::1]:3000";
         const NEAR: &str = "a name must resolve to public addresses, and this one resolves to the \
             machine itself; write the address and the port, such as 127.0.0.1:3000";
         if let Ok(address) = entry.parse::<IpAddr>() {
-            return Ok(Self { hosts: Which::Address(address.to_canonical()), port: None });
+            return Ok(Self { hosts: EntryHosts::Address(address.to_canonical()), port: None });
         }
         if entry.contains('/') {
             return Err(SHAPE);
         }
         let (text, port) = match entry.rsplit_once(':') {
             Some((host, digits)) if !entry.ends_with(']') => {
-                let port = port(digits).ok_or("its port is not a number from 1 to 65535")?;
+                let port = parse_port(digits).ok_or("its port is not a number from 1 to 65535")?;
                 (host, Some(port))
             }
             _ => (entry, None),
@@ -130,27 +134,29 @@ impl HostEntry {
             Some(rest) => (rest, true),
             None => (text, false),
         };
-        let hosts = match (host(text).ok_or(SHAPE)?, below) {
-            (Host::Name(name), _) if name == "localhost" || name.ends_with(".localhost") => {
+        let hosts = match (parse_host(text).ok_or(SHAPE)?, below) {
+            (UrlHost::Name(name), _) if name == "localhost" || name.ends_with(".localhost") => {
                 return Err(NEAR);
             }
-            (Host::Name(name), false) => Which::Name(name),
-            (Host::Name(name), true) => Which::Below(name),
-            (Host::Address(address), false) => Which::Address(address),
-            (Host::Address(_), true) => return Err("an address has no subdomains"),
+            (UrlHost::Name(name), false) => EntryHosts::Name(name),
+            (UrlHost::Name(name), true) => EntryHosts::Below(name),
+            (UrlHost::Address(address), false) => EntryHosts::Address(address),
+            (UrlHost::Address(_), true) => return Err("an address has no subdomains"),
         };
         Ok(Self { hosts, port })
     }
 
-    fn opens(&self, host: &Host, port: u16) -> bool {
+    fn opens_host(&self, host: &UrlHost, port: u16) -> bool {
         let is_port = self.port.map_or(PORTS.contains(&port), |own| own == port);
         is_port
             && match (&self.hosts, host) {
-                (Which::Name(own), Host::Name(name)) => own == name,
-                (Which::Below(own), Host::Name(name)) => {
+                (EntryHosts::Name(own), UrlHost::Name(name)) => own == name,
+                (EntryHosts::Below(own), UrlHost::Name(name)) => {
                     name.strip_suffix(own.as_str()).is_some_and(|rest| rest.ends_with('.'))
                 }
-                (Which::Address(own), Host::Address(address)) => *own == address.to_canonical(),
+                (EntryHosts::Address(own), UrlHost::Address(address)) => {
+                    *own == address.to_canonical()
+                }
                 _ => false,
             }
     }
@@ -159,7 +165,7 @@ impl HostEntry {
 /// Parses a host as the URL standard reads it: lower case, an international name in ASCII, an
 /// address in any spelling, without a dot at the end. IPv6 addresses need brackets. `None` for any
 /// other text.
-pub(crate) fn host(text: &str) -> Option<Host> {
+pub(crate) fn parse_host(text: &str) -> Option<UrlHost> {
     let is_bracketed = text.starts_with('[') && text.ends_with(']');
     let is_more = |c: char| {
         c.is_control() || c.is_whitespace() || "/?#@\\%*".contains(c) || (c == ':' && !is_bracketed)
@@ -170,25 +176,25 @@ pub(crate) fn host(text: &str) -> Option<Host> {
     let url = Url::parse(&format!("http://{text}/")).ok()?;
     let host = url.host_str()?;
     if let Ok(address) = host.trim_matches(['[', ']']).parse::<IpAddr>() {
-        return Some(Host::Address(address.to_canonical()));
+        return Some(UrlHost::Address(address.to_canonical()));
     }
     let name = host.strip_suffix('.').unwrap_or(host);
     let is_name = name.len() <= LONGEST_NAME && !name.split('.').any(str::is_empty);
-    is_name.then(|| Host::Name(name.to_owned()))
+    is_name.then(|| UrlHost::Name(name.to_owned()))
 }
 
 /// Parses a port from 1 to 65535, written in digits only.
-pub(crate) fn port(digits: &str) -> Option<u16> {
+pub(crate) fn parse_port(digits: &str) -> Option<u16> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|port| is_number && *port != 0)
 }
 
 /// Formats a host and a port for a request.
-pub(crate) fn shown(host: &Host, port: u16) -> String {
+pub(crate) fn format_host(host: &UrlHost, port: u16) -> String {
     match host {
-        Host::Name(name) => format!("{name}:{port}"),
-        Host::Address(IpAddr::V6(address)) => format!("[{address}]:{port}"),
-        Host::Address(address) => format!("{address}:{port}"),
+        UrlHost::Name(name) => format!("{name}:{port}"),
+        UrlHost::Address(IpAddr::V6(address)) => format!("[{address}]:{port}"),
+        UrlHost::Address(address) => format!("{address}:{port}"),
     }
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 
-fn hosts(entries: &[&str]) -> Result<Hosts, BadHost> {
-    Hosts::parse(&entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>())
+fn hosts(entries: &[&str]) -> Result<OpenedHosts, BadHost> {
+    OpenedHosts::parse_entries(&entries.iter().map(|entry| (*entry).to_owned()).collect::<Vec<_>>())
 }
 
 type HostPorts = &'static [(&'static str, u16)];
@@ -65,8 +65,9 @@ const ENTRIES: &[(&str, HostPorts, HostPorts)] = &[
 fn hosts_entry_opens_one_host_and_no_other() {
     for (entry, open, closed) in ENTRIES {
         let hosts = hosts(&[*entry]).unwrap();
-        let is_open =
-            |(text, port): &(&str, u16)| host(text).is_some_and(|host| hosts.open(&host, *port));
+        let is_open = |(text, port): &(&str, u16)| {
+            parse_host(text).is_some_and(|host| hosts.open(&host, *port))
+        };
         for asked in *open {
             assert!(is_open(asked), "{entry} opens {asked:?}");
         }
@@ -74,7 +75,7 @@ fn hosts_entry_opens_one_host_and_no_other() {
             assert!(!is_open(asked), "{entry} does not open {asked:?}");
         }
     }
-    assert!(!hosts(&[]).unwrap().open(&Host::Name("crates.io".to_owned()), 443));
+    assert!(!hosts(&[]).unwrap().open(&UrlHost::Name("crates.io".to_owned()), 443));
 }
 
 #[test]

@@ -10,13 +10,13 @@ use crate::OwnAddresses;
 
 /// The addresses of the system's network interfaces.
 #[derive(Debug, Default)]
-pub struct Interfaces {
+pub struct InterfaceAddresses {
     /// The addresses found last, used when the system cannot be read.
     last: Mutex<Vec<IpAddr>>,
 }
 
-impl OwnAddresses for Interfaces {
-    fn addresses(&self) -> Vec<IpAddr> {
+impl OwnAddresses for InterfaceAddresses {
+    fn own_addresses(&self) -> Vec<IpAddr> {
         let last = &mut *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match getifaddrs() {
             Ok(interfaces) => {
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn interfaces_addresses_contain_those_of_this_host() {
-        let found = Interfaces::default().addresses();
+        let found = InterfaceAddresses::default().own_addresses();
         assert!(found.iter().any(IpAddr::is_loopback), "{found:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! The only crate that makes HTTP clients. `HttpClient` is for endpoints that the operator has
 //! configured. It pools and limits its connections, and ignores redirects and the proxies of the
 //! environment. Its errors omit URLs and secrets. [`GuardedClient`] is for untrusted URLs,
-//! [`Proxy`] for programs.
+//! [`HostsProxy`] for programs.
 
 pub mod bot_proxy;
 mod date;
@@ -28,18 +28,19 @@ use reqwest::redirect::Policy;
 
 pub use reqwest::Url;
 
-pub use guard::{Guard, Host, Rule, UrlRefusal, UrlTarget, is_public};
+pub use guard::{UrlGuard, UrlHost, UrlRefusal, UrlRule, UrlTarget, is_public};
 pub use guarded::{
-    Dial, DialResponse, FetchError, FetchLimits, GuardedClient, OwnAddresses, Page, Resolve,
+    DialAddress, DialResponse, FetchError, FetchLimits, FetchedPage, GuardedClient, OwnAddresses,
+    ResolveNames,
 };
-pub use hosts::{BadHost, Hosts};
-pub use interfaces::Interfaces;
-pub use proxy::Proxy;
+pub use hosts::{BadHost, OpenedHosts};
+pub use interfaces::InterfaceAddresses;
+pub use proxy::HostsProxy;
 pub use public::check_public_url;
 
 use date::http_date;
-pub use detail::detail;
-use public::Public;
+pub use detail::describe_error;
+use public::PublicOnly;
 
 /// Timeout for opening a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -52,10 +53,10 @@ const SHORTEST_SECRET: usize = 8;
 #[derive(Debug, Clone)]
 pub struct HttpClient {
     client: reqwest::Client,
-    /// Values of the headers that every request has. `redacted` removes them from texts.
+    /// Values of the headers that every request has. `redact_headers` removes them from texts.
     secrets: Vec<Secret>,
     /// Restricts requests to the public Internet, if present.
-    public: Option<Public>,
+    public: Option<PublicOnly>,
 }
 
 /// An error before the answer begins, or while its body is read.
@@ -101,10 +102,10 @@ pub fn check_url(url: &str) -> Result<(), NetError> {
 /// # Errors
 /// [`NetError::Invalid`] names the header, without its value.
 pub fn check_header(name: &str, value: &Secret) -> Result<(), NetError> {
-    header(name, value).map(|_| ())
+    parse_header(name, value).map(|_| ())
 }
 
-fn header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), NetError> {
+fn parse_header(name: &str, value: &Secret) -> Result<(HeaderName, HeaderValue), NetError> {
     let invalid = || NetError::Invalid(format!("the header {name} cannot be sent"));
     let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
     let mut value = HeaderValue::from_str(value.expose()).map_err(|_| invalid())?;
@@ -127,7 +128,7 @@ impl HttpClient {
     /// [`NetError::Invalid`] if a header cannot be sent, or if the system's certificates cannot be
     /// used.
     pub fn with_headers(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
-        Self::built(builder(), headers, None)
+        Self::build_client(client_builder(), headers, None)
     }
 
     /// Returns a client like [`Self::with_headers`], for an endpoint whose operator is untrusted.
@@ -135,34 +136,38 @@ impl HttpClient {
     ///
     /// # Errors
     /// The same as [`Self::with_headers`].
-    pub fn untrusted(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
-        let public = Public::of_this_host();
-        Self::built(builder().dns_resolver(Arc::new(public.clone())), headers, Some(public))
+    pub fn with_public_only(headers: &BTreeMap<String, Secret>) -> Result<Self, NetError> {
+        let public = PublicOnly::of_this_host();
+        Self::build_client(
+            client_builder().dns_resolver(Arc::new(public.clone())),
+            headers,
+            Some(public),
+        )
     }
 
-    fn built(
+    fn build_client(
         builder: reqwest::ClientBuilder,
         headers: &BTreeMap<String, Secret>,
-        public: Option<Public>,
+        public: Option<PublicOnly>,
     ) -> Result<Self, NetError> {
         let secrets = headers.values().cloned().collect();
-        let headers = headers.iter().map(|(name, value)| header(name, value));
+        let headers = headers.iter().map(|(name, value)| parse_header(name, value));
         let headers = headers.collect::<Result<HeaderMap, NetError>>()?;
         let client = builder.pool_idle_timeout(IDLE).default_headers(headers).build();
-        let client = client.map_err(|error| NetError::Invalid(detail(error)))?;
+        let client = client.map_err(|error| NetError::Invalid(describe_error(error)))?;
         Ok(Self { client, secrets, public })
     }
 
     /// Refuses a URL whose host is a forbidden address or name. Resolved addresses are checked
     /// later.
-    fn check(&self, url: &str) -> Result<(), NetError> {
-        self.public.as_ref().map_or(Ok(()), |public| public.check(url))
+    fn check_url(&self, url: &str) -> Result<(), NetError> {
+        self.public.as_ref().map_or(Ok(()), |public| public.check_url(url))
     }
 
     /// Replaces the header values of this client in a text from a server, because some servers
     /// repeat them.
     #[must_use]
-    pub fn redacted(&self, text: &str) -> String {
+    pub fn redact_headers(&self, text: &str) -> String {
         let words = self.secrets.iter().flat_map(|secret| secret.expose().split_whitespace());
         words
             .filter(|word| word.len() >= SHORTEST_SECRET)
@@ -180,7 +185,7 @@ impl HttpClient {
         headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> Result<HttpResponse, NetError> {
-        self.check(url)?;
+        self.check_url(url)?;
         let request = self.client.post(url).header(CONTENT_TYPE, "application/json").body(body);
         send(with_headers(request, headers)?).await
     }
@@ -196,7 +201,7 @@ impl HttpClient {
         headers: &[(&str, &str)],
         fields: &[(&str, &str)],
     ) -> Result<HttpResponse, NetError> {
-        self.check(url)?;
+        self.check_url(url)?;
         send(with_headers(self.client.post(url).form(fields), headers)?).await
     }
 
@@ -206,7 +211,7 @@ impl HttpClient {
     /// # Errors
     /// [`NetError`] if the request fails before an answer begins.
     pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
-        self.check(url)?;
+        self.check_url(url)?;
         send(with_headers(self.client.get(url), headers)?).await
     }
 
@@ -215,12 +220,12 @@ impl HttpClient {
     ///
     /// # Errors
     /// [`NetError`] if the request fails before an answer begins.
-    pub async fn delete(
+    pub async fn send_delete(
         &self,
         url: &str,
         headers: &[(&str, &str)],
     ) -> Result<HttpResponse, NetError> {
-        self.check(url)?;
+        self.check_url(url)?;
         send(with_headers(self.client.delete(url), headers)?).await
     }
 
@@ -234,7 +239,7 @@ impl HttpClient {
         bearer: Option<&Secret>,
         form: FormData<'_>,
     ) -> Result<HttpResponse, NetError> {
-        self.check(url)?;
+        self.check_url(url)?;
         let FormData { fields, part, file_name, bytes } = form;
         let file = Part::bytes(bytes).file_name(file_name.to_owned());
         let fields = fields.iter().fold(Form::new(), |form, (name, value)| {
@@ -262,7 +267,7 @@ pub struct FormData<'f> {
 
 /// Returns the settings that all clients share.
 #[expect(clippy::disallowed_methods, reason = "this is the place that makes HTTP clients")]
-fn builder() -> reqwest::ClientBuilder {
+fn client_builder() -> reqwest::ClientBuilder {
     // A second installation fails, which is harmless: the first one is the same.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder()
@@ -287,9 +292,9 @@ fn with_headers(
 async fn send(request: reqwest::RequestBuilder) -> Result<HttpResponse, NetError> {
     match request.send().await {
         Ok(response) => Ok(HttpResponse { response }),
-        Err(error) if error.is_builder() => Err(NetError::Invalid(detail(error))),
-        Err(error) if error.is_connect() => Err(NetError::Connect(detail(error))),
-        Err(error) => Err(NetError::Broken(detail(error))),
+        Err(error) if error.is_builder() => Err(NetError::Invalid(describe_error(error))),
+        Err(error) if error.is_connect() => Err(NetError::Connect(describe_error(error))),
+        Err(error) => Err(NetError::Broken(describe_error(error))),
     }
 }
 
@@ -305,33 +310,36 @@ impl HttpResponse {
     /// unreadable.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        let milliseconds = self.header("retry-after-ms").and_then(seconds);
+        let milliseconds = self.header_value("retry-after-ms").and_then(parse_seconds);
         milliseconds.map(|time| time / 1000).or_else(|| {
-            let asked = self.header(RETRY_AFTER.as_str())?;
-            seconds(asked).or_else(|| {
+            let asked = self.header_value(RETRY_AFTER.as_str())?;
+            parse_seconds(asked).or_else(|| {
                 let until = http_date(asked)?;
-                Some(Duration::from_secs(until.saturating_sub(http_date(self.header("date")?)?)))
+                Some(Duration::from_secs(
+                    until.saturating_sub(http_date(self.header_value("date")?)?),
+                ))
             })
         })
     }
 
     /// Returns `true` if the body has this media type, with any parameters.
     #[must_use]
-    pub fn is(&self, media_type: &str) -> bool {
-        let found = self.header(CONTENT_TYPE.as_str()).and_then(|found| found.split(';').next());
+    pub fn has_media_type(&self, media_type: &str) -> bool {
+        let found =
+            self.header_value(CONTENT_TYPE.as_str()).and_then(|found| found.split(';').next());
         found.is_some_and(|found| found.trim().eq_ignore_ascii_case(media_type))
     }
 
     /// Returns the value of a header; `None` if it is missing or not visible ASCII.
     #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub fn header_value(&self, name: &str) -> Option<&str> {
         let headers: &HeaderMap = self.response.headers();
         headers.get(name)?.to_str().ok()
     }
 
     /// Returns all values of a header, with replacement characters for bytes that are not UTF-8.
     #[must_use]
-    pub fn headers(&self, name: &str) -> Vec<String> {
+    pub fn header_values(&self, name: &str) -> Vec<String> {
         let values = self.response.headers().get_all(name).iter();
         values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
     }
@@ -340,26 +348,26 @@ impl HttpResponse {
     ///
     /// # Errors
     /// [`NetError::Broken`] if the body ends too early.
-    pub async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
-        self.response.chunk().await.map_err(|error| NetError::Broken(detail(error)))
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, NetError> {
+        self.response.chunk().await.map_err(|error| NetError::Broken(describe_error(error)))
     }
 
     /// Returns the body, cut after `limit` bytes.
     ///
     /// # Errors
     /// [`NetError::Broken`] if the body ends too early.
-    pub async fn text(self, limit: usize) -> Result<String, NetError> {
-        self.beginning(limit).await.map(|(text, _)| text)
+    pub async fn read_text(self, limit: usize) -> Result<String, NetError> {
+        self.read_beginning(limit).await.map(|(text, _)| text)
     }
 
-    /// Returns the same as [`Self::text`], and `true` if the text was cut.
+    /// Returns the same as [`Self::read_text`], and `true` if the text was cut.
     ///
     /// # Errors
     /// [`NetError::Broken`] if the body ends too early.
-    pub async fn beginning(mut self, limit: usize) -> Result<(String, bool), NetError> {
+    pub async fn read_beginning(mut self, limit: usize) -> Result<(String, bool), NetError> {
         let mut body = Vec::new();
         while body.len() <= limit
-            && let Some(chunk) = self.chunk().await?
+            && let Some(chunk) = self.next_chunk().await?
         {
             let room = limit.saturating_add(1) - body.len();
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);
@@ -371,7 +379,7 @@ impl HttpResponse {
 }
 
 /// Parses a number of seconds. `None` for a date.
-fn seconds(text: &str) -> Option<Duration> {
+fn parse_seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.trim().parse().ok()?).ok()
 }
 

@@ -24,13 +24,16 @@ async fn post_json_reads_an_answer_in_pieces() {
     let mut response = post(&fake, "").await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(response.retry_after(), Some(Duration::from_millis(1500)));
-    assert!(response.is("text/event-stream") && !response.is("application/json"));
+    assert!(
+        response.has_media_type("text/event-stream")
+            && !response.has_media_type("application/json")
+    );
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.unwrap() {
+    while let Some(chunk) = response.next_chunk().await.unwrap() {
         body.extend_from_slice(&chunk);
     }
     assert_eq!(body, b"one two");
-    assert_eq!(post(&fake, "").await.unwrap().text(5).await.unwrap(), "one t");
+    assert_eq!(post(&fake, "").await.unwrap().read_text(5).await.unwrap(), "one t");
 }
 
 #[tokio::test]
@@ -44,7 +47,7 @@ async fn is_compares_the_whole_media_type_without_its_parameters() {
     ] {
         let fake = HttpFake::start(move |_| whole(200, &[("content-type", sent)], "")).await;
         let response = post(&fake, "").await.unwrap();
-        assert_eq!(response.is("application/json"), expected, "{sent}");
+        assert_eq!(response.has_media_type("application/json"), expected, "{sent}");
     }
 }
 
@@ -95,7 +98,7 @@ async fn f15_net_errors_do_not_name_the_url() {
     let unsendable = client.post_json(&url, &[("x-api-key", "secret\n")], vec![]).await;
     let errors = [
         post(&closing, "bot123:secret").await.unwrap_err(),
-        post(&cut, "bot123:secret").await.unwrap().text(99).await.unwrap_err(),
+        post(&cut, "bot123:secret").await.unwrap().read_text(99).await.unwrap_err(),
         refused.unwrap_err(),
         invalid.unwrap_err(),
         unsendable.unwrap_err(),
@@ -130,7 +133,7 @@ async fn with_headers_sends_them_in_every_request_and_shows_them_in_no_error() {
     let url = format!("http://{}/", fake.address());
     let bearer = [("authorization", "Bearer sk-1")];
     assert_eq!(client.post_json(&url, &bearer, vec![]).await.unwrap().status(), 200);
-    let redacted = client.redacted("Avo: Basic key sk-1234567 is wrong");
+    let redacted = client.redact_headers("Avo: Basic key sk-1234567 is wrong");
     assert_eq!(redacted, "Avo: Basic key [secret] is wrong");
     assert!(!format!("{client:?}").contains("sk-1234567"));
 
@@ -153,7 +156,7 @@ async fn get_sends_its_headers() {
     let url = format!("http://{}/models", fake.address());
     let client = HttpClient::new().unwrap();
     let response = client.get(&url, &[("authorization", "Bearer sk-1")]).await.unwrap();
-    assert_eq!(response.text(99).await.unwrap(), "{}");
+    assert_eq!(response.read_text(99).await.unwrap(), "{}");
     let error = client.get(&url, &[("authorization", "secret\n")]).await.unwrap_err();
     assert!(!error.to_string().contains("secret"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! The HTTP proxy of programs (RFC 9110, 7.3.2; 9112, 3.2), which reaches only the hosts that the
 //! operator has opened. It tunnels `CONNECT` and forwards requests for `http://` URLs, one request
-//! per connection. It adds only `Host` and `Connection: close` to a request.
+//! per connection. It adds only `UrlHost` and `Connection: close` to a request.
 
 pub(crate) mod head;
 mod tunnel;
@@ -20,11 +20,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::dial::System;
-use crate::guard::{Guard, Host};
-use crate::guarded::{OwnAddresses, Resolve};
-use crate::hosts::{Hosts, shown};
-use head::{Request, RequestKind};
+use crate::dial::SystemResolver;
+use crate::guard::{UrlGuard, UrlHost};
+use crate::guarded::{OwnAddresses, ResolveNames};
+use crate::hosts::{OpenedHosts, format_host};
+use head::{ProxyRequest, RequestKind};
 use tunnel::ByteCount;
 
 /// Maximum size of the head of a request in bytes.
@@ -49,10 +49,10 @@ const MOST_LOGGED: usize = 1000;
 
 /// A proxy to the hosts of a list. It can serve any number of listeners.
 #[derive(Debug)]
-pub struct Proxy {
-    hosts: Hosts,
+pub struct HostsProxy {
+    hosts: OpenedHosts,
     own: Arc<dyn OwnAddresses>,
-    resolver: Arc<dyn Resolve>,
+    resolver: Arc<dyn ResolveNames>,
     clock: Arc<dyn Clock>,
     room: Semaphore,
 }
@@ -67,11 +67,11 @@ pub(crate) struct ProxyRefusal {
 }
 
 impl ProxyRefusal {
-    fn bad(why: &str) -> Self {
+    fn bad_request(why: &str) -> Self {
         Self { status: 400, why: why.to_owned() }
     }
 
-    fn slow() -> Self {
+    fn slow_head() -> Self {
         Self { status: 408, why: "the head of the request took too long".to_owned() }
     }
 
@@ -80,15 +80,15 @@ impl ProxyRefusal {
         Self { status: 411, why: why.to_owned() }
     }
 
-    fn long() -> Self {
+    fn long_head() -> Self {
         Self { status: 431, why: "the head of the request is too long".to_owned() }
     }
 
-    fn forbidden(to: &str, why: &str) -> Self {
+    fn forbidden_host(to: &str, why: &str) -> Self {
         Self { status: 403, why: format!("{to} is refused: {why}; ask the operator") }
     }
 
-    fn unreachable(to: &str, why: &str) -> Self {
+    fn unreachable_host(to: &str, why: &str) -> Self {
         Self { status: 502, why: format!("{to} cannot be reached: {why}") }
     }
 }
@@ -96,32 +96,32 @@ impl ProxyRefusal {
 /// Reports reached hosts to a callback, and to the log once per host.
 struct HostReports<'t> {
     reached: &'t (dyn Fn(&str) + Sync),
-    logged: Mutex<Logged>,
+    logged: Mutex<LoggedHosts>,
 }
 
 #[derive(Default)]
-struct Logged {
+struct LoggedHosts {
     reached: BTreeSet<String>,
     refused: BTreeSet<String>,
 }
 
-impl Proxy {
+impl HostsProxy {
     /// Returns a proxy for a host with these addresses. It uses the system's resolver.
     #[must_use]
-    pub fn new(hosts: Hosts, own: Arc<dyn OwnAddresses>, clock: Arc<dyn Clock>) -> Self {
-        Self { hosts, own, resolver: Arc::new(System), clock, room: Semaphore::new(MOST) }
+    pub fn new(hosts: OpenedHosts, own: Arc<dyn OwnAddresses>, clock: Arc<dyn Clock>) -> Self {
+        Self { hosts, own, resolver: Arc::new(SystemResolver), clock, room: Semaphore::new(MOST) }
     }
 
     /// Replaces the resolver.
     #[cfg(any(test, feature = "testing"))]
     #[must_use]
-    pub fn resolving(self, resolver: Arc<dyn Resolve>) -> Self {
+    pub fn with_resolver(self, resolver: Arc<dyn ResolveNames>) -> Self {
         Self { resolver, ..self }
     }
 
     /// The list.
     #[must_use]
-    pub fn hosts(&self) -> &Hosts {
+    pub fn opened_hosts(&self) -> &OpenedHosts {
         &self.hosts
     }
 
@@ -131,7 +131,7 @@ impl Proxy {
     ///
     /// # Errors
     /// Fails if the listener cannot be used.
-    pub async fn serve(
+    pub async fn serve_listener(
         &self,
         listener: std::net::TcpListener,
         reached: &(dyn Fn(&str) + Sync),
@@ -141,19 +141,22 @@ impl Proxy {
         let reports = HostReports { reached, logged: Mutex::default() };
         let mut open = FuturesUnordered::new();
         // Kept across iterations: an accepted connection waits in this future for a permit.
-        let mut next = pin!(self.accept(&listener));
+        let mut next = pin!(self.accept_program(&listener));
         loop {
             tokio::select! {
                 (stream, permit) = &mut next, if open.len() < MOST_OF_ONE => {
-                    open.push(self.connection(stream, permit, &reports));
-                    next.set(self.accept(&listener));
+                    open.push(self.serve_connection(stream, permit, &reports));
+                    next.set(self.accept_program(&listener));
                 }
                 Some(()) = open.next() => {}
             }
         }
     }
 
-    async fn accept(&self, listener: &TcpListener) -> (TcpStream, Option<SemaphorePermit<'_>>) {
+    async fn accept_program(
+        &self,
+        listener: &TcpListener,
+    ) -> (TcpStream, Option<SemaphorePermit<'_>>) {
         let stream = loop {
             match listener.accept().await {
                 Ok((stream, _)) => break stream,
@@ -167,43 +170,46 @@ impl Proxy {
         (stream, self.room.acquire().await.ok())
     }
 
-    async fn connection(
+    async fn serve_connection(
         &self,
         mut program: TcpStream,
         _permit: Option<SemaphorePermit<'_>>,
         reports: &HostReports<'_>,
     ) {
-        if let Err(refused) = self.pass(&mut program, reports).await {
+        if let Err(refused) = self.pass_request(&mut program, reports).await {
             // The program may have gone, so a failure is ignored.
-            within(&*self.clock, LINGER.0, refuse(program, &refused)).await.unwrap_or_default();
+            within(&*self.clock, LINGER.0, send_refusal(program, &refused))
+                .await
+                .unwrap_or_default();
         }
     }
 
-    async fn pass(
+    async fn pass_request(
         &self,
         program: &mut TcpStream,
         reports: &HostReports<'_>,
     ) -> Result<(), ProxyRefusal> {
         let read = within(&*self.clock, HEAD_LIMIT, read_head(program)).await;
-        let Some((head, rest)) = read.unwrap_or_else(|_| Err(ProxyRefusal::slow()))? else {
+        let Some((head, rest)) = read.unwrap_or_else(|_| Err(ProxyRefusal::slow_head()))? else {
             return Ok(());
         };
-        let Request { host, port, kind } = head::parse(&head)?;
-        let to = shown(&host, port);
-        let judged = self.addresses(&host, port, &to).await;
+        let ProxyRequest { host, port, kind } = head::parse_head(&head)?;
+        let to = format_host(&host, port);
+        let judged = self.judge_host(&host, port, &to).await;
         let connected = match judged {
-            Ok(addresses) => self.connect(&addresses, &to).await,
+            Ok(addresses) => self.connect_to(&addresses, &to).await,
             Err(refused) => Err(refused),
         };
-        let mut server = connected.inspect_err(|refused| reports.refused(&to, &refused.why))?;
-        reports.reached(&to);
+        let mut server =
+            connected.inspect_err(|refused| reports.report_refused(&to, &refused.why))?;
+        reports.report_reached(&to);
         let moved = ByteCount::default();
         let passed = async {
             match kind {
-                RequestKind::Tunnel => tunnel(&moved, program, &mut server, &rest).await,
+                RequestKind::Tunnel => copy_both_ways(&moved, program, &mut server, &rest).await,
                 RequestKind::Forward { head, length } => {
                     let request = ForwardedRequest { head: &head, length, rest: &rest };
-                    forward(&moved, program, &mut server, request).await
+                    forward_request(&moved, program, &mut server, request).await
                 }
             }
         };
@@ -213,72 +219,76 @@ impl Proxy {
 
     /// Returns the addresses to connect to. A listed address is always allowed. The addresses of a
     /// listed name must be public or listed themselves.
-    async fn addresses(
+    async fn judge_host(
         &self,
-        host: &Host,
+        host: &UrlHost,
         port: u16,
         to: &str,
     ) -> Result<Vec<SocketAddr>, ProxyRefusal> {
         if !self.hosts.open(host, port) {
-            return Err(ProxyRefusal::forbidden(to, "[sandbox] hosts does not open it"));
+            return Err(ProxyRefusal::forbidden_host(to, "[sandbox] hosts does not open it"));
         }
         let name = match host {
-            Host::Address(address) => return Ok(vec![SocketAddr::new(*address, port)]),
-            Host::Name(name) => name,
+            UrlHost::Address(address) => return Ok(vec![SocketAddr::new(*address, port)]),
+            UrlHost::Name(name) => name,
         };
-        let found = within(&*self.clock, CONNECT_LIMIT, self.resolver.resolve(name)).await;
+        let found = within(&*self.clock, CONNECT_LIMIT, self.resolver.resolve_name(name)).await;
         let found = found.unwrap_or_default();
         if found.is_empty() {
-            return Err(ProxyRefusal::unreachable(to, "its name does not resolve"));
+            return Err(ProxyRefusal::unreachable_host(to, "its name does not resolve"));
         }
-        let guard = Guard::new(self.own.addresses());
-        found.into_iter().map(|address| self.judge(&guard, address, port, to)).collect()
+        let guard = UrlGuard::new(self.own.own_addresses());
+        found.into_iter().map(|address| self.judge_address(&guard, address, port, to)).collect()
     }
 
     /// Judges an address that a name resolves to.
-    fn judge(
+    fn judge_address(
         &self,
-        guard: &Guard,
+        guard: &UrlGuard,
         address: IpAddr,
         port: u16,
         to: &str,
     ) -> Result<SocketAddr, ProxyRefusal> {
         let socket = SocketAddr::new(address, port);
-        if self.hosts.open(&Host::Address(address.to_canonical()), port) {
+        if self.hosts.open(&UrlHost::Address(address.to_canonical()), port) {
             return Ok(socket);
         }
-        guard.address(socket).map(|()| socket).map_err(|rule| {
+        guard.judge_address(socket).map(|()| socket).map_err(|rule| {
             let why = format!(
                 "its name resolves to {address}, which is not public ({rule}), and [sandbox] hosts \
                     does not list that address"
             );
-            ProxyRefusal::forbidden(to, &why)
+            ProxyRefusal::forbidden_host(to, &why)
         })
     }
 
-    async fn connect(&self, addresses: &[SocketAddr], to: &str) -> Result<TcpStream, ProxyRefusal> {
+    async fn connect_to(
+        &self,
+        addresses: &[SocketAddr],
+        to: &str,
+    ) -> Result<TcpStream, ProxyRefusal> {
         let connected = within(&*self.clock, CONNECT_LIMIT, TcpStream::connect(addresses)).await;
         connected
-            .map_err(|_| ProxyRefusal::unreachable(to, "it does not answer"))?
-            .map_err(|error| ProxyRefusal::unreachable(to, &error.kind().to_string()))
+            .map_err(|_| ProxyRefusal::unreachable_host(to, "it does not answer"))?
+            .map_err(|error| ProxyRefusal::unreachable_host(to, &error.kind().to_string()))
     }
 }
 
 impl HostReports<'_> {
-    fn reached(&self, to: &str) {
+    fn report_reached(&self, to: &str) {
         (self.reached)(to);
-        if is_new(&mut self.logged().reached, to) {
+        if is_new(&mut self.lock_logged().reached, to) {
             tracing::info!(host = to, "a program connected to a host");
         }
     }
 
-    fn refused(&self, to: &str, why: &str) {
-        if is_new(&mut self.logged().refused, to) {
+    fn report_refused(&self, to: &str, why: &str) {
+        if is_new(&mut self.lock_logged().refused, to) {
             tracing::warn!(host = to, why, "refused a program's connection to a host");
         }
     }
 
-    fn logged(&self) -> MutexGuard<'_, Logged> {
+    fn lock_logged(&self) -> MutexGuard<'_, LoggedHosts> {
         self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -308,7 +318,7 @@ async fn read_head(
         let end = bytes[from..].windows(END.len()).position(|window| window == END);
         let end = end.map(|at| from + at + END.len());
         if end.unwrap_or(bytes.len()) > MAX_HEAD {
-            return Err(ProxyRefusal::long());
+            return Err(ProxyRefusal::long_head());
         }
         if let Some(end) = end {
             let rest = bytes.split_off(end);
@@ -318,7 +328,7 @@ async fn read_head(
 }
 
 /// Copies bytes between a program and a server in both directions.
-async fn tunnel(
+async fn copy_both_ways(
     moved: &ByteCount,
     program: &mut TcpStream,
     server: &mut TcpStream,
@@ -343,7 +353,7 @@ struct ForwardedRequest<'a> {
 
 /// Sends a single request with its body, and copies the answer until the server or the program
 /// closes the connection.
-async fn forward(
+async fn forward_request(
     moved: &ByteCount,
     program: &mut TcpStream,
     server: &mut TcpStream,
@@ -354,7 +364,7 @@ async fn forward(
     let (from_server, mut to_server) = server.split();
     let asked = async {
         let body = rest.chain(&mut from_program).take(length);
-        let passed = moved.pass(head.chain(body), &mut to_server).await?;
+        let passed = moved.copy_counted(head.chain(body), &mut to_server).await?;
         if passed.checked_sub(head.len() as u64) == Some(length) {
             // Further requests on this connection are discarded. Reading them also detects when the
             // program goes away.
@@ -369,7 +379,7 @@ async fn forward(
     }
 }
 
-async fn refuse(mut program: TcpStream, ProxyRefusal { status, why }: &ProxyRefusal) {
+async fn send_refusal(mut program: TcpStream, ProxyRefusal { status, why }: &ProxyRefusal) {
     let length = why.len() + 1;
     let answer = format!(
         "HTTP/1.1 {status} {why}\r\nContent-Type: text/plain; charset=utf-8\r\n\

@@ -3,22 +3,22 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::*;
-use crate::{HttpClient, builder};
+use crate::{HttpClient, client_builder};
 
 #[derive(Debug)]
 struct FixedResolver(Vec<(&'static str, Vec<&'static str>)>);
 
 #[async_trait]
-impl Resolve for FixedResolver {
-    async fn resolve(&self, name: &str) -> Vec<IpAddr> {
+impl ResolveNames for FixedResolver {
+    async fn resolve_name(&self, name: &str) -> Vec<IpAddr> {
         let known = self.0.iter().filter(|(known, _)| *known == name);
         known.flat_map(|(_, found)| found).map(|address| address.parse().unwrap()).collect()
     }
 }
 
-fn public(names: Vec<(&'static str, Vec<&'static str>)>) -> Public {
+fn public(names: Vec<(&'static str, Vec<&'static str>)>) -> PublicOnly {
     let own: Vec<IpAddr> = vec!["93.184.216.34".parse().unwrap()];
-    Public { own: Arc::new(own), resolver: Arc::new(FixedResolver(names)) }
+    PublicOnly { own: Arc::new(own), resolver: Arc::new(FixedResolver(names)) }
 }
 
 #[tokio::test]
@@ -58,8 +58,8 @@ async fn public_client_sends_no_request_to_a_private_address() {
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
     let public = public(vec![("a.org", vec!["127.0.0.1"])]);
-    let builder = builder().dns_resolver(Arc::new(public.clone()));
-    let client = HttpClient::built(builder, &BTreeMap::new(), Some(public)).unwrap();
+    let builder = client_builder().dns_resolver(Arc::new(public.clone()));
+    let client = HttpClient::build_client(builder, &BTreeMap::new(), Some(public)).unwrap();
     for (host, expected) in [
         ("127.0.0.1", "127.0.0.1 is not public"),
         ("[::1]", "::1 is not public"),

@@ -11,23 +11,23 @@ type AccountKey = (ChannelName, AccountName);
 
 /// The last successes of every account. In memory only: they are collected anew after a restart.
 #[derive(Debug, Default)]
-pub(crate) struct Accounts(Mutex<HashMap<AccountKey, Successes>>);
+pub(crate) struct AccountSuccesses(Mutex<HashMap<AccountKey, LastSuccesses>>);
 
 /// Times are the clock's `elapsed`.
 #[derive(Debug)]
-struct Successes {
+struct LastSuccesses {
     chat: ChatId,
     at: Duration,
     /// The last success of a chat other than `chat`.
     of_another: Option<Duration>,
 }
 
-impl Accounts {
+impl AccountSuccesses {
     /// Records a successful delivery to this chat.
-    pub(crate) fn succeeded(&self, chat: &ChatAddress, now: Duration) {
-        let mut accounts = self.accounts();
-        let new = Successes { chat: chat.chat.clone(), at: now, of_another: None };
-        let known = accounts.entry(account(chat)).or_insert(new);
+    pub(crate) fn record_success(&self, chat: &ChatAddress, now: Duration) {
+        let mut accounts = self.lock_accounts();
+        let new = LastSuccesses { chat: chat.chat.clone(), at: now, of_another: None };
+        let known = accounts.entry(account_of(chat)).or_insert(new);
         if known.chat != chat.chat {
             known.of_another = Some(known.at);
             known.chat = chat.chat.clone();
@@ -36,18 +36,18 @@ impl Accounts {
     }
 
     /// Returns the time of the last success in another chat of the account.
-    pub(crate) fn others(&self, chat: &ChatAddress) -> Option<Duration> {
-        let accounts = self.accounts();
-        let known = accounts.get(&account(chat))?;
+    pub(crate) fn last_success_elsewhere(&self, chat: &ChatAddress) -> Option<Duration> {
+        let accounts = self.lock_accounts();
+        let known = accounts.get(&account_of(chat))?;
         if known.chat == chat.chat { known.of_another } else { Some(known.at) }
     }
 
-    fn accounts(&self) -> MutexGuard<'_, HashMap<AccountKey, Successes>> {
+    fn lock_accounts(&self) -> MutexGuard<'_, HashMap<AccountKey, LastSuccesses>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn account(chat: &ChatAddress) -> AccountKey {
+fn account_of(chat: &ChatAddress) -> AccountKey {
     (chat.channel.clone(), chat.account.clone())
 }
 
@@ -57,11 +57,11 @@ mod tests {
 
     #[test]
     fn others_gives_the_last_success_of_any_other_chat_of_the_account() {
-        let accounts = Accounts::default();
+        let accounts = AccountSuccesses::default();
         let [a, b, c, elsewhere] = ["discord:x:a", "discord:x:b", "discord:x:c", "discord:y:d"]
             .map(|chat| chat.parse().unwrap());
         let seconds = |chats: [&ChatAddress; 3]| {
-            chats.map(|chat| accounts.others(chat).map(|at| at.as_secs()))
+            chats.map(|chat| accounts.last_success_elsewhere(chat).map(|at| at.as_secs()))
         };
         assert_eq!(seconds([&a, &b, &c]), [None; 3]);
         for (chat, at, expected) in [
@@ -72,7 +72,7 @@ mod tests {
             (&b, 5, [Some(5), Some(3), Some(5)]),
             (&c, 6, [Some(6), Some(6), Some(5)]),
         ] {
-            accounts.succeeded(chat, Duration::from_secs(at));
+            accounts.record_success(chat, Duration::from_secs(at));
             assert_eq!(seconds([&a, &b, &c]), expected, "after {chat} at {at}");
         }
     }

@@ -13,7 +13,7 @@ type ByAccount = BTreeMap<(ChannelName, AccountName), Arc<dyn Channel>>;
 
 /// The channels of this daemon. They may change while it runs.
 #[derive(Debug, Default)]
-pub struct Channels {
+pub struct ChannelRegistry {
     by_account: Live<ByAccount>,
     /// The last channels of removed accounts. They only plan, and send nothing.
     removed: Live<ByAccount>,
@@ -21,7 +21,7 @@ pub struct Channels {
     changed: Notify,
 }
 
-impl Channels {
+impl ChannelRegistry {
     /// Takes these channels. Of two for the same account, the later one serves it.
     #[must_use]
     pub fn new(channels: Vec<Arc<dyn Channel>>) -> Self {
@@ -32,34 +32,40 @@ impl Channels {
     }
 
     /// Adds a channel, or replaces the one of the same account.
-    pub fn add(&self, channel: Arc<dyn Channel>) {
+    pub fn add_channel(&self, channel: Arc<dyn Channel>) {
         let account = (channel.name(), channel.account());
-        change(&self.by_account, |all| drop(all.insert(account.clone(), channel)));
-        change(&self.removed, |removed| drop(removed.remove(&account)));
+        change_channels(&self.by_account, |all| drop(all.insert(account.clone(), channel)));
+        change_channels(&self.removed, |removed| drop(removed.remove(&account)));
         self.changed.notify_waiters();
     }
 
     /// Removes the channel of an account. Its messages wait in the outbox until it is added again.
-    pub fn remove(&self, name: &ChannelName, account: &AccountName) {
+    pub fn remove_channel(&self, name: &ChannelName, account: &AccountName) {
         let account = (name.clone(), account.clone());
         if let Some(channel) = self.by_account.now().get(&account).cloned() {
             // Planning finds the channel at every moment, so the copy comes first.
-            change(&self.removed, |removed| drop(removed.insert(account.clone(), channel)));
+            change_channels(&self.removed, |removed| {
+                drop(removed.insert(account.clone(), channel))
+            });
         }
-        change(&self.by_account, |all| drop(all.remove(&account)));
+        change_channels(&self.by_account, |all| drop(all.remove(&account)));
         self.changed.notify_waiters();
     }
 
     /// Returns `true` if this channel serves an address: it is neither replaced nor removed.
-    pub(crate) fn serves(&self, channel: &Arc<dyn Channel>, address: &ChatAddress) -> bool {
-        self.of(address).is_some_and(|current| Arc::ptr_eq(&current, channel))
+    pub(crate) fn is_serving(&self, channel: &Arc<dyn Channel>, address: &ChatAddress) -> bool {
+        self.channel_of(address).is_some_and(|current| Arc::ptr_eq(&current, channel))
     }
 
     /// Waits until another channel serves an address, or none.
-    pub(crate) async fn replaced(&self, channel: &Arc<dyn Channel>, address: &ChatAddress) {
+    pub(crate) async fn wait_until_replaced(
+        &self,
+        channel: &Arc<dyn Channel>,
+        address: &ChatAddress,
+    ) {
         loop {
             let changed = self.changed.notified();
-            if !self.serves(channel, address) {
+            if !self.is_serving(channel, address) {
                 return;
             }
             changed.await;
@@ -78,21 +84,21 @@ impl Channels {
     ) -> Result<Planned, NoDestination> {
         let account = (address.channel.clone(), address.account.clone());
         let removed = || self.removed.now().get(&account).cloned();
-        match self.of(address).or_else(removed) {
-            Some(channel) => Ok(planned(channel.as_ref(), address, content)),
+        match self.channel_of(address).or_else(removed) {
+            Some(channel) => Ok(plan_content(channel.as_ref(), address, content)),
             None => Err(self.no_destination(address)),
         }
     }
 
     /// Returns every channel, by name and account.
     #[must_use]
-    pub fn all(&self) -> Vec<Arc<dyn Channel>> {
+    pub fn all_channels(&self) -> Vec<Arc<dyn Channel>> {
         self.by_account.now().values().cloned().collect()
     }
 
     /// Returns the channel that serves an address.
     #[must_use]
-    pub fn of(&self, address: &ChatAddress) -> Option<Arc<dyn Channel>> {
+    pub fn channel_of(&self, address: &ChatAddress) -> Option<Arc<dyn Channel>> {
         let account = (address.channel.clone(), address.account.clone());
         self.by_account.now().get(&account).cloned()
     }
@@ -105,7 +111,7 @@ impl Channels {
     }
 }
 
-fn change(channels: &Live<ByAccount>, change: impl FnOnce(&mut ByAccount)) {
+fn change_channels(channels: &Live<ByAccount>, change: impl FnOnce(&mut ByAccount)) {
     channels.change(|all| {
         let mut all = all.clone();
         change(&mut all);
@@ -113,20 +119,20 @@ fn change(channels: &Live<ByAccount>, change: impl FnOnce(&mut ByAccount)) {
     });
 }
 
-impl Destinations for Channels {
+impl Destinations for ChannelRegistry {
     fn plan(&self, address: &ChatAddress, content: &Content) -> Result<Planned, NoDestination> {
-        match self.of(address) {
-            Some(channel) => Ok(planned(channel.as_ref(), address, content)),
+        match self.channel_of(address) {
+            Some(channel) => Ok(plan_content(channel.as_ref(), address, content)),
             None => Err(self.no_destination(address)),
         }
     }
 
     fn max_file_bytes(&self, address: &ChatAddress) -> Option<u64> {
-        self.of(address)?.max_file_bytes(address)
+        self.channel_of(address)?.max_file_bytes(address)
     }
 }
 
-fn planned(channel: &dyn Channel, address: &ChatAddress, content: &Content) -> Planned {
+fn plan_content(channel: &dyn Channel, address: &ChatAddress, content: &Content) -> Planned {
     let mut chunks = match &content.poll {
         Some(_) if !channel.capabilities().has_polls => channel.plan(&without_poll(content)),
         _ => channel.plan(content),
@@ -155,7 +161,7 @@ mod tests {
 
     #[test]
     fn destinations_plan_a_poll_as_a_list_for_a_channel_without_polls() {
-        let channels = Channels::new(vec![Arc::new(FakeChannel::default())]);
+        let channels = ChannelRegistry::new(vec![Arc::new(FakeChannel::default())]);
         let answers = vec!["tea".to_owned(), "coffee".to_owned()];
         let list = "Which?\n\n1. tea\n2. coffee";
         let several = format!("{list}\n\nSeveral answers are possible.");
@@ -169,29 +175,29 @@ mod tests {
 
     #[test]
     fn channels_of_finds_a_channel_that_was_added_and_not_a_removed_one() {
-        let channels = Channels::default();
+        let channels = ChannelRegistry::default();
         let channel = Arc::new(FakeChannel::default());
         let (name, account) = (channel.name(), channel.account());
         let chat: ChatAddress = format!("{name}:{account}:a").parse().unwrap();
-        assert!(channels.of(&chat).is_none());
-        channels.add(channel);
-        assert!(channels.of(&chat).is_some());
-        channels.remove(&name, &account);
-        assert!(channels.of(&chat).is_none() && channels.all().is_empty());
+        assert!(channels.channel_of(&chat).is_none());
+        channels.add_channel(channel);
+        assert!(channels.channel_of(&chat).is_some());
+        channels.remove_channel(&name, &account);
+        assert!(channels.channel_of(&chat).is_none() && channels.all_channels().is_empty());
     }
 
     #[test]
     fn plan_answer_plans_for_a_removed_channel_too() {
         let channel = Arc::new(FakeChannel::default());
         let (name, account) = (channel.name(), channel.account());
-        let channels = Channels::new(vec![channel.clone()]);
+        let channels = ChannelRegistry::new(vec![channel.clone()]);
         let chat: ChatAddress = format!("{name}:{account}:a").parse().unwrap();
         let content = Content::text("late");
         let planned = channels.plan(&chat, &content).unwrap();
-        channels.remove(&name, &account);
+        channels.remove_channel(&name, &account);
         assert!(channels.plan(&chat, &content).is_err(), "new messages have no destination");
         assert_eq!(channels.plan_answer(&chat, &content).as_ref(), Ok(&planned));
-        channels.add(channel);
+        channels.add_channel(channel);
         assert_eq!(channels.plan_answer(&chat, &content), Ok(planned));
         let nowhere: ChatAddress = "icq:local:a".parse().unwrap();
         assert!(channels.plan_answer(&nowhere, &content).is_err());
@@ -199,7 +205,7 @@ mod tests {
 
     #[test]
     fn destinations_plan_and_limit_files_by_the_channel_of_the_address() {
-        let channels = Channels::new(vec![Arc::new(FakeChannel::default())]);
+        let channels = ChannelRegistry::new(vec![Arc::new(FakeChannel::default())]);
         let chat: ChatAddress = "terminal:local:a".parse().unwrap();
         let content = Content::text("x".repeat(FakeChannel::LIMIT + 1));
         let planned = channels.plan(&chat, &content).unwrap();

@@ -7,11 +7,11 @@ use std::time::Duration;
 use avocet_protocol::{
     AccountName, ChannelName, ChatAddress, Clock, Deliveries, Outbox, StoreError, Workspaces,
 };
-use avocet_supervise::{Group, Keyed, Unfinished};
+use avocet_supervise::{Group, KeyedWork, UnfinishedTasks};
 use tokio::sync::Semaphore;
 
-use crate::Channels;
-use crate::load::Loader;
+use crate::ChannelRegistry;
+use crate::load::FileLoader;
 use crate::worker::DeliveryWorker;
 
 /// The work of a delivery worker.
@@ -23,7 +23,7 @@ const AT_ONCE: usize = 1024;
 /// Delivers the outbox: in order within a chat, different chats in parallel.
 #[derive(Debug, Clone)]
 pub struct Deliverer {
-    pub(crate) chats: Arc<Keyed<ChatAddress>>,
+    pub(crate) chats: Arc<KeyedWork<ChatAddress>>,
     pub(crate) worker: DeliveryWorker,
 }
 
@@ -32,17 +32,17 @@ impl Deliverer {
     #[must_use]
     pub fn new(
         outbox: Arc<dyn Outbox>,
-        channels: Arc<Channels>,
+        channels: Arc<ChannelRegistry>,
         workspaces: Arc<dyn Workspaces>,
         clock: Arc<dyn Clock>,
         group: Group,
     ) -> Self {
         let at_once = Arc::new(Semaphore::new(AT_ONCE));
-        let stopping = group.token().child_token();
-        let (loader, accounts) = (Loader::new(workspaces), Arc::default());
+        let stopping = group.cancel_token().child_token();
+        let (loader, accounts) = (FileLoader::new(workspaces), Arc::default());
         let worker =
             DeliveryWorker { outbox, channels, loader, clock, at_once, accounts, stopping };
-        Self { chats: Arc::new(Keyed::new(group)), worker }
+        Self { chats: Arc::new(KeyedWork::new(group)), worker }
     }
 
     /// Starts workers for all chats with pending messages. An unreachable chat is skipped; its
@@ -52,7 +52,7 @@ impl Deliverer {
     /// [`StoreError`] if the log cannot be read.
     pub async fn start(&self) -> Result<(), StoreError> {
         let is_unreachable = |chat: &ChatAddress| {
-            self.worker.channels.of(chat).is_some_and(|channel| !channel.reachable(chat))
+            self.worker.channels.channel_of(chat).is_some_and(|channel| !channel.reachable(chat))
         };
         let open = self.worker.outbox.open_chats().await?;
         open.iter().filter(|chat| !is_unreachable(chat)).for_each(|chat| self.wake(chat));
@@ -62,25 +62,24 @@ impl Deliverer {
     /// Sends chunks that can be sent now, and leaves the rest for the next start.
     ///
     /// # Errors
-    /// [`Unfinished`] names the chats with a send in progress at the deadline.
-    pub async fn stop(&self, deadline: Duration) -> Result<(), Unfinished> {
+    /// [`UnfinishedTasks`] names the chats with a send in progress at the deadline.
+    pub async fn stop(&self, deadline: Duration) -> Result<(), UnfinishedTasks> {
         self.worker.stopping.cancel();
-        self.chats.group().finish(self.worker.clock.as_ref(), deadline).await
+        self.chats.group().wait_for_tasks(self.worker.clock.as_ref(), deadline).await
     }
 
-    /// Returns the work of a chat.
-    pub(crate) fn work(&self) -> impl Fn(ChatAddress) -> ChatWork + Send + use<> {
+    pub(crate) fn chat_work(&self) -> impl Fn(ChatAddress) -> ChatWork + Send + use<> {
         let worker = self.worker.clone();
         move |chat| {
             let worker = worker.clone();
-            Box::pin(async move { worker.serve(&chat, None).await })
+            Box::pin(async move { worker.serve_chat(&chat, None).await })
         }
     }
 }
 
 impl Deliveries for Deliverer {
     fn wake(&self, chat: &ChatAddress) {
-        self.chats.wake(chat.whole_chat(), self.work());
+        self.chats.wake(chat.whole_chat(), self.chat_work());
     }
 
     fn wake_account(&self, channel: &ChannelName, account: &AccountName) {

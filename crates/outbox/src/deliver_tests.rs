@@ -32,7 +32,7 @@ async fn deliverer_start_sends_chunks_left_in_the_outbox() {
     let harness = DeliveryHarness::new().await;
     harness.channel.set_reachable(&chat_address("a"), false);
     harness.send("a", "1").await;
-    let harness = harness.restart().await;
+    let harness = harness.kill_and_restart().await;
     harness.channel.set_reachable(&chat_address("a"), true);
     harness.deliverer.start().await.unwrap();
     assert_eq!(harness.channel.texts(1).await, ["1"]);

@@ -9,6 +9,6 @@ mod reserve;
 mod rules;
 mod worker;
 
-pub use channels::Channels;
+pub use channels::ChannelRegistry;
 pub use deliver::Deliverer;
 pub use reserve::ReservedSend;

@@ -15,28 +15,28 @@ const SLOWEST: u64 = 128 * 1024;
 
 /// Loads files, for a few chunks at a time.
 #[derive(Debug, Clone)]
-pub(crate) struct Loader {
+pub(crate) struct FileLoader {
     workspaces: Arc<dyn Workspaces>,
     at_once: Arc<Semaphore>,
 }
 
 /// The files of a chunk, with their memory slot.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded<'a> {
+pub(crate) struct LoadedFiles<'a> {
     pub(crate) files: Vec<LoadedFile>,
     _place: Option<SemaphorePermit<'a>>,
 }
 
-impl Loader {
+impl FileLoader {
     pub(crate) fn new(workspaces: Arc<dyn Workspaces>) -> Self {
         Self { workspaces, at_once: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
     /// Reads the files of a chunk.
-    pub(crate) async fn load(&self, chunk: &Delivery) -> Result<Loaded<'_>, FilesError> {
-        let mut paths = chunk.content.attachments.iter().filter_map(path).peekable();
+    pub(crate) async fn load(&self, chunk: &Delivery) -> Result<LoadedFiles<'_>, FilesError> {
+        let mut paths = chunk.content.attachments.iter().filter_map(workspace_path).peekable();
         if paths.peek().is_none() {
-            return Ok(Loaded::default());
+            return Ok(LoadedFiles::default());
         }
         // The semaphore always stays open.
         let place = self.at_once.acquire().await.ok();
@@ -46,7 +46,7 @@ impl Loader {
             let bytes = workspace.read(path, MAX_SENT_FILE_BYTES).await?;
             files.push(LoadedFile { name: name.to_owned(), bytes: bytes.into() });
         }
-        Ok(Loaded { files, _place: place })
+        Ok(LoadedFiles { files, _place: place })
     }
 
     /// Deletes the recordings of a chunk, of which the platform has a copy.
@@ -70,7 +70,7 @@ pub(crate) fn extra_time(files: &[LoadedFile]) -> Duration {
 }
 
 /// Returns a file's path in the workspace and its name for the recipient.
-fn path(attachment: &Attachment) -> Option<(&str, &str)> {
+fn workspace_path(attachment: &Attachment) -> Option<(&str, &str)> {
     let AttachmentSource::Workspace(path) = &attachment.source else { return None };
     let last = || path.rsplit('/').next().unwrap_or(path);
     Some((path, attachment.name.as_deref().unwrap_or_else(last)))

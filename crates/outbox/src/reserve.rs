@@ -29,10 +29,10 @@ impl Deliverer {
     /// channel's rate limit. `None` if the chat has a delivery under way, or its channel cannot
     /// send at once.
     #[must_use]
-    pub fn reserve(&self, message: &Planned) -> Option<ReservedSend> {
+    pub fn reserve_send(&self, message: &Planned) -> Option<ReservedSend> {
         let Planned { address, chunks } = message;
         let chat = address.whole_chat();
-        let channel = self.worker.channels.of(address)?;
+        let channel = self.worker.channels.channel_of(address)?;
         let is_free = !self.worker.stopping.is_cancelled()
             && channel.reachable(address)
             && !self.chats.is_running(&chat);
@@ -53,9 +53,9 @@ impl Deliverer {
             async move {
                 let head = head.await.ok();
                 let started = head.map(|head| StartedSend { head, channel, slot });
-                worker.serve(&chat, started).await;
+                worker.serve_chat(&chat, started).await;
             }
         };
-        self.chats.wake_if_idle(chat, serve, self.work()).then_some(ReservedSend { send })
+        self.chats.wake_if_idle(chat, serve, self.chat_work()).then_some(ReservedSend { send })
     }
 }

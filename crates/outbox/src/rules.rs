@@ -1,4 +1,33 @@
-//! The policy after each attempt to send, without waiting or writing.
+//! The rules of delivery: what follows each attempt to send. They neither wait nor write, so that
+//! a table can test them.
+//!
+//! [`next`] looks at the chunk at the head of a chat, and [`judge_attempt`] at the result of a
+//! send:
+//!
+//!     result of the send      then                          at most
+//!     arrived                 sent
+//!     refused for now         again, 1 s to 5 min later     MAX_ATTEMPTS, or STUCK_AFTER
+//!     rate limit              again, at the stated time     does not count
+//!     refused permanently     dead, with a notice
+//!     unknown                 by the channel's rule:
+//!       RepeatSafe              again, without a mark       MAX_ATTEMPTS, or STUCK_AFTER
+//!       RepeatMarked            once more, with a mark      twice; a question QUESTION_ATTEMPTS
+//!     chat unreachable        waits until it is reachable
+//!     message to edit gone    sent as a new one; the outcome below a question is left out
+//!     removal fails           left in the chat              MAX_REMOVALS
+//!
+//! **Unknown is the hard case.** After a timeout or a crash, nobody can tell if the text has
+//! arrived. To send again may show it twice, and not to send may lose it. A platform with
+//! idempotency keys, or an edit, can repeat safely. Elsewhere the text is sent once more with a
+//! mark that tells the reader why it may be there twice. If that outcome is unknown, too, the chunk
+//! is *unconfirmed*, and a notice says so.
+//!
+//! **Stuck.** A chunk that fails while other chats of its account succeed is itself the problem,
+//! and the messages behind it would wait for a day. Two failures, each after a success elsewhere,
+//! and four minutes tell it from an outage.
+//!
+//! **Partly sent.** A chunk may need several messages of the platform. If some have arrived, later
+//! sends carry the mark, because after a restart they begin with the first message again.
 
 use std::time::Duration;
 
@@ -32,7 +61,7 @@ const MAX_REMOVALS: u32 = 5;
 
 /// The next action for the chunk at the head of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum NextStep {
     /// Send it. `repeat`: mark it as a repetition, because it may have arrived before.
     Send { repeat: bool },
     /// Abandon it, since it may have arrived.
@@ -42,19 +71,21 @@ pub(crate) enum Step {
 }
 
 /// Returns the next action for a chunk.
-pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> Step {
+pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> NextStep {
     if head.unknown {
-        return match self::rule(head, rule) {
-            OnUnknown::RepeatSafe if head.attempts < MAX_ATTEMPTS => Step::Send { repeat: false },
-            OnUnknown::RepeatMarked if !head.delivery.repeat || asks_again(head) => {
-                Step::Send { repeat: true }
+        return match self::rule_for_unknown(head, rule) {
+            OnUnknown::RepeatSafe if head.attempts < MAX_ATTEMPTS => {
+                NextStep::Send { repeat: false }
             }
-            OnUnknown::RepeatSafe | OnUnknown::RepeatMarked => Step::Abandon,
+            OnUnknown::RepeatMarked if !head.delivery.repeat || asks_again(head) => {
+                NextStep::Send { repeat: true }
+            }
+            OnUnknown::RepeatSafe | OnUnknown::RepeatMarked => NextStep::Abandon,
         };
     }
-    match due(head, now) {
-        due if due > now => Step::Wait(due),
-        _ => Step::Send { repeat: false },
+    match due_at(head, now) {
+        due if due > now => NextStep::Wait(due),
+        _ => NextStep::Send { repeat: false },
     }
 }
 
@@ -65,21 +96,21 @@ fn asks_again(head: &Head) -> bool {
 
 /// Returns the time from which a chunk may be sent. If the wall clock was set back meanwhile, the
 /// wait is at most as long as at its beginning.
-fn due(head: &Head, now: Timestamp) -> Timestamp {
+fn due_at(head: &Head, now: Timestamp) -> Timestamp {
     let wait = head.held_at.until(head.not_before);
     head.not_before.min(now.after(wait))
 }
 
 /// Returns the rule for unknown outcomes. Repeating an edit is always safe, because it leaves one
 /// message.
-fn rule(head: &Head, of_channel: OnUnknown) -> OnUnknown {
+fn rule_for_unknown(head: &Head, of_channel: OnUnknown) -> OnUnknown {
     if head.delivery.shown_as.is_some() { OnUnknown::RepeatSafe } else { of_channel }
 }
 
 /// Returns the delay after a send of unknown outcome. After a crash there is no such delay, because
 /// the crash itself caused the failure.
 pub(crate) fn pause_after_unknown(head: &Head, of_channel: OnUnknown) -> Duration {
-    match rule(head, of_channel) {
+    match rule_for_unknown(head, of_channel) {
         OnUnknown::RepeatMarked => AFTER_UNKNOWN,
         // Repeated for a long time, and so outlasts the failure.
         OnUnknown::RepeatSafe => wait_after(head.attempts + 1),
@@ -103,7 +134,7 @@ pub(crate) enum AttemptOutcome {
 
 /// Judges an attempt. `failed_alone` counts failed sends of this chunk, including this one, that
 /// each follow a success in another chat of the account since the send before.
-pub(crate) fn judge(
+pub(crate) fn judge_attempt(
     sent: Result<Receipt, SendError>,
     head: &Head,
     of_channel: OnUnknown,
@@ -136,7 +167,7 @@ pub(crate) fn judge(
         Err(SendError::Gone) => AttemptOutcome::End(SendEnd::Anew),
         Err(SendError::Refused(error)) => AttemptOutcome::Dead(error),
         Err(SendError::Unknown(error))
-            if is_stuck && rule(head, of_channel) == OnUnknown::RepeatSafe =>
+            if is_stuck && rule_for_unknown(head, of_channel) == OnUnknown::RepeatSafe =>
         {
             AttemptOutcome::Unconfirmed(stuck(error))
         }
@@ -148,14 +179,14 @@ pub(crate) fn judge(
         Err(SendError::Failed(error)) if is_stuck => AttemptOutcome::Dead(stuck(error)),
         Err(SendError::Failed(error)) => again(wait_after(attempts), error, true),
         Err(SendError::Partly(rest)) => {
-            partly(judge(Err(*rest), head, of_channel, failed_alone, now))
+            mark_partly_sent(judge_attempt(Err(*rest), head, of_channel, failed_alone, now))
         }
     }
 }
 
 /// Marks the later sends of a chunk of which some messages have arrived. A send after a restart
 /// begins with the first message again.
-fn partly(rest: AttemptOutcome) -> AttemptOutcome {
+fn mark_partly_sent(rest: AttemptOutcome) -> AttemptOutcome {
     match rest {
         // A chunk with an unknown outcome is repeated once, always with the mark.
         AttemptOutcome::End(end @ SendEnd::Unknown { .. }) => AttemptOutcome::End(end),

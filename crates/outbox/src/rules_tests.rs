@@ -25,12 +25,12 @@ fn head(unknown: bool, repeat: bool, attempts: u32) -> Head {
 fn next_sends_a_chunk_once_unless_its_outcome_is_unknown() {
     use OnUnknown::{RepeatMarked, RepeatSafe};
     let table = [
-        (head(false, false, 0), RepeatMarked, Step::Send { repeat: false }),
-        (head(false, false, 5), RepeatMarked, Step::Send { repeat: false }),
-        (head(true, false, 1), RepeatMarked, Step::Send { repeat: true }),
-        (head(true, true, 2), RepeatMarked, Step::Abandon),
-        (head(true, false, 1), RepeatSafe, Step::Send { repeat: false }),
-        (head(true, false, 300), RepeatSafe, Step::Abandon),
+        (head(false, false, 0), RepeatMarked, NextStep::Send { repeat: false }),
+        (head(false, false, 5), RepeatMarked, NextStep::Send { repeat: false }),
+        (head(true, false, 1), RepeatMarked, NextStep::Send { repeat: true }),
+        (head(true, true, 2), RepeatMarked, NextStep::Abandon),
+        (head(true, false, 1), RepeatSafe, NextStep::Send { repeat: false }),
+        (head(true, false, 300), RepeatSafe, NextStep::Abandon),
     ];
     for (head, rule, step) in table {
         assert_eq!(next(&head, rule, NOW), step, "{head:?} {rule:?}");
@@ -40,18 +40,22 @@ fn next_sends_a_chunk_once_unless_its_outcome_is_unknown() {
         let delivery = Delivery { shown_as: Some("p1".parse().unwrap()), ..delivery };
         Head { delivery, ..head(true, false, attempts) }
     };
-    assert_eq!(next(&edit(1), RepeatMarked, NOW), Step::Send { repeat: false }, "an edit");
-    assert_eq!(next(&edit(300), RepeatMarked, NOW), Step::Abandon, "not for ever");
+    assert_eq!(next(&edit(1), RepeatMarked, NOW), NextStep::Send { repeat: false }, "an edit");
+    assert_eq!(next(&edit(300), RepeatMarked, NOW), NextStep::Abandon, "not for ever");
     let question = |attempts| {
         let mut asked = head(true, true, attempts);
         asked.delivery.content.choices = vec![Choice::new("Skip it", "/skip w1")];
         asked
     };
-    assert_eq!(next(&question(4), RepeatMarked, NOW), Step::Send { repeat: true }, "a question");
-    assert_eq!(next(&question(5), RepeatMarked, NOW), Step::Abandon, "not for ever");
+    assert_eq!(
+        next(&question(4), RepeatMarked, NOW),
+        NextStep::Send { repeat: true },
+        "a question"
+    );
+    assert_eq!(next(&question(5), RepeatMarked, NOW), NextStep::Abandon, "not for ever");
     let later = Head { not_before: Timestamp(1001), ..head(false, false, 1) };
-    assert_eq!(next(&later, RepeatMarked, NOW), Step::Wait(Timestamp(1001)));
-    assert_eq!(next(&later, RepeatMarked, Timestamp(1001)), Step::Send { repeat: false });
+    assert_eq!(next(&later, RepeatMarked, NOW), NextStep::Wait(Timestamp(1001)));
+    assert_eq!(next(&later, RepeatMarked, Timestamp(1001)), NextStep::Send { repeat: false });
 }
 
 #[test]
@@ -60,11 +64,11 @@ fn next_waits_no_longer_than_planned_after_the_clock_is_set_back() {
     let held = Head { not_before: Timestamp(9 * HOUR + 300), ..head(false, false, 1) };
     let held = Head { held_at: Timestamp(9 * HOUR), ..held };
     for (now, expected) in [
-        (9 * HOUR, Step::Wait(Timestamp(9 * HOUR + 300))),
-        (9 * HOUR + 200, Step::Wait(Timestamp(9 * HOUR + 300))),
-        (6 * HOUR, Step::Wait(Timestamp(6 * HOUR + 300))),
-        (9 * HOUR + 300, Step::Send { repeat: false }),
-        (99 * HOUR, Step::Send { repeat: false }),
+        (9 * HOUR, NextStep::Wait(Timestamp(9 * HOUR + 300))),
+        (9 * HOUR + 200, NextStep::Wait(Timestamp(9 * HOUR + 300))),
+        (6 * HOUR, NextStep::Wait(Timestamp(6 * HOUR + 300))),
+        (9 * HOUR + 300, NextStep::Send { repeat: false }),
+        (99 * HOUR, NextStep::Send { repeat: false }),
     ] {
         assert_eq!(next(&held, OnUnknown::RepeatMarked, Timestamp(now)), expected, "{now}");
     }
@@ -96,7 +100,13 @@ fn pause_after_unknown_is_fixed_for_a_marked_repetition_and_grows_for_others() {
 fn judge_waits_longer_after_each_failure_and_abandons_the_chunk_at_last() {
     let failed = |attempts: u32| {
         let failed = Err(SendError::Failed("no route".to_owned()));
-        match judge(failed, &head(false, false, attempts - 1), OnUnknown::RepeatMarked, 0, NOW) {
+        match judge_attempt(
+            failed,
+            &head(false, false, attempts - 1),
+            OnUnknown::RepeatMarked,
+            0,
+            NOW,
+        ) {
             AttemptOutcome::End(SendEnd::Again { not_before, .. }) => Ok(not_before.0 - NOW.0),
             AttemptOutcome::Dead(error) => Err(error),
             _ => panic!(),
@@ -114,7 +124,7 @@ fn judge_waits_longer_after_each_failure_and_abandons_the_chunk_at_last() {
 
 /// Names the verdict: `again`, `unknown`, `dead` or `unconfirmed`.
 fn judged(error: SendError, head: &Head, rule: OnUnknown, failed_alone: u32) -> String {
-    match judge(Err(error), head, rule, failed_alone, NOW) {
+    match judge_attempt(Err(error), head, rule, failed_alone, NOW) {
         AttemptOutcome::End(SendEnd::Again { .. }) => "again".to_owned(),
         AttemptOutcome::End(SendEnd::Unknown { .. }) => "unknown".to_owned(),
         AttemptOutcome::Dead(error) => format!("dead: {error}"),
@@ -159,7 +169,7 @@ fn f6_judge_obeys_a_long_retry_after_without_counting_an_attempt() {
     let asked = Duration::from_hours(2);
     let asks = Err(SendError::RetryAfter(asked));
     let AttemptOutcome::End(SendEnd::Again { not_before, counts, .. }) =
-        judge(asks, &head(false, false, 299), OnUnknown::RepeatMarked, 99, NOW)
+        judge_attempt(asks, &head(false, false, 299), OnUnknown::RepeatMarked, 99, NOW)
     else {
         panic!()
     };
@@ -189,7 +199,7 @@ fn judge_ends_a_removal_that_fails_without_a_notice() {
         let delivery = Delivery { shown_as, content: Content::default(), ..delivery };
         Head { delivery, is_edit: true, ..head(false, false, attempts) }
     };
-    let judged = |attempts, error| match judge(
+    let judged = |attempts, error| match judge_attempt(
         Err(error),
         &removal(attempts),
         OnUnknown::RepeatMarked,
@@ -213,7 +223,7 @@ fn judge_ends_a_removal_that_fails_without_a_notice() {
 fn judge_marks_the_later_sends_of_a_chunk_sent_in_part() {
     let judged = |rest| {
         let sent = Err(SendError::Partly(Box::new(rest)));
-        match judge(sent, &head(false, false, 0), OnUnknown::RepeatMarked, 0, NOW) {
+        match judge_attempt(sent, &head(false, false, 0), OnUnknown::RepeatMarked, 0, NOW) {
             AttemptOutcome::End(SendEnd::Partly(rest)) => {
                 matches!(*rest, SendEnd::Again { .. }).then_some("again")
             }

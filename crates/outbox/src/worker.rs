@@ -7,15 +7,15 @@ use avocet_protocol::{
     Channel, ChatAddress, Clock, Content, Delivery, DeliveryId, Head, Outbox, Planned, Receipt,
     SendEnd, SendError, StoreError, Timestamp, within,
 };
-use avocet_supervise::{catch, with_retry};
+use avocet_supervise::{catch_panic, with_retry};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::Channels;
-use crate::accounts::Accounts;
-use crate::load::{Loader, extra_time};
-use crate::rules::{self, AttemptOutcome, Step};
+use crate::ChannelRegistry;
+use crate::accounts::AccountSuccesses;
+use crate::load::{FileLoader, extra_time};
+use crate::rules::{self, AttemptOutcome, NextStep};
 
 /// Timeout of a channel for one chunk, without the extra time for its files. After it, the outcome
 /// is unknown.
@@ -24,11 +24,11 @@ pub(crate) const SEND_LIMIT: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone)]
 pub(crate) struct DeliveryWorker {
     pub(crate) outbox: Arc<dyn Outbox>,
-    pub(crate) channels: Arc<Channels>,
-    pub(crate) loader: Loader,
+    pub(crate) channels: Arc<ChannelRegistry>,
+    pub(crate) loader: FileLoader,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) at_once: Arc<Semaphore>,
-    pub(crate) accounts: Arc<Accounts>,
+    pub(crate) accounts: Arc<AccountSuccesses>,
     /// Cancelled when chunks that cannot be sent now must stay for the next start.
     pub(crate) stopping: CancellationToken,
 }
@@ -52,17 +52,17 @@ enum WorkerAction {
 
 /// Memory of a delivery worker about the chunk at its head. It may be lost in a crash.
 #[derive(Debug, Default)]
-struct Progress {
+struct HeadProgress {
     chunk: Option<DeliveryId>,
     /// `true` once the chunk's wait has passed, independent of the wall clock.
     waited: bool,
     /// Time of the last failure, by the clock's `elapsed`.
     failed_at: Option<Duration>,
-    /// See [`rules::judge`].
+    /// See [`rules::judge_attempt`].
     failed_alone: u32,
 }
 
-impl Progress {
+impl HeadProgress {
     /// Resets the state if another chunk is at the head.
     fn look_at(&mut self, chunk: DeliveryId) {
         if self.chunk != Some(chunk) {
@@ -71,7 +71,7 @@ impl Progress {
     }
 
     /// Records a failure. `others` is the time of the last success in another chat of the account.
-    fn failed(&mut self, now: Duration, others: Option<Duration>) {
+    fn record_failure(&mut self, now: Duration, others: Option<Duration>) {
         if self.failed_at.is_some_and(|before| others.is_some_and(|others| others >= before)) {
             self.failed_alone += 1;
         }
@@ -82,8 +82,8 @@ impl Progress {
 impl DeliveryWorker {
     /// Delivers all chunks that can be delivered now, beginning with the one whose send has
     /// started.
-    pub(crate) async fn serve(&self, chat: &ChatAddress, mut started: Option<StartedSend>) {
-        let mut progress = Progress::default();
+    pub(crate) async fn serve_chat(&self, chat: &ChatAddress, mut started: Option<StartedSend>) {
+        let mut progress = HeadProgress::default();
         loop {
             let next = match started.take() {
                 Some(started) => self.send_started(started, &mut progress).await,
@@ -104,12 +104,12 @@ impl DeliveryWorker {
     async fn deliver_next(
         &self,
         chat: &ChatAddress,
-        progress: &mut Progress,
+        progress: &mut HeadProgress,
     ) -> Result<WorkerAction, StoreError> {
         let Some(mut head) = self.with_retry(|| self.outbox.head(chat)).await? else {
             return Ok(WorkerAction::Leave);
         };
-        let Some(channel) = self.channels.of(chat) else {
+        let Some(channel) = self.channels.channel_of(chat) else {
             tracing::warn!(%chat, "the channel is not configured; its messages wait");
             return Ok(WorkerAction::Leave);
         };
@@ -119,8 +119,8 @@ impl DeliveryWorker {
         }
         let now = self.clock.now();
         match rules::next(&head, channel.capabilities().on_unknown, now) {
-            Step::Wait(until) => {
-                let next = self.wait(&channel, &head, now.until(until)).await;
+            NextStep::Wait(until) => {
+                let next = self.wait_for(&channel, &head, now.until(until)).await;
                 progress.waited = true;
                 next
             }
@@ -128,22 +128,24 @@ impl DeliveryWorker {
                 if !head.unknown {
                     self.with_retry(|| self.outbox.start(head.delivery.id, false)).await?;
                 }
-                self.finish(&head, done_without_message()).await
+                self.finish_send(&head, done_without_message()).await
             }
-            Step::Abandon => self.abandon(&channel, &head, rules::never_confirmed(&head)).await,
-            Step::Send { .. } if !channel.reachable(&head.delivery.address) => {
+            NextStep::Abandon => {
+                self.abandon_chunk(&channel, &head, rules::never_confirmed(&head)).await
+            }
+            NextStep::Send { .. } if !channel.reachable(&head.delivery.address) => {
                 Ok(WorkerAction::Leave)
             }
-            Step::Send { repeat } => {
+            NextStep::Send { repeat } => {
                 let turn = tokio::select! {
                     biased;
                     turn = channel.turn(&head.delivery) => turn,
                     () = self.stopping.cancelled() => return Ok(WorkerAction::Leave),
                 };
                 if let Err(pause) = turn {
-                    return self.wait(&channel, &head, pause).await;
+                    return self.wait_for(&channel, &head, pause).await;
                 }
-                if !self.channels.serves(&channel, chat) {
+                if !self.channels.is_serving(&channel, chat) {
                     return Ok(WorkerAction::Look);
                 }
                 let span = delivery_span(&head);
@@ -155,20 +157,20 @@ impl DeliveryWorker {
     async fn send_started(
         &self,
         started: StartedSend,
-        progress: &mut Progress,
+        progress: &mut HeadProgress,
     ) -> Result<WorkerAction, StoreError> {
         let StartedSend { head, channel, slot } = started;
         progress.look_at(head.delivery.id);
         if is_without_target(&head) {
-            return self.finish(&head, done_without_message()).await;
+            return self.finish_send(&head, done_without_message()).await;
         }
-        let attempt = self.attempt(&channel, &head, &head.delivery, Some(slot), progress);
+        let attempt = self.attempt_send(&channel, &head, &head.delivery, Some(slot), progress);
         attempt.instrument(delivery_span(&head)).await
     }
 
     /// Waits, unless the daemon stops. Another channel of the account ends the wait, for example one
     /// with a new token.
-    async fn wait(
+    async fn wait_for(
         &self,
         channel: &Arc<dyn Channel>,
         head: &Head,
@@ -177,18 +179,18 @@ impl DeliveryWorker {
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => Ok(WorkerAction::Leave),
-            () = self.channels.replaced(channel, &head.delivery.address) => Ok(WorkerAction::Look),
+            () = self.channels.wait_until_replaced(channel, &head.delivery.address) => Ok(WorkerAction::Look),
             () = self.clock.sleep(wait) => Ok(WorkerAction::Look),
         }
     }
 
-    async fn abandon(
+    async fn abandon_chunk(
         &self,
         channel: &Arc<dyn Channel>,
         head: &Head,
         error: String,
     ) -> Result<WorkerAction, StoreError> {
-        self.finish(head, unconfirmed(channel, head, error)).await
+        self.finish_send(head, unconfirmed_end(channel, head, error)).await
     }
 
     async fn send(
@@ -196,54 +198,54 @@ impl DeliveryWorker {
         channel: &Arc<dyn Channel>,
         head: &Head,
         repeat: bool,
-        progress: &mut Progress,
+        progress: &mut HeadProgress,
     ) -> Result<WorkerAction, StoreError> {
         // The semaphore always stays open.
         let slot = self.at_once.clone().acquire_owned().await.ok();
         let id = head.delivery.id;
         let loaded = match self.loader.load(&head.delivery).await {
             Ok(loaded) => loaded,
-            Err(error) => return self.refuse(channel, head, error.0).await,
+            Err(error) => return self.refuse_chunk(channel, head, error.0).await,
         };
         self.with_retry(|| self.outbox.start(id, repeat)).await?;
         let repeat = repeat || head.delivery.repeat;
         let delivery = Delivery { repeat, files: loaded.files, ..head.delivery.clone() };
-        self.attempt(channel, head, &delivery, slot, progress).await
+        self.attempt_send(channel, head, &delivery, slot, progress).await
     }
 
     /// Sends a chunk whose start is in the log. `delivery` is the one of `head` with its files, and
     /// `slot` is free again when the outcome is in the log.
-    async fn attempt(
+    async fn attempt_send(
         &self,
         channel: &Arc<dyn Channel>,
         head: &Head,
         delivery: &Delivery,
         slot: Option<OwnedSemaphorePermit>,
-        progress: &mut Progress,
+        progress: &mut HeadProgress,
     ) -> Result<WorkerAction, StoreError> {
         let sent = if head.is_removal() {
-            self.remove(channel, delivery).await
+            self.remove_message(channel, delivery).await
         } else {
             self.hand_over(channel, delivery).await
         };
         progress.waited = false;
-        self.note(&sent, head, progress);
+        self.note_result(&sent, head, progress);
         let (rule, now) = (channel.capabilities().on_unknown, self.clock.now());
-        let end = match rules::judge(sent, head, rule, progress.failed_alone, now) {
+        let end = match rules::judge_attempt(sent, head, rule, progress.failed_alone, now) {
             AttemptOutcome::End(end) => end,
             AttemptOutcome::Unreachable(end) => {
-                self.finish(head, end).await?;
+                self.finish_send(head, end).await?;
                 return Ok(WorkerAction::Leave);
             }
-            AttemptOutcome::Dead(error) => dead(channel, head, error),
+            AttemptOutcome::Dead(error) => dead_end(channel, head, error),
             AttemptOutcome::PartlyDead(error) => {
-                SendEnd::Partly(Box::new(dead(channel, head, error)))
+                SendEnd::Partly(Box::new(dead_end(channel, head, error)))
             }
-            AttemptOutcome::Unconfirmed(error) => unconfirmed(channel, head, error),
+            AttemptOutcome::Unconfirmed(error) => unconfirmed_end(channel, head, error),
         };
         let unknown = matches!(end, SendEnd::Unknown { .. });
         let is_sent = matches!(end, SendEnd::Sent(_));
-        let next = self.finish(head, end).await?;
+        let next = self.finish_send(head, end).await?;
         if is_sent && channel.capabilities().keeps_files {
             self.loader.delete_recordings(delivery).await;
         }
@@ -255,23 +257,31 @@ impl DeliveryWorker {
         if !channel.reachable(&head.delivery.address) {
             return Ok(WorkerAction::Leave);
         }
-        self.wait(channel, head, rules::pause_after_unknown(head, rule)).await
+        self.wait_for(channel, head, rules::pause_after_unknown(head, rule)).await
     }
 
     /// Records the result for the log and for the account's other chats. Of consecutive failures,
     /// it logs the first, second, fourth, eighth and so on.
-    fn note(&self, sent: &Result<Receipt, SendError>, head: &Head, progress: &mut Progress) {
+    fn note_result(
+        &self,
+        sent: &Result<Receipt, SendError>,
+        head: &Head,
+        progress: &mut HeadProgress,
+    ) {
         let (attempts, chat) = (head.attempts + 1, &head.delivery.address);
         tracing::debug!(attempts, ok = sent.is_ok(), "delivering");
         match sent.as_ref().map_err(SendError::of_rest) {
             Ok(_) => {
-                self.accounts.succeeded(chat, self.clock.elapsed());
+                self.accounts.record_success(chat, self.clock.elapsed());
                 if head.failing_since.is_some() {
                     tracing::info!(attempts, "delivered after failures");
                 }
             }
             Err(error @ (SendError::Failed(_) | SendError::Unknown(_))) => {
-                progress.failed(self.clock.elapsed(), self.accounts.others(chat));
+                progress.record_failure(
+                    self.clock.elapsed(),
+                    self.accounts.last_success_elsewhere(chat),
+                );
                 if attempts.is_power_of_two() {
                     tracing::warn!(attempts, %error, "delivery failed; retrying");
                 }
@@ -281,17 +291,17 @@ impl DeliveryWorker {
     }
 
     /// Abandons a chunk whose send cannot begin. It is unconfirmed if it may have arrived before.
-    async fn refuse(
+    async fn refuse_chunk(
         &self,
         channel: &Arc<dyn Channel>,
         head: &Head,
         error: String,
     ) -> Result<WorkerAction, StoreError> {
         if head.unknown {
-            return self.abandon(channel, head, error).await;
+            return self.abandon_chunk(channel, head, error).await;
         }
         self.with_retry(|| self.outbox.start(head.delivery.id, false)).await?;
-        self.finish(head, dead(channel, head, error)).await
+        self.finish_send(head, dead_end(channel, head, error)).await
     }
 
     /// Sends a chunk through the channel. A panic or a timeout is a result too.
@@ -300,7 +310,7 @@ impl DeliveryWorker {
         channel: &Arc<dyn Channel>,
         delivery: &Delivery,
     ) -> Result<Receipt, SendError> {
-        let sending = catch(channel.deliver(delivery));
+        let sending = catch_panic(channel.deliver(delivery));
         let limit = SEND_LIMIT + extra_time(&delivery.files);
         match within(self.clock.as_ref(), limit, sending).await {
             Ok(Ok(sent)) => sent,
@@ -310,13 +320,13 @@ impl DeliveryWorker {
     }
 
     /// Removes the message of a delivery.
-    async fn remove(
+    async fn remove_message(
         &self,
         channel: &Arc<dyn Channel>,
         delivery: &Delivery,
     ) -> Result<Receipt, SendError> {
         let Some(message) = &delivery.shown_as else { return Ok(Receipt { platform_id: None }) };
-        let removing = catch(channel.retract(&delivery.address, message));
+        let removing = catch_panic(channel.retract(&delivery.address, message));
         match within(self.clock.as_ref(), SEND_LIMIT, removing).await {
             Ok(Ok(removed)) => removed.map(|()| Receipt { platform_id: None }),
             Ok(Err(panicked)) => Err(SendError::Unknown(panicked.to_string())),
@@ -324,7 +334,7 @@ impl DeliveryWorker {
         }
     }
 
-    async fn finish(&self, head: &Head, end: SendEnd) -> Result<WorkerAction, StoreError> {
+    async fn finish_send(&self, head: &Head, end: SendEnd) -> Result<WorkerAction, StoreError> {
         let has_more = self.with_retry(|| self.outbox.finish(head.delivery.id, &end)).await?;
         Ok(if has_more { WorkerAction::Look } else { WorkerAction::Leave })
     }
@@ -358,16 +368,16 @@ fn delivery_span(head: &Head) -> tracing::Span {
     tracing::info_span!("delivery", %id, turn, chat = %address.whole_chat())
 }
 
-fn dead(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
+fn dead_end(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
     warn_abandoned(head, "refused", &error);
     let content = rules::dead_notice(&head.delivery.content, &error);
-    SendEnd::Dead { notice: notice(channel, head, &content), error }
+    SendEnd::Dead { notice: plan_notice(channel, head, &content), error }
 }
 
-fn unconfirmed(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
+fn unconfirmed_end(channel: &Arc<dyn Channel>, head: &Head, error: String) -> SendEnd {
     warn_abandoned(head, "unconfirmed", &error);
     let content = rules::unconfirmed_notice(&head.delivery.content);
-    SendEnd::Unconfirmed { notice: notice(channel, head, &content), error }
+    SendEnd::Unconfirmed { notice: plan_notice(channel, head, &content), error }
 }
 
 /// A notice gets no warning of its own: its cause was logged with the message that it is about.
@@ -381,7 +391,7 @@ fn warn_abandoned(head: &Head, state: &'static str, error: &str) {
 }
 
 /// Returns the notice for the chat; `None` if the failed message was itself a notice.
-fn notice(channel: &Arc<dyn Channel>, head: &Head, content: &Content) -> Option<Planned> {
+fn plan_notice(channel: &Arc<dyn Channel>, head: &Head, content: &Content) -> Option<Planned> {
     let address = head.delivery.address.clone();
     (!head.notice).then(|| Planned { address, chunks: channel.plan(content) })
 }

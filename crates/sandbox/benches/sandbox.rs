@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{LeastTrust, Trust};
-use avocet_sandbox::{Isolation, ProgramRequest, ProgramSandbox, Reached, Rights, Workspace};
+use avocet_sandbox::{
+    Isolation, ProgramRequest, ProgramRights, ProgramSandbox, ReachedHosts, Workspace,
+};
 use avocet_supervise::SystemClock;
 use divan::Bencher;
 use tempfile::TempDir;
@@ -46,8 +48,8 @@ fn watched(bencher: Bencher<'_, '_>) {
     }
     let workspace = Workspace::open(directory.path()).expect("a workspace");
     let low = workspace.on_behalf(Trust::Low, LeastTrust::default());
-    low.write(&low.resolve("foreign").expect("a path"), b"x").expect("a file");
-    bencher.bench_local(|| workspace.watch().settle());
+    low.write(&low.resolve_path("foreign").expect("a path"), b"x").expect("a file");
+    bencher.bench_local(|| workspace.watch_program().settle_trust());
 }
 
 fn start(bencher: Bencher<'_, '_>, isolation: Isolation) {
@@ -73,7 +75,7 @@ fn request(directory: &Path) -> ProgramRequest {
         limit: Duration::from_secs(10),
         output: 0,
         cancel: CancellationToken::new(),
-        reached: Reached::default(),
-        rights: Rights::default(),
+        reached: ReachedHosts::default(),
+        rights: ProgramRights::default(),
     }
 }

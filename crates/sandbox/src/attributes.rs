@@ -19,7 +19,7 @@ pub(crate) const TREE: &str = "user.avocet.tree";
 const PROBE: &str = "user.avocet.probe";
 
 /// Returns the value of [`MARK`]; `None` for full trust, which has no mark.
-pub(crate) fn word(trust: Trust) -> Option<&'static [u8]> {
+pub(crate) fn mark_value(trust: Trust) -> Option<&'static [u8]> {
     match trust {
         Trust::Low | Trust::User => Some(trust.word().as_bytes()),
         Trust::Full => None,
@@ -49,7 +49,7 @@ pub(crate) fn with_write_permission(
 }
 
 /// Fails if the file system of a directory keeps no attributes.
-pub(crate) fn probe(directory: &Dir) -> rustix::io::Result<()> {
+pub(crate) fn probe_attributes(directory: &Dir) -> rustix::io::Result<()> {
     let place = place_of(directory);
     setxattr(&place, PROBE, b"1", XattrFlags::empty())?;
     removexattr(&place, PROBE)

@@ -13,7 +13,7 @@ use crate::error::wrong_kind;
 use crate::secrets::PathKind;
 use crate::{DirectoryEntry, EntryKind, FileError, Workspace, WorkspacePath};
 
-/// The treatment of a directory with entries in [`Workspace::remove`].
+/// The treatment of a directory with entries in [`Workspace::remove_entry`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoveMode {
     /// The directory is refused.
@@ -24,7 +24,7 @@ pub enum RemoveMode {
 
 /// The kind of a removed entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Removed {
+pub enum RemovedKind {
     /// A file, a pipe, a socket.
     File,
     /// A link; its target stays.
@@ -40,15 +40,15 @@ impl Workspace {
     /// [`FileError`], for example if a file has the name.
     pub fn create_directory(&self, path: &WorkspacePath) -> Result<bool, FileError> {
         self.can_change(path)?;
-        self.admit(path, PathKind::Directory)?;
-        self.admit_protected(path, &self.real(path.as_path().to_owned()))?;
+        self.admit_real_path(path, PathKind::Directory)?;
+        self.admit_protected(path, &self.resolve_links(path.as_path().to_owned()))?;
         match self.handle().metadata(path.as_path()) {
             Ok(found) if found.is_dir() => return Ok(false),
             Ok(_) => return Err(wrong_kind(path, "a directory")),
             Err(_) => {}
         }
         let made = self.make_directories(path.as_path(), self.trust_of_writing());
-        made.map_err(|error| self.error(path, &error))?;
+        made.map_err(|error| self.file_error(path, &error))?;
         Ok(true)
     }
 
@@ -58,13 +58,13 @@ impl Workspace {
     /// [`FileError`] if the path cannot be examined.
     pub fn kind(&self, path: &WorkspacePath) -> Result<Option<EntryKind>, FileError> {
         match self.handle().symlink_metadata(path.as_path()) {
-            Ok(found) => Ok(Some(EntryKind::of(&found))),
+            Ok(found) => Ok(Some(EntryKind::from_metadata(&found))),
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
                 Ok(None)
             }
-            Err(error) => Err(self.error(path, &error)),
+            Err(error) => Err(self.file_error(path, &error)),
         }
     }
 
@@ -75,8 +75,8 @@ impl Workspace {
     /// [`FileError`] as for writing.
     pub fn can_write(&self, path: &WorkspacePath) -> Result<(), FileError> {
         self.can_change(path)?;
-        self.admit(path, PathKind::File)?;
-        self.admit_protected(path, &self.real(path.as_path().to_owned()))?;
+        self.admit_real_path(path, PathKind::File)?;
+        self.admit_protected(path, &self.resolve_links(path.as_path().to_owned()))?;
         match self.kind(path)? {
             None | Some(EntryKind::File(_)) if !path.is_root() => Ok(()),
             _ => Err(wrong_kind(path, "a regular file")),
@@ -88,16 +88,20 @@ impl Workspace {
     /// # Errors
     /// [`FileError`]. Everything is still there then, unless the system refuses in the middle of a
     /// directory.
-    pub fn remove(&self, path: &WorkspacePath, mode: RemoveMode) -> Result<Removed, FileError> {
+    pub fn remove_entry(
+        &self,
+        path: &WorkspacePath,
+        mode: RemoveMode,
+    ) -> Result<RemovedKind, FileError> {
         self.can_change(path)?;
         let (parent, name) = self.parent_of(path)?;
-        let refused = |error| self.error(path, &error);
-        let kind = EntryKind::of(&parent.symlink_metadata(name).map_err(refused)?);
+        let refused = |error| self.file_error(path, &error);
+        let kind = EntryKind::from_metadata(&parent.symlink_metadata(name).map_err(refused)?);
         self.admit_entry(path, kind.into())?;
         self.admit_change(path, &parent, name, kind.into())?;
         if kind != EntryKind::Directory {
             parent.remove_file(name).map_err(refused)?;
-            return Ok(if kind == EntryKind::Link { Removed::Link } else { Removed::File });
+            return Ok(if kind == EntryKind::Link { RemovedKind::Link } else { RemovedKind::File });
         }
         let entries = self.entries_below(path)?;
         let removed = match (entries, mode) {
@@ -109,7 +113,7 @@ impl Workspace {
             }
         };
         removed.map_err(refused)?;
-        Ok(Removed::Directory(entries))
+        Ok(RemovedKind::Directory(entries))
     }
 
     /// Counts the entries of a directory and of those below it, if all of them are free of secrets.
@@ -117,7 +121,7 @@ impl Workspace {
     /// # Errors
     /// [`FileError`] with the name of a secret, or of an unreadable directory.
     pub fn entries_below(&self, path: &WorkspacePath) -> Result<usize, FileError> {
-        let apart = self.apart();
+        let apart = self.examine_apart();
         // The number reveals no names, but an error does.
         apart.count_below(path).inspect_err(|_| self.note_shown(apart.least_read()))
     }
@@ -125,9 +129,9 @@ impl Workspace {
     fn count_below(&self, path: &WorkspacePath) -> Result<usize, FileError> {
         let (mut count, mut open) = (0, vec![path.clone()]);
         while let Some(directory) = open.pop() {
-            for DirectoryEntry { name, kind } in self.list(&directory)? {
+            for DirectoryEntry { name, kind } in self.list_entries(&directory)? {
                 count += 1;
-                let entry = directory.join(&name);
+                let entry = directory.join_name(&name);
                 // The listing has checked regular files already.
                 if !matches!(kind, EntryKind::File(_)) {
                     self.admit_entry(&entry, kind.into())?;
@@ -153,33 +157,37 @@ impl Workspace {
             None => self.handle().try_clone(),
             Some(parent) => self.handle().open_dir(parent),
         };
-        Ok((parent.map_err(|error| self.error(path, &error))?, name))
+        Ok((parent.map_err(|error| self.file_error(path, &error))?, name))
     }
 
     /// Fails if a path, or its target through links, is a secret.
-    pub(crate) fn admit(&self, path: &WorkspacePath, kind: PathKind) -> Result<(), FileError> {
-        self.admit_path(path, &self.real(path.as_path().to_owned()), kind)
+    pub(crate) fn admit_real_path(
+        &self,
+        path: &WorkspacePath,
+        kind: PathKind,
+    ) -> Result<(), FileError> {
+        self.admit_path(path, &self.resolve_links(path.as_path().to_owned()), kind)
     }
 
-    /// Like `admit`, for the entry itself: the target of a link is ignored.
+    /// Like `admit_real_path`, for the entry itself: the target of a link is ignored.
     pub(crate) fn admit_entry(
         &self,
         path: &WorkspacePath,
         kind: PathKind,
     ) -> Result<(), FileError> {
-        let parent = self.real(path.parent().map_or_else(PathBuf::new, PathBuf::from));
+        let parent = self.resolve_links(path.parent().map_or_else(PathBuf::new, PathBuf::from));
         let name = path.as_path().file_name().unwrap_or_default();
         self.admit_path(path, &parent.join(name), kind)
     }
 
-    /// Like `admit`, for a file that is open for reading. A link may have changed between the check
-    /// of the path and its use.
+    /// Like `admit_real_path`, for a file that is open for reading. A link may have changed between
+    /// the check of the path and its use.
     pub(crate) fn admit_opened(
         &self,
         path: &WorkspacePath,
         file: &impl AsFd,
     ) -> Result<(), FileError> {
-        let Some(place) = self.place(file) else { return Ok(()) };
+        let Some(place) = self.path_of_opened(file) else { return Ok(()) };
         self.admit_path(path, &place, PathKind::File)
     }
 
@@ -192,14 +200,14 @@ impl Workspace {
         name: &OsStr,
         kind: PathKind,
     ) -> Result<(), FileError> {
-        let Some(place) = self.place(directory) else { return Ok(()) };
+        let Some(place) = self.path_of_opened(directory) else { return Ok(()) };
         let place = place.join(name);
         self.admit_path(path, &place, kind)?;
         self.admit_protected(path, &place)
     }
 
     /// Returns the path of something open, from the root; `None` if `/proc` does not show it.
-    pub(crate) fn place(&self, opened: &impl AsFd) -> Option<PathBuf> {
+    pub(crate) fn path_of_opened(&self, opened: &impl AsFd) -> Option<PathBuf> {
         /// The text that the kernel appends to the path of a removed file.
         const GONE: &str = " (deleted)";
         let path =
@@ -220,9 +228,9 @@ impl Workspace {
         kind: PathKind,
     ) -> Result<(), FileError> {
         for place in [path.as_path(), real] {
-            if let Some(why) = self.secrets().why(place, kind) {
+            if let Some(why) = self.secrets().why_secret(place, kind) {
                 self.note_shown_existing(place);
-                let opened_by = self.shown(place.display().to_string());
+                let opened_by = self.shown_path(place.display().to_string());
                 return Err(FileError::Secret { path: path.as_given(), why, opened_by });
             }
         }
@@ -230,7 +238,7 @@ impl Workspace {
     }
 
     /// Returns the target of a path through links, as far as the path exists.
-    pub(crate) fn real(&self, path: PathBuf) -> PathBuf {
+    pub(crate) fn resolve_links(&self, path: PathBuf) -> PathBuf {
         for above in path.ancestors() {
             if let Ok(real) = self.handle().canonicalize(above) {
                 let below = path.strip_prefix(above).unwrap_or(Path::new(""));

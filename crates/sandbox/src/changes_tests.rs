@@ -25,11 +25,11 @@ fn world() -> World {
 
 impl World {
     fn path(&self, path: &str) -> WorkspacePath {
-        self.workspace.resolve(path).unwrap()
+        self.workspace.resolve_path(path).unwrap()
     }
 
-    fn remove(&self, path: &str, mode: RemoveMode) -> Result<Removed, String> {
-        let removed = self.workspace.remove(&self.path(path), mode);
+    fn remove(&self, path: &str, mode: RemoveMode) -> Result<RemovedKind, String> {
+        let removed = self.workspace.remove_entry(&self.path(path), mode);
         removed.map_err(|error| error.to_string())
     }
 
@@ -67,13 +67,13 @@ fn remove_stays_in_the_workspace_and_needs_recursive_for_contents() {
     let full = "tree is a directory with 2 entries in it; to remove it with all of them, set \
                 recursive to true";
     assert_eq!(world.remove("tree", RemoveMode::Single), Err(full.to_owned()));
-    assert_eq!(world.remove("tree/empty", RemoveMode::Single), Ok(Removed::Directory(0)));
-    assert_eq!(world.remove("tree", RemoveMode::Recursive), Ok(Removed::Directory(1)));
+    assert_eq!(world.remove("tree/empty", RemoveMode::Single), Ok(RemovedKind::Directory(0)));
+    assert_eq!(world.remove("tree", RemoveMode::Recursive), Ok(RemovedKind::Directory(1)));
     assert!(world.remove("door/file", RemoveMode::Single).unwrap_err().starts_with("door/file: "));
-    assert_eq!(world.remove("door", RemoveMode::Recursive), Ok(Removed::Link));
-    assert_eq!(world.remove("same", RemoveMode::Recursive), Ok(Removed::Link));
+    assert_eq!(world.remove("door", RemoveMode::Recursive), Ok(RemovedKind::Link));
+    assert_eq!(world.remove("same", RemoveMode::Recursive), Ok(RemovedKind::Link));
     assert_eq!(fs::read_to_string(world.outside.path().join("file")).unwrap(), "outside");
-    assert_eq!(world.remove("src/lib.rs", RemoveMode::Single), Ok(Removed::File));
+    assert_eq!(world.remove("src/lib.rs", RemoveMode::Single), Ok(RemovedKind::File));
     assert_eq!(
         world.remove("src/lib.rs", RemoveMode::Single),
         Err("src/lib.rs does not exist".to_owned())
@@ -101,7 +101,7 @@ fn secrets_are_not_read_written_or_removed_through_links() {
             workspace.read(&path).map(|_| ()).unwrap_err(),
             workspace.read_if_any(&path).map(|_| ()).unwrap_err(),
             workspace.start_of(&path, 1).map(|_| ()).unwrap_err(),
-            workspace.size(&path).map(|_| ()).unwrap_err(),
+            workspace.file_size(&path).map(|_| ()).unwrap_err(),
             workspace.write(&path, b"x").unwrap_err(),
         ];
         for error in errors {
@@ -117,11 +117,11 @@ fn secrets_are_not_read_written_or_removed_through_links() {
     assert!(below.starts_with("deep/a/b/id_rsa is not opened"), "{below}");
     assert!(world.is_there("deep/a/b/id_rsa"));
     // The target of the link is the secret, not the link.
-    assert_eq!(world.remove("src/notes", RemoveMode::Single), Ok(Removed::Link));
+    assert_eq!(world.remove("src/notes", RemoveMode::Single), Ok(RemovedKind::Link));
     assert!(world.is_there(".env"));
-    let listed = world.workspace.list(&world.path(".")).unwrap();
+    let listed = world.workspace.list_entries(&world.path(".")).unwrap();
     assert_eq!(listed[0], DirectoryEntry { name: ".env".to_owned(), kind: EntryKind::Secret });
-    let listed = world.workspace.list(&world.path("keys")).unwrap();
+    let listed = world.workspace.list_entries(&world.path("keys")).unwrap();
     assert_eq!(listed[0], DirectoryEntry { name: "config".to_owned(), kind: EntryKind::Secret });
 }
 
@@ -129,13 +129,14 @@ fn secrets_are_not_read_written_or_removed_through_links() {
 fn secrets_opened_by_the_operator_exclude_the_daemons_files() {
     let World { workspace, _inside: inside, .. } = world();
     let own = [workspace.root().join("src"), "/elsewhere".into(), workspace.root().to_owned()];
-    let open = Workspace::open(inside.path()).unwrap().guarded(&[".env".to_owned()], &own);
+    let open =
+        Workspace::open(inside.path()).unwrap().with_secret_rules(&[".env".to_owned()], &own);
     let open = open.unwrap();
-    let read = |path: &str| open.read(&open.resolve(path).unwrap()).map_err(|e| e.to_string());
+    let read = |path: &str| open.read(&open.resolve_path(path).unwrap()).map_err(|e| e.to_string());
     assert_eq!(read(".env"), Ok(b"x".to_vec()));
     assert!(read("src/lib.rs").unwrap_err().contains("it is the daemon's own"));
     assert!(read("deep/a/b/id_rsa").is_err());
-    assert!(open.remove(&open.resolve("src").unwrap(), RemoveMode::Recursive).is_err());
+    assert!(open.remove_entry(&open.resolve_path("src").unwrap(), RemoveMode::Recursive).is_err());
 }
 
 #[test]
@@ -155,21 +156,22 @@ fn remove_refuses_a_directory_that_contains_the_daemons_files() {
         ("var/state/empty", "var"),
     ] {
         for own in [root.join(own), outside.path().join("back").join(own)] {
-            let guarded = Workspace::open(inside.path()).unwrap().guarded(&[], &[own]).unwrap();
+            let guarded =
+                Workspace::open(inside.path()).unwrap().with_secret_rules(&[], &[own]).unwrap();
             let refused = guarded
-                .remove(&guarded.resolve(removed).unwrap(), RemoveMode::Recursive)
+                .remove_entry(&guarded.resolve_path(removed).unwrap(), RemoveMode::Recursive)
                 .unwrap_err();
             assert!(refused.to_string().contains("it is the daemon's own"), "{refused}");
         }
         assert!(root.join(own).parent().unwrap().exists() && root.join(removed).exists(), "{own}");
     }
-    let kind = workspace.kind(&workspace.resolve("etc/config.toml").unwrap());
+    let kind = workspace.kind(&workspace.resolve_path("etc/config.toml").unwrap());
     assert_eq!(kind, Ok(Some(EntryKind::Link)));
     // A directory without that link may be removed.
     let own = root.join("etc/config.toml");
-    let guarded = Workspace::open(inside.path()).unwrap().guarded(&[], &[own]).unwrap();
+    let guarded = Workspace::open(inside.path()).unwrap().with_secret_rules(&[], &[own]).unwrap();
     assert_eq!(
-        guarded.remove(&guarded.resolve("var").unwrap(), RemoveMode::Recursive),
-        Ok(Removed::Directory(2))
+        guarded.remove_entry(&guarded.resolve_path("var").unwrap(), RemoveMode::Recursive),
+        Ok(RemovedKind::Directory(2))
     );
 }

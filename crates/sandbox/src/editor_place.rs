@@ -15,13 +15,13 @@ impl Workspace {
     /// opens it.
     #[must_use]
     pub fn place_for_editor(&self, path: &WorkspacePath) -> Option<PathBuf> {
-        let is_watched = !self.provenance.running().is_empty();
+        let is_watched = !self.provenance.running_programs().is_empty();
         if self.beside.is_some() || is_watched || self.protection.writing.can_change(self.root()) {
             return None;
         }
-        let (file, _) = self.apart().open_regular(path).ok()?;
-        let place = self.place(&file)?;
-        let resolved = self.resolve(place.to_str()?).ok()?;
+        let (file, _) = self.examine_apart().open_regular(path).ok()?;
+        let place = self.path_of_opened(&file)?;
+        let resolved = self.resolve_path(place.to_str()?).ok()?;
         let is_protected = self.is_protected(path) || self.is_protected(&resolved);
         (!is_protected).then(|| self.root().join(place))
     }
@@ -35,14 +35,14 @@ impl Workspace {
         if trust == Trust::Full {
             return Ok(());
         }
-        let real = self.real(path.as_path().to_owned());
+        let real = self.resolve_links(path.as_path().to_owned());
         let parent = match real.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => self.handle().open_dir(parent),
             _ => self.handle().try_clone(),
         };
         let lowered =
-            parent.and_then(|parent: Dir| self.provenance.lower(&parent, Some(&real), trust));
-        lowered.map_err(|error| self.error(path, &error))
+            parent.and_then(|parent: Dir| self.provenance.lower_trust(&parent, Some(&real), trust));
+        lowered.map_err(|error| self.file_error(path, &error))
     }
 }
 
@@ -66,12 +66,12 @@ mod tests {
         symlink("../outside.txt", root.join("leads-out.txt")).unwrap();
         symlink("..", root.join("up")).unwrap();
         fs::hard_link(directory.path().join("outside.txt"), root.join("shared.txt")).unwrap();
-        let workspace = Workspace::open(&root).unwrap().protecting(std::sync::Arc::default());
+        let workspace = Workspace::open(&root).unwrap().with_protection(std::sync::Arc::default());
         (directory, workspace)
     }
 
     fn place(workspace: &Workspace, path: &str) -> Option<PathBuf> {
-        workspace.place_for_editor(&workspace.resolve(path).unwrap())
+        workspace.place_for_editor(&workspace.resolve_path(path).unwrap())
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn place_for_editor_is_unknown_while_a_program_runs() {
         let (_directory, workspace) = world();
-        let watch = workspace.watch();
+        let watch = workspace.watch_program();
         assert_eq!(place(&workspace, "src/a.txt"), None);
         drop(watch);
         assert!(place(&workspace, "src/a.txt").is_some());
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn lower_trust_marks_a_file_and_never_raises_its_trust() {
         let (_directory, workspace) = world();
-        let path = workspace.resolve("src/a.txt").unwrap();
+        let path = workspace.resolve_path("src/a.txt").unwrap();
         for (trust, expected) in [
             (Trust::Full, Trust::Full),
             (Trust::User, Trust::User),
@@ -125,9 +125,9 @@ mod tests {
             (Trust::Full, Trust::Low),
         ] {
             workspace.lower_trust(&path, trust).unwrap();
-            let apart = workspace.apart();
+            let apart = workspace.examine_apart();
             apart.read(&path).unwrap();
-            let expected = if workspace.marks() { expected } else { apart.least_read() };
+            let expected = if workspace.keeps_marks() { expected } else { apart.least_read() };
             assert_eq!(apart.least_read(), expected, "{trust:?}");
         }
     }

@@ -29,7 +29,7 @@ pub enum FileError {
          paths from the workspace root, such as src/main.rs{}{}",
         and_outside(roots),
         if roots.is_empty() { "" } else { ", or absolute paths in those directories" },
-        candidates(same_name)
+        format_candidates(same_name)
     )]
     Outside {
         /// The path as given.
@@ -54,7 +54,7 @@ pub enum FileError {
         now: String,
     },
     /// The path does not exist.
-    #[error("{path} does not exist{}", candidates(nearest))]
+    #[error("{path} does not exist{}", format_candidates(nearest))]
     NotFound {
         /// The path: relative to the root (absolute beside the workspace), and as given.
         path: String,
@@ -160,7 +160,7 @@ fn and_outside(roots: &[String]) -> String {
     }
 }
 
-fn candidates(nearest: &[String]) -> String {
+fn format_candidates(nearest: &[String]) -> String {
     match nearest {
         [] => String::new(),
         [only] => format!("; did you mean {only}?"),

@@ -19,7 +19,7 @@ pub(crate) const INBOX: &str = "inbox";
 impl Workspace {
     /// Returns the trust of a file that is open for reading.
     pub(crate) fn trust_of(&self, path: &WorkspacePath, file: &File) -> Trust {
-        let marked = self.provenance.of_file(file);
+        let marked = self.provenance.trust_of_file(file);
         let being_written = match file.metadata() {
             Ok(found) => self.provenance.least_running(|run| run.can_have_changed(&found)),
             Err(_) => Trust::Low,
@@ -38,7 +38,7 @@ impl Workspace {
         let odd = names.filter(|(name, _)| is_odd(name)).map(|(name, can_be_marked)| {
             // Entries that cannot be marked have the trust of their directory.
             let name = if can_be_marked { name } else { "." };
-            self.provenance.of_entry(directory, name.as_ref())
+            self.provenance.trust_of_entry(directory, name.as_ref())
         });
         let least = odd.reduce(Trust::min);
         least.map_or(Trust::Full, |least| least.min(self.trust_of_place(path, directory)))
@@ -55,7 +55,7 @@ impl Workspace {
         let trusts = names.map(|(parent, name)| {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
             match self.handle().open_dir(parent) {
-                Ok(directory) => self.provenance.of_entry(&directory, name),
+                Ok(directory) => self.provenance.trust_of_entry(&directory, name),
                 // The directory has gone since.
                 Err(_) => Trust::Low,
             }
@@ -66,13 +66,13 @@ impl Workspace {
     /// Returns the trust by the path alone. It is low for files that came with a message, and for
     /// directories that a person has marked as untrusted.
     pub(crate) fn trust_at(&self, path: &Path) -> Trust {
-        let is_in_tree = self.marks() && is_in_tree(&handle_of(self.handle()), path);
+        let is_in_tree = self.keeps_marks() && is_in_tree(&handle_of(self.handle()), path);
         if is_in_tree { Trust::Low } else { of_place(path) }
     }
 
     /// Returns the trust by the place of something open, and by the path under which it was opened.
     fn trust_of_place(&self, path: &WorkspacePath, opened: &impl AsFd) -> Trust {
-        let place = self.place(opened).map_or(Trust::Full, |place| self.trust_at(&place));
+        let place = self.path_of_opened(opened).map_or(Trust::Full, |place| self.trust_at(&place));
         place.min(self.trust_at(path.as_path()))
     }
 
@@ -95,11 +95,11 @@ impl Workspace {
         path: &Path,
         place: Trust,
     ) -> io::Result<Trust> {
-        if place < Trust::Full && self.marks() {
-            self.provenance.lower(directory, Some(path), place)?;
+        if place < Trust::Full && self.keeps_marks() {
+            self.provenance.lower_trust(directory, Some(path), place)?;
         }
         let name = path.file_name().unwrap_or_default();
-        Ok(place.min(self.provenance.of_entry(directory, name)))
+        Ok(place.min(self.provenance.trust_of_entry(directory, name)))
     }
 }
 

@@ -4,8 +4,8 @@ mod config;
 mod harmless;
 mod leads;
 
-pub(crate) use config::{ConfigEntry, is_plain, parse, written};
-pub(crate) use leads::leads;
+pub(crate) use config::{ConfigEntry, is_plain, parse_config, write_config};
+pub(crate) use leads::paths_git_follows;
 pub use leads::without_dots;
 
 /// Longest configuration that is read, in bytes. A longer one counts as one that git would refuse.

@@ -59,10 +59,10 @@ impl World {
     }
 
     /// Returns the texts about files set aside after `work`, with paths from the root.
-    fn ran(&self, rights: &Rights, work: impl FnOnce(&Self)) -> Vec<String> {
-        let guard = self.sandbox.guard(rights);
+    fn ran(&self, rights: &ProgramRights, work: impl FnOnce(&Self)) -> Vec<String> {
+        let guard = self.sandbox.guard_protected_paths(rights);
         work(self);
-        let guarded = guard.settle();
+        let guarded = guard.settle_changes();
         let root = format!("{}/", self.sandbox.writable[0].display());
         guarded.aside.iter().map(|aside| aside.replace(&root, "")).collect()
     }
@@ -80,7 +80,7 @@ impl World {
 fn settle_sets_aside_hooks_and_configuration_of_a_new_repository() {
     for isolation in [Isolation::Namespaces, Isolation::Landlock] {
         let world = World::new(isolation);
-        let aside = world.ran(&Rights::Ordinary, |world| {
+        let aside = world.ran(&ProgramRights::Ordinary, |world| {
             for git_dir in ["a/.git", "deep/er/bare", "a/.git/modules/part", "x/.GIT"] {
                 world.repository(git_dir);
                 world.put(&format!("{git_dir}/config"), EVIL);
@@ -112,7 +112,7 @@ fn settle_sets_aside_hooks_and_configuration_of_a_new_repository() {
 fn settle_leaves_a_new_repository_that_runs_nothing() {
     let world = World::new(Isolation::Namespaces);
     let quoted = format!("{CONFIG}[remote \"a\"]\n\turl = \"/srv/#1\"\n");
-    let aside = world.ran(&Rights::Ordinary, |world| {
+    let aside = world.ran(&ProgramRights::Ordinary, |world| {
         world.repository("a/.git");
         world.repository("b/.git");
         world.put("b/.git/config", &quoted);
@@ -127,7 +127,7 @@ fn settle_leaves_a_new_repository_that_runs_nothing() {
 #[test]
 fn settle_sets_aside_an_unreadable_configuration_and_a_link() {
     let world = World::new(Isolation::Namespaces);
-    let aside = world.ran(&Rights::Ordinary, |world| {
+    let aside = world.ran(&ProgramRights::Ordinary, |world| {
         for (name, text) in [("a", "[core"), ("b", "[x \"]\n[core] fsmonitor = y \"]\n")] {
             world.repository(&format!("{name}/.git"));
             world.put(&format!("{name}/.git/config"), text);
@@ -152,7 +152,7 @@ fn settle_sets_aside_an_unreadable_configuration_and_a_link() {
 #[test]
 fn settle_without_namespaces_removes_additions_and_keeps_the_rest() {
     let world = World::new(Isolation::Landlock);
-    let aside = world.ran(&Rights::Ordinary, |world| {
+    let aside = world.ran(&ProgramRights::Ordinary, |world| {
         world.put(
             "mine/.git/config",
             "[filter \"lfs\"]\n\tclean = git-lfs\n\tsmudge = evil\n[core]\n\tbare = true\n",
@@ -179,7 +179,7 @@ fn settle_without_namespaces_removes_additions_and_keeps_the_rest() {
 #[test]
 fn settle_with_namespaces_leaves_the_changes_of_others() {
     let world = World::new(Isolation::Namespaces);
-    let aside = world.ran(&Rights::Ordinary, |world| {
+    let aside = world.ran(&ProgramRights::Ordinary, |world| {
         world.put("mine/.git/hooks/pre-push", "a person's");
         world.put("mine/.vscode/tasks.json", "a person's");
         // A change of the configuration may be the program's: git replaces the file, which ends its
@@ -200,8 +200,8 @@ fn settle_with_namespaces_leaves_the_changes_of_others() {
 #[test]
 fn settle_of_git_keeps_checked_out_files_and_no_hooks() {
     let world = World::new(Isolation::Namespaces);
-    let rights = Rights::Git(vec![GitPlace { worktree: None, git_dirs: Vec::new() }]);
-    let other = world.sandbox.guard(&Rights::Ordinary);
+    let rights = ProgramRights::Git(vec![GitPlace { worktree: None, git_dirs: Vec::new() }]);
+    let other = world.sandbox.guard_protected_paths(&ProgramRights::Ordinary);
     let aside = world.ran(&rights, |world| {
         world.repository("clone/.git");
         world.put("clone/.git/hooks/post-checkout", "evil");
@@ -214,26 +214,26 @@ fn settle_of_git_keeps_checked_out_files_and_no_hooks() {
     assert_eq!(aside, [hook]);
     assert_eq!(world.get("clone/.vscode/settings.json"), "of the clone");
     // Another program, which ran at the same time, is not blamed.
-    assert_eq!(other.settle().aside, [""; 0]);
+    assert_eq!(other.settle_changes().aside, [""; 0]);
     assert_eq!(world.get("mine/.envrc"), "of a branch");
 }
 
 #[test]
 fn settle_reports_changed_configurations_that_run_nothing_new() {
     let world = World::new(Isolation::Namespaces);
-    let guard = world.sandbox.guard(&Rights::Ordinary);
+    let guard = world.sandbox.guard_protected_paths(&ProgramRights::Ordinary);
     world.put("mine/.git/config", &format!("{CONFIG}[branch \"a\"]\n\tremote = origin\n"));
     world.repository("new/.git");
-    assert_eq!(guard.settle().kept, [world.at("mine/.git/config")]);
+    assert_eq!(guard.settle_changes().kept, [world.at("mine/.git/config")]);
 }
 
 #[test]
 fn settle_leaves_an_approved_file_until_it_changes_again() {
     for is_changed_again in [false, true] {
         let world = World::new(Isolation::Namespaces);
-        let aside = world.ran(&Rights::Ordinary, |world| {
+        let aside = world.ran(&ProgramRights::Ordinary, |world| {
             world.put(".envrc", "approved");
-            world.sandbox.protection.approve(&world.at(".envrc"));
+            world.sandbox.protection.approve_change(&world.at(".envrc"));
             if is_changed_again {
                 fs::remove_file(world.at(".envrc")).unwrap();
                 world.put(".envrc", "evil");
@@ -250,7 +250,8 @@ fn settle_checks_the_hooks_directory_that_a_configuration_names() {
         let named = if is_absolute { world.at("mine/team") } else { "team".into() };
         let config = format!("{CONFIG}\thooksPath = {}\n", named.display());
         world.put("mine/.git/config", &config);
-        let aside = world.ran(&Rights::Ordinary, |world| world.put("mine/team/pre-commit", "evil"));
+        let aside =
+            world.ran(&ProgramRights::Ordinary, |world| world.put("mine/team/pre-commit", "evil"));
         let expected = "mine/team/pre-commit: set aside as pre-commit.avocet-quarantine";
         assert_eq!(aside, [expected], "{}", named.display());
     }
@@ -260,7 +261,7 @@ fn settle_checks_the_hooks_directory_that_a_configuration_names() {
 fn settle_sets_a_second_file_aside_under_another_name() {
     let world = World::new(Isolation::Namespaces);
     for expected in [".envrc.avocet-quarantine", ".envrc.avocet-quarantine-2"] {
-        let aside = world.ran(&Rights::Ordinary, |world| world.put(".envrc", "evil"));
+        let aside = world.ran(&ProgramRights::Ordinary, |world| world.put(".envrc", "evil"));
         assert_eq!(aside, [format!(".envrc: set aside as {expected}")]);
     }
 }
@@ -268,14 +269,16 @@ fn settle_sets_a_second_file_aside_under_another_name() {
 #[test]
 fn guard_settles_when_dropped_and_does_nothing_without_paths() {
     let world = World::new(Isolation::Namespaces);
-    let guard = world.sandbox.guard(&Rights::Ordinary);
+    let guard = world.sandbox.guard_protected_paths(&ProgramRights::Ordinary);
     world.put(".envrc", "evil");
     drop(guard);
     assert!(!world.at(".envrc").exists());
-    let sandbox =
-        ProgramSandbox { protection: Arc::new(Protection::none()), ..world.sandbox.clone() };
-    let guard = sandbox.guard(&Rights::Ordinary);
+    let sandbox = ProgramSandbox {
+        protection: Arc::new(PathProtection::without_patterns()),
+        ..world.sandbox.clone()
+    };
+    let guard = sandbox.guard_protected_paths(&ProgramRights::Ordinary);
     world.put(".envrc", "fine");
-    assert_eq!(guard.settle(), Guarded::default());
+    assert_eq!(guard.settle_changes(), ProtectedChanges::default());
     assert!(world.directory.path().join(".envrc").exists());
 }

@@ -29,22 +29,22 @@ mod watch;
 mod workspace;
 mod writing_programs;
 
-pub use changes::{RemoveMode, Removed};
+pub use changes::{RemoveMode, RemovedKind};
 pub use error::{FileError, WorkspaceError};
 pub use git::without_dots;
-pub use guard::{Guard, Guarded};
+pub use guard::{ProtectedChanges, ProtectionGuard};
 pub use listing::{DirectoryEntry, EntryKind};
 pub use path::WorkspacePath;
-pub use protection::{BadPath, PROTECTED, Protection};
-pub use repository::Repository;
-pub use roots::{Access, READ_ROOTS, Roots, WRITE_ROOTS};
+pub use protection::{BadPath, PROTECTED, PathProtection};
+pub use repository::GitRepository;
+pub use roots::{READ_ROOTS, RootAccess, WRITE_ROOTS, WorkspaceRoots};
 pub use sandbox::{
-    Cgroups, GitPlace, Isolation, NoCgroups, Output, ProgramEnd, ProgramRequest, ProgramResult,
-    ProgramSandbox, ProgramStreams, Proxy, Reached, Rights, SYSTEM_PATHS, SandboxError,
-    SandboxLayers, SandboxLimits, run_stage,
+    CgroupParent, GitPlace, Isolation, NoCgroups, ProgramEnd, ProgramProxy, ProgramRequest,
+    ProgramResult, ProgramRights, ProgramSandbox, ProgramStreams, ReachedHosts, SYSTEM_PATHS,
+    SandboxError, SandboxLayers, SandboxLimits, SandboxOutput, run_stage,
 };
 pub use secrets::{BadPattern, SECRET_FILES};
 pub use symlink_trace::trace_symlinks;
 pub use trust_level::ExplainedTrust;
-pub use watch::Watch;
-pub use workspace::{MAX_FILE_BYTES, Workspace, digest};
+pub use watch::WatchedProgram;
+pub use workspace::{MAX_FILE_BYTES, Workspace, digest_bytes};

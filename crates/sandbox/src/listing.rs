@@ -27,7 +27,7 @@ pub enum EntryKind {
     File(u64),
     /// A symbolic link.
     Link,
-    /// A file that stays closed and is not examined: see [`Workspace::guarded`] and
+    /// A file that stays closed and is not examined: see [`Workspace::with_secret_rules`] and
     /// [`FileError::Shared`].
     Secret,
     /// A pipe, a socket or a device.
@@ -36,7 +36,7 @@ pub enum EntryKind {
 
 impl EntryKind {
     /// Returns the kind, whatever the name.
-    pub(crate) fn of(found: &Metadata) -> Self {
+    pub(crate) fn from_metadata(found: &Metadata) -> Self {
         match found.file_type() {
             kind if kind.is_dir() => Self::Directory,
             kind if kind.is_file() => Self::File(found.len()),
@@ -53,7 +53,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`FileError`] names the path and the problem.
-    pub fn directories(
+    pub fn list_directory_names(
         &self,
         path: &WorkspacePath,
         most_entries: usize,
@@ -62,11 +62,11 @@ impl Workspace {
         let entries = opened.and_then(|directory| directory.entries());
         let mut entries = entries.map_err(|error| match error.kind() {
             ErrorKind::NotADirectory => wrong_kind(path, "a directory"),
-            _ => self.error(path, &error),
+            _ => self.file_error(path, &error),
         })?;
         let mut names = Vec::new();
         for entry in entries.by_ref().take(most_entries) {
-            let entry = entry.map_err(|error| self.error(path, &error))?;
+            let entry = entry.map_err(|error| self.file_error(path, &error))?;
             if entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink()) {
                 names.push(entry.file_name().to_string_lossy().into_owned());
             }
@@ -79,22 +79,22 @@ impl Workspace {
     ///
     /// # Errors
     /// [`FileError`]; for a missing directory it names the paths that were probably meant.
-    pub fn list(&self, path: &WorkspacePath) -> Result<Vec<DirectoryEntry>, FileError> {
+    pub fn list_entries(&self, path: &WorkspacePath) -> Result<Vec<DirectoryEntry>, FileError> {
         let opened = self.handle().open_dir(path.as_path());
         let opened = opened.and_then(|directory| Ok((directory.entries()?, directory)));
         let (entries, directory) = opened.map_err(|error| match error.kind() {
             ErrorKind::NotADirectory => wrong_kind(path, "a directory"),
-            _ => self.error(path, &error),
+            _ => self.file_error(path, &error),
         })?;
-        let place = self.place(&directory);
-        let real = place.unwrap_or_else(|| self.real(path.as_path().to_owned()));
+        let place = self.path_of_opened(&directory);
+        let real = place.unwrap_or_else(|| self.resolve_links(path.as_path().to_owned()));
         let mut listed = Vec::new();
         for entry in entries {
-            let entry = entry.map_err(|error| self.error(path, &error))?;
+            let entry = entry.map_err(|error| self.file_error(path, &error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             // The entry may have gone since.
             let Ok(found) = entry.metadata() else { continue };
-            let kind = match EntryKind::of(&found) {
+            let kind = match EntryKind::from_metadata(&found) {
                 EntryKind::File(_) if self.is_closed(&real.join(&name), &found) => {
                     EntryKind::Secret
                 }
@@ -112,7 +112,7 @@ impl Workspace {
 
     /// Returns `true` if a regular file at this place stays closed.
     fn is_closed(&self, place: &Path, found: &Metadata) -> bool {
-        self.secrets().why(place, PathKind::File).is_some() || self.is_shared(place, found)
+        self.secrets().why_secret(place, PathKind::File).is_some() || self.is_shared(place, found)
     }
 
     pub(crate) fn is_shared(&self, place: &Path, found: &Metadata) -> bool {

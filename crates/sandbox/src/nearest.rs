@@ -15,11 +15,11 @@ const ALIKE: f64 = 0.75;
 
 /// Returns the nearest matches by full relative path: first the same name elsewhere, then similar
 /// ones.
-pub(crate) fn nearest(root: &Dir, wanted: &Path) -> Vec<String> {
+pub(crate) fn find_nearest_paths(root: &Dir, wanted: &Path) -> Vec<String> {
     let wanted = wanted.to_string_lossy().to_lowercase();
     let wanted_name = name_of(&wanted);
     let mut found: Vec<(f64, String)> = Vec::new();
-    for path in walk(root) {
+    for path in list_all_paths(root) {
         let lower = path.to_lowercase();
         let score = if name_of(&lower) == wanted_name {
             1.0 + strsim::jaro_winkler(&lower, &wanted)
@@ -38,7 +38,8 @@ pub(crate) fn nearest(root: &Dir, wanted: &Path) -> Vec<String> {
 /// Returns the paths that end in the same name, nearest to the root first.
 pub(crate) fn same_name(root: &Dir, path: &str) -> Vec<String> {
     let wanted = name_of(path);
-    let same = walk(root).into_iter().filter(|path| name_of(path).eq_ignore_ascii_case(wanted));
+    let same =
+        list_all_paths(root).into_iter().filter(|path| name_of(path).eq_ignore_ascii_case(wanted));
     same.take(NAMED).collect()
 }
 
@@ -47,7 +48,7 @@ fn name_of(path: &str) -> &str {
 }
 
 /// Lists files and directories, nearest to the root first. Links are listed but not followed.
-fn walk(root: &Dir) -> Vec<String> {
+fn list_all_paths(root: &Dir) -> Vec<String> {
     let mut paths = Vec::new();
     let mut open = vec![String::new()];
     while let Some(directory) = open.pop() {

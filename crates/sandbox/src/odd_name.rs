@@ -13,12 +13,12 @@ pub(crate) fn is_odd(name: &str) -> bool {
     name.chars().any(char::is_control)
         || printable(name) != name
         || name.chars().count() > LONGEST
-        || words(name) > MOST_WORDS
+        || count_words(name) > MOST_WORDS
 }
 
 /// Counts the words of a name. `camelCase` is two words, and so are four characters of a script
 /// without spaces.
-fn words(name: &str) -> usize {
+fn count_words(name: &str) -> usize {
     let (mut words, mut letters, mut unspaced) = (0, 0, 0);
     let mut last = ' ';
     for c in name.chars() {

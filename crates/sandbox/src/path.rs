@@ -40,7 +40,7 @@ impl WorkspacePath {
             return Err(outside(root.join(given.replace('\0', "\u{2400}"))));
         }
         let below = Path::new(given).strip_prefix(named).unwrap_or(Path::new(given));
-        let resolved = normalise(&root.join(below));
+        let resolved = normalise_path(&root.join(below));
         match resolved.strip_prefix(root) {
             Ok(relative) => {
                 Ok(Self { relative: relative.to_owned(), given: given.to_owned(), beside: None })
@@ -50,7 +50,7 @@ impl WorkspacePath {
     }
 
     /// Returns the same path below a directory beside the workspace.
-    pub(crate) fn beside(self, root: Option<&Arc<Path>>) -> Self {
+    pub(crate) fn with_beside_root(self, root: Option<&Arc<Path>>) -> Self {
         Self { beside: root.cloned(), ..self }
     }
 
@@ -73,7 +73,7 @@ impl WorkspacePath {
 
     /// Returns the path of an entry of this directory.
     #[must_use]
-    pub fn join(&self, name: &str) -> Self {
+    pub fn join_name(&self, name: &str) -> Self {
         let relative = self.relative.join(name);
         let path = Self { relative, given: String::new(), beside: self.beside.clone() };
         Self { given: path.to_string(), ..path }
@@ -104,7 +104,7 @@ impl fmt::Display for WorkspacePath {
 }
 
 /// Removes `.` and `..` by names alone, without following links.
-fn normalise(path: &Path) -> PathBuf {
+fn normalise_path(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {

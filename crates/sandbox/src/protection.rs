@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use avocet_protocol::{PROTECTED_PATHS, fits};
 
-use crate::secrets::{is_of_packages, plain};
+use crate::secrets::{is_of_packages, plain_path};
 use crate::writing_programs::WritingPrograms;
 
 /// The configuration key that lists protected paths.
@@ -31,7 +31,7 @@ pub struct BadPath(String);
 
 /// The protected paths. A protected directory includes everything in it.
 #[derive(Debug)]
-pub struct Protection {
+pub struct PathProtection {
     /// The patterns as given.
     patterns: Vec<String>,
     /// The components of each pattern that is not about git, in lower case.
@@ -41,7 +41,7 @@ pub struct Protection {
     /// `true` if the hooks of repositories are protected.
     hooks: bool,
     /// The running programs.
-    runs: Mutex<Vec<Weak<Approved>>>,
+    runs: Mutex<Vec<Weak<ApprovedChanges>>>,
     /// The directories that running programs may change.
     pub(crate) writing: WritingPrograms,
 }
@@ -63,12 +63,12 @@ pub(crate) enum ProtectedKind {
 /// The permitted changes of protected paths while a program runs: each file with its state after
 /// the change.
 #[derive(Debug, Default)]
-pub(crate) struct Approved(Mutex<BTreeMap<PathBuf, FileIdentity>>);
+pub(crate) struct ApprovedChanges(Mutex<BTreeMap<PathBuf, FileIdentity>>);
 
 /// Device, inode, and the time of the last change, which programs cannot set.
 pub(crate) type FileIdentity = (u64, u64, i64, i64);
 
-impl Protection {
+impl PathProtection {
     /// Protects these paths anywhere below a directory that programs may change. `.git/config` and
     /// `.git/hooks` stand for those of every repository, including bare ones, submodules and
     /// worktrees.
@@ -103,7 +103,7 @@ impl Protection {
 
     /// Protects no path.
     #[must_use]
-    pub fn none() -> Self {
+    pub fn without_patterns() -> Self {
         let (patterns, names, runs) = (Vec::new(), Vec::new(), Mutex::default());
         let writing = WritingPrograms::default();
         Self { patterns, names, configs: false, hooks: false, runs, writing }
@@ -124,7 +124,7 @@ impl Protection {
 
     /// Returns the protected entries of a directory, by their positions. Each entry is a name, and
     /// `true` for a directory.
-    pub(crate) fn among<'n>(
+    pub(crate) fn protected_entries<'n>(
         &self,
         directory: &Path,
         entries: impl Iterator<Item = (&'n OsStr, bool)> + Clone,
@@ -138,7 +138,7 @@ impl Protection {
             "commondir" if is_git_dir && self.configs => Some(ProtectedKind::Link),
             "hooks" if is_git_dir && self.hooks => Some(ProtectedKind::Hooks),
             ".git" if self.configs && !is_directory => Some(ProtectedKind::Link),
-            lower => self.has(directory, lower).then_some(ProtectedKind::Other),
+            lower => self.matches_pattern(directory, lower).then_some(ProtectedKind::Other),
         };
         let found = entries.enumerate().map(|(at, (name, is_dir))| Some((at, kind(name, is_dir)?)));
         found.flatten().collect()
@@ -147,7 +147,7 @@ impl Protection {
     /// Returns `true` if a pattern names this entry of a directory. Files of downloaded packages
     /// are exempt: packages often contain such files, and people seldom open a package in an
     /// editor.
-    fn has(&self, directory: &Path, name: &str) -> bool {
+    fn matches_pattern(&self, directory: &Path, name: &str) -> bool {
         self.names.iter().any(|pattern| {
             let Some((last, above)) = pattern.split_last() else { return false };
             fits(last, name) && {
@@ -167,35 +167,35 @@ impl Protection {
             self.is_about_git() && is_named
         };
         let is_other = |place: &Path| match (place.parent(), place.file_name()) {
-            (Some(above), Some(name)) => self.has(above, &plain_name(name)),
+            (Some(above), Some(name)) => self.matches_pattern(above, &plain_name(name)),
             _ => false,
         };
         path.ancestors().any(|place| is_git(place) || is_other(place))
     }
 
     /// Registers a running program until the result is dropped.
-    pub(crate) fn began(&self) -> Arc<Approved> {
-        let approved = Arc::<Approved>::default();
-        let mut runs = self.runs();
+    pub(crate) fn register_program(&self) -> Arc<ApprovedChanges> {
+        let approved = Arc::<ApprovedChanges>::default();
+        let mut runs = self.lock_runs();
         runs.retain(|run| run.strong_count() > 0);
         runs.push(Arc::downgrade(&approved));
         approved
     }
 
     /// Notes a permitted change of a file, so that it is not attributed to running programs.
-    pub(crate) fn approve(&self, file: &Path) {
-        let Some(identity) = identity(file) else { return };
-        for run in self.runs().iter().filter_map(Weak::upgrade) {
-            run.files().insert(file.to_owned(), identity);
+    pub(crate) fn approve_change(&self, file: &Path) {
+        let Some(identity) = identity_of(file) else { return };
+        for run in self.lock_runs().iter().filter_map(Weak::upgrade) {
+            run.lock_files().insert(file.to_owned(), identity);
         }
     }
 
-    fn runs(&self) -> MutexGuard<'_, Vec<Weak<Approved>>> {
+    fn lock_runs(&self) -> MutexGuard<'_, Vec<Weak<ApprovedChanges>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Default for Protection {
+impl Default for PathProtection {
     /// Protects [`PROTECTED_PATHS`].
     fn default() -> Self {
         match Self::new(&PROTECTED_PATHS.map(str::to_owned)) {
@@ -205,18 +205,18 @@ impl Default for Protection {
     }
 }
 
-impl Approved {
+impl ApprovedChanges {
     /// Returns `true` if a file is in the state that a permitted change left.
-    pub(crate) fn has(&self, file: &Path, now: FileIdentity) -> bool {
-        self.files().get(file) == Some(&now)
+    pub(crate) fn is_approved(&self, file: &Path, now: FileIdentity) -> bool {
+        self.lock_files().get(file) == Some(&now)
     }
 
-    fn files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, FileIdentity>> {
+    fn lock_files(&self) -> MutexGuard<'_, BTreeMap<PathBuf, FileIdentity>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn identity(file: &Path) -> Option<FileIdentity> {
+fn identity_of(file: &Path) -> Option<FileIdentity> {
     let found = fs::symlink_metadata(file).ok()?;
     Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
 }
@@ -240,7 +240,7 @@ pub(crate) fn is_git_dir<'n>(directory: &Path, names: impl Iterator<Item = &'n O
 
 /// Returns a name in the form by which case-insensitive file systems compare it.
 pub(crate) fn plain_name(name: &OsStr) -> String {
-    plain(Path::new(name)).into_os_string().into_string().unwrap_or_default()
+    plain_path(Path::new(name)).into_os_string().into_string().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
 use super::*;
 
 fn among(
-    protection: &Protection,
+    protection: &PathProtection,
     directory: &str,
     entries: &[(&str, bool)],
 ) -> Vec<(String, ProtectedKind)> {
     let named = entries.iter().map(|(name, is_dir)| (OsStr::new(name), *is_dir));
-    let found = protection.among(Path::new(directory), named);
+    let found = protection.protected_entries(Path::new(directory), named);
     found.into_iter().map(|(at, kind)| (entries[at].0.to_owned(), kind)).collect()
 }
 
 #[test]
 fn among_finds_configuration_and_hooks_in_every_kind_of_git_directory() {
-    let protection = Protection::default();
+    let protection = PathProtection::default();
     let config = ("config", ProtectedKind::Config);
     let worktree = ("config.worktree", ProtectedKind::Config);
     let (common, hooks) = (("commondir", ProtectedKind::Link), ("hooks", ProtectedKind::Hooks));
@@ -61,7 +61,7 @@ fn among_finds_configuration_and_hooks_in_every_kind_of_git_directory() {
 
 #[test]
 fn among_finds_paths_of_patterns_in_every_directory_but_those_of_packages() {
-    let protection = Protection::default();
+    let protection = PathProtection::default();
     for (directory, name, is_protected) in [
         ("", ".envrc", true),
         ("a/b", ".ENVRC", true),
@@ -84,7 +84,7 @@ fn among_finds_paths_of_patterns_in_every_directory_but_those_of_packages() {
 
 #[test]
 fn has_name_holds_for_protected_paths_and_all_paths_below() {
-    let protection = Protection::default();
+    let protection = PathProtection::default();
     for (path, has_name) in [
         (".git/hooks/pre-commit", true),
         (".git/info/exclude", true),
@@ -101,7 +101,7 @@ fn has_name_holds_for_protected_paths_and_all_paths_below() {
     ] {
         assert_eq!(protection.has_name(Path::new(path)), has_name, "{path}");
     }
-    let own = Protection::new(&["Makefile".to_owned(), "deploy/*.sh".to_owned()]).unwrap();
+    let own = PathProtection::new(&["Makefile".to_owned(), "deploy/*.sh".to_owned()]).unwrap();
     for (path, has_name) in [
         ("a/makefile", true),
         ("x/deploy/a.sh", true),
@@ -111,13 +111,13 @@ fn has_name_holds_for_protected_paths_and_all_paths_below() {
     ] {
         assert_eq!(own.has_name(Path::new(path)), has_name, "{path}");
     }
-    assert!(!Protection::none().has_name(Path::new(".git/config")));
+    assert!(!PathProtection::without_patterns().has_name(Path::new(".git/config")));
 }
 
 #[test]
 fn new_refuses_an_invalid_pattern_and_names_the_key() {
     for pattern in ["", "/etc", "../x", "a/../b"] {
-        let error = Protection::new(&[pattern.to_owned()]).unwrap_err().to_string();
+        let error = PathProtection::new(&[pattern.to_owned()]).unwrap_err().to_string();
         assert!(error.starts_with("[sandbox] protected: ") && error.contains(pattern), "{error}");
     }
 }

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::git::{leads, parse};
-use crate::protection::{Protection, is_git_dir, plain_name};
+use crate::git::{parse_config, paths_git_follows};
+use crate::protection::{PathProtection, is_git_dir, plain_name};
 use crate::{EntryKind, FileError, Workspace, WorkspacePath};
 
 /// Names by which the git directory of a repository is recognised.
@@ -16,7 +16,7 @@ const IN_GIT_DIR: [&str; 4] = ["commondir", "config", "config.worktree", "hooks"
 impl Workspace {
     /// Returns the workspace with these protected paths.
     #[must_use]
-    pub fn protecting(mut self, protection: Arc<Protection>) -> Self {
+    pub fn with_protection(mut self, protection: Arc<PathProtection>) -> Self {
         self.protection = protection;
         self
     }
@@ -36,10 +36,10 @@ impl Workspace {
         &self,
         path: &WorkspacePath,
     ) -> Result<Option<WorkspacePath>, FileError> {
-        let (apart, mut open) = (self.apart(), vec![path.clone()]);
+        let (apart, mut open) = (self.examine_apart(), vec![path.clone()]);
         while let Some(directory) = open.pop() {
-            for entry in apart.list(&directory)? {
-                let below = directory.join(&entry.name);
+            for entry in apart.list_entries(&directory)? {
+                let below = directory.join_name(&entry.name);
                 if self.is_protected(&below) {
                     return Ok(Some(below));
                 }
@@ -60,7 +60,7 @@ impl Workspace {
     ) -> Result<(), FileError> {
         let is_named = path.as_path() == place || self.protection.has_name(path.as_path());
         if !is_named && self.is_protected_place(place) {
-            let place = self.shown(place.display().to_string());
+            let place = self.shown_path(place.display().to_string());
             return Err(FileError::Protected { path: path.as_given(), place });
         }
         Ok(())
@@ -69,7 +69,7 @@ impl Workspace {
     /// Notes a change of a protected path that an owner has permitted.
     pub(crate) fn approve_change(&self, path: &WorkspacePath) {
         if self.is_protected(path) {
-            self.protection.approve(&self.root().join(path.as_path()));
+            self.protection.approve_change(&self.root().join(path.as_path()));
         }
     }
 
@@ -96,16 +96,18 @@ impl Workspace {
         }
         let own = is_git.then(|| above.to_owned());
         let git_dirs = [above.join(".git")].into_iter().chain(own);
-        git_dirs.flat_map(|git_dir| self.leads(&git_dir)).any(|lead| place.starts_with(lead))
+        git_dirs
+            .flat_map(|git_dir| self.paths_git_config_follows(&git_dir))
+            .any(|lead| place.starts_with(lead))
     }
 
     /// Returns the paths to which the configuration in a git directory leads git, from the root.
-    fn leads(&self, git_dir: &Path) -> Vec<PathBuf> {
+    fn paths_git_config_follows(&self, git_dir: &Path) -> Vec<PathBuf> {
         let config = git_dir.join("config");
         let text = self.git_text(&config);
-        let Some(entries) = text.and_then(|text| parse(&text)) else { return Vec::new() };
+        let Some(entries) = text.and_then(|text| parse_config(&text)) else { return Vec::new() };
         let at = |path: &Path| self.root().join(path);
-        let leads = leads(&entries, &at(&config), &at(git_dir));
+        let leads = paths_git_follows(&entries, &at(&config), &at(git_dir));
         let below = leads.iter().filter_map(|lead| lead.strip_prefix(self.root()).ok());
         below.filter(|lead| !lead.as_os_str().is_empty()).map(Path::to_owned).collect()
     }

@@ -44,13 +44,13 @@ fn is_protected_holds_for_names_and_for_existing_repositories() {
         (".", false),
     ] {
         assert_eq!(
-            workspace.is_protected(&workspace.resolve(path).unwrap()),
+            workspace.is_protected(&workspace.resolve_path(path).unwrap()),
             is_protected,
             "{path}"
         );
     }
-    let none = workspace.protecting(Arc::new(Protection::none()));
-    assert!(!none.is_protected(&none.resolve(".envrc").unwrap()));
+    let none = workspace.with_protection(Arc::new(PathProtection::without_patterns()));
+    assert!(!none.is_protected(&none.resolve_path(".envrc").unwrap()));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn write_refuses_a_link_to_a_protected_path() {
     let (directory, workspace) = workspace();
     fs::create_dir(directory.path().join("a/.git/hooks")).unwrap();
     for path in ["window/pre-commit", "door/config", "door/hooks/x/y"] {
-        let path = workspace.resolve(path).unwrap();
+        let path = workspace.resolve_path(path).unwrap();
         for done in [
             workspace.write(&path, b"x"),
             workspace.can_write(&path),
@@ -69,11 +69,12 @@ fn write_refuses_a_link_to_a_protected_path() {
             assert!(error.to_string().contains("a/.git/"), "{error}");
         }
     }
-    let removed = workspace.remove(&workspace.resolve("door/config").unwrap(), RemoveMode::Single);
+    let removed =
+        workspace.remove_entry(&workspace.resolve_path("door/config").unwrap(), RemoveMode::Single);
     assert!(matches!(removed, Err(FileError::Protected { .. })), "{removed:?}");
     assert_eq!(fs::read_to_string(directory.path().join("a/.git/config")).unwrap(), CONFIG);
     // Under its own name the file can be changed, after a person has allowed that.
-    workspace.write(&workspace.resolve("a/.git/hooks/pre-commit").unwrap(), b"x").unwrap();
+    workspace.write(&workspace.resolve_path("a/.git/hooks/pre-commit").unwrap(), b"x").unwrap();
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn protected_below_finds_protected_paths_in_a_directory() {
     for (path, expected) in
         [("", true), ("a", true), ("odd", false), ("src", false), ("plain", false)]
     {
-        let below = workspace.protected_below(&workspace.resolve(path).unwrap()).unwrap();
+        let below = workspace.protected_below(&workspace.resolve_path(path).unwrap()).unwrap();
         assert_eq!(below.is_some(), expected, "{path} {below:?}");
     }
 }

@@ -1,5 +1,28 @@
 //! Marks untrusted files by an extended attribute. The attribute stays with the file through
 //! renames, and programs in a sandbox cannot change it: the filter of system calls refuses that.
+//!
+//!     web page, message --> file tool writes --> file, user.avocet.trust = low
+//!                                                  | a program reads it (inotify)
+//!                                                  v
+//!     the program has low trust from now on --> files that it has changed: low
+//!                                                  | a file tool reads one
+//!                                                  v
+//!     the turn has low trust from now on: calls with effects need approval
+//!
+//! **The rules of trust.** A file has the least trust of its mark, of its place (`inbox/`, a tree
+//! that a person has marked), of running programs that may be writing it, and of the workspace as a
+//! whole. A file without all of these is trusted: its owners write files by other means. Written
+//! data has at most the trust of the task and of everything that the task has read. A mark is only
+//! ever lowered by programs and tools; a person raises it with `avocet trust`.
+//!
+//! **File systems without attributes** cannot tell files apart. So the first untrusted write leaves
+//! a note outside of the workspace, and from then on everything in the workspace is untrusted. The
+//! note is permanent: what was written stays, and so must the doubt.
+//!
+//! **A directory beside the workspace** is always untrusted, because others write there.
+//!
+//! **Order.** A new file is marked before it gets its name. Otherwise a crash or a reader between
+//! the two would see untrusted text as trusted.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,13 +36,15 @@ use cap_std::fs::{Dir, File};
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, lgetxattr, lsetxattr, setxattr};
 use rustix::io::Errno;
 
-use crate::attributes::{MARK, handle_of, place_of, probe, with_write_permission, word};
-use crate::watch::Run;
-use crate::{Access, Workspace};
+use crate::attributes::{
+    MARK, handle_of, mark_value, place_of, probe_attributes, with_write_permission,
+};
+use crate::watch::ProgramRun;
+use crate::{RootAccess, Workspace};
 
 /// The state of a workspace as a whole, as far as trust is concerned.
 #[derive(Debug)]
-pub(crate) struct Provenance {
+pub(crate) struct FileProvenance {
     /// `true` if its file system keeps attributes.
     marks: bool,
     /// `true` for a directory beside the workspace. Others write there by any means, so it is
@@ -30,14 +55,14 @@ pub(crate) struct Provenance {
     /// `true` once something untrusted was written without a mark, also if the note failed.
     has_unmarked: AtomicBool,
     /// The running programs.
-    runs: Mutex<Vec<Weak<Run>>>,
+    runs: Mutex<Vec<Weak<ProgramRun>>>,
 }
 
-impl Provenance {
+impl FileProvenance {
     /// Creates the state of a workspace, or of a directory beside it. Tests whether the file system
     /// keeps attributes, but only if the directory may be written to.
-    pub(crate) fn of(root: &Dir, beside: Option<Access>) -> Self {
-        let marks = beside != Some(Access::Read) && probe(root).is_ok();
+    pub(crate) fn probe_root(root: &Dir, beside: Option<RootAccess>) -> Self {
+        let marks = beside != Some(RootAccess::Read) && probe_attributes(root).is_ok();
         Self { is_beside: beside.is_some(), ..Self::new(marks, None) }
     }
 
@@ -47,38 +72,38 @@ impl Provenance {
     }
 
     /// Registers a running program until the last `Arc` of it is dropped.
-    pub(crate) fn register(&self, run: &Arc<Run>) {
-        let mut runs = self.runs();
+    pub(crate) fn register_run(&self, run: &Arc<ProgramRun>) {
+        let mut runs = self.lock_runs();
         runs.retain(|run| run.strong_count() > 0);
         runs.push(Arc::downgrade(run));
     }
 
     /// Returns the least trust of those running programs that `counts` selects. Their changes are
     /// still unmarked.
-    pub(crate) fn least_running(&self, counts: impl Fn(&Run) -> bool) -> Trust {
-        let running = self.running();
-        let least = running.iter().filter(|run| counts(run)).map(|run| run.least());
+    pub(crate) fn least_running(&self, counts: impl Fn(&ProgramRun) -> bool) -> Trust {
+        let running = self.running_programs();
+        let least = running.iter().filter(|run| counts(run)).map(|run| run.least_trust());
         least.fold(Trust::Full, Trust::min)
     }
 
-    pub(crate) fn running(&self) -> Vec<Arc<Run>> {
-        self.runs().iter().filter_map(Weak::upgrade).collect()
+    pub(crate) fn running_programs(&self) -> Vec<Arc<ProgramRun>> {
+        self.lock_runs().iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn runs(&self) -> MutexGuard<'_, Vec<Weak<Run>>> {
+    fn lock_runs(&self) -> MutexGuard<'_, Vec<Weak<ProgramRun>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the highest possible trust in the workspace. Without attributes files cannot be told
     /// apart: all of them are untrusted once something untrusted was written, or may have been.
-    pub(crate) fn highest(&self) -> Trust {
+    pub(crate) fn highest_trust(&self) -> Trust {
         let is_known = !self.is_beside && (self.marks || self.note.is_some());
         let is_trusted = is_known && !self.has_unmarked.load(Ordering::Acquire);
         if is_trusted { Trust::Full } else { Trust::Low }
     }
 
     /// Returns the path of the permanent note about untrusted files without a mark.
-    pub(crate) fn note(&self) -> Option<&Path> {
+    pub(crate) fn unmarked_note(&self) -> Option<&Path> {
         self.note.as_deref()
     }
 
@@ -100,13 +125,13 @@ impl Provenance {
     }
 
     /// Marks a file that is open for writing, before it gets its name.
-    pub(crate) fn mark(&self, file: &File, trust: Trust) -> io::Result<()> {
-        let Some(word) = word(trust) else { return Ok(()) };
+    pub(crate) fn mark_file(&self, file: &File, trust: Trust) -> io::Result<()> {
+        let Some(word) = mark_value(trust) else { return Ok(()) };
         if !self.marks {
             return self.note_unmarked();
         }
         // The file is still empty and without its name, so watching starts in time.
-        for run in self.running() {
+        for run in self.running_programs() {
             run.watch_also(&handle_of(file), trust);
         }
         match fsetxattr(file, MARK, word, XattrFlags::empty()) {
@@ -118,7 +143,7 @@ impl Provenance {
 
     /// Marks a directory, because its name is untrusted.
     pub(crate) fn mark_directory(&self, directory: &Dir, trust: Trust) -> io::Result<()> {
-        let Some(word) = word(trust) else { return Ok(()) };
+        let Some(word) = mark_value(trust) else { return Ok(()) };
         if !self.marks {
             return self.note_unmarked();
         }
@@ -129,9 +154,9 @@ impl Provenance {
     }
 
     /// Makes the file system update a directory's time.
-    pub(crate) fn touch(&self, directory: &Dir) {
+    pub(crate) fn touch_directory(&self, directory: &Dir) {
         if self.marks {
-            probe(directory).unwrap_or_default();
+            probe_attributes(directory).unwrap_or_default();
         }
     }
 
@@ -142,7 +167,7 @@ impl Provenance {
     }
 
     /// Lowers the trust of an entry of a directory, or without an entry that of the directory.
-    pub(crate) fn lower(
+    pub(crate) fn lower_trust(
         &self,
         directory: &Dir,
         entry: Option<&Path>,
@@ -156,8 +181,8 @@ impl Provenance {
         let mut value = [0; 8];
         // An unreadable mark may be missing, so it is written again.
         let read = lgetxattr(&place, MARK, &mut value[..]);
-        let is_marked = read.is_ok() && self.of_mark(read, &value) <= trust;
-        let Some(word) = word(trust).filter(|_| !is_marked) else { return Ok(()) };
+        let is_marked = read.is_ok() && self.trust_of_mark(read, &value) <= trust;
+        let Some(word) = mark_value(trust).filter(|_| !is_marked) else { return Ok(()) };
         match with_write_permission(directory, name, || {
             lsetxattr(&place, MARK, word, XattrFlags::empty())
         }) {
@@ -180,27 +205,27 @@ impl Provenance {
         self.has_unmarked.store(true, Ordering::Release);
     }
 
-    fn of_mark(&self, read: rustix::io::Result<usize>, value: &[u8]) -> Trust {
+    fn trust_of_mark(&self, read: rustix::io::Result<usize>, value: &[u8]) -> Trust {
         let own = match read {
-            Ok(length) if value.get(..length) == word(Trust::User) => Trust::User,
+            Ok(length) if value.get(..length) == mark_value(Trust::User) => Trust::User,
             Err(Errno::NODATA) => Trust::Full,
             Err(Errno::OPNOTSUPP) if !self.marks => Trust::Full,
             _ => Trust::Low,
         };
-        own.min(self.highest())
+        own.min(self.highest_trust())
     }
 
-    pub(crate) fn of_file(&self, file: &File) -> Trust {
+    pub(crate) fn trust_of_file(&self, file: &File) -> Trust {
         let mut value = [0; 8];
-        self.of_mark(fgetxattr(file, MARK, &mut value[..]), &value)
+        self.trust_of_mark(fgetxattr(file, MARK, &mut value[..]), &value)
     }
 
     /// Returns the trust of an entry of a directory. Links cannot be marked, so callers take the
     /// directory's trust for the name of a link.
-    pub(crate) fn of_entry(&self, directory: &Dir, name: &OsStr) -> Trust {
+    pub(crate) fn trust_of_entry(&self, directory: &Dir, name: &OsStr) -> Trust {
         let mut value = [0; 8];
         let place = place_of(directory).join(name);
-        self.of_mark(lgetxattr(&place, MARK, &mut value[..]), &value)
+        self.trust_of_mark(lgetxattr(&place, MARK, &mut value[..]), &value)
     }
 }
 
@@ -209,16 +234,16 @@ impl Workspace {
     /// untrusted content of the workspace could not be marked. Without a note, everything in a
     /// workspace is untrusted if its file system lacks extended attributes.
     #[must_use]
-    pub fn remembering(mut self, note: PathBuf) -> Self {
+    pub fn with_unmarked_note(mut self, note: PathBuf) -> Self {
         let is_beside = self.provenance.is_beside;
-        let remembering = Provenance::new(self.marks(), Some(note));
-        self.provenance = Provenance { is_beside, ..remembering }.into();
+        let remembering = FileProvenance::new(self.keeps_marks(), Some(note));
+        self.provenance = FileProvenance { is_beside, ..remembering }.into();
         self
     }
 
     /// Returns `true` if the file system keeps the marks of files.
     #[must_use]
-    pub fn marks(&self) -> bool {
+    pub fn keeps_marks(&self) -> bool {
         self.provenance.marks
     }
 }

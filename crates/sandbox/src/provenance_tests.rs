@@ -2,7 +2,7 @@ use avocet_protocol::LeastTrust;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Access, FileError, RemoveMode, WorkspacePath};
+use crate::{FileError, RemoveMode, RootAccess, WorkspacePath};
 
 struct World {
     workspace: Workspace,
@@ -12,13 +12,16 @@ struct World {
 fn world() -> World {
     let inside = TempDir::new().unwrap();
     let workspace = Workspace::open(inside.path()).unwrap();
-    assert!(workspace.marks(), "the directory for temporary files keeps no extended attributes");
+    assert!(
+        workspace.keeps_marks(),
+        "the directory for temporary files keeps no extended attributes"
+    );
     World { workspace, _inside: inside }
 }
 
 fn write(workspace: &Workspace, path: &str, trust: Trust) {
     let used = workspace.on_behalf(trust, LeastTrust::default());
-    used.write(&used.resolve(path).unwrap(), b"x").unwrap();
+    used.write(&used.resolve_path(path).unwrap(), b"x").unwrap();
 }
 
 /// Returns the trust that is reported to a request that does this.
@@ -29,7 +32,7 @@ fn trust_of_shown<T>(
 ) -> Trust {
     let trust_of_shown = LeastTrust::default();
     let used = workspace.on_behalf(Trust::Full, trust_of_shown.clone());
-    work(&used, &used.resolve(path).unwrap());
+    work(&used, &used.resolve_path(path).unwrap());
     trust_of_shown.get()
 }
 
@@ -38,13 +41,13 @@ fn read(workspace: &Workspace, path: &str) -> Trust {
 }
 
 fn list(workspace: &Workspace, path: &str) -> Trust {
-    trust_of_shown(workspace, |workspace, path| workspace.list(path).unwrap(), path)
+    trust_of_shown(workspace, |workspace, path| workspace.list_entries(path).unwrap(), path)
 }
 
 /// A workspace on a file system without attributes.
 fn without_marks(world: &World) -> Workspace {
     let mut workspace = world.workspace.clone();
-    workspace.provenance = Provenance::new(false, None).into();
+    workspace.provenance = FileProvenance::new(false, None).into();
     workspace
 }
 
@@ -68,7 +71,7 @@ fn trust_mark_stays_with_a_renamed_file_and_a_copy_by_us() {
     write(&workspace, "file", Trust::Low);
     fs::rename(workspace.root().join("file"), workspace.root().join("other")).unwrap();
     assert_eq!(read(&workspace, "other"), Trust::Low);
-    let path = |path: &str| workspace.resolve(path).unwrap();
+    let path = |path: &str| workspace.resolve_path(path).unwrap();
     let used = workspace.on_behalf(Trust::Full, LeastTrust::default());
     used.write(&path("copy"), &used.read(&path("other")).unwrap()).unwrap();
     assert_eq!(read(&workspace, "copy"), Trust::Low);
@@ -139,7 +142,7 @@ fn trust_of_a_refusal_is_that_of_the_secret_it_names() {
     let read: Look = |one, path| one.read(path).err();
     let write: Look = |one, path| one.write(path, b"x").err();
     let count: Look = |one, path| one.entries_below(path).err();
-    let remove: Look = |one, path| one.remove(path, RemoveMode::Recursive).err();
+    let remove: Look = |one, path| one.remove_entry(path, RemoveMode::Recursive).err();
     for (look, path, trust) in [
         (read, "own/a.pem", Trust::Full),
         (read, "to-own", Trust::Full),
@@ -155,11 +158,11 @@ fn trust_of_a_refusal_is_that_of_the_secret_it_names() {
             assert!(matches!(look(one, path), Some(FileError::Secret { .. })), "{path}");
         };
         assert_eq!(trust_of_shown(&workspace, refused, path), trust, "{path}");
-        let beside = Workspace::beside(root, Access::Change).unwrap();
+        let beside = Workspace::open_beside(root, RootAccess::Change).unwrap();
         assert_eq!(trust_of_shown(&beside, refused, path), trust, "beside a workspace: {path}");
     }
     let counted = |one: &Workspace, path: &WorkspacePath| one.entries_below(path).unwrap();
-    let beside = Workspace::beside(root, Access::Change).unwrap();
+    let beside = Workspace::open_beside(root, RootAccess::Change).unwrap();
     assert_eq!(trust_of_shown(&beside, counted, "d"), Trust::Full, "a number names nothing");
 }
 
@@ -169,7 +172,7 @@ fn apart_reads_lower_the_trust_only_after_note_shown() {
     write(&workspace, "file", Trust::Low);
     let apart = |tells: bool| {
         move |workspace: &Workspace, path: &WorkspacePath| {
-            let apart = workspace.apart();
+            let apart = workspace.examine_apart();
             apart.read(path).unwrap();
             assert_eq!((apart.least_read(), workspace.least_read()), (Trust::Low, Trust::Full));
             if tells {
@@ -197,7 +200,7 @@ fn trust_without_attributes_is_low_after_an_untrusted_write() {
     let world = world();
     let notes = TempDir::new().unwrap();
     let note = notes.path().join("foreign/workspace");
-    let workspace = without_marks(&world).remembering(note.clone());
+    let workspace = without_marks(&world).with_unmarked_note(note.clone());
     write(&workspace, "own", Trust::Full);
     assert_eq!((read(&workspace, "own"), note.exists()), (Trust::Full, false));
     fs::create_dir(workspace.root().join("inbox")).unwrap();
@@ -205,7 +208,7 @@ fn trust_without_attributes_is_low_after_an_untrusted_write() {
     assert_eq!(read(&workspace, "inbox/a"), Trust::Low);
     write(&workspace, "foreign", Trust::User);
     assert_eq!((read(&workspace, "own"), note.exists()), (Trust::Low, true));
-    let again = without_marks(&world).remembering(note);
+    let again = without_marks(&world).with_unmarked_note(note);
     assert_eq!(read(&again, "own"), Trust::Low, "after a restart");
     assert_eq!(
         read(&without_marks(&world), "own"),
@@ -219,10 +222,10 @@ fn write_without_attributes_is_refused_if_the_note_cannot_be_kept() {
     let world = world();
     let notes = TempDir::new().unwrap();
     fs::write(notes.path().join("file"), "in the way").unwrap();
-    let workspace = without_marks(&world).remembering(notes.path().join("file/note"));
+    let workspace = without_marks(&world).with_unmarked_note(notes.path().join("file/note"));
     let used = workspace.on_behalf(Trust::Low, LeastTrust::default());
     for _ in 0..2 {
-        assert!(used.write(&used.resolve("foreign").unwrap(), b"x").is_err());
+        assert!(used.write(&used.resolve_path("foreign").unwrap(), b"x").is_err());
     }
     assert!(!workspace.root().join("foreign").exists());
 }

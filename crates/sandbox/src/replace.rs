@@ -18,7 +18,7 @@ const NEW: u32 = 0o666;
 
 /// Writes a temporary file beside the target, syncs it to the disk and renames it. The new file has
 /// these permissions, or those of a new file. `mark` can set attributes of it.
-pub(crate) fn replace(
+pub(crate) fn replace_file(
     parent: &Dir,
     name: &Path,
     bytes: &[u8],

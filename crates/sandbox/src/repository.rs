@@ -10,9 +10,9 @@ use cap_std::fs::{OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 
 use crate::file_trust::of_place;
-use crate::git::{ConfigEntry, MOST_CONFIG, leads, parse, without_dots};
-use crate::guard::{Survey, place_of};
-use crate::protection::{ProtectedKind, Protection};
+use crate::git::{ConfigEntry, MOST_CONFIG, parse_config, paths_git_follows, without_dots};
+use crate::guard::{ProtectedSurvey, place_of};
+use crate::protection::{PathProtection, ProtectedKind};
 use crate::secrets::PathKind;
 use crate::untrusted_tree::is_untrusted;
 use crate::{FileError, GitPlace, Workspace, WorkspacePath};
@@ -22,7 +22,7 @@ const DEEPEST: usize = 5;
 
 /// The repository that git would use in a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Repository {
+pub struct GitRepository {
     /// An untrusted file that decides about programs of git, or about the choice of the repository;
     /// from the root.
     pub untrusted: Option<String>,
@@ -40,13 +40,13 @@ impl Workspace {
     ///
     /// # Errors
     /// [`FileError`] if the workspace cannot be searched for repositories below.
-    pub fn repository(&self, directory: &WorkspacePath) -> Result<Repository, FileError> {
+    pub fn find_repository(&self, directory: &WorkspacePath) -> Result<GitRepository, FileError> {
         let mut search = RepositorySearch {
             workspace: self,
-            found: Repository::default(),
+            found: GitRepository::default(),
             filters: BTreeSet::new(),
         };
-        let start = self.real(directory.as_path().to_owned());
+        let start = self.resolve_links(directory.as_path().to_owned());
         let start = if start == Path::new(".") { PathBuf::new() } else { start };
         for above in start.ancestors() {
             search.look_at(above);
@@ -64,8 +64,8 @@ impl Workspace {
     /// Reads the text of a file that git reads. Returns `None` if the file is unreadable, too long,
     /// or a secret, perhaps behind a link.
     pub(crate) fn git_text(&self, path: &Path) -> Option<String> {
-        let is_secret = |place: &Path| self.secrets().why(place, PathKind::File).is_some();
-        if is_secret(path) || is_secret(&self.real(path.to_owned())) {
+        let is_secret = |place: &Path| self.secrets().why_secret(place, PathKind::File).is_some();
+        if is_secret(path) || is_secret(&self.resolve_links(path.to_owned())) {
             return None;
         }
         let mut options = OpenOptions::new();
@@ -73,7 +73,7 @@ impl Workspace {
         let file = self.handle().open_with(path, &options).ok()?;
         let found = file.metadata().ok()?;
         // The link may have changed since.
-        let has_moved = self.place(&file).is_some_and(|place| is_secret(&place));
+        let has_moved = self.path_of_opened(&file).is_some_and(|place| is_secret(&place));
         if has_moved || !found.is_file() || found.len() > MOST_CONFIG {
             return None;
         }
@@ -89,8 +89,8 @@ impl Workspace {
         directory: &WorkspacePath,
     ) -> Result<Option<String>, FileError> {
         let Some(worktree) = &place.worktree else { return Ok(None) };
-        let survey = Survey::of(self.handle(), &Protection::default());
-        let survey = survey.map_err(|error| self.error(directory, &error))?;
+        let survey = ProtectedSurvey::search_directory(self.handle(), &PathProtection::default());
+        let survey = survey.map_err(|error| self.file_error(directory, &error))?;
         let is_below = |path: &&PathBuf| {
             let place = self.root().join(path);
             place.starts_with(worktree)
@@ -104,7 +104,7 @@ impl Workspace {
 
 struct RepositorySearch<'w> {
     workspace: &'w Workspace,
-    found: Repository,
+    found: GitRepository,
     filters: BTreeSet<String>,
 }
 
@@ -114,36 +114,36 @@ impl RepositorySearch<'_> {
     fn look_at(&mut self, directory: &Path) {
         let dot_git = directory.join(".git");
         match self.workspace.handle().metadata(&dot_git) {
-            Ok(found) if found.is_dir() => self.add(Some(directory), &dot_git),
+            Ok(found) if found.is_dir() => self.add_git_dir(Some(directory), &dot_git),
             Ok(_) => {
-                self.check(&dot_git);
+                self.check_trust(&dot_git);
                 match self.leads_to(&dot_git, "gitdir: ", directory) {
-                    Some(git_dir) => self.add(Some(directory), &git_dir),
+                    Some(git_dir) => self.add_git_dir(Some(directory), &git_dir),
                     // The target is unknown, and so are the programs that git would run.
-                    None => self.distrust(&dot_git),
+                    None => self.report_untrusted(&dot_git),
                 }
             }
             // A link that leads out of the workspace.
             Err(_) if self.workspace.handle().symlink_metadata(&dot_git).is_ok() => {
-                self.distrust(&dot_git);
+                self.report_untrusted(&dot_git);
             }
             Err(_) => {}
         }
         let has =
             |name: &str| self.workspace.handle().symlink_metadata(directory.join(name)).is_ok();
         if has("objects") && has("refs") || has("HEAD") && has("commondir") {
-            self.add(None, directory);
+            self.add_git_dir(None, directory);
         }
     }
 
-    fn add(&mut self, worktree: Option<&Path>, git_dir: &Path) {
+    fn add_git_dir(&mut self, worktree: Option<&Path>, git_dir: &Path) {
         let mut git_dirs = vec![git_dir.to_owned()];
         let common = git_dir.join("commondir");
-        if self.exists(&common) {
-            self.check(&common);
+        if self.path_exists(&common) {
+            self.check_trust(&common);
             match self.leads_to(&common, "", git_dir) {
                 Some(directory) => git_dirs.push(directory),
-                None => self.distrust(&common),
+                None => self.report_untrusted(&common),
             }
         }
         for git_dir in &git_dirs {
@@ -161,18 +161,19 @@ impl RepositorySearch<'_> {
 
     /// Reads a configuration and those that it includes.
     fn look_into(&mut self, config: &Path, git_dir: &Path, depth: usize) {
-        if !self.exists(config) {
+        if !self.path_exists(config) {
             return;
         }
-        self.check(config);
-        let Some(entries) = self.workspace.git_text(config).and_then(|text| parse(&text)) else {
-            return self.distrust(config);
+        self.check_trust(config);
+        let Some(entries) = self.workspace.git_text(config).and_then(|text| parse_config(&text))
+        else {
+            return self.report_untrusted(config);
         };
         let is_filter = |entry: &&ConfigEntry| entry.section == "filter";
         self.filters
             .extend(entries.iter().filter(is_filter).filter_map(|entry| entry.subsection.clone()));
         let root = self.workspace.root();
-        for lead in leads(&entries, &root.join(config), &root.join(git_dir)) {
+        for lead in paths_git_follows(&entries, &root.join(config), &root.join(git_dir)) {
             // Files outside the workspace are the operator's, and hidden from programs.
             let Ok(below) = lead.strip_prefix(root) else { continue };
             let is_file =
@@ -192,17 +193,17 @@ impl RepositorySearch<'_> {
         let place = without_dots(&root.join(from).join(target));
         let below = place.strip_prefix(root).ok()?;
         // Links are followed, as by git.
-        Some(self.workspace.real(below.to_owned()))
+        Some(self.workspace.resolve_links(below.to_owned()))
     }
 
-    fn exists(&self, path: &Path) -> bool {
+    fn path_exists(&self, path: &Path) -> bool {
         self.workspace.handle().symlink_metadata(path).is_ok()
     }
 
     /// Reports a file if it is untrusted.
-    fn check(&mut self, path: &Path) {
+    fn check_trust(&mut self, path: &Path) {
         let workspace = self.workspace;
-        let real = workspace.real(path.to_owned());
+        let real = workspace.resolve_links(path.to_owned());
         let is_marked = |path: &Path| {
             is_untrusted(&place_of(workspace.handle()), path) || of_place(path) < Trust::Full
         };
@@ -210,13 +211,13 @@ impl RepositorySearch<'_> {
             Ok(found) => workspace.provenance.least_running(|run| run.can_have_changed(&found)),
             Err(_) => Trust::Full,
         };
-        let least = being_written.min(workspace.provenance.highest());
+        let least = being_written.min(workspace.provenance.highest_trust());
         if least < Trust::Full || is_marked(path) || is_marked(&real) {
-            self.distrust(path);
+            self.report_untrusted(path);
         }
     }
 
-    fn distrust(&mut self, path: &Path) {
+    fn report_untrusted(&mut self, path: &Path) {
         self.found.untrusted.get_or_insert(path.display().to_string());
     }
 }

@@ -31,11 +31,11 @@ impl World {
 
     fn put(&self, path: &str, text: &str, trust: Trust) {
         let used = self.workspace.on_behalf(trust, LeastTrust::default());
-        used.write(&used.resolve(path).unwrap(), text.as_bytes()).unwrap();
+        used.write(&used.resolve_path(path).unwrap(), text.as_bytes()).unwrap();
     }
 
-    fn look(&self, path: &str) -> Repository {
-        self.workspace.repository(&self.workspace.resolve(path).unwrap()).unwrap()
+    fn look(&self, path: &str) -> GitRepository {
+        self.workspace.find_repository(&self.workspace.resolve_path(path).unwrap()).unwrap()
     }
 
     fn untrusted(&self, path: &str) -> Option<String> {
@@ -130,11 +130,11 @@ fn repository_is_untrusted_while_an_untrusted_program_may_write_it() {
     let world = World::new();
     world.repository("a/.git", Trust::Full);
     let low = world.workspace.on_behalf(Trust::Low, LeastTrust::default());
-    let watch = low.watch();
+    let watch = low.watch_program();
     assert_eq!(world.untrusted("a"), None);
     fs::write(world.workspace.root().join("a/.git/config"), CONFIG).unwrap();
     assert_eq!(world.untrusted("a").as_deref(), Some("a/.git/config"));
-    assert_eq!(watch.settle(), Trust::Low);
+    assert_eq!(watch.settle_trust(), Trust::Low);
     assert_eq!(world.untrusted("a").as_deref(), Some("a/.git/config"));
 }
 

@@ -15,7 +15,7 @@ pub const WRITE_ROOTS: &str = "[tools] write";
 
 /// The permitted access to a directory beside the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum RootAccess {
     /// Files are read.
     Read,
     /// Files are read, made, changed and removed.
@@ -27,18 +27,18 @@ pub enum Access {
 pub(crate) struct BesideRoot {
     /// The root, with which paths are shown.
     pub(crate) root: Arc<Path>,
-    pub(crate) access: Access,
+    pub(crate) access: RootAccess,
 }
 
 /// A workspace and the separate directories beside it. Clones share their state.
 #[derive(Debug, Clone)]
-pub struct Roots {
+pub struct WorkspaceRoots {
     workspace: Workspace,
     beside: Vec<Workspace>,
 }
 
-impl Roots {
-    /// Combines a workspace with directories that [`Workspace::beside`] has opened.
+impl WorkspaceRoots {
+    /// Combines a workspace with directories that [`Workspace::open_beside`] has opened.
     #[must_use]
     pub fn new(workspace: Workspace, beside: Vec<Workspace>) -> Self {
         Self { workspace, beside }
@@ -51,7 +51,7 @@ impl Roots {
     }
 
     /// Returns the directories beside it in their shown form, each with the permitted access.
-    pub fn beside(&self) -> impl Iterator<Item = (&Path, Access)> {
+    pub fn beside_roots(&self) -> impl Iterator<Item = (&Path, RootAccess)> {
         let beside = self.beside.iter().filter_map(|one| one.beside.as_ref());
         beside.map(|beside| (&*beside.root, beside.access))
     }
@@ -61,13 +61,13 @@ impl Roots {
     ///
     /// # Errors
     /// [`FileError::Outside`], with the names of all directories.
-    pub fn of(&self, given: &str) -> Result<&Workspace, FileError> {
+    pub fn root_of(&self, given: &str) -> Result<&Workspace, FileError> {
         if let Some(beside) = self.beside_of(given) {
             return Ok(beside);
         }
-        match self.workspace.resolve(given) {
+        match self.workspace.resolve_path(given) {
             Err(FileError::Outside { input, resolved, same_name, .. }) => {
-                Err(FileError::Outside { input, resolved, same_name, roots: self.shown() })
+                Err(FileError::Outside { input, resolved, same_name, roots: self.shown_roots() })
             }
             // Other errors are reported when the path is used.
             Ok(_) | Err(_) => Ok(&self.workspace),
@@ -77,7 +77,7 @@ impl Roots {
     /// Returns one name for a path that may be given in several ways: absolute, without `.` and
     /// `..`. A path that is outside stays unchanged.
     #[must_use]
-    pub fn place(&self, given: &str) -> String {
+    pub fn canonical_name(&self, given: &str) -> String {
         let place = self.beside_of(given).unwrap_or(&self.workspace).place_of(given);
         place.map_or_else(|| given.to_owned(), |place| place.display().to_string())
     }
@@ -87,11 +87,11 @@ impl Roots {
         self.beside.iter().find(is_there).filter(|_| Path::new(given).is_absolute())
     }
 
-    fn shown(&self) -> Vec<String> {
+    fn shown_roots(&self) -> Vec<String> {
         if self.beside.is_empty() {
             return Vec::new();
         }
-        let beside = self.beside().map(|(root, access)| shown(root, access));
+        let beside = self.beside_roots().map(|(root, access)| format_root(root, access));
         let workspace = self.workspace.root().display().to_string();
         [workspace].into_iter().chain(beside).collect()
     }
@@ -99,31 +99,31 @@ impl Roots {
     /// Applies [`Workspace::on_behalf`] to all of them.
     #[must_use]
     pub fn on_behalf(&self, trust: Trust, shown: &LeastTrust) -> Self {
-        self.each(|one| one.on_behalf(trust, shown.clone()))
+        self.map_roots(|one| one.on_behalf(trust, shown.clone()))
     }
 
-    /// Applies [`Workspace::apart`] to all of them.
+    /// Applies [`Workspace::examine_apart`] to all of them.
     #[must_use]
-    pub fn apart(&self) -> Self {
-        self.each(Workspace::apart)
+    pub fn examine_apart(&self) -> Self {
+        self.map_roots(Workspace::examine_apart)
     }
 
-    fn each(&self, same: impl Fn(&Workspace) -> Workspace) -> Self {
+    fn map_roots(&self, same: impl Fn(&Workspace) -> Workspace) -> Self {
         Self { workspace: same(&self.workspace), beside: self.beside.iter().map(&same).collect() }
     }
 }
 
-impl From<Workspace> for Roots {
+impl From<Workspace> for WorkspaceRoots {
     fn from(workspace: Workspace) -> Self {
         Self::new(workspace, Vec::new())
     }
 }
 
 /// Formats a directory and the access to it, for people and models.
-fn shown(root: &Path, access: Access) -> String {
+fn format_root(root: &Path, access: RootAccess) -> String {
     match access {
-        Access::Read => format!("{}: read only", root.display()),
-        Access::Change => root.display().to_string(),
+        RootAccess::Read => format!("{}: read only", root.display()),
+        RootAccess::Change => root.display().to_string(),
     }
 }
 
@@ -133,9 +133,9 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError`] if the directory is missing, or cannot be opened or listed.
-    pub fn beside(path: &Path, access: Access) -> Result<Self, WorkspaceError> {
+    pub fn open_beside(path: &Path, access: RootAccess) -> Result<Self, WorkspaceError> {
         let what = "the directory beside the workspace";
-        Self::at(path, Some(access)).map_err(|error| WorkspaceError {
+        Self::open_with_access(path, Some(access)).map_err(|error| WorkspaceError {
             what,
             path: path.into(),
             error,
@@ -148,15 +148,15 @@ impl Workspace {
     /// [`FileError::ReadOnly`].
     pub fn can_change(&self, path: &WorkspacePath) -> Result<(), FileError> {
         match &self.beside {
-            Some(BesideRoot { root, access: Access::Read }) => {
+            Some(BesideRoot { root, access: RootAccess::Read }) => {
                 Err(FileError::ReadOnly { path: path.as_given(), root: root.display().to_string() })
             }
-            Some(BesideRoot { access: Access::Change, .. }) | None => Ok(()),
+            Some(BesideRoot { access: RootAccess::Change, .. }) | None => Ok(()),
         }
     }
 
     /// Returns a path in its shown form: with the root, if that is beside the workspace.
-    pub(crate) fn shown(&self, path: String) -> String {
+    pub(crate) fn shown_path(&self, path: String) -> String {
         match &self.beside {
             Some(BesideRoot { root, .. }) => root.join(path).display().to_string(),
             None => path,

@@ -8,7 +8,7 @@ use super::*;
 use crate::RemoveMode;
 
 /// A workspace, a writable directory and a read-only one, in a directory of their own.
-fn world() -> (TempDir, Roots) {
+fn world() -> (TempDir, WorkspaceRoots) {
     let directory = TempDir::new().unwrap();
     let path = directory.path().canonicalize().unwrap();
     for name in ["workspace", "notes", "docs"] {
@@ -17,24 +17,24 @@ fn world() -> (TempDir, Roots) {
     }
     symlink(path.join("docs"), path.join("link")).unwrap();
     let beside = vec![
-        Workspace::beside(&path.join("notes"), Access::Change).unwrap(),
-        Workspace::beside(&path.join("link"), Access::Read).unwrap(),
+        Workspace::open_beside(&path.join("notes"), RootAccess::Change).unwrap(),
+        Workspace::open_beside(&path.join("link"), RootAccess::Read).unwrap(),
     ];
-    let roots = Roots::new(Workspace::open(&path.join("workspace")).unwrap(), beside);
+    let roots = WorkspaceRoots::new(Workspace::open(&path.join("workspace")).unwrap(), beside);
     (directory, roots)
 }
 
 /// Does something in the directory of a path. Returns the result as text, without the temporary
 /// path.
 fn done<T: std::fmt::Debug>(
-    (directory, roots): &(TempDir, Roots),
+    (directory, roots): &(TempDir, WorkspaceRoots),
     given: &str,
     work: impl Fn(&Workspace, &WorkspacePath) -> Result<T, FileError>,
 ) -> Result<T, String> {
     let here = directory.path().canonicalize().unwrap().display().to_string();
     let given = given.replace('$', &here);
-    let one = roots.of(&given);
-    let done = one.and_then(|one| work(one, &one.resolve(&given)?));
+    let one = roots.root_of(&given);
+    let done = one.and_then(|one| work(one, &one.resolve_path(&given)?));
     done.map_err(|error| error.to_string().replace(&here, "$"))
 }
 
@@ -69,8 +69,8 @@ fn roots_error_for_a_path_outside_lists_the_directories() {
     for given in ["../notes/a.txt", "/", "$", "$/notesx", "$/notes/..", "$/link/../../a.txt"] {
         assert!(error(given).contains("$/docs: read only"), "{given}");
     }
-    let alone = Roots::from(world.1.workspace().clone());
-    let error = alone.of("/etc/passwd").unwrap_err().to_string();
+    let alone = WorkspaceRoots::from(world.1.workspace().clone());
+    let error = alone.root_of("/etc/passwd").unwrap_err().to_string();
     assert!(!error.contains("beside"), "{error}");
 }
 
@@ -88,7 +88,8 @@ fn roots_show_paths_beside_the_workspace_as_absolute() {
         let expected = world.0.path().canonicalize().unwrap().join(path);
         assert_eq!(shown(given), expected.display().to_string(), "{given}");
     }
-    let joined = done(&world, "$/notes", |_, path| Ok(path.join("b").join("c").as_given()));
+    let joined =
+        done(&world, "$/notes", |_, path| Ok(path.join_name("b").join_name("c").as_given()));
     assert!(joined.unwrap().ends_with("/notes/b/c"));
     let missing = done(&world, "$/notes/b.txt", Workspace::read).unwrap_err();
     assert_eq!(missing, "$/notes/b.txt does not exist; did you mean $/notes/a.txt?");
@@ -108,7 +109,7 @@ fn roots_refuse_every_change_in_a_read_only_directory() {
         ("can_write", Workspace::can_write),
         ("can_change", Workspace::can_change),
         ("create_directory", |one, path| one.create_directory(path).map(drop)),
-        ("remove", |one, path| one.remove(path, RemoveMode::Recursive).map(drop)),
+        ("remove", |one, path| one.remove_entry(path, RemoveMode::Recursive).map(drop)),
     ];
     let world = world();
     for (name, change) in changes {
@@ -129,8 +130,8 @@ fn roots_refuse_every_change_in_a_read_only_directory() {
         }
     }
     assert_eq!(fs::read_dir(world.0.path().join("docs")).unwrap().count(), 1);
-    let stays =
-        done(&world, "$/notes", |one, path| one.remove(path, RemoveMode::Recursive)).unwrap_err();
+    let stays = done(&world, "$/notes", |one, path| one.remove_entry(path, RemoveMode::Recursive))
+        .unwrap_err();
     assert_eq!(stays, "$/notes: a directory that the configuration names stays");
 }
 
@@ -143,21 +144,21 @@ fn roots_read_untrusted_content_beside_the_workspace() {
         let place = directory.path().canonicalize().unwrap().join(name);
         let given = |below: &str| place.join(below).display().to_string();
         if name != "docs" {
-            let one = roots.of(&given("own.txt")).unwrap();
-            one.write(&one.resolve(&given("own.txt")).unwrap(), b"x").unwrap();
+            let one = roots.root_of(&given("own.txt")).unwrap();
+            one.write(&one.resolve_path(&given("own.txt")).unwrap(), b"x").unwrap();
         }
         type FileCheck = fn(&Workspace, &WorkspacePath);
         // Ordinary names lower no trust.
         let looks: [(&str, Trust, FileCheck); 3] = [
             ("a.txt", expected, |one, path| drop(one.read(path).unwrap())),
-            ("", Trust::Full, |one, path| drop(one.list(path).unwrap())),
+            ("", Trust::Full, |one, path| drop(one.list_entries(path).unwrap())),
             ("b.txt", Trust::Full, |one, path| drop(one.read(path).unwrap_err())),
         ];
         for (below, expected, look) in looks {
             let shown = LeastTrust::default();
             let roots = roots.on_behalf(Trust::Full, &shown);
-            let one = roots.of(&given(below)).unwrap();
-            look(one, &one.resolve(&given(below)).unwrap());
+            let one = roots.root_of(&given(below)).unwrap();
+            look(one, &one.resolve_path(&given(below)).unwrap());
             assert_eq!(shown.get(), expected, "{name}/{below}");
         }
     }
@@ -166,7 +167,7 @@ fn roots_read_untrusted_content_beside_the_workspace() {
 #[test]
 fn roots_mark_files_written_beside_the_workspace() {
     let (directory, roots) = world();
-    if !roots.workspace().marks() {
+    if !roots.workspace().keeps_marks() {
         return skip_without(SystemPart::ExtendedAttributes);
     }
     for name in ["workspace", "notes"] {
@@ -176,8 +177,8 @@ fn roots_mark_files_written_beside_the_workspace() {
         {
             let given = place.display().to_string();
             let roots = roots.on_behalf(trust, &LeastTrust::default());
-            let one = roots.of(&given).unwrap();
-            one.write(&one.resolve(&given).unwrap(), b"x").unwrap();
+            let one = roots.root_of(&given).unwrap();
+            one.write(&one.resolve_path(&given).unwrap(), b"x").unwrap();
             let mut value = [0; 8];
             let read = rustix::fs::getxattr(&place, "user.avocet.trust", &mut value[..]);
             assert_eq!(read.ok().map(|length| &value[..length]), mark, "{name} {trust:?}");
@@ -200,7 +201,7 @@ fn beside_does_not_write_to_a_read_only_directory() {
         fs::write(other.path().join("x"), "").unwrap();
         fs::remove_file(other.path().join("x")).unwrap();
     }
-    Workspace::beside(directory.path(), Access::Read).unwrap();
+    Workspace::open_beside(directory.path(), RootAccess::Read).unwrap();
     assert_eq!(changed(), before);
 }
 
@@ -210,7 +211,7 @@ fn beside_names_a_directory_that_cannot_be_used() {
     fs::write(directory.path().join("file"), "").unwrap();
     for name in ["none", "file"] {
         let path = directory.path().join(name);
-        let error = Workspace::beside(&path, Access::Change).unwrap_err().to_string();
+        let error = Workspace::open_beside(&path, RootAccess::Change).unwrap_err().to_string();
         let expected =
             format!("the directory beside the workspace {} cannot be used", path.display());
         assert!(error.starts_with(&expected), "{error}");
@@ -234,6 +235,6 @@ fn place_is_equal_for_every_name_of_a_path() {
         ("../notes/a.txt", "../notes/a.txt"),
     ] {
         let [given, place] = [given, place].map(|path| path.replace('$', &here));
-        assert_eq!(roots.place(&given), place);
+        assert_eq!(roots.canonical_name(&given), place);
     }
 }

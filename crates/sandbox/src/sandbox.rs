@@ -33,12 +33,12 @@ mod stage;
 mod streams;
 mod supervisor;
 
-pub use cgroup::{Cgroups, NoCgroups};
+pub use cgroup::{CgroupParent, NoCgroups};
 pub use launch::ProgramSandbox;
 pub use layers::SandboxLayers;
-pub use network::{Proxy, Reached};
-pub use output::Output;
-pub use plan::{GitPlace, Isolation, Rights, SYSTEM_PATHS, SandboxLimits};
+pub use network::{ProgramProxy, ReachedHosts};
+pub use output::SandboxOutput;
+pub use plan::{GitPlace, Isolation, ProgramRights, SYSTEM_PATHS, SandboxLimits};
 pub use request::{ProgramEnd, ProgramRequest, ProgramResult, SandboxError};
 pub use run_stage::run_stage;
 pub use streams::ProgramStreams;

@@ -11,7 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::EntryKind;
-use names::{HARMLESS, NAMES, directories};
+use names::{HARMLESS, NAMES, secret_directories};
 
 pub(crate) use names::is_of_packages;
 
@@ -20,10 +20,11 @@ pub const SECRET_FILES: &str = "[tools] secret_files";
 
 /// The names of secret files. They compile at the first use, because a start needs none of them. If
 /// they did not compile, every file would count as secret.
-static SECRET_NAMES: LazyLock<Option<GlobSet>> = LazyLock::new(|| fixed(NAMES, PatternKind::Paths));
+static SECRET_NAMES: LazyLock<Option<GlobSet>> =
+    LazyLock::new(|| compile_fixed(NAMES, PatternKind::Paths));
 /// The harmless names among those.
 static HARMLESS_NAMES: LazyLock<Option<GlobSet>> =
-    LazyLock::new(|| fixed(HARMLESS, PatternKind::Names));
+    LazyLock::new(|| compile_fixed(HARMLESS, PatternKind::Names));
 
 /// An invalid pattern of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,20 +47,20 @@ impl From<EntryKind> for PathKind {
 /// The rules for secret files, by their paths from the root of a workspace, or of a directory
 /// beside it.
 #[derive(Debug)]
-pub(crate) struct Secrets {
+pub(crate) struct SecretRules {
     /// Names that do not count as secrets here.
     opened_names: GlobSet,
     /// Opened paths from the root, whatever their content.
     opened_paths: GlobSet,
     /// Opened absolute paths, for directories beside workspaces.
     opened_beside: GlobSet,
-    /// The daemon's own files and directories below the root, as [`plain`] writes them.
+    /// The daemon's own files and directories below the root, as [`plain_path`] writes them.
     own: Vec<PathBuf>,
     /// The path that is put in front of paths before they are compared.
     above: PathBuf,
 }
 
-impl Secrets {
+impl SecretRules {
     /// Files are secret by their names, or because they are in `own`, unless one of the patterns
     /// `opened` fits. A pattern without a slash applies to names, and never opens paths in `own`.
     pub(crate) fn new(opened: &[String], own: &[PathBuf]) -> Result<Self, BadPattern> {
@@ -69,11 +70,11 @@ impl Secrets {
             paths.into_iter().partition(|pattern| pattern.starts_with('/'));
         let beside = beside.iter().map(|pattern| pattern.trim_start_matches('/').to_owned());
         let names = names.iter().map(|pattern| format!("**/{pattern}"));
-        let own = own.iter().map(|path| plain(path)).collect();
+        let own = own.iter().map(|path| plain_path(path)).collect();
         Ok(Self {
-            opened_names: set(names, PatternKind::Names)?,
-            opened_paths: set(paths.into_iter().cloned(), PatternKind::Paths)?,
-            opened_beside: set(beside, PatternKind::Paths)?,
+            opened_names: compile_patterns(names, PatternKind::Names)?,
+            opened_paths: compile_patterns(paths.into_iter().cloned(), PatternKind::Paths)?,
+            opened_beside: compile_patterns(beside, PatternKind::Paths)?,
             own,
             above: PathBuf::new(),
         })
@@ -81,19 +82,19 @@ impl Secrets {
 
     /// Returns the rules for paths from a directory whose own name and place count: everything in a
     /// directory of secrets is secret, and the patterns of paths are absolute.
-    pub(crate) fn below(self, root: &Path) -> Self {
+    pub(crate) fn with_directory(self, root: &Path) -> Self {
         let above = root.strip_prefix("/").unwrap_or(root).to_owned();
-        let own = self.own.iter().map(|own| plain(&above).join(own)).collect();
+        let own = self.own.iter().map(|own| plain_path(&above).join(own)).collect();
         Self { own, above, opened_paths: self.opened_beside.clone(), ..self }
     }
 
-    fn whole(&self, path: &Path) -> PathBuf {
+    fn whole_path(&self, path: &Path) -> PathBuf {
         self.above.join(path.strip_prefix(".").unwrap_or(path))
     }
 
     /// Returns `true` if the operator has opened this path, whatever its content.
     pub(crate) fn is_opened(&self, path: &Path) -> bool {
-        self.opened_paths.is_match(self.whole(path))
+        self.opened_paths.is_match(self.whole_path(path))
     }
 
     /// Returns `true` if the operator has opened everything here, by a pattern such as
@@ -104,18 +105,18 @@ impl Secrets {
 
     /// Returns `true` if files below a directory of this name are secrets because of that name.
     pub(crate) fn is_of_secrets(directory: &Path) -> bool {
-        let name = directory.file_name().map(|name| plain(Path::new(name)));
-        name.is_some_and(|name| directories().any(|of| name == Path::new(of)))
+        let name = directory.file_name().map(|name| plain_path(Path::new(name)));
+        name.is_some_and(|name| secret_directories().any(|of| name == Path::new(of)))
     }
 
     /// Returns the reason why a file, or a directory with everything in it, stays closed; `None` if
     /// it may be opened.
-    pub(crate) fn why(&self, path: &Path, kind: PathKind) -> Option<&'static str> {
+    pub(crate) fn why_secret(&self, path: &Path, kind: PathKind) -> Option<&'static str> {
         if self.is_opened(path) {
             return None;
         }
-        let path = self.whole(path);
-        let plain = plain(&path);
+        let path = self.whole_path(path);
+        let plain = plain_path(&path);
         if self.own.iter().any(|own| plain.starts_with(own)) {
             return Some("it is the daemon's own");
         }
@@ -132,7 +133,7 @@ impl Secrets {
 /// Returns a path in lower case, without differences that some file systems ignore and people
 /// overlook: marks, widths and other forms of letters, characters without width, and dots and
 /// spaces at the end of a name.
-pub(crate) fn plain(path: &Path) -> PathBuf {
+pub(crate) fn plain_path(path: &Path) -> PathBuf {
     let small = path.to_string_lossy().to_lowercase();
     let ends = |name: &str| name.ends_with(['.', ' ']);
     if small.bytes().all(|byte| byte.is_ascii_graphic()) && !small.split('/').any(ends) {
@@ -167,11 +168,14 @@ enum PatternKind {
 }
 
 /// Compiles patterns of the source.
-fn fixed(patterns: &[&str], kind: PatternKind) -> Option<GlobSet> {
-    set(patterns.iter().map(|&pattern| pattern.to_owned()), kind).ok()
+fn compile_fixed(patterns: &[&str], kind: PatternKind) -> Option<GlobSet> {
+    compile_patterns(patterns.iter().map(|&pattern| pattern.to_owned()), kind).ok()
 }
 
-fn set(patterns: impl Iterator<Item = String>, kind: PatternKind) -> Result<GlobSet, BadPattern> {
+fn compile_patterns(
+    patterns: impl Iterator<Item = String>,
+    kind: PatternKind,
+) -> Result<GlobSet, BadPattern> {
     let of_names = kind == PatternKind::Names;
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {

@@ -63,18 +63,18 @@ const OPEN: &[&str] = &[
 #[test]
 fn secrets_match_names_in_any_case() {
     let opened = ["test.pem", "spec*", "keys/*"].map(str::to_owned);
-    let secrets = Secrets::new(&opened, &[]).unwrap();
+    let secrets = SecretRules::new(&opened, &[]).unwrap();
     for path in SECRET {
-        assert!(secrets.why(Path::new(path), PathKind::File).is_some(), "{path}");
+        assert!(secrets.why_secret(Path::new(path), PathKind::File).is_some(), "{path}");
     }
     for path in OPEN {
-        assert_eq!(secrets.why(Path::new(path), PathKind::File), None, "{path}");
+        assert_eq!(secrets.why_secret(Path::new(path), PathKind::File), None, "{path}");
     }
-    assert_eq!(secrets.why(Path::new("src/credentials"), PathKind::Directory), None);
-    let of_secrets = |path: &str| Secrets::is_of_secrets(Path::new(path));
+    assert_eq!(secrets.why_secret(Path::new("src/credentials"), PathKind::Directory), None);
+    let of_secrets = |path: &str| SecretRules::is_of_secrets(Path::new(path));
     assert!([".ssh", "a/.SSH", ".aws", ".docker", ".config/gcloud"].into_iter().all(of_secrets));
     assert!(![".ssh/a", "ssh", ".docker/config.json", "src"].into_iter().any(of_secrets));
-    let error = Secrets::new(&["a[".to_owned()], &[]).unwrap_err().to_string();
+    let error = SecretRules::new(&["a[".to_owned()], &[]).unwrap_err().to_string();
     assert!(error.starts_with("[tools] secret_files: "), "{error}");
 }
 
@@ -82,12 +82,12 @@ fn secrets_match_names_in_any_case() {
 fn secrets_include_the_daemons_files_and_directories() {
     let own = [PathBuf::from("state/avocet"), PathBuf::from("config.toml")];
     let opened = ["state/avocet/notes/*", "avocet*"].map(str::to_owned);
-    let secrets = Secrets::new(&opened, &own).unwrap();
+    let secrets = SecretRules::new(&opened, &own).unwrap();
     for path in ["Config.toml", "./config.toml", "state/avocet", "state/avocet/avocet.db-wal"] {
-        assert!(secrets.why(Path::new(path), PathKind::Directory).is_some(), "{path}");
+        assert!(secrets.why_secret(Path::new(path), PathKind::Directory).is_some(), "{path}");
     }
     for path in ["config.toml.md", "state/avocets", "state", "state/avocet/notes/a"] {
-        assert_eq!(secrets.why(Path::new(path), PathKind::File), None, "{path}");
+        assert_eq!(secrets.why_secret(Path::new(path), PathKind::File), None, "{path}");
     }
 }
 
@@ -95,8 +95,9 @@ fn secrets_include_the_daemons_files_and_directories() {
 fn secrets_beside_the_workspace_match_the_whole_path() {
     let opened = ["/srv/docs/keys/*.pem", "a.key", "srv/docs/more/*", "**/any/*"];
     let opened = opened.map(str::to_owned);
-    let secrets =
-        |root: &str| Secrets::new(&opened, &[PathBuf::from("own")]).unwrap().below(Path::new(root));
+    let secrets = |root: &str| {
+        SecretRules::new(&opened, &[PathBuf::from("own")]).unwrap().with_directory(Path::new(root))
+    };
     for (root, path, is_secret) in [
         ("/srv/docs", "notes.md", false),
         ("/srv/docs", ".", false),
@@ -114,19 +115,23 @@ fn secrets_beside_the_workspace_match_the_whole_path() {
         ("/home/me/.docker", "config.md", false),
     ] {
         assert_eq!(
-            secrets(root).why(Path::new(path), PathKind::File).is_some(),
+            secrets(root).why_secret(Path::new(path), PathKind::File).is_some(),
             is_secret,
             "{root} {path}"
         );
     }
     // In a workspace, only paths from its root count.
-    let secrets = Secrets::new(&opened, &[]).unwrap();
+    let secrets = SecretRules::new(&opened, &[]).unwrap();
     for (path, is_secret) in [
         ("srv/docs/keys/b.pem", true),
         ("srv/docs/more/b.pem", false),
         ("x/any/b.pem", false),
         ("x/a.key", false),
     ] {
-        assert_eq!(secrets.why(Path::new(path), PathKind::File).is_some(), is_secret, "{path}");
+        assert_eq!(
+            secrets.why_secret(Path::new(path), PathKind::File).is_some(),
+            is_secret,
+            "{path}"
+        );
     }
 }

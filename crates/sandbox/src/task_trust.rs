@@ -34,7 +34,7 @@ impl Workspace {
     /// through it counts as shown only after [`Self::note_shown`]. Files written through it have at
     /// most the trust of the data read through it.
     #[must_use]
-    pub fn apart(&self) -> Self {
+    pub fn examine_apart(&self) -> Self {
         let mut same = self.clone();
         same.task_trust.read = LeastTrust::default();
         same.task_trust.is_apart = true;
@@ -47,7 +47,7 @@ impl Workspace {
         self.task_trust.read.get()
     }
 
-    /// Reports the trust of data that was read through `apart` and is now shown.
+    /// Reports the trust of data that was read through `examine_apart` and is now shown.
     pub fn note_shown(&self, trust: Trust) {
         self.task_trust.read.lower(trust);
         self.task_trust.shown.lower(trust);

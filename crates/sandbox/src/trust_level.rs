@@ -46,7 +46,7 @@ impl Workspace {
         if self.is_directory(path) {
             return self.explain_directory(path);
         }
-        let (file, _) = self.apart().open_regular(path)?;
+        let (file, _) = self.examine_apart().open_regular(path)?;
         Ok(self.explain_file(path, &file))
     }
 
@@ -61,16 +61,16 @@ impl Workspace {
         if self.is_directory(path) {
             return self.mark_directory_trusted(path);
         }
-        let (file, _) = self.apart().open_regular(path)?;
+        let (file, _) = self.examine_apart().open_regular(path)?;
         if let Some(why) = self.why_kept_untrusted(path, self.untrusted_by(path, Some(&file))) {
-            return self.refused(path, &why);
+            return self.refuse_mark(path, &why);
         }
         let before = self.trust_of(path, &file);
-        match unmark(&file) {
+        match remove_mark(&file) {
             Ok(()) | Err(Errno::NODATA) => Ok(before),
             Err(Errno::OPNOTSUPP) if before == Trust::Full => Ok(before),
-            Err(Errno::OPNOTSUPP) => self.refused(path, NO_ATTRIBUTES),
-            Err(error) => Err(self.error(path, &error.into())),
+            Err(Errno::OPNOTSUPP) => self.refuse_mark(path, NO_ATTRIBUTES),
+            Err(error) => Err(self.file_error(path, &error.into())),
         }
     }
 
@@ -93,9 +93,9 @@ impl Workspace {
             }
             before => before,
         };
-        if !self.marks() {
+        if !self.keeps_marks() {
             return match before {
-                Trust::Full => self.refused(path, NO_ATTRIBUTES),
+                Trust::Full => self.refuse_mark(path, NO_ATTRIBUTES),
                 before => Ok(before),
             };
         }
@@ -107,11 +107,11 @@ impl Workspace {
                 None => self.handle().try_clone(),
                 Some(parent) => self.handle().open_dir(parent),
             };
-            let parent = parent.map_err(|error| self.error(path, &error))?;
-            let lowered = self.provenance.lower(&parent, Some(path.as_path()), Trust::Low);
+            let parent = parent.map_err(|error| self.file_error(path, &error))?;
+            let lowered = self.provenance.lower_trust(&parent, Some(path.as_path()), Trust::Low);
             lowered.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
         };
-        marked.map_err(|error| self.error(path, &error.into()))?;
+        marked.map_err(|error| self.file_error(path, &error.into()))?;
         Ok(before)
     }
 
@@ -119,14 +119,14 @@ impl Workspace {
         self.handle().metadata(path.as_path()).is_ok_and(|found| found.is_dir())
     }
 
-    fn refused<T>(&self, path: &WorkspacePath, detail: &str) -> Result<T, FileError> {
+    fn refuse_mark<T>(&self, path: &WorkspacePath, detail: &str) -> Result<T, FileError> {
         let (path, detail) = (path.as_given(), detail.to_owned());
         Err(FileError::Refused { path, detail })
     }
 
     fn explain_directory(&self, path: &WorkspacePath) -> Result<ExplainedTrust, FileError> {
         let why = match self.untrusted_by(path, None) {
-            Some(by) => Some(by.words().to_owned()),
+            Some(by) => Some(by.reason_text().to_owned()),
             None if self.is_marked_tree(path) => {
                 Some("is marked as untrusted, with everything in it".to_owned())
             }
@@ -143,10 +143,10 @@ impl Workspace {
 
     fn mark_directory_trusted(&self, path: &WorkspacePath) -> Result<Trust, FileError> {
         if let Some(why) = self.why_kept_untrusted(path, self.untrusted_by(path, None)) {
-            return self.refused(path, &why);
+            return self.refuse_mark(path, &why);
         }
         let before = self.explain_trust(path)?.trust;
-        if !self.marks() {
+        if !self.keeps_marks() {
             return Ok(before);
         }
         let unmarked = |done| match done {
@@ -169,7 +169,7 @@ impl Workspace {
                 })
             })
         });
-        done.map_err(|error| self.error(path, &error))?;
+        done.map_err(|error| self.file_error(path, &error))?;
         Ok(before)
     }
 
@@ -184,19 +184,20 @@ impl Workspace {
         let looked = self.look_at_all_below(start.to_owned(), |directory, below, found| {
             if found.is_file() {
                 let name = below.file_name().unwrap_or_default();
-                let trust = self.provenance.of_entry(directory, name).min(self.trust_at(below));
+                let trust =
+                    self.provenance.trust_of_entry(directory, name).min(self.trust_at(below));
                 untrusted += usize::from(trust < Trust::Full);
             }
             Ok(())
         });
-        looked.map_err(|error| self.error(path, &error))?;
+        looked.map_err(|error| self.file_error(path, &error))?;
         Ok(untrusted)
     }
 
     fn explain_file(&self, path: &WorkspacePath, file: &File) -> ExplainedTrust {
         let trust = self.trust_of(path, file);
         let why = match (self.untrusted_by(path, Some(file)), trust) {
-            (Some(by), _) => by.words(),
+            (Some(by), _) => by.reason_text(),
             (None, Trust::Low) => "has content from unknown people",
             (None, Trust::User) => "has content from somebody who may speak and is not an owner",
             (None, Trust::Full) => NO_MARK,
@@ -205,7 +206,7 @@ impl Workspace {
     }
 
     fn untrusted_by(&self, path: &WorkspacePath, file: Option<&File>) -> Option<UntrustedBy> {
-        let place = file.and_then(|file| self.place(file));
+        let place = file.and_then(|file| self.path_of_opened(file));
         let place = place.unwrap_or_else(|| path.as_path().to_owned());
         let is_inbox = |path: &Path| of_place(path) < Trust::Full || path == Path::new(INBOX);
         let root = handle_of(self.handle());
@@ -220,10 +221,10 @@ impl Workspace {
         if places.iter().any(|path| is_inbox(path)) {
             return Some(UntrustedBy::Inbox);
         }
-        if self.marks() && places.iter().any(|path| is_in_tree(path)) {
+        if self.keeps_marks() && places.iter().any(|path| is_in_tree(path)) {
             return Some(UntrustedBy::Tree);
         }
-        (self.provenance.highest() < Trust::Full).then_some(UntrustedBy::Workspace)
+        (self.provenance.highest_trust() < Trust::Full).then_some(UntrustedBy::Workspace)
     }
 
     /// Returns the reason why a person cannot make this path trusted.
@@ -245,12 +246,12 @@ impl Workspace {
     }
 
     fn why_workspace_is_untrusted(&self) -> String {
-        let why = if self.marks() {
+        let why = if self.keeps_marks() {
             "untrusted content was written there and could not be marked"
         } else {
             "its file system has no extended attributes, and untrusted content was written there"
         };
-        let note = match self.provenance.note() {
+        let note = match self.provenance.unmarked_note() {
             Some(note) => format!(
                 "; check all of its files, then remove {} and restart the daemon",
                 note.display()
@@ -262,7 +263,7 @@ impl Workspace {
 }
 
 impl UntrustedBy {
-    fn words(&self) -> &'static str {
+    fn reason_text(&self) -> &'static str {
         match self {
             Self::Beside => "is outside the workspaces, where others also write",
             Self::Inbox => "came with a message",
@@ -272,7 +273,7 @@ impl UntrustedBy {
     }
 }
 
-fn unmark(file: &File) -> Result<(), Errno> {
+fn remove_mark(file: &File) -> Result<(), Errno> {
     let unmark = || fremovexattr(file, MARK);
     match unmark() {
         // Like marking, this needs write permission on the file.

@@ -6,8 +6,8 @@ use avocet_testkit::{SystemPart, skip_without};
 use tempfile::TempDir;
 
 use super::*;
-use crate::Access;
-use crate::provenance::Provenance;
+use crate::RootAccess;
+use crate::provenance::FileProvenance;
 
 fn world() -> (TempDir, Workspace) {
     let directory = TempDir::new().unwrap();
@@ -16,7 +16,7 @@ fn world() -> (TempDir, Workspace) {
 }
 
 fn write(workspace: &Workspace, path: &str, trust: Trust) -> WorkspacePath {
-    let path = workspace.resolve(path).unwrap();
+    let path = workspace.resolve_path(path).unwrap();
     workspace.on_behalf(trust, LeastTrust::default()).write(&path, b"x").unwrap();
     path
 }
@@ -24,7 +24,7 @@ fn write(workspace: &Workspace, path: &str, trust: Trust) -> WorkspacePath {
 #[test]
 fn mark_trusted_raises_a_file_to_full_trust() {
     let (_directory, workspace) = world();
-    if !workspace.marks() {
+    if !workspace.keeps_marks() {
         return skip_without(SystemPart::ExtendedAttributes);
     }
     for (trust, why) in [
@@ -49,7 +49,7 @@ fn mark_trusted_works_on_a_read_only_file_and_keeps_its_mode() {
     for given in [0o444, 0o400, 0o644] {
         fs::set_permissions(directory.path().join("a.txt"), Permissions::from_mode(given)).unwrap();
         let directory = workspace.handle();
-        workspace.provenance.lower(directory, Some(path.as_path()), Trust::Low).unwrap();
+        workspace.provenance.lower_trust(directory, Some(path.as_path()), Trust::Low).unwrap();
         assert_eq!(workspace.mark_trusted(&path), Ok(Trust::Low), "{given:o}");
         assert_eq!(workspace.explain_trust(&path).unwrap().trust, Trust::Full);
         assert_eq!(mode() & 0o7777, given);
@@ -66,14 +66,14 @@ fn mark_trusted_refuses_a_file_that_is_untrusted_for_another_reason() {
     assert_eq!(workspace.explain_trust(&inbox).unwrap().why, "came with a message");
     assert!(refused(&workspace, &inbox).starts_with("inbox/a.txt: it came with a message"));
     std::os::unix::fs::symlink("inbox/a.txt", directory.path().join("link")).unwrap();
-    let link = workspace.resolve("link").unwrap();
+    let link = workspace.resolve_path("link").unwrap();
     assert_eq!(workspace.explain_trust(&link).unwrap().trust, Trust::Low);
     assert!(refused(&workspace, &link).starts_with("link: it came with a message"));
 
     let (other, _) = world();
     fs::write(other.path().join("a.txt"), "x").unwrap();
-    let beside = Workspace::beside(other.path(), Access::Change).unwrap();
-    let path = beside.resolve("a.txt").unwrap();
+    let beside = Workspace::open_beside(other.path(), RootAccess::Change).unwrap();
+    let path = beside.resolve_path("a.txt").unwrap();
     let why = "is outside the workspaces, where others also write";
     assert_eq!(
         beside.explain_trust(&path),
@@ -90,7 +90,7 @@ fn mark_trusted_refuses_files_that_file_tools_cannot_read() {
     for (path, expected) in
         [("f", "is not a regular file"), (".env", "password"), ("none", "does not exist")]
     {
-        let path = workspace.resolve(path).unwrap();
+        let path = workspace.resolve_path(path).unwrap();
         for error in
             [workspace.mark_trusted(&path).map(drop), workspace.explain_trust(&path).map(drop)]
         {
@@ -111,7 +111,7 @@ fn mark_trusted_error_names_the_note_of_an_untrusted_workspace() {
     ] {
         drop(fs::remove_file(&note));
         let mut workspace = workspace.clone();
-        workspace.provenance = Provenance::new(marks, Some(note.clone())).into();
+        workspace.provenance = FileProvenance::new(marks, Some(note.clone())).into();
         assert_eq!(
             workspace.mark_trusted(&path),
             Ok(Trust::Full),
@@ -129,9 +129,9 @@ fn mark_trusted_error_names_the_note_of_an_untrusted_workspace() {
 fn read(workspace: &Workspace, path: &str) -> Trust {
     let shown = LeastTrust::default();
     let used = workspace.on_behalf(Trust::Full, shown.clone());
-    let path = used.resolve(path).unwrap();
+    let path = used.resolve_path(path).unwrap();
     if used.is_directory(&path) {
-        used.list(&path).unwrap();
+        used.list_entries(&path).unwrap();
     } else {
         used.read(&path).unwrap();
     }
@@ -142,7 +142,7 @@ fn read(workspace: &Workspace, path: &str) -> Trust {
 fn mark_untrusted_lowers_a_file_and_mark_trusted_takes_that_back() {
     let (_directory, workspace) = world();
     let path = write(&workspace, "a/b.txt", Trust::Full);
-    if !workspace.marks() {
+    if !workspace.keeps_marks() {
         return skip_without(SystemPart::ExtendedAttributes);
     }
     assert_eq!(workspace.mark_untrusted(&path), Ok(Trust::Full));
@@ -156,12 +156,12 @@ fn mark_untrusted_lowers_a_file_and_mark_trusted_takes_that_back() {
 fn mark_untrusted_of_a_directory_lowers_its_present_and_future_files() {
     for start in ["a", ""] {
         let (directory, workspace) = world();
-        if !workspace.marks() {
+        if !workspace.keeps_marks() {
             return skip_without(SystemPart::ExtendedAttributes);
         }
         write(&workspace, "a/b/old.txt", Trust::Full);
         write(&workspace, "c.txt", Trust::Full);
-        let start = workspace.resolve(start).unwrap();
+        let start = workspace.resolve_path(start).unwrap();
         assert_eq!(workspace.mark_untrusted(&start), Ok(Trust::Full));
         let explained = workspace.explain_trust(&start).unwrap();
         assert_eq!(explained.why, "is marked as untrusted, with everything in it");
@@ -170,18 +170,18 @@ fn mark_untrusted_of_a_directory_lowers_its_present_and_future_files() {
             assert_eq!(read(&workspace, path), Trust::Low, "{path}");
         }
         assert_eq!(read(&workspace, "c.txt") == Trust::Low, start.is_root());
-        let old = workspace.resolve("a/b/old.txt").unwrap();
+        let old = workspace.resolve_path("a/b/old.txt").unwrap();
         let explained = workspace.explain_trust(&old).unwrap();
         assert_eq!(explained.why, "is in a directory that is marked as untrusted");
         let error = workspace.mark_trusted(&old).unwrap_err().to_string();
         assert!(error.contains("avocet trust --believe DIRECTORY"), "{error}");
         // A file that a program moves out of the directory stays untrusted, and the program has
         // read it.
-        let watch = workspace.watch();
+        let watch = workspace.watch_program();
         fs::rename(directory.path().join("a/b/new.txt"), directory.path().join("moved.txt"))
             .unwrap();
         fs::read(directory.path().join("a/b/old.txt")).unwrap();
-        assert_eq!(watch.settle(), Trust::Low);
+        assert_eq!(watch.settle_trust(), Trust::Low);
         assert_eq!(read(&workspace, "moved.txt"), Trust::Low);
         assert_eq!(workspace.mark_trusted(&start), Ok(Trust::Low));
         for path in ["a/b/old.txt", "a/b", "a"] {
@@ -196,11 +196,11 @@ fn mark_untrusted_of_a_directory_lowers_its_present_and_future_files() {
 #[test]
 fn explain_trust_of_a_directory_counts_its_untrusted_files() {
     let (_directory, workspace) = world();
-    if !workspace.marks() {
+    if !workspace.keeps_marks() {
         return skip_without(SystemPart::ExtendedAttributes);
     }
     write(&workspace, "a/own.txt", Trust::Full);
-    let a = workspace.resolve("a").unwrap();
+    let a = workspace.resolve_path("a").unwrap();
     assert_eq!(workspace.explain_trust(&a).unwrap().trust, Trust::Full);
     write(&workspace, "a/b/low.txt", Trust::Low);
     write(&workspace, "a/user.txt", Trust::User);
@@ -209,7 +209,7 @@ fn explain_trust_of_a_directory_counts_its_untrusted_files() {
     assert_eq!(workspace.mark_trusted(&a), Ok(Trust::Low));
     assert_eq!(workspace.explain_trust(&a).unwrap().trust, Trust::Full);
     write(&workspace, "inbox/m.txt", Trust::Low);
-    let inbox = workspace.resolve("inbox").unwrap();
+    let inbox = workspace.resolve_path("inbox").unwrap();
     assert!(
         workspace.mark_trusted(&inbox).unwrap_err().to_string().contains("it came with a message")
     );
@@ -220,8 +220,8 @@ fn mark_untrusted_without_attributes_is_refused_with_the_reason() {
     let (directory, mut workspace) = world();
     let path = write(&workspace, "a.txt", Trust::Full);
     let note = directory.path().join("note");
-    workspace.provenance = Provenance::new(false, Some(note)).into();
-    for path in [path, workspace.resolve("").unwrap()] {
+    workspace.provenance = FileProvenance::new(false, Some(note)).into();
+    for path in [path, workspace.resolve_path("").unwrap()] {
         let error = workspace.mark_untrusted(&path).unwrap_err().to_string();
         assert!(error.contains("has no extended attributes"), "{error}");
     }

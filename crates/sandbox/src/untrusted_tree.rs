@@ -9,7 +9,7 @@ use crate::attributes::{MARK, TREE};
 /// Returns `true` if a file or directory, or a directory above it up to `root`, is marked as
 /// untrusted. `root` may be a place such as `/proc/self/fd/3`.
 pub(crate) fn is_untrusted(root: &Path, below: &Path) -> bool {
-    has(&root.join(below), MARK) || is_in_tree(root, below)
+    has_attribute(&root.join(below), MARK) || is_in_tree(root, below)
 }
 
 /// Returns `true` if a directory from `root` to this path is marked with everything in it.
@@ -20,10 +20,10 @@ pub(crate) fn is_in_tree(root: &Path, below: &Path) -> bool {
 /// Returns `true` if a directory is marked with everything in it.
 pub(crate) fn is_tree(directory: &Path) -> bool {
     // A handle in `/proc` is a link to the directory; `.` follows it.
-    has(&directory.join("."), TREE)
+    has_attribute(&directory.join("."), TREE)
 }
 
 /// Returns `true` if a file has this attribute, with any value. A link is examined itself.
-fn has(place: &Path, attribute: &str) -> bool {
+fn has_attribute(place: &Path, attribute: &str) -> bool {
     lgetxattr(place, attribute, &mut [0_u8; 8][..]).is_ok_and(|length| length > 0)
 }

@@ -20,7 +20,7 @@ use crate::attributes::handle_of;
 use crate::file_trust::of_place;
 use crate::odd_name::is_odd;
 use crate::untrusted_tree::{is_in_tree, is_tree};
-use crate::{Reached, Workspace};
+use crate::{ReachedHosts, Workspace};
 
 /// Entries of a workspace that are searched, which takes about half a second. In a larger
 /// workspace, the program counts as untrusted.
@@ -34,15 +34,15 @@ const TOUCHES: usize = 5000;
 /// Watches a program in a workspace. Make it before the program starts. Settle or drop it when all
 /// processes of the program are gone.
 #[derive(Debug)]
-pub struct Watch {
+pub struct WatchedProgram {
     workspace: Workspace,
-    run: Arc<Run>,
+    run: Arc<ProgramRun>,
     is_settled: bool,
 }
 
 /// The state of a running program.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct ProgramRun {
     /// The earliest time of files that the program can have written.
     since: Time,
     /// Reports opened files; `None` if inotify is unavailable.
@@ -54,7 +54,7 @@ pub(crate) struct Run {
     /// The least trust of the request, and of the files opened so far.
     least: LeastTrust,
     /// The hosts that the program has reached; data from there is untrusted.
-    reached: Reached,
+    reached: ReachedHosts,
 }
 
 /// A time of the file system, in seconds and nanoseconds.
@@ -64,40 +64,40 @@ impl Workspace {
     /// Watches the files that a program opens on behalf of a request. Call this before the program
     /// starts.
     #[must_use]
-    pub fn watch(&self) -> Watch {
+    pub fn watch_program(&self) -> WatchedProgram {
         let least = LeastTrust::default();
-        least.lower(self.trust_of_writing().min(self.provenance.highest()));
+        least.lower(self.trust_of_writing().min(self.provenance.highest_trust()));
         let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
-        let since = self.later_than(self.now());
-        let run = Arc::new(Run {
+        let since = self.later_than(self.file_system_time());
+        let run = Arc::new(ProgramRun {
             since,
             queue,
             watched: Mutex::default(),
             odd_names: Mutex::default(),
             least,
-            reached: Reached::default(),
+            reached: ReachedHosts::default(),
         });
         // Files that are marked meanwhile are watched, too.
-        self.provenance.register(&run);
+        self.provenance.register_run(&run);
         if run.least.get() > Trust::Low
             && let Err(error) = run.set_up(self)
         {
             tracing::warn!(%error, "cannot watch the files of a program; its output is untrusted");
             run.least.lower(Trust::Low);
         }
-        Watch { workspace: self.clone(), run, is_settled: false }
+        WatchedProgram { workspace: self.clone(), run, is_settled: false }
     }
 
     /// Returns the file system's time once it is later than `before`, so that earlier files can be
     /// told from those written from now on. The clock ticks a few hundred times a second. With a
     /// slower clock, files written just before count as the program's.
     fn later_than(&self, before: Time) -> Time {
-        (0..TOUCHES).map(|_| self.now()).find(|now| *now > before).unwrap_or(before)
+        (0..TOUCHES).map(|_| self.file_system_time()).find(|now| *now > before).unwrap_or(before)
     }
 
     /// Returns the file system's time; the earliest possible one if it is unknown.
-    fn now(&self) -> Time {
-        self.provenance.touch(self.handle());
+    fn file_system_time(&self) -> Time {
+        self.provenance.touch_directory(self.handle());
         let root = self.handle().dir_metadata();
         root.map_or((0, 0), |root| (root.ctime(), root.ctime_nsec()))
     }
@@ -144,16 +144,16 @@ impl Workspace {
     }
 }
 
-impl Watch {
+impl WatchedProgram {
     /// Returns the least trust of the request, of the untrusted files opened so far, and of the
     /// reached hosts.
     #[must_use]
-    pub fn least(&self) -> Trust {
-        self.run.least()
+    pub fn least_trust(&self) -> Trust {
+        self.run.least_trust()
     }
 
     /// Lowers the trust if the output of the program shows an odd name of an untrusted file. Call
-    /// this before [`Self::settle`].
+    /// this before [`Self::settle_trust`].
     pub fn note_output(&self, output: impl FnOnce() -> String) {
         if self.run.has_odd_names() && self.run.shows_odd_name(&output()) {
             self.run.least.lower(Trust::Low);
@@ -163,19 +163,19 @@ impl Watch {
     /// Returns the collector for the hosts that the program reaches. With the first one, the
     /// program becomes untrusted.
     #[must_use]
-    pub fn reached(&self) -> Reached {
+    pub fn reached_hosts(&self) -> ReachedHosts {
         self.run.reached.clone()
     }
 
     /// Marks the files that the program can have changed with the least trust of the data that it
     /// can have read. Returns the trust of its output.
     #[must_use]
-    pub fn settle(self) -> Trust {
+    pub fn settle_trust(self) -> Trust {
         self.settle_but(&[])
     }
 
-    /// Like [`Self::settle`], but leaves the files in `kept` unmarked, because they hold nothing
-    /// that git would run.
+    /// Like [`Self::settle_trust`], but leaves the files in `kept` unmarked, because they hold
+    /// nothing that git would run.
     #[must_use]
     pub fn settle_but(mut self, kept: &[PathBuf]) -> Trust {
         self.settle_now(kept)
@@ -183,15 +183,15 @@ impl Watch {
 
     fn settle_now(&mut self, kept: &[PathBuf]) -> Trust {
         if std::mem::replace(&mut self.is_settled, true) {
-            return self.least();
+            return self.least_trust();
         }
         let provenance = &self.workspace.provenance;
-        let is_other = |run: &Run| !ptr::eq(run, &raw const *self.run);
+        let is_other = |run: &ProgramRun| !ptr::eq(run, &raw const *self.run);
         // Files that other programs are writing are still unmarked, and may have been read.
         self.run.least.lower(provenance.least_running(is_other));
-        let least = self.least();
+        let least = self.least_trust();
         if least < Trust::Full {
-            let others = provenance.running();
+            let others = provenance.running_programs();
             others.iter().filter(|run| is_other(run)).for_each(|run| run.least.lower(least));
             self.mark_changed(least, kept);
         }
@@ -208,7 +208,7 @@ impl Watch {
             let is_marked = found.is_dir() || found.is_file();
             // Entries without attributes have the trust of their directory.
             let entry = is_marked.then_some(path);
-            workspace.provenance.lower(directory, entry, trust).map(drop)
+            workspace.provenance.lower_trust(directory, entry, trust).map(drop)
         });
         if let Err(error) = marked {
             tracing::warn!(%error, "cannot mark the changes of a program as untrusted");
@@ -217,7 +217,7 @@ impl Watch {
     }
 }
 
-impl Run {
+impl ProgramRun {
     fn set_up(&self, workspace: &Workspace) -> io::Result<()> {
         // A directory comes before its entries.
         let mut trees = BTreeSet::new();
@@ -240,7 +240,7 @@ impl Run {
             }
             if trust < Trust::Full && found.is_file() {
                 let place = workspace.provenance.place_in(directory, path);
-                self.add(&place, trust, WatchFlags::DONT_FOLLOW)?;
+                self.add_watch_at(&place, trust, WatchFlags::DONT_FOLLOW)?;
             }
             Ok(())
         })
@@ -270,11 +270,11 @@ impl Run {
         names.iter().any(|name| text.contains(&longest(name)))
     }
 
-    fn add(&self, place: &Path, trust: Trust, how: WatchFlags) -> io::Result<()> {
+    fn add_watch_at(&self, place: &Path, trust: Trust, how: WatchFlags) -> io::Result<()> {
         let Some(queue) = &self.queue else {
             return Err(io::Error::other("cannot create an inotify instance"));
         };
-        let mut watched = self.watched();
+        let mut watched = self.lock_watched();
         if watched.len() >= WATCHED {
             return Err(io::Error::other("there are too many untrusted files to be watched"));
         }
@@ -292,18 +292,18 @@ impl Run {
 
     /// Watches an untrusted file that is just being made.
     pub(crate) fn watch_also(&self, file: &Path, trust: Trust) {
-        if self.add(file, trust, WatchFlags::empty()).is_err() {
+        if self.add_watch_at(file, trust, WatchFlags::empty()).is_err() {
             self.least.lower(Trust::Low);
         }
     }
 
-    fn watched(&self) -> MutexGuard<'_, BTreeMap<i32, Trust>> {
+    fn lock_watched(&self) -> MutexGuard<'_, BTreeMap<i32, Trust>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the least trust so far.
-    pub(crate) fn least(&self) -> Trust {
-        if self.reached.any() {
+    pub(crate) fn least_trust(&self) -> Trust {
+        if self.reached.is_any_reached() {
             self.least.lower(Trust::Low);
         }
         if let Some(queue) = &self.queue {
@@ -311,7 +311,7 @@ impl Run {
             let mut events = Reader::new(queue, &mut buffer);
             loop {
                 match events.next() {
-                    Ok(event) => self.least.lower(self.opened(event.wd(), event.events())),
+                    Ok(event) => self.least.lower(self.trust_of_event(event.wd(), event.events())),
                     Err(Errno::AGAIN) => break,
                     Err(Errno::INTR) => {}
                     Err(_) => {
@@ -325,11 +325,11 @@ impl Run {
     }
 
     /// Returns the trust of the file that was opened according to an event.
-    fn opened(&self, watch: i32, event: ReadFlags) -> Trust {
+    fn trust_of_event(&self, watch: i32, event: ReadFlags) -> Trust {
         match event {
             event if event.contains(ReadFlags::QUEUE_OVERFLOW) => Trust::Low,
             event if event.contains(ReadFlags::OPEN) => {
-                self.watched().get(&watch).copied().unwrap_or(Trust::Low)
+                self.lock_watched().get(&watch).copied().unwrap_or(Trust::Low)
             }
             // The file was removed.
             _ => Trust::Full,
@@ -342,7 +342,7 @@ impl Run {
     }
 }
 
-impl Drop for Watch {
+impl Drop for WatchedProgram {
     /// Settles an abandoned program, too, because it may have written files.
     fn drop(&mut self) {
         self.settle_now(&[]);

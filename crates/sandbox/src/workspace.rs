@@ -16,15 +16,15 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::error::wrong_kind;
-use crate::nearest::{nearest, same_name};
-use crate::protection::Protection;
-use crate::provenance::Provenance;
-use crate::replace::replace;
+use crate::nearest::{find_nearest_paths, same_name};
+use crate::protection::PathProtection;
+use crate::provenance::FileProvenance;
+use crate::replace::replace_file;
 use crate::roots::BesideRoot;
-use crate::secrets::{BadPattern, PathKind, Secrets};
+use crate::secrets::{BadPattern, PathKind, SecretRules};
 use crate::symlink_trace::trace_symlinks;
 use crate::task_trust::TaskTrust;
-use crate::{Access, FileError, WorkspaceError, WorkspacePath};
+use crate::{FileError, RootAccess, WorkspaceError, WorkspacePath};
 
 /// The largest file that is read or written whole, in bytes.
 pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
@@ -37,9 +37,9 @@ pub struct Workspace {
     named: PathBuf,
     handle: Arc<Dir>,
     identity: Arc<RootIdentity>,
-    secrets: Arc<Secrets>,
-    pub(crate) protection: Arc<Protection>,
-    pub(crate) provenance: Arc<Provenance>,
+    secrets: Arc<SecretRules>,
+    pub(crate) protection: Arc<PathProtection>,
+    pub(crate) provenance: Arc<FileProvenance>,
     pub(crate) task_trust: TaskTrust,
     /// The properties of a directory beside a workspace; `None` for a workspace.
     pub(crate) beside: Option<BesideRoot>,
@@ -69,12 +69,12 @@ impl Workspace {
             ErrorKind::AlreadyExists => ErrorKind::NotADirectory.into(),
             _ => error,
         });
-        let opened = made.and_then(|()| Self::at(path, None));
+        let opened = made.and_then(|()| Self::open_with_access(path, None));
         opened.map_err(|error| WorkspaceError { what: "the workspace", path: path.into(), error })
     }
 
     /// Opens an existing directory: a workspace, or one beside it with the permitted access.
-    pub(crate) fn at(path: &Path, access: Option<Access>) -> io::Result<Self> {
+    pub(crate) fn open_with_access(path: &Path, access: Option<RootAccess>) -> io::Result<Self> {
         let named = std::path::absolute(path)?;
         let root = path.canonicalize()?;
         let handle = Dir::open_ambient_dir(&root, ambient_authority())?;
@@ -83,11 +83,11 @@ impl Workspace {
         let (device, inode) = (found.dev(), found.ino());
         let identity = RootIdentity { device, inode, is_logged: AtomicBool::new(false) }.into();
         let beside = access.map(|access| BesideRoot { root: root.clone().into(), access });
-        let secrets = match Secrets::new(&[], &[]) {
-            Ok(secrets) => placed(secrets, beside.as_ref()).into(),
+        let secrets = match SecretRules::new(&[], &[]) {
+            Ok(secrets) => place_rules(secrets, beside.as_ref()).into(),
             Err(error) => panic!("the names of secrets are written in the source: {error}"),
         };
-        let provenance = Provenance::of(&handle, access).into();
+        let provenance = FileProvenance::probe_root(&handle, access).into();
         let (handle, task_trust) = (handle.into(), TaskTrust::default());
         let protection = Arc::default();
         Ok(Self {
@@ -109,7 +109,11 @@ impl Workspace {
     ///
     /// # Errors
     /// [`BadPattern`] if a pattern is invalid.
-    pub fn guarded(mut self, opened: &[String], own: &[PathBuf]) -> Result<Self, BadPattern> {
+    pub fn with_secret_rules(
+        mut self,
+        opened: &[String],
+        own: &[PathBuf],
+    ) -> Result<Self, BadPattern> {
         // A link to the daemon's own file is secret, too: without the link the daemon could not
         // find the file.
         let places = own.iter().flat_map(|path| {
@@ -120,7 +124,7 @@ impl Workspace {
         let below = |place: PathBuf| place.strip_prefix(&self.root).ok().map(Path::to_owned);
         let own = places.filter_map(below).filter(|below| !below.as_os_str().is_empty());
         let own: Vec<PathBuf> = own.collect();
-        self.secrets = placed(Secrets::new(opened, &own)?, self.beside.as_ref()).into();
+        self.secrets = place_rules(SecretRules::new(opened, &own)?, self.beside.as_ref()).into();
         Ok(self)
     }
 
@@ -128,7 +132,7 @@ impl Workspace {
         &self.handle
     }
 
-    pub(crate) fn secrets(&self) -> &Secrets {
+    pub(crate) fn secrets(&self) -> &SecretRules {
         &self.secrets
     }
 
@@ -143,11 +147,11 @@ impl Workspace {
     /// # Errors
     /// [`FileError::Outside`], with the given path, its target, and the paths that were probably
     /// meant. [`FileError::Replaced`] if another directory has replaced the opened one.
-    pub fn resolve(&self, given: &str) -> Result<WorkspacePath, FileError> {
+    pub fn resolve_path(&self, given: &str) -> Result<WorkspacePath, FileError> {
         self.check_identity()?;
         match WorkspacePath::resolve(&self.root, &self.named, given) {
             Ok(path) => {
-                let path = path.beside(self.beside.as_ref().map(|beside| &beside.root));
+                let path = path.with_beside_root(self.beside.as_ref().map(|beside| &beside.root));
                 tracing::debug!(given, resolved = %path, "a path is resolved");
                 Ok(path)
             }
@@ -203,7 +207,7 @@ impl Workspace {
         }
         let mut bytes = Vec::new();
         let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
-        match read.map_err(|error| self.error(path, &error))? as u64 {
+        match read.map_err(|error| self.file_error(path, &error))? as u64 {
             length if length > limit => Err(too_large(length)),
             _ => Ok(bytes),
         }
@@ -225,7 +229,7 @@ impl Workspace {
         };
         let mut bytes = Vec::new();
         let read = file.take(limit).read_to_end(&mut bytes);
-        read.map_err(|error| self.error(path, &error))?;
+        read.map_err(|error| self.file_error(path, &error))?;
         Ok(Some((bytes, size)))
     }
 
@@ -242,15 +246,15 @@ impl Workspace {
 
     /// Opens a regular file for reading, and returns its size in bytes.
     pub(crate) fn open_regular(&self, path: &WorkspacePath) -> Result<(File, u64), FileError> {
-        self.admit(path, PathKind::File)?;
+        self.admit_real_path(path, PathKind::File)?;
         // Without these flags, opening a pipe without a writer would block, and a terminal would
         // become the daemon's.
         let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(flags);
         let file = self.handle.open_with(path.as_path(), &options);
-        let file = file.map_err(|error| self.error(path, &error))?;
-        let found = file.metadata().map_err(|error| self.error(path, &error))?;
+        let file = file.map_err(|error| self.file_error(path, &error))?;
+        let found = file.metadata().map_err(|error| self.file_error(path, &error))?;
         self.admit_regular(path, &found)?;
         // A link may have changed since.
         self.admit_opened(path, &file)?;
@@ -264,7 +268,7 @@ impl Workspace {
         if !found.is_file() {
             return Err(wrong_kind(path, "a regular file"));
         }
-        if self.is_shared(&self.real(path.as_path().to_owned()), found) {
+        if self.is_shared(&self.resolve_links(path.as_path().to_owned()), found) {
             return Err(FileError::Shared { path: path.as_given(), names: found.nlink() });
         }
         Ok(())
@@ -274,10 +278,10 @@ impl Workspace {
     ///
     /// # Errors
     /// [`FileError`]; for a missing file it names the paths that were probably meant.
-    pub fn size(&self, path: &WorkspacePath) -> Result<u64, FileError> {
-        self.admit(path, PathKind::File)?;
+    pub fn file_size(&self, path: &WorkspacePath) -> Result<u64, FileError> {
+        self.admit_real_path(path, PathKind::File)?;
         let found = self.handle.metadata(path.as_path());
-        let found = found.map_err(|error| self.error(path, &error))?;
+        let found = found.map_err(|error| self.file_error(path, &error))?;
         self.admit_regular(path, &found)?;
         Ok(found.len())
     }
@@ -287,7 +291,7 @@ impl Workspace {
     /// # Errors
     /// [`FileError`] as for reading.
     pub fn read_if_any(&self, path: &WorkspacePath) -> Result<Option<Vec<u8>>, FileError> {
-        self.admit(path, PathKind::File)?;
+        self.admit_real_path(path, PathKind::File)?;
         // An error with similar names is avoided here: a missing file is meant to be made.
         if self.kind(path)?.is_none() {
             return Ok(None);
@@ -321,7 +325,7 @@ impl Workspace {
         if length > limit {
             return Err(FileError::TooLarge { path: path.as_given(), bytes: length, limit });
         }
-        self.put(path, bytes, trust)
+        self.put_file(path, bytes, trust)
     }
 
     /// Replaces a file, or makes it with the directories above it. Afterwards it holds either its
@@ -332,43 +336,43 @@ impl Workspace {
     /// # Errors
     /// [`FileError`]; the file is then unchanged.
     pub fn write_any(&self, path: &WorkspacePath, bytes: &[u8]) -> Result<(), FileError> {
-        self.put(path, bytes, self.trust_of_writing())
+        self.put_file(path, bytes, self.trust_of_writing())
     }
 
-    fn put(&self, path: &WorkspacePath, bytes: &[u8], trust: Trust) -> Result<(), FileError> {
+    fn put_file(&self, path: &WorkspacePath, bytes: &[u8], trust: Trust) -> Result<(), FileError> {
         if path.is_root() {
             return Err(wrong_kind(path, "a regular file"));
         }
         self.can_change(path)?;
-        self.admit(path, PathKind::File)?;
-        self.admit_protected(path, &self.real(path.as_path().to_owned()))?;
+        self.admit_real_path(path, PathKind::File)?;
+        self.admit_protected(path, &self.resolve_links(path.as_path().to_owned()))?;
         let parent = match path.parent() {
             None => self.handle.try_clone(),
             Some(parent) => {
                 self.make_directories(parent, trust).and_then(|()| self.handle.open_dir(parent))
             }
         };
-        let parent = parent.map_err(|error| self.error(path, &error))?;
+        let parent = parent.map_err(|error| self.file_error(path, &error))?;
         let name = path.as_path().file_name().unwrap_or_default();
         self.admit_change(path, &parent, name, PathKind::File)?;
         let permissions = match parent.symlink_metadata(name) {
             Ok(found) if found.is_file() => Some(found.permissions()),
             Ok(_) => return Err(wrong_kind(path, "a regular file")),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(self.error(path, &error)),
+            Err(error) => return Err(self.file_error(path, &error)),
         };
-        let mark = |file: &File| self.provenance.mark(file, trust);
-        let replaced = replace(&parent, name.as_ref(), bytes, permissions, mark);
-        replaced.map_err(|error| self.error(path, &error))?;
+        let mark = |file: &File| self.provenance.mark_file(file, trust);
+        let replaced = replace_file(&parent, name.as_ref(), bytes, permissions, mark);
+        replaced.map_err(|error| self.file_error(path, &error))?;
         self.approve_change(path);
         Ok(())
     }
 
-    pub(crate) fn error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
+    pub(crate) fn file_error(&self, path: &WorkspacePath, error: &io::Error) -> FileError {
         if error.kind() == ErrorKind::NotFound {
-            let nearest = nearest(&self.handle, path.as_path());
+            let nearest = find_nearest_paths(&self.handle, path.as_path());
             self.note_shown_names(&nearest);
-            let nearest = nearest.into_iter().map(|near| self.shown(near)).collect();
+            let nearest = nearest.into_iter().map(|near| self.shown_path(near)).collect();
             return FileError::NotFound { path: path.as_given(), nearest };
         }
         FileError::Refused { path: path.as_given(), detail: error.to_string() }
@@ -376,16 +380,16 @@ impl Workspace {
 }
 
 /// Adapts the rules for secrets to a workspace, or to a directory beside it.
-fn placed(secrets: Secrets, beside: Option<&BesideRoot>) -> Secrets {
+fn place_rules(secrets: SecretRules, beside: Option<&BesideRoot>) -> SecretRules {
     match beside {
-        Some(BesideRoot { root, .. }) => secrets.below(root),
+        Some(BesideRoot { root, .. }) => secrets.with_directory(root),
         None => secrets,
     }
 }
 
 /// Returns the SHA-256 of a file's content, in hexadecimal.
 #[must_use]
-pub fn digest(bytes: &[u8]) -> String {
+pub fn digest_bytes(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -24,16 +24,16 @@ fn world() -> World {
 
 impl World {
     fn read(&self, path: &str) -> Result<String, FileError> {
-        let bytes = self.workspace.read(&self.workspace.resolve(path)?)?;
+        let bytes = self.workspace.read(&self.workspace.resolve_path(path)?)?;
         Ok(String::from_utf8(bytes).unwrap())
     }
 
     fn write(&self, path: &str, text: &str) -> Result<(), FileError> {
-        self.workspace.write(&self.workspace.resolve(path)?, text.as_bytes())
+        self.workspace.write(&self.workspace.resolve_path(path)?, text.as_bytes())
     }
 
     fn list(&self, path: &str) -> Result<Vec<DirectoryEntry>, FileError> {
-        self.workspace.list(&self.workspace.resolve(path)?)
+        self.workspace.list_entries(&self.workspace.resolve_path(path)?)
     }
 
     fn real(&self, path: &str) -> PathBuf {
@@ -136,7 +136,7 @@ fn resolve_accepts_both_names_of_a_workspace_behind_a_link() {
     let workspace = Workspace::open(&link).unwrap();
     for root in [link.as_path(), world.workspace.root()] {
         let given = root.join("src/lib.rs");
-        let path = workspace.resolve(given.to_str().unwrap()).unwrap();
+        let path = workspace.resolve_path(given.to_str().unwrap()).unwrap();
         assert_eq!(path.to_string(), "src/lib.rs");
     }
 }
@@ -199,8 +199,8 @@ fn read_refuses_a_hard_linked_file_unless_the_operator_opens_it() {
     );
     assert_eq!(world.list("store").unwrap()[0].kind, EntryKind::Secret);
     let opened = Workspace::open(world.workspace.root()).unwrap();
-    let opened = opened.guarded(&["store/*".to_owned()], &[]).unwrap();
-    let read = |path: &str| opened.read(&opened.resolve(path).unwrap());
+    let opened = opened.with_secret_rules(&["store/*".to_owned()], &[]).unwrap();
+    let read = |path: &str| opened.read(&opened.resolve_path(path).unwrap());
     assert_eq!(read("store/file"), Ok(b"text".to_vec()));
     assert!(matches!(read("copy"), Err(FileError::Shared { .. })));
     // The name gets a new file; the shared one stays.
@@ -231,7 +231,7 @@ fn open_names_a_workspace_that_cannot_be_used() {
 #[test]
 fn digest_is_sha_256() {
     let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-    assert_eq!(digest(b""), empty);
+    assert_eq!(digest_bytes(b""), empty);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn size_of_a_file_needs_no_read() {
     let world = world();
     fs::write(world.real("five"), "12345").unwrap();
     symlink("/etc/passwd", world.real("way-out")).unwrap();
-    let size = |path: &str| world.workspace.size(&world.workspace.resolve(path).unwrap());
+    let size = |path: &str| world.workspace.file_size(&world.workspace.resolve_path(path).unwrap());
     assert_eq!(size("five"), Ok(5));
     assert!(matches!(size("src"), Err(FileError::WrongKind { .. })));
     assert!(matches!(size("six"), Err(FileError::NotFound { .. })));
@@ -263,10 +263,10 @@ fn resolve_refuses_a_workspace_that_was_replaced() {
         let home = TempDir::new().unwrap();
         let root = home.path().canonicalize().unwrap().join("workspace");
         let workspace = Workspace::open(&root).unwrap();
-        workspace.write(&workspace.resolve("a").unwrap(), b"x").unwrap();
+        workspace.write(&workspace.resolve_path("a").unwrap(), b"x").unwrap();
         fs::rename(&root, root.with_extension("old")).unwrap();
         change(&root, home.path());
-        let resolved = workspace.resolve("a").map(|path| workspace.read(&path));
+        let resolved = workspace.resolve_path("a").map(|path| workspace.read(&path));
         match refused {
             None => assert_eq!(resolved, Ok(Ok(b"x".to_vec()))),
             Some(now) => {

@@ -36,8 +36,8 @@ fn resolve_logs_the_given_and_the_resolved_path() {
         .with_writer(move || writer.clone())
         .finish();
     tracing::subscriber::with_default(subscriber, || {
-        workspace.resolve(".//a.rs").unwrap();
-        workspace.resolve("../secret").unwrap_err();
+        workspace.resolve_path(".//a.rs").unwrap();
+        workspace.resolve_path("../secret").unwrap_err();
     });
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     let outside = workspace.root().parent().unwrap().join("secret");

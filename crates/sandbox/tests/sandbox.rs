@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_sandbox::{
-    Isolation, ProgramEnd, ProgramRequest, ProgramResult, ProgramSandbox, ProgramStreams, Proxy,
-    Reached, Rights, SandboxError, SandboxLayers,
+    Isolation, ProgramEnd, ProgramProxy, ProgramRequest, ProgramResult, ProgramRights,
+    ProgramSandbox, ProgramStreams, ReachedHosts, SandboxError, SandboxLayers,
 };
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
@@ -42,8 +42,8 @@ fn shell(directory: &Path, script: &str) -> ProgramRequest {
         limit: Duration::from_secs(20),
         output: 64 * 1024,
         cancel: CancellationToken::new(),
-        reached: Reached::default(),
-        rights: Rights::default(),
+        reached: ReachedHosts::default(),
+        rights: ProgramRights::default(),
     }
 }
 
@@ -63,7 +63,7 @@ async fn run_reports_the_output_and_the_end_of_a_program() {
         ] {
             let ran = run(script, isolation).await.unwrap();
             assert_eq!(
-                (ran.ended, ran.output.text().as_str()),
+                (ran.ended, ran.output.to_text().as_str()),
                 (ended, text),
                 "{script} {isolation:?}"
             );
@@ -109,7 +109,7 @@ async fn run_with_streams_connects_all_three_streams_of_a_program() {
         let request = ProgramRequest { limit: Duration::MAX, ..shell(home.path(), script) };
         let (ended, output, errors) = talk(request, isolation, &["one", "two"]).await;
         let ended = ended.unwrap();
-        assert_eq!((ended.ended, ended.output.text().as_str()), (ProgramEnd::Code(3), ""));
+        assert_eq!((ended.ended, ended.output.to_text().as_str()), (ProgramEnd::Code(3), ""));
         assert_eq!((&*output, &*errors), ("got one\ngot two\nclosed\n", "bad\n"), "{isolation:?}");
     }
 }
@@ -168,8 +168,10 @@ async fn rights_alone_forbid_to_execute_another_program() {
     for isolation in BOTH {
         let home = TempDir::new().unwrap();
         let sandbox = sandbox(home.path(), isolation);
-        let alone =
-            |script: &str| ProgramRequest { rights: Rights::Alone, ..shell(home.path(), script) };
+        let alone = |script: &str| ProgramRequest {
+            rights: ProgramRights::Alone,
+            ..shell(home.path(), script)
+        };
         let alone = |script| ProgramRequest {
             program: ["sh", "-c", script].map(str::to_owned).to_vec(),
             ..alone(script)
@@ -190,7 +192,7 @@ async fn rights_alone_forbid_to_execute_another_program() {
             ("env | grep x", ProgramEnd::Code(126), "Permission denied"),
         ] {
             let ran = sandbox.run(alone(script)).await.unwrap();
-            let text = ran.output.text();
+            let text = ran.output.to_text();
             assert!(
                 text.contains(says) && !text.contains("ESCAPED"),
                 "{script} {isolation:?}: {text}"
@@ -206,9 +208,9 @@ async fn rights_alone_forbid_to_execute_another_program() {
 #[tokio::test]
 async fn probe_finds_the_sandbox_layers_of_this_system() {
     let home = TempDir::new().unwrap();
-    let layers = SandboxLayers::probe(&sandbox(home.path(), Isolation::Namespaces)).await;
+    let layers = SandboxLayers::probe_layers(&sandbox(home.path(), Isolation::Namespaces)).await;
     println!("{layers}");
-    assert_ne!(layers.best(), Isolation::LimitsOnly, "{layers}");
+    assert_ne!(layers.best_isolation(), Isolation::LimitsOnly, "{layers}");
 }
 
 #[tokio::test]
@@ -221,7 +223,7 @@ async fn run_without_sandbox_layers_sets_limits_and_leaves_no_process() {
          grep -cw $$; grep -c NoNewPrivs:.1 /proc/self/status; setsid sleep 1000 & sleep 1000 &"
     );
     let ran = sandbox.run(shell(home.path(), &script)).await.unwrap();
-    let text = ran.output.text();
+    let text = ran.output.to_text();
     // The shell sets these itself; the environment of the test is absent.
     assert!(text.starts_with("OLDPWD PATH PWD ") || text.starts_with("PATH PWD "), "{text}");
     let rest: Vec<_> = text.lines().collect();
@@ -248,23 +250,27 @@ impl Drop for SetOnDrop {
 }
 
 #[async_trait]
-impl Proxy for Answering {
-    fn hosts(&self) -> String {
+impl ProgramProxy for Answering {
+    fn hosts_text(&self) -> String {
         "a.example".to_owned()
     }
 
-    fn has(&self, address: IpAddr) -> bool {
+    fn is_opened_host(&self, address: IpAddr) -> bool {
         self.has == Some(address)
     }
 
-    async fn serve(&self, listener: TcpListener, reached: &Reached) -> io::Result<Infallible> {
+    async fn serve_connections(
+        &self,
+        listener: TcpListener,
+        reached: &ReachedHosts,
+    ) -> io::Result<Infallible> {
         let _ending = SetOnDrop(self.ended.clone());
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         loop {
             let (mut stream, _) = listener.accept().await?;
             self.came.fetch_add(1, Ordering::SeqCst);
-            reached.add("a.example:443");
+            reached.add_host("a.example:443");
             stream.write_all(b"answered\n").await?;
         }
     }
@@ -300,8 +306,11 @@ async fn proxy_is_found_by_environment_and_reports_reached_hosts() {
             "answered\nALL_PROXY={url}\nHTTPS_PROXY={url}\nHTTP_PROXY={url}\nNO_PROXY={direct}\n\
              all_proxy={url}\nhttp_proxy={url}\nhttps_proxy={url}\nno_proxy={direct}\n"
         );
-        assert_eq!(ran.output.text(), expected);
-        assert_eq!((ran.reached, reached.any()), (vec!["a.example:443".to_owned()], true));
+        assert_eq!(ran.output.to_text(), expected);
+        assert_eq!(
+            (ran.reached, reached.is_any_reached()),
+            (vec!["a.example:443".to_owned()], true)
+        );
         assert!(proxy.ended.load(Ordering::SeqCst), "it is served no longer than it runs");
     }
 }
@@ -310,19 +319,19 @@ async fn proxy_is_found_by_environment_and_reports_reached_hosts() {
 async fn proxy_is_absent_without_namespaces_or_open_hosts() {
     let home = TempDir::new().unwrap();
     let proxy = Arc::new(Answering::default());
-    let opened: Option<Arc<dyn Proxy>> = Some(proxy.clone());
+    let opened: Option<Arc<dyn ProgramProxy>> = Some(proxy.clone());
     for (isolation, proxy) in [
         (Isolation::Namespaces, None),
         (Isolation::Landlock, opened.clone()),
         (Isolation::LimitsOnly, opened),
     ] {
         let sandbox = ProgramSandbox { proxy, ..sandbox(home.path(), isolation) };
-        assert!(sandbox.opened().is_none() && sandbox.proxy_url().is_none());
+        assert!(sandbox.opened_hosts().is_none() && sandbox.proxy_url().is_none());
         // Without sandbox layers, the host itself may listen there.
         let ask = if isolation == Isolation::LimitsOnly { ":" } else { ASK };
         let script = format!("{ask}; env | grep -i _proxy");
         let ran = sandbox.run(bash(home.path(), &script)).await.unwrap();
-        let text = ran.output.text();
+        let text = ran.output.to_text();
         assert!(!text.contains("answered") && !text.contains("_PROXY="), "{text}");
         assert!(ran.reached.is_empty());
     }
@@ -344,7 +353,7 @@ async fn proxy_is_reachable_only_for_its_program() {
     let (waited, tried) =
         tokio::join!(opened.run(bash(home.path(), &waits)), closed.run(bash(home.path(), &tries)));
     let (waited, tried) = (waited.unwrap(), tried.unwrap());
-    assert_eq!(waited.output.text(), "answered\n");
-    assert!(tried.output.text().contains("Connection refused"), "{}", tried.output.text());
+    assert_eq!(waited.output.to_text(), "answered\n");
+    assert!(tried.output.to_text().contains("Connection refused"), "{}", tried.output.to_text());
     assert_eq!((proxy.came.load(Ordering::SeqCst), tried.reached), (1, Vec::new()));
 }

@@ -9,7 +9,7 @@ use avocet_protocol::{
     LoggedInbound, Outcome, PermissionMode, QueueMode, Role, Roles, SessionId, SessionStatus,
     StoreError, Trust, TurnEvent, TurnEvents,
 };
-use avocet_supervise::{Panicked, catch};
+use avocet_supervise::{CaughtPanic, catch_panic};
 
 pub(crate) use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
@@ -130,8 +130,8 @@ const COMMANDS: &[ChatCommand] = &[
 /// Runs every accepted command, in order.
 pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
     for command in lanes.with_retry(|| lanes.parts.inbox.open_commands()).await? {
-        let bug = match catch(act(lanes, &command)).await {
-            Ok(Err(StoreError::Internal(bug))) | Err(Panicked(bug)) => bug,
+        let bug = match catch_panic(act(lanes, &command)).await {
+            Ok(Err(StoreError::Internal(bug))) | Err(CaughtPanic(bug)) => bug,
             Ok(acted) => {
                 acted?;
                 continue;
@@ -165,15 +165,18 @@ async fn drop_command(
 async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreError> {
     let address = &command.message.inbound.address;
     let session = &command.message.session;
-    let role = match lanes.parts.bus.readmit(command.clone()) {
+    let role = match lanes.parts.bus.readmit_message(command.clone()) {
         Ok(admitted) => admitted.role(),
         Err(refusal) => return drop_command(lanes, command, &refusal.to_string()).await,
     };
     let plan = plan(lanes, command, role).await?;
     let reply = plan.reply(lanes, command);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
-    let _changing =
-        if changes_access(&plan.action) { Some(lanes.parts.bus.changing().await) } else { None };
+    let _changing = if changes_access(&plan.action) {
+        Some(lanes.parts.bus.block_publishing().await)
+    } else {
+        None
+    };
     let effect = match lanes.with_retry(settle).await {
         // The command has acted, and the process died before it could wake others.
         Err(StoreError::Stale(_)) => return Ok(()),
@@ -221,7 +224,7 @@ fn changes_access(action: &CommandAction) -> bool {
 /// Reloads access control after a change in the log, and delivers the message to an admitted
 /// person.
 async fn reload_access(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
-    lanes.with_retry(|| lanes.parts.bus.refresh()).await?;
+    lanes.with_retry(|| lanes.parts.bus.reload_access()).await?;
     if let CommandAction::Decide(settled) = action
         && let Some(notice) = &settled.notice
     {

@@ -142,7 +142,7 @@ async fn start_acts_on_commands_accepted_before_a_crash_before_the_lanes_run() {
     let hanging = harness.say("hang").await;
     harness.asked(1).await;
     let command = harness.sessions.lanes.parts.inbox.clone();
-    harness.sessions.group.abort();
+    harness.sessions.group.abort_tasks();
     harness.say("/stop").await;
     assert_eq!(command.open_commands().await.unwrap().len(), 1, "the command is still open");
     drop(command);

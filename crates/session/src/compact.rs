@@ -2,7 +2,7 @@
 
 use avocet_agent::{Compaction, UsageMeter};
 use avocet_protocol::{CompactedPast, Content, Deliveries, LoggedInbound, StoreError};
-use avocet_supervise::{Panicked, catch};
+use avocet_supervise::{CaughtPanic, catch_panic};
 
 use crate::lane::Lanes;
 
@@ -37,12 +37,12 @@ impl Lanes {
             // The command that stopped it has replied already.
             () = entered.stopped.cancelled() => None,
             () = self.parts.running.release.cancelled() => None,
-            result = catch(agent.compact(session, self.parts.bus.as_ref(), &meter)) => Some(result),
+            result = catch_panic(agent.compact(session, self.parts.bus.as_ref(), &meter)) => Some(result),
         };
         self.record_usage(&meter).await;
         let Some(result) = result else { return Ok(()) };
         let result = match result {
-            Ok(Err(StoreError::Internal(bug))) | Err(Panicked(bug)) => {
+            Ok(Err(StoreError::Internal(bug))) | Err(CaughtPanic(bug)) => {
                 tracing::error!(%session, error = bug, "cannot summarise the conversation");
                 Compaction::Failed(format!("There was an internal error: {bug}."))
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::{SessionId, TurnEvent, TurnEvents};
-use avocet_supervise::Listeners;
+use avocet_supervise::KeyedListeners;
 
 /// Events in a listener's queue; further ones are dropped.
 const BEHIND: usize = 1024;
@@ -16,9 +16,9 @@ const MOST_TEXT: usize = 256 * 1024;
 /// The listeners of each session, and its open turn.
 #[derive(Debug, Default)]
 pub struct Events {
-    listeners: Listeners<SessionId, TurnEvent>,
+    listeners: KeyedListeners<SessionId, TurnEvent>,
     /// Those that get thoughts as well. The queues of the others have no place for them.
-    with_thoughts: Listeners<SessionId, TurnEvent>,
+    with_thoughts: KeyedListeners<SessionId, TurnEvent>,
     /// Held while an event is sent, so that a new listener gets each event once.
     turns: Mutex<HashMap<SessionId, TurnSoFar>>,
 }
@@ -82,7 +82,7 @@ impl Events {
     /// Adds a listener, which gets the turn so far first.
     fn add_to(
         &self,
-        listeners: &Listeners<SessionId, TurnEvent>,
+        listeners: &KeyedListeners<SessionId, TurnEvent>,
         session: &SessionId,
     ) -> flume::Receiver<TurnEvent> {
         let turns = self.turns();
@@ -114,8 +114,8 @@ impl TurnEvents for Events {
             }
         }
         let is_thought = matches!(event, TurnEvent::Thought { .. });
-        let listeners = (!is_thought).then(|| self.listeners.of(session));
-        let all = listeners.into_iter().flatten().chain(self.with_thoughts.of(session));
+        let listeners = (!is_thought).then(|| self.listeners.listeners_of(session));
+        let all = listeners.into_iter().flatten().chain(self.with_thoughts.listeners_of(session));
         for listener in all {
             // A listener that is too far behind misses the event.
             drop(listener.try_send(event.clone()));

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use avocet_agent::{FailedTurn, TurnEnd};
 use avocet_protocol::{Clock, SessionId};
-use avocet_supervise::Repeats;
+use avocet_supervise::RepeatedLines;
 
 /// The failures logged so far, by session.
 #[derive(Debug)]
 pub(crate) struct Failures {
-    logged: Repeats,
+    logged: RepeatedLines,
     clock: Arc<dyn Clock>,
 }
 
 impl Failures {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { logged: Repeats::new(), clock }
+        Self { logged: RepeatedLines::new(), clock }
     }
 
     /// Logs that a turn failed, or that turns of the session succeed again.
@@ -25,12 +25,12 @@ impl Failures {
             TurnEnd::Failed(FailedTurn { notice, .. }) => {
                 let reason = notice.strip_prefix("I could not answer: ").unwrap_or(notice);
                 let (line, now) = (format!("{model} {reason}"), self.clock.elapsed());
-                if let Some(repeated) = self.logged.note(&subject, &line, now) {
+                if let Some(repeated) = self.logged.note_line(&subject, &line, now) {
                     tracing::warn!(%session, model, reason, repeated, "the turn failed");
                 }
             }
             TurnEnd::Answered(_) => {
-                if let Some(repeated) = self.logged.forget(&subject) {
+                if let Some(repeated) = self.logged.forget_subject(&subject) {
                     tracing::info!(%session, model, repeated, "turns succeed again");
                 }
             }

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, Clock, ConvertPicture, FetchAttachments,
     FetchError, Files, LoggedInbound, MessageId, PictureFormat, Recording, StoreError, Transcribe,
     TranscribeError, Transcript, Trust, TurnId, TurnLog, sanitise, within,
 };
 use avocet_supervise::Backoff;
-use avocet_supervise::fail_point::{Moment, pass_in_task};
+use avocet_supervise::fail_point::{FailMoment, pass_in_task};
 
 use crate::extension::extension;
 
@@ -45,7 +45,7 @@ pub struct AttachmentFetcher {
     /// Destination of the files: the workspace of the agent that reads them.
     pub files: Arc<dyn Files>,
     /// The sources of the files.
-    pub channels: Arc<Channels>,
+    pub channels: Arc<ChannelRegistry>,
     /// Receives the new sources.
     pub log: Arc<dyn TurnLog>,
     /// Limits and repeats the attempts.
@@ -70,8 +70,8 @@ impl FetchAttachments for AttachmentFetcher {
             if !attachments.iter().any(is_elsewhere) {
                 continue;
             }
-            pass_in_task("fetch", Moment::Before).await;
-            let channel = self.channels.of(&inbound.address);
+            pass_in_task("fetch", FailMoment::Before).await;
+            let channel = self.channels.channel_of(&inbound.address);
             for ordinal in 0..attachments.len() {
                 if is_elsewhere(&attachments[ordinal]) {
                     let name = FileName { message: message.id, ordinal };

@@ -31,7 +31,7 @@ impl FetchHarness {
         let fetcher = AttachmentFetcher {
             settings: Attachments { transcribe, convert: None, max_bytes: LIMIT },
             files: files.clone(),
-            channels: Arc::new(Channels::new(vec![channel.clone()])),
+            channels: Arc::new(ChannelRegistry::new(vec![channel.clone()])),
             log: log.clone(),
             clock: clock.clone(),
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_protocol::{
     Claim, Content, LoggedInbound, Planned, SessionId, StoreError, Suspects, TurnId,
 };
-use avocet_supervise::{Group, Keyed, with_retry};
+use avocet_supervise::{Group, KeyedWork, with_retry};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -52,7 +52,7 @@ const ALONE_FROM_DEATHS: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Lanes {
     pub(crate) parts: SessionParts,
-    keyed: Arc<Keyed<SessionId>>,
+    keyed: Arc<KeyedWork<SessionId>>,
     slots: Semaphore,
     max_running: u32,
     burst: Duration,
@@ -76,8 +76,8 @@ impl Lanes {
         let max_running = max_running.clamp(1, MOST_RUNNING);
         Self {
             parts,
-            stopping: group.token().child_token(),
-            keyed: Arc::new(Keyed::new(group)),
+            stopping: group.cancel_token().child_token(),
+            keyed: Arc::new(KeyedWork::new(group)),
             slots: Semaphore::new(max_running as usize),
             max_running,
             burst: limits.burst,
@@ -129,15 +129,15 @@ impl Lanes {
         const RELEASE_LIMIT: Duration = Duration::from_secs(5);
         self.stopping.cancel();
         let (group, clock) = (self.keyed.group(), self.parts.clock.as_ref());
-        let Err(unfinished) = group.finish(clock, deadline).await else { return };
+        let Err(unfinished) = group.wait_for_tasks(clock, deadline).await else { return };
         tracing::info!(%unfinished, "some turns are unfinished; they continue at the next start");
         self.parts.running.release.cancel();
-        if let Err(unfinished) = group.finish(clock, RELEASE_LIMIT).await {
+        if let Err(unfinished) = group.wait_for_tasks(clock, RELEASE_LIMIT).await {
             tracing::warn!(
                 %unfinished,
                 "cannot stop these turns in time; the next start resumes them as after a crash"
             );
-            group.abort();
+            group.abort_tasks();
         }
     }
 

@@ -13,12 +13,12 @@ async fn reply_of_a_removed_account_waits_until_it_is_back() {
     harness.asked(1).await;
     let channels = harness.sessions.lanes.parts.channels.clone();
     let (name, account) = (harness.channel.name(), harness.channel.account());
-    channels.remove(&name, &account);
+    channels.remove_channel(&name, &account);
     permits.add_permits(1);
     harness.idle().await;
     assert_eq!(harness.outcome(id).await, Some(Outcome::Replied));
     assert!(harness.channel.taken(0).await.is_empty(), "the account is removed");
-    channels.add(harness.channel.clone());
+    channels.add_channel(harness.channel.clone());
     harness.sessions.lanes.parts.deliverer.wake_account(&name, &account);
     assert_eq!(harness.channel.texts(1).await, ["hello"]);
 }
@@ -182,7 +182,7 @@ async fn ping_reports_a_turn_that_runs_too_long() {
     harness.clock.advance(stuck);
     let pinged = harness.sessions.ping().await;
     assert_eq!(pinged, Err(NotMoving::Turn(TurnId(1))));
-    harness.sessions.group.abort();
+    harness.sessions.group.abort_tasks();
     let clock: &dyn Clock = harness.clock.as_ref();
-    harness.sessions.group.finish(clock, SECOND).await.unwrap();
+    harness.sessions.group.wait_for_tasks(clock, SECOND).await.unwrap();
 }

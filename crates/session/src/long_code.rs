@@ -148,7 +148,7 @@ impl Lanes {
         text: &str,
         trust: Trust,
     ) -> Content {
-        let channel = self.parts.channels.of(&to.message.inbound.address);
+        let channel = self.parts.channels.channel_of(&to.message.inbound.address);
         let Some(channel) = channel.filter(|channel| channel.capabilities().sends_code_as_files)
         else {
             return Content::text(text);

@@ -30,7 +30,7 @@ pub(crate) async fn plan(
     let agent = agents.of_session(session, &status);
     let can_choose = role >= Role::Owner;
     if let Some(page) = page_of(argument) {
-        let channel = lanes.parts.channels.of(&command.message.inbound.address);
+        let channel = lanes.parts.channels.channel_of(&command.message.inbound.address);
         let has_buttons =
             can_choose && channel.is_some_and(|channel| channel.capabilities().can_edit);
         let pages = match (has_buttons, argument) {

@@ -10,7 +10,7 @@ impl Lanes {
     /// Notifies the channels of messages that have ended.
     pub(crate) fn note_ended(&self, messages: &[EndedMessage]) {
         for EndedMessage { address, key, outcome } in messages {
-            if let Some(channel) = self.parts.channels.of(address) {
+            if let Some(channel) = self.parts.channels.channel_of(address) {
                 channel.note_outcome(address, key, *outcome);
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_bus::Bus;
-use avocet_outbox::{Channels, Deliverer};
+use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::{
     Clock, DeadLetters, Inbox, Jobs, Ledger, Live, Memories, Outbox, Query, Schedules, Tasks,
     TurnLog, Turns,
@@ -30,7 +30,7 @@ pub struct SessionParts {
     pub bus: Arc<Bus>,
     /// A turn keeps the agents with which it began.
     pub agents: Live<Agents>,
-    pub channels: Arc<Channels>,
+    pub channels: Arc<ChannelRegistry>,
     pub deliverer: Deliverer,
     pub events: Arc<Events>,
     pub running: Arc<RunningTurns>,

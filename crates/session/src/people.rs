@@ -21,7 +21,7 @@ pub(crate) fn pair(lanes: &Lanes, argument: &str) -> CommandPlan {
     if code.trim().is_empty() {
         return CommandPlan::say(USE);
     }
-    let (pairing, settled) = match lanes.parts.bus.decision(code.trim(), decision) {
+    let (pairing, settled) = match lanes.parts.bus.prepare_decision(code.trim(), decision) {
         Ok(decided) => decided,
         Err(error) => return CommandPlan::say(sentence(&error)),
     };

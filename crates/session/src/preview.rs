@@ -18,7 +18,7 @@ use avocet_protocol::{
     Channel, ChatAddress, Clock, LineageTurn, LoggedInbound, Origin, Timestamp, TurnEvent,
     TurnEvents, TurnId, TurnRecord, WaitKind, task_name,
 };
-use avocet_supervise::{Panicked, catch};
+use avocet_supervise::{CaughtPanic, catch_panic};
 use tokio_util::sync::CancellationToken;
 
 use crate::job_plan::ShownJob;
@@ -80,10 +80,10 @@ impl Lanes {
         &self,
         shown: ShownTurn<'_>,
         work: impl Future<Output = T>,
-    ) -> Result<T, Panicked> {
+    ) -> Result<T, CaughtPanic> {
         let over = CancellationToken::new();
         let work = async {
-            let done = catch(work).await;
+            let done = catch_panic(work).await;
             over.cancel();
             done
         };
@@ -91,12 +91,12 @@ impl Lanes {
         let to = asker(turn).or(root).zip(shown.shown_by());
         let in_chat = to.and_then(|(to, of)| {
             let chat = &to.message.inbound.address;
-            Some((to, of, chat, self.parts.channels.of(chat)?))
+            Some((to, of, chat, self.parts.channels.channel_of(chat)?))
         });
         let Some((to, of, chat, channel)) = in_chat else { return work.await };
         let channel = &channel;
         let is_task = of == turn.id && matches!(turn.origin, Origin::Child { .. });
-        let typing = catch(async {
+        let typing = catch_panic(async {
             // The chat can go on while a task works in the background.
             if !is_task {
                 type_along(channel, chat, self.parts.clock.as_ref(), &over).await;
@@ -122,7 +122,7 @@ impl Lanes {
                 }
             })
         });
-        let preview = catch(async {
+        let preview = catch_panic(async {
             match preview {
                 Some(TurnPreview::Own(preview)) => preview.run(&over).await,
                 Some(TurnPreview::Progress(preview)) => preview.run(&over).await,
@@ -152,7 +152,7 @@ impl Lanes {
         kind: WaitKind,
     ) {
         let chat = &to.message.inbound.address;
-        let shown = turn.session.job().zip(self.parts.channels.of(chat));
+        let shown = turn.session.job().zip(self.parts.channels.channel_of(chat));
         let Some((id, channel)) = shown else { return };
         let (channel, turn_id) = (&channel, turn.id);
         let screen = Screen { lanes: self, channel, turn: turn_id, to, chat, may_draft: false };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_bus::Bus;
-use avocet_outbox::{Channels, Deliverer};
+use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::{
     AnswerCheck, AnswerOption, AskPerson, Choice, Clock, Content, DedupeKey, Deliveries,
     Destinations, Outbox, PersonAnswer, PersonQuestion, Roles, UnansweredQuestion, within,
@@ -32,7 +32,7 @@ pub(crate) const UNKNOWN: &str = "No question waits for this answer: it was answ
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct QuestionParts {
     pub outbox: Arc<dyn Outbox>,
-    pub channels: Arc<Channels>,
+    pub channels: Arc<ChannelRegistry>,
     pub deliverer: Deliverer,
     pub roles: Arc<Bus>,
     pub running: Arc<RunningTurns>,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{Clock, Content, OpenPrompt, StoreError, Timestamp, Turns};
 
 /// Minimum time between repetitions of a prompt, which protects the chat from frequent starts.
@@ -17,7 +17,7 @@ const FIRST_LINE: &str = "Still waiting for a decision:";
 /// [`StoreError`] if the log cannot be read or written.
 pub async fn remind(
     turns: &dyn Turns,
-    channels: &Channels,
+    channels: &ChannelRegistry,
     clock: &dyn Clock,
 ) -> Result<(), StoreError> {
     let now = clock.now();
@@ -33,8 +33,12 @@ pub async fn remind(
 
 /// Returns the prompt to repeat; `None` if the channel keeps presses or is missing, or the prompt
 /// was repeated recently.
-fn reminder(channels: &Channels, mut open: OpenPrompt, now: Timestamp) -> Option<OpenPrompt> {
-    let channel = channels.of(&open.prompt.address)?;
+fn reminder(
+    channels: &ChannelRegistry,
+    mut open: OpenPrompt,
+    now: Timestamp,
+) -> Option<OpenPrompt> {
+    let channel = channels.channel_of(&open.prompt.address)?;
     if !channel.capabilities().forgets_presses {
         return None;
     }

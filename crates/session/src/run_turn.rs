@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use avocet_agent::{TurnContext, UsageMeter};
-use avocet_bus::Admitted;
+use avocet_bus::AdmittedMessage;
 use avocet_protocol::{
     ChatAddress, Claimed, Content, Deliveries, EndedMessage, Inbound, LoggedInbound, Origin,
     Outcome, PublishError, ScheduleChange, SessionId, StartedMessage, StoreError, TurnEvent,
     TurnEvents, TurnId, TurnRecord, end_sentence,
 };
-use avocet_supervise::Panicked;
+use avocet_supervise::CaughtPanic;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -158,7 +158,7 @@ impl Lanes {
                 self.settle_bug(turn, meter, error).await
             }
             Ok(Err(error)) => Err(error),
-            Err(Panicked(error)) => {
+            Err(CaughtPanic(error)) => {
                 tracing::error!(error, "the turn panicked");
                 self.settle_bug(turn, meter, error).await
             }
@@ -234,10 +234,10 @@ impl Lanes {
     /// `false` if none is left.
     async fn readmit(&self, turn: &mut TurnRecord) -> Result<bool, StoreError> {
         let Origin::Messages(messages) = &mut turn.origin else { return Ok(true) };
-        let mut admitted: Vec<Admitted<LoggedInbound>> = Vec::new();
+        let mut admitted: Vec<AdmittedMessage<LoggedInbound>> = Vec::new();
         for message in messages.drain(..) {
             let id = message.id;
-            match self.parts.bus.readmit(message.clone()) {
+            match self.parts.bus.readmit_message(message.clone()) {
                 Ok(message) => admitted.push(message),
                 Err(refusal) => {
                     tracing::warn!(message = %id, %refusal, "dropped a message: its sender may no \
@@ -258,7 +258,7 @@ impl Lanes {
                 }
             }
         }
-        messages.extend(admitted.into_iter().map(Admitted::into_inner));
+        messages.extend(admitted.into_iter().map(AdmittedMessage::into_inner));
         Ok(!messages.is_empty())
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_bus::{Wake, Wakes};
+use avocet_bus::{WakeReceiver, WakeUp};
 use avocet_protocol::{StoreError, TurnId};
 use avocet_supervise::Group;
-use avocet_supervise::fail_point::{Moment, pass_in_task};
+use avocet_supervise::fail_point::{FailMoment, pass_in_task};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -36,17 +36,17 @@ impl Sessions {
     pub async fn start(
         parts: SessionParts,
         limits: LaneLimits,
-        wakes: Wakes,
+        wakes: WakeReceiver,
         group: &Group,
     ) -> Result<Self, StoreError> {
-        let lanes = Arc::new(Lanes::new(parts, limits, group.child("lanes")));
+        let lanes = Arc::new(Lanes::new(parts, limits, group.child_group("lanes")));
         commands::act_on_all(&lanes).await?;
         wake_all(&lanes).await?;
 
-        let group = group.child("sessions");
+        let group = group.child_group("sessions");
         let commands = Arc::new(Notify::new());
         let (pings, pinged) = flume::bounded(1);
-        let stop = group.token();
+        let stop = group.cancel_token();
         group.spawn("commands", act_on_commands(lanes.clone(), commands.clone(), stop.clone()));
         group.spawn("expiry", expiry::watch(lanes.clone()));
         group.spawn("wakes", listen(lanes.clone(), commands, wakes, pinged, stop));
@@ -100,7 +100,7 @@ impl Sessions {
     /// the deadline.
     pub async fn stop(&self, deadline: Duration) {
         self.lanes.stop(deadline).await;
-        self.group.cancel();
+        self.group.cancel_tasks();
     }
 }
 
@@ -126,7 +126,7 @@ async fn wake_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
 async fn listen(
     lanes: Arc<Lanes>,
     commands: Arc<Notify>,
-    wakes: Wakes,
+    wakes: WakeReceiver,
     pings: flume::Receiver<oneshot::Sender<()>>,
     stop: CancellationToken,
 ) {
@@ -149,16 +149,16 @@ async fn listen(
         };
         match wake {
             None => return,
-            Some(Wake::Lane(session)) => {
-                pass_in_task("wake", Moment::Before).await;
+            Some(WakeUp::Lane(session)) => {
+                pass_in_task("wake", FailMoment::Before).await;
                 lanes.wake(session);
             }
-            Some(Wake::Commands) => commands.notify_one(),
-            Some(Wake::Ended(turns)) => {
+            Some(WakeUp::Commands) => commands.notify_one(),
+            Some(WakeUp::Ended(turns)) => {
                 lanes.parts.running.end(&turns);
                 lanes.note_outcomes(turns);
             }
-            Some(Wake::Everybody) => {
+            Some(WakeUp::Everybody) => {
                 commands.notify_one();
                 if let Err(error) = wake_all(&lanes).await {
                     tracing::error!(%error, "cannot list open sessions after a full wake-up queue");

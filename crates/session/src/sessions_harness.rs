@@ -9,8 +9,8 @@ use avocet_agent::{
     AgentLimits, AgentLogs, AgentLoop, AgentModels, AgentRecall, Budgets, CoreTools, Marks,
     ModelsByTask, PromptSettings, RenderedTurns,
 };
-use avocet_bus::{Admission, Bus, Wakes};
-use avocet_outbox::{Channels, Deliverer};
+use avocet_bus::{Admission, Bus, WakeReceiver};
+use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::{
     Accepted, AccountName, Allow, AllowLists, Attachment, ChannelName, ChatAddress, Content,
     Deliveries, Inbound, Live, LoggedInbound, Message, MessageId, ModelRequest, Outcome, Publish,
@@ -168,14 +168,14 @@ fn agent_loop(
 /// Opens a bus for the channel `terminal:local`.
 async fn open_bus(
     store: &Arc<SqliteStore>,
-    channels: &Arc<Channels>,
+    channels: &Arc<ChannelRegistry>,
     deliverer: &Deliverer,
     clock: &Arc<ManualClock>,
     allow: Allow,
-) -> (Arc<Bus>, Wakes) {
+) -> (Arc<Bus>, WakeReceiver) {
     let (name, account) = ("terminal".parse().unwrap(), "local".parse().unwrap());
     let parts = avocet_bus::BusParts {
-        admission: Admission::default().with(name, account, allow),
+        admission: Admission::default().with_account(name, account, allow),
         inbox: store.clone(),
         outbox: store.clone(),
         people: store.clone(),
@@ -229,8 +229,8 @@ impl SessionHarness {
         clock.advance(setup.starts);
         let store = log.open(clock.clone()).await;
         let root = Group::new("test");
-        let channels = Arc::new(Channels::new(vec![channel.clone()]));
-        let delivery_workers = root.child("outbox");
+        let channels = Arc::new(ChannelRegistry::new(vec![channel.clone()]));
+        let delivery_workers = root.child_group("outbox");
         let deliverer = Deliverer::new(
             store.clone(),
             channels.clone(),
@@ -312,8 +312,8 @@ impl SessionHarness {
     pub(super) async fn restart(self, model: ScriptedModel) -> Self {
         let Self { sessions, bus, store, channel, clock, delivery_workers, log, setup, .. } = self;
         for group in [sessions.lanes.group(), &sessions.group, &delivery_workers] {
-            group.abort();
-            group.finish(clock.as_ref(), SECOND).await.unwrap();
+            group.abort_tasks();
+            group.wait_for_tasks(clock.as_ref(), SECOND).await.unwrap();
         }
         // A write that is still queued would disturb the next daemon; a killed process has none.
         SqliteStore::clone(&store).close().await;

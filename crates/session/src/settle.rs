@@ -89,7 +89,7 @@ impl Lanes {
         };
         settlement.spent = meter.take();
         let reserved =
-            settlement.reply.as_ref().and_then(|reply| self.parts.deliverer.reserve(reply));
+            settlement.reply.as_ref().and_then(|reply| self.parts.deliverer.reserve_send(reply));
         settlement.start_send = reserved.is_some();
         let settle = || {
             self.parts.running.sign(turn.id);
@@ -307,7 +307,7 @@ impl Lanes {
                 && self
                     .parts
                     .channels
-                    .of(chat)
+                    .channel_of(chat)
                     .is_some_and(|channel| channel.capabilities().can_edit)
         };
         let asked_in = prompt.iter().chain(&notices).map(|message| &message.address);

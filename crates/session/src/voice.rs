@@ -9,7 +9,7 @@ use avocet_protocol::{
     Answer, Attachment, AttachmentKind, CommandAction, Content, LoggedInbound, Planned, Purpose,
     SessionId, Speak, SpeakError, StoreError, TurnRecord, VoiceMode,
 };
-use avocet_supervise::fail_point::{Moment, pass_in_task};
+use avocet_supervise::fail_point::{FailMoment, pass_in_task};
 
 use crate::commands::CommandPlan;
 use crate::lane::Lanes;
@@ -166,7 +166,7 @@ impl Recorder<'_> {
         let bytes = recording.len() as u64;
         let written = self.agent.files.write(path, recording, self.answer.trust).await;
         written.map_err(|error| format!("the recording cannot be saved: {error}"))?;
-        pass_in_task("speak", Moment::After).await;
+        pass_in_task("speak", FailMoment::After).await;
         Ok(bytes)
     }
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use avocet_protocol::{
     DirectoryNames, Files, Skill, SkillFile, SkillLimit, Skills, ToolError, Trust, sanitise,
 };
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 
 use crate::fixed::{self, FixedSkills, read_file, warn_broken};
 use crate::folders::{MAX_ENTRIES, NO_FILE, SkillFolders, is_hidden};
@@ -31,8 +31,8 @@ struct UsableSkill {
 
 impl UsableSkill {
     /// The first skill that can be used.
-    fn first(found: &[FoundSkill]) -> Option<Self> {
-        let usable = list::usable(found);
+    fn from_first_usable(found: &[FoundSkill]) -> Option<Self> {
+        let usable = list::usable_skills(found);
         let (FoundSkill { source, folder, .. }, document) = *usable.first()?;
         Some(Self { source: *source, folder: folder.clone(), document: document.clone() })
     }
@@ -55,15 +55,15 @@ impl SkillCatalogue {
     }
 
     /// All skills.
-    pub async fn found(&self) -> FoundSkills {
-        let mut found = self.of_workspace().await;
-        let FoundSkills { skills, left_out } = self.fixed.found();
+    pub async fn find_skills(&self) -> FoundSkills {
+        let mut found = self.find_workspace_skills().await;
+        let FoundSkills { skills, left_out } = self.fixed.found_skills();
         found.skills.extend(skills.iter().cloned());
         found.left_out.extend(left_out.iter().cloned());
         found
     }
 
-    async fn of_workspace(&self) -> FoundSkills {
+    async fn find_workspace_skills(&self) -> FoundSkills {
         let listed = self.files.directories(WORKSPACE_SKILLS, MAX_ENTRIES).await;
         let DirectoryNames { names, has_more } = listed.unwrap_or_else(|error| {
             if self.is_new(&error.to_string()) {
@@ -75,10 +75,10 @@ impl SkillCatalogue {
             DirectoryNames::default()
         });
         let SkillFolders { names, unusable, left_out } =
-            SkillFolders::of(WORKSPACE_SKILLS, names, has_more);
+            SkillFolders::select_folders(WORKSPACE_SKILLS, names, has_more);
         let mut skills = Vec::new();
         for name in names {
-            let found = self.one(name.clone()).await;
+            let found = self.read_skill(name.clone()).await;
             let no_file = || (!is_hidden(&name)).then(|| unusable_folder(name.clone(), NO_FILE));
             skills.extend(found.or_else(no_file));
         }
@@ -87,7 +87,7 @@ impl SkillCatalogue {
     }
 
     /// Reads a skill of the workspace; `None` if the folder has no `SKILL.md`.
-    async fn one(&self, name: String) -> Option<FoundSkill> {
+    async fn read_skill(&self, name: String) -> Option<FoundSkill> {
         let folder = format!("{WORKSPACE_SKILLS}/{name}");
         let limit = MAX_SKILL_BYTES as u64 + 1;
         for file in SKILL_FILES {
@@ -99,7 +99,7 @@ impl SkillCatalogue {
                     return Some(FoundSkill { name, source, folder, file, state, notes });
                 }
                 Ok(Some(start)) => ParsedSkill::read(&name, &start.bytes),
-                Err(error) => ParsedSkill::unreadable(&error.to_string()),
+                Err(error) => ParsedSkill::new_unreadable(&error.to_string()),
             };
             let found = FoundSkill::new(name, SkillSource::Workspace, folder, parsed);
             return Some(FoundSkill { file, ..found });
@@ -108,7 +108,7 @@ impl SkillCatalogue {
     }
 
     /// Logs the skills of the workspace that are left out, each reason once.
-    fn warn(&self, found: &FoundSkills) {
+    fn warn_left_out(&self, found: &FoundSkills) {
         for left_out in found.left_out.iter().filter(|text| self.is_new(text)) {
             fixed::warn_left_out(left_out);
         }
@@ -118,7 +118,7 @@ impl SkillCatalogue {
             match state {
                 SkillState::Usable(_) => {}
                 SkillState::Untrusted(trust) if self.is_new(&format!("{folder} {trust:?}")) => {
-                    let (file, trust) = (one.path(), trust.word());
+                    let (file, trust) = (one.file_path(), trust.word());
                     tracing::warn!(
                         file,
                         trust,
@@ -145,28 +145,28 @@ impl SkillCatalogue {
     }
 
     /// Finds the usable skill of this name: the folder's, else the file's or another spelling.
-    async fn usable(&self, name: &str) -> Result<UsableSkill, ToolError> {
+    async fn find_usable(&self, name: &str) -> Result<UsableSkill, ToolError> {
         let name = name.trim();
         let of_workspace = match check_name(name) {
-            Ok(()) => self.one(name.to_owned()).await,
+            Ok(()) => self.read_skill(name.to_owned()).await,
             Err(_) => None,
         };
-        let fixed = self.fixed.found().skills.iter().filter(|one| one.name == name);
+        let fixed = self.fixed.found_skills().skills.iter().filter(|one| one.name == name);
         let all: Vec<FoundSkill> = of_workspace.into_iter().chain(fixed.cloned()).collect();
-        if let Some(skill) = UsableSkill::first(&all) {
+        if let Some(skill) = UsableSkill::from_first_usable(&all) {
             return Ok(skill);
         }
-        let found = self.found().await.skills;
+        let found = self.find_skills().await.skills;
         let similar: Vec<FoundSkill> =
             found.iter().filter(|one| one.has_name(name)).cloned().collect();
-        if let Some(skill) = UsableSkill::first(&similar) {
+        if let Some(skill) = UsableSkill::from_first_usable(&similar) {
             return Ok(skill);
         }
         Err(match all.first().or_else(|| similar.first()).map(|one| (one, &one.state)) {
             Some((one, SkillState::Untrusted(_))) => ToolError::PermissionDenied(format!(
                 "the skill {name} is untrusted: its file may come from somebody who is not an \
                     owner. An owner can read it and run: avocet trust --believe {}",
-                one.path()
+                one.file_path()
             )),
             Some((one, SkillState::Broken(problems))) => {
                 let problem = problems.first().map(ToString::to_string).unwrap_or_default();
@@ -176,7 +176,7 @@ impl SkillCatalogue {
                 ))
             }
             _ => {
-                let usable = list::usable(&found);
+                let usable = list::usable_skills(&found);
                 let names: Vec<&str> = usable.iter().map(|(one, _)| one.name.as_str()).collect();
                 let names = names.join(", ");
                 ToolError::InvalidArgs(format!(
@@ -190,13 +190,13 @@ impl SkillCatalogue {
 #[async_trait]
 impl Skills for SkillCatalogue {
     async fn listed(&self) -> Option<String> {
-        let found = self.found().await;
-        self.warn(&found);
-        list::text(&found.skills)
+        let found = self.find_skills().await;
+        self.warn_left_out(&found);
+        list::list_text(&found.skills)
     }
 
     async fn load(&self, name: &str) -> Result<Skill, ToolError> {
-        let UsableSkill { folder, document, .. } = self.usable(name).await?;
+        let UsableSkill { folder, document, .. } = self.find_usable(name).await?;
         let names = |tools: Vec<AllowedTool>| tools.into_iter().map(|tool| tool.name).collect();
         Ok(Skill {
             limit: SkillLimit { skill: document.name, tools: document.allowed_tools.map(names) },
@@ -206,7 +206,7 @@ impl Skills for SkillCatalogue {
     }
 
     async fn file(&self, name: &str, path: &str) -> Result<SkillFile, ToolError> {
-        let found = self.usable(name).await?;
+        let found = self.find_usable(name).await?;
         let path = path.trim();
         if !is_inside(path) {
             let text = format!("{path:?} is not a path in the folder of the skill {name}");
@@ -219,7 +219,7 @@ impl Skills for SkillCatalogue {
             }
             SkillSource::System => {
                 let (folder, path) = (PathBuf::from(found.folder), path.to_owned());
-                let read = blocking(move || read_file(&folder, &path, MAX_FILE_BYTES)).await;
+                let read = run_blocking(move || read_file(&folder, &path, MAX_FILE_BYTES)).await;
                 let failed = |panicked| ToolError::ExecutionFailed(format!("{panicked}"));
                 (read.map_err(failed)??, Trust::Full)
             }
@@ -249,7 +249,7 @@ impl SkillCatalogue {
 
 fn unusable_folder(name: String, why: &str) -> FoundSkill {
     let folder = format!("{WORKSPACE_SKILLS}/{name}");
-    FoundSkill::unusable(name, SkillSource::Workspace, folder, why)
+    FoundSkill::new_unusable(name, SkillSource::Workspace, folder, why)
 }
 
 /// Returns `true` if a path leads to something in its folder.

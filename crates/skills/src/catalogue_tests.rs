@@ -56,7 +56,7 @@ async fn catalogue_ignores_untrusted_and_broken_skills_until_they_are_good() {
         let listed = catalogue.listed().await.unwrap();
         assert!(listed.contains("- shipped: S") && !listed.contains("OBEY"), "{trust:?}: {listed}");
         assert_eq!(catalogue.load("shipped").await.unwrap().body, "Go.", "{trust:?}");
-        let found = catalogue.found().await.skills;
+        let found = catalogue.find_skills().await.skills;
         assert!(found.len() == 2 && found[0].document().is_none(), "{found:?}");
         files.mark("skills/shipped/SKILL.md", Trust::Full);
         files.put("skills/shipped/SKILL.md", skill("shipped", "good").as_bytes());
@@ -122,7 +122,7 @@ async fn catalogue_finds_a_skill_by_folder_by_declared_name_and_in_any_case() {
     }
     let listed = catalogue.listed().await.unwrap();
     assert!(listed.ends_with("- Tidy-1.2: T\n- my skill: Do things.\n- shipped: S"), "{listed}");
-    let found = catalogue.found().await.skills;
+    let found = catalogue.find_skills().await.skills;
     let other = found.iter().find(|one| one.name == "other").unwrap();
     assert!(matches!(&other.state, SkillState::Broken(why) if why[0].text.contains("no SKILL.md")));
 }

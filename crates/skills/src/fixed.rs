@@ -53,12 +53,12 @@ impl FixedSkills {
 
     /// All of them, usable or not.
     #[must_use]
-    pub fn found(&self) -> &FoundSkills {
+    pub fn found_skills(&self) -> &FoundSkills {
         &self.found
     }
 
     /// Logs a warning for each skill that cannot be used.
-    pub fn warn(&self) {
+    pub fn warn_unusable(&self) {
         self.found.left_out.iter().for_each(|left_out| warn_left_out(left_out));
         for skill in &self.found.skills {
             if let SkillState::Broken(problems) = &skill.state {
@@ -75,7 +75,7 @@ pub(crate) fn warn_left_out(left_out: &str) {
 
 /// Logs that a skill is broken, with its first problem.
 pub(crate) fn warn_broken(skill: &FoundSkill, problem: Option<&SkillProblem>) {
-    let file = skill.path();
+    let file = skill.file_path();
     let (line, problem) = problem.map_or((1, ""), |problem| (problem.line, problem.text.as_str()));
     if line == 0 {
         let folder = skill.folder.as_str();
@@ -148,12 +148,12 @@ fn add_directory(directory: &Path, found: &mut FoundSkills) {
     let names = names.collect();
     let has_more = entries.next().is_some();
     let SkillFolders { names, unusable, left_out } =
-        SkillFolders::of(&directory.display().to_string(), names, has_more);
+        SkillFolders::select_folders(&directory.display().to_string(), names, has_more);
     found.left_out.extend(left_out);
     found.skills.extend(names.into_iter().filter_map(|name| read_folder(directory, name)));
     found.skills.extend(unusable.into_iter().map(|(name, why)| {
         let folder = directory.join(&name).display().to_string();
-        FoundSkill::unusable(name, SkillSource::System, folder, &why)
+        FoundSkill::new_unusable(name, SkillSource::System, folder, &why)
     }));
 }
 
@@ -162,12 +162,13 @@ fn read_folder(directory: &Path, name: String) -> Option<FoundSkill> {
     let folder = directory.join(&name);
     let shown = folder.display().to_string();
     let Some(file) = find_skill_file(&folder) else {
-        let no_file = || FoundSkill::unusable(name.clone(), SkillSource::System, shown, NO_FILE);
+        let no_file =
+            || FoundSkill::new_unusable(name.clone(), SkillSource::System, shown, NO_FILE);
         return (!is_hidden(&name)).then(no_file);
     };
     let parsed = match read_file(&folder, file, MAX_SKILL_BYTES as u64) {
         Ok(bytes) => ParsedSkill::read(&name, &bytes),
-        Err(error) => ParsedSkill::unreadable(&error.to_string()),
+        Err(error) => ParsedSkill::new_unreadable(&error.to_string()),
     };
     let found = FoundSkill::new(name, SkillSource::System, shown, parsed);
     Some(FoundSkill { file, ..found })

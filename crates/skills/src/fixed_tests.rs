@@ -71,7 +71,10 @@ fn fixed_skills_of_a_directory_are_read_by_name_or_listed_with_the_reason() {
     ];
     assert_eq!(described(&fixed), expected.map(|(name, about)| (name, about.to_owned())));
     assert_eq!(fixed.found.skills[1].folder, root.path().join("a").display().to_string());
-    assert_eq!(fixed.found.skills[2].path(), root.path().join("b/skill.md").display().to_string());
+    assert_eq!(
+        fixed.found.skills[2].file_path(),
+        root.path().join("b/skill.md").display().to_string()
+    );
 }
 
 /// Skills as other programs have them, from the field.

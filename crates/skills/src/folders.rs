@@ -31,7 +31,7 @@ pub(crate) struct SkillFolders {
 impl SkillFolders {
     /// Selects the folders of `directory` that are read. `has_more` tells that the directory has
     /// more entries than [`MAX_ENTRIES`].
-    pub(crate) fn of(directory: &str, mut names: Vec<String>, has_more: bool) -> Self {
+    pub(crate) fn select_folders(directory: &str, mut names: Vec<String>, has_more: bool) -> Self {
         let mut unusable = Vec::new();
         names.retain(|name| {
             let checked = check_name(name);
@@ -69,7 +69,7 @@ mod tests {
             let names =
                 (0..count).map(|number| format!("s{number:05}")).chain(["no\u{200B}name".into()]);
             let SkillFolders { names, unusable, left_out } =
-                SkillFolders::of("skills", names.collect(), has_more);
+                SkillFolders::select_folders("skills", names.collect(), has_more);
             assert!(unusable.len() == 1 && unusable[0].1.contains("invisible"), "{unusable:?}");
             (names.len(), left_out.unwrap_or_default())
         };

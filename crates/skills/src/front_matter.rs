@@ -100,7 +100,7 @@ pub(crate) fn parse_front_matter(front_matter: &str, first_line: usize) -> Front
         if is_text_key && matches!(entry.value, FrontValue::Map(_)) {
             let lines = front_matter.split_inclusive('\n');
             let below: String = lines.skip(entry.line - first_line).collect();
-            let block = blocks(&below, entry.line).into_iter().next();
+            let block = split_blocks(&below, entry.line).into_iter().next();
             let text = block.map(|block| block.raw_value()).unwrap_or_default();
             notes.push(read_as_text(entry.line, &entry.key));
             entry.value = FrontValue::Text(text);
@@ -161,7 +161,7 @@ struct FrontBlock<'t> {
 /// Reads each key with the lines below it on its own.
 fn parse_lines(front_matter: &str, first_line: usize) -> FrontMatter {
     let mut read = FrontMatter::default();
-    for block in blocks(front_matter, first_line) {
+    for block in split_blocks(front_matter, first_line) {
         let FrontBlock { line, key, .. } = &block;
         let is_small = block.lines.iter().map(|line| line.len()).sum::<usize>() <= MAX_YAML_BYTES;
         let yaml = is_small.then(|| front_yaml::read_map(&block.lines.concat(), *line)).flatten();
@@ -185,7 +185,7 @@ fn read_as_text(line: usize, key: &str) -> SkillProblem {
     SkillProblem::new(line, text)
 }
 
-fn blocks(front_matter: &str, first_line: usize) -> Vec<FrontBlock<'_>> {
+fn split_blocks(front_matter: &str, first_line: usize) -> Vec<FrontBlock<'_>> {
     let is_content = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let first = front_matter.lines().find(is_content).unwrap_or_default();
     let indent = &first[..first.len() - first.trim_start().len()];

@@ -42,9 +42,9 @@ pub(crate) fn read_map(yaml: &str, first_line: usize) -> Option<Vec<FrontEntry>>
         if matches!(event, Event::MappingEnd) {
             break;
         }
-        let key = reader.value(event)?;
+        let key = reader.read_value(event)?;
         let (event, _) = reader.next()?;
-        let value = reader.value(event)?;
+        let value = reader.read_value(event)?;
         if let FrontValue::Text(key) = key {
             entries.push(FrontEntry { line, key, value });
         }
@@ -68,9 +68,9 @@ impl<'i> YamlReader<'i> {
     }
 
     /// Reads the rest of the value that begins with this event.
-    fn value(&mut self, event: Event<'i>) -> Option<FrontValue> {
+    fn read_value(&mut self, event: Event<'i>) -> Option<FrontValue> {
         match event {
-            Event::Scalar(..) | Event::Alias(_) => Some(FrontValue::Text(self.text(event)?)),
+            Event::Scalar(..) | Event::Alias(_) => Some(FrontValue::Text(self.read_text(event)?)),
             Event::SequenceStart(..) => {
                 let mut texts = Vec::new();
                 loop {
@@ -107,7 +107,7 @@ impl<'i> YamlReader<'i> {
                 Event::SequenceStart(..) | Event::MappingStart(..) => depth += 1,
                 Event::SequenceEnd | Event::MappingEnd => depth = depth.checked_sub(1)?,
                 Event::Scalar(..) | Event::Alias(_) if depth == 0 => {
-                    return Some(Some(self.text(event)?));
+                    return Some(Some(self.read_text(event)?));
                 }
                 Event::Scalar(..) | Event::Alias(_) => {}
                 _ => return None,
@@ -120,7 +120,7 @@ impl<'i> YamlReader<'i> {
     }
 
     /// The text of a scalar, or of the scalar that an alias names.
-    fn text(&mut self, event: Event<'i>) -> Option<String> {
+    fn read_text(&mut self, event: Event<'i>) -> Option<String> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let is_null = style == ScalarStyle::Plain

@@ -29,7 +29,7 @@ pub enum SkillSource {
 impl SkillSource {
     /// The word in CLI output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_word(self) -> &'static str {
         match self {
             Self::Workspace => "workspace",
             Self::System => "system",
@@ -88,13 +88,18 @@ impl FoundSkill {
     }
 
     /// Describes a folder that cannot be used as a skill.
-    pub(crate) fn unusable(name: String, source: SkillSource, folder: String, why: &str) -> Self {
-        Self::new(name, source, folder, ParsedSkill::unreadable(why))
+    pub(crate) fn new_unusable(
+        name: String,
+        source: SkillSource,
+        folder: String,
+        why: &str,
+    ) -> Self {
+        Self::new(name, source, folder, ParsedSkill::new_unreadable(why))
     }
 
     /// The path of its file, for messages.
     #[must_use]
-    pub fn path(&self) -> String {
+    pub fn file_path(&self) -> String {
         format!("{}/{}", self.folder, self.file)
     }
 
@@ -117,7 +122,7 @@ impl FoundSkill {
 }
 
 /// The usable skills, the first of each name.
-pub(crate) fn usable<'s>(
+pub(crate) fn usable_skills<'s>(
     found: impl IntoIterator<Item = &'s FoundSkill>,
 ) -> Vec<(&'s FoundSkill, &'s SkillDocument)> {
     let mut names = BTreeSet::new();
@@ -126,8 +131,8 @@ pub(crate) fn usable<'s>(
 }
 
 /// The list for the instructions; `None` without a usable skill.
-pub(crate) fn text(found: &[FoundSkill]) -> Option<String> {
-    let usable = usable(found);
+pub(crate) fn list_text(found: &[FoundSkill]) -> Option<String> {
+    let usable = usable_skills(found);
     let mut text = TITLE.to_owned();
     let mut listed = 0;
     for (_, SkillDocument { name, description, .. }) in &usable {
@@ -168,20 +173,20 @@ mod tests {
             untrusted,
             skill("review", Workspace, "mine"),
             skill("review", System, "another"),
-            FoundSkill::unusable("broken".to_owned(), System, String::new(), "no file"),
+            FoundSkill::new_unusable("broken".to_owned(), System, String::new(), "no file"),
             skill("note-taking", Shipped, "notes"),
         ];
         let expected = format!("{TITLE}\n- review: mine\n- note-taking: notes");
-        assert_eq!(text(&found), Some(expected));
-        assert_eq!(text(&found[3..4]), None);
-        assert_eq!(text(&[]), None);
+        assert_eq!(list_text(&found), Some(expected));
+        assert_eq!(list_text(&found[3..4]), None);
+        assert_eq!(list_text(&[]), None);
     }
 
     #[test]
     fn skill_list_says_how_many_skills_it_leaves_out() {
         let many = |count: usize, description: &str| {
             let one = |number| skill(&format!("s{number}"), SkillSource::Workspace, description);
-            text(&(0..count).map(one).collect::<Vec<_>>()).unwrap()
+            list_text(&(0..count).map(one).collect::<Vec<_>>()).unwrap()
         };
         let lines = |text: &str| text.lines().filter(|line| line.starts_with("- ")).count();
         let full = many(MAX_LISTED, "short");

@@ -62,7 +62,7 @@ impl ParsedSkill {
     #[must_use]
     pub fn read(folder: &str, bytes: &[u8]) -> Self {
         let mut reader = SkillReader::default();
-        match reader.document(folder, bytes) {
+        match reader.read_document(folder, bytes) {
             Ok(document) => {
                 reader.notes.sort_by_key(|note| note.line);
                 Self { document: Some(document), problems: Vec::new(), notes: reader.notes }
@@ -73,7 +73,7 @@ impl ParsedSkill {
 
     /// A skill that cannot be read at all.
     #[must_use]
-    pub(crate) fn unreadable(why: &str) -> Self {
+    pub(crate) fn new_unreadable(why: &str) -> Self {
         let problems = vec![SkillProblem::new(0, why)];
         Self { document: None, problems, notes: Vec::new() }
     }
@@ -106,7 +106,7 @@ struct SkillReader {
 }
 
 impl SkillReader {
-    fn document(&mut self, folder: &str, bytes: &[u8]) -> Result<SkillDocument, SkillProblem> {
+    fn read_document(&mut self, folder: &str, bytes: &[u8]) -> Result<SkillDocument, SkillProblem> {
         if bytes.len() > MAX_SKILL_BYTES {
             return Err(SkillProblem::new(
                 1,
@@ -116,7 +116,7 @@ impl SkillReader {
                 ),
             ));
         }
-        let text = self.decode(bytes)?;
+        let text = self.decode_text(bytes)?;
         let SplitFile { front_matter, front_line, body, body_line, note } =
             front_matter::split_front_matter(&text);
         self.notes.extend(note);
@@ -137,23 +137,26 @@ impl SkillReader {
         for entry in &entries {
             if !keys.insert(entry.key.as_str()) {
                 let text = format!("the key `{}` is there twice; the last one counts", entry.key);
-                self.note(entry.line, text);
+                self.add_note(entry.line, text);
             }
-            self.entry(entry, &mut document);
+            self.read_entry(entry, &mut document);
         }
         if document.description.is_empty() {
             let paragraph = first_paragraph(&document.body);
             document.description =
-                self.shortened(body_line, "description", paragraph, MAX_DESCRIPTION);
-            self.note(body_line, "there is no `description`; the first paragraph stands for it");
+                self.shorten_text(body_line, "description", paragraph, MAX_DESCRIPTION);
+            self.add_note(
+                body_line,
+                "there is no `description`; the first paragraph stands for it",
+            );
         }
         if document.description.is_empty() {
             let text = "the file has neither a description nor instructions";
             return Err(SkillProblem::new(body_line, text));
         }
         match document.body.len() {
-            0 => self.note(body_line, "there are no instructions below the front matter"),
-            length if length > LONG_BYTES => self.note(body_line, format!(
+            0 => self.add_note(body_line, "there are no instructions below the front matter"),
+            length if length > LONG_BYTES => self.add_note(body_line, format!(
                 "the instructions have {length} bytes, so the model reads them in parts; other files \
                     of the folder are read only when they are needed"
             )),
@@ -163,7 +166,7 @@ impl SkillReader {
     }
 
     /// Decodes a file in UTF-8, or in UTF-16 with a byte order mark.
-    fn decode(&mut self, bytes: &[u8]) -> Result<String, SkillProblem> {
+    fn decode_text(&mut self, bytes: &[u8]) -> Result<String, SkillProblem> {
         let units: fn([u8; 2]) -> u16 = match bytes {
             [0xFF, 0xFE, ..] => u16::from_le_bytes,
             [0xFE, 0xFF, ..] => u16::from_be_bytes,
@@ -174,7 +177,7 @@ impl SkillReader {
                 }
                 if let Err(error) = std::str::from_utf8(bytes) {
                     let line = line_at_end(&bytes[..error.valid_up_to()]);
-                    self.note(line, "a character is not UTF-8, and is read as \u{FFFD}");
+                    self.add_note(line, "a character is not UTF-8, and is read as \u{FFFD}");
                 }
                 let text = String::from_utf8_lossy(bytes);
                 return Ok(with_line_feeds(text.strip_prefix('\u{FEFF}').unwrap_or(&text)));
@@ -185,12 +188,12 @@ impl SkillReader {
         Ok(with_line_feeds(&text.collect::<String>()))
     }
 
-    fn entry(&mut self, entry: &FrontEntry, document: &mut SkillDocument) {
+    fn read_entry(&mut self, entry: &FrontEntry, document: &mut SkillDocument) {
         let FrontEntry { line, key, value } = entry;
         let text = one_line(value);
         match key.to_lowercase().replace('_', "-").as_str() {
             "name" if text != document.name && !text.is_empty() => {
-                self.note(*line, format!(
+                self.add_note(*line, format!(
                     "`name` is {text:?}; the skill has the name of its folder, {:?}, and is found \
                         by both",
                     document.name
@@ -199,27 +202,27 @@ impl SkillReader {
             }
             "name" => {}
             "description" => {
-                document.description = self.shortened(*line, key, text, MAX_DESCRIPTION);
+                document.description = self.shorten_text(*line, key, text, MAX_DESCRIPTION);
             }
             "license" => document.license = Some(text).filter(|text| !text.is_empty()),
             "compatibility" => {
-                let text = self.shortened(*line, key, text, MAX_COMPATIBILITY);
+                let text = self.shorten_text(*line, key, text, MAX_COMPATIBILITY);
                 document.compatibility = Some(text).filter(|text| !text.is_empty());
             }
-            "metadata" => document.metadata = metadata(value),
+            "metadata" => document.metadata = metadata_texts(value),
             "allowed-tools" | "allowedtools" => {
                 document.allowed_tools = self.allowed_tools(*line, value);
             }
-            _ => self.note(*line, format!("the key `{key}` is unknown and has no effect")),
+            _ => self.add_note(*line, format!("the key `{key}` is unknown and has no effect")),
         }
     }
 
     fn allowed_tools(&mut self, line: usize, value: &FrontValue) -> Option<Vec<AllowedTool>> {
         let (tools, notes) = allowed::parse_allowed_tools(value);
-        notes.into_iter().for_each(|note| self.note(line, note));
+        notes.into_iter().for_each(|note| self.add_note(line, note));
         for AllowedTool { name, within } in tools.iter().flatten() {
             if let Some(within) = within {
-                self.note(line, format!(
+                self.add_note(line, format!(
                     "`{name}({within})` allows every call of {name}: the part in parentheses has no \
                         effect"
                 ));
@@ -229,16 +232,16 @@ impl SkillReader {
     }
 
     /// Cuts a text after `most` characters, with a remark.
-    fn shortened(&mut self, line: usize, key: &str, text: String, most: usize) -> String {
+    fn shorten_text(&mut self, line: usize, key: &str, text: String, most: usize) -> String {
         let count = text.chars().count();
         if count <= most {
             return text;
         }
-        self.note(line, format!("`{key}` has {count} characters; the first {most} are used"));
+        self.add_note(line, format!("`{key}` has {count} characters; the first {most} are used"));
         text.chars().take(most - 1).chain(['…']).collect()
     }
 
-    fn note(&mut self, line: usize, text: impl Into<String>) {
+    fn add_note(&mut self, line: usize, text: impl Into<String>) {
         if self.notes.len() < MAX_NOTES {
             self.notes.push(SkillProblem::new(line, text));
         }
@@ -256,7 +259,7 @@ fn one_line(value: &FrontValue) -> String {
 }
 
 /// The texts in a map. Nested values have no use here.
-fn metadata(value: &FrontValue) -> BTreeMap<String, String> {
+fn metadata_texts(value: &FrontValue) -> BTreeMap<String, String> {
     let FrontValue::Map(pairs) = value else { return BTreeMap::new() };
     let pairs = pairs.iter().map(|(key, text)| (key.clone(), FrontValue::Text(text.clone())));
     pairs.map(|(key, text)| (key, one_line(&text))).filter(|(_, text)| !text.is_empty()).collect()

@@ -31,10 +31,10 @@ async fn main() {
     let texts = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(200_000);
     let (temp, clock) = (TempStore::new(), Arc::new(ManualClock::default()));
     drop(temp.open(clock.clone()).await);
-    fill(&Connection::open(temp.path().join(DATABASE)).unwrap(), texts / 2);
+    fill_log(&Connection::open(temp.path().join(DATABASE)).unwrap(), texts / 2);
     let store = temp.open(clock).await;
 
-    let (took, longest) = index(&store).await;
+    let (took, longest) = measure_index(&store).await;
     let batches = u32::try_from(texts / 2000).unwrap().max(1);
     println!("{texts} texts indexed in {took:?}: {:?} per 2,000", took / batches);
     println!("longest wait of another write meanwhile: {longest:?}");
@@ -43,8 +43,10 @@ async fn main() {
         let mut random = SeededNumbers(7);
         let mut times = Vec::new();
         for _ in 0..SEARCHES {
-            let words: Vec<String> = (0..words).map(|_| random.word(name == "rare")).collect();
-            let query = query(TurnId(1 + i64::try_from(random.below(1000)).unwrap()), &words);
+            let words: Vec<String> =
+                (0..words).map(|_| random.random_word(name == "rare")).collect();
+            let query =
+                make_query(TurnId(1 + i64::try_from(random.next_below(1000)).unwrap()), &words);
             let begun = Instant::now();
             store.search_history(&query).await.unwrap();
             times.push(begun.elapsed());
@@ -53,17 +55,18 @@ async fn main() {
         let at = |part: usize| times[times.len() * part / 100];
         println!("search for {words} {name} words: p50 {:?}, p99 {:?}", at(50), at(99));
     }
-    lists(&store).await;
+    measure_lists(&store).await;
 }
 
 /// Measures the search in all conversations, the list of sessions with their titles, and the
 /// messages outside of turns of a chat that has none.
-async fn lists(store: &Arc<SqliteStore>) {
+async fn measure_lists(store: &Arc<SqliteStore>) {
     for (name, words) in [("rare", 1), ("common", 1), ("common", 3)] {
         let mut random = SeededNumbers(7);
         let begun = Instant::now();
         for _ in 0..SEARCHES / 10 {
-            let words: Vec<String> = (0..words).map(|_| random.word(name == "rare")).collect();
+            let words: Vec<String> =
+                (0..words).map(|_| random.random_word(name == "rare")).collect();
             let query = WideHistoryQuery { words: words.join(" "), limit: 20, sessions: None };
             store.search_all_history(&query).await.unwrap();
         }
@@ -79,14 +82,14 @@ async fn lists(store: &Arc<SqliteStore>) {
     println!("messages outside of the turns of a chat without any: {:?}", begun.elapsed());
 }
 
-fn query(turn: TurnId, words: &[String]) -> HistoryQuery {
+fn make_query(turn: TurnId, words: &[String]) -> HistoryQuery {
     HistoryQuery { turn, words: words.join(" "), before: None, limit: 5 }
 }
 
 /// Indexes everything. Returns the time, and the longest time that another write took meanwhile.
-async fn index(store: &Arc<SqliteStore>) -> (Duration, Duration) {
+async fn measure_index(store: &Arc<SqliteStore>) -> (Duration, Duration) {
     let begun = Instant::now();
-    let query = query(TurnId(1), &["nothing".to_owned()]);
+    let query = make_query(TurnId(1), &["nothing".to_owned()]);
     let search = store.search_history(&query);
     tokio::pin!(search);
     let mut longest = Duration::ZERO;
@@ -106,7 +109,7 @@ async fn index(store: &Arc<SqliteStore>) -> (Duration, Duration) {
 }
 
 /// Writes ended turns with one message and one answer each.
-fn fill(connection: &Connection, turns: i64) {
+fn fill_log(connection: &Connection, turns: i64) {
     let mut random = SeededNumbers(1);
     connection.execute_batch("BEGIN").unwrap();
     for session in 0..SESSIONS {
@@ -123,7 +126,7 @@ fn fill(connection: &Connection, turns: i64) {
              SELECT ?1, 'terminal:local:' || ?2, 'done', ?1, ?1 WHERE ?3 IS NULL",
             None,
         );
-        let message = serde_json::json!({ "text": random.text(20) }).to_string();
+        let message = serde_json::json!({ "text": random.random_text(20) }).to_string();
         insert(
             "INSERT INTO inbound (session, channel, account, chat, key, sender, kind, content, \
                  removed, state, outcome, turn, received_at) \
@@ -135,12 +138,12 @@ fn fill(connection: &Connection, turns: i64) {
             "INSERT INTO outbox (channel, account, chat, turn, ordinal, chunk, source, content, \
                  state, created_at) \
              SELECT 'terminal', 'local', ?2, ?1, 0, 0, 'reply', json_object('text', ?3), 'sent', ?1",
-            Some(random.text(60)),
+            Some(random.random_text(60)),
         );
         insert(
             "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed) \
              SELECT ?1, 0, ?3, 1, 1, 1 WHERE ?2 IS NOT NULL",
-            Some(random.text(60)),
+            Some(random.random_text(60)),
         );
     }
     connection.execute_batch("COMMIT").unwrap();
@@ -148,14 +151,15 @@ fn fill(connection: &Connection, turns: i64) {
 
 impl SeededNumbers {
     /// Returns a word. Small numbers are frequent, like the common words of a language.
-    fn word(&mut self, rare: bool) -> String {
-        let number = self.below(VOCABULARY);
-        let common =
-            number * self.below(VOCABULARY) / VOCABULARY * self.below(VOCABULARY) / VOCABULARY;
+    fn random_word(&mut self, rare: bool) -> String {
+        let number = self.next_below(VOCABULARY);
+        let common = number * self.next_below(VOCABULARY) / VOCABULARY
+            * self.next_below(VOCABULARY)
+            / VOCABULARY;
         format!("word{}ing", if rare { VOCABULARY - 1 - number / 10 } else { common })
     }
 
-    fn text(&mut self, words: u32) -> String {
-        (0..words).map(|_| self.word(false)).collect::<Vec<_>>().join(" ")
+    fn random_text(&mut self, words: u32) -> String {
+        (0..words).map(|_| self.random_word(false)).collect::<Vec<_>>().join(" ")
     }
 }

@@ -37,7 +37,7 @@ async fn main() {
     for memories in all {
         let (temp, clock) = (TempStore::new(), Arc::new(ManualClock::default()));
         drop(temp.open(clock.clone()).await);
-        fill(&Connection::open(temp.path().join(DATABASE)).unwrap(), memories);
+        fill_log(&Connection::open(temp.path().join(DATABASE)).unwrap(), memories);
         let store = temp.open(clock).await;
         add_vectors(&store, memories).await;
         let scopes = ScopeFilter::Only(vec![MemoryScope::Everyone]);
@@ -45,8 +45,8 @@ async fn main() {
         let (mut by_words, mut by_vectors, mut by_both) = (Vec::new(), Vec::new(), Vec::new());
         let before = cpu_time();
         for number in 1..=SEARCHES {
-            let query = random.text(5);
-            let vector = vector(memories + number);
+            let query = random.random_text(5);
+            let vector = vector_of(memories + number);
             let begun = Instant::now();
             store.search_memories(&scopes, &query, 30).await.unwrap();
             let words = begun.elapsed();
@@ -60,9 +60,9 @@ async fn main() {
         }
         let used = cpu_time().saturating_sub(before) / u32::try_from(SEARCHES).unwrap();
         println!("{memories} memories: {used:?} of processor time for both searches, on average");
-        print(memories, "words", by_words);
-        print(memories, "vectors", by_vectors);
-        print(memories, "words and vectors", by_both);
+        print_times(memories, "words", by_words);
+        print_times(memories, "vectors", by_vectors);
+        print_times(memories, "words and vectors", by_both);
         let found = share_found(&store, &scopes, memories).await;
         println!("{memories} memories: the vectors of a search are {found:.3} of the 30 nearest");
     }
@@ -74,20 +74,22 @@ async fn add_vectors(store: &SqliteStore, memories: i64) {
         let batch = (first..=memories.min(first + 999)).map(|id| MemoryVector {
             memory: MemoryId(id),
             revision: 1,
-            vector: vector(id),
+            vector: vector_of(id),
         });
         store.add_vectors("m", batch.collect()).await.unwrap();
     }
 }
 
 /// Returns the vector of a memory or a query: the direction of a topic, and as much noise.
-fn vector(number: i64) -> Vec<f32> {
+fn vector_of(number: i64) -> Vec<f32> {
     let seed = |number: i64| {
         let mixed = number.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
         SeededNumbers(mixed ^ (mixed >> 29))
     };
     let (mut topic, mut noise) = (seed(number % TOPICS), seed(number + TOPICS));
-    (0..DIMENSIONS).map(|_| f32::from(topic.byte()) + f32::from(noise.byte())).collect()
+    (0..DIMENSIONS)
+        .map(|_| f32::from(topic.random_byte()) + f32::from(noise.random_byte()))
+        .collect()
 }
 
 /// Returns the share of the 30 nearest memories that searches find.
@@ -97,10 +99,10 @@ async fn share_found(store: &SqliteStore, scopes: &ScopeFilter, memories: i64) -
         vector.into_iter().map(|value| value / length).collect::<Vec<f32>>()
     };
     let queries: Vec<Vec<f32>> =
-        (1..=COMPARED).map(|number| unit(vector(memories + number))).collect();
+        (1..=COMPARED).map(|number| unit(vector_of(memories + number))).collect();
     let mut nearest: Vec<Vec<(f32, i64)>> = vec![Vec::new(); queries.len()];
     for id in 1..=memories {
-        let vector = unit(vector(id));
+        let vector = unit(vector_of(id));
         for (query, nearest) in queries.iter().zip(&mut nearest) {
             let similarity = query.iter().zip(&vector).map(|(one, other)| one * other).sum();
             nearest.push((similarity, id));
@@ -125,18 +127,18 @@ fn cpu_time() -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-fn print(memories: i64, kind: &str, mut times: Vec<Duration>) {
+fn print_times(memories: i64, kind: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |part: usize| times[times.len() * part / 100];
     println!("{memories} memories, search by {kind}: p50 {:?}, p99 {:?}", at(50), at(99));
 }
 
 /// Writes memories for everyone, with random words.
-fn fill(connection: &Connection, memories: i64) {
+fn fill_log(connection: &Connection, memories: i64) {
     let mut random = SeededNumbers(1);
     connection.execute_batch("BEGIN").unwrap();
     for id in 1..=memories {
-        let text = random.text(15);
+        let text = random.random_text(15);
         let sql = "INSERT INTO memories (id, scope, text, words, written_at) \
             VALUES (?1, 'everyone', ?2, ?3, 0)";
         let mut insert = connection.prepare_cached(sql).unwrap();
@@ -146,15 +148,15 @@ fn fill(connection: &Connection, memories: i64) {
 }
 
 impl SeededNumbers {
-    fn byte(&mut self) -> i8 {
+    fn random_byte(&mut self) -> i8 {
         i8::try_from(i16::try_from(self.below(255)).unwrap() - 127).unwrap()
     }
 
     /// Returns words. Small numbers are frequent, like the common words of a language.
-    fn text(&mut self, words: u32) -> String {
+    fn random_text(&mut self, words: u32) -> String {
         let word = |random: &mut Self| {
             let number = random.below(VOCABULARY) * random.below(VOCABULARY) / VOCABULARY;
-            spelled(number)
+            spell_number(number)
         };
         (0..words).map(|_| word(self)).collect::<Vec<_>>().join(" ")
     }
@@ -162,7 +164,7 @@ impl SeededNumbers {
 
 /// Spells a number as three syllables, so that neighbours begin with different letters: a search also
 /// finds words with the same beginning.
-fn spelled(number: u64) -> String {
+fn spell_number(number: u64) -> String {
     const CONSONANTS: &[u8; 16] = b"bdfghjklmnprstvz";
     const VOWELS: &[u8; 5] = b"aeiou";
     let mut rest = number * 7919 % 512_000;

@@ -8,17 +8,17 @@ use rusqlite::params;
 
 use crate::cancel::cancel_turn;
 use crate::distrust::is_unsure;
-use crate::prompts::Decider;
+use crate::prompts::DecidedBy;
 use crate::rows::messages::{self, ANSWERED, end_message};
 use crate::rows::sessions::use_session;
 use crate::rows::to_json;
 use crate::rows::turns::open_turn;
 use crate::tx::{Result, Tx};
-use crate::waits::{WaitBelow, is_waited_for, open_questions, resolve};
+use crate::waits::{WaitBelow, is_waited_for, open_questions, resolve_wait};
 use crate::{digest, words};
 
 /// Accepts a message, which then waits in its lane or has acted on the session's open turn.
-pub(crate) fn accept(
+pub(crate) fn accept_message(
     tx: &Tx<'_>,
     message: &NewInbound,
     default_mode: QueueMode,
@@ -32,7 +32,7 @@ pub(crate) fn accept(
         }
         Some(id) => {
             choose_agent(tx, message)?;
-            let what = consequence(tx, id, message, mode)?;
+            let what = apply_to_open_turn(tx, id, message, mode)?;
             Ok(Accepted { id, what })
         }
     }
@@ -43,7 +43,7 @@ fn choose_agent(tx: &Tx<'_>, message: &NewInbound) -> Result<()> {
     let program = message.inbound.content.program.as_ref();
     if let Some(agent) = program.and_then(|program| program.agent.as_ref()) {
         let choose = "UPDATE sessions SET agent = ?2 WHERE id = ?1";
-        tx.update(choose, params![message.session.as_str(), agent])?;
+        tx.change_rows(choose, params![message.session.as_str(), agent])?;
     }
     Ok(())
 }
@@ -89,14 +89,14 @@ pub(crate) fn insert(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Message
 /// repeat it unchanged.
 fn digest_of(inbound: &Inbound) -> Result<Option<String>> {
     let Inbound { address, content, from_platform, .. } = inbound;
-    (!from_platform).then(|| digest::of(address.topic.as_ref(), content)).transpose()
+    (!from_platform).then(|| digest::content_digest(address.topic.as_ref(), content)).transpose()
 }
 
 /// Returns the earlier message with this key, as a duplicate or as a conflicting use of the key.
 fn first_copy(tx: &Tx<'_>, message: &NewInbound) -> Result<Accepted> {
     let address = &message.inbound.address;
     let digest = digest_of(&message.inbound)?;
-    tx.db.one(
+    tx.db.query_one(
         "SELECT id, digest FROM inbound \
          WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND key = ?4",
         params![
@@ -115,7 +115,7 @@ fn first_copy(tx: &Tx<'_>, message: &NewInbound) -> Result<Accepted> {
 }
 
 /// Applies a new message to the open turn of its session, and returns the effect.
-fn consequence(
+fn apply_to_open_turn(
     tx: &Tx<'_>,
     id: MessageId,
     message: &NewInbound,
@@ -144,12 +144,12 @@ fn consequence(
 fn effect_on_questions(tx: &Tx<'_>, id: MessageId, message: &NewInbound) -> Result<AcceptedAs> {
     for question in open_questions(tx, &message.session)? {
         if words::is_asked(tx, &question, id, message)?
-            && let Some(session) = answer(tx, &question, id, message)?
+            && let Some(session) = answer_question(tx, &question, id, message)?
         {
             return Ok(AcceptedAs::Answer(session));
         }
     }
-    match words::reply(tx, id, message)? {
+    match words::examine_reply(tx, id, message)? {
         Some(words::QuestionRelation::Decides(says)) => {
             let content = to_json(&Content { text: says, ..message.inbound.content.clone() })?;
             tx.update_one(
@@ -165,7 +165,7 @@ fn effect_on_questions(tx: &Tx<'_>, id: MessageId, message: &NewInbound) -> Resu
 }
 
 /// Makes a message the answer to a question. Returns the session that continues.
-fn answer(
+fn answer_question(
     tx: &Tx<'_>,
     question: &WaitBelow,
     id: MessageId,
@@ -175,7 +175,7 @@ fn answer(
     let choice = words::meant_answer(tx, turn, &message.inbound.content)?;
     let text = choice.unwrap_or_else(|| message.model_text());
     let resolution = Resolution::Answer { text, trust: answer_trust(message) };
-    let session = resolve(tx, question.id, &resolution, Decider::Person(id))?;
+    let session = resolve_wait(tx, question.id, &resolution, DecidedBy::Person(id))?;
     tx.update_one(
         id,
         "UPDATE inbound SET turn = ?2, after_step = ?3 WHERE id = ?1",

@@ -11,7 +11,7 @@ use rusqlite::{Row, params};
 
 use crate::rows;
 use crate::tx::{Result, Tx};
-use chain::append;
+use chain::append_row;
 
 /// A row that is about to be appended.
 struct NewAuditRow<'e> {
@@ -33,15 +33,15 @@ impl<'e> NewAuditRow<'e> {
         Self { kind, session, call, actor, tool, arguments, summary: String::new(), outcome: None }
     }
 
-    fn about(self, called: Called) -> Self {
-        let Called { call, session, tool, arguments, .. } = called;
+    fn about_call(self, called: AuditedCall) -> Self {
+        let AuditedCall { call, session, tool, arguments, .. } = called;
         let (call, session) = (Some(call), Some(session));
         Self { call, session, tool: Some(tool), arguments: Some(arguments), ..self }
     }
 }
 
 /// The parts of a call that audit rows contain.
-struct Called {
+struct AuditedCall {
     call: CallId,
     session: SessionId,
     tool: String,
@@ -52,19 +52,20 @@ struct Called {
 }
 
 /// Records the start of a call, unless the call only reads.
-pub(crate) fn started(tx: &Tx<'_>, call: CallId, class: ToolClass) -> Result<()> {
+pub(crate) fn record_started(tx: &Tx<'_>, call: CallId, class: ToolClass) -> Result<()> {
     match class {
         ToolClass::Pure => Ok(()),
-        ToolClass::InLog | ToolClass::Verifiable | ToolClass::Effect => append(
+        ToolClass::InLog | ToolClass::Verifiable | ToolClass::Effect => append_row(
             tx,
-            NewAuditRow::new(AuditKind::Started, &Actor::Process).about(called(tx, call)?),
+            NewAuditRow::new(AuditKind::Started, &Actor::Process)
+                .about_call(audited_call(tx, call)?),
         ),
     }
 }
 
-/// Records the result of a call. Must run before the call becomes `finished`.
-pub(crate) fn finished(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
-    let called = called(tx, call)?;
+/// Records the result of a call. Must run before the call becomes `record_finished`.
+pub(crate) fn record_finished(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
+    let called = audited_call(tx, call)?;
     // A started call may have had an effect before permission was denied.
     let (kind, outcome) = if called.has_effect {
         (AuditKind::Finished, Some(outcome_word(result)))
@@ -73,7 +74,10 @@ pub(crate) fn finished(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result
     } else {
         return Ok(());
     };
-    append(tx, NewAuditRow { outcome, ..NewAuditRow::new(kind, &Actor::Process).about(called) })
+    append_row(
+        tx,
+        NewAuditRow { outcome, ..NewAuditRow::new(kind, &Actor::Process).about_call(called) },
+    )
 }
 
 fn outcome_word(result: &CallResult) -> &'static str {
@@ -92,25 +96,29 @@ fn is_refusal(result: &CallResult) -> bool {
     !result.ok && error.is_some_and(|error| error.starts_with("permission denied"))
 }
 
-/// Records the calls that the end of their turn cuts off. Must run before they become `finished`.
-pub(crate) fn cancelled(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+/// Records the calls that the end of their turn cuts off. Must run before they become
+/// `record_finished`.
+pub(crate) fn record_cancelled(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     for called in open_calls(tx, turn)? {
         let kind = match called.state.as_str() {
             _ if called.has_effect => AuditKind::Finished,
             "waiting" => AuditKind::Denied,
             _ => continue,
         };
-        let entry = NewAuditRow::new(kind, &Actor::Process).about(called);
-        append(tx, NewAuditRow { outcome: Some("cancelled"), ..entry })?;
+        let entry = NewAuditRow::new(kind, &Actor::Process).about_call(called);
+        append_row(tx, NewAuditRow { outcome: Some("cancelled"), ..entry })?;
     }
     Ok(())
 }
 
 /// Records calls that a crash or a stop interrupted. Must run before they change their state.
-pub(crate) fn interrupted(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+pub(crate) fn record_interrupted(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     for called in open_calls(tx, turn)? {
         if called.state == "started" && called.has_effect {
-            append(tx, NewAuditRow::new(AuditKind::Interrupted, &Actor::Process).about(called))?;
+            append_row(
+                tx,
+                NewAuditRow::new(AuditKind::Interrupted, &Actor::Process).about_call(called),
+            )?;
         }
     }
     Ok(())
@@ -119,45 +127,48 @@ pub(crate) fn interrupted(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
 /// Records that the log was put back to an earlier state.
 pub(crate) fn rolled_back(tx: &Tx<'_>, outcome: &'static str, why: &str) -> Result<()> {
     let entry = NewAuditRow::new(AuditKind::RolledBack, &Actor::Process);
-    append(tx, NewAuditRow { summary: why.to_owned(), outcome: Some(outcome), ..entry })
+    append_row(tx, NewAuditRow { summary: why.to_owned(), outcome: Some(outcome), ..entry })
 }
 
 /// Records that a turn waits for an approval.
-pub(crate) fn asked(tx: &Tx<'_>, call: CallId, kind: WaitKind) -> Result<()> {
+pub(crate) fn record_asked(tx: &Tx<'_>, call: CallId, kind: WaitKind) -> Result<()> {
     match kind {
-        WaitKind::Approval => {
-            append(tx, NewAuditRow::new(AuditKind::Asked, &Actor::Process).about(called(tx, call)?))
-        }
+        WaitKind::Approval => append_row(
+            tx,
+            NewAuditRow::new(AuditKind::Asked, &Actor::Process).about_call(audited_call(tx, call)?),
+        ),
         WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Ok(()),
     }
 }
 
 /// Records a person's decision about a waiting call, made in a chat. Must run before the wait is
 /// resolved.
-pub(crate) fn chosen(
+pub(crate) fn record_chosen(
     tx: &Tx<'_>,
     command: MessageId,
     wait: WaitId,
     resolution: &Resolution,
 ) -> Result<()> {
     match decided_wait(tx, wait)? {
-        Some(waits) => decision(tx, &waits, resolution, &Actor::Person(author(tx, command)?)),
+        Some(waits) => {
+            record_decision(tx, &waits, resolution, &Actor::Person(author_of(tx, command)?))
+        }
         None => Ok(()),
     }
 }
 
 /// Records a decision about a waiting call from the command line, or the expiry of the wait. Must
 /// run before the wait is resolved.
-pub(crate) fn resolved(tx: &Tx<'_>, wait: WaitId, resolution: &Resolution) -> Result<()> {
+pub(crate) fn record_resolved(tx: &Tx<'_>, wait: WaitId, resolution: &Resolution) -> Result<()> {
     let Some(waits) = decided_wait(tx, wait)? else { return Ok(()) };
     if waits.expires_at <= tx.now && matches!(resolution, Resolution::Error(_)) {
         let expired = NewAuditRow::new(AuditKind::Expired, &Actor::Process);
-        return append(tx, expired.about(called(tx, waits.call)?));
+        return append_row(tx, expired.about_call(audited_call(tx, waits.call)?));
     }
-    decision(tx, &waits, resolution, &Actor::Host)
+    record_decision(tx, &waits, resolution, &Actor::Host)
 }
 
-fn decision(
+fn record_decision(
     tx: &Tx<'_>,
     waits: &DecidedWait,
     resolution: &Resolution,
@@ -170,14 +181,17 @@ fn decision(
         (_, Resolution::RunAlways) => (AuditKind::Allowed, Some("for the session")),
         (_, Resolution::Answer { .. } | Resolution::Error(_)) => (AuditKind::Denied, None),
     };
-    append(
+    append_row(
         tx,
-        NewAuditRow { outcome, ..NewAuditRow::new(kind, actor).about(called(tx, waits.call)?) },
+        NewAuditRow {
+            outcome,
+            ..NewAuditRow::new(kind, actor).about_call(audited_call(tx, waits.call)?)
+        },
     )
 }
 
 /// Records a chat command that changed access or trust.
-pub(crate) fn commanded(
+pub(crate) fn record_commanded(
     tx: &Tx<'_>,
     command: MessageId,
     action: &CommandAction,
@@ -186,29 +200,30 @@ pub(crate) fn commanded(
     if !matches!(effect, CommandEffect::Done | CommandEffect::Queued(_)) {
         return Ok(());
     }
-    let by = || author(tx, command).map(Actor::Person);
+    let by = || author_of(tx, command).map(Actor::Person);
     match action {
-        CommandAction::Decide(settled) => decided(tx, settled, &by()?),
-        CommandAction::Link(link) => linked(tx, link, &by()?),
-        CommandAction::Unlink(chat) => unlinked(tx, &chat.to_string(), &by()?),
-        CommandAction::TrustPast => trusted(tx, command, &by()?),
+        CommandAction::Decide(settled) => record_decided(tx, settled, &by()?),
+        CommandAction::Link(link) => record_linked(tx, link, &by()?),
+        CommandAction::Unlink(chat) => record_unlinked(tx, &chat.to_string(), &by()?),
+        CommandAction::TrustPast => record_trusted(tx, command, &by()?),
         _ => Ok(()),
     }
 }
 
 /// Records that an owner has declared the content of a session trusted (`/trust`).
-fn trusted(tx: &Tx<'_>, command: MessageId, actor: &Actor) -> Result<()> {
-    let session = tx.db.one("SELECT session FROM inbound WHERE id = ?1", [command.0], |row| {
-        rows::parsed(row, "session")
-    })?;
-    append(
+fn record_trusted(tx: &Tx<'_>, command: MessageId, actor: &Actor) -> Result<()> {
+    let session =
+        tx.db.query_one("SELECT session FROM inbound WHERE id = ?1", [command.0], |row| {
+            rows::parse_column(row, "session")
+        })?;
+    append_row(
         tx,
         NewAuditRow { session: Some(session), ..NewAuditRow::new(AuditKind::Trusted, actor) },
     )
 }
 
 /// Records that `/new` has removed this number of grants of the session.
-pub(crate) fn withdrawn(
+pub(crate) fn record_withdrawn(
     tx: &Tx<'_>,
     command: MessageId,
     session: &SessionId,
@@ -217,14 +232,14 @@ pub(crate) fn withdrawn(
     if grants == 0 {
         return Ok(());
     }
-    let (by, session) = (Actor::Person(author(tx, command)?), Some(session.clone()));
+    let (by, session) = (Actor::Person(author_of(tx, command)?), Some(session.clone()));
     let summary = format!("{grants} allowed for the session");
-    append(tx, NewAuditRow { session, summary, ..NewAuditRow::new(AuditKind::Withdrawn, &by) })
+    append_row(tx, NewAuditRow { session, summary, ..NewAuditRow::new(AuditKind::Withdrawn, &by) })
 }
 
 /// Records the decision about a stranger's pairing code.
-pub(crate) fn decided(tx: &Tx<'_>, settled: &SettledPairing, actor: &Actor) -> Result<()> {
-    let who: String = tx.db.one(
+pub(crate) fn record_decided(tx: &Tx<'_>, settled: &SettledPairing, actor: &Actor) -> Result<()> {
+    let who: String = tx.db.query_one(
         "SELECT channel || ':' || account || ':' || sender FROM pairings WHERE code = ?1",
         [settled.code.as_str()],
         |row| row.get(0),
@@ -233,24 +248,24 @@ pub(crate) fn decided(tx: &Tx<'_>, settled: &SettledPairing, actor: &Actor) -> R
         Decision::Approved(role) => (AuditKind::LetIn, Some(Role::word(role))),
         Decision::Denied => (AuditKind::TurnedAway, None),
     };
-    append(tx, NewAuditRow { summary: who, outcome, ..NewAuditRow::new(kind, actor) })
+    append_row(tx, NewAuditRow { summary: who, outcome, ..NewAuditRow::new(kind, actor) })
 }
 
 /// Records that a user of the command line has removed a person.
 pub(crate) fn person_removed(tx: &Tx<'_>, person: &PersonId) -> Result<()> {
     let entry = NewAuditRow::new(AuditKind::StruckOff, &Actor::Host);
-    append(tx, NewAuditRow { summary: person.to_string(), ..entry })
+    append_row(tx, NewAuditRow { summary: person.to_string(), ..entry })
 }
 
-pub(crate) fn linked(tx: &Tx<'_>, link: &ChatLink, actor: &Actor) -> Result<()> {
+pub(crate) fn record_linked(tx: &Tx<'_>, link: &ChatLink, actor: &Actor) -> Result<()> {
     let summary = link.chat.to_string();
     let session = Some(link.session.clone());
-    append(tx, NewAuditRow { summary, session, ..NewAuditRow::new(AuditKind::Linked, actor) })
+    append_row(tx, NewAuditRow { summary, session, ..NewAuditRow::new(AuditKind::Linked, actor) })
 }
 
 /// Records that a chat uses its own session again.
-pub(crate) fn unlinked(tx: &Tx<'_>, chat: &str, actor: &Actor) -> Result<()> {
-    append(
+pub(crate) fn record_unlinked(tx: &Tx<'_>, chat: &str, actor: &Actor) -> Result<()> {
+    append_row(
         tx,
         NewAuditRow { summary: chat.to_owned(), ..NewAuditRow::new(AuditKind::Unlinked, actor) },
     )
@@ -259,16 +274,16 @@ pub(crate) fn unlinked(tx: &Tx<'_>, chat: &str, actor: &Actor) -> Result<()> {
 const CALLED: &str = "SELECT calls.turn, step, ordinal, turns.session, name, arguments, calls.state, \
     coalesce(class, 'pure') <> 'pure' AS has_effect FROM calls JOIN turns ON turns.id = calls.turn";
 
-fn called(tx: &Tx<'_>, call: CallId) -> Result<Called> {
-    tx.db.one(
+fn audited_call(tx: &Tx<'_>, call: CallId) -> Result<AuditedCall> {
+    tx.db.query_one(
         &format!("{CALLED} WHERE calls.turn = ?1 AND step = ?2 AND ordinal = ?3"),
         params![call.turn.0, call.step, call.ordinal],
         read_called,
     )
 }
 
-fn open_calls(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Called>> {
-    tx.db.rows(
+fn open_calls(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<AuditedCall>> {
+    tx.db.query_rows(
         &format!(
             "{CALLED} WHERE calls.turn = ?1 AND (calls.state = 'started' \
                 OR calls.state = 'interrupted' OR calls.state = 'waiting') \
@@ -279,12 +294,12 @@ fn open_calls(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Called>> {
     )
 }
 
-fn read_called(row: &Row<'_>) -> rusqlite::Result<Called> {
-    Ok(Called {
+fn read_called(row: &Row<'_>) -> rusqlite::Result<AuditedCall> {
+    Ok(AuditedCall {
         call: rows::call_id(row)?,
-        session: rows::parsed(row, "session")?,
+        session: rows::parse_column(row, "session")?,
         tool: row.get("name")?,
-        arguments: exact(rows::json(row, "arguments")?),
+        arguments: exact_arguments(rows::json_column(row, "arguments")?),
         state: row.get("state")?,
         has_effect: row.get("has_effect")?,
     })
@@ -292,7 +307,7 @@ fn read_called(row: &Row<'_>) -> rusqlite::Result<Called> {
 
 /// Returns arguments as text: an object with sorted keys, or malformed ones as the model wrote
 /// them.
-fn exact(arguments: Arguments) -> String {
+fn exact_arguments(arguments: Arguments) -> String {
     match arguments {
         Arguments::Object(map) => serde_json::Value::Object(map).to_string(),
         Arguments::Malformed(text) => text,
@@ -308,7 +323,7 @@ struct DecidedWait {
 
 /// Returns the wait if it is open and a person is to decide it.
 fn decided_wait(tx: &Tx<'_>, wait: WaitId) -> Result<Option<DecidedWait>> {
-    tx.db.row(
+    tx.db.query_row(
         "SELECT turn, step, ordinal, kind, expires_at FROM waits \
          WHERE id = ?1 AND resolved = 0 AND kind IN ('approval', 'choice')",
         [wait.0],
@@ -322,12 +337,16 @@ fn decided_wait(tx: &Tx<'_>, wait: WaitId) -> Result<Option<DecidedWait>> {
     )
 }
 
-fn author(tx: &Tx<'_>, command: MessageId) -> Result<PersonId> {
-    tx.db.one("SELECT channel, account, sender FROM inbound WHERE id = ?1", [command.0], |row| {
-        Ok(PersonId {
-            channel: rows::parsed(row, "channel")?,
-            account: rows::parsed(row, "account")?,
-            sender: rows::parsed(row, "sender")?,
-        })
-    })
+fn author_of(tx: &Tx<'_>, command: MessageId) -> Result<PersonId> {
+    tx.db.query_one(
+        "SELECT channel, account, sender FROM inbound WHERE id = ?1",
+        [command.0],
+        |row| {
+            Ok(PersonId {
+                channel: rows::parse_column(row, "channel")?,
+                account: rows::parse_column(row, "account")?,
+                sender: rows::parse_column(row, "sender")?,
+            })
+        },
+    )
 }

@@ -11,11 +11,11 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 
 use crate::files::with_suffix;
-use crate::raw::{FoundWal, Owned, Pages, WalFile, rows_of, schema};
+use crate::raw::{FoundWal, OwnedPages, RawPages, WalFile, read_schema, rows_of};
 
 /// The row of the table `meta`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Meta {
+pub(crate) struct DatabaseMeta {
     pub(crate) id: String,
     /// Id before the last roll-back.
     was: Option<String>,
@@ -26,12 +26,12 @@ pub(crate) struct Meta {
     pub(crate) in_use: bool,
 }
 
-impl Meta {
+impl DatabaseMeta {
     /// Reads the table `meta` without SQLite. `None` if it is unreadable, or its schema lacks ids.
-    pub(crate) fn read(pages: &Pages<'_>) -> Option<(Self, u32)> {
-        let mut owned = Owned::default();
-        let table = schema(pages, &mut owned).into_iter().find(|row| row.name == "meta")?;
-        let columns = columns(&table.sql)?;
+    pub(crate) fn read(pages: &RawPages<'_>) -> Option<(Self, u32)> {
+        let mut owned = OwnedPages::default();
+        let table = read_schema(pages, &mut owned).into_iter().find(|row| row.name == "meta")?;
+        let columns = columns_of_table(&table.sql)?;
         let (rows, _) = rows_of(pages, table.root, &mut owned);
         let (_, values) = rows.into_iter().next()?;
         let value =
@@ -51,7 +51,7 @@ impl Meta {
 }
 
 /// Returns the columns of a table in the order of its stored rows, from its CREATE TABLE statement.
-pub(crate) fn columns(sql: &str) -> Option<Vec<String>> {
+pub(crate) fn columns_of_table(sql: &str) -> Option<Vec<String>> {
     if !sql.starts_with("CREATE TABLE ") {
         return None;
     }
@@ -82,23 +82,23 @@ pub(crate) enum WalState {
 
 /// Examines the `-wal` before SQLite opens the database. The inner error says why the two do not
 /// fit.
-pub(crate) fn examine(path: &Path) -> io::Result<Result<WalState, String>> {
-    let pages = Pages::open(path)?;
-    let meta = Meta::read(&pages);
+pub(crate) fn examine_wal(path: &Path) -> io::Result<Result<WalState, String>> {
+    let pages = RawPages::open(path)?;
+    let meta = DatabaseMeta::read(&pages);
     Ok(match WalFile::read(&with_suffix(path, "-wal"))? {
         FoundWal::Nothing => Ok(WalState::Nothing),
         // If the database was closed, power failed while the first transaction was written.
         FoundWal::Headless => match meta {
-            Some((Meta { in_use: true, .. }, _)) => {
+            Some((DatabaseMeta { in_use: true, .. }, _)) => {
                 Err("the header of its -wal cannot be read".to_owned())
             }
             _ => Ok(WalState::Nothing),
         },
-        FoundWal::Wal(wal) if meta.is_some() && wal.page_size() != pages.size() => {
+        FoundWal::Wal(wal) if meta.is_some() && wal.page_size() != pages.page_size() => {
             Err("the -wal beside it has pages of another size".to_owned())
         }
         FoundWal::Wal(wal) => {
-            let fits = compare(path, meta.as_ref(), &wal, wal.read_by_sqlite())?;
+            let fits = compare_meta(path, meta.as_ref(), &wal, wal.read_by_sqlite())?;
             let broken = wal.is_broken();
             let is_used = broken || wal.read_by_sqlite().next().is_some();
             let state = if is_used { WalState::Wal { broken } } else { WalState::Nothing };
@@ -109,7 +109,7 @@ pub(crate) fn examine(path: &Path) -> io::Result<Result<WalState, String>> {
 
 /// The reason why a `-wal` does not fit the database beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Misfit {
+pub(crate) enum WalMisfit {
     #[error("the -wal beside it belongs to another database")]
     Another,
     #[error(
@@ -126,21 +126,21 @@ pub(crate) enum Misfit {
 
 /// Compares `meta` of the database with `meta` in these frames of the `-wal`. A database without
 /// `meta` fits any `-wal`, because SQLite checks its pages.
-pub(crate) fn compare(
+pub(crate) fn compare_meta(
     path: &Path,
-    meta: Option<&(Meta, u32)>,
+    meta: Option<&(DatabaseMeta, u32)>,
     wal: &WalFile,
     frames: impl Iterator<Item = usize>,
-) -> io::Result<Result<(), Misfit>> {
+) -> io::Result<Result<(), WalMisfit>> {
     let Some((base, root)) = meta else { return Ok(Ok(())) };
     let its_own: Vec<usize> = frames.filter(|at| wal.page_of(*at) == Some(*root)).collect();
     let (Some(first), Some(last)) = (its_own.first(), its_own.last()) else { return Ok(Ok(())) };
-    let at = |frame: usize| -> io::Result<Option<Meta>> {
-        let mut pages = Pages::open(path)?;
+    let at = |frame: usize| -> io::Result<Option<DatabaseMeta>> {
+        let mut pages = RawPages::open(path)?;
         pages.put_over(wal, [frame]);
-        Ok(Meta::read(&pages).map(|(meta, _)| meta))
+        Ok(DatabaseMeta::read(&pages).map(|(meta, _)| meta))
     };
-    let is_ours = |last: &Meta, first: &Meta| {
+    let is_ours = |last: &DatabaseMeta, first: &DatabaseMeta| {
         // A roll-back may be only in this `-wal` so far.
         let is_last = last.id == base.id || last.was.as_ref() == Some(&base.id);
         let before = [Some(&base.id), Some(&last.id), base.was.as_ref()];
@@ -150,14 +150,14 @@ pub(crate) fn compare(
     Ok(match (at(*first)?, at(*last)?) {
         (Some(first), Some(last)) if is_ours(&last, &first) => {
             if has < first.commits - 1 {
-                Err(Misfit::Later { has, first: first.commits })
+                Err(WalMisfit::Later { has, first: first.commits })
             } else if has > last.commits {
-                Err(Misfit::Earlier { has, last: last.commits })
+                Err(WalMisfit::Earlier { has, last: last.commits })
             } else {
                 Ok(())
             }
         }
-        _ => Err(Misfit::Another),
+        _ => Err(WalMisfit::Another),
     })
 }
 

@@ -3,7 +3,7 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
-use crate::schema::create;
+use crate::schema::create_database;
 
 /// A database in WAL mode with a table `meta`.
 struct WalDatabase {
@@ -15,7 +15,7 @@ impl WalDatabase {
     fn new() -> Self {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("avocet.db");
-        create(&path).unwrap();
+        create_database(&path).unwrap();
         let connection = Connection::open(&path).unwrap();
         connection.pragma_update(None, "journal_mode", "WAL").unwrap();
         Self { directory, connection }
@@ -45,7 +45,7 @@ fn examined(database: &[u8], wal: &[u8]) -> Result<WalState, String> {
     let path = directory.path().join("avocet.db");
     fs::write(&path, database).unwrap();
     fs::write(with_suffix(&path, "-wal"), wal).unwrap();
-    examine(&path).unwrap()
+    examine_wal(&path).unwrap()
 }
 
 const FITS: Result<WalState, String> = Ok(WalState::Wal { broken: false });
@@ -113,7 +113,7 @@ fn columns_follow_the_order_of_the_stored_rows() {
         ("DROP TABLE t", None),
     ];
     for (sql, expected) in table {
-        let found = columns(sql);
+        let found = columns_of_table(sql);
         assert_eq!(
             found.as_deref(),
             expected

@@ -29,12 +29,12 @@ impl KeptResults for SqliteStore {
 /// Returns the full result of a call, also if the model got a cut one.
 fn kept_result(db: Db<'_>, session: &SessionId, handle: &str) -> Result<Option<KeptResult>> {
     let Ok(call) = handle.parse::<CallId>() else { return Ok(None) };
-    db.row(
+    db.query_row(
         "SELECT trust, coalesce((SELECT body FROM kept_results WHERE handle = ?5), result) AS body \
          FROM calls WHERE turn = ?1 AND step = ?2 AND ordinal = ?3 \
              AND result IS NOT NULL AND (SELECT session FROM turns WHERE id = ?1) = ?4",
         params![call.turn.0, call.step, call.ordinal, session.as_str(), call.to_string()],
-        |row| Ok(KeptResult { body: row.get("body")?, trust: rows::trust(row, "trust")? }),
+        |row| Ok(KeptResult { body: row.get("body")?, trust: rows::trust_column(row, "trust")? }),
     )
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn start(
             evidence.map(to_json).transpose()?,
         ],
     )?;
-    audit::started(tx, call, class)
+    audit::record_started(tx, call, class)
 }
 
 fn class_word(class: ToolClass) -> &'static str {
@@ -72,8 +72,8 @@ fn class_word(class: ToolClass) -> &'static str {
 }
 
 /// Records the result of a call.
-pub(crate) fn finish(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
-    audit::finished(tx, call, result)?;
+pub(crate) fn finish_call(tx: &Tx<'_>, call: CallId, result: &CallResult) -> Result<()> {
+    audit::record_finished(tx, call, result)?;
     tx.update_one(
         call,
         "UPDATE calls SET state = 'finished', ok = ?4, result = ?5, trust = ?6 \
@@ -103,10 +103,10 @@ const REQUEST_TRUST: &str = "(SELECT trust FROM steps WHERE turn = ?2 AND number
 
 /// Returns the trust level of the request that led to the call.
 fn request_trust(tx: &Tx<'_>, call: CallId) -> Result<Trust> {
-    tx.db.one(
+    tx.db.query_one(
         "SELECT trust FROM steps WHERE turn = ?1 AND number = ?2",
         params![call.turn.0, call.step],
-        |row| rows::trust(row, "trust"),
+        |row| rows::trust_column(row, "trust"),
     )
 }
 
@@ -125,13 +125,13 @@ pub(crate) fn apply_writes(
                 let (text, trust) = (reports::text_of(chunks), request_trust(tx, call)?);
                 reports::note_of_turn(tx, call.turn, address, &text, trust)?;
             }
-            LogWrite::Remember { scope, text } => memories::remember(tx, call, scope, text)?,
+            LogWrite::Remember { scope, text } => memories::remember_text(tx, call, scope, text)?,
             LogWrite::Forget { id } => {
-                memories::forget(tx, *id, &MemoryAuthor::Call(call))?;
+                memories::forget_memory(tx, *id, &MemoryAuthor::Call(call))?;
             }
-            LogWrite::Spawn(new) => child = Some(spawn(tx, call, new)?),
+            LogWrite::Spawn(new) => child = Some(spawn_child(tx, call, new)?),
             LogWrite::Schedule(write) => {
-                schedule_writes::apply(tx, call, write, request_trust(tx, call)?)?;
+                schedule_writes::apply_write(tx, call, write, request_trust(tx, call)?)?;
             }
         }
     }
@@ -140,11 +140,11 @@ pub(crate) fn apply_writes(
 
 /// Creates a child turn in its own session. A chosen profile answers with its own model; otherwise
 /// profile and model are the parent's.
-fn spawn(tx: &Tx<'_>, call: CallId, child: &NewChild) -> Result<TurnId> {
+fn spawn_child(tx: &Tx<'_>, call: CallId, child: &NewChild) -> Result<TurnId> {
     let NewChild { id, prompt, label, agent, mode } = child;
     let session = SessionId::of_child(call);
     use_session(tx, &session)?;
-    tx.update(
+    tx.change_rows(
         "UPDATE sessions SET model = iif(?3 IS NULL, parent.model, NULL), \
              effort = iif(?3 IS NULL, parent.effort, NULL), \
              agent = coalesce(?3, parent.agent) \

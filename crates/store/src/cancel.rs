@@ -20,8 +20,8 @@ pub(crate) fn cancel_turn(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<Vec
     let mut ended = vec![turn];
     let mut next = 0;
     while let Some(turn) = ended.get(next).copied() {
-        audit::cancelled(tx, turn)?;
-        end(tx, turn, &ending)?;
+        audit::record_cancelled(tx, turn)?;
+        end_turn(tx, turn, &ending)?;
         ended.extend(open_children(tx, turn)?);
         next += 1;
     }
@@ -39,7 +39,7 @@ pub(crate) struct ForcedEnd<'a> {
 }
 
 /// Ends an open turn, without its children.
-pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<()> {
+pub(crate) fn end_turn(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<()> {
     let ForcedEnd { state, outcome, notice, result } = ending;
     tx.update_one(
         turn,
@@ -49,15 +49,15 @@ pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<(
         ),
         params![turn.0, state.word(), notice, tx.now.0],
     )?;
-    tx.update(
+    tx.change_rows(
         "UPDATE calls SET state = 'finished', ok = 0, result = ?2 \
          WHERE turn = ?1 AND state <> 'finished'",
         params![turn.0, to_json(&CallResult::error(result).value)?],
     )?;
-    tx.update("UPDATE steps SET closed = 1 WHERE turn = ?1 AND closed = 0", [turn.0])?;
+    tx.change_rows("UPDATE steps SET closed = 1 WHERE turn = ?1 AND closed = 0", [turn.0])?;
     prompts::stop_all(tx, turn)?;
-    tx.update("UPDATE waits SET resolved = 1 WHERE turn = ?1 AND resolved = 0", [turn.0])?;
-    tx.update(
+    tx.change_rows("UPDATE waits SET resolved = 1 WHERE turn = ?1 AND resolved = 0", [turn.0])?;
+    tx.change_rows(
         "UPDATE inbound SET state = CASE ?2 WHEN 'dropped' THEN 'dead' ELSE 'done' END, outcome = ?2 \
          WHERE turn = ?1 AND state IN ('queued', 'running')",
         params![turn.0, outcome.word()],
@@ -66,7 +66,7 @@ pub(crate) fn end(tx: &Tx<'_>, turn: TurnId, ending: &ForcedEnd<'_>) -> Result<(
 }
 
 fn open_children(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<TurnId>> {
-    tx.db.rows(
+    tx.db.query_rows(
         &format!("SELECT id FROM turns WHERE parent = ?1 AND {OPEN_TURN}"),
         [turn.0],
         |row| row.get(0).map(TurnId),

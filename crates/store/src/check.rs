@@ -11,14 +11,14 @@ use avocet_protocol::{LogCheck, StoreError};
 use avocet_supervise::Group;
 use rusqlite::InterruptHandle;
 
-use crate::Holder;
+use crate::LogHolder;
 use crate::binding::WalState;
 use crate::connect::read_only;
 use crate::damage;
-use crate::last::{Last, PageState, SharedPageState};
+use crate::last::{LastTransaction, PageState, SharedPageState};
 use crate::schema;
 use crate::tx::{Db, Result};
-use crate::writer::Writer;
+use crate::writer::LogWriter;
 
 /// Databases up to this size in bytes are checked at each start, in a few milliseconds.
 const SMALL: u64 = 1024 * 1024;
@@ -43,10 +43,10 @@ pub(crate) enum NeededCheck {
 pub(crate) struct CheckFacts<'a> {
     /// The size of the database in bytes.
     pub(crate) bytes: u64,
-    pub(crate) last: Option<&'a Last>,
+    pub(crate) last: Option<&'a LastTransaction>,
     /// The state of the `-wal` before SQLite opened the database.
     pub(crate) beside: WalState,
-    pub(crate) holder: Holder,
+    pub(crate) holder: LogHolder,
     /// `true` if a migration follows, which rewrites pages.
     pub(crate) is_older: bool,
     /// `true` if a marker says that the database was damaged.
@@ -56,7 +56,7 @@ pub(crate) struct CheckFacts<'a> {
 }
 
 impl CheckFacts<'_> {
-    pub(crate) fn needed(&self) -> NeededCheck {
+    pub(crate) fn needed_check(&self) -> NeededCheck {
         let pages = self.last.map_or(PageState::Unchecked, |last| last.pages);
         let must = self.has_marker || self.is_older || self.meta.is_none();
         if self.bytes <= SMALL || must || pages == PageState::Suspect {
@@ -67,9 +67,9 @@ impl CheckFacts<'_> {
         }
         match self.holder {
             _ if self.bytes > LARGE => NeededCheck::Skipped,
-            Holder::Daemon => NeededCheck::Beside,
+            LogHolder::Daemon => NeededCheck::Beside,
             // A command ends before a check beside it would.
-            Holder::Command => NeededCheck::First,
+            LogHolder::Command => NeededCheck::First,
         }
     }
 
@@ -84,14 +84,14 @@ impl CheckFacts<'_> {
 }
 
 /// Finds out which check a database needs.
-pub(crate) fn needed(
+pub(crate) fn find_needed_check(
     db: Db<'_>,
-    last: Option<&Last>,
+    last: Option<&LastTransaction>,
     beside: WalState,
-    holder: Holder,
+    holder: LogHolder,
 ) -> Result<NeededCheck> {
-    let version: i64 = db.one("PRAGMA user_version", (), |row| row.get(0))?;
-    let meta = db.one("SELECT id, commits, in_use FROM meta", (), |row| {
+    let version: i64 = db.query_one("PRAGMA user_version", (), |row| row.get(0))?;
+    let meta = db.query_one("SELECT id, commits, in_use FROM meta", (), |row| {
         Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, i64>(2)? != 0))
     });
     let meta = meta.ok();
@@ -100,11 +100,11 @@ pub(crate) fn needed(
         last,
         beside,
         holder,
-        is_older: usize::try_from(version).is_ok_and(|version| version < schema::newest()),
+        is_older: usize::try_from(version).is_ok_and(|version| version < schema::newest_version()),
         has_marker: damage::has_marker(db.path),
         meta: meta.as_ref().map(|(id, commits, in_use)| (id.as_str(), *commits, *in_use)),
     };
-    Ok(facts.needed())
+    Ok(facts.needed_check())
 }
 
 /// The check of the pages, as `status` shows it.
@@ -141,19 +141,19 @@ impl RunningCheck {
         }
     }
 
-    pub(crate) fn shown(&self) -> LogCheck {
+    pub(crate) fn shown_check(&self) -> LogCheck {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).shown
     }
 
     /// Marks the database as suspect after an error, so that the next start checks it first.
-    pub(crate) fn note(&self, error: &StoreError) {
+    pub(crate) fn note_error(&self, error: &StoreError) {
         if matches!(error, StoreError::Damaged { .. }) {
-            self.pages.set(PageState::Suspect);
+            self.pages.set_state(PageState::Suspect);
         }
     }
 
     /// Ends a running check. The next start begins it again.
-    pub(crate) fn cancel(&self) {
+    pub(crate) fn cancel_check(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.is_cancelled = true;
         if let Some(interrupt) = &state.interrupt {
@@ -162,39 +162,39 @@ impl RunningCheck {
     }
 
     /// Checks the database in its own thread. A fault ends the writer.
-    pub(crate) fn start(&self, path: &Path, writer: &Writer, group: &Group) -> Result<()> {
+    pub(crate) fn start(&self, path: &Path, writer: &LogWriter, group: &Group) -> Result<()> {
         let connection = read_only(path)?;
         let interrupt = connection.get_interrupt_handle();
         self.state.lock().unwrap_or_else(PoisonError::into_inner).interrupt = Some(interrupt);
         let (check, writer, path): (_, _, PathBuf) = (self.clone(), writer.clone(), path.into());
         let thread = move || {
-            let found = damage::find(Db { connection: &connection, path: &path });
-            check.end(found, &path, &writer);
+            let found = damage::find_damage(Db { connection: &connection, path: &path });
+            check.end_check(found, &path, &writer);
         };
-        group.thread("store-check", thread).map(drop).map_err(|error| {
+        group.spawn_thread("store-check", thread).map(drop).map_err(|error| {
             StoreError::Internal(format!("cannot start the thread of the check: {error}"))
         })
     }
 
-    fn end(&self, found: Result<Option<String>>, path: &Path, writer: &Writer) {
+    fn end_check(&self, found: Result<Option<String>>, path: &Path, writer: &LogWriter) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.interrupt = None;
         state.shown = match found {
             // The interruption looks like a fault.
             _ if state.is_cancelled => LogCheck::Skipped,
             Ok(None) => {
-                self.pages.checked();
+                self.pages.note_checked();
                 LogCheck::Whole
             }
             Ok(Some(detail)) => {
-                self.pages.set(PageState::Suspect);
+                self.pages.set_state(PageState::Suspect);
                 let path = path.display().to_string();
                 tracing::error!(
                     path,
                     detail,
                     "the log is damaged; stopping without further writes"
                 );
-                writer.lose(StoreError::Damaged { path, detail });
+                writer.end_writing(StoreError::Damaged { path, detail });
                 LogCheck::Damaged
             }
             Err(error) => {

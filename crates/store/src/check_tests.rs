@@ -2,9 +2,9 @@ use avocet_protocol::Timestamp;
 
 use super::*;
 
-fn last(pages: PageState) -> Last {
+fn last(pages: PageState) -> LastTransaction {
     let (id, boot) = ("a".to_owned(), String::new());
-    Last { id, epoch: 1, commits: 7, synced: 7, at: Timestamp(0), boot, pages }
+    LastTransaction { id, epoch: 1, commits: 7, synced: 7, at: Timestamp(0), boot, pages }
 }
 
 #[test]
@@ -16,7 +16,7 @@ fn needed_check_depends_on_the_size_and_on_the_last_stop() {
         bytes: SMALL + 1,
         last: Some(&checked),
         beside: WalState::Nothing,
-        holder: Holder::Daemon,
+        holder: LogHolder::Daemon,
         is_older: false,
         has_marker: false,
         meta: Some(("a", 7, false)),
@@ -36,9 +36,9 @@ fn needed_check_depends_on_the_size_and_on_the_last_stop() {
         ("an older schema", CheckFacts { is_older: true, ..closed }, First),
         ("an unreadable meta", CheckFacts { meta: None, ..closed }, First),
         ("huge", CheckFacts { bytes: LARGE + 1, last: None, ..closed }, Skipped),
-        ("a command", CheckFacts { holder: Holder::Command, last: None, ..closed }, First),
+        ("a command", CheckFacts { holder: LogHolder::Command, last: None, ..closed }, First),
     ];
     for (name, facts, expected) in table {
-        assert_eq!(facts.needed(), expected, "{name}");
+        assert_eq!(facts.needed_check(), expected, "{name}");
     }
 }

@@ -14,7 +14,7 @@ use crate::grants;
 use crate::ledger;
 use crate::past::{self, PendingCompaction};
 use crate::reports;
-use crate::rows::messages::{INBOUND, NEXT, inbound};
+use crate::rows::messages::{INBOUND, NEXT, inbound_from_row};
 use crate::rows::sessions::{mode_if_any, permission_mode};
 use crate::rows::turns::{self, OPEN_TURN, insert_turn};
 use crate::rows::{self, RowResult, parsed_if_any};
@@ -28,7 +28,7 @@ const AT_MOST_LATE: usize = 100;
 /// Maximum length of a burst, as a multiple of the pause that ends it.
 const LONGEST_BURST: u32 = 10;
 
-pub(crate) fn claim(
+pub(crate) fn claim_turn(
     tx: &Tx<'_>,
     session: &SessionId,
     suspects: Suspects,
@@ -43,7 +43,8 @@ pub(crate) fn claim(
         }
         Some(open) => resume_turn(tx, open, &row).map(Box::new).map(Claim::Turn),
         None if row.is_compacting
-            && let Some(PendingCompaction { command, begun }) = past::compaction(tx, session)? =>
+            && let Some(PendingCompaction { command, begun }) =
+                past::pending_compaction(tx, session)? =>
         {
             Ok(Claim::Compact { command: Box::new(command), begun })
         }
@@ -73,7 +74,7 @@ struct OpenTurnRow {
 
 /// Returns `None` if the session is unknown.
 fn claiming_session(tx: &Tx<'_>, session: &SessionId) -> Result<Option<ClaimingSession>> {
-    tx.db.row(
+    tx.db.query_row(
         &format!(
             "SELECT mode, model, effort, agent, permission_mode, \
                  compact_for IS NOT NULL AS is_compacting, \
@@ -102,7 +103,7 @@ fn claiming_session(tx: &Tx<'_>, session: &SessionId) -> Result<Option<ClaimingS
 fn open_turn(row: &Row<'_>, id: i64) -> RowResult<OpenTurnRow> {
     Ok(OpenTurnRow {
         turn: TurnId(id),
-        state: turns::state(row)?,
+        state: turns::turn_state(row)?,
         suspect: row.get("suspect")?,
         deaths: row.get("attempts")?,
         deaths_alone: row.get("deaths_alone")?,
@@ -112,8 +113,8 @@ fn open_turn(row: &Row<'_>, id: i64) -> RowResult<OpenTurnRow> {
 /// Marks an open turn as running, and reads all that a lane needs to run it.
 fn resume_turn(tx: &Tx<'_>, open: &OpenTurnRow, session: &ClaimingSession) -> Result<Claimed> {
     let OpenTurnRow { turn, deaths, deaths_alone, .. } = *open;
-    tx.update("UPDATE turns SET state = 'running' WHERE id = ?1", [turn.0])?;
-    tx.update(
+    tx.change_rows("UPDATE turns SET state = 'running' WHERE id = ?1", [turn.0])?;
+    tx.change_rows(
         "UPDATE inbound SET state = 'running' WHERE turn = ?1 AND state = 'queued'",
         [turn.0],
     )?;
@@ -123,7 +124,7 @@ fn resume_turn(tx: &Tx<'_>, open: &OpenTurnRow, session: &ClaimingSession) -> Re
         deaths_alone,
         model: session.model.clone(),
         effort: session.effort,
-        lineage: turns::lineage(tx.db, turn)?,
+        lineage: turns::lineage_of(tx.db, turn)?,
         grants: grants::of_turn(tx, turn)?,
         usage: ledger::at_claim(tx, turn)?,
     })
@@ -152,7 +153,7 @@ fn begin_turn(
         }
     }
     let turn = insert_turn(tx, session, TurnState::Running)?;
-    tx.update(
+    tx.change_rows(
         &format!("UPDATE inbound SET turn = ?2, state = 'running' WHERE {NEXT} AND id <= ?3"),
         params![session.as_str(), turn.0, last_together(&waiting, mode)],
     )?;
@@ -163,7 +164,7 @@ fn begin_turn(
         session: session.clone(),
         state: TurnState::Running,
         started_at: tx.now,
-        origin: Origin::Messages(tx.db.rows(&messages, [turn.0], inbound)?),
+        origin: Origin::Messages(tx.db.query_rows(&messages, [turn.0], inbound_from_row)?),
         steps: Vec::new(),
         notice: None,
         undelivered,
@@ -197,7 +198,7 @@ fn bind_notes(
     session: &SessionId,
     turn: TurnId,
 ) -> Result<(Undelivered, SessionReports)> {
-    let has_notes = tx.db.one(
+    let has_notes = tx.db.query_one(
         "SELECT EXISTS (SELECT 1 FROM undelivered WHERE session = ?1 AND turn IS NULL) \
              OR EXISTS (SELECT 1 FROM reports WHERE session = ?1 AND turn IS NULL)",
         [session.as_str()],
@@ -206,11 +207,11 @@ fn bind_notes(
     if !has_notes {
         return Ok(Default::default());
     }
-    undelivered::bind(tx, session, turn)?;
-    reports::bind(tx, session, turn)?;
+    undelivered::bind_to_turn(tx, session, turn)?;
+    reports::bind_to_turn(tx, session, turn)?;
     let ids = turns::TurnIds::new(&[turn])?;
-    let undelivered = undelivered::of(tx.db, &ids)?.remove(&turn);
-    let reports = reports::of(tx.db, &ids)?.remove(&turn);
+    let undelivered = undelivered::notes_of(tx.db, &ids)?.remove(&turn);
+    let reports = reports::reports_of(tx.db, &ids)?.remove(&turn);
     Ok((undelivered.unwrap_or_default(), reports.unwrap_or_default()))
 }
 
@@ -242,7 +243,7 @@ fn waiting_messages(
                 id: row.get("id")?,
                 received_at: Timestamp(row.get("received_at")?),
                 is_late: row.get("is_late")?,
-                from: rows::address(row)?,
+                from: rows::address_from_row(row)?,
             });
             let is_alone = mode != QueueMode::Collect && !waiting[0].is_late;
             Ok(if is_alone { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

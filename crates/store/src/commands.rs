@@ -13,7 +13,7 @@ use crate::memories;
 use crate::past;
 use crate::people;
 use crate::reports;
-use crate::retry::retry;
+use crate::retry::retry_choice;
 use crate::rows;
 use crate::rows::chunks::QUEUE_AGAIN;
 use crate::rows::sessions::choose_setting;
@@ -28,22 +28,23 @@ use crate::waits::{is_open, meant_wait, resolve_by_command};
 const RESENT: Duration = Duration::from_hours(7 * 24);
 
 /// Carries out the action of a command in its session.
-pub(crate) fn act(
+pub(crate) fn run_action(
     tx: &Tx<'_>,
     command: MessageId,
     action: &CommandAction,
     default_mode: QueueMode,
 ) -> Result<CommandEffect> {
-    let session = tx.db.one("SELECT session FROM inbound WHERE id = ?1", [command.0], |row| {
-        rows::parsed::<SessionId>(row, "session")
-    })?;
+    let session =
+        tx.db.query_one("SELECT session FROM inbound WHERE id = ?1", [command.0], |row| {
+            rows::parse_column::<SessionId>(row, "session")
+        })?;
     match action {
         CommandAction::None => Ok(CommandEffect::Done),
         CommandAction::Stop => stop(tx, &session, command),
-        CommandAction::Forget => forget(tx, &session, command),
+        CommandAction::Forget => forget_past(tx, &session, command),
         CommandAction::Compact => past::want_compaction(tx, &session, command).map(done_or_nothing),
         CommandAction::SetMode(mode) => {
-            tx.update(
+            tx.change_rows(
                 "UPDATE sessions SET mode = ?2 WHERE id = ?1",
                 [session.as_str(), mode.word()],
             )?;
@@ -53,7 +54,7 @@ pub(crate) fn act(
             choose_setting(tx, &session, setting).map(|()| CommandEffect::Done)
         }
         CommandAction::SetVoice(mode) => {
-            tx.update(
+            tx.change_rows(
                 "UPDATE sessions SET voice = ?2 WHERE id = ?1",
                 [session.as_str(), mode.word()],
             )?;
@@ -72,26 +73,28 @@ pub(crate) fn act(
             Ok(resolved.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
         }
         CommandAction::Retry { wait, sender } => {
-            let goes_on = retry(tx, &session, command, *wait, sender.as_ref())?;
+            let goes_on = retry_choice(tx, &session, command, *wait, sender.as_ref())?;
             Ok(goes_on.map_or(CommandEffect::Nothing, CommandEffect::Resolved))
         }
         CommandAction::CancelTask(task) => {
-            let cancelled = tasks::cancel(tx, *task, Some(&session))?;
+            let cancelled = tasks::cancel_task(tx, *task, Some(&session))?;
             Ok(cancelled.map_or(CommandEffect::Nothing, CommandEffect::Cancelled))
         }
         CommandAction::TrustPast => {
             past::mark_as_trusted(tx, &session).map(|()| CommandEffect::Done)
         }
-        CommandAction::Resend => resend(tx, command),
-        CommandAction::Decide(settled) => Ok(match people::decide(tx, settled, default_mode)? {
-            DecisionEffect::Nothing => CommandEffect::Nothing,
-            DecisionEffect::Decided => CommandEffect::Done,
-            DecisionEffect::Queued(session) => CommandEffect::Queued(session),
-        }),
-        CommandAction::Link(link) => people::link(tx, link).map(|()| CommandEffect::Done),
-        CommandAction::Unlink(chat) => people::unlink(tx, chat).map(done_or_nothing),
+        CommandAction::Resend => resend_failed(tx, command),
+        CommandAction::Decide(settled) => {
+            Ok(match people::decide_pairing(tx, settled, default_mode)? {
+                DecisionEffect::Nothing => CommandEffect::Nothing,
+                DecisionEffect::Decided => CommandEffect::Done,
+                DecisionEffect::Queued(session) => CommandEffect::Queued(session),
+            })
+        }
+        CommandAction::Link(link) => people::link_chat(tx, link).map(|()| CommandEffect::Done),
+        CommandAction::Unlink(chat) => people::unlink_chat(tx, chat).map(done_or_nothing),
         CommandAction::ForgetMemory { id, by } => {
-            memories::forget(tx, *id, &MemoryAuthor::Person(by.clone())).map(done_or_nothing)
+            memories::forget_memory(tx, *id, &MemoryAuthor::Person(by.clone())).map(done_or_nothing)
         }
         CommandAction::WriteMemory { memory, by } => {
             let written = memories::write(tx, memory, &MemoryAuthor::Person(by.clone()))?;
@@ -101,19 +104,19 @@ pub(crate) fn act(
 }
 
 /// Ends the session's work and forgets its past (`/new`).
-fn forget(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
+fn forget_past(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
     let stopped = stop(tx, session, command)?;
-    tx.update(
+    tx.change_rows(
         "UPDATE sessions SET fresh_from = ?2, summary = NULL, summary_to = 0, \
              shortened_to = 0, summary_trust = 'full', \
              usage_from = (SELECT coalesce(max(id), 0) FROM usage) WHERE id = ?1",
         params![session.as_str(), command.0],
     )?;
-    tx.update("DELETE FROM usage_sessions WHERE session = ?1", [session.as_str()])?;
-    undelivered::forget(tx, session)?;
-    reports::forget(tx, session)?;
-    let grants = tx.update("DELETE FROM grants WHERE session = ?1", [session.as_str()])?;
-    audit::withdrawn(tx, command, session, grants)?;
+    tx.change_rows("DELETE FROM usage_sessions WHERE session = ?1", [session.as_str()])?;
+    undelivered::forget_unreported(tx, session)?;
+    reports::forget_unreported(tx, session)?;
+    let grants = tx.change_rows("DELETE FROM grants WHERE session = ?1", [session.as_str()])?;
+    audit::record_withdrawn(tx, command, session, grants)?;
     Ok(stopped)
 }
 
@@ -133,9 +136,10 @@ fn stop(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandE
 /// Ends the session's open turn, unless a message that came after the command began it.
 fn stop_turn(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<CommandEffect> {
     let Some(turn) = open_turn(tx, session)? else { return Ok(CommandEffect::Nothing) };
-    let first = tx.db.one("SELECT min(id) FROM inbound WHERE turn = ?1", [turn.0], |row| {
-        row.get::<_, Option<i64>>(0)
-    })?;
+    let first =
+        tx.db.query_one("SELECT min(id) FROM inbound WHERE turn = ?1", [turn.0], |row| {
+            row.get::<_, Option<i64>>(0)
+        })?;
     if first.is_some_and(|first| first > command.0) {
         return Ok(CommandEffect::Nothing);
     }
@@ -144,8 +148,8 @@ fn stop_turn(tx: &Tx<'_>, session: &SessionId, command: MessageId) -> Result<Com
 
 /// Queues recent failed messages again in the chat of the command, since linked chats share a
 /// session.
-fn resend(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
-    let again = tx.update(
+fn resend_failed(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
+    let again = tx.change_rows(
         &format!(
             "UPDATE outbox SET {QUEUE_AGAIN} \
              WHERE state IN ('unconfirmed', 'dead') AND source <> 'notice' AND dropped_at IS NULL \
@@ -158,6 +162,6 @@ fn resend(tx: &Tx<'_>, command: MessageId) -> Result<CommandEffect> {
     if again == 0 {
         return Ok(CommandEffect::Nothing);
     }
-    undelivered::withdraw(tx)?;
+    undelivered::withdraw_requeued(tx)?;
     Ok(CommandEffect::Resent(again as u64))
 }

@@ -8,8 +8,8 @@ use avocet_protocol::{
 };
 use rusqlite::{Row, params};
 
-use crate::memories::{MEMORY, forget_active, memory, one, rewrite};
-use crate::rows::{RowResult, parsed, word};
+use crate::memories::{MEMORY, forget_active, memory_from_row, read_memory, rewrite_memory};
+use crate::rows::{RowResult, parse_column, word_column};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -26,7 +26,7 @@ const NOT_UNDONE: &str = "(SELECT kind FROM memory_changes WHERE memory = memori
 impl Consolidations for SqliteStore {
     async fn backlogs(&self) -> Result<Vec<Backlog>> {
         self.read(|db| {
-            db.rows(
+            db.query_rows(
                 &format!(
                     "SELECT memories.scope AS scope, count(DISTINCT memories.id) AS found, \
                          (SELECT iif(state IN ('begun', 'failed'), began_at, NULL) \
@@ -39,7 +39,7 @@ impl Consolidations for SqliteStore {
                 (),
                 |row| {
                     Ok(Backlog {
-                        scope: parsed(row, "scope")?,
+                        scope: parse_column(row, "scope")?,
                         memories: row.get("found")?,
                         failed_at: row.get::<_, Option<i64>>("failed_at")?.map(Timestamp),
                     })
@@ -52,7 +52,7 @@ impl Consolidations for SqliteStore {
     async fn backlog_of(&self, scope: &MemoryScope, limit: u32) -> Result<Vec<ChangedMemory>> {
         let scope = scope.to_string();
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 &format!(
                     "SELECT {MEMORY}, max(memory_changes.id) AS change \
                      FROM memories JOIN memory_changes ON memory = memories.id \
@@ -63,7 +63,7 @@ impl Consolidations for SqliteStore {
                 params![scope, limit],
                 |row| {
                     let change = MemoryChangeId(row.get("change")?);
-                    Ok(ChangedMemory { memory: memory(row)?, change })
+                    Ok(ChangedMemory { memory: memory_from_row(row)?, change })
                 },
             )
         })
@@ -79,7 +79,7 @@ impl Consolidations for SqliteStore {
         let Some(query) = match_query(query) else { return Ok(Vec::new()) };
         let scope = scope.to_string();
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 &format!(
                     "SELECT {MEMORY} FROM memories_index \
                          JOIN memories ON memories.id = memories_index.rowid \
@@ -112,7 +112,8 @@ impl Consolidations for SqliteStore {
         end: &ConsolidationEnd,
     ) -> Result<Vec<Result<Vec<MemoryChangeId>, EditRefused>>> {
         let end = end.clone();
-        self.write("end-consolidation", Durability::Synced, move |tx| finish(tx, id, &end)).await
+        self.write("end-consolidation", Durability::Synced, move |tx| finish_run(tx, id, &end))
+            .await
     }
 
     async fn consolidations(&self, limit: u32) -> Result<Vec<Consolidation>> {
@@ -123,7 +124,7 @@ impl Consolidations for SqliteStore {
         self.read(|db| {
             let last = "SELECT received_at FROM inbound WHERE session NOT LIKE 'schedule:%' \
                 AND session NOT LIKE 'job:%' ORDER BY id DESC LIMIT 1";
-            db.row(last, (), |row| row.get(0).map(Timestamp))
+            db.query_row(last, (), |row| row.get(0).map(Timestamp))
         })
         .await
     }
@@ -135,7 +136,7 @@ impl Consolidations for SqliteStore {
 
 /// Returns the last runs, newest first.
 pub(crate) fn last_runs(db: Db<'_>, limit: u32) -> Result<Vec<Consolidation>> {
-    db.rows(
+    db.query_rows(
         "SELECT id, scope, began_at, state, applied, error FROM consolidations \
          ORDER BY id DESC LIMIT ?1",
         [limit],
@@ -146,9 +147,9 @@ pub(crate) fn last_runs(db: Db<'_>, limit: u32) -> Result<Vec<Consolidation>> {
 fn run(row: &Row<'_>) -> RowResult<Consolidation> {
     Ok(Consolidation {
         id: ConsolidationId(row.get("id")?),
-        scope: parsed(row, "scope")?,
+        scope: parse_column(row, "scope")?,
         began_at: Timestamp(row.get("began_at")?),
-        state: word(row, "state", &ConsolidationState::ALL, ConsolidationState::word)?,
+        state: word_column(row, "state", &ConsolidationState::ALL, ConsolidationState::word)?,
         applied: row.get("applied")?,
         error: row.get("error")?,
     })
@@ -157,16 +158,16 @@ fn run(row: &Row<'_>) -> RowResult<Consolidation> {
 type EditResult = Result<Vec<MemoryChangeId>, EditRefused>;
 
 /// Ends a run. A run ends once, so its edits are applied once.
-fn finish(tx: &Tx<'_>, id: ConsolidationId, end: &ConsolidationEnd) -> Result<Vec<EditResult>> {
+fn finish_run(tx: &Tx<'_>, id: ConsolidationId, end: &ConsolidationEnd) -> Result<Vec<EditResult>> {
     let ConsolidationEnd { state, covered_to, edits, error } = end;
-    let scope = tx.db.row(
+    let scope = tx.db.query_row(
         "SELECT scope FROM consolidations WHERE id = ?1 AND state = 'begun'",
         [id.0],
-        |row| parsed::<MemoryScope>(row, "scope"),
+        |row| parse_column::<MemoryScope>(row, "scope"),
     )?;
     let scope = scope.ok_or_else(|| StoreError::Stale(id.to_string()))?;
     let results: Vec<EditResult> =
-        edits.iter().map(|edit| apply(tx, &scope, edit)).collect::<Result<_>>()?;
+        edits.iter().map(|edit| apply_edit(tx, &scope, edit)).collect::<Result<_>>()?;
     let applied = results.iter().filter(|result| result.is_ok()).count();
     tx.update_one(
         id,
@@ -178,10 +179,10 @@ fn finish(tx: &Tx<'_>, id: ConsolidationId, end: &ConsolidationEnd) -> Result<Ve
 }
 
 /// Applies an edit as a whole, or leaves it out.
-fn apply(tx: &Tx<'_>, scope: &MemoryScope, edit: &MemoryEdit) -> Result<EditResult> {
+fn apply_edit(tx: &Tx<'_>, scope: &MemoryScope, edit: &MemoryEdit) -> Result<EditResult> {
     let mut found = Vec::new();
     for version in edit.memories() {
-        match current(tx.db, scope, version)? {
+        match unchanged_memory(tx.db, scope, version)? {
             Ok(memory) => found.push(memory),
             Err(refused) => return Ok(Err(refused)),
         }
@@ -192,11 +193,11 @@ fn apply(tx: &Tx<'_>, scope: &MemoryScope, edit: &MemoryEdit) -> Result<EditResu
     let author = &MemoryAuthor::Consolidation;
     let changes = match edit {
         MemoryEdit::Replace { .. } => vec![forget_active(tx, &found[0], author)?],
-        MemoryEdit::Date { text, .. } => vec![rewrite(tx, &found[0], text, author)?],
+        MemoryEdit::Date { text, .. } => vec![rewrite_memory(tx, &found[0], text, author)?],
         MemoryEdit::Merge { text, .. } => {
             found.sort_by_key(|memory| (memory.source.written_at, memory.id));
             let Some((newest, others)) = found.split_last() else { return Ok(Ok(Vec::new())) };
-            let mut changes = vec![rewrite(tx, newest, text, author)?];
+            let mut changes = vec![rewrite_memory(tx, newest, text, author)?];
             for other in others {
                 changes.push(forget_active(tx, other, author)?);
             }
@@ -207,17 +208,18 @@ fn apply(tx: &Tx<'_>, scope: &MemoryScope, edit: &MemoryEdit) -> Result<EditResu
 }
 
 /// Returns the memory if it is as it was read.
-fn current(
+fn unchanged_memory(
     db: Db<'_>,
     scope: &MemoryScope,
     MemoryVersion { id, revision }: MemoryVersion,
 ) -> Result<Result<Memory, EditRefused>> {
-    let unchanged = one(db, id)?.filter(|memory| memory.revision == revision && !memory.forgotten);
+    let unchanged =
+        read_memory(db, id)?.filter(|memory| memory.revision == revision && !memory.forgotten);
     let Some(memory) = unchanged else { return Ok(Err(EditRefused::Changed(id))) };
     if memory.scope != *scope {
         return Ok(Err(EditRefused::OtherScope(id)));
     }
-    let undone = db.row(
+    let undone = db.query_row(
         &format!("SELECT 1 FROM memories WHERE id = ?1 AND NOT {NOT_UNDONE}"),
         [id.0],
         |_| Ok(()),

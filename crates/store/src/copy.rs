@@ -13,7 +13,7 @@ use avocet_protocol::{StoreError, Timestamp};
 use rusqlite::{Connection, InterruptHandle, params};
 
 use crate::connect::read_only;
-use crate::error::{store_error, unusable};
+use crate::error::{store_error, unusable_path};
 use crate::files::{DATABASE, PART, make_private, put_in_place, remove_with_journal, with_suffix};
 use crate::precheck::check_to_read;
 use crate::tx::Db;
@@ -71,7 +71,7 @@ impl From<StoreError> for CopyError {
 
 /// A finished copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyDone {
     /// Size in bytes.
     pub bytes: u64,
     /// Number of messages in the copy.
@@ -80,15 +80,15 @@ pub struct Copied {
 
 /// Cancels a copy from another thread.
 #[derive(Debug, Clone, Default)]
-pub struct CancelCopy(Arc<Mutex<Cancelling>>);
+pub struct CancelCopy(Arc<Mutex<CancelState>>);
 
 #[derive(Default)]
-struct Cancelling {
+struct CancelState {
     cancelled: bool,
     handle: Option<InterruptHandle>,
 }
 
-impl std::fmt::Debug for Cancelling {
+impl std::fmt::Debug for CancelState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cancelling").field("cancelled", &self.cancelled).finish_non_exhaustive()
     }
@@ -96,7 +96,7 @@ impl std::fmt::Debug for Cancelling {
 
 impl CancelCopy {
     /// Ends the copy with [`CopyError::Cancelled`], even if the copy begins later.
-    pub fn cancel(&self) {
+    pub fn cancel_copy(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.cancelled = true;
         if let Some(handle) = &state.handle {
@@ -108,7 +108,7 @@ impl CancelCopy {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).cancelled
     }
 
-    fn watch(&self, connection: &Connection) -> Result<(), CopyError> {
+    fn watch_connection(&self, connection: &Connection) -> Result<(), CopyError> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.handle = Some(connection.get_interrupt_handle());
         if state.cancelled { Err(CopyError::Cancelled) } else { Ok(()) }
@@ -125,9 +125,9 @@ pub fn back_up(
     to: &Path,
     now: Timestamp,
     cancel: &CancelCopy,
-) -> Result<Copied, CopyError> {
+) -> Result<CopyDone, CopyError> {
     let database = directory.join(DATABASE);
-    if !database.try_exists().map_err(|error| unusable(&database, error))? {
+    if !database.try_exists().map_err(|error| unusable_path(&database, error))? {
         damage::look_at_empty_place(&database)?;
         return Err(CopyError::NoLog(directory.to_owned()));
     }
@@ -136,8 +136,8 @@ pub fn back_up(
     }
     check_to_read(directory)?;
     let source = read_only(&database)?;
-    cancel.watch(&source)?;
-    check_room(length(&source, &database)?, to)?;
+    cancel.watch_connection(&source)?;
+    check_room(largest_copy_bytes(&source, &database)?, to)?;
     let part = with_suffix(to, PART);
     let made = copy_and_check(&source, &part, now);
     if made.is_err() {
@@ -153,38 +153,38 @@ pub fn back_up(
     }
 }
 
-fn copy_and_check(source: &Connection, part: &Path, now: Timestamp) -> Result<Copied, CopyError> {
+fn copy_and_check(source: &Connection, part: &Path, now: Timestamp) -> Result<CopyDone, CopyError> {
     write_copy(source, part)?;
     let copy = Connection::open(part).map_err(|error| store_error(part, &error))?;
     let db = Db { connection: &copy, path: part };
-    if schema::version_below(&copy, part, schema::newest())? == schema::newest() {
+    if schema::version_below(&copy, part, schema::newest_version())? == schema::newest_version() {
         let marked = copy.execute("UPDATE meta SET copied_at = ?1, in_use = 0", params![now.0]);
         marked.map_err(|error| store_error(part, &error))?;
     }
     if let Some(detail) = damage::find_thoroughly(db)? {
         return Err(CopyError::NotWhole { path: part.to_owned(), detail });
     }
-    let messages = db.one("SELECT count(*) FROM inbound", (), |row| row.get(0))?;
-    let bytes = fs::metadata(part).map_err(|error| unusable(part, error))?.len();
-    Ok(Copied { bytes, messages })
+    let messages = db.query_one("SELECT count(*) FROM inbound", (), |row| row.get(0))?;
+    let bytes = fs::metadata(part).map_err(|error| unusable_path(part, error))?.len();
+    Ok(CopyDone { bytes, messages })
 }
 
 /// Copies all that a connection sees into a new file readable by its owner only, and syncs the
 /// file.
 pub(crate) fn write_copy(source: &Connection, part: &Path) -> Result<(), OpenError> {
-    make_private(part).map_err(|error| unusable(part, error))?;
+    make_private(part).map_err(|error| unusable_path(part, error))?;
     let name = part.to_str().ok_or_else(|| {
-        unusable(part, std::io::Error::other("its name is not UTF-8; use another one"))
+        unusable_path(part, std::io::Error::other("its name is not UTF-8; use another one"))
     })?;
     source.execute("VACUUM INTO ?1", [name]).map_err(|error| store_error(part, &error))?;
-    File::open(part).and_then(|file| file.sync_all()).map_err(|error| unusable(part, error))
+    File::open(part).and_then(|file| file.sync_all()).map_err(|error| unusable_path(part, error))
 }
 
 /// Returns the maximum size in bytes of a copy of this connection's database.
-pub(crate) fn length(source: &Connection, path: &Path) -> Result<u64, StoreError> {
+pub(crate) fn largest_copy_bytes(source: &Connection, path: &Path) -> Result<u64, StoreError> {
     let db = Db { connection: source, path };
-    let pages: u64 = db.one("PRAGMA page_count", (), |row| row.get(0))?;
-    let size: u64 = db.one("PRAGMA page_size", (), |row| row.get(0))?;
+    let pages: u64 = db.query_one("PRAGMA page_count", (), |row| row.get(0))?;
+    let size: u64 = db.query_one("PRAGMA page_size", (), |row| row.get(0))?;
     Ok(pages.saturating_mul(size))
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn check_room(bytes: u64, to: &Path) -> Result<(), CopyError> {
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     let found =
-        rustix::fs::statvfs(directory).map_err(|error| unusable(directory, error.into()))?;
+        rustix::fs::statvfs(directory).map_err(|error| unusable_path(directory, error.into()))?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     if free < needed {
         return Err(CopyError::NoRoom { path: directory.to_owned(), needed, free });

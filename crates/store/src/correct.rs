@@ -6,12 +6,12 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::accept::accept;
-use crate::rows::{json, messages, to_json};
+use crate::accept::accept_message;
+use crate::rows::{json_column, messages, to_json};
 use crate::tx::{Result, Tx};
 
 /// The corrected message, or its latest correction that is a separate message.
-struct Corrected {
+struct CorrectedMessage {
     id: MessageId,
     key: String,
     kind: InboundKind,
@@ -21,13 +21,13 @@ struct Corrected {
 }
 
 /// Applies a correction, or returns why it was refused.
-pub(crate) fn correct(
+pub(crate) fn correct_message(
     tx: &Tx<'_>,
     message: &NewInbound,
     default_mode: QueueMode,
     answer_edits: bool,
 ) -> Result<Correction> {
-    let Some(corrected) = find(tx, message)? else {
+    let Some(corrected) = find_corrected(tx, message)? else {
         return Ok(Correction::Refused(NoCorrection::Unknown));
     };
     if corrected.kind == InboundKind::Command || message.kind == InboundKind::Command {
@@ -37,7 +37,7 @@ pub(crate) fn correct(
         return Ok(Correction::Replaced(corrected.id));
     }
     if corrected.waits {
-        return replace(tx, message, &corrected);
+        return replace_content(tx, message, &corrected);
     }
     // The message contains this edit, and its turn has begun since. The platform redelivers the
     // edit.
@@ -48,15 +48,15 @@ pub(crate) fn correct(
     if corrected.ended && !answer_edits {
         return Ok(Correction::Refused(NoCorrection::Answered));
     }
-    accept(tx, message, default_mode).map(Correction::Accepted)
+    accept_message(tx, message, default_mode).map(Correction::Accepted)
 }
 
-fn find(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Corrected>> {
+fn find_corrected(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<CorrectedMessage>> {
     let address = &message.inbound.address;
     let Some(key) = &message.inbound.corrects else {
         return Err(StoreError::Internal("a correction of nothing".to_owned()));
     };
-    tx.db.row(
+    tx.db.query_row(
         "SELECT id, key, kind, state = 'queued' AND turn IS NULL AS waits, \
              outcome IS NOT NULL AS ended, \
              coalesce(edited_at, CASE WHEN corrects IS NOT NULL THEN written_at END) AS edited_at \
@@ -67,7 +67,7 @@ fn find(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Corrected>> {
                  AND chat = ?3 AND corrects = ?4 AND corrects IS NOT NULL), 0))",
         [address.channel.as_str(), address.account.as_str(), address.chat.as_str(), key.as_str()],
         |row| {
-            Ok(Corrected {
+            Ok(CorrectedMessage {
                 id: MessageId(row.get("id")?),
                 key: row.get("key")?,
                 kind: messages::kind(row)?,
@@ -80,15 +80,19 @@ fn find(tx: &Tx<'_>, message: &NewInbound) -> Result<Option<Corrected>> {
 }
 
 /// Returns `true` if a newer correction was applied. Platforms may redeliver old corrections.
-fn is_old(message: &NewInbound, corrected: &Corrected) -> bool {
+fn is_old(message: &NewInbound, corrected: &CorrectedMessage) -> bool {
     let written = message.inbound.written_at.map(|Timestamp(written)| written);
     written.zip(corrected.edited_at).is_some_and(|(written, edited)| written < edited)
 }
 
-fn replace(tx: &Tx<'_>, message: &NewInbound, corrected: &Corrected) -> Result<Correction> {
+fn replace_content(
+    tx: &Tx<'_>,
+    message: &NewInbound,
+    corrected: &CorrectedMessage,
+) -> Result<Correction> {
     let original: Content =
-        tx.db.one("SELECT content FROM inbound WHERE id = ?1", [corrected.id.0], |row| {
-            json(row, "content")
+        tx.db.query_one("SELECT content FROM inbound WHERE id = ?1", [corrected.id.0], |row| {
+            json_column(row, "content")
         })?;
     tx.update_one(
         corrected.id,

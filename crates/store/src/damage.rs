@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use avocet_protocol::{StoreError, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::error::unusable;
+use crate::error::unusable_path;
 use crate::files::{sync_directory, with_suffix};
-use crate::last::Last;
+use crate::last::LastTransaction;
 use crate::tx::{Db, Result};
 use crate::{OpenError, schema};
 
@@ -24,7 +24,7 @@ const ASIDE: &str = ".damaged-";
 
 /// Damage for which a person's decision is still open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Damage {
+pub(crate) struct UndecidedDamage {
     /// Description of the fault.
     pub(crate) found: String,
     /// Time of discovery, as text.
@@ -36,17 +36,17 @@ pub(crate) struct Damage {
     to_decide: String,
 }
 
-impl Damage {
+impl UndecidedDamage {
     pub(crate) fn new(found: String, moved: Option<&Path>, now: Timestamp) -> Self {
         let to_decide = "avocet recover, avocet restore FILE, avocet run --start-empty, or put a whole database \
             back in its place";
         let name = moved.and_then(Path::file_name);
         let moved = name.map(|name| name.to_string_lossy().into_owned());
-        Self { found, at: date(now), moved, to_decide: to_decide.to_owned() }
+        Self { found, at: format_date(now), moved, to_decide: to_decide.to_owned() }
     }
 
     /// Path of the moved database; `None` if all files are lost.
-    pub(crate) fn moved(&self, database: &Path) -> Option<PathBuf> {
+    pub(crate) fn moved_path(&self, database: &Path) -> Option<PathBuf> {
         self.moved.as_ref().map(|name| database.with_file_name(name))
     }
 
@@ -71,7 +71,7 @@ impl Damage {
     /// Writes the marker and syncs it to disk.
     pub(crate) fn write(&self, database: &Path) -> Result<(), OpenError> {
         let (path, new) = (with_suffix(database, MARKER), with_suffix(database, "-damage.new"));
-        let unusable = |error| unusable(&path, error);
+        let unusable = |error| unusable_path(&path, error);
         let text = serde_json::to_string_pretty(self).map_err(|error| unusable(error.into()))?;
         let write = || {
             let mut options = File::options();
@@ -86,17 +86,17 @@ impl Damage {
     }
 
     /// Removes the marker after a person has decided.
-    pub(crate) fn remove(database: &Path) -> Result<(), OpenError> {
+    pub(crate) fn remove_marker(database: &Path) -> Result<(), OpenError> {
         let path = with_suffix(database, MARKER);
         match fs::remove_file(&path) {
             Ok(()) => sync_directory(&path),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(unusable(&path, error)),
+            Err(error) => Err(unusable_path(&path, error)),
         }
     }
 
-    fn undecided(self, path: &Path) -> OpenError {
-        let left = what_is_left(self.moved(path).as_deref());
+    fn into_error(self, path: &Path) -> OpenError {
+        let left = what_is_left(self.moved_path(path).as_deref());
         let Self { found, at, .. } = self;
         OpenError::Undecided { path: path.to_owned(), found, at, left }
     }
@@ -123,17 +123,17 @@ pub(crate) fn has_marker(database: &Path) -> bool {
 }
 
 /// Returns the fault that SQLite's quick check finds, if any.
-pub(crate) fn find(db: Db<'_>) -> Result<Option<String>> {
-    check(db, "PRAGMA quick_check(1)")
+pub(crate) fn find_damage(db: Db<'_>) -> Result<Option<String>> {
+    run_check(db, "PRAGMA quick_check(1)")
 }
 
 /// Runs the full check, which also compares indices with their tables, on a database of any size.
 pub(crate) fn find_thoroughly(db: Db<'_>) -> Result<Option<String>> {
-    check(db, "PRAGMA integrity_check(1)")
+    run_check(db, "PRAGMA integrity_check(1)")
 }
 
-fn check(db: Db<'_>, pragma: &str) -> Result<Option<String>> {
-    match db.one(pragma, (), |row| row.get::<_, String>(0)) {
+fn run_check(db: Db<'_>, pragma: &str) -> Result<Option<String>> {
+    match db.query_one(pragma, (), |row| row.get::<_, String>(0)) {
         Ok(word) if word == "ok" => Ok(None),
         // Only the last line holds the fault; the first one may just name the database.
         Ok(fault) => Ok(Some(fault.lines().last().unwrap_or(&fault).to_owned())),
@@ -147,7 +147,7 @@ fn check(db: Db<'_>, pragma: &str) -> Result<Option<String>> {
 pub(crate) fn move_aside(path: &Path, detail: String, now: Timestamp) -> OpenError {
     let moved = free_name(path, ASIDE, now);
     let move_it = || {
-        Damage::new(detail.clone(), Some(&moved), now).write(path)?;
+        UndecidedDamage::new(detail.clone(), Some(&moved), now).write(path)?;
         move_pieces(path, &moved)
     };
     match move_it() {
@@ -177,7 +177,7 @@ pub(crate) fn move_pieces(path: &Path, moved: &Path) -> Result<(), OpenError> {
         let (from, to) = (with_suffix(path, suffix), with_suffix(moved, suffix));
         match fs::rename(&from, &to) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(unusable(&from, error));
+                return Err(unusable_path(&from, error));
             }
             _ => {}
         }
@@ -195,36 +195,38 @@ pub(crate) fn check_empty_place(
     let Some(damage) = find_at_empty_place(path, now)? else { return Ok(()) };
     damage.write(path)?;
     // Files that a crash kept from being moved, or that are left beside a missing database.
-    let moved = damage.moved(path).filter(|moved| !would_overwrite(path, moved));
+    let moved = damage.moved_path(path).filter(|moved| !would_overwrite(path, moved));
     move_pieces(path, &moved.unwrap_or_else(|| free_name(path, ASIDE, now)))?;
     if start_empty {
-        return Last::remove(path).map_err(|error| unusable(path, error));
+        return LastTransaction::remove_file(path).map_err(|error| unusable_path(path, error));
     }
-    Err(damage.undecided(path))
+    Err(damage.into_error(path))
 }
 
 /// Does the check of [`check_empty_place`] for commands that only read: it writes and moves
 /// nothing.
 pub(crate) fn look_at_empty_place(path: &Path) -> Result<(), OpenError> {
-    let unusable = |error| unusable(path, error);
-    if let Some(damage) = Damage::read(path).map_err(unusable)? {
-        return Err(damage.undecided(path));
+    let unusable = |error| unusable_path(path, error);
+    if let Some(damage) = UndecidedDamage::read(path).map_err(unusable)? {
+        return Err(damage.into_error(path));
     }
-    let Some(Trace { found, left }) = trace(path).map_err(unusable)? else { return Ok(()) };
+    let Some(DatabaseTrace { found, left }) = find_trace(path).map_err(unusable)? else {
+        return Ok(());
+    };
     let (path, at) = (path.to_owned(), "just now".to_owned());
     Err(OpenError::Undecided { path, found, at, left: what_is_left(left.as_deref()) })
 }
 
-fn find_at_empty_place(path: &Path, now: Timestamp) -> Result<Option<Damage>, OpenError> {
-    let unusable = |error| unusable(path, error);
-    if let Some(damage) = Damage::read(path).map_err(unusable)? {
+fn find_at_empty_place(path: &Path, now: Timestamp) -> Result<Option<UndecidedDamage>, OpenError> {
+    let unusable = |error| unusable_path(path, error);
+    if let Some(damage) = UndecidedDamage::read(path).map_err(unusable)? {
         return Ok(Some(damage));
     }
-    let found = trace(path).map_err(unusable)?;
-    Ok(found.map(|Trace { found, left }| {
+    let found = find_trace(path).map_err(unusable)?;
+    Ok(found.map(|DatabaseTrace { found, left }| {
         let beside = ["-wal", "-shm"].iter().any(|suffix| with_suffix(path, suffix).exists());
         let moved = if beside { Some(free_name(path, ASIDE, now)) } else { left };
-        Damage::new(found, moved.as_deref(), now)
+        UndecidedDamage::new(found, moved.as_deref(), now)
     }))
 }
 
@@ -234,28 +236,31 @@ fn would_overwrite(path: &Path, moved: &Path) -> bool {
 }
 
 /// Evidence that a database existed, for a place without database and marker.
-struct Trace {
+struct DatabaseTrace {
     found: String,
     /// A file left of the database, if any.
     left: Option<PathBuf>,
 }
 
-fn trace(path: &Path) -> io::Result<Option<Trace>> {
+fn find_trace(path: &Path) -> io::Result<Option<DatabaseTrace>> {
     for suffix in ["-wal", "-shm"] {
         let left = with_suffix(path, suffix);
         if left.try_exists()? {
-            return Ok(Some(Trace {
+            return Ok(Some(DatabaseTrace {
                 found: format!("it is gone, but not its {suffix}"),
                 left: Some(left),
             }));
         }
     }
     if let Some(left) = newest_aside(path)? {
-        return Ok(Some(Trace { found: "it was damaged before".to_owned(), left: Some(left) }));
+        return Ok(Some(DatabaseTrace {
+            found: "it was damaged before".to_owned(),
+            left: Some(left),
+        }));
     }
-    Ok(Last::read(path).map(|last| {
-        let found = format!("it is gone; its last transaction was on {}", date(last.at));
-        Trace { found, left: None }
+    Ok(LastTransaction::read(path).map(|last| {
+        let found = format!("it is gone; its last transaction was on {}", format_date(last.at));
+        DatabaseTrace { found, left: None }
     }))
 }
 
@@ -287,7 +292,7 @@ pub(crate) fn newest_aside(path: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// Formats a moment for people: to the second, in UTC.
-pub(crate) fn date(at: Timestamp) -> String {
+pub(crate) fn format_date(at: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(at.0) {
         Ok(moment) => moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
         Err(_) => at.0.to_string(),

@@ -70,7 +70,7 @@ const DEAD_MESSAGE: &str =
 /// The position in the list: the time, 1 for a delivery and 0 for a message, and the number.
 type ListPosition = (i64, i64, i64);
 
-fn position(letter: &DeadLetter) -> ListPosition {
+fn list_position(letter: &DeadLetter) -> ListPosition {
     match letter.id {
         DeadId::Delivery(id) => (letter.at.0, 1, id.0),
         DeadId::Message(id) => (letter.at.0, 0, id.0),
@@ -82,19 +82,19 @@ fn dead_letters(db: Db<'_>, page: DeadPage) -> Result<Vec<DeadLetter>> {
         Some(after) => position_of(db, after)?.unwrap_or(FIRST),
         None => FIRST,
     };
-    let mut letters = deliveries(
+    let mut letters = dead_deliveries(
         db,
         "(coalesce(first_sent_at, created_at), 1, id) < (?1, ?2, ?3) \
              ORDER BY coalesce(first_sent_at, created_at) DESC, id DESC LIMIT ?4",
         params![at, kind, id, page.limit],
     )?;
-    letters.extend(messages(
+    letters.extend(dead_messages(
         db,
         "(received_at, 0, inbound.id) < (?1, ?2, ?3) \
              ORDER BY received_at DESC, inbound.id DESC LIMIT ?4",
         params![at, kind, id, page.limit],
     )?);
-    letters.sort_by_key(|letter| Reverse(position(letter)));
+    letters.sort_by_key(|letter| Reverse(list_position(letter)));
     letters.truncate(page.limit as usize);
     Ok(letters)
 }
@@ -110,18 +110,18 @@ fn position_of(db: Db<'_>, id: DeadId) -> Result<Option<ListPosition>> {
         }
         DeadId::Message(id) => ("SELECT received_at FROM inbound WHERE id = ?1", 0, id.0),
     };
-    db.row(sql, [id], |row| Ok((row.get(0)?, kind, id)))
+    db.query_row(sql, [id], |row| Ok((row.get(0)?, kind, id)))
 }
 
 fn dead_letter(db: Db<'_>, id: DeadId) -> Result<Option<DeadLetter>> {
     let found = match id {
-        DeadId::Delivery(id) => deliveries(db, "id = ?1", [id.0])?,
-        DeadId::Message(id) => messages(db, "inbound.id = ?1", [id.0])?,
+        DeadId::Delivery(id) => dead_deliveries(db, "id = ?1", [id.0])?,
+        DeadId::Message(id) => dead_messages(db, "inbound.id = ?1", [id.0])?,
     };
     Ok(found.into_iter().next())
 }
 
-fn deliveries(db: Db<'_>, condition: &str, params: impl Params) -> Result<Vec<DeadLetter>> {
+fn dead_deliveries(db: Db<'_>, condition: &str, params: impl Params) -> Result<Vec<DeadLetter>> {
     let sql = format!(
         "SELECT id, state, channel, account, chat, topic, turn, attempts, error, content, \
              coalesce(first_sent_at, created_at) AS at, \
@@ -132,38 +132,38 @@ fn deliveries(db: Db<'_>, condition: &str, params: impl Params) -> Result<Vec<De
         same_message("part", "outbox"),
         is_first_dead()
     );
-    db.rows(&sql, params, |row| {
+    db.query_rows(&sql, params, |row| {
         let is_unconfirmed = row.get::<_, String>("state")? == "unconfirmed";
         let reason = if is_unconfirmed { DeadReason::Unconfirmed } else { DeadReason::Refused };
         let id = DeadId::Delivery(DeliveryId(row.get("id")?));
-        letter(row, id, reason, row.get::<_, Option<String>>("text")?)
+        read_letter(row, id, reason, row.get::<_, Option<String>>("text")?)
     })
 }
 
-fn messages(db: Db<'_>, condition: &str, params: impl Params) -> Result<Vec<DeadLetter>> {
+fn dead_messages(db: Db<'_>, condition: &str, params: impl Params) -> Result<Vec<DeadLetter>> {
     let sql = format!(
         "SELECT inbound.id AS id, channel, account, chat, topic, turn, \
              coalesce(attempts, 0) AS attempts, notice AS error, content, received_at AS at \
          FROM inbound LEFT JOIN turns ON turns.id = turn WHERE {DEAD_MESSAGE} AND {condition}"
     );
-    db.rows(&sql, params, |row| {
+    db.query_rows(&sql, params, |row| {
         let id = DeadId::Message(MessageId(row.get("id")?));
-        letter(row, id, DeadReason::Dropped, None)
+        read_letter(row, id, DeadReason::Dropped, None)
     })
 }
 
 /// Reads a dead letter. `text` replaces that of its content.
-fn letter(
+fn read_letter(
     row: &Row<'_>,
     id: DeadId,
     reason: DeadReason,
     text: Option<String>,
 ) -> RowResult<DeadLetter> {
-    let content: Content = rows::json(row, "content")?;
+    let content: Content = rows::json_column(row, "content")?;
     Ok(DeadLetter {
         id,
         reason,
-        chat: rows::address(row)?,
+        chat: rows::address_from_row(row)?,
         at: Timestamp(row.get("at")?),
         turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
         attempts: row.get("attempts")?,
@@ -176,7 +176,7 @@ fn letter(
 /// Queues all abandoned parts of a message.
 fn retry_delivery(tx: &Tx<'_>, id: DeliveryId) -> Result<Option<ChatAddress>> {
     let Some(letter) = dead_letter(tx.db, DeadId::Delivery(id))? else { return Ok(None) };
-    tx.update(
+    tx.change_rows(
         &format!(
             "UPDATE outbox SET {QUEUE_AGAIN} WHERE {} \
                  AND EXISTS (SELECT 1 FROM outbox AS first WHERE first.id = ?1 AND {})",
@@ -185,7 +185,7 @@ fn retry_delivery(tx: &Tx<'_>, id: DeliveryId) -> Result<Option<ChatAddress>> {
         ),
         [id.0],
     )?;
-    undelivered::withdraw(tx)?;
+    undelivered::withdraw_requeued(tx)?;
     Ok(Some(letter.chat))
 }
 
@@ -194,7 +194,7 @@ fn drop_delivery(tx: &Tx<'_>, id: DeliveryId) -> Result<usize> {
     if dead_letter(tx.db, DeadId::Delivery(id))?.is_none() {
         return Ok(0);
     }
-    tx.update(
+    tx.change_rows(
         &format!(
             "UPDATE outbox SET dropped_at = ?2 WHERE {} \
                  AND EXISTS (SELECT 1 FROM outbox AS first WHERE first.id = ?1 AND {})",
@@ -210,8 +210,8 @@ fn retry_message(tx: &Tx<'_>, id: MessageId) -> Result<Option<SessionId>> {
     if end_message(tx, id)? == 0 {
         return Ok(None);
     }
-    let session = tx.db.one("SELECT session FROM inbound WHERE id = ?1", [id.0], |row| {
-        rows::parsed(row, "session")
+    let session = tx.db.query_one("SELECT session FROM inbound WHERE id = ?1", [id.0], |row| {
+        rows::parse_column(row, "session")
     })?;
     use_session(tx, &session)?;
     copy_message(tx, id, None)?;
@@ -221,5 +221,5 @@ fn retry_message(tx: &Tx<'_>, id: MessageId) -> Result<Option<SessionId>> {
 /// Takes a message out of the list. Its outcome stays.
 fn end_message(tx: &Tx<'_>, id: MessageId) -> Result<usize> {
     let sql = format!("UPDATE inbound SET state = 'done' WHERE id = ?1 AND {DEAD_MESSAGE}");
-    tx.update(&sql, [id.0])
+    tx.change_rows(&sql, [id.0])
 }

@@ -38,11 +38,11 @@ enum DeletedBatch {
 
 /// Deletes the oldest turns of a session, or the rest if it has no turns.
 fn delete_batch(tx: &Tx<'_>, session: &SessionId) -> Result<DeletedBatch> {
-    if let Some(reason) = refusal(tx, session)? {
+    if let Some(reason) = why_not_deleted(tx, session)? {
         return Ok(DeletedBatch::Refused(reason));
     }
     tx.changed.past.set(true);
-    let turns = tx.db.rows(
+    let turns = tx.db.query_rows(
         "SELECT id FROM turns WHERE session = ?1 ORDER BY id LIMIT ?2",
         params![session.as_str(), BATCH],
         |row| row.get(0).map(TurnId),
@@ -59,9 +59,9 @@ fn delete_batch(tx: &Tx<'_>, session: &SessionId) -> Result<DeletedBatch> {
 }
 
 /// Returns the reason why a session cannot be deleted now.
-fn refusal(tx: &Tx<'_>, session: &SessionId) -> Result<Option<DeletedSession>> {
+fn why_not_deleted(tx: &Tx<'_>, session: &SessionId) -> Result<Option<DeletedSession>> {
     let address = session.address();
-    let found = tx.db.row(
+    let found = tx.db.query_row(
         &format!(
             "SELECT EXISTS (SELECT 1 FROM turns WHERE session = ?1 AND parent IS NOT NULL) \
                      AS is_of_task, \
@@ -107,10 +107,10 @@ fn delete_rest(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
         "DELETE FROM inbound WHERE session = ?1",
         "DELETE FROM sessions WHERE id = ?1",
     ] {
-        tx.update(statement, [session.as_str()])?;
+        tx.change_rows(statement, [session.as_str()])?;
     }
     let address = session.address();
-    tx.update(
+    tx.change_rows(
         "DELETE FROM outbox WHERE turn IS NULL AND channel = ?1 AND account = ?2 AND chat = ?3",
         params![address.channel.as_str(), address.account.as_str(), address.chat.as_str()],
     )?;

@@ -9,7 +9,7 @@ use crate::rows::to_json;
 use crate::tx::Result;
 
 /// Returns the SHA-256 of a content and its topic, in hexadecimal digits.
-pub(crate) fn of(topic: Option<&TopicId>, content: &Content) -> Result<String> {
+pub(crate) fn content_digest(topic: Option<&TopicId>, content: &Content) -> Result<String> {
     let topic = topic.map_or("", TopicId::as_str);
     let text = format!("{topic}\0{}", to_json(content)?);
     Ok(Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())

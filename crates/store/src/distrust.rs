@@ -14,7 +14,7 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::audit;
-use crate::cancel::{ForcedEnd, end};
+use crate::cancel::{ForcedEnd, end_turn};
 use crate::rows;
 use crate::rows::chunks::{ChunkPosition, OPEN_CHUNK, OutboxSource, insert_chunk};
 use crate::rows::events;
@@ -57,9 +57,9 @@ pub struct EndedWork {
 const GAP: i64 = 100_000;
 
 /// Ends all open work, gives the database a new id, and records the roll-back.
-pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<EndedWork> {
+pub(crate) fn distrust_log(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<EndedWork> {
     move_numbers_on(tx, &rolled_back.numbers)?;
-    let newest_event = events::newest(tx.db)?;
+    let newest_event = events::newest_event(tx.db)?;
     // First, so that this row explains the missing numbers before it.
     audit::rolled_back(tx, rolled_back.outcome, &rolled_back.why)?;
     events::rolled_back(tx)?;
@@ -69,18 +69,18 @@ pub(crate) fn distrust(tx: &Tx<'_>, rolled_back: &RolledBack) -> Result<EndedWor
     ended.messages = end_messages(tx)?;
     ended.deliveries = end_deliveries(tx, &rolled_back.why)?;
     // The lost part may contain a `/new`, which withdraws grants.
-    tx.update("DELETE FROM grants WHERE 1", ())?;
-    tx.update("UPDATE sessions SET compact_for = NULL WHERE compact_for IS NOT NULL", ())?;
+    tx.change_rows("DELETE FROM grants WHERE 1", ())?;
+    tx.change_rows("UPDATE sessions SET compact_for = NULL WHERE compact_for IS NOT NULL", ())?;
     for (chat, open) in &chats {
-        inform(tx, chat, open, rolled_back)?;
+        inform_chat(tx, chat, open, rolled_back)?;
     }
-    tx.update(
+    tx.change_rows(
         "UPDATE meta SET was = id, id = lower(hex(randomblob(16))), in_use = 0, copied_at = NULL, \
              rolled_back_at = ?1, rolled_back = ?2, \
              unsure_until = max(coalesce(unsure_until, ?3), ?3) WHERE only = 1",
         params![tx.now.0, rolled_back.why, rolled_back.unsure_until.unwrap_or(tx.now).0],
     )?;
-    tx.update("UPDATE meta SET epoch = max(epoch, ?1) WHERE only = 1", [rolled_back.epoch])?;
+    tx.change_rows("UPDATE meta SET epoch = max(epoch, ?1) WHERE only = 1", [rolled_back.epoch])?;
     events::set_times(tx, newest_event)?;
     Ok(ended)
 }
@@ -98,13 +98,13 @@ const OPEN_DELIVERIES: &str = "(state = 'pending' OR state = 'sending' OR state 
         AND source NOT IN ('preview', 'notice')";
 
 fn chats_with_open_work(tx: &Tx<'_>) -> Result<BTreeMap<ChatAddress, OpenWork>> {
-    let rows = tx.db.rows(
+    let rows = tx.db.query_rows(
         &format!(
             "SELECT channel, account, chat, topic, 1 AS message FROM inbound WHERE outcome IS NULL \
              UNION ALL SELECT channel, account, chat, topic, 0 FROM outbox WHERE {OPEN_DELIVERIES}"
         ),
         (),
-        |row| Ok((rows::address(row)?, row.get::<_, bool>("message")?)),
+        |row| Ok((rows::address_from_row(row)?, row.get::<_, bool>("message")?)),
     )?;
     let mut chats = BTreeMap::<ChatAddress, OpenWork>::new();
     for (chat, message) in rows {
@@ -126,12 +126,12 @@ fn end_turns(tx: &Tx<'_>) -> Result<usize> {
         result: "interrupted: the log was put back to an earlier state, so it is unknown whether this ran; check \
             before you repeat it",
     };
-    let open = tx.db.rows(&format!("SELECT id FROM turns WHERE {OPEN_TURN}"), (), |row| {
+    let open = tx.db.query_rows(&format!("SELECT id FROM turns WHERE {OPEN_TURN}"), (), |row| {
         row.get(0).map(TurnId)
     })?;
     for turn in &open {
-        audit::interrupted(tx, *turn)?;
-        end(tx, *turn, &ending)?;
+        audit::record_interrupted(tx, *turn)?;
+        end_turn(tx, *turn, &ending)?;
     }
     Ok(open.len())
 }
@@ -139,19 +139,19 @@ fn end_turns(tx: &Tx<'_>) -> Result<usize> {
 /// Ends messages without a turn. Each chat gets a failed turn for them, so that `/retry` finds
 /// them.
 fn end_messages(tx: &Tx<'_>) -> Result<usize> {
-    let waiting = tx.db.rows(
+    let waiting = tx.db.query_rows(
         "SELECT DISTINCT session, channel, account, chat, topic FROM inbound \
          WHERE state = 'queued' AND turn IS NULL AND kind = 'text'",
         (),
-        |row| Ok((rows::parsed::<SessionId>(row, "session")?, rows::address(row)?)),
+        |row| Ok((rows::parse_column::<SessionId>(row, "session")?, rows::address_from_row(row)?)),
     )?;
     for (session, chat) in waiting {
         let turn = insert_turn(tx, &session, TurnState::Failed)?;
-        tx.update(
+        tx.change_rows(
             "UPDATE turns SET notice = ?2, ended_at = ?3 WHERE id = ?1",
             params![turn.0, NOTICE, tx.now.0],
         )?;
-        tx.update(
+        tx.change_rows(
             "UPDATE inbound SET turn = ?1 WHERE session = ?2 AND channel = ?3 AND account = ?4 \
                  AND chat = ?5 AND topic IS ?6 AND state = 'queued' AND turn IS NULL AND kind = 'text'",
             params![
@@ -165,21 +165,24 @@ fn end_messages(tx: &Tx<'_>) -> Result<usize> {
         )?;
     }
     let dropped = "UPDATE inbound SET state = 'dead', outcome = 'dropped' WHERE outcome IS NULL";
-    tx.update(dropped, ())
+    tx.change_rows(dropped, ())
 }
 
 /// Ends deliveries without sending them, since they may have arrived; `/resend` sends them again.
 fn end_deliveries(tx: &Tx<'_>, why: &str) -> Result<usize> {
     let unconfirmed = "UPDATE outbox SET state = 'unconfirmed', error = ?1 WHERE";
-    let ended = tx.update(&format!("{unconfirmed} {OPEN_DELIVERIES}"), [why])?;
+    let ended = tx.change_rows(&format!("{unconfirmed} {OPEN_DELIVERIES}"), [why])?;
     let notices = format!("{unconfirmed} {OPEN_CHUNK} AND source = 'notice'");
-    tx.update(&notices, [why])?;
+    tx.change_rows(&notices, [why])?;
     // The turns of these previews have ended; the chat keeps the shown text.
-    tx.update("UPDATE outbox SET state = 'sent' WHERE source = 'preview' AND state <> 'sent'", ())?;
+    tx.change_rows(
+        "UPDATE outbox SET state = 'sent' WHERE source = 'preview' AND state <> 'sent'",
+        (),
+    )?;
     Ok(ended)
 }
 
-fn inform(
+fn inform_chat(
     tx: &Tx<'_>,
     chat: &ChatAddress,
     open: &OpenWork,
@@ -214,12 +217,12 @@ fn inform(
 pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
     let Some(Timestamp(written)) = message.inbound.written_at else { return Ok(false) };
     let until: Option<i64> =
-        tx.db.one("SELECT unsure_until FROM meta", (), |row| row.get("unsure_until"))?;
+        tx.db.query_one("SELECT unsure_until FROM meta", (), |row| row.get("unsure_until"))?;
     let Some(until) = until.filter(|until| written <= *until) else { return Ok(false) };
     let text = format!(
         "A part of my log is lost, so I do not know whether I answered your messages before {}. \
             Please send again what still matters.",
-        crate::damage::date(Timestamp(until))
+        crate::damage::format_date(Timestamp(until))
     );
     let key = DedupeKey::parse(&format!("unsure until {until}"));
     let key = key.map_err(|error| StoreError::Internal(error.to_string()))?;
@@ -232,14 +235,14 @@ pub(crate) fn is_unsure(tx: &Tx<'_>, message: &NewInbound) -> Result<bool> {
 /// Returns `true` if work that was due then may have been done by the lost part.
 pub(crate) fn is_unsure_at(tx: &Tx<'_>, due: Timestamp) -> Result<bool> {
     let until: Option<i64> =
-        tx.db.one("SELECT unsure_until FROM meta", (), |row| row.get("unsure_until"))?;
+        tx.db.query_one("SELECT unsure_until FROM meta", (), |row| row.get("unsure_until"))?;
     Ok(until.is_some_and(|until| due.0 <= until))
 }
 
 /// Skips row numbers that the lost part may have given out. The audit table has no gaps, so only
 /// numbers known to be used are skipped there.
 fn move_numbers_on(tx: &Tx<'_>, known: &BTreeMap<String, i64>) -> Result<()> {
-    let tables = tx.db.rows(
+    let tables = tx.db.query_rows(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'",
         (),
         |row| row.get::<_, String>(0),
@@ -247,14 +250,15 @@ fn move_numbers_on(tx: &Tx<'_>, known: &BTreeMap<String, i64>) -> Result<()> {
     for table in tables {
         let gap = if table == "audit" { 0 } else { GAP };
         let known = known.get(&table).copied().unwrap_or_default();
-        let used =
-            tx.db.row("SELECT seq FROM sqlite_sequence WHERE name = ?1", [&table], |row| {
-                row.get::<_, i64>(0)
-            })?;
+        let used = tx.db.query_row(
+            "SELECT seq FROM sqlite_sequence WHERE name = ?1",
+            [&table],
+            |row| row.get::<_, i64>(0),
+        )?;
         let next = used.unwrap_or_default().max(known).saturating_add(gap);
         match used {
             Some(_) => {
-                tx.update(
+                tx.change_rows(
                     "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1",
                     params![table, next],
                 )?;

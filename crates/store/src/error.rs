@@ -97,7 +97,7 @@ pub enum OpenError {
 
 /// Returns the error for a file or directory that the system refuses; a full disk gets its own
 /// error.
-pub(crate) fn unusable(path: &Path, error: io::Error) -> OpenError {
+pub(crate) fn unusable_path(path: &Path, error: io::Error) -> OpenError {
     match error.kind() {
         ErrorKind::StorageFull => StoreError::Full { path: path.display().to_string() }.into(),
         _ => OpenError::Directory { path: path.to_owned(), error },

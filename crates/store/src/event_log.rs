@@ -14,7 +14,7 @@ use avocet_protocol::{
 use rusqlite::{Row, ToSql, params};
 use tokio::sync::watch;
 
-use crate::rows::events::newest;
+use crate::rows::events::newest_event;
 use crate::rows::{self, RowResult, messages};
 use crate::tx::{Db, Result};
 use crate::{Durability, SqliteStore};
@@ -28,7 +28,7 @@ const PAGE_TEXT: usize = 256 * 1024;
 impl EventLog for SqliteStore {
     async fn event_range(&self) -> Result<EventRange> {
         self.read(|db| {
-            db.one(
+            db.query_one(
                 "SELECT id, (SELECT min(seq) FROM events) AS oldest, \
                      (SELECT seq FROM sqlite_sequence WHERE name = 'events') AS newest FROM meta",
                 (),
@@ -46,7 +46,7 @@ impl EventLog for SqliteStore {
 
     async fn events(&self, after: EventSeq, filter: &EventFilter, limit: u32) -> Result<EventPage> {
         let filter = filter.clone();
-        self.read(move |db| page(db, after, &filter, limit)).await
+        self.read(move |db| event_page(db, after, &filter, limit)).await
     }
 
     async fn message_events(&self, message: MessageId) -> Result<Vec<LogEvent>> {
@@ -55,7 +55,7 @@ impl EventLog for SqliteStore {
 
     async fn event_history(&self, event: &LogEvent) -> Result<Option<EventHistory>> {
         let event = event.clone();
-        self.read(move |db| history::of(db, &event)).await
+        self.read(move |db| history::history_of(db, &event)).await
     }
 
     fn newest_event(&self) -> watch::Receiver<EventSeq> {
@@ -65,12 +65,12 @@ impl EventLog for SqliteStore {
     async fn subscribe(&self, name: &SubscriberName, from: Option<EventSeq>) -> Result<EventSeq> {
         let name = name.clone();
         self.write("subscribe", Durability::Process, move |tx| {
-            let from = from.map_or_else(|| newest(tx.db), Ok)?;
+            let from = from.map_or_else(|| newest_event(tx.db), Ok)?;
             tx.insert(
                 "INSERT INTO subscribers (name, seq, at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
                 params![name.as_str(), from.0, tx.now.0],
             )?;
-            tx.db.one("SELECT seq FROM subscribers WHERE name = ?1", [name.as_str()], |row| {
+            tx.db.query_one("SELECT seq FROM subscribers WHERE name = ?1", [name.as_str()], |row| {
                 row.get(0).map(EventSeq)
             })
         })
@@ -80,7 +80,7 @@ impl EventLog for SqliteStore {
     async fn confirm_events(&self, name: &SubscriberName, upto: EventSeq) -> Result<()> {
         let name = name.clone();
         self.write("confirm-events", Durability::Process, move |tx| {
-            tx.update(
+            tx.change_rows(
                 "UPDATE subscribers SET seq = max(seq, ?2), at = ?3 WHERE name = ?1",
                 params![name.as_str(), upto.0, tx.now.0],
             )
@@ -91,9 +91,9 @@ impl EventLog for SqliteStore {
 
     async fn subscribers(&self) -> Result<Vec<Subscriber>> {
         self.read(|db| {
-            db.rows("SELECT name, seq, at FROM subscribers ORDER BY name", (), |row| {
+            db.query_rows("SELECT name, seq, at FROM subscribers ORDER BY name", (), |row| {
                 Ok(Subscriber {
-                    name: rows::parsed(row, "name")?,
+                    name: rows::parse_column(row, "name")?,
                     seq: EventSeq(row.get("seq")?),
                     at: Timestamp(row.get("at")?),
                 })
@@ -105,7 +105,7 @@ impl EventLog for SqliteStore {
     async fn remove_subscriber(&self, name: &SubscriberName) -> Result<bool> {
         let name = name.clone();
         self.write("remove-subscriber", Durability::Process, move |tx| {
-            Ok(tx.update("DELETE FROM subscribers WHERE name = ?1", [name.as_str()])? > 0)
+            Ok(tx.change_rows("DELETE FROM subscribers WHERE name = ?1", [name.as_str()])? > 0)
         })
         .await
     }
@@ -130,7 +130,7 @@ fn event_row(row: &Row<'_>) -> RowResult<EventRow> {
     Ok(EventRow {
         seq: EventSeq(row.get("seq")?),
         at: Timestamp(row.get("at")?),
-        kind: rows::word(row, "kind", EventKind::ALL, EventKind::word)?,
+        kind: rows::word_column(row, "kind", EventKind::ALL, EventKind::word)?,
         session: rows::parsed_if_any(row, "session")?,
         turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
         step: row.get("step")?,
@@ -139,13 +139,13 @@ fn event_row(row: &Row<'_>) -> RowResult<EventRow> {
     })
 }
 
-fn page(db: Db<'_>, after: EventSeq, filter: &EventFilter, limit: u32) -> Result<EventPage> {
-    let newest = newest(db)?;
+fn event_page(db: Db<'_>, after: EventSeq, filter: &EventFilter, limit: u32) -> Result<EventPage> {
+    let newest = newest_event(db)?;
     let session = filter.session.as_ref().map(SessionId::as_str);
     // SQLite reads the rows of the range, and no others.
     let last = oldest_behind(db, after)?.map_or(newest.0, |first| first + LOOKED_AT - 1);
     let kinds = kind_condition(&filter.kinds);
-    let found = db.rows(
+    let found = db.query_rows(
         &format!(
             "{EVENTS} WHERE seq > ?1 AND seq <= ?2 AND (?3 IS NULL OR session = ?3) AND {kinds} \
              ORDER BY seq LIMIT ?4"
@@ -160,7 +160,7 @@ fn page(db: Db<'_>, after: EventSeq, filter: &EventFilter, limit: u32) -> Result
             let next = events.last().map_or(after, |event: &LogEvent| event.seq);
             return Ok(EventPage { events, next });
         }
-        let event = event(db, row)?;
+        let event = read_event(db, row)?;
         text += event.detail.as_ref().map_or(0, text_bytes);
         events.push(event);
     }
@@ -174,7 +174,7 @@ fn page(db: Db<'_>, after: EventSeq, filter: &EventFilter, limit: u32) -> Result
 /// Returns the number of the next event behind a position, without conditions.
 fn oldest_behind(db: Db<'_>, after: EventSeq) -> Result<Option<i64>> {
     let sql = "SELECT seq FROM events WHERE seq > ?1 ORDER BY seq LIMIT 1";
-    db.row(sql, [after.0], |row| row.get(0))
+    db.query_row(sql, [after.0], |row| row.get(0))
 }
 
 /// Returns SQL for the condition that an event has one of these kinds; true without kinds.
@@ -204,10 +204,10 @@ fn text_bytes(detail: &EventDetail) -> usize {
 }
 
 fn message_events(db: Db<'_>, message: MessageId) -> Result<Vec<LogEvent>> {
-    let turn = db.row("SELECT turn FROM inbound WHERE id = ?1", [message.0], |row| {
+    let turn = db.query_row("SELECT turn FROM inbound WHERE id = ?1", [message.0], |row| {
         row.get::<_, Option<i64>>(0)
     })?;
-    let rows = db.rows(
+    let rows = db.query_rows(
         &format!(
             "WITH RECURSIVE tree (id) AS (SELECT ?2 WHERE ?2 IS NOT NULL UNION ALL \
                  SELECT turns.id FROM tree JOIN turns ON turns.parent = tree.id) \
@@ -216,12 +216,12 @@ fn message_events(db: Db<'_>, message: MessageId) -> Result<Vec<LogEvent>> {
         params![message.0, turn.flatten()],
         event_row,
     )?;
-    rows.into_iter().map(|row| event(db, row)).collect()
+    rows.into_iter().map(|row| read_event(db, row)).collect()
 }
 
 /// Adds the details to an event.
-fn event(db: Db<'_>, row: EventRow) -> Result<LogEvent> {
-    let detail = detail(db, &row)?;
+fn read_event(db: Db<'_>, row: EventRow) -> Result<LogEvent> {
+    let detail = event_detail(db, &row)?;
     let EventRow { seq, at, kind, session, turn, step, ordinal, row: _ } = row;
     let call = match (turn, step, ordinal) {
         (Some(turn), Some(step), Some(ordinal)) => Some(CallId { turn, step, ordinal }),
@@ -230,24 +230,24 @@ fn event(db: Db<'_>, row: EventRow) -> Result<LogEvent> {
     Ok(LogEvent { seq, at, kind, session, turn, step, call, detail })
 }
 
-fn detail(db: Db<'_>, row: &EventRow) -> Result<Option<EventDetail>> {
+fn event_detail(db: Db<'_>, row: &EventRow) -> Result<Option<EventDetail>> {
     let table = row.kind.word().split_once('.').map_or("", |(table, _)| table);
     Ok(match (table, row.turn, row.row) {
-        ("message", _, Some(id)) => message(db, id)?.map(EventDetail::Message),
+        ("message", _, Some(id)) => event_message(db, id)?.map(EventDetail::Message),
         ("turn", Some(turn), _) => turn_info(db, turn, row)?.map(EventDetail::TurnInfo),
-        ("model", Some(turn), _) => answer(db, turn, row.step)?.map(EventDetail::Answer),
-        ("usage", _, Some(id)) => usage(db, id)?.map(EventDetail::Usage),
-        ("request", _, Some(id)) => failed_request(db, id)?.map(EventDetail::FailedRequest),
-        ("call", Some(turn), _) => tool(db, turn, row)?.map(EventDetail::Tool),
-        ("delivery", _, Some(id)) => delivery(db, id)?.map(EventDetail::Delivery),
-        ("memory", _, Some(id)) => memory(db, id)?.map(EventDetail::Memory),
-        ("schedule", _, Some(id)) => schedule(db, id)?.map(EventDetail::Schedule),
+        ("model", Some(turn), _) => event_answer(db, turn, row.step)?.map(EventDetail::Answer),
+        ("usage", _, Some(id)) => event_usage(db, id)?.map(EventDetail::Usage),
+        ("request", _, Some(id)) => event_failed_request(db, id)?.map(EventDetail::FailedRequest),
+        ("call", Some(turn), _) => event_tool(db, turn, row)?.map(EventDetail::Tool),
+        ("delivery", _, Some(id)) => event_delivery(db, id)?.map(EventDetail::Delivery),
+        ("memory", _, Some(id)) => event_memory(db, id)?.map(EventDetail::Memory),
+        ("schedule", _, Some(id)) => event_schedule(db, id)?.map(EventDetail::Schedule),
         _ => None,
     })
 }
 
-fn message(db: Db<'_>, id: i64) -> Result<Option<EventMessage>> {
-    db.row(
+fn event_message(db: Db<'_>, id: i64) -> Result<Option<EventMessage>> {
+    db.query_row(
         "SELECT id, channel, account, chat, topic, sender, sender_name, kind, content, outcome, reply \
          FROM inbound WHERE id = ?1",
         [id],
@@ -255,13 +255,13 @@ fn message(db: Db<'_>, id: i64) -> Result<Option<EventMessage>> {
             let outcome: Option<String> = row.get("outcome")?;
             Ok(EventMessage {
                 id: MessageId(row.get("id")?),
-                chat: rows::address(row)?,
-                sender: rows::parsed(row, "sender")?,
+                chat: rows::address_from_row(row)?,
+                sender: rows::parse_column(row, "sender")?,
                 sender_name: row.get("sender_name")?,
                 is_command: messages::kind(row)? == InboundKind::Command,
-                text: rows::json::<Content>(row, "content")?.as_text(),
+                text: rows::json_column::<Content>(row, "content")?.as_text(),
                 outcome: outcome
-                    .map(|_| rows::word(row, "outcome", &Outcome::ALL, Outcome::word))
+                    .map(|_| rows::word_column(row, "outcome", &Outcome::ALL, Outcome::word))
                     .transpose()?,
                 reply: row.get("reply")?,
             })
@@ -279,7 +279,7 @@ fn turn_info(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTur
         _ => None,
     };
     let sql = "SELECT parent, label, notice, failure FROM turns WHERE id = ?1";
-    db.row(sql, [turn.0], |row| {
+    db.query_row(sql, [turn.0], |row| {
         Ok(EventTurn {
             parent: row.get::<_, Option<i64>>("parent")?.map(TurnId),
             label: row.get("label")?,
@@ -294,23 +294,23 @@ fn turn_info(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTur
 /// Returns the kinds of the waits that a transaction has begun.
 fn waits_begun_at(db: Db<'_>, turn: TurnId, at: Timestamp) -> Result<Vec<WaitKind>> {
     let sql = "SELECT DISTINCT kind FROM waits WHERE turn = ?1 AND asked_at = ?2 ORDER BY kind";
-    db.rows(sql, [turn.0, at.0], rows::wait_kind)
+    db.query_rows(sql, [turn.0, at.0], rows::wait_kind)
 }
 
 /// Returns the text of the last step of a turn.
 fn last_text(db: Db<'_>, turn: TurnId) -> Result<Option<String>> {
     let sql = "SELECT text FROM steps WHERE turn = ?1 ORDER BY number DESC LIMIT 1";
-    db.row(sql, [turn.0], |row| row.get(0))
+    db.query_row(sql, [turn.0], |row| row.get(0))
 }
 
-fn answer(db: Db<'_>, turn: TurnId, step: Option<u32>) -> Result<Option<EventAnswer>> {
+fn event_answer(db: Db<'_>, turn: TurnId, step: Option<u32>) -> Result<Option<EventAnswer>> {
     let of_step: [&dyn ToSql; 2] = [&turn.0, &step];
-    let calls = db.rows(
+    let calls = db.query_rows(
         "SELECT name FROM calls WHERE turn = ?1 AND step = ?2 ORDER BY ordinal",
         &of_step[..],
         |row| row.get(0),
     )?;
-    db.row(
+    db.query_row(
         "SELECT text, input_tokens, output_tokens FROM steps WHERE turn = ?1 AND number = ?2",
         &of_step[..],
         |row| {
@@ -324,14 +324,14 @@ fn answer(db: Db<'_>, turn: TurnId, step: Option<u32>) -> Result<Option<EventAns
     )
 }
 
-fn usage(db: Db<'_>, id: i64) -> Result<Option<EventUsage>> {
-    db.row(
+fn event_usage(db: Db<'_>, id: i64) -> Result<Option<EventUsage>> {
+    db.query_row(
         "SELECT model, purpose, input, cached, cache_written, output, cost FROM usage WHERE id = ?1",
         [id],
         |row| {
             Ok(EventUsage {
                 model: row.get("model")?,
-                purpose: rows::word(row, "purpose", &Purpose::ALL, Purpose::word)?,
+                purpose: rows::word_column(row, "purpose", &Purpose::ALL, Purpose::word)?,
                 usage: Usage {
                     input: row.get("input")?,
                     output: row.get("output")?,
@@ -344,30 +344,30 @@ fn usage(db: Db<'_>, id: i64) -> Result<Option<EventUsage>> {
     )
 }
 
-fn failed_request(db: Db<'_>, id: i64) -> Result<Option<EventFailedRequest>> {
-    db.row(
+fn event_failed_request(db: Db<'_>, id: i64) -> Result<Option<EventFailedRequest>> {
+    db.query_row(
         "SELECT began_at, ended_at, purpose, failure FROM failed_requests WHERE id = ?1",
         [id],
         |row| {
             Ok(EventFailedRequest {
                 began: Timestamp(row.get("began_at")?),
                 ended: Timestamp(row.get("ended_at")?),
-                purpose: rows::word(row, "purpose", &Purpose::ALL, Purpose::word)?,
-                failure: rows::json(row, "failure")?,
+                purpose: rows::word_column(row, "purpose", &Purpose::ALL, Purpose::word)?,
+                failure: rows::json_column(row, "failure")?,
             })
         },
     )
 }
 
-fn tool(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTool>> {
-    db.row(
+fn event_tool(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTool>> {
+    db.query_row(
         "SELECT name, arguments, ok, octet_length(result) AS result_bytes FROM calls \
          WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
         params![turn.0, row.step, row.ordinal],
         |row| {
             Ok(EventTool {
                 name: row.get("name")?,
-                arguments: rows::json::<Arguments>(row, "arguments")?.to_object(),
+                arguments: rows::json_column::<Arguments>(row, "arguments")?.to_object(),
                 ok: row.get("ok")?,
                 result_bytes: row.get("result_bytes")?,
             })
@@ -375,16 +375,16 @@ fn tool(db: Db<'_>, turn: TurnId, row: &EventRow) -> Result<Option<EventTool>> {
     )
 }
 
-fn delivery(db: Db<'_>, id: i64) -> Result<Option<EventDelivery>> {
-    db.row(
+fn event_delivery(db: Db<'_>, id: i64) -> Result<Option<EventDelivery>> {
+    db.query_row(
         "SELECT id, channel, account, chat, topic, source, chunk, content, attempts, repeat, \
              platform_id, error FROM outbox WHERE id = ?1",
         [id],
         |row| {
-            let content: Content = rows::json(row, "content")?;
+            let content: Content = rows::json_column(row, "content")?;
             Ok(EventDelivery {
                 id: DeliveryId(row.get("id")?),
-                chat: rows::address(row)?,
+                chat: rows::address_from_row(row)?,
                 source: row.get("source")?,
                 part: row.get("chunk")?,
                 text: content.as_text(),
@@ -398,8 +398,8 @@ fn delivery(db: Db<'_>, id: i64) -> Result<Option<EventDelivery>> {
     )
 }
 
-fn memory(db: Db<'_>, id: i64) -> Result<Option<EventMemory>> {
-    db.row(
+fn event_memory(db: Db<'_>, id: i64) -> Result<Option<EventMemory>> {
+    db.query_row(
         "SELECT memory_changes.id AS id, memory, text_after, scope \
          FROM memory_changes JOIN memories ON memories.id = memory WHERE memory_changes.id = ?1",
         [id],
@@ -414,14 +414,14 @@ fn memory(db: Db<'_>, id: i64) -> Result<Option<EventMemory>> {
     )
 }
 
-fn schedule(db: Db<'_>, id: i64) -> Result<Option<EventSchedule>> {
-    db.row(
+fn event_schedule(db: Db<'_>, id: i64) -> Result<Option<EventSchedule>> {
+    db.query_row(
         "SELECT id, channel, account, chat, topic, body, next_at FROM schedules WHERE id = ?1",
         [id],
         |row| {
             Ok(EventSchedule {
                 id: ScheduleId(row.get("id")?),
-                chat: rows::address(row)?,
+                chat: rows::address_from_row(row)?,
                 body: row.get("body")?,
                 next_at: row.get::<_, Option<i64>>("next_at")?.map(Timestamp),
             })

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::OpenError;
-use crate::error::unusable;
+use crate::error::unusable_path;
 
 /// The database's file name inside the data directory.
 pub const DATABASE: &str = "avocet.db";
@@ -41,7 +41,7 @@ pub(crate) fn put_in_place(new: &Path, path: &Path) -> Result<(), OpenError> {
         File::open(new)?.sync_all()?;
         fs::rename(new, path)
     };
-    put().map_err(|error| unusable(new, error))?;
+    put().map_err(|error| unusable_path(new, error))?;
     sync_directory(path)
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn put_in_place(new: &Path, path: &Path) -> Result<(), OpenError> {
 pub(crate) fn sync_directory(file: &Path) -> Result<(), OpenError> {
     let directory = file.parent().unwrap_or(Path::new("."));
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
-    synced.map_err(|error| unusable(directory, error))
+    synced.map_err(|error| unusable_path(directory, error))
 }
 
 /// Removes an incomplete database. The next attempt overwrites remaining files.

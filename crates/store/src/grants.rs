@@ -8,11 +8,11 @@ use crate::rows::{self, RowResult};
 use crate::tx::{Result, Tx};
 
 /// Stores the grant of this wait for the session of the root turn.
-pub(crate) fn add(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
-    let grant = tx.db.row(
+pub(crate) fn add_grant(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
+    let grant = tx.db.query_row(
         "SELECT may_grant FROM waits WHERE id = ?1 AND may_grant IS NOT NULL",
         [wait.0],
-        |row| rows::json::<Grant>(row, "may_grant"),
+        |row| rows::json_column::<Grant>(row, "may_grant"),
     )?;
     if let Some(Grant { tool, scope }) = grant {
         tx.insert(
@@ -29,7 +29,7 @@ pub(crate) fn add(tx: &Tx<'_>, wait: WaitId, turn: TurnId) -> Result<()> {
 
 /// Returns the grants for the session of the root turn.
 pub(crate) fn of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {
-    tx.db.rows(
+    tx.db.query_rows(
         &format!(
             "WITH RECURSIVE {ANCESTORS} SELECT tool, scope FROM grants WHERE session IN \
                  (SELECT session FROM turns WHERE id IN (SELECT turn FROM line))"
@@ -39,12 +39,11 @@ pub(crate) fn of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<Grant>> {
     )
 }
 
-/// Returns the grants for a session.
 pub(crate) fn of_session(tx: &Tx<'_>, session: &SessionId) -> Result<Vec<Grant>> {
     let sql = "SELECT tool, scope FROM grants WHERE session = ?1";
-    tx.db.rows(sql, [session.as_str()], read_grant)
+    tx.db.query_rows(sql, [session.as_str()], read_grant)
 }
 
 fn read_grant(row: &Row<'_>) -> RowResult<Grant> {
-    Ok(Grant { tool: rows::parsed(row, "tool")?, scope: row.get("scope")? })
+    Ok(Grant { tool: rows::parse_column(row, "tool")?, scope: row.get("scope")? })
 }

@@ -12,10 +12,10 @@ use avocet_protocol::{
 use rusqlite::{Row, params};
 
 use self::index::{IndexBatch, TextId, scope_of_sender, scope_of_session};
-pub(crate) use self::index::{forget, text_of};
-use crate::rows::messages::{INBOUND, inbound};
+pub(crate) use self::index::{forget_turn, text_of};
+use crate::rows::messages::{INBOUND, inbound_from_row};
 use crate::rows::turns::{ANCESTORS, session_of};
-use crate::rows::{parsed, trust};
+use crate::rows::{parse_column, trust_column};
 use crate::tx::{Db, Result};
 use crate::{Durability, SqliteStore};
 
@@ -25,7 +25,7 @@ impl History for SqliteStore {
         let Some(words) = match_query(&query.words) else { return Ok(Vec::new()) };
         self.bring_index_up_to_date().await?;
         let query = query.clone();
-        self.read(move |db| search(db, &query, &words)).await
+        self.read(move |db| search_history(db, &query, &words)).await
     }
 
     async fn search_all_history(&self, query: &WideHistoryQuery) -> Result<Vec<HistoryHit>> {
@@ -40,18 +40,19 @@ impl SqliteStore {
     async fn bring_index_up_to_date(&self) -> Result<()> {
         while let Some(batch) = self.read(IndexBatch::next).await? {
             // An empty result means that another search has added this batch meanwhile.
-            self.write("index-history", Durability::Process, move |tx| batch.add(tx)).await?;
+            self.write("index-history", Durability::Process, move |tx| batch.add_to_index(tx))
+                .await?;
         }
         Ok(())
     }
 }
 
-fn search(db: Db<'_>, query: &HistoryQuery, words: &str) -> Result<Vec<HistoryHit>> {
-    let root = root(db, query.turn)?;
-    let scopes = scopes(db, root)?;
+fn search_history(db: Db<'_>, query: &HistoryQuery, words: &str) -> Result<Vec<HistoryHit>> {
+    let root = root_of(db, query.turn)?;
+    let scopes = scope_expression(db, root)?;
     let expression = format!("scope : ({scopes}) AND words : ({words})");
     let is_before = |hit: &HistoryHit| query.before.is_none_or(|before| hit.at < before);
-    best(db, &expression, query.limit, |id| Ok(load(db, id, Some(root))?.filter(is_before)))
+    best_matches(db, &expression, query.limit, |id| Ok(load(db, id, Some(root))?.filter(is_before)))
 }
 
 fn search_all(
@@ -67,7 +68,7 @@ fn search_all(
         }
         None => true,
     };
-    best(db, &format!("words : ({words})"), limit, |id| {
+    best_matches(db, &format!("words : ({words})"), limit, |id| {
         // Reading the session alone is cheap, and a filter may refuse most texts.
         let Some(session) = session_of_text(db, id)?.filter(&mut is_searched) else {
             return Ok(None);
@@ -77,14 +78,14 @@ fn search_all(
 }
 
 /// Returns the texts that match an expression of FTS5, best first, as far as `load` returns them.
-fn best(
+fn best_matches(
     db: Db<'_>,
     expression: &str,
     limit: usize,
     mut load: impl FnMut(TextId) -> rusqlite::Result<Option<HistoryHit>>,
 ) -> Result<Vec<HistoryHit>> {
     let mut found = || -> rusqlite::Result<Vec<HistoryHit>> {
-        let mut statement = db.prepare(
+        let mut statement = db.prepare_cached(
             "SELECT rowid FROM history_index WHERE history_index MATCH ?1 \
              ORDER BY bm25(history_index, 0.0, 1.0), rowid DESC",
         )?;
@@ -97,7 +98,7 @@ fn best(
         }
         Ok(hits)
     };
-    found().map_err(|error| db.error(&error))
+    found().map_err(|error| db.store_error(&error))
 }
 
 /// Returns the session of the turn of an indexed text.
@@ -109,12 +110,11 @@ fn session_of_text(db: Db<'_>, id: TextId) -> rusqlite::Result<Option<SessionId>
             ("SELECT session FROM turns WHERE id = ?1", turn)
         }
     };
-    db.prepare(sql)?.query_row([id], |row| parsed(row, "session")).optional()
+    db.prepare_cached(sql)?.query_row([id], |row| parse_column(row, "session")).optional()
 }
 
-/// Returns the root of a turn.
-fn root(db: Db<'_>, turn: TurnId) -> Result<TurnId> {
-    db.one(
+fn root_of(db: Db<'_>, turn: TurnId) -> Result<TurnId> {
+    db.query_one(
         &format!(
             "WITH RECURSIVE {ANCESTORS} SELECT id FROM turns \
              WHERE id IN (SELECT turn FROM line) AND parent IS NULL"
@@ -125,7 +125,7 @@ fn root(db: Db<'_>, turn: TurnId) -> Result<TurnId> {
 }
 
 /// Returns the FTS5 expression for the texts that the requester of a root turn has seen.
-fn scopes(db: Db<'_>, root: TurnId) -> Result<String> {
+fn scope_expression(db: Db<'_>, root: TurnId) -> Result<String> {
     let session = scope_of_session(&session_of(db, root)?);
     let sender = scope_of_sender(db, root)?;
     Ok(sender.map_or_else(|| session.clone(), |sender| format!("{session} OR {sender}")))
@@ -135,16 +135,16 @@ fn scopes(db: Db<'_>, root: TurnId) -> Result<String> {
 fn load(db: Db<'_>, id: TextId, asking: Option<TurnId>) -> rusqlite::Result<Option<HistoryHit>> {
     use rusqlite::OptionalExtension;
     let asking = asking.unwrap_or(TurnId(0));
-    let prepare = |sql: &str| db.prepare(sql);
+    let prepare = |sql: &str| db.prepare_cached(sql);
     match id {
         TextId::Message(id) => {
             let sql = "SELECT trust, turn FROM inbound WHERE id = ?1 AND turn <> ?2";
             let limit = prepare(sql)?.query_row(params![id, asking.0], |row| {
-                Ok((trust(row, "trust")?, TurnId(row.get("turn")?)))
+                Ok((trust_column(row, "trust")?, TurnId(row.get("turn")?)))
             });
             let Some((limit, turn)) = limit.optional()? else { return Ok(None) };
             let sql = format!("{INBOUND} WHERE id = ?1");
-            let message = prepare(&sql)?.query_row([id], inbound)?;
+            let message = prepare(&sql)?.query_row([id], inbound_from_row)?;
             let text = text_of(&message.message.inbound.content);
             let avocet_protocol::NewInbound { session, inbound, .. } = message.message;
             let at = inbound.written_at.unwrap_or(message.received_at);
@@ -156,7 +156,7 @@ fn load(db: Db<'_>, id: TextId, asking: Option<TurnId>) -> rusqlite::Result<Opti
              FROM steps JOIN turns ON turns.id = steps.turn \
              WHERE turns.id = ?1 AND number = ?2 AND turns.id <> ?3",
         )?
-        .query_row(params![turn, number, asking.0], |row| hit(row, HistoryAuthor::Agent))
+        .query_row(params![turn, number, asking.0], |row| read_hit(row, HistoryAuthor::Agent))
         .optional(),
         TextId::Notice { turn } => prepare(
             "SELECT session, id AS turn, coalesce(ended_at, started_at) AS at, notice AS text, \
@@ -164,14 +164,14 @@ fn load(db: Db<'_>, id: TextId, asking: Option<TurnId>) -> rusqlite::Result<Opti
                      THEN 'low' ELSE 'user' END AS trust \
              FROM turns WHERE id = ?1 AND notice IS NOT NULL AND id <> ?2",
         )?
-        .query_row(params![turn, asking.0], |row| hit(row, HistoryAuthor::Notice))
+        .query_row(params![turn, asking.0], |row| read_hit(row, HistoryAuthor::Notice))
         .optional(),
     }
 }
 
-fn hit(row: &Row<'_>, author: HistoryAuthor) -> rusqlite::Result<HistoryHit> {
-    let session: SessionId = parsed(row, "session")?;
-    let level: Trust = trust(row, "trust")?;
+fn read_hit(row: &Row<'_>, author: HistoryAuthor) -> rusqlite::Result<HistoryHit> {
+    let session: SessionId = parse_column(row, "session")?;
+    let level: Trust = trust_column(row, "trust")?;
     let (turn, at) = (TurnId(row.get("turn")?), Timestamp(row.get("at")?));
     Ok(HistoryHit { session, turn, at, author, text: row.get("text")?, trust: level })
 }

@@ -16,18 +16,18 @@ pub(crate) struct OpenFileIdentity {
 }
 
 impl OpenFileIdentity {
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+    pub(crate) fn from_path(path: &Path) -> io::Result<Self> {
         let found = fs::metadata(path)?;
         Ok(Self { path: path.to_owned(), device: found.dev(), inode: found.ino() })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub(crate) fn file_path(&self) -> &Path {
         &self.path
     }
 
     /// Fails with [`StoreError::Replaced`] if the file was deleted or replaced. Other errors are
     /// ignored here, because the next read or write reports them.
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_identity(&self) -> Result<(), StoreError> {
         let found = match fs::metadata(&self.path) {
             Ok(found) if (found.dev(), found.ino()) == (self.device, self.inode) => return Ok(()),
             Ok(_) => "another file is there".to_owned(),

@@ -8,13 +8,13 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::accept::accept;
+use crate::accept::accept_message;
 use crate::audit;
-use crate::commands::act;
-use crate::correct::correct;
+use crate::commands::run_action;
+use crate::correct::correct_message;
 use crate::prompts;
 use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
-use crate::rows::messages::{INBOUND, end_message, inbound};
+use crate::rows::messages::{INBOUND, end_message, inbound_from_row};
 use crate::rows::sessions::{choose_setting, use_session};
 use crate::tx::{Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -26,7 +26,7 @@ impl Inbox for SqliteStore {
         let default_mode = self.default_mode;
         self.write("accept", Durability::Synced, move |tx| {
             move_cursor_of(tx, &message, cursor.as_ref())?;
-            accept(tx, &message, default_mode)
+            accept_message(tx, &message, default_mode)
         })
         .await
     }
@@ -35,7 +35,7 @@ impl Inbox for SqliteStore {
         let (message, cursor) = (message.clone(), cursor.cloned());
         let (default_mode, answer_edits) = (self.default_mode, self.answer_edits);
         self.write("correct", Durability::Synced, move |tx| {
-            let corrected = correct(tx, &message, default_mode, answer_edits)?;
+            let corrected = correct_message(tx, &message, default_mode, answer_edits)?;
             if !matches!(corrected, Correction::Refused(_)) {
                 move_cursor_of(tx, &message, cursor.as_ref())?;
             }
@@ -68,7 +68,7 @@ impl Inbox for SqliteStore {
     async fn cursors(&self, channel: &ChannelName, account: &AccountName) -> Result<Vec<Cursor>> {
         let (channel, account) = (channel.clone(), account.clone());
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 "SELECT scope, position FROM cursors WHERE channel = ?1 AND account = ?2",
                 [channel.as_str(), account.as_str()],
                 |row| Ok(Cursor { scope: row.get(0)?, position: row.get(1)? }),
@@ -92,10 +92,10 @@ impl Inbox for SqliteStore {
 
     async fn open_commands(&self) -> Result<Vec<LoggedInbound>> {
         self.read(|db| {
-            db.rows(
+            db.query_rows(
                 &format!("{INBOUND} WHERE state = 'queued' AND kind = 'command' ORDER BY id"),
                 (),
-                inbound,
+                inbound_from_row,
             )
         })
         .await
@@ -112,11 +112,13 @@ impl Inbox for SqliteStore {
         self.write("settle-command", Durability::Synced, move |tx| {
             end_message(tx, command, Outcome::Replied)?;
             let newest = match action {
-                CommandAction::Resolve { .. } | CommandAction::Retry { .. } => prompts::newest(tx)?,
+                CommandAction::Resolve { .. } | CommandAction::Retry { .. } => {
+                    prompts::newest_message(tx)?
+                }
                 _ => i64::MAX,
             };
-            let effect = act(tx, command, &action, default_mode)?;
-            audit::commanded(tx, command, &action, &effect)?;
+            let effect = run_action(tx, command, &action, default_mode)?;
+            audit::record_commanded(tx, command, &action, &effect)?;
             let message = match effect {
                 CommandEffect::Nothing => reply.nothing,
                 CommandEffect::Resolved(_) if prompts::is_shown(tx, command, newest)? => None,
@@ -129,10 +131,13 @@ impl Inbox for SqliteStore {
             };
             if let Some(message) = message {
                 let text: String = message.chunks.iter().map(Content::as_text).collect();
-                tx.update("UPDATE inbound SET reply = ?2 WHERE id = ?1", params![command.0, text])?;
+                tx.change_rows(
+                    "UPDATE inbound SET reply = ?2 WHERE id = ?1",
+                    params![command.0, text],
+                )?;
                 insert_planned(tx, &message, None, OutboxSource::Reply)?;
                 if let (Some(shown), [_]) = (&reply.replaces, &message.chunks[..]) {
-                    tx.update(
+                    tx.change_rows(
                         "UPDATE outbox SET platform_id = ?1 \
                          WHERE id = (SELECT max(id) FROM outbox)",
                         [shown.as_str()],

@@ -8,7 +8,7 @@ use avocet_protocol::{
 };
 use rusqlite::{Row, params};
 
-use crate::accept::accept;
+use crate::accept::accept_message;
 use crate::cancel::cancel_turn;
 use crate::ledger;
 use crate::rows::messages::end_message;
@@ -25,8 +25,8 @@ impl Jobs for SqliteStore {
                 return Ok(first);
             }
             let id = next_id(tx)?;
-            let (session, message) = placed(id, &job);
-            let accepted = accept(tx, &message, default_mode)?;
+            let (session, message) = place_job(id, &job);
+            let accepted = accept_message(tx, &message, default_mode)?;
             insert(tx, id, &session, accepted.id, &job.rules)?;
             Ok(SubmittedJob { id, message: accepted.id, session, is_duplicate: false })
         })
@@ -37,7 +37,7 @@ impl Jobs for SqliteStore {
         let before = before.map_or(i64::MAX, |before| before.0);
         self.read(move |db| {
             let rows = format!("{JOB} WHERE jobs.id < ?1 ORDER BY jobs.id DESC LIMIT ?2");
-            let found = db.rows(&rows, params![before, limit], status)?;
+            let found = db.query_rows(&rows, params![before, limit], read_status)?;
             found.into_iter().map(|one| with_usage(db, one)).collect()
         })
         .await
@@ -45,14 +45,14 @@ impl Jobs for SqliteStore {
 
     async fn job(&self, id: JobId) -> Result<Option<JobStatus>> {
         self.read(move |db| {
-            let found = db.row(&format!("{JOB} WHERE jobs.id = ?1"), [id.0], status)?;
+            let found = db.query_row(&format!("{JOB} WHERE jobs.id = ?1"), [id.0], read_status)?;
             found.map(|one| with_usage(db, one)).transpose()
         })
         .await
     }
 
     async fn cancel_job(&self, id: JobId) -> Result<Option<Vec<TurnId>>> {
-        self.write("cancel-job", Durability::Synced, move |tx| cancel(tx, id)).await
+        self.write("cancel-job", Durability::Synced, move |tx| cancel_job(tx, id)).await
     }
 
     async fn job_rules(&self, session: &SessionId) -> Result<Option<JobRules>> {
@@ -62,7 +62,7 @@ impl Jobs for SqliteStore {
         let session = session.clone();
         self.read(move |db| {
             let sql = "SELECT rules FROM jobs WHERE session = ?1";
-            db.row(sql, [session.as_str()], |row| rows::json(row, "rules"))
+            db.query_row(sql, [session.as_str()], |row| rows::json_column(row, "rules"))
         })
         .await
     }
@@ -70,14 +70,14 @@ impl Jobs for SqliteStore {
 
 /// Returns the job that has used the key before. Keys are unique among all jobs.
 fn first_copy(tx: &Tx<'_>, job: &NewJob) -> Result<Option<SubmittedJob>> {
-    tx.db.row(
+    tx.db.query_row(
         "SELECT id, session, message FROM jobs WHERE key = ?1",
         [job.message.inbound.key.as_str()],
         |row| {
             Ok(SubmittedJob {
                 id: JobId(row.get("id")?),
                 message: MessageId(row.get("message")?),
-                session: rows::parsed(row, "session")?,
+                session: rows::parse_column(row, "session")?,
                 is_duplicate: true,
             })
         },
@@ -87,11 +87,11 @@ fn first_copy(tx: &Tx<'_>, job: &NewJob) -> Result<Option<SubmittedJob>> {
 /// Returns the next number. The one writer thread adds all rows, so the number stays free.
 fn next_id(tx: &Tx<'_>) -> Result<JobId> {
     let sql = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0) + 1";
-    tx.db.one(sql, (), |row| row.get(0).map(JobId))
+    tx.db.query_one(sql, (), |row| row.get(0).map(JobId))
 }
 
 /// Returns the session of the job, and its message there.
-fn placed(id: JobId, job: &NewJob) -> (SessionId, NewInbound) {
+fn place_job(id: JobId, job: &NewJob) -> (SessionId, NewInbound) {
     let NewJob { message, chat, .. } = job;
     match chat {
         JobChat::Asking => {
@@ -118,14 +118,14 @@ fn insert(
          SELECT ?1, ?2, ?3, key, ?4 FROM inbound WHERE id = ?3",
         params![id.0, session.as_str(), message.0, to_json(rules)?],
     )?;
-    tx.update(
+    tx.change_rows(
         "UPDATE sessions SET agent = ?2 WHERE id = ?1",
         params![session.as_str(), rules.agent],
     )?;
     Ok(())
 }
 
-/// Columns that [`status`] reads.
+/// Columns that [`read_status`] reads.
 const JOB: &str = "SELECT jobs.id AS id, jobs.session AS session, rules, channel, account, chat, \
     topic, sender, content, received_at, outcome, turns.id AS turn, turns.state AS turn_state, \
     started_at, ended_at, \
@@ -136,23 +136,24 @@ const JOB: &str = "SELECT jobs.id AS id, jobs.session AS session, rules, channel
         AND turns.state = 'done' ORDER BY number DESC LIMIT 1)) AS result \
     FROM jobs JOIN inbound ON inbound.id = jobs.message LEFT JOIN turns ON turns.id = inbound.turn";
 
-fn status(row: &Row<'_>) -> RowResult<JobStatus> {
+fn read_status(row: &Row<'_>) -> RowResult<JobStatus> {
     let turn: Option<i64> = row.get("turn")?;
     let turn_state = turn
-        .map(|_| rows::word(row, "turn_state", &TurnState::ALL, TurnState::word))
+        .map(|_| rows::word_column(row, "turn_state", &TurnState::ALL, TurnState::word))
         .transpose()?;
     let outcome: Option<String> = row.get("outcome")?;
-    let outcome =
-        outcome.map(|_| rows::word(row, "outcome", &Outcome::ALL, Outcome::word)).transpose()?;
+    let outcome = outcome
+        .map(|_| rows::word_column(row, "outcome", &Outcome::ALL, Outcome::word))
+        .transpose()?;
     Ok(JobStatus {
         id: JobId(row.get("id")?),
-        state: state(outcome, turn_state),
-        task: rows::json::<avocet_protocol::Content>(row, "content")?.text,
-        rules: rows::json(row, "rules")?,
-        chat: rows::address(row)?,
+        state: state_of_job(outcome, turn_state),
+        task: rows::json_column::<avocet_protocol::Content>(row, "content")?.text,
+        rules: rows::json_column(row, "rules")?,
+        chat: rows::address_from_row(row)?,
         submitted_by: row.get("sender")?,
         submitted_at: Timestamp(row.get("received_at")?),
-        session: rows::parsed(row, "session")?,
+        session: rows::parse_column(row, "session")?,
         turn: turn.map(TurnId),
         started_at: row.get::<_, Option<i64>>("started_at")?.map(Timestamp),
         ended_at: row.get::<_, Option<i64>>("ended_at")?.map(Timestamp),
@@ -162,7 +163,7 @@ fn status(row: &Row<'_>) -> RowResult<JobStatus> {
     })
 }
 
-fn state(outcome: Option<Outcome>, turn: Option<TurnState>) -> JobState {
+fn state_of_job(outcome: Option<Outcome>, turn: Option<TurnState>) -> JobState {
     match (outcome, turn) {
         (Some(Outcome::Replied | Outcome::Merged), _) => JobState::Completed,
         (Some(Outcome::Error | Outcome::Dropped), _) => JobState::Failed,
@@ -179,9 +180,9 @@ fn with_usage(db: Db<'_>, job: JobStatus) -> Result<JobStatus> {
 }
 
 /// Ends a job: its turn, or its message if the turn has not begun.
-fn cancel(tx: &Tx<'_>, id: JobId) -> Result<Option<Vec<TurnId>>> {
-    let found = tx.db.row(&format!("{JOB} WHERE jobs.id = ?1"), [id.0], |row| {
-        let job = status(row)?;
+fn cancel_job(tx: &Tx<'_>, id: JobId) -> Result<Option<Vec<TurnId>>> {
+    let found = tx.db.query_row(&format!("{JOB} WHERE jobs.id = ?1"), [id.0], |row| {
+        let job = read_status(row)?;
         Ok((job.state, job.turn))
     })?;
     match found {
@@ -190,7 +191,7 @@ fn cancel(tx: &Tx<'_>, id: JobId) -> Result<Option<Vec<TurnId>>> {
         Some((_, Some(turn))) => cancel_turn(tx, turn, "the job was cancelled").map(Some),
         Some((_, None)) => {
             let sql = "SELECT message FROM jobs WHERE id = ?1";
-            let message = tx.db.one(sql, [id.0], |row| row.get(0).map(MessageId))?;
+            let message = tx.db.query_one(sql, [id.0], |row| row.get(0).map(MessageId))?;
             end_message(tx, message, Outcome::Stopped)?;
             Ok(Some(Vec::new()))
         }

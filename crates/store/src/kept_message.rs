@@ -4,22 +4,23 @@
 use avocet_protocol::{DedupeKey, Inbound, NewInbound, PairingCode, QueueMode, SessionId};
 use rusqlite::params;
 
-use crate::accept::accept;
+use crate::accept::accept_message;
 use crate::rows::{json_if_any, to_json};
 use crate::tx::{Db, Result, Tx};
 
 /// Returns `true` if the code has the kept message with this key.
 pub(crate) fn is_kept(db: Db<'_>, code: &PairingCode, key: &DedupeKey) -> Result<bool> {
-    let kept = db.row("SELECT message FROM pairings WHERE code = ?1", [code.as_str()], |row| {
-        json_if_any::<NewInbound>(row, "message")
-    })?;
+    let kept =
+        db.query_row("SELECT message FROM pairings WHERE code = ?1", [code.as_str()], |row| {
+            json_if_any::<NewInbound>(row, "message")
+        })?;
     Ok(kept.flatten().is_some_and(|kept| kept.inbound.key == *key))
 }
 
 /// Keeps the message if its code is open and has none yet. An edit replaces the content of the kept
 /// message, which stays at its place and under its key.
-pub(crate) fn keep(tx: &Tx<'_>, code: &PairingCode, message: NewInbound) -> Result<()> {
-    let open = tx.db.row(
+pub(crate) fn keep_message(tx: &Tx<'_>, code: &PairingCode, message: NewInbound) -> Result<()> {
+    let open = tx.db.query_row(
         "SELECT message FROM pairings WHERE code = ?1 AND decision IS NULL AND expires_at > ?2",
         params![code.as_str(), tx.now.0],
         |row| json_if_any::<NewInbound>(row, "message"),
@@ -27,12 +28,12 @@ pub(crate) fn keep(tx: &Tx<'_>, code: &PairingCode, message: NewInbound) -> Resu
     let kept = match (open, &message.inbound.corrects) {
         (Some(None), None) => message,
         (Some(Some(kept)), Some(corrected)) if *corrected == kept.inbound.key => {
-            let Some(edited) = edited(kept, message) else { return Ok(()) };
+            let Some(edited) = edit_kept(kept, message) else { return Ok(()) };
             edited
         }
         _ => return Ok(()),
     };
-    tx.update(
+    tx.change_rows(
         "UPDATE pairings SET message = ?2 WHERE code = ?1",
         params![code.as_str(), to_json(&kept)?],
     )?;
@@ -40,7 +41,7 @@ pub(crate) fn keep(tx: &Tx<'_>, code: &PairingCode, message: NewInbound) -> Resu
 }
 
 /// Returns the kept message with the content of an edit; `None` if a newer edit was applied.
-fn edited(kept: NewInbound, edit: NewInbound) -> Option<NewInbound> {
+fn edit_kept(kept: NewInbound, edit: NewInbound) -> Option<NewInbound> {
     let edited_at = edit.inbound.written_at;
     if kept.inbound.edited_at > edited_at {
         return None;
@@ -57,20 +58,21 @@ pub(crate) fn accept_kept(
     code: &PairingCode,
     default_mode: QueueMode,
 ) -> Result<Option<SessionId>> {
-    let kept =
-        tx.db.row("SELECT message FROM pairings WHERE code = ?1", [code.as_str()], |row| {
-            json_if_any::<NewInbound>(row, "message")
-        })?;
+    let kept = tx.db.query_row(
+        "SELECT message FROM pairings WHERE code = ?1",
+        [code.as_str()],
+        |row| json_if_any::<NewInbound>(row, "message"),
+    )?;
     let Some(mut message) = kept.flatten() else { return Ok(None) };
     // Only messages of a platform are kept. The platform may send this one again, with more details.
     message.inbound.from_platform = true;
-    accept(tx, &message, default_mode)?;
+    accept_message(tx, &message, default_mode)?;
     Ok(Some(message.session))
 }
 
 /// Deletes the messages of codes that were decided or have expired.
 pub(crate) fn delete_closed(tx: &Tx<'_>) -> Result<()> {
-    tx.update(
+    tx.change_rows(
         "UPDATE pairings SET message = NULL \
          WHERE message IS NOT NULL AND (decision IS NOT NULL OR expires_at <= ?1)",
         [tx.now.0],

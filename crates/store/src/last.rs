@@ -36,7 +36,7 @@ impl PageState {
     const ALL: [(Self, &'static str); 3] =
         [(Self::Checked, "checked"), (Self::Unchecked, "unchecked"), (Self::Suspect, "suspect")];
 
-    fn word(self) -> &'static str {
+    fn as_word(self) -> &'static str {
         Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, word)| word)
     }
 
@@ -58,12 +58,12 @@ impl SharedPageState {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn set(&self, state: PageState) {
+    pub(crate) fn set_state(&self, state: PageState) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }
 
     /// Records the end of a check. A fault that was found meanwhile stays.
-    pub(crate) fn checked(&self) {
+    pub(crate) fn note_checked(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if *state == PageState::Unchecked {
             *state = PageState::Checked;
@@ -73,7 +73,7 @@ impl SharedPageState {
 
 /// The last transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Last {
+pub(crate) struct LastTransaction {
     /// Id of the database (`meta.id`).
     pub(crate) id: String,
     pub(crate) epoch: i64,
@@ -88,7 +88,7 @@ pub(crate) struct Last {
     pub(crate) pages: PageState,
 }
 
-impl Last {
+impl LastTransaction {
     /// Reads the file; `None` if it is missing or unreadable.
     pub(crate) fn read(database: &Path) -> Option<Self> {
         let text = fs::read_to_string(with_suffix(database, SUFFIX)).ok()?;
@@ -109,12 +109,12 @@ impl Last {
     }
 
     /// Returns the minimum number of transactions that the database must have.
-    pub(crate) fn expected(&self) -> i64 {
-        let survived = !self.boot.is_empty() && self.boot == boot();
+    pub(crate) fn expected_commits(&self) -> i64 {
+        let survived = !self.boot.is_empty() && self.boot == boot_id();
         if survived { self.commits } else { self.synced }
     }
 
-    pub(crate) fn remove(database: &Path) -> io::Result<()> {
+    pub(crate) fn remove_file(database: &Path) -> io::Result<()> {
         match fs::remove_file(with_suffix(database, SUFFIX)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -126,7 +126,7 @@ impl Last {
 #[derive(Debug)]
 pub(crate) struct LastFile {
     file: File,
-    last: Last,
+    last: LastTransaction,
     /// Replaces the state in `last`.
     pages: SharedPageState,
     /// `true` once a failed write was logged.
@@ -135,7 +135,7 @@ pub(crate) struct LastFile {
 
 impl LastFile {
     /// Replaces the content of the file.
-    pub(crate) fn begin(database: &Path, last: Last) -> io::Result<Self> {
+    pub(crate) fn begin_file(database: &Path, last: LastTransaction) -> io::Result<Self> {
         let pages = SharedPageState::new(last.pages);
         let mut options = File::options();
         options.write(true).create(true).truncate(false).mode(0o600);
@@ -148,7 +148,7 @@ impl LastFile {
     }
 
     /// Returns the state of the pages, which each later note contains.
-    pub(crate) fn pages(&self) -> SharedPageState {
+    pub(crate) fn page_state(&self) -> SharedPageState {
         self.pages.clone()
     }
 
@@ -158,23 +158,23 @@ impl LastFile {
     }
 
     /// Records the commit of the transaction that [`Self::next`] named.
-    pub(crate) fn committed(&mut self, synced: bool, at: Timestamp) {
+    pub(crate) fn note_commit(&mut self, synced: bool, at: Timestamp) {
         self.last.commits += 1;
         self.last.at = at;
         if synced {
             self.last.synced = self.last.commits;
         }
-        self.note();
+        self.write_note();
     }
 
     /// Records that all transactions are synced.
-    pub(crate) fn synced(&mut self) {
+    pub(crate) fn note_synced(&mut self) {
         self.last.synced = self.last.commits;
-        self.note();
+        self.write_note();
     }
 
     /// Writes the file again.
-    pub(crate) fn note(&mut self) {
+    pub(crate) fn write_note(&mut self) {
         match self.write() {
             Err(error) if !self.complained => {
                 tracing::warn!(
@@ -189,8 +189,8 @@ impl LastFile {
     }
 
     fn write(&self) -> io::Result<()> {
-        let Last { id, epoch, commits, synced, at, boot, .. } = &self.last;
-        let pages = self.pages.get().word();
+        let LastTransaction { id, epoch, commits, synced, at, boot, .. } = &self.last;
+        let pages = self.pages.get().as_word();
         let line = format!("{id} {epoch} {commits} {synced} {} {boot} {pages}", at.0);
         let padded = format!("{line:<width$}\n", width = LENGTH - 1);
         self.file.write_all_at(padded.as_bytes(), 0)
@@ -198,7 +198,7 @@ impl LastFile {
 }
 
 /// Returns Linux's id for this boot of the machine; empty if unknown.
-pub(crate) fn boot() -> String {
+pub(crate) fn boot_id() -> String {
     let read = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     read.map(|id| id.trim().to_owned()).unwrap_or_default()
 }

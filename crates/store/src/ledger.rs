@@ -8,7 +8,7 @@ use avocet_protocol::{
 use rusqlite::{Params, Row, params};
 
 use crate::rows;
-use crate::rows::turns::{RunningTurn, running};
+use crate::rows::turns::{RunningTurn, running_turn};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -25,7 +25,7 @@ impl Ledger for SqliteStore {
         }
         let (session, entries) = (session.clone(), entries.to_vec());
         self.write("record-usage", Durability::Process, move |tx| {
-            let payer = payer(tx.db, turn, session)?;
+            let payer = find_payer(tx.db, turn, session)?;
             record_all(tx, turn, &payer, &entries)
         })
         .await
@@ -39,7 +39,7 @@ impl Ledger for SqliteStore {
     ) -> Result<Spending> {
         let session = session.clone();
         self.read(move |db| {
-            let Payer { turn, session } = payer(db, turn, session)?;
+            let UsagePayer { turn, session } = find_payer(db, turn, session)?;
             let turn = turn.map_or(Ok(Total::default()), |turn| of_turn(db, turn))?;
             Ok(Spending { turn, ..before_turn(db, &session, day_start)? })
         })
@@ -48,7 +48,7 @@ impl Ledger for SqliteStore {
 
     async fn has_usage(&self, turn: TurnId, purpose: Purpose) -> Result<bool> {
         self.read(move |db| {
-            db.one(
+            db.query_one(
                 "SELECT EXISTS (SELECT 1 FROM usage WHERE turn = ?1 AND purpose = ?2)",
                 params![turn.0, purpose.word()],
                 |row| row.get(0),
@@ -60,7 +60,7 @@ impl Ledger for SqliteStore {
 
 /// Reads the usage for the first request of a claimed turn.
 pub(crate) fn at_claim(tx: &Tx<'_>, turn: TurnId) -> Result<UsageAtClaim> {
-    let Payer { turn, session } = payer_of(tx.db, turn)?;
+    let UsagePayer { turn, session } = payer_of(tx.db, turn)?;
     let turn = turn.map_or(Ok(Total::default()), |turn| of_turn(tx.db, turn))?;
     let new = at_begin(tx, &session)?;
     Ok(UsageAtClaim { spending: Spending { turn, ..new.spending }, ..new })
@@ -74,8 +74,8 @@ pub(crate) fn at_begin(tx: &Tx<'_>, session: &SessionId) -> Result<UsageAtClaim>
 
 /// Reads the usage of a session and of a day; that of the turn stays zero.
 fn before_turn(db: Db<'_>, session: &SessionId, day_start: Timestamp) -> Result<Spending> {
-    let of_session = sums(db, "usage_sessions WHERE session = ?1", [session.as_str()])?;
-    Ok(Spending { turn: Total::default(), session: of_session, day: since(db, day_start)? })
+    let of_session = sum_days(db, "usage_sessions WHERE session = ?1", [session.as_str()])?;
+    Ok(Spending { turn: Total::default(), session: of_session, day: usage_since(db, day_start)? })
 }
 
 #[async_trait]
@@ -86,18 +86,18 @@ impl UpkeepLedger for SqliteStore {
         }
         let spent = spent.to_vec();
         self.write("record-upkeep", Durability::Process, move |tx| {
-            spent.iter().try_for_each(|one| record(tx, None, None, purpose, one))
+            spent.iter().try_for_each(|one| record_usage(tx, None, None, purpose, one))
         })
         .await
     }
 
     async fn spent_since(&self, day_start: Timestamp) -> Result<Total> {
-        self.read(move |db| since(db, day_start)).await
+        self.read(move |db| usage_since(db, day_start)).await
     }
 }
 
 /// Implements `Query::usage_page`.
-pub(crate) fn usage(
+pub(crate) fn usage_page(
     db: Db<'_>,
     by: UsageBy,
     since: Timestamp,
@@ -111,20 +111,26 @@ pub(crate) fn usage(
         }
         UsageBy::Purpose => ("purpose", "cost DESC, sum(input + output) DESC, of"),
         UsageBy::Day => ("date(at / 1000, 'unixepoch')", "of DESC"),
-        UsageBy::Schedule => (&*schedule(), "cost DESC, sum(input + output) DESC, of"),
+        UsageBy::Schedule => (&*schedule_sql(), "cost DESC, sum(input + output) DESC, of"),
     };
-    db.rows(
+    db.query_rows(
         &format!(
             "SELECT {of} AS of, count(*) AS answers, {SUMS} FROM usage WHERE at >= ?1 \
              GROUP BY of ORDER BY {order} LIMIT ?2 OFFSET ?3"
         ),
         params![since.0, limit, skip],
-        |row| Ok(UsageRow { of: row.get("of")?, answers: row.get("answers")?, total: total(row)? }),
+        |row| {
+            Ok(UsageRow {
+                of: row.get("of")?,
+                answers: row.get("answers")?,
+                total: read_total(row)?,
+            })
+        },
     )
 }
 
 /// Returns SQL for the schedule of a row: its name in the configuration, else its id.
-fn schedule() -> String {
+fn schedule_sql() -> String {
     format!(
         "CASE WHEN session GLOB 'schedule:local:*' THEN coalesce( \
              (SELECT name FROM schedules WHERE id = CAST(substr(session, 16) AS INTEGER)), \
@@ -135,23 +141,23 @@ fn schedule() -> String {
 }
 
 /// The root turn, which pays for its children, and its session.
-struct Payer {
+struct UsagePayer {
     turn: Option<TurnId>,
     session: SessionId,
 }
 
-fn payer(db: Db<'_>, turn: Option<TurnId>, session: SessionId) -> Result<Payer> {
-    turn.map_or(Ok(Payer { turn, session }), |turn| payer_of(db, turn))
+fn find_payer(db: Db<'_>, turn: Option<TurnId>, session: SessionId) -> Result<UsagePayer> {
+    turn.map_or(Ok(UsagePayer { turn, session }), |turn| payer_of(db, turn))
 }
 
-fn payer_of(db: Db<'_>, turn: TurnId) -> Result<Payer> {
-    db.one(
+fn payer_of(db: Db<'_>, turn: TurnId) -> Result<UsagePayer> {
+    db.query_one(
         "SELECT id, session FROM turns \
          WHERE id = (SELECT coalesce(root, id) FROM turns WHERE id = ?1)",
         [turn.0],
         |row| {
             let turn = Some(TurnId(row.get("id")?));
-            Ok(Payer { turn, session: rows::parsed(row, "session")? })
+            Ok(UsagePayer { turn, session: rows::parse_column(row, "session")? })
         },
     )
 }
@@ -167,7 +173,7 @@ pub(crate) fn unless_ended<T>(
     if !entries.is_empty() {
         record_all(tx, Some(turn), &payer_of(tx.db, turn)?, entries)?;
     }
-    match running(tx, turn) {
+    match running_turn(tx, turn) {
         Err(ended @ StoreError::Stale(_)) => Ok(Err(ended)),
         turn => work(&turn?).map(Ok),
     }
@@ -176,13 +182,13 @@ pub(crate) fn unless_ended<T>(
 fn record_all(
     tx: &Tx<'_>,
     turn: Option<TurnId>,
-    payer: &Payer,
+    payer: &UsagePayer,
     entries: &[UsageEntry],
 ) -> Result<()> {
     let child = turn.filter(|turn| Some(*turn) != payer.turn);
     let mut entries = entries.iter();
     entries.try_for_each(|entry| match &entry.request {
-        RequestOutcome::Spent(spent) => record(tx, Some(payer), child, entry.purpose, spent),
+        RequestOutcome::Spent(spent) => record_usage(tx, Some(payer), child, entry.purpose, spent),
         RequestOutcome::Failed(failed) => record_failure(tx, turn, entry.purpose, failed),
     })
 }
@@ -209,9 +215,9 @@ fn record_failure(
     Ok(())
 }
 
-fn record(
+fn record_usage(
     tx: &Tx<'_>,
-    payer: Option<&Payer>,
+    payer: Option<&UsagePayer>,
     child: Option<TurnId>,
     purpose: Purpose,
     spent: &Spent,
@@ -227,11 +233,11 @@ fn record(
             payer.and_then(|payer| payer.turn).map(|turn| turn.0),
             purpose.word(),
             spent.model,
-            credible(input),
-            credible(cached),
-            credible(cache_written),
-            credible(output),
-            spent.cost.map(|cost| credible(cost.0)),
+            cap_figure(input),
+            cap_figure(cached),
+            cap_figure(cache_written),
+            cap_figure(output),
+            spent.cost.map(|cost| cap_figure(cost.0)),
             child.map(|child| child.0),
         ],
     )?;
@@ -240,43 +246,43 @@ fn record(
 
 /// Caps a figure at 2^40, about 10^12 tokens or a thousand dollars. A provider may report nonsense,
 /// and the sum of millions of rows must not overflow.
-pub(crate) fn credible(figure: u64) -> u64 {
+pub(crate) fn cap_figure(figure: u64) -> u64 {
     figure.min(1 << 40)
 }
 
 /// Returns the usage of a root turn and its children.
 pub(crate) fn of_turn(db: Db<'_>, turn: TurnId) -> Result<Total> {
-    sum(db, "turn = ?1", [turn.0])
+    sum_answers(db, "turn = ?1", [turn.0])
 }
 
-/// Columns that [`total`] reads.
+/// Columns that [`read_total`] reads.
 const SUMS: &str = "coalesce(sum(input), 0) AS input, coalesce(sum(output), 0) AS output, \
     coalesce(sum(cached), 0) AS cached, coalesce(sum(cache_written), 0) AS cache_written, \
     coalesce(sum(cost), 0) AS cost, \
     coalesce(sum(iif(cost IS NULL, input + output, 0)), 0) AS unpriced";
 
 /// Adds rows of answers.
-pub(crate) fn sum(db: Db<'_>, which: &str, params: impl Params) -> Result<Total> {
-    db.one(&format!("SELECT {SUMS} FROM usage WHERE {which}"), params, total)
+pub(crate) fn sum_answers(db: Db<'_>, which: &str, params: impl Params) -> Result<Total> {
+    db.query_one(&format!("SELECT {SUMS} FROM usage WHERE {which}"), params, read_total)
 }
 
 /// Returns the usage since the beginning of a day.
-fn since(db: Db<'_>, day_start: Timestamp) -> Result<Total> {
+fn usage_since(db: Db<'_>, day_start: Timestamp) -> Result<Total> {
     const DAY_MS: i64 = 86_400_000;
-    sums(db, "usage_days WHERE day >= ?1", [day_start.0 / DAY_MS])
+    sum_days(db, "usage_days WHERE day >= ?1", [day_start.0 / DAY_MS])
 }
 
 /// Adds rows of a table with sums.
-fn sums(db: Db<'_>, rows: &str, params: impl Params) -> Result<Total> {
+fn sum_days(db: Db<'_>, rows: &str, params: impl Params) -> Result<Total> {
     let sql = format!(
         "SELECT coalesce(sum(input), 0) AS input, coalesce(sum(output), 0) AS output, \
              coalesce(sum(cached), 0) AS cached, coalesce(sum(cache_written), 0) AS cache_written, \
              coalesce(sum(cost), 0) AS cost, coalesce(sum(unpriced), 0) AS unpriced FROM {rows}"
     );
-    db.one(&sql, params, total)
+    db.query_one(&sql, params, read_total)
 }
 
-fn total(row: &Row<'_>) -> rusqlite::Result<Total> {
+fn read_total(row: &Row<'_>) -> rusqlite::Result<Total> {
     Ok(Total {
         usage: Usage {
             input: row.get("input")?,

@@ -8,7 +8,7 @@
 //! - Shared SQL: `rows`, one submodule for each table.
 //! - Transactions: `tx` runs statements; `writer` and `readers` own the threads.
 //! - Database file: `open` is the start. `schema` and `migrate` hold the versions; `damage`,
-//!   `binding`, `last` and `missing` find faults; `copy`, `restore` and `salvage` replace the log.
+//!   `binding`, `last_exchanges` and `missing` find faults; `copy`, `restore` and `salvage` replace the log.
 //!
 //! No two modules need each other, except a module and its submodules.
 
@@ -90,36 +90,36 @@ use std::sync::Arc;
 
 use avocet_protocol::{LastExchanges, LogCheck, QueueMode, StoreError, Timestamp};
 
-pub use copy::{CancelCopy, Copied, CopyError, back_up};
+pub use copy::{CancelCopy, CopyDone, CopyError, back_up};
 pub use distrust::EndedWork;
 pub use error::OpenError;
 pub use files::DATABASE;
-pub use lock::{Holder, Lock};
+pub use lock::{DirectoryLock, LogHolder};
 pub use open::OpenOptions;
 pub use recorded::RecordedTurn;
-pub use restore::{Recovered, Replace, Restored, recover_into};
+pub use restore::{LogReplacement, RecoveredLog, RestoredLog, recover_into};
 pub use retention::{ContentKind, OldRows, RemovedBatch};
-pub use salvage::{Salvaged, SavedTable};
-pub use space::{LogSize, RowSpace, file_bytes, vacuum};
+pub use salvage::{SalvageReport, SavedTable};
+pub use space::{LogSize, RowSpace, file_bytes, vacuum_log};
 pub use writer::Durability;
 
 use check::RunningCheck;
 use past_cache::PastCache;
-use readers::Readers;
+use readers::ReaderPool;
 use tx::{Db, Result, Tx};
-use writer::{ChangeNotices, Writer};
+use writer::{ChangeNotices, LogWriter};
 
 /// The log in an SQLite database. Implements every store port; clones share the database.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     /// `None` if the log was opened for reading only.
-    writer: Option<Writer>,
-    readers: Readers,
+    writer: Option<LogWriter>,
+    readers: ReaderPool,
     durability: Durability,
     default_mode: QueueMode,
     answer_edits: bool,
     epoch: i64,
-    lock: Option<Arc<Lock>>,
+    lock: Option<Arc<DirectoryLock>>,
     /// Set only in read-only mode: time of the last missing transaction, and a description of the
     /// loss.
     missing: Option<(Timestamp, String)>,
@@ -140,30 +140,30 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError`] as for any write.
-    pub async fn ping(&self) -> Result<(), StoreError> {
+    pub async fn ping_writer(&self) -> Result<(), StoreError> {
         self.write("ping", Durability::Process, |_| Ok(())).await?;
-        self.lock.as_ref().map_or(Ok(()), |lock| lock.check())
+        self.lock.as_ref().map_or(Ok(()), |lock| lock.check_lock())
     }
 
     /// Waits until a write finds that the log belongs to another process, or that its file was
     /// deleted or replaced ([`StoreError::is_final`]). Later writes fail in the same way.
-    pub async fn lost(&self) -> StoreError {
+    pub async fn wait_until_lost(&self) -> StoreError {
         match &self.writer {
-            Some(writer) => writer.lost().await,
+            Some(writer) => writer.wait_until_lost().await,
             None => std::future::pending().await,
         }
     }
 
     /// Returns the last successful and the last failed write. Empty for a read-only log.
     #[must_use]
-    pub fn writes(&self) -> LastExchanges {
-        self.writer.as_ref().map(Writer::last).unwrap_or_default()
+    pub fn last_writes(&self) -> LastExchanges {
+        self.writer.as_ref().map(LogWriter::last_exchanges).unwrap_or_default()
     }
 
     /// Returns the state of the check of the database's pages.
     #[must_use]
-    pub fn check(&self) -> LogCheck {
-        self.check.shown()
+    pub fn current_check(&self) -> LogCheck {
+        self.check.shown_check()
     }
 
     /// Writes a row without changing it, to test whether the disk accepts writes.
@@ -172,13 +172,13 @@ impl SqliteStore {
     /// [`StoreError`] as for any write.
     pub async fn try_write(&self) -> Result<(), StoreError> {
         let touch = "UPDATE meta SET epoch = epoch WHERE only = 1";
-        self.write("try-write", self.durability, |tx| tx.update(touch, ()).map(drop)).await
+        self.write("try-write", self.durability, |tx| tx.change_rows(touch, ()).map(drop)).await
     }
 
     /// Finishes queued writes. Later writes fail with [`StoreError::Closed`]. The last clone
     /// releases the lock.
     pub async fn close(self) {
-        self.check.cancel();
+        self.check.cancel_check();
         if let Some(writer) = &self.writer {
             writer.close().await;
         }
@@ -196,14 +196,14 @@ impl SqliteStore {
             Durability::Synced => durability,
         };
         let written = writer.write(name, durability, work).await;
-        written.inspect_err(|error| self.check.note(error))
+        written.inspect_err(|error| self.check.note_error(error))
     }
 
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(Db<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.readers.read(work).await.inspect_err(|error| self.check.note(error))
+        self.readers.read(work).await.inspect_err(|error| self.check.note_error(error))
     }
 }
 

@@ -18,7 +18,7 @@ async fn open(directory: &Path, durability: Durability) -> SqliteStore {
         start_empty: false,
         redactor: Arc::default(),
         zone: jiff::tz::TimeZone::UTC,
-        holder: Holder::Daemon,
+        holder: LogHolder::Daemon,
     };
     let clock = Arc::new(ManualClock::default());
     SqliteStore::open(options, clock, &Group::new("test")).await.unwrap()
@@ -81,9 +81,9 @@ async fn write_failure_or_panic_leaves_other_writes_of_the_transaction_intact() 
 /// Limits the size of the file in SQLite, in place of a full disk.
 async fn limit_pages(store: &SqliteStore, more: u32) {
     let limit = store.write("limit", Durability::Process, move |tx| {
-        let pages: u32 = tx.db.one("PRAGMA page_count", (), |row| row.get(0))?;
+        let pages: u32 = tx.db.query_one("PRAGMA page_count", (), |row| row.get(0))?;
         let limit = format!("PRAGMA max_page_count = {}", pages + more);
-        tx.db.one(&limit, (), |row| row.get::<_, u32>(0)).map(|_| ())
+        tx.db.query_one(&limit, (), |row| row.get::<_, u32>(0)).map(|_| ())
     });
     limit.await.unwrap();
 }
@@ -115,7 +115,7 @@ async fn write_is_synced_if_both_the_write_and_the_configuration_require_it() {
         let directory = TempDir::new().unwrap();
         let store = open(directory.path(), configured).await;
         let synchronous = store.write("test", wanted, |tx| {
-            tx.db.one("PRAGMA synchronous", (), |row| row.get::<_, i64>(0))
+            tx.db.query_one("PRAGMA synchronous", (), |row| row.get::<_, i64>(0))
         });
         assert_eq!(synchronous.await, Ok(expected), "{configured:?} {wanted:?}");
     }
@@ -137,10 +137,10 @@ async fn migrate_makes_a_copy_before_it_changes_the_database() {
 
     let broken = with("ALTER TABLE nothing ADD COLUMN mood TEXT");
     let mut connection = Connection::open(&path).unwrap();
-    migrate::migrate(&mut connection, &path, &broken).unwrap_err();
+    migrate::migrate_log(&mut connection, &path, &broken).unwrap_err();
     assert_eq!(version(&connection), now, "a migration that fails changes nothing");
 
-    migrate::migrate(&mut connection, &path, &with(script)).unwrap();
+    migrate::migrate_log(&mut connection, &path, &with(script)).unwrap();
     assert_eq!(version(&connection), now + 1);
     connection.execute("UPDATE memories SET mood = 'good'", ()).unwrap();
     let copy =

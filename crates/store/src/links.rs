@@ -2,15 +2,15 @@
 
 use avocet_protocol::{ChatAddress, SessionId, StoreError};
 
-use crate::rows::{chat_key, parsed};
+use crate::rows::{chat_key, parse_column};
 use crate::tx::{Result, Tx};
 
 /// Returns the session that the chat uses: its own, or another one by a link.
 pub(crate) fn session_of_chat(tx: &Tx<'_>, chat: &ChatAddress) -> Result<SessionId> {
-    let linked = tx.db.row(
+    let linked = tx.db.query_row(
         "SELECT session FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
         chat_key(chat),
-        |row| parsed(row, "session"),
+        |row| parse_column(row, "session"),
     )?;
     let own = || SessionId::of(chat).map_err(|error| StoreError::Internal(error.to_string()));
     linked.map_or_else(own, Ok)

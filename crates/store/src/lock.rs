@@ -13,15 +13,15 @@ use crate::identity::OpenFileIdentity;
 
 /// The kind of process that opens the log for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holder {
+pub enum LogHolder {
     /// A daemon, which holds the lock until it stops.
     Daemon,
     /// A command, which holds the lock briefly; a starting daemon waits for it.
     Command,
 }
 
-impl Holder {
-    fn word(self) -> &'static str {
+impl LogHolder {
+    fn as_word(self) -> &'static str {
         match self {
             Self::Daemon => "daemon",
             Self::Command => "command",
@@ -32,7 +32,7 @@ impl Holder {
 /// The lock of a data directory. The system releases it when this value is dropped or the process
 /// dies.
 #[derive(Debug)]
-pub struct Lock {
+pub struct DirectoryLock {
     _file: File,
     identity: OpenFileIdentity,
 }
@@ -43,16 +43,16 @@ const FILE: &str = "avocet.lock";
 const MAX_WAIT: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-impl Lock {
+impl DirectoryLock {
     /// Takes the lock of the data directory, which is created for its owner only if it is missing.
     /// Waits up to ten seconds for a command that holds the lock, but fails at once for a daemon.
     ///
     /// # Errors
     /// [`OpenError::Locked`] names the holder; [`OpenError::Directory`] if the directory is
     /// unusable.
-    pub async fn take(
+    pub async fn take_lock(
         directory: &Path,
-        holder: Holder,
+        holder: LogHolder,
         clock: &dyn Clock,
     ) -> Result<Self, OpenError> {
         make_directory(directory)?;
@@ -74,7 +74,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {}
             }
             let other = LockFileHolder::read(&mut file);
-            let is_brief = other.word == Holder::Command.word() || other.pid.is_empty();
+            let is_brief = other.word == LogHolder::Command.as_word() || other.pid.is_empty();
             let waited = clock.elapsed().saturating_sub(began);
             if look > 0 && !is_brief || waited >= MAX_WAIT {
                 return Err(OpenError::Locked {
@@ -85,7 +85,7 @@ impl Lock {
             clock.sleep(LOOK_AGAIN).await;
         }
         write_holder(&mut file, holder).map_err(unusable)?;
-        let identity = OpenFileIdentity::of(&path).map_err(unusable)?;
+        let identity = OpenFileIdentity::from_path(&path).map_err(unusable)?;
         Ok(Self { _file: file, identity })
     }
 
@@ -96,8 +96,8 @@ impl Lock {
     }
 
     /// Fails if the lock file was deleted or replaced, because a second daemon could start then.
-    pub(crate) fn check(&self) -> Result<(), StoreError> {
-        self.identity.check()
+    pub(crate) fn check_lock(&self) -> Result<(), StoreError> {
+        self.identity.check_identity()
     }
 }
 
@@ -114,10 +114,10 @@ fn make_directory(directory: &Path) -> Result<(), OpenError> {
     builder.recursive(true).create(directory).map_err(unusable)
 }
 
-fn write_holder(file: &mut File, holder: Holder) -> std::io::Result<()> {
+fn write_holder(file: &mut File, holder: LogHolder) -> std::io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;
-    write!(file, "{} {}", std::process::id(), holder.word())
+    write!(file, "{} {}", std::process::id(), holder.as_word())
 }
 
 /// The holder that the lock file names. Empty for the moment between locking and writing.

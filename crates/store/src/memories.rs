@@ -11,11 +11,11 @@ use avocet_protocol::{
 use rusqlite::{Row, params};
 
 use crate::rows::turns::ANCESTORS;
-use crate::rows::{self, RowResult, parsed, parsed_if_any, to_json, word};
+use crate::rows::{self, RowResult, parse_column, parsed_if_any, to_json, word_column};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
-/// Columns that [`memory`] reads.
+/// Columns that [`memory_from_row`] reads.
 pub(crate) const MEMORY: &str = "memories.id, memories.scope, text, memories.trust, state, revision, \
     memories.session, memories.turn, message, said_by, written_at";
 
@@ -33,15 +33,15 @@ impl Memories for SqliteStore {
     ) -> Result<Vec<FoundMemory>> {
         let (scopes, query) = (in_json(scopes)?, match_query(query));
         self.read(move |db| match query {
-            None => db.rows(
+            None => db.query_rows(
                 &format!(
                     "SELECT {MEMORY}, 0.0 AS score FROM memories \
                      WHERE {IN_SCOPES} AND state = 'active' ORDER BY id DESC LIMIT ?2"
                 ),
                 params![scopes, limit],
-                found,
+                found_from_row,
             ),
-            Some(query) => db.rows(
+            Some(query) => db.query_rows(
                 &format!(
                     "SELECT {MEMORY}, -bm25(memories_index) AS score \
                      FROM memories_index JOIN memories ON memories.id = memories_index.rowid \
@@ -49,19 +49,19 @@ impl Memories for SqliteStore {
                      ORDER BY score DESC, memories.id DESC LIMIT ?2"
                 ),
                 params![scopes, limit, query],
-                found,
+                found_from_row,
             ),
         })
         .await
     }
 
     async fn memory(&self, id: MemoryId) -> Result<Option<Memory>> {
-        self.read(move |db| one(db, id)).await
+        self.read(move |db| read_memory(db, id)).await
     }
 
     async fn same_memory(&self, scope: &MemoryScope, text: &str) -> Result<Option<Memory>> {
         let (scope, text) = (scope.clone(), text.to_owned());
-        self.read(move |db| same(db, &scope, &text)).await
+        self.read(move |db| find_same(db, &scope, &text)).await
     }
 
     async fn memory_words(&self, words: &[String]) -> Result<WordCounts> {
@@ -69,11 +69,11 @@ impl Memories for SqliteStore {
         self.read(move |db| {
             let containing = words.iter().map(|word| {
                 let counted = "SELECT doc FROM memories_words WHERE term = ?1";
-                Ok(db.row(counted, [word], |row| row.get(0))?.unwrap_or_default())
+                Ok(db.query_row(counted, [word], |row| row.get(0))?.unwrap_or_default())
             });
             let containing = containing.collect::<Result<_>>()?;
             let all = "SELECT count(*) FROM memories WHERE state = 'active'";
-            Ok(WordCounts { memories: db.one(all, (), |row| row.get(0))?, containing })
+            Ok(WordCounts { memories: db.query_one(all, (), |row| row.get(0))?, containing })
         })
         .await
     }
@@ -86,13 +86,13 @@ impl Memories for SqliteStore {
     ) -> Result<Vec<MemoryChange>> {
         let scopes = in_json(scopes)?;
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 &format!(
                     "SELECT {CHANGE} WHERE {IN_SCOPES} AND (?2 IS NULL OR memory = ?2) \
                      ORDER BY memory_changes.id DESC LIMIT ?3"
                 ),
                 params![scopes, memory.map(|memory| memory.0), limit],
-                change,
+                change_from_row,
             )
         })
         .await
@@ -105,7 +105,8 @@ impl Memories for SqliteStore {
 
     async fn forget_memory(&self, id: MemoryId, author: &MemoryAuthor) -> Result<bool> {
         let author = author.clone();
-        self.write("forget-memory", Durability::Synced, move |tx| forget(tx, id, &author)).await
+        self.write("forget-memory", Durability::Synced, move |tx| forget_memory(tx, id, &author))
+            .await
     }
 
     async fn undo_memory_change(
@@ -114,14 +115,21 @@ impl Memories for SqliteStore {
         author: &MemoryAuthor,
     ) -> Result<UndoneChange> {
         let author = author.clone();
-        self.write("undo-memory-change", Durability::Synced, move |tx| undo(tx, change, &author))
-            .await
+        self.write("undo-memory-change", Durability::Synced, move |tx| {
+            undo_change(tx, change, &author)
+        })
+        .await
     }
 }
 
 /// Writes a new memory for a call. The trust is that of the call's request; the author is the person
 /// who wrote the last message of the root turn.
-pub(crate) fn remember(tx: &Tx<'_>, call: CallId, scope: &MemoryScope, text: &str) -> Result<()> {
+pub(crate) fn remember_text(
+    tx: &Tx<'_>,
+    call: CallId,
+    scope: &MemoryScope,
+    text: &str,
+) -> Result<()> {
     let id = tx.insert(
         &format!(
             "WITH RECURSIVE {ANCESTORS}, asked AS (\
@@ -135,7 +143,9 @@ pub(crate) fn remember(tx: &Tx<'_>, call: CallId, scope: &MemoryScope, text: &st
         ),
         params![call.turn.0, call.step, scope.to_string(), text, index_text(text), tx.now.0],
     )?;
-    let Some(written) = one(tx.db, MemoryId(id.unwrap_or_default()))? else { return Ok(()) };
+    let Some(written) = read_memory(tx.db, MemoryId(id.unwrap_or_default()))? else {
+        return Ok(());
+    };
     let after = MemoryText { text: written.text, trust: written.trust };
     let change = NewChange { kind: MemoryChangeKind::Written, before: None, after: Some(after) };
     add_change(tx, written.id, &MemoryAuthor::Call(call), &change).map(drop)
@@ -144,7 +154,7 @@ pub(crate) fn remember(tx: &Tx<'_>, call: CallId, scope: &MemoryScope, text: &st
 /// Writes a memory of a person, unless its scope has one with the same words.
 pub(crate) fn write(tx: &Tx<'_>, new: &NewMemory, author: &MemoryAuthor) -> Result<WrittenMemory> {
     let NewMemory { scope, text, trust, session, said_by } = new;
-    if let Some(memory) = same(tx.db, scope, text)? {
+    if let Some(memory) = find_same(tx.db, scope, text)? {
         return Ok(WrittenMemory { memory, is_new: false });
     }
     let id = tx.insert(
@@ -165,12 +175,12 @@ pub(crate) fn write(tx: &Tx<'_>, new: &NewMemory, author: &MemoryAuthor) -> Resu
     let change = NewChange { kind: MemoryChangeKind::Written, before: None, after: Some(after) };
     add_change(tx, id, author, &change)?;
     let gone = || StoreError::Internal(format!("{id} was written and is missing"));
-    Ok(WrittenMemory { memory: one(tx.db, id)?.ok_or_else(gone)?, is_new: true })
+    Ok(WrittenMemory { memory: read_memory(tx.db, id)?.ok_or_else(gone)?, is_new: true })
 }
 
 /// Gives an active memory another text. Its trust stays: the author may have left parts of it as
 /// they were.
-pub(crate) fn rewrite(
+pub(crate) fn rewrite_memory(
     tx: &Tx<'_>,
     memory: &Memory,
     text: &str,
@@ -199,8 +209,8 @@ fn text_of(memory: &Memory) -> MemoryText {
 }
 
 /// Forgets a memory. Returns `false` if it is not active.
-pub(crate) fn forget(tx: &Tx<'_>, id: MemoryId, author: &MemoryAuthor) -> Result<bool> {
-    let Some(memory) = one(tx.db, id)?.filter(|memory| !memory.forgotten) else {
+pub(crate) fn forget_memory(tx: &Tx<'_>, id: MemoryId, author: &MemoryAuthor) -> Result<bool> {
+    let Some(memory) = read_memory(tx.db, id)?.filter(|memory| !memory.forgotten) else {
         return Ok(false);
     };
     forget_active(tx, &memory, author)?;
@@ -208,19 +218,22 @@ pub(crate) fn forget(tx: &Tx<'_>, id: MemoryId, author: &MemoryAuthor) -> Result
 }
 
 /// Undoes the last change of a memory.
-fn undo(tx: &Tx<'_>, id: MemoryChangeId, author: &MemoryAuthor) -> Result<UndoneChange> {
-    let found =
-        tx.db.row(&format!("SELECT {CHANGE} WHERE memory_changes.id = ?1"), [id.0], change)?;
+fn undo_change(tx: &Tx<'_>, id: MemoryChangeId, author: &MemoryAuthor) -> Result<UndoneChange> {
+    let found = tx.db.query_row(
+        &format!("SELECT {CHANGE} WHERE memory_changes.id = ?1"),
+        [id.0],
+        change_from_row,
+    )?;
     let Some(undone) = found else { return Ok(UndoneChange::Unknown) };
     let last = "SELECT max(id) FROM memory_changes WHERE memory = ?1";
-    let last = tx.db.one(last, [undone.memory.0], |row| row.get(0).map(MemoryChangeId))?;
+    let last = tx.db.query_one(last, [undone.memory.0], |row| row.get(0).map(MemoryChangeId))?;
     if last != id {
         return Ok(UndoneChange::ChangedSince(last));
     }
     let (kind, before, after) = (MemoryChangeKind::Undone, undone.after, undone.before);
     set_text(tx, undone.memory, after.as_ref())?;
     add_change(tx, undone.memory, author, &NewChange { kind, before, after })?;
-    let memory = one(tx.db, undone.memory)?;
+    let memory = read_memory(tx.db, undone.memory)?;
     Ok(memory.map_or(UndoneChange::Unknown, |memory| UndoneChange::Done(Box::new(memory))))
 }
 
@@ -284,8 +297,8 @@ pub(crate) fn in_json(scopes: &ScopeFilter) -> Result<Option<String>> {
 }
 
 /// Returns the active memory of a scope with the same words.
-fn same(db: Db<'_>, scope: &MemoryScope, text: &str) -> Result<Option<Memory>> {
-    db.row(
+fn find_same(db: Db<'_>, scope: &MemoryScope, text: &str) -> Result<Option<Memory>> {
+    db.query_row(
         &format!(
             "SELECT {MEMORY} FROM memories WHERE scope = ?1 AND state = 'active' \
                  AND substr(words, 1, 100) = substr(?2, 1, 100) AND words = ?2 \
@@ -296,17 +309,17 @@ fn same(db: Db<'_>, scope: &MemoryScope, text: &str) -> Result<Option<Memory>> {
     )
 }
 
-pub(crate) fn one(db: Db<'_>, id: MemoryId) -> Result<Option<Memory>> {
-    db.row(&format!("SELECT {MEMORY} FROM memories WHERE id = ?1"), [id.0], memory)
+pub(crate) fn read_memory(db: Db<'_>, id: MemoryId) -> Result<Option<Memory>> {
+    db.query_row(&format!("SELECT {MEMORY} FROM memories WHERE id = ?1"), [id.0], memory_from_row)
 }
 
-pub(crate) fn memory(row: &Row<'_>) -> RowResult<Memory> {
+pub(crate) fn memory_from_row(row: &Row<'_>) -> RowResult<Memory> {
     let state: String = row.get("state")?;
     Ok(Memory {
         id: MemoryId(row.get("id")?),
-        scope: parsed(row, "scope")?,
+        scope: parse_column(row, "scope")?,
         text: row.get("text")?,
-        trust: rows::trust(row, "trust")?,
+        trust: rows::trust_column(row, "trust")?,
         source: MemorySource {
             session: parsed_if_any(row, "session")?,
             turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
@@ -319,30 +332,30 @@ pub(crate) fn memory(row: &Row<'_>) -> RowResult<Memory> {
     })
 }
 
-fn found(row: &Row<'_>) -> RowResult<FoundMemory> {
-    Ok(FoundMemory { memory: memory(row)?, score: row.get("score")?, similarity: None })
+fn found_from_row(row: &Row<'_>) -> RowResult<FoundMemory> {
+    Ok(FoundMemory { memory: memory_from_row(row)?, score: row.get("score")?, similarity: None })
 }
 
-/// Columns and tables that [`change`] reads.
+/// Columns and tables that [`change_from_row`] reads.
 const CHANGE: &str = "memory_changes.id, memory, memories.scope, at, author, kind, text_before, \
     trust_before, text_after, trust_after \
     FROM memory_changes JOIN memories ON memories.id = memory";
 
-fn change(row: &Row<'_>) -> RowResult<MemoryChange> {
+fn change_from_row(row: &Row<'_>) -> RowResult<MemoryChange> {
     Ok(MemoryChange {
         id: MemoryChangeId(row.get("id")?),
         memory: MemoryId(row.get("memory")?),
-        scope: parsed(row, "scope")?,
+        scope: parse_column(row, "scope")?,
         at: Timestamp(row.get("at")?),
-        author: parsed(row, "author")?,
-        kind: word(row, "kind", &MemoryChangeKind::ALL, MemoryChangeKind::word)?,
-        before: text(row, "text_before", "trust_before")?,
-        after: text(row, "text_after", "trust_after")?,
+        author: parse_column(row, "author")?,
+        kind: word_column(row, "kind", &MemoryChangeKind::ALL, MemoryChangeKind::word)?,
+        before: text_from_row(row, "text_before", "trust_before")?,
+        after: text_from_row(row, "text_after", "trust_after")?,
     })
 }
 
-fn text(row: &Row<'_>, text: &str, trust: &str) -> RowResult<Option<MemoryText>> {
+fn text_from_row(row: &Row<'_>, text: &str, trust: &str) -> RowResult<Option<MemoryText>> {
     let Some(text) = row.get::<_, Option<String>>(text)? else { return Ok(None) };
-    let trust: Trust = rows::trust(row, trust)?;
+    let trust: Trust = rows::trust_column(row, trust)?;
     Ok(Some(MemoryText { text, trust }))
 }

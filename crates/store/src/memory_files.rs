@@ -11,8 +11,8 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::memories::{MEMORY, forget, memory, one, rewrite, write};
-use crate::rows::parsed;
+use crate::memories::{MEMORY, forget_memory, memory_from_row, read_memory, rewrite_memory, write};
+use crate::rows::parse_column;
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -21,10 +21,10 @@ impl MemoryFiles for SqliteStore {
     async fn changed_scopes(&self, after: MemoryChangeId) -> Result<ChangedScopes> {
         self.read(move |db| {
             let last = "SELECT coalesce(max(id), 0) FROM memory_changes";
-            let last = db.one(last, (), |row| row.get(0).map(MemoryChangeId))?;
+            let last = db.query_one(last, (), |row| row.get(0).map(MemoryChangeId))?;
             let changed = "SELECT DISTINCT scope FROM memory_changes \
                 JOIN memories ON memories.id = memory WHERE memory_changes.id > ?1 ORDER BY scope";
-            let scopes = db.rows(changed, [after.0], |row| parsed(row, "scope"))?;
+            let scopes = db.query_rows(changed, [after.0], |row| parse_column(row, "scope"))?;
             Ok(ChangedScopes { scopes, last })
         })
         .await
@@ -38,13 +38,13 @@ impl MemoryFiles for SqliteStore {
             let last = "SELECT memory_changes.id, at FROM memory_changes \
                 JOIN memories ON memories.id = memory WHERE memories.scope = ?1 \
                 ORDER BY memory_changes.id DESC LIMIT 1";
-            let last = db.row(last, [&scope], |row| {
+            let last = db.query_row(last, [&scope], |row| {
                 Ok(ShownChange { id: MemoryChangeId(row.get(0)?), at: Timestamp(row.get(1)?) })
             })?;
             let active = format!(
                 "SELECT {MEMORY} FROM memories WHERE scope = ?1 AND state = 'active' ORDER BY id"
             );
-            let memories = db.rows(&active, [&scope], memory)?;
+            let memories = db.query_rows(&active, [&scope], memory_from_row)?;
             Ok(ScopeMemories { memories, last: last.unwrap_or(ShownChange::NONE) })
         })
         .await
@@ -53,7 +53,7 @@ impl MemoryFiles for SqliteStore {
     async fn take_in(&self, file: &EditedFile) -> Result<Vec<TakenEdit>> {
         let file = file.clone();
         self.write("take-in-memories", Durability::Synced, move |tx| {
-            FileEdits::of(&file).take_in(tx)
+            FileEdits::from_file(&file).take_in(tx)
         })
         .await
     }
@@ -73,7 +73,7 @@ struct FileEdits<'f> {
 }
 
 impl<'f> FileEdits<'f> {
-    fn of(file: &'f EditedFile) -> Self {
+    fn from_file(file: &'f EditedFile) -> Self {
         let author = MemoryAuthor::File(file.digest.clone());
         Self { file, author, shown: BTreeSet::new(), taken: Vec::new() }
     }
@@ -101,33 +101,33 @@ impl<'f> FileEdits<'f> {
             return Ok(Some(id));
         }
         let same = "SELECT 1 FROM memory_changes WHERE id = ?1 AND at = ?2";
-        Ok(db.row(same, [id.0, at.0], |_| Ok(()))?.map(|()| id))
+        Ok(db.query_row(same, [id.0, at.0], |_| Ok(()))?.map(|()| id))
     }
 
     /// Returns `true` if the log has edits of the same file content. The process may have died before
     /// it could replace the file.
     fn was_taken_in(&self, db: Db<'_>, shown_to: MemoryChangeId) -> Result<bool> {
         let edit = "SELECT 1 FROM memory_changes WHERE id > ?1 AND author = ?2 LIMIT 1";
-        let edit = db.row(edit, params![shown_to.0, self.author.to_string()], |_| Ok(()))?;
+        let edit = db.query_row(edit, params![shown_to.0, self.author.to_string()], |_| Ok(()))?;
         Ok(edit.is_some())
     }
 
     fn take_entry(&mut self, tx: &Tx<'_>, entry: &FileEntry) -> Result<()> {
         let FileEntry { shown, text } = entry;
         let Some(ShownMemory { id, revision, trust }) = *shown else {
-            return self.add(tx, text, Trust::Full, TakenEditKind::Added);
+            return self.add_memory(tx, text, Trust::Full, TakenEditKind::Added);
         };
-        let Some(memory) = one(tx.db, id)? else {
-            return self.add(tx, text, trust, TakenEditKind::Added);
+        let Some(memory) = read_memory(tx.db, id)? else {
+            return self.add_memory(tx, text, trust, TakenEditKind::Added);
         };
         let trust = trust.min(memory.trust);
         if memory.scope != self.file.scope {
             // An entry that was moved here from the file of another scope.
-            return self.add(tx, text, trust, TakenEditKind::Added);
+            return self.add_memory(tx, text, trust, TakenEditKind::Added);
         }
         let is_first = self.shown.insert(id);
         if is_first && memory.revision == revision && !memory.forgotten {
-            return self.rewrite(tx, &memory, text);
+            return self.rewrite_memory(tx, &memory, text);
         }
         let since = shown_since(tx.db, id, revision)?;
         if since.contains(text) {
@@ -135,30 +135,36 @@ impl<'f> FileEdits<'f> {
         }
         if is_first && !memory.forgotten && since.first() == Some(&visible_text(&memory.text)) {
             // A change was undone: the log has the text that the person was shown.
-            return self.rewrite(tx, &memory, text);
+            return self.rewrite_memory(tx, &memory, text);
         }
         if !is_first {
-            return self.add(tx, text, trust, TakenEditKind::Added);
+            return self.add_memory(tx, text, trust, TakenEditKind::Added);
         }
-        self.add(tx, &conflict_text(id, text), trust, TakenEditKind::Conflict(id))
+        self.add_memory(tx, &conflict_text(id, text), trust, TakenEditKind::Conflict(id))
     }
 
-    fn rewrite(&mut self, tx: &Tx<'_>, memory: &Memory, text: &str) -> Result<()> {
+    fn rewrite_memory(&mut self, tx: &Tx<'_>, memory: &Memory, text: &str) -> Result<()> {
         if visible_text(&memory.text) == text {
             return Ok(());
         }
         let id = memory.id;
-        rewrite(tx, memory, text, &self.author)?;
-        self.note(id, TakenEditKind::Changed);
+        rewrite_memory(tx, memory, text, &self.author)?;
+        self.note_edit(id, TakenEditKind::Changed);
         Ok(())
     }
 
-    fn add(&mut self, tx: &Tx<'_>, text: &str, trust: Trust, kind: TakenEditKind) -> Result<()> {
+    fn add_memory(
+        &mut self,
+        tx: &Tx<'_>,
+        text: &str,
+        trust: Trust,
+        kind: TakenEditKind,
+    ) -> Result<()> {
         let (scope, text) = (self.file.scope.clone(), text.to_owned());
         let new = NewMemory { scope, text, trust, session: None, said_by: None };
         let written = write(tx, &new, &self.author)?;
         if written.is_new {
-            self.note(written.memory.id, kind);
+            self.note_edit(written.memory.id, kind);
         }
         Ok(())
     }
@@ -166,7 +172,7 @@ impl<'f> FileEdits<'f> {
     /// Forgets the memories that the person was shown and whose entries are missing. A memory that
     /// was changed meanwhile is kept.
     fn take_removals(&mut self, tx: &Tx<'_>, shown_to: MemoryChangeId) -> Result<()> {
-        let active = tx.db.rows(
+        let active = tx.db.query_rows(
             "SELECT id, \
                  (SELECT text_after IS NOT NULL FROM memory_changes \
                      WHERE memory = memories.id AND id <= ?2 ORDER BY id DESC LIMIT 1) AS was_shown, \
@@ -183,15 +189,15 @@ impl<'f> FileEdits<'f> {
                 continue;
             }
             if is_newer {
-                self.note(id, TakenEditKind::Kept);
-            } else if forget(tx, id, &self.author)? {
-                self.note(id, TakenEditKind::Forgotten);
+                self.note_edit(id, TakenEditKind::Kept);
+            } else if forget_memory(tx, id, &self.author)? {
+                self.note_edit(id, TakenEditKind::Forgotten);
             }
         }
         Ok(())
     }
 
-    fn note(&mut self, memory: MemoryId, kind: TakenEditKind) {
+    fn note_edit(&mut self, memory: MemoryId, kind: TakenEditKind) {
         self.taken.push(TakenEdit { memory, kind });
     }
 }
@@ -199,7 +205,7 @@ impl<'f> FileEdits<'f> {
 /// Returns the texts of a memory from this revision on, as a file shows them.
 fn shown_since(db: Db<'_>, id: MemoryId, revision: u32) -> Result<Vec<String>> {
     let texts = "SELECT text_after FROM memory_changes WHERE memory = ?1 ORDER BY id";
-    let texts: Vec<Option<String>> = db.rows(texts, [id.0], |row| row.get(0))?;
+    let texts: Vec<Option<String>> = db.query_rows(texts, [id.0], |row| row.get(0))?;
     let before = usize::try_from(revision).unwrap_or_default().saturating_sub(1);
     let since = texts.get(before..).unwrap_or_default();
     Ok(since.iter().flatten().map(|text| visible_text(text)).collect())

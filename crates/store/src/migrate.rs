@@ -8,15 +8,15 @@ use crate::OpenError;
 use crate::copy::write_copy;
 use crate::error::store_error;
 use crate::files::{PART, put_in_place, with_suffix};
-use crate::schema::{apply, last, version_below};
+use crate::schema::{last_version, run_scripts, version_below};
 
 /// Copies the database and then migrates it to the last version.
-pub(crate) fn migrate(
+pub(crate) fn migrate_log(
     connection: &mut Connection,
     path: &Path,
     migrations: &[&str],
 ) -> Result<(), OpenError> {
-    let last = last(migrations);
+    let last = last_version(migrations);
     let found = version_below(connection, path, last)?;
     if found == last {
         return Ok(());
@@ -36,6 +36,6 @@ pub(crate) fn bring_up(
     from: usize,
     migrations: &[&str],
 ) -> Result<(), OpenError> {
-    let brought = apply(connection, &migrations[from - 1..], last(migrations));
+    let brought = run_scripts(connection, &migrations[from - 1..], last_version(migrations));
     brought.map_err(|error| store_error(path, &error).into())
 }

@@ -8,9 +8,9 @@ use avocet_protocol::{Redactor, Timestamp};
 use jiff::tz::TimeZone;
 
 use crate::binding::WalState;
-use crate::damage::date;
-use crate::distrust::{EndedWork, RolledBack, distrust};
-use crate::last::Last;
+use crate::damage::format_date;
+use crate::distrust::{EndedWork, RolledBack, distrust_log};
+use crate::last::LastTransaction;
 use crate::tx::{ChangeMarks, Db, Result, Tx};
 
 /// Maximum lag of a platform's clock behind ours.
@@ -18,9 +18,9 @@ const CLOCKS_APART: Duration = Duration::from_mins(1);
 
 /// Returns the known loss, or `None`. `beside` describes the `-wal` before SQLite opened the
 /// database.
-pub(crate) fn missing(
+pub(crate) fn find_missing(
     db: Db<'_>,
-    last: Option<&Last>,
+    last: Option<&LastTransaction>,
     beside: WalState,
 ) -> Result<Option<RolledBack>> {
     struct MetaRow {
@@ -31,25 +31,25 @@ pub(crate) fn missing(
         copied_at: Option<i64>,
     }
     let columns = "SELECT id, was, commits, in_use, copied_at FROM meta";
-    let MetaRow { id, was, commits, in_use, copied_at } = db.one(columns, (), |row| {
+    let MetaRow { id, was, commits, in_use, copied_at } = db.query_one(columns, (), |row| {
         let (id, was, commits) = (row.get("id")?, row.get("was")?, row.get("commits")?);
         let (in_use, copied_at) = (row.get("in_use")?, row.get("copied_at")?);
         Ok(MetaRow { id, was, commits, in_use, copied_at })
     })?;
     let (why, for_chats) = match last {
         _ if let Some(copied_at) = copied_at => {
-            let date = date(Timestamp(copied_at));
+            let date = format_date(Timestamp(copied_at));
             (format!("it is a copy of {date}"), format!("it is a copy of {date}"))
         }
         // A crash came before the roll-back's new id reached the `-last` file.
         Some(last) if last.id != id && was.as_ref() == Some(&last.id) => return Ok(None),
         Some(last) if last.id != id => {
-            let date = date(last.at);
+            let date = format_date(last.at);
             let why = format!("another log was used here before, until {date}");
             (why, format!("it was replaced by another one after {date}"))
         }
-        Some(last) if commits < last.expected() => {
-            let (expected, date) = (last.expected(), date(last.at));
+        Some(last) if commits < last.expected_commits() => {
+            let (expected, date) = (last.expected_commits(), format_date(last.at));
             let why = format!(
                 "of {expected} transactions it has the first {commits}; the last was committed on {date}"
             );
@@ -72,7 +72,7 @@ pub(crate) fn missing(
 }
 
 /// Returns the latest time of a message that the lost part may have answered.
-pub(crate) fn unsure_until(last: &Last) -> Timestamp {
+pub(crate) fn unsure_until(last: &LastTransaction) -> Timestamp {
     last.at.after(CLOCKS_APART)
 }
 
@@ -84,11 +84,11 @@ pub(crate) fn roll_back(
     redactor: &Redactor,
     now: Timestamp,
 ) -> Result<EndedWork> {
-    let error = |error| db.error(&error);
+    let error = |error| db.store_error(&error);
     let transaction = db.connection.unchecked_transaction().map_err(error)?;
     let changed = &ChangeMarks::default();
-    let tx = Tx { db, epoch: db.epoch()?, now, redactor, zone: &TimeZone::UTC, changed };
-    let ended = distrust(&tx, rolled_back)?;
+    let tx = Tx { db, epoch: db.current_epoch()?, now, redactor, zone: &TimeZone::UTC, changed };
+    let ended = distrust_log(&tx, rolled_back)?;
     transaction.commit().map_err(error)?;
     Ok(ended)
 }

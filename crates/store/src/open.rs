@@ -13,23 +13,23 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::watch;
 
 use crate::binding::WalState;
-use crate::check::{NeededCheck, RunningCheck, needed};
+use crate::check::{NeededCheck, RunningCheck, find_needed_check};
 use crate::connect::{keep_plans, read_only};
-use crate::damage::{self, Damage};
-use crate::error::{store_error, unusable};
+use crate::damage::{self, UndecidedDamage};
+use crate::error::{store_error, unusable_path};
 use crate::files::DATABASE;
 use crate::identity::OpenFileIdentity;
-use crate::last::{Last, LastFile, PageState, SharedPageState, boot};
-use crate::lock::Lock;
-use crate::missing::{missing, roll_back};
+use crate::last::{LastFile, LastTransaction, PageState, SharedPageState, boot_id};
+use crate::lock::DirectoryLock;
+use crate::missing::{find_missing, roll_back};
 use crate::past_cache::PastCache;
-use crate::precheck::{check_to_read, look};
-use crate::readers::Readers;
-use crate::recover::recover;
+use crate::precheck::{check_to_read, look_at_files};
+use crate::readers::ReaderPool;
+use crate::recover::recover_work;
 use crate::rows::events;
 use crate::tx::{ChangeMarks, Db, Result, Tx};
-use crate::writer::{ChangeNotices, OpenDatabase, Writer, WriterParts};
-use crate::{Durability, Holder, OpenError, SqliteStore, migrate, schema};
+use crate::writer::{ChangeNotices, LogWriter, OpenDatabase, WriterParts};
+use crate::{Durability, LogHolder, OpenError, SqliteStore, migrate, schema};
 
 /// Settings for opening the log.
 #[derive(Debug, Clone)]
@@ -50,20 +50,21 @@ pub struct OpenOptions {
     /// The time zone of times in messages.
     pub zone: TimeZone,
     /// The kind of process that opens the log.
-    pub holder: Holder,
+    pub holder: LogHolder,
 }
 
 impl SqliteStore {
     /// Takes the lock of the data directory and opens the log.
     ///
     /// # Errors
-    /// Those of [`Lock::take`] and [`Self::open_locked`].
+    /// Those of [`DirectoryLock::take_lock`] and [`Self::open_locked`].
     pub async fn open(
         options: OpenOptions,
         clock: Arc<dyn Clock>,
         group: &Group,
     ) -> Result<Self, OpenError> {
-        let lock = Lock::take(&options.directory, options.holder, clock.as_ref()).await?;
+        let lock =
+            DirectoryLock::take_lock(&options.directory, options.holder, clock.as_ref()).await?;
         Self::open_locked(lock, options, clock, group)
     }
 
@@ -73,7 +74,7 @@ impl SqliteStore {
     /// # Errors
     /// [`OpenError`] names the problem and its solution. No data was lost.
     pub fn open_locked(
-        lock: Lock,
+        lock: DirectoryLock,
         options: OpenOptions,
         clock: Arc<dyn Clock>,
         group: &Group,
@@ -81,13 +82,14 @@ impl SqliteStore {
         let (path, now) = (options.directory.join(DATABASE), clock.now());
         if !path.exists() {
             damage::check_empty_place(&path, options.start_empty, now)?;
-            schema::create(&path)?;
+            schema::create_database(&path)?;
         }
-        let Checked { mut connection, beside, needed } = checked(&path, options.holder, now)?;
-        pragmas(&connection, &path)?;
-        migrate::migrate(&mut connection, &path, schema::MIGRATIONS)?;
+        let CheckedLog { mut connection, beside, needed } =
+            open_checked(&path, options.holder, now)?;
+        set_pragmas(&connection, &path)?;
+        migrate::migrate_log(&mut connection, &path, schema::MIGRATIONS)?;
         let begun = up_to_date(&connection, &path, beside, &options.redactor, now)
-            .and_then(|()| begin(&connection, &path, &options, needed, now));
+            .and_then(|()| begin_epoch(&connection, &path, &options, needed, now));
         let (epoch, last) = match begun {
             Err(OpenError::Store(StoreError::Damaged { detail, .. })) => {
                 drop(connection);
@@ -95,22 +97,24 @@ impl SqliteStore {
             }
             begun => begun?,
         };
-        Damage::remove(&path)?;
-        let database = OpenFileIdentity::of(&path).map_err(|error| unusable(&path, error))?;
+        UndecidedDamage::remove_marker(&path)?;
+        let database =
+            OpenFileIdentity::from_path(&path).map_err(|error| unusable_path(&path, error))?;
         let OpenOptions { redactor, zone, .. } = options;
-        let check = RunningCheck::new(needed, last.pages());
+        let check = RunningCheck::new(needed, last.page_state());
         give_back(&connection, &path)?;
         let opened = OpenDatabase { connection, database, epoch, last };
-        let newest_event = events::newest(Db { connection: &opened.connection, path: &path })?;
+        let newest_event =
+            events::newest_event(Db { connection: &opened.connection, path: &path })?;
         let newest_event = watch::Sender::new(newest_event);
         let changed = Arc::new(ChangeNotices { newest_event, ..ChangeNotices::default() });
         let pasts = Arc::<PastCache>::default();
         let shared =
             WriterParts { clock, redactor, zone, changed: changed.clone(), pasts: pasts.clone() };
-        let writer = Writer::start(opened, shared, group).map_err(|error| {
+        let writer = LogWriter::start(opened, shared, group).map_err(|error| {
             StoreError::Internal(format!("cannot start the writer's thread: {error}"))
         })?;
-        let readers = Readers::start(&path, group, || read_only(&path))?;
+        let readers = ReaderPool::start(&path, group, || read_only(&path))?;
         if needed == NeededCheck::Beside {
             check.start(&path, &writer, group)?;
         }
@@ -144,22 +148,23 @@ impl SqliteStore {
                 }
                 return Ok(None);
             }
-            Err(error) => return Err(unusable(&path, error)),
+            Err(error) => return Err(unusable_path(&path, error)),
         }
         let beside = check_to_read(directory)?;
         // Read before the database: transactions committed meanwhile must not count as lost.
-        let last = Last::read(&path);
+        let last = LastTransaction::read(&path);
         let connection = read_only(&path)?;
         schema::check_version(&connection, &path)?;
         let db = Db { connection: &connection, path: &path };
-        let missing = missing(db, last.as_ref(), beside)?.filter(|_| !Lock::is_held(directory));
+        let missing =
+            find_missing(db, last.as_ref(), beside)?.filter(|_| !DirectoryLock::is_held(directory));
         Ok(Some(Self {
             writer: None,
-            readers: Readers::start(&path, group, || read_only(&path))?,
+            readers: ReaderPool::start(&path, group, || read_only(&path))?,
             durability: Durability::Synced,
             default_mode: QueueMode::default(),
             answer_edits: false,
-            epoch: db.epoch()?,
+            epoch: db.current_epoch()?,
             lock: None,
             changed: Arc::default(),
             check: RunningCheck::new(
@@ -173,7 +178,7 @@ impl SqliteStore {
 }
 
 /// An open database.
-struct Checked {
+struct CheckedLog {
     connection: Connection,
     /// The state of the `-wal` before SQLite opened the database.
     beside: WalState,
@@ -182,8 +187,8 @@ struct Checked {
 }
 
 /// Opens a database, and checks it if that must come first. A damaged one is moved aside.
-fn checked(path: &Path, holder: Holder, now: Timestamp) -> Result<Checked, OpenError> {
-    let found = look(path).map_err(|error| unusable(path, error))?;
+fn open_checked(path: &Path, holder: LogHolder, now: Timestamp) -> Result<CheckedLog, OpenError> {
+    let found = look_at_files(path).map_err(|error| unusable_path(path, error))?;
     let beside = found.map_err(|detail| damage::move_aside(path, detail, now))?;
     let open = || {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -196,15 +201,15 @@ fn checked(path: &Path, holder: Holder, now: Timestamp) -> Result<Checked, OpenE
     let connection = open().map_err(|error| store_error(path, &error))?;
     // SQLite opens a file that it may not write for reading.
     if connection.is_readonly("main").map_err(|error| store_error(path, &error))? {
-        return Err(unusable(path, ErrorKind::PermissionDenied.into()));
+        return Err(unusable_path(path, ErrorKind::PermissionDenied.into()));
     }
     let db = Db { connection: &connection, path };
-    let needed = needed(db, Last::read(path).as_ref(), beside, holder);
+    let needed = find_needed_check(db, LastTransaction::read(path).as_ref(), beside, holder);
     // A database whose first pages are unreadable gets the check that describes its damage.
     let needed = needed.unwrap_or(NeededCheck::First);
-    let found = if needed == NeededCheck::First { damage::find(db)? } else { None };
+    let found = if needed == NeededCheck::First { damage::find_damage(db)? } else { None };
     match found {
-        None => Ok(Checked { connection, beside, needed }),
+        None => Ok(CheckedLog { connection, beside, needed }),
         Some(detail) => {
             drop(connection);
             Err(damage::move_aside(path, detail, now))
@@ -222,8 +227,8 @@ fn up_to_date(
     now: Timestamp,
 ) -> Result<(), OpenError> {
     let db = Db { connection, path };
-    let last = Last::read(path);
-    let Some(rolled_back) = missing(db, last.as_ref(), beside)? else { return Ok(()) };
+    let last = LastTransaction::read(path);
+    let Some(rolled_back) = find_missing(db, last.as_ref(), beside)? else { return Ok(()) };
     let damaged = match beside {
         WalState::Wal { broken: true } => {
             let why = &rolled_back.why;
@@ -260,13 +265,13 @@ const PRAGMAS: [(&str, &str, &str); 6] = [
     ("journal_size_limit", "67108864", "67108864"),
 ];
 
-fn pragmas(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+fn set_pragmas(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let db = Db { connection, path };
     connection.set_prepared_statement_cache_capacity(128);
     for (name, value, expected) in PRAGMAS {
         let set = connection.pragma_update(None, name, value);
-        set.map_err(|error| db.error(&error))?;
-        let found = db.one(&format!("PRAGMA {name}"), (), |row| {
+        set.map_err(|error| db.store_error(&error))?;
+        let found = db.query_one(&format!("PRAGMA {name}"), (), |row| {
             row.get_ref(0).map(|value| match value {
                 rusqlite::types::ValueRef::Integer(number) => number.to_string(),
                 other => String::from_utf8_lossy(other.as_bytes().unwrap_or_default()).into_owned(),
@@ -288,7 +293,7 @@ fn give_back(connection: &Connection, path: &Path) -> Result<()> {
 }
 
 /// Runs the first transaction, in which a daemon begins an epoch and recovers open work.
-fn begin(
+fn begin_epoch(
     connection: &Connection,
     path: &Path,
     options: &OpenOptions,
@@ -297,30 +302,32 @@ fn begin(
 ) -> Result<(i64, LastFile), OpenError> {
     let db = Db { connection, path };
     let (redactor, changed) = (&options.redactor, &ChangeMarks::default());
-    let mut tx = Tx { db, epoch: db.epoch()?, now, redactor, zone: &TimeZone::UTC, changed };
+    let mut tx =
+        Tx { db, epoch: db.current_epoch()?, now, redactor, zone: &TimeZone::UTC, changed };
     let error = |error| store_error(path, &error);
     let transaction = connection.unchecked_transaction().map_err(error)?;
-    let newest_event = events::newest(db)?;
-    if options.holder == Holder::Daemon {
-        tx.update("UPDATE meta SET epoch = epoch + 1 WHERE only = 1", ())?;
+    let newest_event = events::newest_event(db)?;
+    if options.holder == LogHolder::Daemon {
+        tx.change_rows("UPDATE meta SET epoch = epoch + 1 WHERE only = 1", ())?;
         tx.epoch += 1;
-        recover(&tx)?;
+        recover_work(&tx)?;
     }
-    tx.update("UPDATE meta SET in_use = 1, commits = commits + 1 WHERE only = 1", ())?;
+    tx.change_rows("UPDATE meta SET in_use = 1, commits = commits + 1 WHERE only = 1", ())?;
     events::set_times(&tx, newest_event)?;
     transaction.commit().map_err(error)?;
     // The database file itself must say that it is in use, because its `-wal` may be deleted.
-    if let Err(error) = db.one("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())) {
+    if let Err(error) = db.query_one("PRAGMA wal_checkpoint(PASSIVE)", (), |_| Ok(())) {
         tracing::warn!(%error, "cannot checkpoint the log at the start; nothing is lost");
     }
     let epoch = tx.epoch;
     let (id, commits) =
-        db.one("SELECT id, commits FROM meta", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        db.query_one("SELECT id, commits FROM meta", (), |row| Ok((row.get(0)?, row.get(1)?)))?;
     let pages = match checked {
         NeededCheck::Header | NeededCheck::First => PageState::Checked,
         NeededCheck::Beside | NeededCheck::Skipped => PageState::Unchecked,
     };
-    let last = Last { id, epoch, commits, synced: commits, at: now, boot: boot(), pages };
-    let last = LastFile::begin(path, last).map_err(|error| unusable(path, error))?;
+    let last =
+        LastTransaction { id, epoch, commits, synced: commits, at: now, boot: boot_id(), pages };
+    let last = LastFile::begin_file(path, last).map_err(|error| unusable_path(path, error))?;
     Ok((epoch, last))
 }

@@ -26,22 +26,22 @@ impl Outbox for SqliteStore {
     ) -> Result<Enqueued> {
         let (message, key) = (message.clone(), key.clone());
         let topic = message.address.topic.as_ref();
-        let digest = original.map(|content| digest::of(topic, content)).transpose()?;
+        let digest = original.map(|content| digest::content_digest(topic, content)).transpose()?;
         self.write("enqueue", Durability::Synced, move |tx| {
-            enqueue(tx, &message, &key, digest.as_deref())
+            enqueue_message(tx, &message, &key, digest.as_deref())
         })
         .await
     }
 
     async fn open_chats(&self) -> Result<Vec<ChatAddress>> {
         self.read(|db| {
-            db.rows(
+            db.query_rows(
                 &format!(
                     "SELECT DISTINCT channel, account, chat, NULL AS topic FROM outbox \
                      WHERE {OPEN_CHUNK} AND {DELIVERABLE}"
                 ),
                 (),
-                rows::address,
+                rows::address_from_row,
             )
         })
         .await
@@ -49,7 +49,7 @@ impl Outbox for SqliteStore {
 
     async fn head(&self, chat: &ChatAddress) -> Result<Option<Head>> {
         let chat = chat.clone();
-        self.read(move |db| head(db, &chat)).await
+        self.read(move |db| read_head(db, &chat)).await
     }
 
     async fn start(&self, id: DeliveryId, repeat: bool) -> Result<()> {
@@ -58,8 +58,8 @@ impl Outbox for SqliteStore {
 
     async fn finish(&self, id: DeliveryId, end: &SendEnd) -> Result<bool> {
         let end = end.clone();
-        self.write("finish-send", durability(&end), move |tx| {
-            finish(tx, id, &end)?;
+        self.write("finish-send", durability_of(&end), move |tx| {
+            finish_delivery(tx, id, &end)?;
             has_open_chunk(tx, id)
         })
         .await
@@ -74,7 +74,7 @@ impl Outbox for SqliteStore {
     ) -> Result<Preview> {
         let (chat, content) = (chat.clone(), content.clone());
         self.write("begin-preview", Durability::Synced, move |tx| {
-            preview::begin(tx, turn, part, &chat, &content)
+            preview::begin_part(tx, turn, part, &chat, &content)
         })
         .await
     }
@@ -82,7 +82,7 @@ impl Outbox for SqliteStore {
     async fn finish_preview(&self, id: DeliveryId, showing: &Showing) -> Result<()> {
         let showing = showing.clone();
         self.write("finish-preview", Durability::Process, move |tx| {
-            preview::finish(tx, id, &showing)
+            preview::finish_part(tx, id, &showing)
         })
         .await
     }
@@ -92,7 +92,7 @@ impl Outbox for SqliteStore {
     }
 }
 
-fn enqueue(
+fn enqueue_message(
     tx: &Tx<'_>,
     message: &Planned,
     key: &DedupeKey,
@@ -107,10 +107,10 @@ fn enqueue(
         first = first.or(Some(DeliveryId(id)));
     }
     if let Some(id) = first {
-        tx.update("UPDATE outbox SET digest = ?2 WHERE id = ?1", params![id.0, digest])?;
+        tx.change_rows("UPDATE outbox SET digest = ?2 WHERE id = ?1", params![id.0, digest])?;
         return Ok(Enqueued { id, duplicate: false, key_taken: false });
     }
-    let found = tx.db.row(
+    let found = tx.db.query_row(
         "SELECT id, digest FROM outbox \
          WHERE channel = ?1 AND account = ?2 AND chat = ?3 AND key = ?4 AND chunk = 0",
         params![
@@ -130,12 +130,12 @@ fn enqueue(
     }
 }
 
-fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
+fn read_head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
     struct First {
         state: String,
         head: Head,
     }
-    let first = db.row(
+    let first = db.query_row(
         &format!(
             "SELECT id, turn, channel, account, chat, topic, content, source, state, attempts, \
                  repeat, not_before, held_at, failing_since, error, first_sent_at, \
@@ -156,14 +156,14 @@ fn head(db: Db<'_>, chat: &ChatAddress) -> Result<Option<Head>> {
             Ok(First {
                 state,
                 head: Head {
-                    delivery: delivery(row)?,
+                    delivery: read_delivery(row)?,
                     unknown,
                     attempts: row.get("attempts")?,
                     not_before: Timestamp(row.get("not_before")?),
                     held_at: Timestamp(row.get("held_at")?),
                     failing_since: row.get::<_, Option<i64>>("failing_since")?.map(Timestamp),
                     error: row.get("error")?,
-                    notice: row.get::<_, String>("source")? == OutboxSource::Notice.word(),
+                    notice: row.get::<_, String>("source")? == OutboxSource::Notice.as_word(),
                     is_edit: row.get("is_edit")?,
                 },
             })
@@ -191,20 +191,20 @@ pub(crate) fn start_head(tx: &Tx<'_>, chat: &ChatAddress) -> Result<Option<Head>
             && head.not_before <= tx.now
             && head.delivery.content.attachments.is_empty()
     };
-    let head = head(tx.db, chat)?.filter(can_start);
+    let head = read_head(tx.db, chat)?.filter(can_start);
     if let Some(head) = &head {
         start(tx, head.delivery.id, false)?;
     }
     Ok(head)
 }
 
-fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
+fn read_delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     Ok(Delivery {
         id: DeliveryId(row.get("id")?),
         turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
         nonce: row.get("nonce")?,
-        address: rows::address(row)?,
-        content: rows::json(row, "content")?,
+        address: rows::address_from_row(row)?,
+        content: rows::json_column(row, "content")?,
         repeat: row.get("repeat")?,
         first_sent_at: row.get::<_, Option<i64>>("first_sent_at")?.map(Timestamp),
         shown_as: rows::parsed_if_any(row, "platform_id")?,
@@ -213,7 +213,7 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     })
 }
 
-fn durability(end: &SendEnd) -> Durability {
+fn durability_of(end: &SendEnd) -> Durability {
     match end {
         SendEnd::Sent(_)
         | SendEnd::Again { .. }
@@ -221,11 +221,11 @@ fn durability(end: &SendEnd) -> Durability {
         | SendEnd::Anew
         | SendEnd::Unknown { .. } => Durability::Process,
         SendEnd::Unconfirmed { .. } | SendEnd::Dead { .. } => Durability::Synced,
-        SendEnd::Partly(rest) => durability(rest),
+        SendEnd::Partly(rest) => durability_of(rest),
     }
 }
 
-fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
+fn finish_delivery(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
     let set = |assignments: &str, params: &[&dyn rusqlite::ToSql]| {
         let sql = format!(
             "UPDATE outbox SET {assignments} WHERE id = ?1 AND state IN ('sending', 'unknown')"
@@ -260,17 +260,17 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
         ),
         SendEnd::Unconfirmed { error, notice } => {
             set("state = 'unconfirmed', error = ?2", &[&id.0, error])?;
-            undelivered::note(tx, id)?;
+            undelivered::note_abandoned(tx, id)?;
             notice.iter().try_for_each(|notice| insert_notice(tx, notice))
         }
         SendEnd::Partly(rest) => {
             set("repeat = 1", &[&id.0])?;
-            finish(tx, id, rest)
+            finish_delivery(tx, id, rest)
         }
         SendEnd::Dead { error, notice } => {
             set("state = 'dead', error = ?2", &[&id.0, error])?;
             abandon_the_rest(tx, id)?;
-            undelivered::note(tx, id)?;
+            undelivered::note_abandoned(tx, id)?;
             notice.iter().try_for_each(|notice| insert_notice(tx, notice))
         }
     }
@@ -278,7 +278,7 @@ fn finish(tx: &Tx<'_>, id: DeliveryId, end: &SendEnd) -> Result<()> {
 
 /// Returns `true` if the chat of a chunk has an open one.
 fn has_open_chunk(tx: &Tx<'_>, id: DeliveryId) -> Result<bool> {
-    tx.db.one(
+    tx.db.query_one(
         "SELECT EXISTS (SELECT 1 FROM outbox AS open \
              WHERE (open.state = 'pending' OR open.state = 'sending' \
                  OR open.state = 'unknown') \
@@ -293,7 +293,7 @@ fn has_open_chunk(tx: &Tx<'_>, id: DeliveryId) -> Result<bool> {
 
 /// Abandons the later chunks of a message, because the message would have a gap.
 fn abandon_the_rest(tx: &Tx<'_>, dead: DeliveryId) -> Result<()> {
-    tx.update(
+    tx.change_rows(
         &format!(
             "UPDATE outbox SET state = 'dead', \
                      error = 'an earlier part of the message was refused' \

@@ -11,7 +11,7 @@ use crate::tx::{Db, Result};
 
 /// Returns the progress of a message; `None` if it is unknown.
 pub(crate) fn message_status(db: Db<'_>, id: MessageId) -> Result<Option<MessageStatus>> {
-    let found = db.row(
+    let found = db.query_row(
         "SELECT inbound.session, inbound.turn, inbound.outcome, inbound.received_at, \
              inbound.reply IS NULL AND turns.state IS 'failed' AS failed, \
              CASE WHEN inbound.reply IS NULL THEN turns.failure END AS failure, \
@@ -27,10 +27,10 @@ pub(crate) fn message_status(db: Db<'_>, id: MessageId) -> Result<Option<Message
             let outcome: Option<String> = row.get("outcome")?;
             Ok(MessageStatus {
                 id,
-                session: rows::parsed(row, "session")?,
+                session: rows::parse_column(row, "session")?,
                 turn: row.get::<_, Option<i64>>("turn")?.map(TurnId),
                 outcome: outcome
-                    .map(|_| rows::word(row, "outcome", &Outcome::ALL, Outcome::word))
+                    .map(|_| rows::word_column(row, "outcome", &Outcome::ALL, Outcome::word))
                     .transpose()?,
                 reply: row.get("reply")?,
                 failed: row.get("failed")?,
@@ -50,7 +50,7 @@ pub(crate) fn message_status(db: Db<'_>, id: MessageId) -> Result<Option<Message
 
 /// Returns the tokens of a root turn, with those of its sub-agents.
 fn usage_of_turn(db: Db<'_>, turn: TurnId) -> Result<Usage> {
-    db.one(
+    db.query_one(
         "SELECT coalesce(sum(input), 0) AS input, coalesce(sum(output), 0) AS output, \
              coalesce(sum(cached), 0) AS cached, coalesce(sum(cache_written), 0) AS cache_written \
          FROM usage WHERE turn = ?1",
@@ -68,7 +68,7 @@ fn usage_of_turn(db: Db<'_>, turn: TurnId) -> Result<Usage> {
 
 /// Returns the calls of the turn's last step with calls that the program that asked has to run.
 fn program_calls(db: Db<'_>, turn: TurnId) -> Result<Vec<ProgramCall>> {
-    db.rows(
+    db.query_rows(
         "SELECT step, ordinal, name, arguments FROM calls \
          WHERE turn = ?1 AND result = ?2 \
              AND step = (SELECT max(step) FROM calls WHERE turn = ?1) \
@@ -76,7 +76,7 @@ fn program_calls(db: Db<'_>, turn: TurnId) -> Result<Vec<ProgramCall>> {
         params![turn.0, rows::to_json(&SENT_TO_PROGRAM)?],
         |row| {
             let id = CallId { turn, step: row.get("step")?, ordinal: row.get("ordinal")? };
-            let arguments = rows::json::<avocet_protocol::Arguments>(row, "arguments")?;
+            let arguments = rows::json_column::<avocet_protocol::Arguments>(row, "arguments")?;
             Ok(ProgramCall {
                 id: id.to_string(),
                 name: row.get("name")?,

@@ -9,11 +9,11 @@ use crate::past_cache::CachedRead;
 use crate::past_turns::{PastTurns, TurnRange, past_turns};
 use crate::rows;
 use crate::rows::chunks::insert_notice;
-use crate::rows::messages::{INBOUND, inbound};
+use crate::rows::messages::{INBOUND, inbound_from_row};
 use crate::tx::{Db, Result, Tx};
 
 /// Returns the past of a session before a turn.
-pub(crate) fn past(
+pub(crate) fn past_of_session(
     db: Db<'_>,
     session: &SessionId,
     before: TurnId,
@@ -41,7 +41,7 @@ struct SessionMarks {
 
 fn session_marks(db: Db<'_>, session: &SessionId) -> Result<SessionMarks> {
     let turn = |id: i64| (id > 0).then_some(TurnId(id));
-    let found = db.row(
+    let found = db.query_row(
         "SELECT fresh_from, summary, summary_to, shortened_to, summary_trust, believed_turn, \
              believed_step FROM sessions WHERE id = ?1",
         [session.as_str()],
@@ -53,7 +53,7 @@ fn session_marks(db: Db<'_>, session: &SessionId) -> Result<SessionMarks> {
                     summary: row.get(1)?,
                     summary_to: turn(row.get(2)?),
                     shortened_to: turn(row.get(3)?),
-                    trust: rows::trust(row, "summary_trust")?,
+                    trust: rows::trust_column(row, "summary_trust")?,
                 },
                 trusted_to: turn(row.get(5)?).map(|turn| (turn, believed_step)),
             })
@@ -65,7 +65,7 @@ fn session_marks(db: Db<'_>, session: &SessionId) -> Result<SessionMarks> {
 /// Returns the lowest trust level in the session's past: that of its newest turn, whose requests
 /// contain the rest.
 pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
-    let newest = db.row(
+    let newest = db.query_row(
         "SELECT id FROM turns WHERE session = ?1 AND EXISTS (SELECT 1 FROM steps WHERE turn = turns.id) \
              AND coalesce((SELECT max(id) FROM inbound WHERE turn = turns.id) \
                  > (SELECT fresh_from FROM sessions WHERE id = ?1), 1) \
@@ -81,12 +81,12 @@ pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
         Some((turn, step)) if turn == newest => step.map_or(-1, i64::from),
         _ => -2,
     };
-    let found = db.rows(
+    let found = db.query_rows(
         "SELECT trust FROM steps WHERE turn = ?1 AND number > ?2 + 1 UNION \
          SELECT calls.trust FROM calls JOIN steps ON steps.turn = calls.turn AND number = step \
          WHERE calls.turn = ?1 AND closed = 1 AND step > ?2",
         params![newest.0, trusted],
-        |row| rows::trust(row, "trust"),
+        |row| rows::trust_column(row, "trust"),
     )?;
     Ok(found.into_iter().min().unwrap_or_default())
 }
@@ -94,7 +94,7 @@ pub(crate) fn least_trust(db: Db<'_>, session: &SessionId) -> Result<Trust> {
 /// Marks everything that the session has read so far as trusted; in an open turn, everything up to
 /// its last closed step.
 pub(crate) fn mark_as_trusted(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
-    tx.update(
+    tx.change_rows(
         "UPDATE sessions SET summary_trust = 'full', \
              believed_turn = (SELECT coalesce(max(id), 0) FROM turns WHERE session = ?1), \
              believed_step = (SELECT max(number) FROM steps WHERE closed = 1 \
@@ -113,7 +113,7 @@ pub(crate) fn record_compaction(
 ) -> Result<bool> {
     let id = |turn: Option<TurnId>| turn.map_or(0, |turn| turn.0);
     let (summary_to, shortened_to) = (id(compacted.summary_to), id(compacted.shortened_to));
-    let compacted = tx.update(
+    let compacted = tx.change_rows(
         "UPDATE sessions SET summary = ?2, summary_to = ?3, shortened_to = ?4, summary_trust = ?5 \
          WHERE id = ?1 \
              AND NOT coalesce((SELECT max(id) FROM inbound WHERE turn = max(?3, ?4)) \
@@ -135,11 +135,15 @@ pub(crate) struct PendingCompaction {
     pub(crate) begun: bool,
 }
 
-pub(crate) fn compaction(tx: &Tx<'_>, session: &SessionId) -> Result<Option<PendingCompaction>> {
+pub(crate) fn pending_compaction(
+    tx: &Tx<'_>,
+    session: &SessionId,
+) -> Result<Option<PendingCompaction>> {
     let wanted = "SELECT compact_for FROM sessions WHERE id = ?1 AND compact_for IS NOT NULL";
-    let wanted = tx.db.row(wanted, [session.as_str()], |row| row.get::<_, i64>(0))?;
+    let wanted = tx.db.query_row(wanted, [session.as_str()], |row| row.get::<_, i64>(0))?;
     let Some(wanted) = wanted else { return Ok(None) };
-    let command = tx.db.row(&format!("{INBOUND} WHERE id = ?1"), [wanted.abs()], inbound)?;
+    let command =
+        tx.db.query_row(&format!("{INBOUND} WHERE id = ?1"), [wanted.abs()], inbound_from_row)?;
     Ok(command.map(|command| PendingCompaction { command, begun: wanted < 0 }))
 }
 
@@ -149,7 +153,7 @@ pub(crate) fn want_compaction(
     session: &SessionId,
     command: MessageId,
 ) -> Result<bool> {
-    let wanted = tx.update(
+    let wanted = tx.change_rows(
         "UPDATE sessions SET compact_for = ?2 WHERE id = ?1 AND compact_for IS NULL",
         params![session.as_str(), command.0],
     )?;
@@ -158,7 +162,7 @@ pub(crate) fn want_compaction(
 
 /// Cancels the pending compaction. Returns `true` if there was one.
 pub(crate) fn stop_compaction(tx: &Tx<'_>, session: &SessionId) -> Result<bool> {
-    let stopped = tx.update(
+    let stopped = tx.change_rows(
         "UPDATE sessions SET compact_for = NULL WHERE id = ?1 AND compact_for IS NOT NULL",
         [session.as_str()],
     )?;
@@ -176,17 +180,17 @@ pub(crate) fn begin_compaction(tx: &Tx<'_>, command: MessageId) -> Result<()> {
 }
 
 /// Ends the compaction: stores the summary and enqueues the notice.
-pub(crate) fn compacted(
+pub(crate) fn finish_compaction(
     tx: &Tx<'_>,
     command: MessageId,
     compacted: Option<&CompactedPast>,
     notice: Option<&Planned>,
 ) -> Result<()> {
-    let session = tx.db.row(
+    let session = tx.db.query_row(
         "SELECT id FROM sessions \
          WHERE id = (SELECT session FROM inbound WHERE id = ?1) AND abs(compact_for) = ?1",
         [command.0],
-        |row| rows::parsed::<SessionId>(row, "id"),
+        |row| rows::parse_column::<SessionId>(row, "id"),
     )?;
     let stale = || StoreError::Stale(format!("the compaction for {command}"));
     let session = session.ok_or_else(stale)?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use avocet_protocol::{SessionId, TurnId, TurnRecord};
 
-/// Maximum size of all cached turns in bytes, as [`CachedTurn::bytes`] counts them.
+/// Maximum size of all cached turns in bytes, as [`CachedTurn::count_bytes`] counts them.
 const MOST_BYTES: usize = 2 << 20;
 /// Estimated memory of a turn and its messages beside their text, in bytes.
 const TURN_BYTES: usize = 1024;
@@ -73,7 +73,7 @@ pub(crate) struct MeasuredTurn {
 }
 
 impl CachedTurn {
-    fn bytes(&self) -> usize {
+    fn count_bytes(&self) -> usize {
         self.size.whole + TURN_BYTES
     }
 }
@@ -81,24 +81,24 @@ impl CachedTurn {
 impl PastCache {
     /// Forgets all turns, because a transaction has changed ended ones.
     pub(crate) fn clear(&self) {
-        let mut pasts = self.lock();
+        let mut pasts = self.lock_pasts();
         *pasts = CachedPasts { emptied: pasts.emptied + 1, ..CachedPasts::default() };
     }
 
-    fn lock(&self) -> MutexGuard<'_, CachedPasts> {
+    fn lock_pasts(&self) -> MutexGuard<'_, CachedPasts> {
         self.pasts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl CachedRead {
     /// Begins a read. Call this before its transaction begins.
-    pub(crate) fn begin(cache: &Arc<PastCache>) -> Self {
-        Self { emptied: cache.lock().emptied, cache: cache.clone() }
+    pub(crate) fn begin_read(cache: &Arc<PastCache>) -> Self {
+        Self { emptied: cache.lock_pasts().emptied, cache: cache.clone() }
     }
 
     /// Returns the cached turns of a session, if all of them come before `before`.
-    pub(crate) fn turns(&self, session: &SessionId, before: TurnId) -> Option<CachedTurns> {
-        let pasts = self.cache.lock();
+    pub(crate) fn cached_turns(&self, session: &SessionId, before: TurnId) -> Option<CachedTurns> {
+        let pasts = self.cache.lock_pasts();
         let turns = &pasts.sessions.get(session)?.turns;
         turns.turns.last().is_some_and(|last| last.size.id < before).then(|| turns.clone())
     }
@@ -106,18 +106,18 @@ impl CachedRead {
     /// Caches the turns of a session in place of those cached before. The sessions that were read
     /// least recently make room.
     pub(crate) fn insert(&self, session: &SessionId, turns: CachedTurns) {
-        let mut pasts = self.cache.lock();
+        let mut pasts = self.cache.lock_pasts();
         if pasts.emptied != self.emptied {
             return;
         }
-        pasts.remove(session);
-        let bytes = turns.turns.iter().map(CachedTurn::bytes).sum();
+        pasts.remove_session(session);
+        let bytes = turns.turns.iter().map(CachedTurn::count_bytes).sum();
         if turns.turns.is_empty() || bytes > MOST_BYTES {
             return;
         }
         while pasts.bytes + bytes > MOST_BYTES {
-            let Some(oldest) = pasts.oldest() else { break };
-            pasts.remove(&oldest);
+            let Some(oldest) = pasts.oldest_session() else { break };
+            pasts.remove_session(&oldest);
         }
         pasts.inserted += 1;
         pasts.bytes += bytes;
@@ -127,13 +127,13 @@ impl CachedRead {
 }
 
 impl CachedPasts {
-    fn remove(&mut self, session: &SessionId) {
+    fn remove_session(&mut self, session: &SessionId) {
         if let Some(removed) = self.sessions.remove(session) {
             self.bytes -= removed.bytes;
         }
     }
 
-    fn oldest(&self) -> Option<SessionId> {
+    fn oldest_session(&self) -> Option<SessionId> {
         let sessions = self.sessions.iter();
         sessions.min_by_key(|(_, cached)| cached.inserted).map(|(session, _)| session.clone())
     }
@@ -171,12 +171,12 @@ mod tests {
     }
 
     fn cached(read: &CachedRead, name: &str, before: i64) -> Option<usize> {
-        read.turns(&session(name), TurnId(before)).map(|turns| turns.turns.len())
+        read.cached_turns(&session(name), TurnId(before)).map(|turns| turns.turns.len())
     }
 
     #[test]
     fn turns_are_returned_only_if_all_come_before_the_wanted_one() {
-        let read = CachedRead::begin(&Arc::default());
+        let read = CachedRead::begin_read(&Arc::default());
         read.insert(&session("a"), turns(&[1, 5], 1));
         for (before, expected) in [(6, Some(2)), (5, None), (2, None)] {
             assert_eq!(cached(&read, "a", before), expected, "{before}");
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn insert_makes_room_by_the_sessions_that_were_read_least_recently() {
-        let read = CachedRead::begin(&Arc::default());
+        let read = CachedRead::begin_read(&Arc::default());
         let third = MOST_BYTES / 3 - TURN_BYTES;
         let insert = |name: &str, bytes| read.insert(&session(name), turns(&[1], bytes));
         ["a", "b", "c", "a", "d"].into_iter().for_each(|name| insert(name, third));
@@ -202,13 +202,13 @@ mod tests {
     #[test]
     fn turns_that_were_read_before_a_change_are_not_cached_after_it() {
         let cache = Arc::<PastCache>::default();
-        let before = CachedRead::begin(&cache);
+        let before = CachedRead::begin_read(&cache);
         before.insert(&session("a"), turns(&[1], 1));
         cache.clear();
         assert_eq!(cached(&before, "a", 2), None);
         before.insert(&session("a"), turns(&[1], 1));
         assert_eq!(cached(&before, "a", 2), None);
-        CachedRead::begin(&cache).insert(&session("a"), turns(&[1], 1));
+        CachedRead::begin_read(&cache).insert(&session("a"), turns(&[1], 1));
         assert_eq!(cached(&before, "a", 2), Some(1));
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn past_turns(
     cache: &CachedRead,
 ) -> Result<PastTurns> {
     let left_out = range.compacted.summary_to.unwrap_or(TurnId(0));
-    let cached = cache.turns(range.session, range.before);
+    let cached = cache.cached_turns(range.session, range.before);
     let cached = cached.unwrap_or(CachedTurns { after: left_out, turns: Vec::new() });
     let newest = cached.turns.last().map_or(left_out, |last| last.size.id.max(left_out));
     let mut choice = TurnChoice::new(range);
@@ -134,7 +134,7 @@ impl<'a> TurnChoice<'a> {
                     whole: texts + reasoning + calls,
                     shortened: texts + short_calls,
                 };
-                Ok(self.take(ChosenTurn { size, record: None }))
+                Ok(self.take_turn(ChosenTurn { size, record: None }))
             },
         )
     }
@@ -146,7 +146,7 @@ impl<'a> TurnChoice<'a> {
         }
         for turn in cached.turns.iter().rev().take_while(|turn| turn.size.id > left_out) {
             let CachedTurn { record, size } = turn.clone();
-            if self.take(ChosenTurn { size, record: Some(record) }).is_break() {
+            if self.take_turn(ChosenTurn { size, record: Some(record) }).is_break() {
                 return;
             }
         }
@@ -154,7 +154,7 @@ impl<'a> TurnChoice<'a> {
 
     /// Chooses the next older turn if it fits. Turns begin in the order of their messages, so all
     /// turns before a forgotten one are forgotten too.
-    fn take(&mut self, turn: ChosenTurn) -> ControlFlow<()> {
+    fn take_turn(&mut self, turn: ChosenTurn) -> ControlFlow<()> {
         let MeasuredTurn { id, newest_message, whole, shortened } = turn.size;
         let TurnRange { budget, fresh_from, compacted, .. } = *self.range;
         if newest_message.is_some_and(|message| message <= fresh_from) {

@@ -12,7 +12,7 @@ use rusqlite::{Row, params};
 use crate::audit;
 use crate::kept_message;
 use crate::rows::chunks::insert_notice;
-use crate::rows::{chat_key, parsed, word};
+use crate::rows::{chat_key, parse_column, word_column};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -30,7 +30,7 @@ impl People for SqliteStore {
     ) -> Result<()> {
         let (pairing, messages) = (pairing.clone(), messages.to_vec());
         self.write("add-pairing", Durability::Process, move |tx| {
-            tx.update("DELETE FROM pairings WHERE created_at < ?1", [forget.0])?;
+            tx.change_rows("DELETE FROM pairings WHERE created_at < ?1", [forget.0])?;
             kept_message::delete_closed(tx)?;
             insert_pairing(tx, &pairing)?;
             messages.iter().try_for_each(|one| insert_notice(tx, one))
@@ -49,7 +49,7 @@ impl People for SqliteStore {
         }
         self.write("keep-message", Durability::Process, move |tx| {
             kept_message::delete_closed(tx)?;
-            kept_message::keep(tx, &code, message)
+            kept_message::keep_message(tx, &code, message)
         })
         .await
     }
@@ -57,9 +57,9 @@ impl People for SqliteStore {
     async fn decide(&self, settled: &SettledPairing) -> Result<DecisionEffect> {
         let (settled, default_mode) = (settled.clone(), self.default_mode);
         self.write("decide", Durability::Synced, move |tx| {
-            let effect = decide(tx, &settled, default_mode)?;
+            let effect = decide_pairing(tx, &settled, default_mode)?;
             if effect != DecisionEffect::Nothing {
-                audit::decided(tx, &settled, &Actor::Host)?;
+                audit::record_decided(tx, &settled, &Actor::Host)?;
             }
             Ok(effect)
         })
@@ -95,8 +95,8 @@ impl People for SqliteStore {
     async fn link(&self, one: &ChatLink) -> Result<()> {
         let one = one.clone();
         self.write("link", Durability::Synced, move |tx| {
-            link(tx, &one)?;
-            audit::linked(tx, &one, &Actor::Host)
+            link_chat(tx, &one)?;
+            audit::record_linked(tx, &one, &Actor::Host)
         })
         .await
     }
@@ -104,9 +104,9 @@ impl People for SqliteStore {
     async fn unlink(&self, chat: &ChatAddress) -> Result<bool> {
         let chat = chat.clone();
         self.write("unlink", Durability::Synced, move |tx| {
-            let done = unlink(tx, &chat)?;
+            let done = unlink_chat(tx, &chat)?;
             if done {
-                audit::unlinked(tx, &chat.to_string(), &Actor::Host)?;
+                audit::record_unlinked(tx, &chat.to_string(), &Actor::Host)?;
             }
             Ok(done)
         })
@@ -115,7 +115,7 @@ impl People for SqliteStore {
 }
 
 /// Decides about an open pairing code. Has no effect for any other code.
-pub(crate) fn decide(
+pub(crate) fn decide_pairing(
     tx: &Tx<'_>,
     settled: &SettledPairing,
     default_mode: QueueMode,
@@ -125,7 +125,7 @@ pub(crate) fn decide(
         Decision::Approved(role) => Some(*role),
         Decision::Denied => None,
     };
-    let decided = tx.update(
+    let decided = tx.change_rows(
         "UPDATE pairings SET decision = ?2, role = ?3 \
          WHERE code = ?1 AND decision IS NULL AND expires_at > ?4",
         params![code.as_str(), decision.word(), role.map(Role::word), tx.now.0],
@@ -158,7 +158,7 @@ pub(crate) fn decide(
     Ok(accepted.map_or(DecisionEffect::Decided, DecisionEffect::Queued))
 }
 
-pub(crate) fn link(tx: &Tx<'_>, link: &ChatLink) -> Result<()> {
+pub(crate) fn link_chat(tx: &Tx<'_>, link: &ChatLink) -> Result<()> {
     let [channel, account, chat] = chat_key(&link.chat);
     tx.insert(
         "INSERT INTO links (channel, account, chat, session) VALUES (?1, ?2, ?3, ?4) \
@@ -168,8 +168,8 @@ pub(crate) fn link(tx: &Tx<'_>, link: &ChatLink) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn unlink(tx: &Tx<'_>, chat: &ChatAddress) -> Result<bool> {
-    let gone = tx.update(
+pub(crate) fn unlink_chat(tx: &Tx<'_>, chat: &ChatAddress) -> Result<bool> {
+    let gone = tx.change_rows(
         "DELETE FROM links WHERE channel = ?1 AND account = ?2 AND chat = ?3",
         chat_key(chat),
     )?;
@@ -179,9 +179,11 @@ pub(crate) fn unlink(tx: &Tx<'_>, chat: &ChatAddress) -> Result<bool> {
 fn remove_person(tx: &Tx<'_>, person: &PersonId) -> Result<bool> {
     let PersonId { channel, account, sender } = person;
     let who = [channel.as_str(), account.as_str(), sender.as_str()];
-    let gone =
-        tx.update("DELETE FROM people WHERE channel = ?1 AND account = ?2 AND sender = ?3", who)?;
-    tx.update(
+    let gone = tx.change_rows(
+        "DELETE FROM people WHERE channel = ?1 AND account = ?2 AND sender = ?3",
+        who,
+    )?;
+    tx.change_rows(
         "UPDATE pairings SET decision = 'denied' \
          WHERE channel = ?1 AND account = ?2 AND sender = ?3 AND decision IS NULL",
         who,
@@ -190,15 +192,15 @@ fn remove_person(tx: &Tx<'_>, person: &PersonId) -> Result<bool> {
     // A person admitted again later must not rejoin the old shared session.
     const CHATS: &str = "SELECT channel, account, chat FROM private_chats \
         WHERE channel = ?1 AND account = ?2 AND sender = ?3";
-    tx.update(&format!("DELETE FROM links WHERE (channel, account, chat) IN ({CHATS})"), who)?;
-    tx.update(
+    tx.change_rows(&format!("DELETE FROM links WHERE (channel, account, chat) IN ({CHATS})"), who)?;
+    tx.change_rows(
         &format!(
             "DELETE FROM links WHERE session IN \
                  (SELECT channel || ':' || account || ':' || chat FROM ({CHATS}))"
         ),
         who,
     )?;
-    tx.update(
+    tx.change_rows(
         "DELETE FROM private_chats WHERE channel = ?1 AND account = ?2 AND sender = ?3",
         who,
     )?;
@@ -226,65 +228,69 @@ fn insert_pairing(tx: &Tx<'_>, pairing: &Pairing) -> Result<()> {
 
 fn stored_access(db: Db<'_>) -> Result<StoredAccess> {
     Ok(StoredAccess {
-        people: db.rows(
+        people: db.query_rows(
             "SELECT channel, account, sender, name, role, since FROM people \
              ORDER BY channel, account, sender",
             (),
             person,
         )?,
-        pairings: db.rows(
+        pairings: db.query_rows(
             "SELECT code, channel, account, chat, sender, name, created_at, expires_at, decision, \
                  role \
              FROM pairings ORDER BY created_at, code",
             (),
             pairing,
         )?,
-        kept: db.rows(
+        kept: db.query_rows(
             "SELECT code FROM pairings WHERE message IS NOT NULL ORDER BY code",
             (),
-            |row| parsed(row, "code"),
+            |row| parse_column(row, "code"),
         )?,
-        links: db.rows(
+        links: db.query_rows(
             "SELECT channel, account, chat, session FROM links ORDER BY channel, account, chat",
             (),
-            |row| Ok(ChatLink { chat: chat(row)?, session: parsed(row, "session")? }),
+            |row| {
+                Ok(ChatLink { chat: chat_from_row(row)?, session: parse_column(row, "session")? })
+            },
         )?,
-        chats: db.rows("SELECT channel, account, chat, sender FROM private_chats", (), |row| {
-            Ok((chat(row)?, parsed(row, "sender")?))
-        })?,
+        chats: db.query_rows(
+            "SELECT channel, account, chat, sender FROM private_chats",
+            (),
+            |row| Ok((chat_from_row(row)?, parse_column(row, "sender")?)),
+        )?,
     })
 }
 
-fn person(row: &Row<'_>) -> rusqlite::Result<Person> {
+fn person_from_row(row: &Row<'_>) -> rusqlite::Result<Person> {
     Ok(Person {
         id: person_id(row)?,
         name: row.get("name")?,
-        role: word(row, "role", &Role::ALL, Role::word)?,
+        role: word_column(row, "role", &Role::ALL, Role::word)?,
         since: Some(Timestamp(row.get("since")?)),
     })
 }
 
 fn person_id(row: &Row<'_>) -> rusqlite::Result<PersonId> {
     Ok(PersonId {
-        channel: parsed::<ChannelName>(row, "channel")?,
-        account: parsed::<AccountName>(row, "account")?,
-        sender: parsed(row, "sender")?,
+        channel: parse_column::<ChannelName>(row, "channel")?,
+        account: parse_column::<AccountName>(row, "account")?,
+        sender: parse_column(row, "sender")?,
     })
 }
 
-fn pairing(row: &Row<'_>) -> rusqlite::Result<Pairing> {
+fn pairing_from_row(row: &Row<'_>) -> rusqlite::Result<Pairing> {
     let decision: Option<String> = row.get("decision")?;
     Ok(Pairing {
-        code: parsed(row, "code")?,
+        code: parse_column(row, "code")?,
         person: person_id(row)?,
         name: row.get("name")?,
-        chat: chat(row)?,
+        chat: chat_from_row(row)?,
         created_at: Timestamp(row.get("created_at")?),
         expires_at: Timestamp(row.get("expires_at")?),
         decision: match decision.as_deref() {
             None => None,
             Some("approved") => {
-                Some(Decision::Approved(word(row, "role", &Role::ALL, Role::word)?))
+                Some(Decision::Approved(word_column(row, "role", &Role::ALL, Role::word)?))
             }
             Some(_) => Some(Decision::Denied),
         },
@@ -292,11 +298,11 @@ fn pairing(row: &Row<'_>) -> rusqlite::Result<Pairing> {
 }
 
 /// Reads a chat without topic, since private chats are known as a whole.
-fn chat(row: &Row<'_>) -> rusqlite::Result<ChatAddress> {
+fn chat_from_row(row: &Row<'_>) -> rusqlite::Result<ChatAddress> {
     Ok(ChatAddress {
-        channel: parsed::<ChannelName>(row, "channel")?,
-        account: parsed::<AccountName>(row, "account")?,
-        chat: parsed::<ChatId>(row, "chat")?,
+        channel: parse_column::<ChannelName>(row, "channel")?,
+        account: parse_column::<AccountName>(row, "account")?,
+        chat: parse_column::<ChatId>(row, "chat")?,
         topic: None,
     })
 }

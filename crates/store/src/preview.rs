@@ -39,14 +39,14 @@ impl PreviewRow {
 
 /// The message that shows the beginning of the preview of an open turn.
 pub(crate) fn first_message(db: Db<'_>, turn: TurnId) -> Result<Option<PlatformId>> {
-    let first = parts(db, turn)?.into_iter().next();
+    let first = parts_of_turn(db, turn)?.into_iter().next();
     Ok(first.filter(|part| !part.is_complete).and_then(|part| part.platform_id))
 }
 
 /// Returns the parts of an open turn, in order. After the end of the turn, parts that were left as
 /// they were look like complete ones.
-fn parts(db: Db<'_>, turn: TurnId) -> Result<Vec<PreviewRow>> {
-    db.rows(
+fn parts_of_turn(db: Db<'_>, turn: TurnId) -> Result<Vec<PreviewRow>> {
+    db.query_rows(
         "SELECT id, chunk, channel, account, chat, topic, content, state = 'sent' AS is_complete, \
              state <> 'preview' OR platform_id IS NOT NULL AS may_be_there, not_before, held_at, \
              platform_id FROM outbox \
@@ -56,8 +56,8 @@ fn parts(db: Db<'_>, turn: TurnId) -> Result<Vec<PreviewRow>> {
             Ok(PreviewRow {
                 id: DeliveryId(row.get("id")?),
                 part: row.get("chunk")?,
-                chat: rows::address(row)?,
-                content: rows::json(row, "content")?,
+                chat: rows::address_from_row(row)?,
+                content: rows::json_column(row, "content")?,
                 is_complete: row.get("is_complete")?,
                 may_be_there: row.get("may_be_there")?,
                 not_before: Timestamp(row.get("not_before")?),
@@ -70,7 +70,7 @@ fn parts(db: Db<'_>, turn: TurnId) -> Result<Vec<PreviewRow>> {
 
 /// Inserts a part in state `sending`, unless the turn has it already or the chat waits for other
 /// messages. A complete part with other content is open again.
-pub(crate) fn begin(
+pub(crate) fn begin_part(
     tx: &Tx<'_>,
     turn: TurnId,
     part: usize,
@@ -78,9 +78,9 @@ pub(crate) fn begin(
     content: &Content,
 ) -> Result<Preview> {
     must_be_open(tx, turn)?;
-    let parts = parts(tx.db, turn)?;
+    let parts = parts_of_turn(tx.db, turn)?;
     if let Some(known) = parts.iter().find(|known| known.part == part) {
-        return resume(tx, known, content);
+        return resume_part(tx, known, content);
     }
     // A gap would become a missing chunk of the reply.
     if parts.len() != part || !parts.iter().all(|known| known.platform_id.is_some()) {
@@ -101,16 +101,17 @@ pub(crate) fn begin(
         "UPDATE outbox SET state = 'sending', attempts = 1, first_sent_at = ?2 WHERE id = ?1",
         params![id.0, tx.now.0],
     )?;
-    let nonce = tx.db.one("SELECT nonce FROM outbox WHERE id = ?1", [id.0], |row| row.get(0))?;
+    let nonce =
+        tx.db.query_one("SELECT nonce FROM outbox WHERE id = ?1", [id.0], |row| row.get(0))?;
     Ok(Preview::Begun { id, nonce })
 }
 
 fn ordinal_of(tx: &Tx<'_>, id: DeliveryId) -> Result<i64> {
-    tx.db.one("SELECT ordinal FROM outbox WHERE id = ?1", [id.0], |row| row.get(0))
+    tx.db.query_one("SELECT ordinal FROM outbox WHERE id = ?1", [id.0], |row| row.get(0))
 }
 
 /// Continues with a part that this turn has begun before.
-fn resume(tx: &Tx<'_>, known: &PreviewRow, content: &Content) -> Result<Preview> {
+fn resume_part(tx: &Tx<'_>, known: &PreviewRow, content: &Content) -> Result<Preview> {
     let Some(message) = known.platform_id.clone() else { return Ok(Preview::Over) };
     if known.is_complete {
         if known.content == *content {
@@ -127,7 +128,7 @@ fn resume(tx: &Tx<'_>, known: &PreviewRow, content: &Content) -> Result<Preview>
 }
 
 fn something_waits(db: Db<'_>, chat: &ChatAddress) -> Result<bool> {
-    db.one(
+    db.query_one(
         &format!(
             "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND account = ?2 AND chat = ?3 \
              AND {OPEN_CHUNK} AND {DELIVERABLE})"
@@ -139,7 +140,7 @@ fn something_waits(db: Db<'_>, chat: &ChatAddress) -> Result<bool> {
 
 /// Records the outcome of a preview send. A refused part stays without platform id, which keeps
 /// the turn from beginning another.
-pub(crate) fn finish(tx: &Tx<'_>, id: DeliveryId, showing: &Showing) -> Result<()> {
+pub(crate) fn finish_part(tx: &Tx<'_>, id: DeliveryId, showing: &Showing) -> Result<()> {
     let set = |assignments: &str, params: &[&dyn rusqlite::ToSql]| {
         let sql = format!(
             "UPDATE outbox SET {assignments} \
@@ -169,9 +170,9 @@ pub(crate) fn finish(tx: &Tx<'_>, id: DeliveryId, showing: &Showing) -> Result<(
 /// Makes the parts of the preview the chunks of the reply at the end of the turn, and removes those
 /// that the reply does not need. Without a reply for its chat, the preview stays unchanged.
 pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -> Result<()> {
-    let parts = parts(tx.db, turn)?;
+    let parts = parts_of_turn(tx.db, turn)?;
     let Some(reply) = reply.filter(|reply| !reply.chunks.is_empty()) else {
-        return parts.iter().try_for_each(|part| leave(tx, part));
+        return parts.iter().try_for_each(|part| leave_part(tx, part));
     };
     let ordinal = next_ordinal(tx, Some(turn))?;
     let source = OutboxSource::Reply;
@@ -186,10 +187,10 @@ pub(crate) fn become_reply(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -
         take_over(tx, part, content, &ChunkPosition { chunk: part.part, ..position })?;
     }
     for part in others {
-        if part.chat == reply.address { remove(tx, part)? } else { leave(tx, part)? }
+        if part.chat == reply.address { remove_part(tx, part)? } else { leave_part(tx, part)? }
     }
     insert_chunks(tx, reply, usable, &position)?;
-    hold(tx, &parts, turn, ordinal)
+    hold_first_chunk(tx, &parts, turn, ordinal)
 }
 
 /// Splits those of the first chunks that have both text and files. The message of a part becomes a
@@ -210,12 +211,12 @@ fn with_files_apart(reply: &Planned, parts: usize) -> Planned {
 }
 
 /// Makes the first open chunk wait as long as the platform asked any part to wait.
-fn hold(tx: &Tx<'_>, parts: &[PreviewRow], turn: TurnId, ordinal: i64) -> Result<()> {
+fn hold_first_chunk(tx: &Tx<'_>, parts: &[PreviewRow], turn: TurnId, ordinal: i64) -> Result<()> {
     let longest = parts.iter().max_by_key(|part| part.not_before);
     let Some(longest) = longest.filter(|part| part.not_before > Timestamp(0)) else {
         return Ok(());
     };
-    tx.update(
+    tx.change_rows(
         "UPDATE outbox SET not_before = ?3, held_at = ?4 \
          WHERE turn = ?1 AND ordinal = ?2 AND chunk = (SELECT min(chunk) FROM outbox \
              WHERE turn = ?1 AND ordinal = ?2 AND state <> 'sent')",
@@ -226,14 +227,18 @@ fn hold(tx: &Tx<'_>, parts: &[PreviewRow], turn: TurnId, ordinal: i64) -> Result
 
 /// Removes the preview of a turn whose answer the chat has already, or does not need.
 pub(crate) fn remove_all(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
-    parts(tx.db, turn)?.iter().try_for_each(|part| remove(tx, part))
+    parts_of_turn(tx.db, turn)?.iter().try_for_each(|part| remove_part(tx, part))
 }
 
 /// Sends the reply of a task in the background as a new message. Its preview, which shows the
 /// progress, stays unchanged.
-pub(crate) fn stay(tx: &Tx<'_>, turn: TurnId, reply: Option<&Planned>) -> Result<()> {
-    for part in parts(tx.db, turn)? {
-        leave(tx, &part)?;
+pub(crate) fn send_as_new_message(
+    tx: &Tx<'_>,
+    turn: TurnId,
+    reply: Option<&Planned>,
+) -> Result<()> {
+    for part in parts_of_turn(tx.db, turn)? {
+        leave_part(tx, &part)?;
     }
     let Some(reply) = reply else { return Ok(()) };
     let ordinal = next_ordinal(tx, Some(turn))?;
@@ -261,7 +266,7 @@ fn take_over(
         params![
             part.id.0,
             to_json(content)?,
-            position.source.word(),
+            position.source.as_word(),
             position.ordinal,
             position.chunk,
             is_done
@@ -271,9 +276,9 @@ fn take_over(
 
 /// Queues the removal of a part's message. The row stays a preview, so that it is no message of the
 /// agent, and names itself as the message that it changes.
-fn remove(tx: &Tx<'_>, part: &PreviewRow) -> Result<()> {
+fn remove_part(tx: &Tx<'_>, part: &PreviewRow) -> Result<()> {
     if part.platform_id.is_none() {
-        return leave(tx, part);
+        return leave_part(tx, part);
     }
     tx.update_one(
         part.id,
@@ -283,7 +288,7 @@ fn remove(tx: &Tx<'_>, part: &PreviewRow) -> Result<()> {
 }
 
 /// Ends a part without a reply. A part that the chat certainly lacks is deleted.
-fn leave(tx: &Tx<'_>, part: &PreviewRow) -> Result<()> {
+fn leave_part(tx: &Tx<'_>, part: &PreviewRow) -> Result<()> {
     let sql = if part.may_be_there {
         "UPDATE outbox SET state = 'sent' WHERE id = ?1"
     } else {

@@ -23,7 +23,7 @@ const WITHHELD_CALL: &str = "say_held_answer";
 
 /// The author of a decision.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Decider {
+pub(crate) enum DecidedBy {
     /// The sender of this message.
     Person(MessageId),
     /// A person at the command line or the socket, or the expiry of the wait.
@@ -35,7 +35,7 @@ pub(crate) enum Decider {
 /// The end of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WaitEnd<'r> {
-    Resolved(&'r Resolution, Decider),
+    Resolved(&'r Resolution, DecidedBy),
     /// Its turn was ended.
     Stopped,
 }
@@ -49,7 +49,7 @@ pub(crate) struct EndingWait {
 }
 
 /// Connects the newest message of the outbox with its wait, if the channel of its chat can edit it.
-pub(crate) fn connect(
+pub(crate) fn connect_prompt(
     tx: &Tx<'_>,
     wait: WaitId,
     chat: &ChatAddress,
@@ -58,13 +58,13 @@ pub(crate) fn connect(
     if !editable.contains(chat) {
         return Ok(());
     }
-    tx.update("UPDATE outbox SET wait = ?1 WHERE id = (SELECT max(id) FROM outbox)", [wait.0])
+    tx.change_rows("UPDATE outbox SET wait = ?1 WHERE id = (SELECT max(id) FROM outbox)", [wait.0])
         .map(drop)
 }
 
 /// Connects a repeated prompt, if the first one in its chat was connected.
 pub(crate) fn connect_repeated(tx: &Tx<'_>, wait: WaitId) -> Result<()> {
-    tx.update(
+    tx.change_rows(
         "UPDATE outbox SET wait = ?1 WHERE id = (SELECT max(id) FROM outbox) \
              AND EXISTS (SELECT 1 FROM outbox AS first WHERE first.wait = ?1 \
                  AND (first.channel, first.account, first.chat) = \
@@ -76,7 +76,7 @@ pub(crate) fn connect_repeated(tx: &Tx<'_>, wait: WaitId) -> Result<()> {
 
 /// Queues the edits of all open waits of a turn that is ended from outside.
 pub(crate) fn stop_all(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
-    let open = tx.db.rows(
+    let open = tx.db.query_rows(
         "SELECT id, kind, turn, step, ordinal, expires_at FROM waits \
          WHERE turn = ?1 AND resolved = 0",
         [turn.0],
@@ -95,18 +95,24 @@ pub(crate) fn stop_all(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
 /// Queues an edit of each message that asked a person. The delivery reads the platform's id of that
 /// message when its turn comes, because the message may be on its way.
 pub(crate) fn show_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<()> {
-    let asked = tx.db.rows(
+    let asked = tx.db.query_rows(
         "SELECT id, channel, account, chat, topic, content FROM outbox WHERE wait = ?1 ORDER BY id",
         [wait.id.0],
-        |row| Ok((row.get::<_, i64>("id")?, rows::address(row)?, rows::json(row, "content")?)),
+        |row| {
+            Ok((
+                row.get::<_, i64>("id")?,
+                rows::address_from_row(row)?,
+                rows::json_column(row, "content")?,
+            ))
+        },
     )?;
     if asked.is_empty() {
         return Ok(());
     }
-    let outcome = outcome(tx, wait, end)?;
+    let outcome = describe_end(tx, wait, end)?;
     for (message, chat, question) in asked {
         let content = match wait.kind {
-            WaitKind::Answer => match below(question, &outcome.text) {
+            WaitKind::Answer => match question_with_outcome(question, &outcome.text) {
                 Some(content) => content,
                 None => continue,
             },
@@ -115,14 +121,14 @@ pub(crate) fn show_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Resu
         let source = OutboxSource::Notice;
         let position = ChunkPosition { turn: None, ordinal: 0, chunk: 0, key: None, source };
         let edit = insert_chunk(tx, &chat, &content, &position)?;
-        tx.update("UPDATE outbox SET edits = ?2 WHERE id = ?1", params![edit, message])?;
+        tx.change_rows("UPDATE outbox SET edits = ?2 WHERE id = ?1", params![edit, message])?;
     }
     Ok(())
 }
 
 /// Returns the number of the newest message of the outbox.
-pub(crate) fn newest(tx: &Tx<'_>) -> Result<i64> {
-    tx.db.one("SELECT coalesce(max(id), 0) FROM outbox", (), |row| row.get(0))
+pub(crate) fn newest_message(tx: &Tx<'_>) -> Result<i64> {
+    tx.db.query_one("SELECT coalesce(max(id), 0) FROM outbox", (), |row| row.get(0))
 }
 
 /// Returns `true` if an edit after the message `newest` shows an outcome in the chat of a command.
@@ -130,7 +136,7 @@ pub(crate) fn newest(tx: &Tx<'_>) -> Result<i64> {
 /// that only lost its buttons shows no outcome. A command with a place for its answer gets the
 /// answer there.
 pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<bool> {
-    tx.db.one(
+    tx.db.query_one(
         "SELECT EXISTS (SELECT 1 FROM outbox JOIN inbound ON inbound.id = ?1 \
              JOIN outbox AS asked ON asked.id = outbox.edits \
              WHERE outbox.id > ?2 AND asked.state NOT IN ('unconfirmed', 'dead') \
@@ -147,7 +153,7 @@ pub(crate) fn is_shown(tx: &Tx<'_>, command: MessageId, newest: i64) -> Result<b
 
 /// Adds the outcome to a question of the model, without buttons. A question without room for its
 /// outcome only loses its buttons; `None` if it has none.
-fn below(question: Content, outcome: &str) -> Option<Content> {
+fn question_with_outcome(question: Content, outcome: &str) -> Option<Content> {
     let Content { mut text, styles, choices, .. } = question;
     if text.chars().count() <= MAX_QUESTION {
         text.push_str("\n\n");
@@ -160,10 +166,10 @@ fn below(question: Content, outcome: &str) -> Option<Content> {
 
 /// Describes the end of a wait in one line: the decision, its author, its time, and the call or the
 /// answer.
-fn outcome(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Content> {
+fn describe_end(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Content> {
     let start = match end {
         WaitEnd::Stopped => "Ended, the work was stopped".to_owned(),
-        WaitEnd::Resolved(Resolution::Error(_), Decider::Log | Decider::Host)
+        WaitEnd::Resolved(Resolution::Error(_), DecidedBy::Log | DecidedBy::Host)
             if wait.expires_at <= tx.now =>
         {
             "Ended, no answer came in time".to_owned()
@@ -180,33 +186,35 @@ fn outcome(tx: &Tx<'_>, wait: &EndingWait, end: WaitEnd<'_>) -> Result<Content> 
                 Resolution::RunAlways => " for this session",
                 _ => "",
             };
-            format!("{decision}{scope} by {} at {}", author(tx, decider)?, time_of_day(tx))
+            format!("{decision}{scope} by {} at {}", name_of_decider(tx, decider)?, time_of_day(tx))
         }
     };
     if wait.kind == WaitKind::Answer {
         let answer = match end {
             WaitEnd::Resolved(Resolution::Answer { text, .. }, _) => in_one_line(text, MAX_ANSWER),
-            _ => return Ok(styled(format!("{start}."), "")),
+            _ => return Ok(text_with_code(format!("{start}."), "")),
         };
-        return Ok(styled(format!("{start}: {answer}"), ""));
+        return Ok(text_with_code(format!("{start}: {answer}"), ""));
     }
-    let (name, arguments) = tx.db.one(
+    let (name, arguments) = tx.db.query_one(
         "SELECT name, arguments FROM calls WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
         params![wait.call.turn.0, wait.call.step, wait.call.ordinal],
-        |row| Ok((row.get::<_, String>("name")?, rows::json::<Arguments>(row, "arguments")?)),
+        |row| {
+            Ok((row.get::<_, String>("name")?, rows::json_column::<Arguments>(row, "arguments")?))
+        },
     )?;
     if name == WITHHELD_CALL {
-        return Ok(styled(format!("{start}: sending the answer"), ""));
+        return Ok(text_with_code(format!("{start}: sending the answer"), ""));
     }
     Ok(match main_argument(&arguments.to_object(), MAX_CALL, tx.redactor) {
-        Some(main) if name == "exec_shell" => styled(format!("{start}: "), &main),
-        Some(main) => styled(format!("{start}: {name} "), &main),
-        None => styled(format!("{start}: "), &name),
+        Some(main) if name == "exec_shell" => text_with_code(format!("{start}: "), &main),
+        Some(main) => text_with_code(format!("{start}: {name} "), &main),
+        None => text_with_code(format!("{start}: "), &name),
     })
 }
 
 /// Returns plain text that ends with code.
-fn styled(text: String, code: &str) -> Content {
+fn text_with_code(text: String, code: &str) -> Content {
     let from = text.len();
     let text = text + code;
     let style = StyleRange::new(from..text.len(), Style::Code);
@@ -214,9 +222,9 @@ fn styled(text: String, code: &str) -> Content {
     Content { styles: Some(styles), ..Content::text(text) }
 }
 
-fn author(tx: &Tx<'_>, decider: Decider) -> Result<String> {
-    let Decider::Person(message) = decider else { return Ok("the operator".to_owned()) };
-    let name: String = tx.db.one(
+fn name_of_decider(tx: &Tx<'_>, decider: DecidedBy) -> Result<String> {
+    let DecidedBy::Person(message) = decider else { return Ok("the operator".to_owned()) };
+    let name: String = tx.db.query_one(
         "SELECT coalesce(sender_name, sender) FROM inbound WHERE id = ?1",
         [message.0],
         |row| row.get(0),
@@ -231,7 +239,7 @@ fn time_of_day(tx: &Tx<'_>) -> String {
 
 /// Returns the latest prompts of open waits for a person, except prompts still in delivery.
 pub(crate) fn open(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>> {
-    let chunks = db.rows(
+    let chunks = db.query_rows(
         "SELECT waits.id AS wait, channel, account, chat, topic, content, \
              coalesce(first_sent_at, created_at) AS said_at \
          FROM waits INDEXED BY waits_open CROSS JOIN outbox ON outbox.turn = waits.turn \
@@ -246,8 +254,8 @@ pub(crate) fn open(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>> {
         [now.0],
         |row| {
             let said_at = Timestamp(row.get("said_at")?);
-            let chunk = rows::json::<Content>(row, "content")?;
-            Ok((WaitId(row.get("wait")?), rows::address(row)?, chunk, said_at))
+            let chunk = rows::json_column::<Content>(row, "content")?;
+            Ok((WaitId(row.get("wait")?), rows::address_from_row(row)?, chunk, said_at))
         },
     )?;
     let mut prompts: Vec<OpenPrompt> = Vec::new();
@@ -264,9 +272,9 @@ pub(crate) fn open(db: Db<'_>, now: Timestamp) -> Result<Vec<OpenPrompt>> {
 }
 
 /// Sends prompts again whose waits are still open.
-pub(crate) fn repeat(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> {
+pub(crate) fn repeat_prompts(tx: &Tx<'_>, prompts: &[OpenPrompt]) -> Result<()> {
     for OpenPrompt { wait, prompt, .. } in prompts {
-        let turn = tx.db.row(
+        let turn = tx.db.query_row(
             "SELECT turn FROM waits WHERE id = ?1 AND resolved = 0",
             [wait.0],
             |row| row.get(0).map(TurnId),

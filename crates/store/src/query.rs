@@ -35,7 +35,7 @@ impl Query for SqliteStore {
     ) -> Result<Vec<SessionSummary>> {
         let after = after.cloned();
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 &format!(
                     "SELECT id, used_at, (SELECT count(*) FROM turns WHERE session = sessions.id) \
                          AS turns, (SELECT state FROM turns WHERE session = sessions.id \
@@ -53,13 +53,17 @@ impl Query for SqliteStore {
                 |row| {
                     let open: Option<String> = row.get("open")?;
                     Ok(SessionSummary {
-                        session: rows::parsed(row, "id")?,
+                        session: rows::parse_column(row, "id")?,
                         turns: row.get("turns")?,
                         used_at: Timestamp(row.get("used_at")?),
                         open: open
-                            .map(|_| rows::word(row, "open", &TurnState::ALL, TurnState::word))
+                            .map(|_| {
+                                rows::word_column(row, "open", &TurnState::ALL, TurnState::word)
+                            })
                             .transpose()?,
-                        title: rows::json_if_any::<Content>(row, "last")?.as_ref().and_then(title),
+                        title: rows::json_if_any::<Content>(row, "last")?
+                            .as_ref()
+                            .and_then(title_of),
                     })
                 },
             )
@@ -77,7 +81,7 @@ impl Query for SqliteStore {
         page: TranscriptPage,
     ) -> Result<Vec<TurnRecord>> {
         let session = session.clone();
-        self.read(move |db| transcript(db, &session, page)).await
+        self.read(move |db| read_transcript(db, &session, page)).await
     }
 
     async fn sent(
@@ -87,7 +91,7 @@ impl Query for SqliteStore {
         before: Option<DeliveryId>,
     ) -> Result<Vec<DeliveredText>> {
         let session = session.clone();
-        self.read(move |db| sent::sent(db, &session, limit, before)).await
+        self.read(move |db| sent::sent_texts(db, &session, limit, before)).await
     }
 
     async fn message(&self, id: MessageId) -> Result<Option<MessageStatus>> {
@@ -111,7 +115,7 @@ impl Query for SqliteStore {
         limit: u32,
         skip: u32,
     ) -> Result<Vec<UsageRow>> {
-        self.read(move |db| ledger::usage(db, by, since, limit, skip)).await
+        self.read(move |db| ledger::usage_page(db, by, since, limit, skip)).await
     }
 }
 
@@ -125,7 +129,7 @@ const LAST_MESSAGE: &str = "coalesce(\
          ORDER BY turns.id DESC, inbound.id DESC LIMIT 1))";
 
 /// Returns the beginning of a message in one line; the names of its files if it has no words.
-fn title(content: &Content) -> Option<String> {
+fn title_of(content: &Content) -> Option<String> {
     let said = text_of(content);
     let text = if said.is_empty() { content.in_short() } else { said };
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -133,9 +137,13 @@ fn title(content: &Content) -> Option<String> {
     (!content.is_empty()).then_some(title)
 }
 
-fn transcript(db: Db<'_>, session: &SessionId, page: TranscriptPage) -> Result<Vec<TurnRecord>> {
+fn read_transcript(
+    db: Db<'_>,
+    session: &SessionId,
+    page: TranscriptPage,
+) -> Result<Vec<TurnRecord>> {
     let TranscriptPage { turns, before, bytes } = page;
-    let ids = db.rows(
+    let ids = db.query_rows(
         "SELECT id FROM turns WHERE session = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
         params![session.as_str(), before.map_or(i64::MAX, |before| before.0), turns],
         |row| row.get(0).map(TurnId),
@@ -156,18 +164,18 @@ fn transcript(db: Db<'_>, session: &SessionId, page: TranscriptPage) -> Result<V
 }
 
 fn sent_files(db: Db<'_>, session: &SessionId, turn: TurnId) -> Result<Vec<Attachment>> {
-    let contents: Vec<Content> = db.rows(
+    let contents: Vec<Content> = db.query_rows(
         "SELECT content FROM outbox WHERE turn = ?1 AND source <> 'preview' \
              AND EXISTS (SELECT 1 FROM turns WHERE id = ?1 AND session = ?2) \
          ORDER BY ordinal, chunk",
         params![turn.0, session.as_str()],
-        |row| rows::json(row, "content"),
+        |row| rows::json_column(row, "content"),
     )?;
     Ok(contents.into_iter().flat_map(|content| content.attachments).collect())
 }
 
 fn log_status(db: Db<'_>) -> Result<LogStatus> {
-    let ignored = db.rows(
+    let ignored = db.query_rows(
         "SELECT channel || ':' || account AS account, reason, count FROM ignored \
          ORDER BY channel, account, reason",
         (),
@@ -179,9 +187,9 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
             })
         },
     )?;
-    let stuck = stuck(db)?;
+    let stuck = stuck_chats(db)?;
     let consolidation = last_runs(db, 1)?.pop();
-    db.one(
+    db.query_one(
         &format!(
             "SELECT (SELECT epoch FROM meta) AS epoch, \
              (SELECT count(*) FROM sessions) AS sessions, \
@@ -226,8 +234,8 @@ fn log_status(db: Db<'_>) -> Result<LogStatus> {
 }
 
 /// Only the first open chunk of a chat is sent, so only that one can have an error.
-fn stuck(db: Db<'_>) -> Result<Vec<StuckChat>> {
-    db.rows(
+fn stuck_chats(db: Db<'_>) -> Result<Vec<StuckChat>> {
+    db.query_rows(
         &format!(
             "SELECT channel, account, chat, NULL AS topic, \
                  coalesce(failing_since, held_at) AS since, attempts, error, \
@@ -243,7 +251,7 @@ fn stuck(db: Db<'_>) -> Result<Vec<StuckChat>> {
         [LogStatus::MOST_STUCK],
         |row| {
             Ok(StuckChat {
-                chat: rows::address(row)?,
+                chat: rows::address_from_row(row)?,
                 since: Timestamp(row.get("since")?),
                 attempts: row.get("attempts")?,
                 behind: row.get("behind")?,
@@ -260,7 +268,7 @@ fn session_status(
 ) -> Result<SessionStatus> {
     let chat = session.address();
     let in_outbox = |which: &str| {
-        db.one(
+        db.query_one(
             &format!(
                 "WITH chats (channel, account, chat) AS (VALUES (?1, ?2, ?3) UNION \
                      SELECT channel, account, chat FROM links WHERE session = ?4) \
@@ -271,7 +279,7 @@ fn session_status(
             |row| row.get(0),
         )
     };
-    let chosen = db.row(
+    let chosen = db.query_row(
         "SELECT model, agent, effort, voice, permission_mode FROM sessions WHERE id = ?1",
         [session.as_str()],
         |row| {
@@ -283,14 +291,14 @@ fn session_status(
     )?;
     let (model, agent, effort, voice, permission_mode) = chosen.unwrap_or_default();
     Ok(SessionStatus {
-        mode: sessions::mode(db, session, default_mode)?,
+        mode: sessions::queue_mode(db, session, default_mode)?,
         model,
         effort,
         voice,
         permission_mode,
         agent,
         person: turns::person_of(db, session)?,
-        queued: db.one(
+        queued: db.query_one(
             "SELECT count(*) FROM inbound WHERE session = ?1 AND state = 'queued' \
                  AND turn IS NULL AND kind = 'text'",
             [session.as_str()],
@@ -306,7 +314,7 @@ fn session_status(
 }
 
 fn open_turn(db: Db<'_>, session: &SessionId) -> Result<Option<OpenTurn>> {
-    db.row(
+    db.query_row(
         &format!(
             "SELECT id, state, started_at, \
                  (SELECT count(*) FROM steps WHERE turn = turns.id) AS steps, \
@@ -318,7 +326,7 @@ fn open_turn(db: Db<'_>, session: &SessionId) -> Result<Option<OpenTurn>> {
             let kind: Option<String> = row.get("kind")?;
             Ok(OpenTurn {
                 turn: TurnId(row.get("id")?),
-                state: turns::state(row)?,
+                state: turns::turn_state(row)?,
                 started_at: Timestamp(row.get("started_at")?),
                 steps: row.get("steps")?,
                 waits_for: kind.map(|_| rows::wait_kind(row)).transpose()?,

@@ -9,8 +9,8 @@ mod record;
 mod tree;
 mod wal;
 
-pub(crate) use page::{NodeKind, Pages};
-pub(crate) use tree::{Owned, RawRow, SchemaRow, rows_of, schema};
+pub(crate) use page::{NodeKind, RawPages};
+pub(crate) use tree::{OwnedPages, RawRow, SchemaRow, read_schema, rows_of};
 pub(crate) use wal::{FoundWal, WalFile};
 
 /// Reads a big-endian integer at an offset.

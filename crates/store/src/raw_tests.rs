@@ -31,12 +31,12 @@ fn read(connection: &Connection, sql: &str) -> Vec<Vec<Value>> {
 }
 
 /// Reads the rows of a table without SQLite and returns them in SQLite's order.
-fn raw(pages: &Pages<'_>, table: &str) -> Vec<Vec<Value>> {
-    let mut owned = Owned::default();
-    let rows = schema(pages, &mut owned);
+fn raw(pages: &RawPages<'_>, table: &str) -> Vec<Vec<Value>> {
+    let mut owned = OwnedPages::default();
+    let rows = read_schema(pages, &mut owned);
     let root = rows.iter().find(|row| row.name == table).unwrap().root;
     let mut found = Vec::new();
-    for page in owned.tree(pages, root) {
+    for page in owned.add_tree(pages, root) {
         let (rows, broken) = rows_of(pages, page, &mut owned);
         assert_eq!(broken, 0);
         for (rowid, mut values) in rows {
@@ -51,7 +51,7 @@ fn raw(pages: &Pages<'_>, table: &str) -> Vec<Vec<Value>> {
     found
 }
 
-fn assert_same(pages: &Pages<'_>, connection: &Connection) {
+fn assert_same(pages: &RawPages<'_>, connection: &Connection) {
     // Tables without rowid store the key first.
     for (table, sql) in
         [("plain", "SELECT * FROM plain"), ("keyed", "SELECT a, b, number FROM keyed")]
@@ -70,8 +70,8 @@ fn raw_pages_contain_the_rows_that_sqlite_reads() {
         let connection = Connection::open(&path).unwrap();
         connection.pragma_update(None, "page_size", size).unwrap();
         make(&connection);
-        let pages = Pages::open(&path).unwrap();
-        assert_eq!(pages.size(), size);
+        let pages = RawPages::open(&path).unwrap();
+        assert_eq!(pages.page_size(), size);
         assert_same(&pages, &connection);
     }
 }
@@ -88,7 +88,7 @@ fn page_size_of_our_databases_is_found_without_the_header() {
         let mut bytes = fs::read(&path).unwrap();
         bytes[..100].fill(0);
         fs::write(&path, &bytes).unwrap();
-        assert_eq!(Pages::open(&path).unwrap().size(), size);
+        assert_eq!(RawPages::open(&path).unwrap().page_size(), size);
     }
 }
 
@@ -106,7 +106,7 @@ fn raw_wal_frames_contain_the_rows_that_sqlite_reads() {
     };
     let whole = read();
     assert!(!whole.is_broken());
-    let mut pages = Pages::open(&path).unwrap();
+    let mut pages = RawPages::open(&path).unwrap();
     pages.put_over(&whole, whole.read_by_sqlite());
     assert_same(&pages, &connection);
 
@@ -118,7 +118,7 @@ fn raw_wal_frames_contain_the_rows_that_sqlite_reads() {
     fs::write(&wal, &broken).unwrap();
     let found = read();
     assert!(found.is_broken() && found.read_by_sqlite().count() <= frames / 2);
-    assert_eq!((found.readable().count(), found.unreadable()), (frames - 1, 1));
+    assert_eq!((found.readable_frames().count(), found.count_unreadable()), (frames - 1, 1));
 
     // Without the header, SQLite ignores every frame.
     let mut headless = bytes;
@@ -126,7 +126,7 @@ fn raw_wal_frames_contain_the_rows_that_sqlite_reads() {
     fs::write(&wal, &headless).unwrap();
     assert!(matches!(WalFile::read(&wal), Ok(FoundWal::Headless)));
     let found = WalFile::read_headless(&wal, 4096).unwrap();
-    assert!(found.readable().count() >= frames - 1);
+    assert!(found.readable_frames().count() >= frames - 1);
 }
 
 /// Reading random damage must end without a panic.
@@ -155,15 +155,15 @@ fn raw_read_of_damaged_pages_ends_without_a_panic() {
             damaged[at] = random(16) as u8;
         }
         fs::write(&path, &damaged).unwrap();
-        let pages = Pages::open(&path).unwrap();
-        let mut owned = Owned::default();
-        for row in schema(&pages, &mut owned) {
-            for page in owned.tree(&pages, row.root) {
+        let pages = RawPages::open(&path).unwrap();
+        let mut owned = OwnedPages::default();
+        for row in read_schema(&pages, &mut owned) {
+            for page in owned.add_tree(&pages, row.root) {
                 rows_of(&pages, page, &mut owned);
             }
         }
-        owned.freelist(&pages);
-        for page in 0..pages.last() + 2 {
+        owned.add_freelist(&pages);
+        for page in 0..pages.last_page() + 2 {
             rows_of(&pages, page, &mut owned);
         }
     }

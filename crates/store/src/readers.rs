@@ -18,11 +18,11 @@ type Job = Box<dyn FnOnce(Db<'_>) + Send>;
 
 /// The queue in front of the reader threads. The threads end when the last handle is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Readers {
+pub(crate) struct ReaderPool {
     queue: flume::Sender<Job>,
 }
 
-impl Readers {
+impl ReaderPool {
     pub(crate) fn start(
         path: &Path,
         group: &Group,
@@ -36,7 +36,7 @@ impl Readers {
                     job(Db { connection: &connection, path: &path });
                 }
             };
-            group.thread(&format!("store-reader-{number}"), thread).map_err(|error| {
+            group.spawn_thread(&format!("store-reader-{number}"), thread).map_err(|error| {
                 StoreError::Internal(format!("cannot start a reader's thread: {error}"))
             })?;
         }
@@ -51,7 +51,7 @@ impl Readers {
         let (sender, answer) = oneshot::channel();
         let job: Job = Box::new(move |db| {
             // The caller may have stopped waiting for the answer.
-            drop(sender.send(consistent(db, work)));
+            drop(sender.send(run_consistent(db, work)));
         });
         self.queue.send_async(job).await.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
@@ -59,7 +59,7 @@ impl Readers {
 }
 
 /// Runs `work` in one read transaction, so that all its statements see the same state.
-fn consistent<T>(db: Db<'_>, work: impl FnOnce(Db<'_>) -> Result<T>) -> Result<T> {
+fn run_consistent<T>(db: Db<'_>, work: impl FnOnce(Db<'_>) -> Result<T>) -> Result<T> {
     db.run("BEGIN")?;
     let result = catch_unwind(AssertUnwindSafe(|| work(db)))
         .unwrap_or_else(|_| Err(StoreError::Internal("a read panicked".to_owned())));

@@ -34,7 +34,7 @@ impl SqliteStore {
 
 fn recorded_turn(db: Db<'_>, id: TurnId) -> Result<Option<RecordedTurn>> {
     let Some(turn) = read_turns(db, &[id])?.pop() else { return Ok(None) };
-    let spent = db.rows(
+    let spent = db.query_rows(
         "SELECT model, input, output, cached, cache_written, cost FROM usage \
          WHERE (turn = ?1 AND child IS NULL) OR child = ?1 ORDER BY id",
         [id.0],
@@ -48,7 +48,7 @@ fn recorded_turn(db: Db<'_>, id: TurnId) -> Result<Option<RecordedTurn>> {
             })
         },
     )?;
-    let is_forgotten = db.one(
+    let is_forgotten = db.query_one(
         "SELECT coalesce((SELECT max(id) FROM inbound WHERE turn = ?1) \
              <= (SELECT fresh_from FROM sessions WHERE id = turns.session), 0) \
          FROM turns WHERE id = ?1",

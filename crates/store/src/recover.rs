@@ -11,23 +11,23 @@ use crate::tx::{Result, Tx};
 
 /// Runs in the recovery transaction: running turns are queued again as suspects, started calls are
 /// handled by class, and open sends get the outcome unknown.
-pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
+pub(crate) fn recover_work(tx: &Tx<'_>) -> Result<()> {
     // SQLite uses a partial index only if the query repeats its condition word for word.
-    let running = tx.db.rows(
+    let running = tx.db.query_rows(
         &format!("SELECT id FROM turns WHERE {OPEN_TURN} AND state = 'running'"),
         (),
         |row| row.get(0).map(TurnId),
     )?;
     let alone = running.len() == 1;
     for turn in &running {
-        tx.update(
+        tx.change_rows(
             "UPDATE turns SET attempts = attempts + 1, suspect = 1, deaths_alone = deaths_alone + ?2 \
              WHERE id = ?1",
             params![turn.0, alone],
         )?;
         put_back(tx, *turn)?;
     }
-    let deliveries = tx.update(
+    let deliveries = tx.change_rows(
         &format!("UPDATE outbox SET state = 'unknown' WHERE {OPEN_CHUNK} AND state = 'sending'"),
         (),
     )?;
@@ -41,14 +41,14 @@ pub(crate) fn recover(tx: &Tx<'_>) -> Result<()> {
 /// Queues a running turn again. Started calls that only read, or only write to the log, are planned
 /// again, because they had no effect yet. The outcome of other started calls stays unknown.
 pub(crate) fn put_back(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
-    audit::interrupted(tx, turn)?;
-    tx.update(
+    audit::record_interrupted(tx, turn)?;
+    tx.change_rows(
         "UPDATE calls SET state = CASE WHEN class IN ('pure', 'in_log') THEN 'planned' \
                                        ELSE 'interrupted' END \
          WHERE turn = ?1 AND state = 'started'",
         [turn.0],
     )?;
-    tx.update(
+    tx.change_rows(
         "UPDATE inbound SET state = 'queued' WHERE turn = ?1 AND state = 'running'",
         [turn.0],
     )?;

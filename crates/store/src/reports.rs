@@ -35,11 +35,11 @@ pub(crate) fn note_of_turn(
     trust: Trust,
 ) -> Result<()> {
     let from = speaking_session(tx.db, turn)?;
-    note(tx, SentText { from: &from, chat, text, trust })
+    note_text(tx, SentText { from: &from, chat, text, trust })
 }
 
 /// Notes a text, unless it comes from the own session of the chat.
-pub(crate) fn note(tx: &Tx<'_>, sent: SentText<'_>) -> Result<()> {
+pub(crate) fn note_text(tx: &Tx<'_>, sent: SentText<'_>) -> Result<()> {
     let SentText { from, chat, text, trust } = sent;
     let own = session_of_chat(tx, chat)?;
     if own == *from || text.is_empty() {
@@ -60,8 +60,8 @@ pub(crate) fn text_of(chunks: &[Content]) -> String {
 }
 
 /// Binds all unreported texts of a session to a new turn.
-pub(crate) fn bind(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()> {
-    tx.update(
+pub(crate) fn bind_to_turn(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()> {
+    tx.change_rows(
         "UPDATE reports SET turn = ?2 WHERE session = ?1 AND turn IS NULL",
         params![session.as_str(), turn.0],
     )?;
@@ -69,26 +69,26 @@ pub(crate) fn bind(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()>
 }
 
 /// Returns the texts that turns show to their models: of each turn the latest.
-pub(crate) fn of(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, SessionReports>> {
+pub(crate) fn reports_of(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, SessionReports>> {
     let sql = format!(
         "SELECT turn, said_from, chat, text, at, trust, place FROM (SELECT *, \
              row_number() OVER (PARTITION BY turn ORDER BY id DESC) AS place \
              FROM reports WHERE {}) ORDER BY turn, id",
-        ids.are("turn")
+        ids.sql_condition("turn")
     );
     let mut found: BTreeMap<TurnId, SessionReports> = BTreeMap::new();
-    db.rows(&sql, [ids], |row| {
+    db.query_rows(&sql, [ids], |row| {
         let reports = found.entry(TurnId(row.get("turn")?)).or_default();
         if row.get::<_, usize>("place")? > SessionReports::MOST {
             reports.more += 1;
             return Ok(());
         }
         reports.texts.push(SessionReport {
-            from: rows::parsed(row, "said_from")?,
-            chat: rows::parsed(row, "chat")?,
+            from: rows::parse_column(row, "said_from")?,
+            chat: rows::parse_column(row, "chat")?,
             text: row.get("text")?,
             at: Timestamp(row.get("at")?),
-            trust: rows::trust(row, "trust")?,
+            trust: rows::trust_column(row, "trust")?,
         });
         Ok(())
     })?;
@@ -96,7 +96,7 @@ pub(crate) fn of(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, SessionRe
 }
 
 /// Deletes unreported texts of a session, for `/new`.
-pub(crate) fn forget(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
-    tx.update("DELETE FROM reports WHERE session = ?1 AND turn IS NULL", [session.as_str()])?;
+pub(crate) fn forget_unreported(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
+    tx.change_rows("DELETE FROM reports WHERE session = ?1 AND turn IS NULL", [session.as_str()])?;
     Ok(())
 }

@@ -99,11 +99,11 @@ impl SqliteStore {
     pub async fn old_one_offs(&self, after: &str, before: Timestamp) -> Result<Vec<SessionId>> {
         let after = after.to_owned();
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 "SELECT id FROM sessions WHERE id > ?1 AND id GLOB ?2 AND used_at < ?3 \
                  ORDER BY id LIMIT ?4",
                 params![after, SessionId::ONE_OFF_PATTERN, before.0, BATCH],
-                |row| rows::parsed(row, "id"),
+                |row| rows::parse_column(row, "id"),
             )
         })
         .await
@@ -114,15 +114,15 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError`](avocet_protocol::StoreError) as for any write.
-    pub async fn shrink(&self, pages: u32) -> Result<u64> {
+    pub async fn shrink_file(&self, pages: u32) -> Result<u64> {
         self.write("shrink", Durability::Process, move |tx| {
-            if tx.db.one("PRAGMA auto_vacuum", (), |row| row.get::<_, i64>(0))? != 2 {
+            if tx.db.query_one("PRAGMA auto_vacuum", (), |row| row.get::<_, i64>(0))? != 2 {
                 return Ok(0);
             }
-            tx.db.rows(&format!("PRAGMA incremental_vacuum({pages})"), (), |_| Ok(()))?;
+            tx.db.query_rows(&format!("PRAGMA incremental_vacuum({pages})"), (), |_| Ok(()))?;
             // Counts the transaction, although no row has changed.
-            tx.update("UPDATE meta SET epoch = epoch WHERE only = 1", ())?;
-            tx.db.one("PRAGMA freelist_count", (), |row| row.get(0))
+            tx.change_rows("UPDATE meta SET epoch = epoch WHERE only = 1", ())?;
+            tx.db.query_one("PRAGMA freelist_count", (), |row| row.get(0))
         })
         .await
     }
@@ -135,7 +135,7 @@ fn each_turn(
     before: Timestamp,
     remove: impl Fn(&Tx<'_>, TurnId) -> Result<u64>,
 ) -> Result<RemovedBatch> {
-    let turns = tx.db.rows(
+    let turns = tx.db.query_rows(
         "SELECT id, session, started_at FROM turns WHERE id > ?1 AND parent IS NULL \
          ORDER BY id LIMIT ?2",
         [after, BATCH],
@@ -147,9 +147,9 @@ fn each_turn(
         if *started_at >= before.0 {
             return Ok(RemovedBatch { next: None, ..batch });
         }
-        let is_busy = tx
-            .db
-            .one(&format!("SELECT {HAS_OPEN_WORK}"), [session], |row| row.get::<_, bool>(0))?;
+        let is_busy = tx.db.query_one(&format!("SELECT {HAS_OPEN_WORK}"), [session], |row| {
+            row.get::<_, bool>(0)
+        })?;
         if !is_busy && !is_referenced(tx.db, *turn)? {
             batch.removed += remove(tx, TurnId(*turn))?;
         }
@@ -176,20 +176,20 @@ fn is_referenced(db: Db<'_>, turn: i64) -> Result<bool> {
          OR EXISTS (SELECT 1 FROM tree JOIN undelivered ON undelivered.said_by = tree.id \
              WHERE undelivered.turn IS NULL)"
     );
-    db.one(&sql, [turn], |row| row.get(0))
+    db.query_one(&sql, [turn], |row| row.get(0))
 }
 
 /// Replaces the results of a turn's calls. The calls stay, so that the past shows that they were
 /// made.
 fn remove_results(tx: &Tx<'_>, turn: TurnId) -> Result<u64> {
     remove_kept_results(tx, turn)?;
-    tx.update(
+    tx.change_rows(
         &format!(
             "{TREE} UPDATE steps SET reasoning = NULL WHERE turn IN tree AND reasoning IS NOT NULL"
         ),
         [turn.0],
     )?;
-    let replaced = tx.update(
+    let replaced = tx.change_rows(
         &format!(
             "{TREE} UPDATE calls SET result = ?2, evidence = NULL WHERE turn IN tree \
              AND state = 'finished' AND octet_length(result) > ?3"
@@ -201,18 +201,18 @@ fn remove_results(tx: &Tx<'_>, turn: TurnId) -> Result<u64> {
 
 fn remove_kept_results(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     let sql = format!("{TREE} SELECT turn, step, ordinal FROM tree JOIN calls ON turn = tree.id");
-    let calls = tx.db.rows(&sql, [turn.0], |row| {
+    let calls = tx.db.query_rows(&sql, [turn.0], |row| {
         Ok(CallId { turn: TurnId(row.get(0)?), step: row.get(1)?, ordinal: row.get(2)? })
     })?;
     for call in calls {
-        tx.update("DELETE FROM kept_results WHERE handle = ?1", [call.to_string()])?;
+        tx.change_rows("DELETE FROM kept_results WHERE handle = ?1", [call.to_string()])?;
     }
     Ok(())
 }
 
 /// Removes a turn with everything that belongs to it.
 pub(crate) fn remove_turn(tx: &Tx<'_>, turn: TurnId) -> Result<u64> {
-    history::forget(tx, turn)?;
+    history::forget_turn(tx, turn)?;
     remove_kept_results(tx, turn)?;
     // In the order of the references between the tables.
     for statement in [
@@ -233,7 +233,7 @@ pub(crate) fn remove_turn(tx: &Tx<'_>, turn: TurnId) -> Result<u64> {
         "DELETE FROM history_pending WHERE turn IN tree",
         "DELETE FROM turns WHERE id IN tree",
     ] {
-        tx.update(&format!("{TREE} {statement}"), [turn.0])?;
+        tx.change_rows(&format!("{TREE} {statement}"), [turn.0])?;
     }
     Ok(1)
 }
@@ -261,7 +261,7 @@ fn remove_deliveries(tx: &Tx<'_>, after: i64, before: Timestamp) -> Result<Remov
 
 fn remove_events(tx: &Tx<'_>, before: Timestamp) -> Result<RemovedBatch> {
     let limit = BATCH * 10;
-    let removed = tx.update(
+    let removed = tx.change_rows(
         "DELETE FROM events WHERE at < ?1 AND seq IN (SELECT seq FROM events ORDER BY seq LIMIT ?2)",
         params![before.0, limit],
     )?;
@@ -284,7 +284,7 @@ fn each_row(tx: &Tx<'_>, table: &RowTable, after: i64, before: Timestamp) -> Res
     let RowTable { name, time, removable, forget } = table;
     // Most rows belong to turns, which are removed before.
     let limit = BATCH * 10;
-    let rows = tx.db.rows(
+    let rows = tx.db.query_rows(
         &format!("SELECT id, {time}, {removable} FROM {name} WHERE id > ?1 ORDER BY id LIMIT ?2"),
         [after, limit],
         |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?)),
@@ -295,8 +295,9 @@ fn each_row(tx: &Tx<'_>, table: &RowTable, after: i64, before: Timestamp) -> Res
             return Ok(batch);
         }
         if *is_removable {
-            tx.update(forget, [id])?;
-            batch.removed += tx.update(&format!("DELETE FROM {name} WHERE id = ?1"), [id])? as u64;
+            tx.change_rows(forget, [id])?;
+            batch.removed +=
+                tx.change_rows(&format!("DELETE FROM {name} WHERE id = ?1"), [id])? as u64;
         }
     }
     let is_last = rows.len() < usize::try_from(limit).unwrap_or_default();
@@ -339,8 +340,12 @@ fn excess_before(db: Db<'_>, kind: ContentKind, limit: u64) -> Result<Option<Tim
         }
         Ok(None)
     };
-    let Some(turn) = oldest_that_fits().map_err(|error| db.error(&error))? else { return Ok(None) };
+    let Some(turn) = oldest_that_fits().map_err(|error| db.store_error(&error))? else {
+        return Ok(None);
+    };
     // Turns of the same moment stay.
-    db.one("SELECT started_at FROM turns WHERE id = ?1", [turn], |row| row.get(0).map(Timestamp))
-        .map(Some)
+    db.query_one("SELECT started_at FROM turns WHERE id = ?1", [turn], |row| {
+        row.get(0).map(Timestamp)
+    })
+    .map(Some)
 }

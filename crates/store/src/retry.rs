@@ -16,7 +16,7 @@ use crate::waits::{is_open, meant_wait, resolve_by_command};
 const RETRIED_WITHIN: Duration = Duration::from_hours(24);
 
 /// Returns the session that continues; `None` if there is nothing to retry.
-pub(crate) fn retry(
+pub(crate) fn retry_choice(
     tx: &Tx<'_>,
     session: &SessionId,
     command: MessageId,
@@ -46,7 +46,7 @@ fn last_failed(
     session: &SessionId,
     sender: Option<&SenderId>,
 ) -> Result<Option<TurnId>> {
-    tx.db.row(
+    tx.db.query_row(
         "SELECT id FROM turns WHERE session = ?1 AND state = 'failed' AND ended_at > ?2 \
              AND EXISTS (SELECT 1 FROM inbound WHERE turn = turns.id AND key NOT LIKE 'retried %' \
                  AND id > (SELECT fresh_from FROM sessions WHERE id = ?1)) \
@@ -60,7 +60,7 @@ fn last_failed(
 /// Queues a new turn with copies of the messages.
 fn run_again(tx: &Tx<'_>, session: &SessionId, failed: TurnId) -> Result<()> {
     let turn = insert_turn(tx, session, TurnState::Queued)?;
-    let messages = tx.db.rows(
+    let messages = tx.db.query_rows(
         "SELECT id FROM inbound WHERE turn = ?1 AND after_step IS NOT ?2 ORDER BY id",
         params![failed.0, ANSWERED],
         |row| row.get(0).map(MessageId),
@@ -73,9 +73,9 @@ fn run_again(tx: &Tx<'_>, session: &SessionId, failed: TurnId) -> Result<()> {
 /// refers to the person's message. The original keeps its recorded outcome.
 pub(crate) fn copy_message(tx: &Tx<'_>, id: MessageId, turn: Option<TurnId>) -> Result<()> {
     let key: String =
-        tx.db.one("SELECT key FROM inbound WHERE id = ?1", [id.0], |row| row.get(0))?;
+        tx.db.query_one("SELECT key FROM inbound WHERE id = ?1", [id.0], |row| row.get(0))?;
     tx.changed.past.set(true);
-    tx.update("UPDATE inbound SET key = 'retried ' || id WHERE id = ?1", [id.0])?;
+    tx.change_rows("UPDATE inbound SET key = 'retried ' || id WHERE id = ?1", [id.0])?;
     tx.insert(
         "INSERT INTO inbound (session, channel, account, chat, topic, chat_kind, key, sender, \
              sender_name, is_bot, kind, content, removed, state, turn, received_at, written_at, \

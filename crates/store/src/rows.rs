@@ -20,7 +20,7 @@ pub(crate) type RowResult<T> = rusqlite::Result<T>;
 
 /// Returns the place of a column in a list like `SELECT id, turn FROM calls`. Names are compared at
 /// compile time: a search for the name in each row takes longer than the other work for a past turn.
-pub(crate) const fn place(select: &str, column: &str) -> usize {
+pub(crate) const fn column_place(select: &str, column: &str) -> usize {
     let (text, name) = (select.as_bytes(), column.as_bytes());
     let (mut at, mut place) = (0, 0);
     while at + name.len() < text.len() {
@@ -49,43 +49,45 @@ macro_rules! at {
 pub(crate) use at;
 
 /// Parses a text column into an id or another checked type.
-pub(crate) fn parsed<T>(row: &Row<'_>, column: impl RowIndex) -> RowResult<T>
+pub(crate) fn parse_column<T>(row: &Row<'_>, column: impl RowIndex) -> RowResult<T>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
     row.get_ref(column)?.as_str()?.parse().map_err(|error| bad_column(row, column, error))
 }
 
-/// Parses like `parsed`, but NULL gives `None`.
+/// Parses like `parse_column`, but NULL gives `None`.
 pub(crate) fn parsed_if_any<T>(row: &Row<'_>, column: impl RowIndex) -> RowResult<Option<T>>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
     match row.get_ref(column)?.data_type() {
         Type::Null => Ok(None),
-        _ => parsed(row, column).map(Some),
+        _ => parse_column(row, column).map(Some),
     }
 }
 
-/// Parses a JSON column.
-pub(crate) fn json<T: DeserializeOwned>(row: &Row<'_>, column: impl RowIndex) -> RowResult<T> {
+pub(crate) fn json_column<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: impl RowIndex,
+) -> RowResult<T> {
     let text = row.get_ref(column)?.as_str()?;
     serde_json::from_str(text).map_err(|error| bad_column(row, column, error))
 }
 
-/// Parses like `json`, but NULL gives `None`.
+/// Parses like `json_column`, but NULL gives `None`.
 pub(crate) fn json_if_any<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl RowIndex,
 ) -> RowResult<Option<T>> {
     match row.get_ref(column)?.data_type() {
         Type::Null => Ok(None),
-        _ => json(row, column).map(Some),
+        _ => json_column(row, column).map(Some),
     }
 }
 
 /// Parses a column that holds a word of an enumeration.
-pub(crate) fn word<T: Copy>(
+pub(crate) fn word_column<T: Copy>(
     row: &Row<'_>,
     column: impl RowIndex,
     all: &[T],
@@ -117,7 +119,7 @@ pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String> {
         .map_err(|error| avocet_protocol::StoreError::Internal(error.to_string()))
 }
 
-pub(crate) fn address(row: &Row<'_>) -> RowResult<ChatAddress> {
+pub(crate) fn address_from_row(row: &Row<'_>) -> RowResult<ChatAddress> {
     address_at(row, ["channel", "account", "chat", "topic"])
 }
 
@@ -127,9 +129,9 @@ pub(crate) fn address_at<C: RowIndex + Copy>(
     [channel, account, chat, topic]: [C; 4],
 ) -> RowResult<ChatAddress> {
     Ok(ChatAddress {
-        channel: parsed(row, channel)?,
-        account: parsed(row, account)?,
-        chat: parsed(row, chat)?,
+        channel: parse_column(row, channel)?,
+        account: parse_column(row, account)?,
+        chat: parse_column(row, chat)?,
         topic: parsed_if_any(row, topic)?,
     })
 }
@@ -139,12 +141,12 @@ pub(crate) fn chat_key(chat: &ChatAddress) -> [&str; 3] {
     [chat.channel.as_str(), chat.account.as_str(), chat.chat.as_str()]
 }
 
-pub(crate) fn trust(row: &Row<'_>, column: impl RowIndex) -> RowResult<Trust> {
-    word(row, column, &Trust::ALL, Trust::word)
+pub(crate) fn trust_column(row: &Row<'_>, column: impl RowIndex) -> RowResult<Trust> {
+    word_column(row, column, &Trust::ALL, Trust::word)
 }
 
 pub(crate) fn wait_kind(row: &Row<'_>) -> RowResult<WaitKind> {
-    word(row, "kind", &WaitKind::ALL, WaitKind::word)
+    word_column(row, "kind", &WaitKind::ALL, WaitKind::word)
 }
 
 /// Reads the id of a call from the columns `turn`, `step` and `ordinal`.
@@ -160,7 +162,7 @@ mod tests {
     #[test]
     fn place_counts_whole_names_only() {
         let select = "SELECT turn_id, id, turn, state FROM turns";
-        let places = ["turn_id", "id", "turn", "state"].map(|column| place(select, column));
+        let places = ["turn_id", "id", "turn", "state"].map(|column| column_place(select, column));
         assert_eq!(places, [0, 1, 2, 3]);
     }
 }

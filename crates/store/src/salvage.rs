@@ -18,9 +18,9 @@ use serde::Serialize;
 
 use crate::copy::{CopyError, check_room};
 use crate::distrust::{EndedWork, RolledBack};
-use crate::error::{store_error, unusable};
+use crate::error::{store_error, unusable_path};
 use crate::files::remove_with_journal;
-use crate::last::Last;
+use crate::last::LastTransaction;
 use crate::missing::{roll_back, unsure_until};
 use crate::tx::Db;
 use crate::{damage, migrate, schema};
@@ -29,7 +29,7 @@ use source::DamagedLog;
 
 /// Report about a recovered log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Salvaged {
+pub struct SalvageReport {
     /// Number of pages of the database.
     pub pages: u32,
     /// Number of unreadable pages.
@@ -59,19 +59,19 @@ pub struct SavedTable {
     pub why: Option<String>,
 }
 
-impl Salvaged {
+impl SalvageReport {
     /// Returns the number of rows in the new log.
     #[must_use]
-    pub fn rows(&self) -> u64 {
+    pub fn count_rows(&self) -> u64 {
         self.tables.iter().map(|table| table.rows).sum()
     }
 }
 
 /// Facts known from outside the damaged log.
 #[derive(Debug)]
-pub(crate) struct Given<'a> {
+pub(crate) struct SalvageFacts<'a> {
     /// Content of the `-last` file.
-    pub(crate) last: Option<Last>,
+    pub(crate) last: Option<LastTransaction>,
     /// Row numbers given out elsewhere, by table.
     pub(crate) numbers: BTreeMap<String, i64>,
     pub(crate) redactor: &'a Redactor,
@@ -82,7 +82,11 @@ pub(crate) struct Given<'a> {
 ///
 /// # Errors
 /// [`CopyError::NotWhole`] if all rows are unreadable; the new database is then removed.
-pub(crate) fn salvage(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged, CopyError> {
+pub(crate) fn salvage_log(
+    from: &Path,
+    into: &Path,
+    given: &SalvageFacts<'_>,
+) -> Result<SalvageReport, CopyError> {
     let salvaged = salvage_into(from, into, given);
     if salvaged.is_err() {
         remove_with_journal(into);
@@ -90,12 +94,16 @@ pub(crate) fn salvage(from: &Path, into: &Path, given: &Given<'_>) -> Result<Sal
     salvaged
 }
 
-fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged, CopyError> {
+fn salvage_into(
+    from: &Path,
+    into: &Path,
+    given: &SalvageFacts<'_>,
+) -> Result<SalvageReport, CopyError> {
     let not_whole = |detail: String| CopyError::NotWhole { path: from.to_owned(), detail };
-    let wal = source::wal(from).map_err(|error| unusable(from, error))?;
-    let mut source = DamagedLog::open(from, &wal).map_err(|error| unusable(from, error))?;
-    check_room(u64::from(source.pages.last()) * source.pages.size() as u64, into)?;
-    let mut connection = schema::make(into, source.version)?;
+    let wal = source::read_wal(from).map_err(|error| unusable_path(from, error))?;
+    let mut source = DamagedLog::open(from, &wal).map_err(|error| unusable_path(from, error))?;
+    check_room(u64::from(source.pages.last_page()) * source.pages.page_size() as u64, into)?;
+    let mut connection = schema::make_database(into, source.version)?;
     let sql = |error: rusqlite::Error| store_error(into, &error);
     connection.pragma_update(None, "foreign_keys", false).map_err(sql)?;
     connection.pragma_update(None, "synchronous", "OFF").map_err(sql)?;
@@ -107,12 +115,13 @@ fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged,
     transaction.commit().map_err(sql)?;
     migrate::bring_up(&mut connection, into, source.version, schema::MIGRATIONS)?;
     let transaction = connection.transaction().map_err(sql)?;
-    let repairs = repair::repair(Db { connection: &transaction, path: into }, &mut tables)?;
+    let repairs =
+        repair::repair_references(Db { connection: &transaction, path: into }, &mut tables)?;
     transaction.commit().map_err(sql)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(sql)?;
 
     let mut numbers = given.numbers.clone();
-    for (table, number) in source.numbers() {
+    for (table, number) in source.last_numbers() {
         let known = numbers.entry(table).or_default();
         *known = number.max(*known);
     }
@@ -130,24 +139,25 @@ fn salvage_into(from: &Path, into: &Path, given: &Given<'_>) -> Result<Salvaged,
     if let Some(detail) = damage::find_thoroughly(db)? {
         return Err(not_whole(format!("the recovered part is not consistent ({detail})")));
     }
-    let pages = source.pages.last();
+    let pages = source.pages.last_page();
     let unreadable_pages = source.unreadable_pages();
     let wal = source.wal_used;
-    Ok(Salvaged { pages, unreadable_pages, unreadable_rows, wal, tables, repairs, ended })
+    Ok(SalvageReport { pages, unreadable_pages, unreadable_rows, wal, tables, repairs, ended })
 }
 
 /// Returns the last readable row numbers of a log, by table. The log may be damaged.
-pub(crate) fn numbers(path: &Path) -> BTreeMap<String, i64> {
+pub(crate) fn last_numbers(path: &Path) -> BTreeMap<String, i64> {
     let read = || {
-        let wal = source::wal(path)?;
-        Ok::<_, std::io::Error>(DamagedLog::open(path, &wal)?.numbers())
+        let wal = source::read_wal(path)?;
+        Ok::<_, std::io::Error>(DamagedLog::open(path, &wal)?.last_numbers())
     };
     read().unwrap_or_default()
 }
 
 /// Returns the default log to recover: the last one that was moved aside.
 pub(crate) fn newest_damaged(database: &Path) -> std::io::Result<Option<PathBuf>> {
-    let noted = damage::Damage::read(database)?.and_then(|damage| damage.moved(database));
+    let noted =
+        damage::UndecidedDamage::read(database)?.and_then(|damage| damage.moved_path(database));
     match noted {
         Some(noted) => Ok(Some(noted)),
         None => damage::newest_aside(database),

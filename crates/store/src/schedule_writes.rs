@@ -6,37 +6,41 @@ use avocet_protocol::{
 };
 use rusqlite::params;
 
-use crate::rows::messages::{INBOUND, inbound};
+use crate::rows::messages::{INBOUND, inbound_from_row};
 use crate::rows::to_json;
 use crate::rows::turns::ANCESTORS;
 use crate::tx::{Result, Tx};
 
-/// Takes the next number of `schedules` without inserting a row, like `waits::reserve`.
-pub(crate) fn reserve(tx: &Tx<'_>) -> Result<ScheduleId> {
+/// Takes the next number of `schedules` without inserting a row, like `waits::reserve_number`.
+pub(crate) fn reserve_id(tx: &Tx<'_>) -> Result<ScheduleId> {
     tx.insert(
         "INSERT INTO sqlite_sequence (name, seq) SELECT 'schedules', 0 \
              WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'schedules')",
         (),
     )?;
-    tx.update("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'schedules'", ())?;
-    tx.db.one("SELECT seq FROM sqlite_sequence WHERE name = 'schedules'", (), |row| {
+    tx.change_rows("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'schedules'", ())?;
+    tx.db.query_one("SELECT seq FROM sqlite_sequence WHERE name = 'schedules'", (), |row| {
         row.get(0).map(ScheduleId)
     })
 }
 
 /// Adds a schedule. Returns the existing one if the key was used before.
-pub(crate) fn add(tx: &Tx<'_>, new: &NewSchedule, key: Option<&DedupeKey>) -> Result<ScheduleId> {
+pub(crate) fn add_schedule(
+    tx: &Tx<'_>,
+    new: &NewSchedule,
+    key: Option<&DedupeKey>,
+) -> Result<ScheduleId> {
     let Some(key) = key else {
-        let id = reserve(tx)?;
+        let id = reserve_id(tx)?;
         return insert(tx, id, new).map(|()| id);
     };
     let known = "SELECT id FROM schedules WHERE key = ?1";
-    if let Some(known) = tx.db.row(known, [key.as_str()], |row| row.get(0).map(ScheduleId))? {
+    if let Some(known) = tx.db.query_row(known, [key.as_str()], |row| row.get(0).map(ScheduleId))? {
         return Ok(known);
     }
-    let id = reserve(tx)?;
+    let id = reserve_id(tx)?;
     insert(tx, id, new)?;
-    tx.update("UPDATE schedules SET key = ?2 WHERE id = ?1", params![id.0, key.as_str()])?;
+    tx.change_rows("UPDATE schedules SET key = ?2 WHERE id = ?1", params![id.0, key.as_str()])?;
     Ok(id)
 }
 
@@ -76,21 +80,25 @@ fn insert(tx: &Tx<'_>, id: ScheduleId, new: &NewSchedule) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn change(tx: &Tx<'_>, id: ScheduleId, change: &ScheduleChange) -> Result<bool> {
+pub(crate) fn change_schedule(
+    tx: &Tx<'_>,
+    id: ScheduleId,
+    change: &ScheduleChange,
+) -> Result<bool> {
     let changed = match change {
-        ScheduleChange::Pause(reason) => tx.update(
+        ScheduleChange::Pause(reason) => tx.change_rows(
             "UPDATE schedules SET state = 'paused', reason = ?2, next_at = NULL \
              WHERE id = ?1 AND state = 'active'",
             params![id.0, reason],
         )?,
-        ScheduleChange::Resume(next_at) => tx.update(
+        ScheduleChange::Resume(next_at) => tx.change_rows(
             "UPDATE schedules SET state = 'active', reason = NULL, next_at = ?2 \
              WHERE id = ?1 AND state = 'paused'",
             params![id.0, next_at.0],
         )?,
         ScheduleChange::Remove => {
-            tx.update("DELETE FROM schedule_runs WHERE schedule = ?1", [id.0])?;
-            tx.update("DELETE FROM schedules WHERE id = ?1", [id.0])?
+            tx.change_rows("DELETE FROM schedule_runs WHERE schedule = ?1", [id.0])?;
+            tx.change_rows("DELETE FROM schedules WHERE id = ?1", [id.0])?
         }
     };
     if changed > 0 {
@@ -100,25 +108,30 @@ pub(crate) fn change(tx: &Tx<'_>, id: ScheduleId, change: &ScheduleChange) -> Re
 }
 
 /// Applies a write of the tool `schedule`.
-pub(crate) fn apply(tx: &Tx<'_>, call: CallId, write: &ScheduleWrite, trust: Trust) -> Result<()> {
+pub(crate) fn apply_write(
+    tx: &Tx<'_>,
+    call: CallId,
+    write: &ScheduleWrite,
+    trust: Trust,
+) -> Result<()> {
     match write {
         ScheduleWrite::Add { id, plan } => {
-            let owner = asker(tx, call)?;
+            let owner = owner_of_call(tx, call)?;
             insert(tx, *id, &NewSchedule { name: None, owner, plan: (**plan).clone(), trust })
         }
-        ScheduleWrite::Change { id, change } => self::change(tx, *id, change).map(drop),
+        ScheduleWrite::Change { id, change } => self::change_schedule(tx, *id, change).map(drop),
     }
 }
 
 /// Returns the chat and the author of the last message that the root turn answers.
-fn asker(tx: &Tx<'_>, call: CallId) -> Result<ScheduleOwner> {
-    let asked = tx.db.row(
+fn owner_of_call(tx: &Tx<'_>, call: CallId) -> Result<ScheduleOwner> {
+    let asked = tx.db.query_row(
         &format!(
             "WITH RECURSIVE {ANCESTORS} {INBOUND} WHERE inbound.turn IN (SELECT turn FROM line) \
              ORDER BY id DESC LIMIT 1"
         ),
         [call.turn.0],
-        inbound,
+        inbound_from_row,
     )?;
     let asked = asked.ok_or_else(|| StoreError::Stale(call.to_string()))?.message.inbound;
     let Inbound { address, chat, sender, content, .. } = asked;

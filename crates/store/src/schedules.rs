@@ -14,20 +14,20 @@ use crate::reports::{self, SentText};
 use crate::rows::chunks::{ChunkPosition, OutboxSource, insert_chunks};
 use crate::rows::sessions::use_session;
 use crate::rows::{self, RowResult};
-use crate::schedule_writes::{self, change, reserve};
+use crate::schedule_writes::{self, change_schedule, reserve_id};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
 #[async_trait]
 impl Schedules for SqliteStore {
     async fn reserve_schedule(&self) -> Result<ScheduleId> {
-        self.write("reserve-schedule", Durability::Process, reserve).await
+        self.write("reserve-schedule", Durability::Process, reserve_id).await
     }
 
     async fn add_schedule(&self, new: &NewSchedule, key: Option<&DedupeKey>) -> Result<ScheduleId> {
         let (new, key) = (new.clone(), key.cloned());
         self.write("add-schedule", Durability::Synced, move |tx| {
-            schedule_writes::add(tx, &new, key.as_ref())
+            schedule_writes::add_schedule(tx, &new, key.as_ref())
         })
         .await
     }
@@ -35,7 +35,7 @@ impl Schedules for SqliteStore {
     async fn change_schedule(&self, id: ScheduleId, change: &ScheduleChange) -> Result<bool> {
         let change = change.clone();
         self.write("change-schedule", Durability::Synced, move |tx| {
-            schedule_writes::change(tx, id, &change)
+            schedule_writes::change_schedule(tx, id, &change)
         })
         .await
     }
@@ -58,10 +58,10 @@ impl Schedules for SqliteStore {
         let chat = chat.cloned();
         let with_ended = ended == EndedSchedules::Include;
         self.read(move |db| {
-            let all = db.rows(
+            let all = db.query_rows(
                 &format!("{SCHEDULE} WHERE state <> 'ended' OR ?1 ORDER BY id"),
                 [with_ended],
-                schedule,
+                schedule_from_row,
             )?;
             let is_of_chat =
                 |one: &Schedule| chat.as_ref().is_none_or(|it| *it == one.owner.address);
@@ -72,7 +72,7 @@ impl Schedules for SqliteStore {
 
     async fn schedule_runs(&self, id: ScheduleId, limit: u32) -> Result<Vec<ScheduleRun>> {
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 "SELECT due, claimed_at, result, skipped FROM schedule_runs WHERE schedule = ?1 \
                  ORDER BY due DESC LIMIT ?2",
                 params![id.0, limit],
@@ -84,12 +84,12 @@ impl Schedules for SqliteStore {
 
     async fn due_schedules(&self, now: Timestamp, limit: u32) -> Result<Vec<Schedule>> {
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 &format!(
                     "{SCHEDULE} WHERE state = 'active' AND next_at <= ?1 ORDER BY next_at LIMIT ?2"
                 ),
                 params![now.0, limit],
-                schedule,
+                schedule_from_row,
             )
         })
         .await
@@ -109,38 +109,38 @@ impl Schedules for SqliteStore {
     }
 }
 
-/// Columns that [`schedule`] reads.
+/// Columns that [`schedule_from_row`] reads.
 const SCHEDULE: &str = "SELECT id, name, state, reason, channel, account, chat, topic, chat_kind, \
     sender, sender_name, rule, kind, body, agent, catch_up, quiet, trust, next_at, made_at, \
     sender_roles FROM schedules";
 
-fn schedule(row: &Row<'_>) -> RowResult<Schedule> {
+fn schedule_from_row(row: &Row<'_>) -> RowResult<Schedule> {
     let body: String = row.get("body")?;
     Ok(Schedule {
         id: ScheduleId(row.get("id")?),
         name: row.get("name")?,
-        state: rows::word(row, "state", &ScheduleState::ALL, ScheduleState::word)?,
+        state: rows::word_column(row, "state", &ScheduleState::ALL, ScheduleState::word)?,
         reason: row.get("reason")?,
         owner: ScheduleOwner {
-            address: rows::address(row)?,
-            chat: rows::word(row, "chat_kind", &ChatKind::ALL, ChatKind::word)?,
+            address: rows::address_from_row(row)?,
+            chat: rows::word_column(row, "chat_kind", &ChatKind::ALL, ChatKind::word)?,
             sender: Sender {
-                id: rows::parsed(row, "sender")?,
+                id: rows::parse_column(row, "sender")?,
                 name: row.get("sender_name")?,
                 is_bot: false,
             },
             roles: rows::json_if_any(row, "sender_roles")?.unwrap_or_default(),
         },
-        rule: rows::json(row, "rule")?,
-        work: match rows::word(row, "kind", &ScheduledWork::KINDS, |kind| kind)? {
+        rule: rows::json_column(row, "rule")?,
+        work: match rows::word_column(row, "kind", &ScheduledWork::KINDS, |kind| kind)? {
             "text" => ScheduledWork::Text(body),
             "task" => ScheduledWork::Task(body),
             _ => ScheduledWork::Checklist(body),
         },
         agent: row.get("agent")?,
-        catch_up: rows::word(row, "catch_up", &CatchUp::ALL, CatchUp::word)?,
+        catch_up: rows::word_column(row, "catch_up", &CatchUp::ALL, CatchUp::word)?,
         quiet: row.get("quiet")?,
-        trust: rows::trust(row, "trust")?,
+        trust: rows::trust_column(row, "trust")?,
         next_at: row.get::<_, Option<i64>>("next_at")?.map(Timestamp),
         made_at: Timestamp(row.get("made_at")?),
     })
@@ -150,32 +150,40 @@ fn run(row: &Row<'_>) -> RowResult<ScheduleRun> {
     Ok(ScheduleRun {
         due: Timestamp(row.get("due")?),
         claimed_at: Timestamp(row.get("claimed_at")?),
-        result: rows::word(row, "result", &RunResult::ALL, RunResult::word)?,
+        result: rows::word_column(row, "result", &RunResult::ALL, RunResult::word)?,
         skipped: row.get("skipped")?,
     })
 }
 
 fn read(db: Db<'_>, id: ScheduleId) -> Result<Option<Schedule>> {
-    db.row(&format!("{SCHEDULE} WHERE id = ?1"), [id.0], schedule)
+    db.query_row(&format!("{SCHEDULE} WHERE id = ?1"), [id.0], schedule_from_row)
 }
 
 pub(crate) fn next_due(db: Db<'_>) -> Result<Option<Timestamp>> {
-    let next = db.one("SELECT min(next_at) FROM schedules WHERE state = 'active'", (), |row| {
-        row.get::<_, Option<i64>>(0)
-    })?;
+    let next =
+        db.query_one("SELECT min(next_at) FROM schedules WHERE state = 'active'", (), |row| {
+            row.get::<_, Option<i64>>(0)
+        })?;
     Ok(next.map(Timestamp))
 }
 
 fn set_configured(tx: &Tx<'_>, configured: &[NewSchedule]) -> Result<Vec<ScheduleId>> {
-    let known =
-        tx.db.rows(&format!("{SCHEDULE} WHERE name IS NOT NULL ORDER BY id"), (), schedule)?;
+    let known = tx.db.query_rows(
+        &format!("{SCHEDULE} WHERE name IS NOT NULL ORDER BY id"),
+        (),
+        schedule_from_row,
+    )?;
     for old in &known {
         if !configured.iter().any(|new| is_same(new, old)) {
-            change(tx, old.id, &ScheduleChange::Remove)?;
+            change_schedule(tx, old.id, &ScheduleChange::Remove)?;
         }
     }
     let is_new = |new: &&NewSchedule| !known.iter().any(|old| is_same(new, old));
-    configured.iter().filter(is_new).map(|new| schedule_writes::add(tx, new, None)).collect()
+    configured
+        .iter()
+        .filter(is_new)
+        .map(|new| schedule_writes::add_schedule(tx, new, None))
+        .collect()
 }
 
 /// Returns `true` if the configuration still describes this schedule.
@@ -199,7 +207,7 @@ fn claim_due(tx: &Tx<'_>, claim: &DueClaim) -> Result<bool> {
     for run in runs {
         claim_run(tx, &schedule, run)?;
     }
-    tx.update(
+    tx.change_rows(
         "UPDATE schedules SET next_at = ?2, \
              state = CASE WHEN state = 'active' AND ?2 IS NULL THEN 'ended' ELSE state END \
          WHERE id = ?1",
@@ -235,7 +243,10 @@ fn claim_run(tx: &Tx<'_>, schedule: &Schedule, run: &DueRun) -> Result<()> {
             let from = SessionId::of_schedule(schedule.id);
             let text = reports::text_of(&planned.chunks);
             let chat = &planned.address;
-            reports::note(tx, SentText { from: &from, chat, text: &text, trust: schedule.trust })
+            reports::note_text(
+                tx,
+                SentText { from: &from, chat, text: &text, trust: schedule.trust },
+            )
         }
         DueWork::Nothing(_) => Ok(()),
     }
@@ -244,7 +255,7 @@ fn claim_run(tx: &Tx<'_>, schedule: &Schedule, run: &DueRun) -> Result<()> {
 /// Puts a task into the lane of its schedule's session, where each task gets its own turn.
 fn queue_task(tx: &Tx<'_>, schedule: &Schedule, message: &NewInbound) -> Result<()> {
     use_session(tx, &message.session)?;
-    tx.update(
+    tx.change_rows(
         "UPDATE sessions SET mode = 'queue', agent = ?2 WHERE id = ?1",
         params![message.session.as_str(), schedule.agent],
     )?;

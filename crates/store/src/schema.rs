@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 
 use crate::OpenError;
-use crate::error::{store_error, unusable};
+use crate::error::{store_error, unusable_path};
 use crate::files::{NEW, make_private, put_in_place, with_suffix};
 use crate::tx::Db;
 
@@ -39,12 +39,12 @@ pub(crate) const MIGRATIONS: &[&str] = &[
 const FIRST_SCHEMA: &str = include_str!("migrations/schema_v1.sql");
 
 /// Returns the version after all these scripts.
-pub(crate) fn last(migrations: &[&str]) -> usize {
+pub(crate) fn last_version(migrations: &[&str]) -> usize {
     migrations.len() + 1
 }
 
-pub(crate) fn newest() -> usize {
-    last(MIGRATIONS)
+pub(crate) fn newest_version() -> usize {
+    last_version(MIGRATIONS)
 }
 
 /// `AVOC` as bytes, in the header of the file (SQLite's `application_id`).
@@ -57,16 +57,16 @@ pub(crate) const PAGE_BYTES: u32 = 1024;
 
 /// Creates a database under a temporary name and renames it when it is complete, so that a file
 /// with the right name is always complete.
-pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
+pub(crate) fn create_database(path: &Path) -> Result<(), OpenError> {
     let new = with_suffix(path, NEW);
-    drop(make(&new, newest())?);
+    drop(make_database(&new, newest_version())?);
     put_in_place(&new, path)
 }
 
 /// Creates an empty database with the schema of this version.
-pub(crate) fn make(path: &Path, version: usize) -> Result<Connection, OpenError> {
-    make_private(path).map_err(|error| unusable(path, error))?;
-    let scripts = if version == newest() {
+pub(crate) fn make_database(path: &Path, version: usize) -> Result<Connection, OpenError> {
+    make_private(path).map_err(|error| unusable_path(path, error))?;
+    let scripts = if version == newest_version() {
         vec![SCHEMA]
     } else {
         [&[FIRST_SCHEMA], &MIGRATIONS[..version - 1]].concat()
@@ -75,7 +75,7 @@ pub(crate) fn make(path: &Path, version: usize) -> Result<Connection, OpenError>
         let mut connection = Connection::open(path)?;
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
-        apply(&mut connection, &scripts, version)?;
+        run_scripts(&mut connection, &scripts, version)?;
         Ok(connection)
     };
     make().map_err(|error| store_error(path, &error).into())
@@ -83,7 +83,7 @@ pub(crate) fn make(path: &Path, version: usize) -> Result<Connection, OpenError>
 
 /// Fails if another version wrote the database.
 pub(crate) fn check_version(connection: &Connection, path: &Path) -> Result<(), OpenError> {
-    let known = newest();
+    let known = newest_version();
     match version_below(connection, path, known)? {
         found if found < known => Err(OpenError::Older { path: path.to_owned(), found, known }),
         _ => Ok(()),
@@ -97,7 +97,7 @@ pub(crate) fn version_below(
     known: usize,
 ) -> Result<usize, OpenError> {
     let db = Db { connection, path };
-    let found: i64 = db.one("PRAGMA user_version", (), |row| row.get(0))?;
+    let found: i64 = db.query_one("PRAGMA user_version", (), |row| row.get(0))?;
     usize::try_from(found).ok().filter(|version| (1..=known).contains(version)).ok_or_else(|| {
         let known = i64::try_from(known).unwrap_or(i64::MAX);
         OpenError::Newer { path: path.to_owned(), found, known }
@@ -105,7 +105,7 @@ pub(crate) fn version_below(
 }
 
 /// Runs all scripts in one transaction and sets the version.
-pub(crate) fn apply(
+pub(crate) fn run_scripts(
     connection: &mut Connection,
     scripts: &[&str],
     version: usize,

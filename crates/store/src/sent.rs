@@ -17,14 +17,14 @@ const CHATS: &str = "WITH chats (channel, account, chat, topic) AS (VALUES (?1, 
 
 /// Returns the messages, the newest first. No index leads to the deliveries of a chat, so this reads
 /// the outbox backwards until the page is full.
-pub(crate) fn sent(
+pub(crate) fn sent_texts(
     db: Db<'_>,
     session: &SessionId,
     limit: u32,
     before: Option<DeliveryId>,
 ) -> Result<Vec<DeliveredText>> {
     let ChatAddress { channel, account, chat, topic } = session.address();
-    let ids = db.rows(
+    let ids = db.query_rows(
         &format!(
             "{CHATS} SELECT id FROM outbox WHERE id < ?6 AND chunk = 0 AND source <> 'preview' \
                  AND state <> 'preview' AND EXISTS (SELECT 1 FROM chats WHERE chats.channel = outbox.channel \
@@ -45,12 +45,12 @@ pub(crate) fn sent(
         ],
         |row| row.get(0).map(DeliveryId),
     )?;
-    ids.into_iter().map(|id| message(db, id)).collect()
+    ids.into_iter().map(|id| read_message(db, id)).collect()
 }
 
 /// Reads a message with all its parts. A message of a turn or with a key has indexes to them. The parts
 /// of any other message were inserted one after the other.
-fn message(db: Db<'_>, delivery: DeliveryId) -> Result<DeliveredText> {
+fn read_message(db: Db<'_>, delivery: DeliveryId) -> Result<DeliveredText> {
     let mut parts = Vec::new();
     let columns = "part.content, part.state, part.chunk, part.created_at, \
         part.turn IS NULL AND part.key IS NULL AS is_alone";
@@ -66,7 +66,7 @@ fn message(db: Db<'_>, delivery: DeliveryId) -> Result<DeliveredText> {
          WHERE first.id = ?1 AND first.turn IS NULL ORDER BY part.chunk"
     );
     for sql in [of_turn, of_key] {
-        parts.extend(db.rows(&sql, [delivery.0], part)?);
+        parts.extend(db.query_rows(&sql, [delivery.0], part_from_row)?);
     }
     if parts.is_empty() {
         let sql = format!("SELECT {columns} FROM outbox AS part WHERE id >= ?1 ORDER BY id");
@@ -75,7 +75,7 @@ fn message(db: Db<'_>, delivery: DeliveryId) -> Result<DeliveredText> {
             if !is_next {
                 return Ok(ControlFlow::Break(()));
             }
-            parts.push(part(row)?);
+            parts.push(part_from_row(row)?);
             Ok(ControlFlow::Continue(()))
         })?;
     }
@@ -89,17 +89,17 @@ fn message(db: Db<'_>, delivery: DeliveryId) -> Result<DeliveredText> {
 }
 
 /// A part of a message.
-struct Part {
+struct SentPart {
     text: String,
     state: SentState,
     at: Timestamp,
 }
 
-fn part(row: &Row<'_>) -> RowResult<Part> {
-    let content: Content = rows::json(row, "content")?;
-    Ok(Part {
+fn part_from_row(row: &Row<'_>) -> RowResult<SentPart> {
+    let content: Content = rows::json_column(row, "content")?;
+    Ok(SentPart {
         text: content.as_text(),
-        state: rows::word(row, "state", &SentState::ALL, SentState::word)?,
+        state: rows::word_column(row, "state", &SentState::ALL, SentState::word)?,
         at: Timestamp(row.get("created_at")?),
     })
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use crate::copy::{CopyError, check_room, length, write_copy};
-use crate::error::{store_error, unusable};
+use crate::copy::{CopyError, check_room, largest_copy_bytes, write_copy};
+use crate::error::{store_error, unusable_path};
 use crate::files::{DATABASE, PART, put_in_place, remove_with_journal, with_suffix};
-use crate::lock::Lock;
-use crate::precheck::look;
+use crate::lock::DirectoryLock;
+use crate::precheck::look_at_files;
 use crate::schema::PAGE_BYTES;
 use crate::tx::{Db, Result};
 use crate::{OpenError, SqliteStore, binding, damage};
@@ -49,8 +49,8 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`StoreError`](avocet_protocol::StoreError) if the log cannot be read.
-    pub async fn size(&self) -> Result<LogSize> {
-        self.read(size).await
+    pub async fn measure_size(&self) -> Result<LogSize> {
+        self.read(log_size).await
     }
 }
 
@@ -65,10 +65,10 @@ fn bytes_of(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
 }
 
-fn size(db: Db<'_>) -> Result<LogSize> {
-    let number = |pragma: &str| db.one(pragma, (), |row| row.get::<_, u64>(0));
+fn log_size(db: Db<'_>) -> Result<LogSize> {
+    let number = |pragma: &str| db.query_one(pragma, (), |row| row.get::<_, u64>(0));
     let rows = |sql: &str| {
-        db.one(sql, (), |row| {
+        db.query_one(sql, (), |row| {
             Ok(RowSpace { rows: row.get(0)?, bytes: row.get::<_, i64>(1)?.unsigned_abs() })
         })
     };
@@ -103,13 +103,13 @@ fn size(db: Db<'_>) -> Result<LogSize> {
 ///
 /// # Errors
 /// [`CopyError`]; the log is unchanged then.
-pub fn vacuum(_lock: &Lock, directory: &Path) -> Result<(u64, u64), CopyError> {
+pub fn vacuum_log(_lock: &DirectoryLock, directory: &Path) -> Result<(u64, u64), CopyError> {
     let path = directory.join(DATABASE);
     if !path.exists() {
         return Err(CopyError::NoLog(directory.to_owned()));
     }
     let not_whole = |detail| CopyError::NotWhole { path: path.clone(), detail };
-    match look(&path).map_err(|error| unusable(&path, error))? {
+    match look_at_files(&path).map_err(|error| unusable_path(&path, error))? {
         Ok(binding::WalState::Nothing) => {}
         Ok(binding::WalState::Wal { .. }) => {
             let detail =
@@ -132,7 +132,7 @@ pub fn vacuum(_lock: &Lock, directory: &Path) -> Result<(u64, u64), CopyError> {
 fn write_smaller(path: &Path, part: &Path) -> Result<(), CopyError> {
     let error = |error| OpenError::from(store_error(path, &error));
     let source = Connection::open(path).map_err(error)?;
-    check_room(length(&source, path)?, part)?;
+    check_room(largest_copy_bytes(&source, path)?, part)?;
     // Both take effect in the copy. 2 is INCREMENTAL.
     source.pragma_update(None, "auto_vacuum", 2).map_err(error)?;
     source.pragma_update(None, "page_size", PAGE_BYTES).map_err(error)?;

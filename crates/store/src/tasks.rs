@@ -8,33 +8,37 @@ use rusqlite::{Row, params};
 
 use crate::cancel::cancel_turn;
 use crate::ledger;
-use crate::rows::turns::{OPEN_TURN, child_mode, state};
+use crate::rows::turns::{OPEN_TURN, child_mode, turn_state};
 use crate::rows::{self, RowResult};
 use crate::tx::{Db, Result, Tx};
-use crate::waits::{reserve, resolve_parent};
+use crate::waits::{reserve_number, resolve_parent};
 use crate::{Durability, SqliteStore};
 
 #[async_trait]
 impl Tasks for SqliteStore {
     async fn reserve_task(&self) -> Result<TurnId> {
-        self.write("reserve-task", Durability::Process, |tx| reserve(tx, "turns").map(TurnId)).await
+        self.write("reserve-task", Durability::Process, |tx| {
+            reserve_number(tx, "turns").map(TurnId)
+        })
+        .await
     }
 
     async fn tasks(&self, session: Option<&SessionId>, page: TaskPage) -> Result<Vec<TaskView>> {
         let session = session.cloned();
-        self.read(move |db| tasks(db, session.as_ref(), page)).await
+        self.read(move |db| task_page(db, session.as_ref(), page)).await
     }
 
     async fn task(&self, id: TurnId) -> Result<Option<TaskView>> {
         self.read(move |db| {
-            let view = db.row(&format!("{TASKS} WHERE turns.id = ?1"), [id.0], view)?;
+            let view =
+                db.query_row(&format!("{TASKS} WHERE turns.id = ?1"), [id.0], view_from_row)?;
             view.map(|view| with_total(db, view)).transpose()
         })
         .await
     }
 
     async fn cancel_task(&self, id: TurnId) -> Result<Option<CancelledTask>> {
-        self.write("cancel-task", Durability::Synced, move |tx| cancel(tx, id, None)).await
+        self.write("cancel-task", Durability::Synced, move |tx| cancel_task(tx, id, None)).await
     }
 }
 
@@ -43,12 +47,12 @@ const CANCELLED: &str = "the task was cancelled by the user; do not start it aga
 
 /// Cancels an open task below `session` with the tasks below it, and lets a waiting parent
 /// continue.
-pub(crate) fn cancel(
+pub(crate) fn cancel_task(
     tx: &Tx<'_>,
     task: TurnId,
     session: Option<&SessionId>,
 ) -> Result<Option<CancelledTask>> {
-    let open = tx.db.row(
+    let open = tx.db.query_row(
         &format!(
             "SELECT 1 FROM turns JOIN turns AS root ON root.id = turns.root \
              WHERE turns.id = ?1 AND {OPEN_TURN} AND (?2 IS NULL OR root.session = ?2)"
@@ -75,9 +79,9 @@ const TASKS: &str = "SELECT turns.id, turns.parent, turns.root, root.session AS 
         JOIN turns AS root ON root.id = turns.root \
         JOIN sessions ON sessions.id = turns.session";
 
-fn tasks(db: Db<'_>, session: Option<&SessionId>, page: TaskPage) -> Result<Vec<TaskView>> {
+fn task_page(db: Db<'_>, session: Option<&SessionId>, page: TaskPage) -> Result<Vec<TaskView>> {
     let TaskPage { limit, before } = page;
-    let views = db.rows(
+    let views = db.query_rows(
         &format!(
             "{TASKS} WHERE turns.parent IS NOT NULL AND (?1 IS NULL OR root.session = ?1) \
                  AND turns.id < ?2 ORDER BY turns.id DESC LIMIT ?3"
@@ -94,18 +98,18 @@ struct TaskRow {
     view: TaskView,
 }
 
-fn view(row: &Row<'_>) -> RowResult<TaskRow> {
+fn view_from_row(row: &Row<'_>) -> RowResult<TaskRow> {
     let kind: Option<String> = row.get("kind")?;
     let view = TaskView {
         id: TurnId(row.get("id")?),
         parent: TurnId(row.get("parent")?),
-        session: rows::parsed(row, "session")?,
-        own_session: rows::parsed(row, "own_session")?,
+        session: rows::parse_column(row, "session")?,
+        own_session: rows::parse_column(row, "own_session")?,
         label: row.get("label")?,
         task: row.get("prompt")?,
         agent: row.get("agent")?,
         mode: child_mode(row)?,
-        state: state(row)?,
+        state: turn_state(row)?,
         waits_for: kind.map(|_| rows::wait_kind(row)).transpose()?,
         started_at: Timestamp(row.get("started_at")?),
         ended_at: row.get::<_, Option<i64>>("ended_at")?.map(Timestamp),
@@ -117,6 +121,6 @@ fn view(row: &Row<'_>) -> RowResult<TaskRow> {
 }
 
 fn with_total(db: Db<'_>, TaskRow { root, view }: TaskRow) -> Result<TaskView> {
-    let total = ledger::sum(db, "turn = ?1 AND child = ?2", [root.0, view.id.0])?;
+    let total = ledger::sum_answers(db, "turn = ?1 AND child = ?2", [root.0, view.id.0])?;
     Ok(TaskView { total, ..view })
 }

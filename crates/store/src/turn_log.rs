@@ -9,11 +9,11 @@ use avocet_protocol::{
 use rusqlite::params;
 
 use crate::calls;
-use crate::ledger::{credible, unless_ended};
+use crate::ledger::{cap_figure, unless_ended};
 use crate::past;
 use crate::past_cache::CachedRead;
-use crate::rows::messages::{NEXT, steered};
-use crate::rows::turns::{ANCESTORS, OPEN_TURN, RunningTurn, must_run, reset_deaths, running};
+use crate::rows::messages::{NEXT, steering_messages};
+use crate::rows::turns::{ANCESTORS, OPEN_TURN, RunningTurn, must_run, reset_deaths, running_turn};
 use crate::rows::{self, sessions, to_json};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
@@ -21,8 +21,8 @@ use crate::{Durability, SqliteStore};
 #[async_trait]
 impl TurnLog for SqliteStore {
     async fn history(&self, session: &SessionId, before: TurnId, budget: usize) -> Result<Past> {
-        let (session, cache) = (session.clone(), CachedRead::begin(&self.pasts));
-        self.read(move |db| past::past(db, &session, before, budget, &cache)).await
+        let (session, cache) = (session.clone(), CachedRead::begin_read(&self.pasts));
+        self.read(move |db| past::past_of_session(db, &session, before, budget, &cache)).await
     }
 
     async fn record_compaction(
@@ -82,12 +82,12 @@ impl TurnLog for SqliteStore {
         let (result, kept, writes) = (result.clone(), kept.map(str::to_owned), writes.to_vec());
         let default_mode = self.default_mode;
         self.write("finish-call", Durability::Process, move |tx| {
-            let running = running(tx, call.turn)?;
+            let running = running_turn(tx, call.turn)?;
             reset_deaths(tx, call.turn, &running)?;
             if let Some(body) = kept {
                 calls::keep_result(tx, call, &body)?;
             }
-            calls::finish(tx, call, &result)?;
+            calls::finish_call(tx, call, &result)?;
             calls::apply_writes(tx, call, &writes)?;
             close_step(tx, call.turn, &running, call.step, default_mode)
         })
@@ -97,7 +97,7 @@ impl TurnLog for SqliteStore {
     async fn close_step(&self, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
         let default_mode = self.default_mode;
         self.write("close-step", Durability::Process, move |tx| {
-            let running = running(tx, turn)?;
+            let running = running_turn(tx, turn)?;
             let steered = close_step(tx, turn, &running, step, default_mode)?;
             steered.ok_or_else(|| StoreError::Stale(format!("{turn} step {step}")))
         })
@@ -118,7 +118,7 @@ impl TurnLog for SqliteStore {
     }
 
     async fn family(&self, turn: TurnId) -> Result<Family> {
-        self.read(move |db| family(db, turn)).await
+        self.read(move |db| family_of(db, turn)).await
     }
 
     async fn sent_texts(&self, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>> {
@@ -137,8 +137,8 @@ fn record_step(tx: &Tx<'_>, turn: TurnId, running: &RunningTurn, step: &NewStep)
             turn.0,
             step.number,
             step.text,
-            credible(step.usage.input),
-            credible(step.usage.output),
+            cap_figure(step.usage.input),
+            cap_figure(step.usage.output),
             step.reasoning.as_ref().map(to_json).transpose()?,
             step.trust.word(),
             step.written,
@@ -163,7 +163,7 @@ fn close_step(
     step: u32,
     default_mode: QueueMode,
 ) -> Result<Option<Vec<LoggedInbound>>> {
-    let closed = tx.update(
+    let closed = tx.change_rows(
         "UPDATE steps SET closed = 1 WHERE turn = ?1 AND number = ?2 AND closed = 0 AND NOT EXISTS \
              (SELECT 1 FROM calls WHERE turn = ?1 AND step = ?2 AND state <> 'finished')",
         params![turn.0, step],
@@ -172,8 +172,8 @@ fn close_step(
         return Ok(None);
     }
     let session = &running.session;
-    if sessions::mode(tx.db, session, default_mode)? == QueueMode::Steer {
-        tx.update(
+    if sessions::queue_mode(tx.db, session, default_mode)? == QueueMode::Steer {
+        tx.change_rows(
             &format!(
                 "UPDATE inbound SET turn = ?2, after_step = ?3, state = 'running' WHERE {NEXT} \
                      AND (channel, account, chat, coalesce(topic, '')) = \
@@ -183,7 +183,7 @@ fn close_step(
             params![session.as_str(), turn.0, step],
         )?;
     }
-    steered(tx.db, turn, step).map(Some)
+    steering_messages(tx.db, turn, step).map(Some)
 }
 
 fn set_attachments(
@@ -193,10 +193,10 @@ fn set_attachments(
     attachments: Vec<Attachment>,
 ) -> Result<()> {
     must_run(tx, turn)?;
-    let content = tx.db.row(
+    let content = tx.db.query_row(
         "SELECT content FROM inbound WHERE id = ?1 AND turn = ?2",
         [message.0, turn.0],
-        |row| rows::json::<Content>(row, "content"),
+        |row| rows::json_column::<Content>(row, "content"),
     )?;
     let content = content.ok_or_else(|| StoreError::Stale(message.to_string()))?;
     tx.update_one(
@@ -206,8 +206,8 @@ fn set_attachments(
     )
 }
 
-fn family(db: Db<'_>, turn: TurnId) -> Result<Family> {
-    db.one(
+fn family_of(db: Db<'_>, turn: TurnId) -> Result<Family> {
+    db.query_one(
         &format!(
             "WITH RECURSIVE {ANCESTORS} SELECT (SELECT count(*) - 1 FROM line) AS depth, \
              (SELECT count(*) FROM turns WHERE parent = ?1 \
@@ -219,7 +219,7 @@ fn family(db: Db<'_>, turn: TurnId) -> Result<Family> {
 }
 
 fn sent_texts(db: Db<'_>, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String>> {
-    let chunks = db.rows(
+    let chunks = db.query_rows(
         "SELECT ordinal, content FROM outbox WHERE turn = ?1 AND source = 'tool' \
              AND channel = ?2 AND account = ?3 AND chat = ?4 AND topic IS ?5 \
          ORDER BY ordinal, chunk",
@@ -230,7 +230,9 @@ fn sent_texts(db: Db<'_>, turn: TurnId, chat: &ChatAddress) -> Result<Vec<String
             chat.chat.as_str(),
             chat.topic.as_ref().map(avocet_protocol::TopicId::as_str),
         ],
-        |row| Ok((row.get::<_, i64>("ordinal")?, rows::json::<Content>(row, "content")?.text)),
+        |row| {
+            Ok((row.get::<_, i64>("ordinal")?, rows::json_column::<Content>(row, "content")?.text))
+        },
     )?;
     let mut texts: Vec<(i64, String)> = Vec::new();
     for (ordinal, text) in chunks {

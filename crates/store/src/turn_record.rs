@@ -9,9 +9,11 @@ use avocet_protocol::{
 use rusqlite::Row;
 
 use crate::reports;
-use crate::rows::messages::{ANSWERED, INBOUND, inbound, place_in_turn};
+use crate::rows::messages::{ANSWERED, INBOUND, inbound_from_row, place_in_turn};
 use crate::rows::turns::{self, TurnIds};
-use crate::rows::{RowResult, at, json, json_if_any, parsed, trust, word};
+use crate::rows::{
+    RowResult, at, json_column, json_if_any, parse_column, trust_column, word_column,
+};
 use crate::tx::{Db, Result};
 use crate::undelivered;
 
@@ -31,17 +33,17 @@ pub(crate) fn read_turn(db: Db<'_>, id: TurnId) -> Result<TurnRecord> {
 pub(crate) fn read_turns(db: Db<'_>, ids: &[TurnId]) -> Result<Vec<TurnRecord>> {
     let ids = TurnIds::new(ids)?;
     let mut parts = TurnParts {
-        messages: messages(db, &ids)?,
-        steps: steps(db, &ids)?,
-        calls: calls(db, &ids)?,
+        messages: messages_of_turns(db, &ids)?,
+        steps: steps_of_turns(db, &ids)?,
+        calls: calls_of_turns(db, &ids)?,
         ..TurnParts::default()
     };
     if have_notes(db, &ids)? {
-        parts.undelivered = undelivered::of(db, &ids)?;
-        parts.reports = reports::of(db, &ids)?;
+        parts.undelivered = undelivered::notes_of(db, &ids)?;
+        parts.reports = reports::reports_of(db, &ids)?;
     }
-    let sql = format!("{TURNS} WHERE {} ORDER BY id", ids.are("id"));
-    db.rows(&sql, [&ids], |row| turn(row, &mut parts))
+    let sql = format!("{TURNS} WHERE {} ORDER BY id", ids.sql_condition("id"));
+    db.query_rows(&sql, [&ids], |row| turn_from_row(row, &mut parts))
 }
 
 /// Returns `true` if a turn reports lost deliveries or other sessions to its model, which is rare.
@@ -49,9 +51,9 @@ fn have_notes(db: Db<'_>, ids: &TurnIds) -> Result<bool> {
     let sql = format!(
         "SELECT EXISTS (SELECT 1 FROM undelivered WHERE {of}) \
              OR EXISTS (SELECT 1 FROM reports WHERE {of})",
-        of = ids.are("turn")
+        of = ids.sql_condition("turn")
     );
-    db.one(&sql, [ids], |row| row.get(0))
+    db.query_one(&sql, [ids], |row| row.get(0))
 }
 
 /// The rows of several turns.
@@ -73,7 +75,7 @@ struct TurnMessages {
     steered: BTreeMap<u32, Vec<LoggedInbound>>,
 }
 
-fn turn(row: &Row<'_>, parts: &mut TurnParts) -> RowResult<TurnRecord> {
+fn turn_from_row(row: &Row<'_>, parts: &mut TurnParts) -> RowResult<TurnRecord> {
     let id = TurnId(row.get(at!(TURNS, "id"))?);
     let TurnMessages { first, mut steered } = parts.messages.remove(&id).unwrap_or_default();
     let parent: Option<i64> = row.get(at!(TURNS, "parent"))?;
@@ -82,7 +84,7 @@ fn turn(row: &Row<'_>, parts: &mut TurnParts) -> RowResult<TurnRecord> {
         Some(parent) => Origin::Child {
             parent: TurnId(parent),
             prompt: row.get(at!(TURNS, "prompt"))?,
-            trust: trust(row, at!(TURNS, "prompt_trust"))?,
+            trust: trust_column(row, at!(TURNS, "prompt_trust"))?,
             label: row.get(at!(TURNS, "label"))?,
             mode: turns::child_mode(row)?,
         },
@@ -94,8 +96,8 @@ fn turn(row: &Row<'_>, parts: &mut TurnParts) -> RowResult<TurnRecord> {
     }
     Ok(TurnRecord {
         id,
-        session: parsed(row, at!(TURNS, "session"))?,
-        state: word(row, at!(TURNS, "state"), &TurnState::ALL, TurnState::word)?,
+        session: parse_column(row, at!(TURNS, "session"))?,
+        state: word_column(row, at!(TURNS, "state"), &TurnState::ALL, TurnState::word)?,
         started_at: Timestamp(row.get(at!(TURNS, "started_at"))?),
         origin,
         steps,
@@ -106,28 +108,28 @@ fn turn(row: &Row<'_>, parts: &mut TurnParts) -> RowResult<TurnRecord> {
     })
 }
 
-fn messages(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, TurnMessages>> {
+fn messages_of_turns(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, TurnMessages>> {
     let sql = format!(
         "{INBOUND} WHERE {} AND after_step IS NOT {ANSWERED} ORDER BY turn, id",
-        ids.are("turn")
+        ids.sql_condition("turn")
     );
     let mut found: BTreeMap<TurnId, TurnMessages> = BTreeMap::new();
-    db.rows(&sql, [ids], |row| {
+    db.query_rows(&sql, [ids], |row| {
         let (turn, after_step) = place_in_turn(row)?;
         let turn = found.entry(turn).or_default();
         match after_step {
-            None => turn.first.push(inbound(row)?),
-            Some(step) => turn.steered.entry(step).or_default().push(inbound(row)?),
+            None => turn.first.push(inbound_from_row(row)?),
+            Some(step) => turn.steered.entry(step).or_default().push(inbound_from_row(row)?),
         }
         Ok(())
     })?;
     Ok(found)
 }
 
-fn steps(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Vec<Step>>> {
-    let sql = format!("{STEPS} WHERE {} ORDER BY turn, number", ids.are("turn"));
+fn steps_of_turns(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Vec<Step>>> {
+    let sql = format!("{STEPS} WHERE {} ORDER BY turn, number", ids.sql_condition("turn"));
     let mut found: BTreeMap<TurnId, Vec<Step>> = BTreeMap::new();
-    db.rows(&sql, [ids], |row| {
+    db.query_rows(&sql, [ids], |row| {
         found.entry(TurnId(row.get(at!(STEPS, "turn"))?)).or_default().push(Step {
             number: row.get(at!(STEPS, "number"))?,
             text: row.get(at!(STEPS, "text"))?,
@@ -139,7 +141,7 @@ fn steps(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Vec<Step>>> {
             written: row.get(at!(STEPS, "written"))?,
             reasoning: json_if_any(row, at!(STEPS, "reasoning"))?,
             closed: row.get(at!(STEPS, "closed"))?,
-            trust: trust(row, at!(STEPS, "trust"))?,
+            trust: trust_column(row, at!(STEPS, "trust"))?,
             steered: Vec::new(),
         });
         Ok(())
@@ -147,18 +149,18 @@ fn steps(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Vec<Step>>> {
     Ok(found)
 }
 
-fn calls(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<(TurnId, u32), Vec<LoggedCall>>> {
+fn calls_of_turns(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<(TurnId, u32), Vec<LoggedCall>>> {
     let sql = format!(
         "SELECT turn, step, ordinal, name, arguments, state, allowed, evidence, ok, result, trust \
          FROM calls WHERE {} ORDER BY turn, step, ordinal",
-        ids.are("turn")
+        ids.sql_condition("turn")
     );
     let mut found: BTreeMap<(TurnId, u32), Vec<LoggedCall>> = BTreeMap::new();
-    db.rows(&sql, [ids], |row| {
+    db.query_rows(&sql, [ids], |row| {
         let (turn, step) = (TurnId(row.get("turn")?), row.get("step")?);
         found.entry((turn, step)).or_default().push(LoggedCall {
             id: CallId { turn, step, ordinal: row.get("ordinal")? },
-            call: ToolCall { name: row.get("name")?, arguments: json(row, "arguments")? },
+            call: ToolCall { name: row.get("name")?, arguments: json_column(row, "arguments")? },
             state: call_state(row)?,
             allowed: row.get("allowed")?,
         });
@@ -175,8 +177,8 @@ fn call_state(row: &Row<'_>) -> RowResult<CallState> {
         "waiting" => CallState::Waiting,
         _ => CallState::Finished(CallResult {
             ok: row.get("ok")?,
-            value: json(row, "result")?,
-            trust: trust(row, "trust")?,
+            value: json_column(row, "result")?,
+            trust: trust_column(row, "trust")?,
         }),
     })
 }

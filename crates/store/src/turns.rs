@@ -1,4 +1,33 @@
 //! Turns as lanes use them: claimed, settled, made to wait, given back.
+//!
+//! # Settling
+//!
+//! [`settle_turn`] ends a turn in one synced transaction (T5). Before it, a preview at most is
+//! visible; after it, no part of the answer can be missing:
+//!
+//!     usage     + the cost that no step has recorded       (also if the turn has ended meanwhile)
+//!     turns     running -> done | failed | cancelled
+//!     steps     + the answer, as the last step
+//!     inbound   running -> done | dead, each with its outcome
+//!     outbox    preview -> the reply, + the other chunks of the reply or of the notice
+//!     reports   + the reply, if its chat has another session
+//!     waits     the parent's call gets the result, and the parent is queued
+//!     outbox    the first chunk -> sending, if its send is reserved
+//!
+//! **Order.** The usage comes first, because it was paid for in any case: a `/stop` may have ended
+//! the turn while the model answered. The start of a reserved send comes last, because it takes the
+//! chunk at the head of the chat, and the chunks are queued by then.
+//!
+//! **A reply and its outcome are never apart.** If they were two transactions, a crash between them
+//! would lose the reply or answer the message twice. So the outbox is a table of the log, and
+//! delivery begins after the commit. The one exception saves a transaction: a send that the
+//! delivery worker has reserved is written here as `sending`, and a crash before the send counts as
+//! an unknown outcome.
+//!
+//! **A turn that does not run** (a stop, another claim) gives [`StoreError::Stale`], and nothing
+//! but the usage is written.
+//!
+//! [`StoreError::Stale`]: avocet_protocol::StoreError::Stale
 
 use std::time::Duration;
 
@@ -11,17 +40,17 @@ use avocet_protocol::{
 use rusqlite::{Row, params};
 
 use crate::audit;
-use crate::claim::claim;
-use crate::ledger::{credible, unless_ended};
+use crate::claim::claim_turn;
+use crate::ledger::{cap_figure, unless_ended};
 use crate::outbox::start_head;
 use crate::past;
 use crate::preview;
-use crate::prompts::{self, Decider};
+use crate::prompts::{self, DecidedBy};
 use crate::recover::put_back;
 use crate::reports::{self, SentText};
 use crate::rows;
-use crate::rows::messages::{ANSWERED, INBOUND, inbound};
-use crate::rows::turns::{ANCESTORS, OPEN_TURN, RunningTurn, lineage};
+use crate::rows::messages::{ANSWERED, INBOUND, inbound_from_row};
+use crate::rows::turns::{ANCESTORS, OPEN_TURN, RunningTurn, lineage_of};
 use crate::tx::{Result, Tx};
 use crate::waits::{self, resolve_parent};
 use crate::{Durability, SqliteStore};
@@ -36,7 +65,7 @@ impl Turns for SqliteStore {
     ) -> Result<Claim> {
         let (session, default_mode) = (session.clone(), self.default_mode);
         self.write("claim", Durability::Process, move |tx| {
-            claim(tx, &session, suspects, burst, default_mode)
+            claim_turn(tx, &session, suspects, burst, default_mode)
         })
         .await
     }
@@ -56,7 +85,7 @@ impl Turns for SqliteStore {
     ) -> Result<()> {
         let (compacted, notice) = (compacted.cloned(), notice.cloned());
         self.write("compacted", Durability::Synced, move |tx| {
-            past::compacted(tx, command, compacted.as_ref(), notice.as_ref())
+            past::finish_compaction(tx, command, compacted.as_ref(), notice.as_ref())
         })
         .await
     }
@@ -65,7 +94,7 @@ impl Turns for SqliteStore {
         let settlement = settlement.clone();
         self.write("settle", Durability::Synced, move |tx| {
             unless_ended(tx, turn, &settlement.spent, |running| {
-                settle(tx, turn, running, &settlement)
+                settle_turn(tx, turn, running, &settlement)
             })
         })
         .await?
@@ -73,14 +102,14 @@ impl Turns for SqliteStore {
 
     async fn reserve_wait(&self) -> Result<WaitId> {
         self.write("reserve-wait", Durability::Process, |tx| {
-            waits::reserve(tx, "waits").map(WaitId)
+            waits::reserve_number(tx, "waits").map(WaitId)
         })
         .await
     }
 
     async fn wait(&self, waits: &[NewWait]) -> Result<()> {
         let waits = waits.to_vec();
-        self.write("wait", Durability::Synced, move |tx| waits::begin(tx, &waits)).await
+        self.write("wait", Durability::Synced, move |tx| waits::begin_waits(tx, &waits)).await
     }
 
     async fn release(&self, turn: TurnId) -> Result<()> {
@@ -90,20 +119,20 @@ impl Turns for SqliteStore {
     async fn resolve(&self, wait: WaitId, resolution: &Resolution) -> Result<Option<SessionId>> {
         let resolution = resolution.clone();
         self.write("resolve", Durability::Synced, move |tx| {
-            audit::resolved(tx, wait, &resolution)?;
-            waits::resolve(tx, wait, &resolution, Decider::Host)
+            audit::record_resolved(tx, wait, &resolution)?;
+            waits::resolve_wait(tx, wait, &resolution, DecidedBy::Host)
         })
         .await
     }
 
     async fn asked_by(&self, turn: TurnId) -> Result<Vec<LoggedInbound>> {
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 &format!(
                     "WITH RECURSIVE {ANCESTORS} {INBOUND} WHERE inbound.turn IN (SELECT turn FROM line) ORDER BY id"
                 ),
                 [turn.0],
-                inbound,
+                inbound_from_row,
             )
         })
         .await
@@ -111,7 +140,7 @@ impl Turns for SqliteStore {
 
     async fn ended_messages(&self, turn: TurnId) -> Result<Vec<EndedMessage>> {
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 "SELECT channel, account, chat, topic, key, outcome FROM inbound \
                  WHERE turn = ?1 AND outcome IS NOT NULL ORDER BY id",
                 [turn.0],
@@ -122,7 +151,7 @@ impl Turns for SqliteStore {
     }
 
     async fn lineage(&self, turn: TurnId) -> Result<Vec<LineageTurn>> {
-        self.read(move |db| lineage(db, turn)).await
+        self.read(move |db| lineage_of(db, turn)).await
     }
 
     async fn open_waits(&self) -> Result<Vec<OpenWait>> {
@@ -135,13 +164,15 @@ impl Turns for SqliteStore {
 
     async fn repeat_prompts(&self, prompts: &[OpenPrompt]) -> Result<()> {
         let repeated = prompts.to_vec();
-        self.write("repeat-prompts", Durability::Synced, move |tx| prompts::repeat(tx, &repeated))
-            .await
+        self.write("repeat-prompts", Durability::Synced, move |tx| {
+            prompts::repeat_prompts(tx, &repeated)
+        })
+        .await
     }
 
     async fn open_sessions(&self) -> Result<Vec<SessionId>> {
         self.read(|db| {
-            db.rows(
+            db.query_rows(
                 &format!(
                     "SELECT session FROM ( \
                          SELECT session, 0 AS begun, id FROM turns \
@@ -153,7 +184,7 @@ impl Turns for SqliteStore {
                      GROUP BY session ORDER BY min(begun), min(id)"
                 ),
                 (),
-                |row| rows::parsed(row, "session"),
+                |row| rows::parse_column(row, "session"),
             )
         })
         .await
@@ -161,7 +192,7 @@ impl Turns for SqliteStore {
 }
 
 /// Ends a turn: history, reply or notice, and the outcome of its messages.
-fn settle(
+fn settle_turn(
     tx: &Tx<'_>,
     turn: TurnId,
     running: &RunningTurn,
@@ -181,7 +212,7 @@ fn settle(
         params![turn.0, state, notice, tx.now.0, failure],
     )?;
     if let Some(Answer { step, text, usage, trust }) = answer {
-        let (input, output) = (credible(usage.input), credible(usage.output));
+        let (input, output) = (cap_figure(usage.input), cap_figure(usage.output));
         tx.insert(
             "INSERT INTO steps (turn, number, text, input_tokens, output_tokens, closed, trust) \
              VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)",
@@ -190,7 +221,7 @@ fn settle(
     }
     let ended = end_messages(tx, turn, *outcome)?;
     if running.is_background {
-        preview::stay(tx, turn, reply.as_ref())?;
+        preview::send_as_new_message(tx, turn, reply.as_ref())?;
     } else if settlement.removes_preview {
         preview::remove_all(tx, turn)?;
         preview::become_reply(tx, turn, reply.as_ref())?;
@@ -218,7 +249,7 @@ fn settle(
 
 /// Returns `true` if a claim would find something.
 fn has_work(tx: &Tx<'_>, session: &SessionId) -> Result<bool> {
-    tx.db.one(
+    tx.db.query_one(
         &format!(
             "SELECT compact_for IS NOT NULL \
                  OR EXISTS (SELECT 1 FROM inbound WHERE session = ?1 \
@@ -253,7 +284,7 @@ fn note_report(
         Some(_) => reports::note_of_turn(tx, turn, address, &text, trust),
         None => {
             let from = &running.session;
-            reports::note(tx, SentText { from, chat: address, text: &text, trust })
+            reports::note_text(tx, SentText { from, chat: address, text: &text, trust })
         }
     }
 }
@@ -263,7 +294,7 @@ fn note_report(
 /// an answer gives all of them its own outcome.
 fn end_messages(tx: &Tx<'_>, turn: TurnId, outcome: Outcome) -> Result<Vec<EndedMessage>> {
     let state = if outcome == Outcome::Dropped { "dead" } else { "done" };
-    tx.db.rows(
+    tx.db.query_rows(
         "UPDATE inbound SET state = ?2, outcome = CASE \
              WHEN ?3 <> 'replied' OR id = (SELECT max(id) FROM inbound WHERE turn = ?1 \
                  AND state = 'running' AND after_step IS NOT ?4) THEN ?3 \
@@ -276,7 +307,7 @@ fn end_messages(tx: &Tx<'_>, turn: TurnId, outcome: Outcome) -> Result<Vec<Ended
 }
 
 fn ended_message(row: &Row<'_>) -> rusqlite::Result<EndedMessage> {
-    let (address, key) = (rows::address(row)?, rows::parsed(row, "key")?);
-    let outcome = rows::word(row, "outcome", &Outcome::ALL, Outcome::word)?;
+    let (address, key) = (rows::address_from_row(row)?, rows::parse_column(row, "key")?);
+    let outcome = rows::word_column(row, "outcome", &Outcome::ALL, Outcome::word)?;
     Ok(EndedMessage { address, key, outcome })
 }

@@ -20,28 +20,28 @@ pub(crate) struct Db<'c> {
 }
 
 impl Db<'_> {
-    pub(crate) fn error(&self, error: &rusqlite::Error) -> StoreError {
+    pub(crate) fn store_error(&self, error: &rusqlite::Error) -> StoreError {
         store_error(self.path, error)
     }
 
-    pub(crate) fn epoch(&self) -> Result<i64> {
-        self.one("SELECT epoch FROM meta", (), |row| row.get(0))
+    pub(crate) fn current_epoch(&self) -> Result<i64> {
+        self.query_one("SELECT epoch FROM meta", (), |row| row.get(0))
     }
 
     /// Returns the only row; `None` if there is no row.
-    pub(crate) fn row<T>(
+    pub(crate) fn query_row<T>(
         &self,
         sql: &str,
         params: impl Params,
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>> {
-        let query = || self.prepare(sql)?.query_row(params, read).optional();
-        query().map_err(|error| self.error(&error))
+        let query = || self.prepare_cached(sql)?.query_row(params, read).optional();
+        query().map_err(|error| self.store_error(&error))
     }
 
     /// Prepares a statement, or takes it from the connection's cache. With
     /// `log.level = "info,avocet_store=trace"` the log has a line for each.
-    pub(crate) fn prepare(&self, sql: &str) -> rusqlite::Result<CachedStatement<'_>> {
+    pub(crate) fn prepare_cached(&self, sql: &str) -> rusqlite::Result<CachedStatement<'_>> {
         tracing::trace!(sql, "statement");
         self.connection.prepare_cached(sql)
     }
@@ -49,36 +49,36 @@ impl Db<'_> {
     /// Runs a statement without parameters, and drops its rows.
     pub(crate) fn run(&self, sql: &str) -> Result<()> {
         let run = || {
-            let mut statement = self.prepare(sql)?;
+            let mut statement = self.prepare_cached(sql)?;
             let mut rows = statement.query(())?;
             while rows.next()?.is_some() {}
             Ok(())
         };
-        run().map_err(|error| self.error(&error))
+        run().map_err(|error| self.store_error(&error))
     }
 
     /// Returns the only row of a query that always has one.
-    pub(crate) fn one<T>(
+    pub(crate) fn query_one<T>(
         &self,
         sql: &str,
         params: impl Params,
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        self.row(sql, params, read)?
+        self.query_row(sql, params, read)?
             .ok_or_else(|| StoreError::Internal(format!("no row where there is always one: {sql}")))
     }
 
-    pub(crate) fn rows<T>(
+    pub(crate) fn query_rows<T>(
         &self,
         sql: &str,
         params: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
         let query = || {
-            let mut statement = self.prepare(sql)?;
+            let mut statement = self.prepare_cached(sql)?;
             statement.query_map(params, read)?.collect::<rusqlite::Result<Vec<T>>>()
         };
-        query().map_err(|error| self.error(&error))
+        query().map_err(|error| self.store_error(&error))
     }
 
     /// Reads rows until `read` breaks.
@@ -89,7 +89,7 @@ impl Db<'_> {
         mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<ControlFlow<()>>,
     ) -> Result<()> {
         let query = || {
-            let mut statement = self.prepare(sql)?;
+            let mut statement = self.prepare_cached(sql)?;
             let mut rows = statement.query(params)?;
             while let Some(row) = rows.next()? {
                 if read(row)?.is_break() {
@@ -98,7 +98,7 @@ impl Db<'_> {
             }
             Ok(())
         };
-        query().map_err(|error| self.error(&error))
+        query().map_err(|error| self.store_error(&error))
     }
 }
 
@@ -129,35 +129,35 @@ pub(crate) struct ChangeMarks {
 impl Tx<'_> {
     /// Inserts a row and returns its number; `None` if a conflict clause skipped the row.
     pub(crate) fn insert(&self, sql: &str, params: impl Params) -> Result<Option<i64>> {
-        let execute = || self.db.prepare(sql)?.execute(params);
-        let inserted = execute().map_err(|error| self.db.error(&error))?;
+        let execute = || self.db.prepare_cached(sql)?.execute(params);
+        let inserted = execute().map_err(|error| self.db.store_error(&error))?;
         Ok((inserted > 0).then(|| self.db.connection.last_insert_rowid()))
     }
 
     /// Runs an UPDATE or a DELETE. Returns the number of changed rows.
-    pub(crate) fn update(&self, sql: &str, params: impl Params) -> Result<usize> {
-        let execute = || self.db.prepare(sql)?.execute(params);
-        execute().map_err(|error| self.db.error(&error))
+    pub(crate) fn change_rows(&self, sql: &str, params: impl Params) -> Result<usize> {
+        let execute = || self.db.prepare_cached(sql)?.execute(params);
+        execute().map_err(|error| self.db.store_error(&error))
     }
 
     /// Fails if another daemon has taken over the log. The writer calls this first in each
     /// transaction, which then holds SQLite's write lock, so that the epoch stays until its end.
     pub(crate) fn check_epoch(&self) -> Result<()> {
         let ours = self.epoch;
-        match self.db.epoch()? {
+        match self.db.current_epoch()? {
             theirs if theirs == ours => Ok(()),
             theirs => Err(StoreError::Fenced { ours, theirs }),
         }
     }
 
-    /// Updates like [`Self::update`], but fails with `StoreError::Stale` if no row matches.
+    /// Updates like [`Self::change_rows`], but fails with `StoreError::Stale` if no row matches.
     pub(crate) fn update_one(
         &self,
         what: impl std::fmt::Display,
         sql: &str,
         params: impl Params,
     ) -> Result<()> {
-        match self.update(sql, params)? {
+        match self.change_rows(sql, params)? {
             0 => Err(StoreError::Stale(what.to_string())),
             _ => Ok(()),
         }

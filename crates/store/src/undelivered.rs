@@ -22,7 +22,7 @@ const FOREIGN: &str = "a message that another program sent";
 
 /// Notes an abandoned chunk. Notices and command replies are skipped, because models are unaware of
 /// them.
-pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId) -> Result<()> {
+pub(crate) fn note_abandoned(tx: &Tx<'_>, id: DeliveryId) -> Result<()> {
     struct AbandonedChunk {
         source: String,
         said_by: Option<TurnId>,
@@ -31,7 +31,7 @@ pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId) -> Result<()> {
         error: String,
         unconfirmed: bool,
     }
-    let lost = tx.db.one(
+    let lost = tx.db.query_one(
         "SELECT source, turn, channel, account, chat, topic, content, error, \
              state = 'unconfirmed' AS unconfirmed FROM outbox WHERE id = ?1",
         [id.0],
@@ -39,17 +39,17 @@ pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId) -> Result<()> {
             Ok(AbandonedChunk {
                 source: row.get("source")?,
                 said_by: row.get::<_, Option<i64>>("turn")?.map(TurnId),
-                chat: rows::address(row)?,
-                content: rows::json(row, "content")?,
+                chat: rows::address_from_row(row)?,
+                content: rows::json_column(row, "content")?,
                 error: row.get("error")?,
                 unconfirmed: row.get("unconfirmed")?,
             })
         },
     )?;
     let (session, what) = match lost.said_by {
-        _ if lost.source == OutboxSource::Notice.word() => return Ok(()),
+        _ if lost.source == OutboxSource::Notice.as_word() => return Ok(()),
         Some(turn) => (session_of_turn(tx, turn)?, lost.content.in_short()),
-        None if lost.source == OutboxSource::Process.word() => {
+        None if lost.source == OutboxSource::Process.as_word() => {
             (Some(session_of_chat(tx, &lost.chat)?), FOREIGN.to_owned())
         }
         None => return Ok(()),
@@ -75,7 +75,7 @@ pub(crate) fn note(tx: &Tx<'_>, id: DeliveryId) -> Result<()> {
 /// Returns the session of the root turn, since a child speaks for its parent. `None` if the session
 /// has forgotten the turn.
 fn session_of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Option<SessionId>> {
-    tx.db.row(
+    tx.db.query_row(
         &format!(
             "WITH RECURSIVE {ANCESTORS} SELECT session FROM turns \
              WHERE id IN (SELECT turn FROM line) AND parent IS NULL \
@@ -83,14 +83,14 @@ fn session_of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Option<SessionId>> {
                      > (SELECT fresh_from FROM sessions WHERE id = session), 1)"
         ),
         [turn.0],
-        |row| rows::parsed(row, "session"),
+        |row| rows::parse_column(row, "session"),
     )
 }
 
 /// Binds all notes of a session to a new turn. Each gets the lowest trust level of the requests
 /// that led to its message, ignoring content that an owner has since declared trusted.
-pub(crate) fn bind(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()> {
-    tx.update(
+pub(crate) fn bind_to_turn(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()> {
+    tx.change_rows(
         "UPDATE undelivered SET turn = ?2, trust = coalesce((\
              SELECT steps.trust FROM steps JOIN sessions ON sessions.id = ?1 \
              WHERE steps.turn = said_by AND (steps.turn > believed_turn \
@@ -104,26 +104,26 @@ pub(crate) fn bind(tx: &Tx<'_>, session: &SessionId, turn: TurnId) -> Result<()>
 }
 
 /// Returns the notes that turns report to their models: of each turn the latest.
-pub(crate) fn of(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Undelivered>> {
+pub(crate) fn notes_of(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Undelivered>> {
     let sql = format!(
         "SELECT turn, chat, what, why, unconfirmed, trust, place FROM (SELECT *, \
              row_number() OVER (PARTITION BY turn ORDER BY id DESC) AS place \
              FROM undelivered WHERE {}) ORDER BY turn, id",
-        ids.are("turn")
+        ids.sql_condition("turn")
     );
     let mut found: BTreeMap<TurnId, Undelivered> = BTreeMap::new();
-    db.rows(&sql, [ids], |row| {
+    db.query_rows(&sql, [ids], |row| {
         let notes = found.entry(TurnId(row.get("turn")?)).or_default();
         if row.get::<_, usize>("place")? > Undelivered::MOST {
             notes.more += 1;
             return Ok(());
         }
         notes.messages.push(LostMessage {
-            chat: rows::parsed(row, "chat")?,
+            chat: rows::parse_column(row, "chat")?,
             what: row.get("what")?,
             why: row.get("why")?,
             unconfirmed: row.get("unconfirmed")?,
-            trust: rows::trust(row, "trust")?,
+            trust: rows::trust_column(row, "trust")?,
         });
         Ok(())
     })?;
@@ -131,14 +131,17 @@ pub(crate) fn of(db: Db<'_>, ids: &TurnIds) -> Result<BTreeMap<TurnId, Undeliver
 }
 
 /// Deletes unreported notes of a session, for `/new`.
-pub(crate) fn forget(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
-    tx.update("DELETE FROM undelivered WHERE session = ?1 AND turn IS NULL", [session.as_str()])?;
+pub(crate) fn forget_unreported(tx: &Tx<'_>, session: &SessionId) -> Result<()> {
+    tx.change_rows(
+        "DELETE FROM undelivered WHERE session = ?1 AND turn IS NULL",
+        [session.as_str()],
+    )?;
     Ok(())
 }
 
 /// Deletes unreported notes on messages that are queued again.
-pub(crate) fn withdraw(tx: &Tx<'_>) -> Result<()> {
-    tx.update(
+pub(crate) fn withdraw_requeued(tx: &Tx<'_>) -> Result<()> {
+    tx.change_rows(
         &format!(
             "DELETE FROM undelivered WHERE turn IS NULL AND EXISTS \
                  (SELECT 1 FROM outbox WHERE outbox.id = delivery AND {OPEN_CHUNK})"

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use avocet_protocol::{FoundMemory, Memory, MemoryId, MemoryVector, MemoryVectors, ScopeFilter};
 use rusqlite::params;
 
-use crate::memories::{MEMORY, in_json, memory};
+use crate::memories::{MEMORY, in_json, memory_from_row};
 use crate::tx::{Db, Result, Tx};
 use crate::{Durability, SqliteStore};
 
@@ -16,7 +16,7 @@ impl MemoryVectors for SqliteStore {
     async fn without_vector(&self, model: &str, limit: u32) -> Result<Vec<Memory>> {
         let model = model.to_owned();
         self.read(move |db| {
-            db.rows(
+            db.query_rows(
                 &format!(
                     "SELECT {MEMORY} FROM memories WHERE state = 'active' AND NOT EXISTS \
                          (SELECT 1 FROM memory_vectors \
@@ -24,7 +24,7 @@ impl MemoryVectors for SqliteStore {
                      ORDER BY id DESC LIMIT ?2"
                 ),
                 params![model, limit],
-                memory,
+                memory_from_row,
             )
         })
         .await
@@ -33,7 +33,7 @@ impl MemoryVectors for SqliteStore {
     async fn add_vectors(&self, model: &str, vectors: Vec<MemoryVector>) -> Result<()> {
         let model = model.to_owned();
         self.write("add-vectors", Durability::Process, move |tx| {
-            vectors.iter().try_for_each(|vector| add(tx, &model, vector))
+            vectors.iter().try_for_each(|vector| add_vector(tx, &model, vector))
         })
         .await
     }
@@ -46,14 +46,14 @@ impl MemoryVectors for SqliteStore {
         limit: u32,
     ) -> Result<Vec<FoundMemory>> {
         let (scopes, model) = (in_json(scopes)?, model.to_owned());
-        let Some(wanted) = QuantisedVector::of(vector) else { return Ok(Vec::new()) };
-        self.read(move |db| nearest(db, scopes.as_deref(), &model, &wanted, limit)).await
+        let Some(wanted) = QuantisedVector::from_floats(vector) else { return Ok(Vec::new()) };
+        self.read(move |db| nearest_memories(db, scopes.as_deref(), &model, &wanted, limit)).await
     }
 }
 
-fn add(tx: &Tx<'_>, model: &str, vector: &MemoryVector) -> Result<()> {
+fn add_vector(tx: &Tx<'_>, model: &str, vector: &MemoryVector) -> Result<()> {
     let MemoryVector { memory, revision, vector } = vector;
-    let Some(QuantisedVector { scale, bytes, .. }) = QuantisedVector::of(vector) else {
+    let Some(QuantisedVector { scale, bytes, .. }) = QuantisedVector::from_floats(vector) else {
         return Ok(());
     };
     let blob: Vec<u8> = bytes.into_iter().map(i8::cast_unsigned).collect();
@@ -76,7 +76,7 @@ const OF_SCOPES: &str = "SELECT memory, scale, vector FROM memories INDEXED BY m
 const OF_ALL: &str =
     "SELECT memory, scale, vector FROM memory_vectors WHERE ?1 IS NULL AND model = ?2";
 
-fn nearest(
+fn nearest_memories(
     db: Db<'_>,
     scopes: Option<&str>,
     model: &str,
@@ -84,9 +84,9 @@ fn nearest(
     limit: u32,
 ) -> Result<Vec<FoundMemory>> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let best = || -> rusqlite::Result<Vec<Similar>> {
+    let best = || -> rusqlite::Result<Vec<SimilarMemory>> {
         let sql = if scopes.is_some() { OF_SCOPES } else { OF_ALL };
-        let mut statement = db.prepare(sql)?;
+        let mut statement = db.prepare_cached(sql)?;
         let mut rows = statement.query(params![scopes, model])?;
         let mut best = BinaryHeap::with_capacity(limit.min(1024) + 1);
         while let Some(row) = rows.next()? {
@@ -95,53 +95,53 @@ fn nearest(
             if vector.len() != wanted.bytes.len() {
                 continue;
             }
-            let similarity = wanted.similarity(scale, vector);
-            let is_worse = |Reverse(worst): &Reverse<Similar>| similarity < worst.similarity;
+            let similarity = wanted.similarity_to(scale, vector);
+            let is_worse = |Reverse(worst): &Reverse<SimilarMemory>| similarity < worst.similarity;
             if best.len() == limit && best.peek().is_some_and(is_worse) {
                 continue;
             }
-            best.push(Reverse(Similar { similarity, memory: MemoryId(row.get(0)?) }));
+            best.push(Reverse(SimilarMemory { similarity, memory: MemoryId(row.get(0)?) }));
             if best.len() > limit {
                 best.pop();
             }
         }
         Ok(best.into_sorted_vec().into_iter().map(|Reverse(similar)| similar).collect())
     };
-    let best = best().map_err(|error| db.error(&error))?;
+    let best = best().map_err(|error| db.store_error(&error))?;
     let sql = format!("SELECT {MEMORY} FROM memories WHERE id = ?1");
-    let found = best.into_iter().map(|Similar { similarity, memory: id }| {
-        let memory = db.one(&sql, [id.0], memory)?;
+    let found = best.into_iter().map(|SimilarMemory { similarity, memory: id }| {
+        let memory = db.query_one(&sql, [id.0], memory_from_row)?;
         Ok(FoundMemory { memory, score: 0.0, similarity: Some(similarity) })
     });
     found.collect()
 }
 
 /// A memory, ordered by its similarity. Among equal ones, the newer is greater.
-struct Similar {
+struct SimilarMemory {
     similarity: f64,
     memory: MemoryId,
 }
 
-impl Ord for Similar {
+impl Ord for SimilarMemory {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let by_similarity = self.similarity.total_cmp(&other.similarity);
         by_similarity.then(self.memory.cmp(&other.memory))
     }
 }
 
-impl PartialOrd for Similar {
+impl PartialOrd for SimilarMemory {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Similar {
+impl PartialEq for SimilarMemory {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Similar {}
+impl Eq for SimilarMemory {}
 
 /// A vector of length 1, with one signed byte for each number: a quarter of the space, and fast to
 /// compare.
@@ -150,13 +150,13 @@ struct QuantisedVector {
     /// Factor from the bytes to the numbers.
     scale: f32,
     bytes: Vec<i8>,
-    /// The bytes, for [`Self::similarity`].
+    /// The bytes, for [`Self::similarity_to`].
     wide: Vec<i16>,
 }
 
 impl QuantisedVector {
     /// Quantises a vector; `None` if its length is zero or not finite.
-    fn of(vector: &[f32]) -> Option<Self> {
+    fn from_floats(vector: &[f32]) -> Option<Self> {
         let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
         let largest = vector.iter().fold(0.0_f32, |most, value| most.max(value.abs())) / length;
         if !largest.is_finite() || largest == 0.0 {
@@ -171,7 +171,7 @@ impl QuantisedVector {
     }
 
     /// Returns the cosine of the angle to a stored vector of the same length.
-    fn similarity(&self, scale: f64, vector: &[u8]) -> f64 {
+    fn similarity_to(&self, scale: f64, vector: &[u8]) -> f64 {
         // Processors add products of 16-bit numbers in pairs. The sum of at most 8,192 products of
         // 14 bits fits.
         let product =
@@ -194,10 +194,12 @@ mod tests {
             let (one, other) = (vector(one), vector(other));
             let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
             let cosine = dot(&one, &other) / (dot(&one, &one) * dot(&other, &other)).sqrt();
-            let (one, other) =
-                (QuantisedVector::of(&one).unwrap(), QuantisedVector::of(&other).unwrap());
+            let (one, other) = (
+                QuantisedVector::from_floats(&one).unwrap(),
+                QuantisedVector::from_floats(&other).unwrap(),
+            );
             let bytes: Vec<u8> = other.bytes.iter().map(|byte| byte.cast_unsigned()).collect();
-            let found = one.similarity(f64::from(other.scale), &bytes);
+            let found = one.similarity_to(f64::from(other.scale), &bytes);
             assert!((found - f64::from(cosine)).abs() < 0.01, "{found} {cosine}");
         }
     }
@@ -205,9 +207,9 @@ mod tests {
     #[test]
     fn quantised_vector_without_direction_is_none() {
         for vector in [&[][..], &[0.0, 0.0], &[f32::NAN, 1.0], &[f32::INFINITY, 1.0]] {
-            assert_eq!(QuantisedVector::of(vector), None, "{vector:?}");
+            assert_eq!(QuantisedVector::from_floats(vector), None, "{vector:?}");
         }
-        let bytes = |vector: &[f32]| QuantisedVector::of(vector).unwrap().bytes;
+        let bytes = |vector: &[f32]| QuantisedVector::from_floats(vector).unwrap().bytes;
         assert_eq!(bytes(&[3.0, -4.0]), [95, -127]);
         assert_eq!(bytes(&[1e-20, 0.0]), [127, 0]);
     }

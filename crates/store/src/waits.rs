@@ -9,11 +9,11 @@ use rusqlite::{Row, params};
 use serde_json::{Map, Value, json};
 
 use crate::audit;
-use crate::calls::{apply_writes, finish};
+use crate::calls::{apply_writes, finish_call};
 use crate::cancel::cancel_turn;
 use crate::grants;
 use crate::links::session_of_chat;
-use crate::prompts::{self, Decider, EndingWait, WaitEnd};
+use crate::prompts::{self, DecidedBy, EndingWait, WaitEnd};
 use crate::rows;
 use crate::rows::chunks::{OutboxSource, insert_notice, insert_planned};
 use crate::rows::turns::{OPEN_TURN, must_run, session_of};
@@ -22,18 +22,18 @@ use crate::tx::{Db, Result, Tx};
 /// Takes the next number of a table without inserting a row. SQLite keeps the highest used number
 /// in `sqlite_sequence`, which applications may change ("SQLite Autoincrement"), so later rows get
 /// higher numbers.
-pub(crate) fn reserve(tx: &Tx<'_>, table: &str) -> Result<i64> {
+pub(crate) fn reserve_number(tx: &Tx<'_>, table: &str) -> Result<i64> {
     tx.insert(
         "INSERT INTO sqlite_sequence (name, seq) SELECT ?1, 0 \
              WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)",
         [table],
     )?;
-    tx.update("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = ?1", [table])?;
-    tx.db.one("SELECT seq FROM sqlite_sequence WHERE name = ?1", [table], |row| row.get(0))
+    tx.change_rows("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = ?1", [table])?;
+    tx.db.query_one("SELECT seq FROM sqlite_sequence WHERE name = ?1", [table], |row| row.get(0))
 }
 
 /// Makes a running turn wait.
-pub(crate) fn begin(tx: &Tx<'_>, waits: &[NewWait]) -> Result<()> {
+pub(crate) fn begin_waits(tx: &Tx<'_>, waits: &[NewWait]) -> Result<()> {
     let Some(turn) = waits.first().map(|wait| wait.call.turn) else { return Ok(()) };
     must_run(tx, turn)?;
     waits.iter().try_for_each(|wait| begin_one(tx, wait))?;
@@ -70,26 +70,26 @@ fn begin_one(tx: &Tx<'_>, wait: &NewWait) -> Result<()> {
             tx.now.0,
         ],
     )?;
-    audit::asked(tx, call, wait.kind)?;
+    audit::record_asked(tx, call, wait.kind)?;
     if let Some(prompt) = &wait.prompt {
         insert_planned(tx, prompt, Some(call.turn), OutboxSource::Prompt)?;
-        prompts::connect(tx, wait.id, &prompt.address, &wait.editable)?;
+        prompts::connect_prompt(tx, wait.id, &prompt.address, &wait.editable)?;
     }
     wait.notices.iter().try_for_each(|notice| {
         insert_notice(tx, notice)?;
-        prompts::connect(tx, wait.id, &notice.address, &wait.editable)
+        prompts::connect_prompt(tx, wait.id, &notice.address, &wait.editable)
     })
 }
 
 /// Gives the waiting call its result, and queues its turn if that was its last wait. Returns `None`
 /// if the wait was resolved before.
-pub(crate) fn resolve(
+pub(crate) fn resolve_wait(
     tx: &Tx<'_>,
     wait: WaitId,
     resolution: &Resolution,
-    decider: Decider,
+    decider: DecidedBy,
 ) -> Result<Option<SessionId>> {
-    let open = tx.db.row(
+    let open = tx.db.query_row(
         "SELECT turn, step, ordinal, child, kind, expires_at FROM waits \
          WHERE id = ?1 AND resolved = 0",
         [wait.0],
@@ -102,7 +102,7 @@ pub(crate) fn resolve(
     )?;
     let Some((ending, child)) = open else { return Ok(None) };
     let call = ending.call;
-    tx.update("UPDATE waits SET resolved = 1 WHERE id = ?1", [wait.0])?;
+    tx.change_rows("UPDATE waits SET resolved = 1 WHERE id = ?1", [wait.0])?;
     prompts::show_end(tx, &ending, WaitEnd::Resolved(resolution, decider))?;
     if let Some(child) = child.filter(|_| matches!(resolution, Resolution::Error(_))) {
         cancel_if_open(tx, child, "it did not finish in time")?;
@@ -110,9 +110,9 @@ pub(crate) fn resolve(
     match resolution {
         Resolution::Run | Resolution::RunAlways => {
             if *resolution == Resolution::RunAlways {
-                grants::add(tx, wait, call.turn)?;
+                grants::add_grant(tx, wait, call.turn)?;
             }
-            tx.update(
+            tx.change_rows(
                 "UPDATE calls SET state = 'planned', \
                      allowed = coalesce((SELECT shown FROM waits WHERE id = ?4), allowed) \
                  WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
@@ -121,17 +121,17 @@ pub(crate) fn resolve(
         }
         Resolution::Answer { text, trust } => {
             let value = json!({ "answer": text });
-            finish(tx, call, &CallResult { ok: true, value, trust: *trust })?;
+            finish_call(tx, call, &CallResult { ok: true, value, trust: *trust })?;
         }
-        Resolution::Error(text) => finish(tx, call, &CallResult::error(text))?,
+        Resolution::Error(text) => finish_call(tx, call, &CallResult::error(text))?,
     }
-    let goes_on = tx.update(
+    let goes_on = tx.change_rows(
         "UPDATE turns SET state = 'queued' WHERE id = ?1 AND state = 'waiting' \
              AND NOT EXISTS (SELECT 1 FROM waits WHERE turn = ?1 AND resolved = 0)",
         [call.turn.0],
     )?;
     if goes_on > 0 {
-        tx.update(
+        tx.change_rows(
             "UPDATE inbound SET state = 'queued' WHERE turn = ?1 AND state = 'running'",
             [call.turn.0],
         )?;
@@ -146,8 +146,8 @@ pub(crate) fn resolve_by_command(
     wait: WaitId,
     resolution: &Resolution,
 ) -> Result<Option<SessionId>> {
-    audit::chosen(tx, command, wait, resolution)?;
-    resolve(tx, wait, resolution, Decider::Person(command))
+    audit::record_chosen(tx, command, wait, resolution)?;
+    resolve_wait(tx, wait, resolution, DecidedBy::Person(command))
 }
 
 /// Passes the result of an ended child to the waiting call of its parent. Returns the parent's
@@ -157,16 +157,16 @@ pub(crate) fn resolve_parent(
     child: TurnId,
     resolution: &Resolution,
 ) -> Result<Option<SessionId>> {
-    let open = tx.db.row(
+    let open = tx.db.query_row(
         "SELECT id, turn, step, ordinal FROM waits WHERE child = ?1 AND resolved = 0",
         [child.0],
         |row| Ok((WaitId(row.get("id")?), rows::call_id(row)?)),
     )?;
     let Some((wait, call)) = open else { return Ok(None) };
-    let resumed = resolve(tx, wait, resolution, Decider::Log)?;
+    let resumed = resolve_wait(tx, wait, resolution, DecidedBy::Log)?;
     if let Resolution::Error(_) = resolution {
         let trust = least_trust(tx, child)?;
-        tx.update(
+        tx.change_rows(
             "UPDATE calls SET trust = ?4 WHERE turn = ?1 AND step = ?2 AND ordinal = ?3",
             params![call.turn.0, call.step, call.ordinal, trust.word()],
         )?;
@@ -176,18 +176,18 @@ pub(crate) fn resolve_parent(
 
 /// Returns the least trust of all that a turn has read.
 fn least_trust(tx: &Tx<'_>, turn: TurnId) -> Result<Trust> {
-    let levels = tx.db.rows(
+    let levels = tx.db.query_rows(
         "SELECT prompt_trust AS trust FROM turns WHERE id = ?1 \
          UNION SELECT trust FROM steps WHERE turn = ?1 \
          UNION SELECT trust FROM calls WHERE turn = ?1",
         [turn.0],
-        |row| rows::trust(row, "trust"),
+        |row| rows::trust_column(row, "trust"),
     )?;
     Ok(levels.into_iter().min().unwrap_or(Trust::Low))
 }
 
 fn cancel_if_open(tx: &Tx<'_>, turn: TurnId, notice: &str) -> Result<()> {
-    let is_open = tx.db.row(
+    let is_open = tx.db.query_row(
         &format!("SELECT 1 FROM turns WHERE id = ?1 AND {OPEN_TURN}"),
         [turn.0],
         |_| Ok(()),
@@ -211,12 +211,12 @@ fn wait_below(row: &Row<'_>) -> rusqlite::Result<WaitBelow> {
 /// question.
 pub(crate) fn is_waited_for(tx: &Tx<'_>) -> Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM waits INDEXED BY waits_open WHERE resolved = 0)";
-    tx.db.one(sql, (), |row| row.get(0))
+    tx.db.query_one(sql, (), |row| row.get(0))
 }
 
 /// Returns the open questions of the session's open turn and its descendants, newest first.
 pub(crate) fn open_questions(tx: &Tx<'_>, session: &SessionId) -> Result<Vec<WaitBelow>> {
-    tx.db.rows(
+    tx.db.query_rows(
         &format!("{WAITS_BELOW} AND waits.kind = ?2 ORDER BY waits.id DESC"),
         [asking_sessions(tx, session)?.as_str(), WaitKind::Answer.word()],
         wait_below,
@@ -236,7 +236,7 @@ pub(crate) fn meant_wait(
     kind: WaitKind,
     command: MessageId,
 ) -> Result<Option<WaitId>> {
-    tx.db.row(
+    tx.db.query_row(
         &format!(
             "{WAITS_BELOW} AND waits.kind = ?2 AND waits.came_before < ?3 AND coalesce( \
                  (SELECT received_at - written_at < ?4 OR waits.asked_at < written_at \
@@ -250,7 +250,7 @@ pub(crate) fn meant_wait(
 
 /// Returns the open waits for a person in the session's turn and its descendants.
 pub(crate) fn open_person_waits(tx: &Tx<'_>, session: &SessionId) -> Result<Vec<WaitBelow>> {
-    tx.db.rows(
+    tx.db.query_rows(
         &format!("{WAITS_BELOW} AND waits.kind IN ('approval', 'choice')"),
         [asking_sessions(tx, session)?],
         wait_below,
@@ -266,12 +266,12 @@ pub(crate) fn is_open(
     below: Option<&SessionId>,
 ) -> Result<bool> {
     let found = match below {
-        Some(session) => tx.db.row(
+        Some(session) => tx.db.query_row(
             &format!("{WAITS_BELOW} AND waits.kind = ?2 AND waits.id = ?3"),
             params![asking_sessions(tx, session)?, kind.word(), wait.0],
             |_| Ok(()),
         )?,
-        None => tx.db.row(
+        None => tx.db.query_row(
             "SELECT 1 FROM waits WHERE id = ?1 AND kind = ?2 AND resolved = 0",
             params![wait.0, kind.word()],
             |_| Ok(()),
@@ -297,7 +297,7 @@ const WAITS_BELOW: &str = "WITH RECURSIVE tree (turn) AS ( \
 /// Returns the list for [`WAITS_BELOW`]: the session, and those of scheduled tasks and jobs that
 /// ask in one of its chats.
 fn asking_sessions(tx: &Tx<'_>, session: &SessionId) -> Result<String> {
-    let asking = tx.db.rows(
+    let asking = tx.db.query_rows(
         "SELECT DISTINCT root.session AS session, channel, account, chat, topic \
          FROM waits INDEXED BY waits_open JOIN turns ON turns.id = waits.turn \
              JOIN turns AS root ON root.id = coalesce(turns.root, turns.id) \
@@ -306,7 +306,7 @@ fn asking_sessions(tx: &Tx<'_>, session: &SessionId) -> Result<String> {
              AND (root.session GLOB 'schedule:*' OR root.session GLOB 'job:*') \
              AND inbound.session = root.session",
         (),
-        |row| Ok((rows::parsed::<SessionId>(row, "session")?, rows::address(row)?)),
+        |row| Ok((rows::parse_column::<SessionId>(row, "session")?, rows::address_from_row(row)?)),
     )?;
     let mut sessions = vec![session.clone()];
     for (asking, chat) in asking {
@@ -319,7 +319,7 @@ fn asking_sessions(tx: &Tx<'_>, session: &SessionId) -> Result<String> {
 
 /// Returns every open wait in the order of expiry.
 pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {
-    db.rows(
+    db.query_rows(
         "SELECT waits.id, turns.session, waits.kind, waits.expires_at \
          FROM waits JOIN turns ON turns.id = waits.turn \
          WHERE waits.resolved = 0 ORDER BY waits.expires_at, waits.id",
@@ -327,7 +327,7 @@ pub(crate) fn open(db: Db<'_>) -> Result<Vec<OpenWait>> {
         |row| {
             Ok(OpenWait {
                 id: WaitId(row.get("id")?),
-                session: rows::parsed(row, "session")?,
+                session: rows::parse_column(row, "session")?,
                 kind: rows::wait_kind(row)?,
                 expires_at: Timestamp(row.get("expires_at")?),
             })
@@ -341,7 +341,7 @@ pub(crate) fn open_approvals(
     limit: u32,
     after: Option<WaitId>,
 ) -> Result<Vec<OpenApproval>> {
-    db.rows(
+    db.query_rows(
         "SELECT waits.id AS wait, turns.session AS session, name, arguments, may_grant, expires_at, \
              prompt.channel AS channel, prompt.account AS account, prompt.chat AS chat, \
              prompt.topic AS topic \
@@ -357,10 +357,10 @@ pub(crate) fn open_approvals(
             let chat: Option<String> = row.get("chat")?;
             Ok(OpenApproval {
                 id: WaitId(row.get("wait")?),
-                session: rows::parsed(row, "session")?,
-                chat: chat.map(|_| rows::address(row)).transpose()?,
+                session: rows::parse_column(row, "session")?,
+                chat: chat.map(|_| rows::address_from_row(row)).transpose()?,
                 tool: row.get("name")?,
-                arguments: shortened(rows::json::<Arguments>(row, "arguments")?.to_object()),
+                arguments: shorten_arguments(rows::json_column::<Arguments>(row, "arguments")?.to_object()),
                 grant: rows::json_if_any(row, "may_grant")?,
                 expires_at: Timestamp(row.get("expires_at")?),
             })
@@ -371,7 +371,7 @@ pub(crate) fn open_approvals(
 /// Maximum bytes to show of each text argument of a call.
 const SHOWN: usize = 64 * 1024;
 
-fn shortened(arguments: Map<String, Value>) -> Map<String, Value> {
+fn shorten_arguments(arguments: Map<String, Value>) -> Map<String, Value> {
     let shorten = |(name, mut value): (String, Value)| {
         cut_texts(&mut value, SHOWN);
         (name, value)

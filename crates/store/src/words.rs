@@ -29,7 +29,7 @@ enum AnswerWord {
 }
 
 /// Returns the word if the text consists of one.
-fn word(text: &str) -> Option<AnswerWord> {
+fn parse_word(text: &str) -> Option<AnswerWord> {
     let text = text.trim().trim_end_matches(PUNCTUATION).trim_end().to_ascii_lowercase();
     match text.as_str() {
         "y" | "yes" => Some(AnswerWord::Yes),
@@ -41,7 +41,7 @@ fn word(text: &str) -> Option<AnswerWord> {
     }
 }
 
-fn chosen(word: AnswerWord, choices: &[Choice]) -> Option<&Choice> {
+fn choice_of_word(word: AnswerWord, choices: &[Choice]) -> Option<&Choice> {
     match word {
         AnswerWord::Yes => choices.first(),
         AnswerWord::No => choices.last().filter(|_| choices.len() > 1),
@@ -52,12 +52,14 @@ fn chosen(word: AnswerWord, choices: &[Choice]) -> Option<&Choice> {
 /// Returns the answer that a number selects in the agent's own question. A choice whose text is
 /// that number has priority.
 pub(crate) fn meant_answer(tx: &Tx<'_>, turn: TurnId, content: &Content) -> Result<Option<String>> {
-    let Some(word @ AnswerWord::Number(_)) = word(&content.text) else { return Ok(None) };
+    let Some(word @ AnswerWord::Number(_)) = parse_word(&content.text) else { return Ok(None) };
     let is_plain = content.attachments.is_empty() && !content.quotes_others();
-    let Some(prompt) = prompts(tx, turn)?.pop().filter(|_| is_plain) else { return Ok(None) };
+    let Some(prompt) = prompts_of_turn(tx, turn)?.pop().filter(|_| is_plain) else {
+        return Ok(None);
+    };
     let text = content.text.trim();
     let says = |choice: &&Choice| choice.says == text;
-    let choice = prompt.choices.iter().find(says).or_else(|| chosen(word, &prompt.choices));
+    let choice = prompt.choices.iter().find(says).or_else(|| choice_of_word(word, &prompt.choices));
     Ok(choice.map(|choice| choice.says.clone()))
 }
 
@@ -75,7 +77,7 @@ pub(crate) fn is_asked(
     if session_of(tx.db, question.turn)? == message.session {
         return Ok(asked);
     }
-    let Some(prompt) = prompts(tx, question.turn)?.pop() else { return Ok(false) };
+    let Some(prompt) = prompts_of_turn(tx, question.turn)?.pop() else { return Ok(false) };
     let is_owners = message.inbound.chat == ChatKind::Private && message.inbound.by_owner;
     Ok(prompt.is_in(message)
         && (asked || is_owners)
@@ -92,14 +94,14 @@ pub(crate) enum QuestionRelation {
 }
 
 /// Examines a text that is already in the log. `None` if its session waits for something else.
-pub(crate) fn reply(
+pub(crate) fn examine_reply(
     tx: &Tx<'_>,
     id: MessageId,
     message: &NewInbound,
 ) -> Result<Option<QuestionRelation>> {
     let waits = open_person_waits(tx, &message.session)?;
     let [WaitBelow { id: wait, turn, kind }] = waits[..] else { return Ok(None) };
-    let prompts = prompts(tx, turn)?.into_iter();
+    let prompts = prompts_of_turn(tx, turn)?.into_iter();
     // The first prompt about this wait; later ones repeat it.
     let Some(prompt) = prompts.into_iter().find(|prompt| prompt.asks_about(wait)) else {
         return Ok(None);
@@ -111,9 +113,9 @@ pub(crate) fn reply(
         && says_only_words(message)
         && prompt.came_before(tx, id, message)?
         && is_meant_for_us(tx, turn, message)?;
-    let choice = word(&message.inbound.content.text)
+    let choice = parse_word(&message.inbound.content.text)
         .filter(|_| is_answer)
-        .and_then(|word| chosen(word, &prompt.choices));
+        .and_then(|word| choice_of_word(word, &prompt.choices));
     if let Some(choice) = choice {
         return Ok(Some(QuestionRelation::Decides(choice.says.clone())));
     }
@@ -178,9 +180,10 @@ impl OutboxPrompt {
         if let Some((key, shown)) = platform_number(message).zip(shown) {
             return Ok(shown < key);
         }
-        let written = tx.db.one("SELECT written_at FROM inbound WHERE id = ?1", [id.0], |row| {
-            row.get::<_, Option<i64>>(0)
-        })?;
+        let written =
+            tx.db.query_one("SELECT written_at FROM inbound WHERE id = ?1", [id.0], |row| {
+                row.get::<_, Option<i64>>(0)
+            })?;
         Ok(written.is_none_or(|written| sent_at.0 / SECOND <= written / SECOND))
     }
 }
@@ -192,8 +195,8 @@ fn platform_number(message: &NewInbound) -> Option<u64> {
 }
 
 /// Returns the questions that a turn has put into the outbox, oldest first.
-fn prompts(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<OutboxPrompt>> {
-    let chunks = tx.db.rows(
+fn prompts_of_turn(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<OutboxPrompt>> {
+    let chunks = tx.db.query_rows(
         "SELECT ordinal, channel, account, chat, topic, content, platform_id, first_sent_at \
          FROM outbox WHERE turn = ?1 AND source = 'prompt' ORDER BY ordinal, chunk",
         [turn.0],
@@ -201,8 +204,8 @@ fn prompts(tx: &Tx<'_>, turn: TurnId) -> Result<Vec<OutboxPrompt>> {
             let sent_at: Option<i64> = row.get("first_sent_at")?;
             Ok(OutboxPrompt {
                 ordinal: row.get("ordinal")?,
-                address: rows::address(row)?,
-                choices: rows::json::<Content>(row, "content")?.choices,
+                address: rows::address_from_row(row)?,
+                choices: rows::json_column::<Content>(row, "content")?.choices,
                 platform_ids: row.get::<_, Option<String>>("platform_id")?.into_iter().collect(),
                 sent_at: sent_at.map(Timestamp),
             })
@@ -251,7 +254,7 @@ mod tests {
             (".", None),
         ];
         for (text, expected) in table {
-            assert_eq!(word(text), expected, "{text:?}");
+            assert_eq!(parse_word(text), expected, "{text:?}");
         }
     }
 
@@ -266,9 +269,13 @@ mod tests {
             (AnswerWord::Number(4), None),
         ];
         for (word, says) in table {
-            assert_eq!(chosen(word, &choices).map(|choice| choice.says.as_str()), says, "{word:?}");
+            assert_eq!(
+                choice_of_word(word, &choices).map(|choice| choice.says.as_str()),
+                says,
+                "{word:?}"
+            );
         }
-        assert_eq!(chosen(AnswerWord::No, &choices[..1]), None);
-        assert_eq!(chosen(AnswerWord::Yes, &[]), None);
+        assert_eq!(choice_of_word(AnswerWord::No, &choices[..1]), None);
+        assert_eq!(choice_of_word(AnswerWord::Yes, &[]), None);
     }
 }

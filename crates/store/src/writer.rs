@@ -1,15 +1,55 @@
-//! The only writer: one thread with a bounded queue. All queued writes share one transaction.
+//! The only writer of the log: one thread behind a bounded queue. Writes that wait at the same time
+//! share one transaction (*group commit*).
+//!
+//!     callers              queue            thread
+//!     claim,   process -.
+//!     accept,  synced  --+-> [ c a s ] ---> one batch, one transaction:
+//!     settle,  synced  -'
+//!         PRAGMA synchronous          FULL if one of the writes must be synced
+//!         BEGIN IMMEDIATE
+//!         check the epoch             a newer daemon has begun: `Fenced`
+//!         SAVEPOINT, write, RELEASE   for each write; its error rolls back this write alone
+//!         meta.commits + 1            if a row has changed
+//!         COMMIT
+//!         note the number of commits  in the file beside the database
+//!         tell the listeners, answer the callers
+//!
+//! **One thread**, because SQLite has one writer at a time. Many threads would wait for its lock in
+//! any order and without a limit. The queue keeps the order, and a full queue makes callers wait.
+//! That is the back-pressure on everybody who publishes.
+//!
+//! **One transaction for many writes**, because the sync to the disk costs more than the writes. A
+//! batch takes the writes that are queued at its begin, and waits for no others. So one write alone
+//! is not delayed, and under load one sync serves many writes. A `Process` write that shares
+//! a batch with a `Synced` one is synced, too.
+//!
+//! **Errors.** A write that fails or panics loses its own rows only. An error of the transaction
+//! goes to each caller of the batch. An error that is final (the log belongs to another process, or
+//! its file was replaced or is damaged) is remembered: each later write fails with it at once, and
+//! [`LogWriter::wait_until_lost`] tells the daemon to stop.
+//!
+//! **A caller that stops waiting** does not undo its write. Dropping the future of
+//! [`LogWriter::write`] only drops the answer.
+//!
+//! **The count of commits** is in the database and, after the commit, in a file beside it. The next
+//! start compares them, and so notices a database that an older copy has replaced. Batches that
+//! change no row are not counted.
+//!
+//! Tests kill the process just before and just after `COMMIT`, by the name of the write.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+mod queued_write;
+
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use avocet_protocol::{Clock, EventSeq, LastExchanges, Redactor, StoreError};
-use avocet_supervise::fail_point::{Moment, pass};
+use avocet_supervise::fail_point::{FailMoment, pass_fail_point};
 use avocet_supervise::{Group, LOG_WRITES};
 use jiff::tz::TimeZone;
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+
+use queued_write::{QueuedWrite, WriteJob};
 
 use crate::identity::OpenFileIdentity;
 use crate::last::LastFile;
@@ -31,25 +71,14 @@ pub enum Durability {
     Process,
 }
 
-/// A write, from the queue to its answer.
-trait Job: Send {
-    /// Returns the name of the write's fail points.
-    fn name(&self) -> &'static str;
-    fn durability(&self) -> Durability;
-    /// Runs inside the batch's transaction.
-    fn run(&mut self, tx: &Tx<'_>) -> Result<()>;
-    /// Answers the caller once the transaction was committed or has failed.
-    fn answer(self: Box<Self>, committed: Result<()>);
-}
-
 enum WriterOrder {
-    Write(Box<dyn Job>),
+    Write(Box<dyn WriteJob>),
     Close,
 }
 
 /// The queue in front of the writer thread.
 #[derive(Debug, Clone)]
-pub(crate) struct Writer {
+pub(crate) struct LogWriter {
     queue: flume::Sender<WriterOrder>,
     /// Cancelled when the thread has ended; writes still in the queue then get no answer.
     ended: CancellationToken,
@@ -65,13 +94,13 @@ struct LogLoss {
 }
 
 impl LogLoss {
-    fn note(&self, error: &StoreError) {
+    fn note_error(&self, error: &StoreError) {
         if error.is_final() {
-            self.set(error.clone());
+            self.set_reason(error.clone());
         }
     }
 
-    fn set(&self, error: StoreError) {
+    fn set_reason(&self, error: StoreError) {
         if self.why.set(error).is_ok() {
             self.fires.cancel();
         }
@@ -109,7 +138,7 @@ pub(crate) struct ChangeNotices {
 }
 
 impl ChangeNotices {
-    fn notify(&self, changed: &ChangeMarks) {
+    fn notify_listeners(&self, changed: &ChangeMarks) {
         let notices = [
             (&changed.memories, &self.memories),
             (&changed.memories, &self.consolidations),
@@ -123,7 +152,7 @@ impl ChangeNotices {
     }
 }
 
-impl Writer {
+impl LogWriter {
     pub(crate) fn start(
         opened: OpenDatabase,
         parts: WriterParts,
@@ -133,7 +162,7 @@ impl Writer {
         let last = Arc::<Mutex<LastExchanges>>::default();
         let lost = Arc::<LogLoss>::default();
         let OpenDatabase { connection, database, epoch, last: last_file } = opened;
-        let mut thread = Thread {
+        let mut thread = WriterThread {
             connection,
             database,
             epoch,
@@ -145,7 +174,7 @@ impl Writer {
         };
         let ended = CancellationToken::new();
         let end = ended.clone().drop_guard();
-        group.thread("store-writer", move || {
+        group.spawn_thread("store-writer", move || {
             thread.run(&orders);
             drop((orders, end));
         })?;
@@ -165,7 +194,7 @@ impl Writer {
         F: FnOnce(&Tx<'_>) -> Result<T> + Send + 'static,
     {
         let (sender, answer) = oneshot::channel();
-        let write = Write { name, durability, work: Some(work), result: None, sender };
+        let write = QueuedWrite { name, durability, work: Some(work), result: None, sender };
         let order = WriterOrder::Write(Box::new(write));
         self.queue.send_async(order).await.map_err(|_| StoreError::Closed)?;
         tokio::select! {
@@ -176,19 +205,19 @@ impl Writer {
     }
 
     /// Returns the last successful and the last failed write.
-    pub(crate) fn last(&self) -> LastExchanges {
+    pub(crate) fn last_exchanges(&self) -> LastExchanges {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until writing has become impossible, and returns the reason.
-    pub(crate) async fn lost(&self) -> StoreError {
+    pub(crate) async fn wait_until_lost(&self) -> StoreError {
         self.lost.fires.cancelled().await;
         self.lost.why.get().cloned().unwrap_or(StoreError::Closed)
     }
 
-    /// Ends all writing because of this error; the waiting [`Self::lost`] returns it.
-    pub(crate) fn lose(&self, error: StoreError) {
-        self.lost.set(error);
+    /// Ends all writing because of this error; the waiting [`Self::wait_until_lost`] returns it.
+    pub(crate) fn end_writing(&self, error: StoreError) {
+        self.lost.set_reason(error);
     }
 
     /// Finishes queued writes, checkpoints the log into the database file, and ends the thread.
@@ -199,48 +228,7 @@ impl Writer {
     }
 }
 
-struct Write<T, F> {
-    name: &'static str,
-    durability: Durability,
-    work: Option<F>,
-    result: Option<Result<T>>,
-    sender: oneshot::Sender<Result<T>>,
-}
-
-impl<T, F> Job for Write<T, F>
-where
-    T: Send,
-    F: FnOnce(&Tx<'_>) -> Result<T> + Send,
-{
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn durability(&self) -> Durability {
-        self.durability
-    }
-
-    fn run(&mut self, tx: &Tx<'_>) -> Result<()> {
-        let Some(work) = self.work.take() else { return Ok(()) };
-        let result = catch_unwind(AssertUnwindSafe(|| work(tx)))
-            .unwrap_or_else(|_| Err(StoreError::Internal(format!("{} panicked", self.name))));
-        let failed = result.as_ref().err().cloned();
-        self.result = Some(result);
-        failed.map_or(Ok(()), Err)
-    }
-
-    fn answer(self: Box<Self>, committed: Result<()>) {
-        let result = match (self.result, committed) {
-            (Some(Err(error)), _) | (_, Err(error)) => Err(error),
-            (Some(result), Ok(())) => result,
-            (None, Ok(())) => Err(StoreError::Internal(format!("{} did not run", self.name))),
-        };
-        // The caller may have stopped waiting; the write is valid all the same.
-        drop(self.sender.send(result));
-    }
-}
-
-struct Thread {
+struct WriterThread {
     connection: Connection,
     database: OpenFileIdentity,
     epoch: i64,
@@ -252,7 +240,7 @@ struct Thread {
     lost: Arc<LogLoss>,
 }
 
-impl Thread {
+impl WriterThread {
     fn run(&mut self, orders: &flume::Receiver<WriterOrder>) {
         while let Ok(first) = orders.recv() {
             let mut batch = Vec::new();
@@ -263,7 +251,7 @@ impl Thread {
                     WriterOrder::Close => close = true,
                 }
             }
-            self.commit(batch);
+            self.commit_batch(batch);
             if close {
                 self.close();
                 return;
@@ -271,71 +259,71 @@ impl Thread {
         }
     }
 
-    fn commit(&mut self, mut batch: Vec<Box<dyn Job>>) {
+    fn commit_batch(&mut self, mut batch: Vec<Box<dyn WriteJob>>) {
         if batch.is_empty() {
             return;
         }
         let (mut refused, before) = (None, self.connection.total_changes());
-        let committed = self.transaction(&mut batch, &mut refused);
+        let committed = self.run_transaction(&mut batch, &mut refused);
         match committed.as_ref().err().or(refused.as_ref()) {
-            Some(error) => self.failed(error, batch.len()),
+            Some(error) => self.note_failure(error, batch.len()),
             // A batch without changes tells nothing about the disk.
             None if self.connection.total_changes() == before => {}
-            None => self.succeeded(),
+            None => self.note_success(),
         }
         if let Err(error) = &committed {
-            self.lost.note(error);
+            self.lost.note_error(error);
             if !self.connection.is_autocommit()
-                && let Err(error) = self.execute("ROLLBACK")
+                && let Err(error) = self.run_sql("ROLLBACK")
             {
                 tracing::error!(%error, "cannot roll a transaction back");
             }
         }
         for job in batch {
             if committed.is_ok() {
-                pass(job.name(), Moment::After);
+                pass_fail_point(job.name(), FailMoment::After);
             }
-            job.answer(committed.clone());
+            job.answer_caller(committed.clone());
         }
     }
 
-    fn succeeded(&self) {
-        let mut last = self.last();
+    fn note_success(&self) {
+        let mut last = self.lock_last();
         let failures = last.failures_in_a_row();
         last.succeed(self.parts.clock.now());
-        if failures > 0 && LOG_WRITES.over("log").is_some() {
+        if failures > 0 && LOG_WRITES.note_end("log").is_some() {
             tracing::info!(failures, "the log can be written again");
         }
     }
 
-    fn failed(&self, error: &StoreError, writes: usize) {
+    fn note_failure(&self, error: &StoreError, writes: usize) {
         let text = error.to_string();
-        self.last().fail(self.parts.clock.now(), &text);
-        if let Some(repeated) = LOG_WRITES.note("log", &text, self.parts.clock.elapsed()) {
+        self.lock_last().fail(self.parts.clock.now(), &text);
+        if let Some(repeated) = LOG_WRITES.note_line("log", &text, self.parts.clock.elapsed()) {
             let next = if error.is_final() { "stopping" } else { "retrying" };
             tracing::warn!(%error, writes, repeated, "cannot write the log; {next}");
         }
     }
 
-    fn last(&self) -> MutexGuard<'_, LastExchanges> {
+    fn lock_last(&self) -> MutexGuard<'_, LastExchanges> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs a batch in one transaction, which is counted if it changes anything. A failing job
     /// rolls back only its own writes; `refused` gets the first error that comes from the disk.
-    fn transaction(
+    fn run_transaction(
         &mut self,
-        batch: &mut [Box<dyn Job>],
+        batch: &mut [Box<dyn WriteJob>],
         refused: &mut Option<StoreError>,
     ) -> Result<()> {
         if let Some(lost) = self.lost.why.get() {
             return Err(lost.clone());
         }
-        self.database.check()?;
-        let synced = self.synchronous(batch)?;
+        self.database.check_identity()?;
+        let synced = self.set_synchronous(batch)?;
         let before = self.connection.total_changes();
-        self.execute("BEGIN IMMEDIATE")?;
-        let db = Db { connection: &self.connection, path: self.database.path() };
+        self.run_sql("BEGIN IMMEDIATE")?;
+        let db = Db { connection: &self.connection, path: self.database.file_path() };
         let (epoch, now) = (self.epoch, self.parts.clock.now());
         let changed = ChangeMarks::default();
         let WriterParts { redactor, zone, .. } = &self.parts;
@@ -344,7 +332,7 @@ impl Thread {
         let is_alone = batch.len() == 1;
         for job in batch.iter_mut() {
             if !is_alone {
-                self.execute("SAVEPOINT job")?;
+                self.run_sql("SAVEPOINT job")?;
             }
             match job.run(&tx) {
                 Ok(()) => {}
@@ -355,29 +343,29 @@ impl Thread {
                         *refused = Some(error);
                     }
                     if is_alone {
-                        return self.execute("ROLLBACK");
+                        return self.run_sql("ROLLBACK");
                     }
-                    self.execute("ROLLBACK TO job")?;
+                    self.run_sql("ROLLBACK TO job")?;
                 }
             }
             if !is_alone {
-                self.execute("RELEASE job")?;
+                self.run_sql("RELEASE job")?;
             }
         }
         let counts = self.connection.total_changes() != before;
         if counts {
-            tx.update("UPDATE meta SET commits = ?1 WHERE only = 1", [self.last_file.next()])?;
+            tx.change_rows("UPDATE meta SET commits = ?1 WHERE only = 1", [self.last_file.next()])?;
             events::set_times(&tx, *self.parts.changed.newest_event.borrow())?;
         }
-        batch.iter().for_each(|job| pass(job.name(), Moment::Before));
-        self.execute("COMMIT")?;
+        batch.iter().for_each(|job| pass_fail_point(job.name(), FailMoment::Before));
+        self.run_sql("COMMIT")?;
         if counts {
-            self.last_file.committed(synced, now);
+            self.last_file.note_commit(synced, now);
         }
         if changed.past.get() {
             self.parts.pasts.clear();
         }
-        self.parts.changed.notify(&changed);
+        self.parts.changed.notify_listeners(&changed);
         if let Some(newest) = changed.newest_event.get() {
             self.parts.changed.newest_event.send_replace(newest);
         }
@@ -385,15 +373,15 @@ impl Thread {
     }
 
     /// Syncs the whole batch if one of its jobs must be synced. Returns `true` in that case.
-    fn synchronous(&mut self, batch: &[Box<dyn Job>]) -> Result<bool> {
-        let synced = batch.iter().any(|job| job.durability() == Durability::Synced);
+    fn set_synchronous(&mut self, batch: &[Box<dyn WriteJob>]) -> Result<bool> {
+        let synced = batch.iter().any(|job| job.wanted_durability() == Durability::Synced);
         let (wanted, pragma) = if synced {
             (Durability::Synced, "PRAGMA synchronous = FULL")
         } else {
             (Durability::Process, "PRAGMA synchronous = NORMAL")
         };
         if self.synchronous != Some(wanted) {
-            self.execute(pragma)?;
+            self.run_sql(pragma)?;
             self.synchronous = Some(wanted);
         }
         Ok(synced)
@@ -405,29 +393,29 @@ impl Thread {
         match self.lost.why.get() {
             None => {}
             // A damaged log keeps its files as they are, and the next start checks it first.
-            Some(StoreError::Damaged { .. }) => return self.last_file.note(),
+            Some(StoreError::Damaged { .. }) => return self.last_file.write_note(),
             // Another process owns the log, or the file was replaced.
             Some(_) => return,
         }
         let work =
-            |tx: &Tx<'_>| tx.update("UPDATE meta SET in_use = 0 WHERE only = 1", ()).map(drop);
+            |tx: &Tx<'_>| tx.change_rows("UPDATE meta SET in_use = 0 WHERE only = 1", ()).map(drop);
         let (name, durability, sender) = ("close", Durability::Process, oneshot::channel().0);
-        self.commit(vec![Box::new(Write {
+        self.commit_batch(vec![Box::new(QueuedWrite {
             name,
             durability,
             work: Some(work),
             result: None,
             sender,
         })]);
-        match self.execute("PRAGMA wal_checkpoint(TRUNCATE)") {
-            Ok(()) => self.last_file.synced(),
+        match self.run_sql("PRAGMA wal_checkpoint(TRUNCATE)") {
+            Ok(()) => self.last_file.note_synced(),
             Err(error) => {
                 tracing::warn!(%error, "cannot move avocet.db-wal into avocet.db at the stop; nothing is lost, but copy both files");
             }
         }
     }
 
-    fn execute(&self, sql: &str) -> Result<()> {
-        Db { connection: &self.connection, path: self.database.path() }.run(sql)
+    fn run_sql(&self, sql: &str) -> Result<()> {
+        Db { connection: &self.connection, path: self.database.file_path() }.run(sql)
     }
 }

@@ -34,7 +34,7 @@ use avocet_protocol::{
     Claim, CommandAction, CommandEffect, CommandReply, Content, InboundKind, Inbox, NewInbound,
     Outbox, Planned, Query, QueueMode, SendEnd, SessionId, StoreError, Suspects, Turns,
 };
-use avocet_store::{DATABASE, Holder, OpenError, OpenOptions, SqliteStore};
+use avocet_store::{DATABASE, LogHolder, OpenError, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 use rusqlite::Connection;
@@ -69,7 +69,7 @@ async fn open_refuses_a_second_daemon_and_names_the_holder_of_the_lock() {
 #[tokio::test]
 async fn open_of_a_daemon_waits_for_a_command_to_release_the_lock() {
     let directory = TempDir::new().unwrap();
-    let command = OpenOptions { holder: Holder::Command, ..options(directory.path()) };
+    let command = OpenOptions { holder: LogHolder::Command, ..options(directory.path()) };
     let held = open_with(command).await.unwrap();
     let clock = Arc::new(ManualClock::default());
     let group = Group::new("test");
@@ -92,7 +92,7 @@ async fn open_of_a_command_keeps_the_epoch_and_recovers_nothing() {
     store.claim(&session, Suspects::Exclude, Duration::ZERO).await.unwrap();
     store.close().await;
 
-    let command = OpenOptions { holder: Holder::Command, ..options(directory.path()) };
+    let command = OpenOptions { holder: LogHolder::Command, ..options(directory.path()) };
     let store = open_with(command).await.unwrap();
     accept(&store, "2").await.unwrap();
     let status = store.log_status().await.unwrap();
@@ -130,7 +130,7 @@ async fn write_of_a_daemon_with_an_old_epoch_is_fenced() {
         store.claim(&message("1").session, Suspects::Exclude, Duration::ZERO).await,
         Err(fenced.clone())
     );
-    assert_eq!(store.lost().await, fenced);
+    assert_eq!(store.wait_until_lost().await, fenced);
     assert_eq!(messages(&store).await, 1);
 }
 
@@ -141,19 +141,19 @@ async fn ping_reports_a_file_that_was_deleted_or_replaced() {
         for replaced in [false, true] {
             let directory = TempDir::new().unwrap();
             let store = open(directory.path()).await.unwrap();
-            store.ping().await.unwrap();
+            store.ping_writer().await.unwrap();
             let path = directory.path().join(file);
             let content = fs::read(&path).unwrap();
             fs::rename(&path, directory.path().join("away")).unwrap();
             if replaced {
                 fs::write(&path, content).unwrap();
             }
-            let lost = store.ping().await.unwrap_err();
+            let lost = store.ping_writer().await.unwrap_err();
             let found = if replaced { "another file is there" } else { "no file is there" };
             let path = path.display().to_string();
             assert_eq!(lost, StoreError::Replaced { path, found: found.to_owned() });
             if file == DATABASE {
-                assert_eq!(store.lost().await, lost);
+                assert_eq!(store.wait_until_lost().await, lost);
                 assert_eq!(accept(&store, "1").await, Err(lost));
             }
         }
@@ -282,7 +282,7 @@ async fn close_makes_later_calls_fail_with_closed() {
     let other = store.clone();
     store.close().await;
     assert_eq!(accept(&other, "1").await, Err(StoreError::Closed));
-    assert_eq!(other.ping().await, Err(StoreError::Closed));
+    assert_eq!(other.ping_writer().await, Err(StoreError::Closed));
 }
 
 #[tokio::test]

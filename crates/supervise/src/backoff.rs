@@ -33,7 +33,7 @@ impl Backoff {
     }
 
     /// Returns to the first delay, after a success.
-    pub fn reset(&mut self) {
+    pub fn reset_delay(&mut self) {
         *self = Self::new(self.first, self.longest);
     }
 }
@@ -54,7 +54,7 @@ mod tests {
                 "{wait:?}"
             );
         }
-        backoff.reset();
+        backoff.reset_delay();
         assert!(backoff.next_wait() <= 2 * second);
     }
 }

@@ -15,7 +15,7 @@ use tokio::net::unix::pipe::Receiver;
 const WITHOUT_TIMER: Duration = Duration::from_mins(1);
 
 /// Starts a timer that ends at a time of day, or when the clock is set (timerfd_settime(2)).
-fn timer(at: Timestamp) -> std::io::Result<Receiver> {
+fn start_timer(at: Timestamp) -> std::io::Result<Receiver> {
     let timer =
         timerfd_create(TimerfdClockId::Realtime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
     // A timer at 0 would never end.
@@ -63,7 +63,7 @@ impl Clock for SystemClock {
 
     /// Uses a timer of the system that follows the time of day, also while the machine sleeps.
     async fn sleep_until(&self, at: Timestamp) {
-        match timer(at) {
+        match start_timer(at) {
             // The error is that the reactor stops, together with the program.
             Ok(timer) => drop(timer.readable().await),
             Err(_) => self.sleep(self.now().until(at).min(WITHOUT_TIMER)).await,

@@ -3,20 +3,20 @@
 /// A place where a test can kill the process or block the thread. Does nothing without the feature
 /// `fail-points`.
 #[inline]
-pub fn pass(name: &str, moment: Moment) {
+pub fn pass_fail_point(name: &str, moment: FailMoment) {
     #[cfg(feature = "fail-points")]
-    armed::pass(name, moment);
+    armed::pass_armed(name, moment);
     #[cfg(not(feature = "fail-points"))]
     let (_, _) = (name, moment);
 }
 
-/// Like [`pass`], in a task. A task that hangs leaves its thread to other tasks.
+/// Like [`pass_fail_point`], in a task. A task that hangs leaves its thread to other tasks.
 #[inline]
 #[cfg_attr(
     not(feature = "fail-points"),
     expect(clippy::unused_async, reason = "it waits only where it is held up")
 )]
-pub async fn pass_in_task(name: &str, moment: Moment) {
+pub async fn pass_in_task(name: &str, moment: FailMoment) {
     #[cfg(feature = "fail-points")]
     armed::pass_in_task(name, moment).await;
     #[cfg(not(feature = "fail-points"))]
@@ -25,7 +25,7 @@ pub async fn pass_in_task(name: &str, moment: Moment) {
 
 /// The side of the named operation that a fail point is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum FailMoment {
     /// The operation has not begun.
     Before,
     /// The operation is complete, but its result has not been reported.
@@ -33,7 +33,7 @@ pub enum Moment {
 }
 
 #[cfg(feature = "fail-points")]
-pub use armed::arm;
+pub use armed::arm_fail_point;
 
 #[cfg(feature = "fail-points")]
 mod armed {
@@ -42,19 +42,19 @@ mod armed {
 
     use rustix::process::{Signal, getpid, kill_process};
 
-    use super::Moment;
+    use super::FailMoment;
 
     #[derive(Clone, Copy)]
-    enum Action {
+    enum FailAction {
         Die,
         Hang,
     }
 
     struct FailPoint {
         name: String,
-        moment: Moment,
+        moment: FailMoment,
         passes_left: AtomicU32,
-        action: Action,
+        action: FailAction,
     }
 
     static ARMED: OnceLock<FailPoint> = OnceLock::new();
@@ -64,55 +64,55 @@ mod armed {
     ///
     /// # Errors
     /// The text describes the format of a fail point.
-    pub fn arm(text: &str) -> Result<(), String> {
-        let point = parse(text).ok_or_else(|| {
+    pub fn arm_fail_point(text: &str) -> Result<(), String> {
+        let point = parse_fail_point(text).ok_or_else(|| {
             format!("fail point {text:?} is not NAME:before or NAME:after[:PASS[:hang]]")
         })?;
         ARMED.set(point).map_err(|_| "a fail point is armed already".to_owned())
     }
 
-    fn parse(text: &str) -> Option<FailPoint> {
+    fn parse_fail_point(text: &str) -> Option<FailPoint> {
         let mut parts = text.split(':');
         let name = parts.next().filter(|name| !name.is_empty())?.to_owned();
         let moment = match parts.next()? {
-            "before" => Moment::Before,
-            "after" => Moment::After,
+            "before" => FailMoment::Before,
+            "after" => FailMoment::After,
             _ => return None,
         };
         let passes = parts.next().map_or(Some(1), |count| count.parse().ok())?;
         let action = match parts.next() {
-            None => Action::Die,
-            Some("hang") => Action::Hang,
+            None => FailAction::Die,
+            Some("hang") => FailAction::Hang,
             Some(_) => return None,
         };
         let passes_left = AtomicU32::new(passes);
         parts.next().is_none().then_some(FailPoint { name, moment, passes_left, action })
     }
 
-    pub(super) fn pass(name: &str, moment: Moment) {
-        match due(name, moment) {
+    pub(super) fn pass_armed(name: &str, moment: FailMoment) {
+        match due_action(name, moment) {
             None => {}
-            Some(Action::Die) => die(),
-            Some(Action::Hang) => loop {
+            Some(FailAction::Die) => kill_self(),
+            Some(FailAction::Hang) => loop {
                 std::thread::park();
             },
         }
     }
 
-    pub(super) async fn pass_in_task(name: &str, moment: Moment) {
-        match due(name, moment) {
+    pub(super) async fn pass_in_task(name: &str, moment: FailMoment) {
+        match due_action(name, moment) {
             None => {}
-            Some(Action::Die) => die(),
-            Some(Action::Hang) => std::future::pending().await,
+            Some(FailAction::Die) => kill_self(),
+            Some(FailAction::Hang) => std::future::pending().await,
         }
     }
 
-    fn due(name: &str, moment: Moment) -> Option<Action> {
+    fn due_action(name: &str, moment: FailMoment) -> Option<FailAction> {
         let point = ARMED.get().filter(|point| point.name == name && point.moment == moment)?;
         (point.passes_left.fetch_sub(1, Ordering::Relaxed) == 1).then_some(point.action)
     }
 
-    fn die() {
+    fn kill_self() {
         match kill_process(getpid(), Signal::KILL) {
             Ok(()) => unreachable!("nothing runs after SIGKILL"),
             Err(error) => panic!("a process may kill itself: {error}"),

@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{Backoff, catch};
+use crate::{Backoff, catch_panic};
 
 /// A group of tasks. Cancelling it also cancels its child groups.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ struct LiveTask {
 }
 
 impl LiveTasks {
-    fn tasks(&self) -> MutexGuard<'_, BTreeMap<u64, LiveTask>> {
+    fn lock_tasks(&self) -> MutexGuard<'_, BTreeMap<u64, LiveTask>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -46,11 +46,11 @@ impl LiveTasks {
 /// The names of tasks that were still running at the deadline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not ended in time: {}", .0.join(", "))]
-pub struct Unfinished(pub Vec<String>);
+pub struct UnfinishedTasks(pub Vec<String>);
 
 /// The delays between restarts of a permanent task.
 #[derive(Debug, Clone, Copy)]
-pub struct Restart {
+pub struct RestartDelays {
     /// The wait before the first restart.
     pub first: Duration,
     /// The longest wait.
@@ -68,7 +68,7 @@ impl Group {
 
     /// Makes a group that is cancelled together with this one, but awaited separately.
     #[must_use]
-    pub fn child(&self, name: &str) -> Self {
+    pub fn child_group(&self, name: &str) -> Self {
         Self::with_token(format!("{}/{name}", self.name).into(), self.token.child_token())
     }
 
@@ -78,29 +78,29 @@ impl Group {
 
     /// Returns a token that is cancelled with the group.
     #[must_use]
-    pub fn token(&self) -> CancellationToken {
+    pub fn cancel_token(&self) -> CancellationToken {
         self.token.clone()
     }
 
     /// Asks every task of the group, and of its child groups, to end.
-    pub fn cancel(&self) {
+    pub fn cancel_tasks(&self) {
         self.token.cancel();
     }
 
     /// Runs a task. A panic in it is logged and ends only that task.
     #[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
     pub fn spawn(&self, name: &str, work: impl Future<Output = ()> + Send + 'static) {
-        let entry = self.enter(name);
+        let entry = self.enter_task(name);
         let number = entry.number;
         // Boxed, because each function that takes a future by value stores it once more.
         let work = Box::pin(work);
         let task = tokio::spawn(self.tracker.track_future(async move {
-            if let Err(panicked) = catch(work).await {
+            if let Err(panicked) = catch_panic(work).await {
                 tracing::error!(task = %entry.name, error = %panicked, "task panicked");
             }
             drop(entry);
         }));
-        if let Some(live) = self.live.tasks().get_mut(&number) {
+        if let Some(live) = self.live.lock_tasks().get_mut(&number) {
             live.abort = Some(task.abort_handle());
         }
     }
@@ -111,26 +111,26 @@ impl Group {
         &self,
         name: &str,
         clock: Arc<dyn Clock>,
-        restart: Restart,
+        restart: RestartDelays,
         make: F,
     ) where
         F: Fn() -> W + Send + 'static,
         W: Future<Output = ()> + Send,
     {
-        let token = self.token();
+        let token = self.cancel_token();
         let task: Arc<str> = name.into();
         self.spawn(name, async move {
             let mut backoff = Backoff::new(restart.first, restart.longest);
             loop {
                 let began = clock.elapsed();
-                if let Err(panicked) = catch(make()).await {
+                if let Err(panicked) = catch_panic(make()).await {
                     tracing::error!(%task, error = %panicked, "task panicked");
                 }
                 if token.is_cancelled() {
                     return;
                 }
                 if clock.elapsed().saturating_sub(began) >= restart.healthy_after {
-                    backoff.reset();
+                    backoff.reset_delay();
                 }
                 let wait = backoff.next_wait();
                 tracing::warn!(%task, ?wait, "a task ended; restarting it after a pause");
@@ -147,12 +147,12 @@ impl Group {
     /// # Errors
     /// If the system cannot start a thread.
     #[expect(clippy::disallowed_methods, reason = "this is the place that spawns")]
-    pub fn thread(
+    pub fn spawn_thread(
         &self,
         name: &str,
         work: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<JoinHandle<()>> {
-        let entry = self.enter(name);
+        let entry = self.enter_task(name);
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             work();
             drop(entry);
@@ -161,14 +161,14 @@ impl Group {
 
     /// Returns the names of the tasks that are still running.
     #[must_use]
-    pub fn live(&self) -> Vec<String> {
-        self.live.tasks().values().map(|task| task.name.to_string()).collect()
+    pub fn live_tasks(&self) -> Vec<String> {
+        self.live.lock_tasks().values().map(|task| task.name.to_string()).collect()
     }
 
     /// Ends the tasks of this group immediately, as a crash would. Threads continue.
-    pub fn abort(&self) {
+    pub fn abort_tasks(&self) {
         self.live
-            .tasks()
+            .lock_tasks()
             .values()
             .filter_map(|task| task.abort.as_ref())
             .for_each(AbortHandle::abort);
@@ -178,17 +178,23 @@ impl Group {
     /// call, tasks must not be spawned.
     ///
     /// # Errors
-    /// [`Unfinished`] names the tasks that are still running. They continue; [`Group::abort`] ends
-    /// them.
-    pub async fn finish(&self, clock: &dyn Clock, deadline: Duration) -> Result<(), Unfinished> {
+    /// [`UnfinishedTasks`] names the tasks that are still running. They continue;
+    /// [`Group::abort_tasks`] ends them.
+    pub async fn wait_for_tasks(
+        &self,
+        clock: &dyn Clock,
+        deadline: Duration,
+    ) -> Result<(), UnfinishedTasks> {
         self.tracker.close();
-        within(clock, deadline, self.tracker.wait()).await.map_err(|_| Unfinished(self.live()))
+        within(clock, deadline, self.tracker.wait())
+            .await
+            .map_err(|_| UnfinishedTasks(self.live_tasks()))
     }
 
-    fn enter(&self, name: &str) -> LiveTaskGuard {
+    fn enter_task(&self, name: &str) -> LiveTaskGuard {
         let number = self.live.next.fetch_add(1, Ordering::Relaxed);
         let name: Arc<str> = format!("{}/{name}", self.name).into();
-        self.live.tasks().insert(number, LiveTask { name: name.clone(), abort: None });
+        self.live.lock_tasks().insert(number, LiveTask { name: name.clone(), abort: None });
         LiveTaskGuard { live: self.live.clone(), number, name }
     }
 }
@@ -202,7 +208,7 @@ struct LiveTaskGuard {
 
 impl Drop for LiveTaskGuard {
     fn drop(&mut self) {
-        self.live.tasks().remove(&self.number);
+        self.live.lock_tasks().remove(&self.number);
     }
 }
 

@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use dashmap::{DashMap, Entry};
 
-use crate::{Group, catch};
+use crate::{Group, catch_panic};
 
 /// Runs the work of each key sequentially, and that of different keys in parallel. Only keys with
 /// running work are kept in memory.
 #[derive(Debug)]
-pub struct Keyed<K: Eq + Hash> {
+pub struct KeyedWork<K: Eq + Hash> {
     group: Group,
     /// The keys with running work. `true` if the key was woken during that work.
     live: DashMap<K, bool>,
 }
 
-impl<K> Keyed<K>
+impl<K> KeyedWork<K>
 where
     K: Clone + Debug + Display + Eq + Hash + Send + Sync + 'static,
 {
@@ -88,7 +88,7 @@ where
         self.group.spawn(&key.to_string(), async move {
             let mut next = first;
             loop {
-                if let Err(panicked) = catch(next).await {
+                if let Err(panicked) = catch_panic(next).await {
                     tracing::error!(%key, error = %panicked, "task panicked");
                 }
                 if keyed.leave_unless_woken(&key) {

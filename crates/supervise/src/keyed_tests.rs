@@ -8,7 +8,7 @@ use super::*;
 
 #[tokio::test]
 async fn keyed_wake_during_a_run_causes_one_more_run() {
-    let keyed = Arc::new(Keyed::new(Group::new("test")));
+    let keyed = Arc::new(KeyedWork::new(Group::new("test")));
     let (ran, go) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Semaphore::new(0)));
     let wake = |key: &'static str| {
         let (ran, go) = (ran.clone(), go.clone());
@@ -26,7 +26,7 @@ async fn keyed_wake_during_a_run_causes_one_more_run() {
     wake("a");
     wake("a");
     go.add_permits(10);
-    keyed.group().finish(&ManualClock::default(), Duration::from_secs(1)).await.unwrap();
+    keyed.group().wait_for_tasks(&ManualClock::default(), Duration::from_secs(1)).await.unwrap();
     let mut ran = ran.lock().unwrap().clone();
     ran.sort_unstable();
     assert_eq!(ran, ["a", "a", "b"], "many wake-ups are one more run");
@@ -35,7 +35,7 @@ async fn keyed_wake_during_a_run_causes_one_more_run() {
 
 #[tokio::test]
 async fn keyed_wake_if_idle_runs_once_and_then_the_work_of_wake_ups_meanwhile() {
-    let keyed = Arc::new(Keyed::new(Group::new("test")));
+    let keyed = Arc::new(KeyedWork::new(Group::new("test")));
     let (ran, go) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Notify::new()));
     let work = |what: &'static str| {
         let ran = ran.clone();
@@ -57,14 +57,14 @@ async fn keyed_wake_if_idle_runs_once_and_then_the_work_of_wake_ups_meanwhile() 
     assert!(!keyed.wake_if_idle("a", first(), work("never")), "the key is not idle");
     keyed.wake("a", work("never"));
     go.notify_one();
-    keyed.group().finish(&ManualClock::default(), Duration::from_secs(1)).await.unwrap();
+    keyed.group().wait_for_tasks(&ManualClock::default(), Duration::from_secs(1)).await.unwrap();
     assert_eq!(*ran.lock().unwrap(), ["first", "work"]);
     assert!(keyed.is_empty());
 }
 
 #[tokio::test]
 async fn keyed_wake_runs_a_key_again_after_a_panic() {
-    let keyed = Arc::new(Keyed::new(Group::new("test")));
+    let keyed = Arc::new(KeyedWork::new(Group::new("test")));
     let ended = Arc::new(Notify::new());
     keyed.wake("a", |_| async { panic!("on purpose") });
     while !keyed.is_empty() {

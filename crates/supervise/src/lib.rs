@@ -14,9 +14,9 @@ mod retry;
 
 pub use backoff::Backoff;
 pub use clock::SystemClock;
-pub use group::{Group, Restart, Unfinished};
-pub use keyed::Keyed;
-pub use listeners::Listeners;
-pub use panics::{Panicked, blocking, catch};
-pub use repeats::Repeats;
+pub use group::{Group, RestartDelays, UnfinishedTasks};
+pub use keyed::KeyedWork;
+pub use listeners::KeyedListeners;
+pub use panics::{CaughtPanic, catch_panic, run_blocking};
+pub use repeats::RepeatedLines;
 pub use retry::{LOG_WRITES, with_retry};

@@ -12,26 +12,26 @@ const FEW: usize = 64;
 /// is used. A sweep over all keys follows whenever the number of keys has doubled since the last
 /// sweep.
 #[derive(Debug)]
-pub struct Listeners<K: Eq + Hash, T> {
+pub struct KeyedListeners<K: Eq + Hash, T> {
     by_key: DashMap<K, Vec<flume::Sender<T>>>,
     /// The number of keys at which the next sweep happens.
     sweep_at: AtomicUsize,
 }
 
-impl<K: Eq + Hash, T> Default for Listeners<K, T> {
+impl<K: Eq + Hash, T> Default for KeyedListeners<K, T> {
     fn default() -> Self {
         Self { by_key: DashMap::new(), sweep_at: AtomicUsize::new(FEW) }
     }
 }
 
-impl<K: Eq + Hash, T> Listeners<K, T> {
+impl<K: Eq + Hash, T> KeyedListeners<K, T> {
     /// Adds a listener with a queue of `behind` items. The listener leaves by dropping the returned
     /// receiver.
-    pub fn add(&self, key: K, behind: usize) -> flume::Receiver<T> {
+    pub fn add_listener(&self, key: K, behind: usize) -> flume::Receiver<T> {
         self.add_after(key, behind, [])
     }
 
-    /// Works as [`Self::add`]. The queue begins with `first`, as far as there is room.
+    /// Works as [`Self::add_listener`]. The queue begins with `first`, as far as there is room.
     pub fn add_after(
         &self,
         key: K,
@@ -49,7 +49,7 @@ impl<K: Eq + Hash, T> Listeners<K, T> {
     }
 
     /// The present listeners of a key.
-    pub fn of(&self, key: &K) -> Vec<flume::Sender<T>> {
+    pub fn listeners_of(&self, key: &K) -> Vec<flume::Sender<T>> {
         let Some(mut listeners) = self.by_key.get_mut(key) else { return Vec::new() };
         forget_gone(&mut listeners);
         let now = listeners.clone();

@@ -12,12 +12,12 @@ const REMEMBERED: usize = 1024;
 /// Decides which log lines are written: the first about a subject, each one with a new text, and
 /// one per minute with the same text.
 #[derive(Debug, Default)]
-pub struct Repeats {
-    subjects: Mutex<BTreeMap<String, Subject>>,
+pub struct RepeatedLines {
+    subjects: Mutex<BTreeMap<String, LineSubject>>,
 }
 
 #[derive(Debug)]
-struct Subject {
+struct LineSubject {
     text: String,
     written_at: Duration,
     /// Lines suppressed since `written_at`.
@@ -26,7 +26,7 @@ struct Subject {
     is_written: bool,
 }
 
-impl Repeats {
+impl RepeatedLines {
     /// Starts without subjects.
     #[must_use]
     pub const fn new() -> Self {
@@ -35,8 +35,8 @@ impl Repeats {
 
     /// Decides about a line. Returns `None` if it is to be suppressed; otherwise the number of
     /// lines with the same text that were suppressed since the last written one.
-    pub fn note(&self, subject: &str, text: &str, now: Duration) -> Option<u64> {
-        let mut subjects = self.subjects();
+    pub fn note_line(&self, subject: &str, text: &str, now: Duration) -> Option<u64> {
+        let mut subjects = self.lock_subjects();
         let alike = subjects.get_mut(subject).filter(|known| known.text == text);
         let repeated = match alike {
             Some(known) if now.saturating_sub(known.written_at) < EVERY => {
@@ -52,7 +52,7 @@ impl Repeats {
             subjects.remove(&first);
         }
         let (text, left_out, is_written) = (text.to_owned(), 0, true);
-        let new = Subject { text, written_at: now, left_out, is_written };
+        let new = LineSubject { text, written_at: now, left_out, is_written };
         subjects.insert(subject.to_owned(), new);
         Some(repeated)
     }
@@ -60,19 +60,19 @@ impl Repeats {
     /// Records that the cause has ended. Returns the number of lines suppressed at the end; `None`
     /// if no line was written since the cause last ended. If the cause returns within the minute,
     /// its line is suppressed too.
-    pub fn over(&self, subject: &str) -> Option<u64> {
-        let mut subjects = self.subjects();
+    pub fn note_end(&self, subject: &str) -> Option<u64> {
+        let mut subjects = self.lock_subjects();
         let known = subjects.get_mut(subject).filter(|known| known.is_written)?;
         known.is_written = false;
         Some(std::mem::take(&mut known.left_out))
     }
 
-    /// Like [`Self::over`], for a cause whose return is always reported.
-    pub fn forget(&self, subject: &str) -> Option<u64> {
-        self.subjects().remove(subject).map(|subject| subject.left_out)
+    /// Like [`Self::note_end`], for a cause whose return is always reported.
+    pub fn forget_subject(&self, subject: &str) -> Option<u64> {
+        self.lock_subjects().remove(subject).map(|subject| subject.left_out)
     }
 
-    fn subjects(&self) -> MutexGuard<'_, BTreeMap<String, Subject>> {
+    fn lock_subjects(&self) -> MutexGuard<'_, BTreeMap<String, LineSubject>> {
         self.subjects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn repeats_note_writes_the_first_line_new_text_and_one_line_a_minute() {
-        let repeats = Repeats::new();
+        let repeats = RepeatedLines::new();
         let table = [
             (0, "log", "full", Some(0)),
             (1, "log", "full", None),
@@ -97,24 +97,24 @@ mod tests {
             (64, "log", "broken", None),
         ];
         for (second, subject, text, expected) in table {
-            assert_eq!(repeats.note(subject, text, second * SECOND), expected, "{second}");
+            assert_eq!(repeats.note_line(subject, text, second * SECOND), expected, "{second}");
         }
-        assert_eq!((repeats.over("log"), repeats.over("log")), (Some(1), None));
-        assert_eq!(repeats.note("log", "broken", 65 * SECOND), None, "it was written 3 s ago");
-        assert_eq!(repeats.over("log"), None);
-        assert_eq!(repeats.note("log", "broken", 122 * SECOND), Some(1));
-        assert_eq!((repeats.forget("log"), repeats.forget("log")), (Some(0), None));
-        assert_eq!(repeats.note("log", "broken", 123 * SECOND), Some(0));
+        assert_eq!((repeats.note_end("log"), repeats.note_end("log")), (Some(1), None));
+        assert_eq!(repeats.note_line("log", "broken", 65 * SECOND), None, "it was written 3 s ago");
+        assert_eq!(repeats.note_end("log"), None);
+        assert_eq!(repeats.note_line("log", "broken", 122 * SECOND), Some(1));
+        assert_eq!((repeats.forget_subject("log"), repeats.forget_subject("log")), (Some(0), None));
+        assert_eq!(repeats.note_line("log", "broken", 123 * SECOND), Some(0));
     }
 
     #[test]
     fn repeats_note_forgets_the_oldest_subject_above_the_limit() {
-        let repeats = Repeats::new();
+        let repeats = RepeatedLines::new();
         for number in 0..2 * REMEMBERED {
             let now = SECOND * u32::try_from(number).unwrap();
-            repeats.note(&number.to_string(), "x", now);
+            repeats.note_line(&number.to_string(), "x", now);
         }
-        assert_eq!(repeats.subjects().len(), REMEMBERED);
-        assert_eq!(repeats.forget("0"), None);
+        assert_eq!(repeats.lock_subjects().len(), REMEMBERED);
+        assert_eq!(repeats.forget_subject("0"), None);
     }
 }

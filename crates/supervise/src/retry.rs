@@ -6,14 +6,14 @@ use std::time::Duration;
 use avocet_protocol::{Clock, StoreError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Backoff, Repeats};
+use crate::{Backoff, RepeatedLines};
 
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(15);
 
 /// Log lines about failed writes to the database. Every waiting caller, and the writer itself,
 /// would repeat the same line many times a second.
-pub static LOG_WRITES: Repeats = Repeats::new();
+pub static LOG_WRITES: RepeatedLines = RepeatedLines::new();
 
 /// Retries a write as long as its error is transient.
 ///
@@ -34,7 +34,7 @@ where
             done => return done,
         };
         let wait = backoff.next_wait();
-        if let Some(repeated) = LOG_WRITES.note("log", &error.to_string(), clock.elapsed()) {
+        if let Some(repeated) = LOG_WRITES.note_line("log", &error.to_string(), clock.elapsed()) {
             tracing::warn!(%error, repeated, "cannot write the log; retrying");
         }
         tokio::select! {

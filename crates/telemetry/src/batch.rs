@@ -2,7 +2,7 @@
 
 use avocet_protocol::EventSeq;
 
-use crate::otlp::{Span, request};
+use crate::otlp::{OtlpSpan, trace_request};
 
 /// The most ended turns and deliveries of a batch.
 const MOST_EVENTS: usize = 100;
@@ -22,25 +22,25 @@ pub(crate) struct SpanBatch {
 impl SpanBatch {
     /// Returns `true` if the spans of one more event fit. Any event fits an empty batch.
     pub(crate) fn has_room(&self, spans: &[String]) -> bool {
-        self.events == 0 || (self.events < MOST_EVENTS && self.bytes + bytes(spans) <= MOST_BYTES)
+        self.events == 0
+            || (self.events < MOST_EVENTS && self.bytes + count_bytes(spans) <= MOST_BYTES)
     }
 
-    /// Adds the spans of an event.
-    pub(crate) fn add(&mut self, event: EventSeq, spans: Vec<String>) {
-        self.bytes += bytes(&spans);
+    pub(crate) fn add_spans(&mut self, event: EventSeq, spans: Vec<String>) {
+        self.bytes += count_bytes(&spans);
         self.events += 1;
         self.spans.extend(spans);
         self.upto = Some(event);
     }
 
     /// Returns the last event of the batch; `None` if it is empty.
-    pub(crate) fn upto(&self) -> Option<EventSeq> {
+    pub(crate) fn last_event(&self) -> Option<EventSeq> {
         self.upto
     }
 
     /// Returns the bodies of the requests: one, or more if a single event has more than
     /// [`MOST_BYTES`].
-    pub(crate) fn requests<'b>(&'b self, log: &'b str) -> impl Iterator<Item = Vec<u8>> + 'b {
+    pub(crate) fn request_bodies<'b>(&'b self, log: &'b str) -> impl Iterator<Item = Vec<u8>> + 'b {
         let mut rest = self.spans.as_slice();
         std::iter::from_fn(move || {
             let mut size = 0;
@@ -51,19 +51,18 @@ impl SpanBatch {
             let count = fits.count().max(1).min(rest.len());
             let (first, others) = rest.split_at(count);
             rest = others;
-            (count > 0).then(|| request(log, first))
+            (count > 0).then(|| trace_request(log, first))
         })
     }
 }
 
-/// Encodes spans.
-pub(crate) fn encoded(spans: &[Span]) -> Vec<String> {
+pub(crate) fn encode_spans(spans: &[OtlpSpan]) -> Vec<String> {
     // Encoding fails only for maps whose keys are not texts.
     spans.iter().filter_map(|span| serde_json::to_string(span).ok()).collect()
 }
 
 /// Returns the bytes of spans with the commas between them.
-fn bytes(spans: &[String]) -> usize {
+fn count_bytes(spans: &[String]) -> usize {
     spans.iter().map(|span| span.len() + 1).sum()
 }
 
@@ -83,22 +82,22 @@ mod tests {
         let mut batch = SpanBatch::default();
         for seq in 0..100 {
             assert!(batch.has_room(&spans(1, 100)), "{seq}");
-            batch.add(EventSeq(seq), spans(1, 100));
+            batch.add_spans(EventSeq(seq), spans(1, 100));
         }
         assert!(!batch.has_room(&spans(1, 100)));
-        assert_eq!(batch.upto(), Some(EventSeq(99)));
+        assert_eq!(batch.last_event(), Some(EventSeq(99)));
         let mut batch = SpanBatch::default();
         assert!(batch.has_room(&spans(3, 700_000)), "a batch takes any first event");
-        batch.add(EventSeq(1), spans(1, 700_000));
+        batch.add_spans(EventSeq(1), spans(1, 700_000));
         assert!(!batch.has_room(&spans(1, 400_000)));
     }
 
     #[test]
     fn batch_requests_split_an_event_that_is_too_large() {
         let mut batch = SpanBatch::default();
-        assert_eq!(batch.requests("log").count(), 0);
-        batch.add(EventSeq(1), spans(5, 500_000));
-        let requests: Vec<_> = batch.requests("log").collect();
+        assert_eq!(batch.request_bodies("log").count(), 0);
+        batch.add_spans(EventSeq(1), spans(5, 500_000));
+        let requests: Vec<_> = batch.request_bodies("log").collect();
         let sizes: Vec<_> = requests.iter().map(Vec::len).collect();
         assert!(sizes.iter().all(|size| *size <= 1024 * 1024), "{sizes:?}");
         let count = |request: &Vec<u8>| {

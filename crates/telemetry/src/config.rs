@@ -31,7 +31,7 @@ impl TelemetryConfig {
     ///
     /// # Errors
     /// The key with an unusable value, and the requirement.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    pub fn check_values(&self) -> Result<(), (&'static str, String)> {
         let Self { endpoint, headers, content: _ } = self;
         let Some(endpoint) = endpoint else {
             let message = "there is no endpoint; name the collector: \
@@ -57,9 +57,9 @@ impl TelemetryConfig {
         Ok(())
     }
 
-    /// Returns the URLs for traces and for metrics; without an endpoint, which [`Self::check`] refuses,
-    /// they have no host.
-    pub(crate) fn urls(&self) -> [String; 2] {
+    /// Returns the URLs for traces and for metrics; without an endpoint, which
+    /// [`Self::check_values`] refuses, they have no host.
+    pub(crate) fn collector_urls(&self) -> [String; 2] {
         let endpoint = self.endpoint.as_deref().unwrap_or_default().trim_end_matches('/');
         PATHS.map(|path| format!("{endpoint}{path}"))
     }
@@ -86,8 +86,8 @@ mod tests {
             ("https://otlp.example/otlp", "https://otlp.example/otlp/v1/traces"),
         ] {
             let config = config(endpoint, Some(("x-api-key", "0123456789")));
-            assert_eq!(config.check(), Ok(()), "{endpoint}");
-            assert_eq!(config.urls()[0], url);
+            assert_eq!(config.check_values(), Ok(()), "{endpoint}");
+            assert_eq!(config.collector_urls()[0], url);
         }
     }
 
@@ -103,7 +103,7 @@ mod tests {
             (config(good, Some(("x-key", "hid\nden"))), "headers", "x-key"),
             (config(good, Some(("Content-Type", "hidden"))), "headers", "sets Content-Type itself"),
         ] {
-            let (found, error) = config.check().unwrap_err();
+            let (found, error) = config.check_values().unwrap_err();
             assert_eq!(found, key, "{error}");
             assert!(error.contains(says) && !error.contains("hid"), "{error}");
         }

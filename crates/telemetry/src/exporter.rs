@@ -10,11 +10,11 @@ use avocet_protocol::{
     Clock, EventFilter, EventKind, EventLog, EventMeter, EventSeq, LastExchanges, LogEvent,
     ProviderNames, Redactor, StoreError, SubscriberName, TelemetryStatus, Timestamp,
 };
-use avocet_supervise::{Backoff, Group, Repeats};
+use avocet_supervise::{Backoff, Group, RepeatedLines};
 use tokio::sync::watch;
 
-use crate::batch::{SpanBatch, encoded};
-use crate::collector::{Answer, Collector};
+use crate::batch::{SpanBatch, encode_spans};
+use crate::collector::{CollectorAnswer, TraceCollector};
 use crate::config::TelemetryConfig;
 use crate::metrics::{MeteredTime, metrics_request};
 use crate::spans::SpanMaker;
@@ -50,41 +50,41 @@ pub struct ExporterParts {
 
 /// The exporter to a collector of OpenTelemetry.
 #[derive(Debug)]
-pub struct Exporter {
-    collector: Collector,
+pub struct TelemetryExporter {
+    collector: TraceCollector,
     content: bool,
     parts: ExporterParts,
     exchanges: Mutex<LastExchanges>,
     /// The last event that needs no further export.
     at: AtomicI64,
-    lines: Repeats,
+    lines: RepeatedLines,
     /// The beginning of all sums.
     started: Timestamp,
 }
 
-impl Exporter {
+impl TelemetryExporter {
     /// Makes an exporter with a checked configuration.
     ///
     /// # Errors
     /// [`NetError`] if the HTTP client cannot be made.
     pub fn new(config: &TelemetryConfig, parts: ExporterParts) -> Result<Self, NetError> {
         Ok(Self {
-            collector: Collector::new(config)?,
+            collector: TraceCollector::new(config)?,
             content: config.content,
             started: parts.clock.now(),
             parts,
             exchanges: Mutex::default(),
             at: AtomicI64::new(0),
-            lines: Repeats::new(),
+            lines: RepeatedLines::new(),
         })
     }
 
     /// Follows the log in a task of the group until the group is cancelled.
     pub fn start(self: &Arc<Self>, group: &Group) {
-        let (exporter, stop) = (self.clone(), group.token());
+        let (exporter, stop) = (self.clone(), group.cancel_token());
         group.spawn("telemetry", async move {
             tokio::select! {
-                () = exporter.follow() => {}
+                () = exporter.follow_events() => {}
                 () = stop.cancelled() => {}
             }
         });
@@ -93,17 +93,17 @@ impl Exporter {
     /// Returns the last exchanges with the collector, and the number of events that are not
     /// exported yet.
     #[must_use]
-    pub fn status(&self) -> TelemetryStatus {
+    pub fn export_status(&self) -> TelemetryStatus {
         let exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let newest = self.parts.log.newest_event().borrow().0;
         let behind = newest.saturating_sub(self.at.load(Ordering::Relaxed));
         TelemetryStatus { exchanges, behind: behind.try_into().unwrap_or_default() }
     }
 
-    async fn follow(&self) {
+    async fn follow_events(&self) {
         let mut newest = self.parts.log.newest_event();
         let mut position = loop {
-            match self.begin().await {
+            match self.read_position().await {
                 Ok(position) => break position,
                 Err(error) => self.cannot_use_the_log(&error).await,
             }
@@ -138,18 +138,18 @@ impl Exporter {
     }
 
     /// Reads the position of the last start. The first start begins with the newest event.
-    async fn begin(&self) -> Result<Position, StoreError> {
+    async fn read_position(&self) -> Result<ExportPosition, StoreError> {
         let log = &self.parts.log;
         let name = SubscriberName::telemetry();
         let at = log.subscribe(&name, None).await?;
         self.at.store(at.0, Ordering::Relaxed);
-        Ok(Position { name, at, recorded: at })
+        Ok(ExportPosition { name, at, recorded: at })
     }
 
     /// Exports the events of the next page.
     async fn export_page(
         &self,
-        position: &mut Position,
+        position: &mut ExportPosition,
         metrics: &mut ExportedMetrics,
     ) -> Result<(), StoreError> {
         let log = &self.parts.log;
@@ -181,40 +181,40 @@ impl Exporter {
                 metrics.upto = event.seq;
             }
             let Some(history) = history else { continue };
-            let spans = encoded(&maker.spans(&event, history));
+            let spans = encode_spans(&maker.spans_of_event(&event, history));
             if spans.is_empty() {
                 continue;
             }
             if !batch.has_room(&spans) {
-                self.export(std::mem::take(&mut batch), &identity, position).await?;
+                self.export_batch(std::mem::take(&mut batch), &identity, position).await?;
             }
-            batch.add(event.seq, spans);
+            batch.add_spans(event.seq, spans);
         }
         if has_news {
             self.export_metrics(&identity, metrics).await;
         }
-        self.export(batch, &identity, position).await?;
+        self.export_batch(batch, &identity, position).await?;
         self.move_to(page.next, position);
         if position.at.0 - position.recorded.0 >= RECORD_AFTER {
-            self.record(position).await?;
+            self.record_position(position).await?;
         }
         Ok(())
     }
 
     /// Sends a batch until the collector has accepted or refused it, and records the position
     /// behind it.
-    async fn export(
+    async fn export_batch(
         &self,
         batch: SpanBatch,
         log: &str,
-        position: &mut Position,
+        position: &mut ExportPosition,
     ) -> Result<(), StoreError> {
-        let Some(upto) = batch.upto() else { return Ok(()) };
-        for body in batch.requests(log) {
+        let Some(upto) = batch.last_event() else { return Ok(()) };
+        for body in batch.request_bodies(log) {
             self.send(body).await;
         }
         self.move_to(upto, position);
-        self.record(position).await
+        self.record_position(position).await
     }
 
     /// Sends a request until the collector has accepted or refused it.
@@ -223,13 +223,13 @@ impl Exporter {
         let mut backoff = Backoff::new(FIRST_RETRY, LONGEST_RETRY);
         loop {
             match self.collector.send(clock, body.clone()).await {
-                Answer::Accepted { warning } => return self.accepted(warning),
-                Answer::Refused(why) => return self.refused(&why),
-                Answer::Later { why, after } => {
+                CollectorAnswer::Accepted { warning } => return self.record_accepted(warning),
+                CollectorAnswer::Refused(why) => return self.record_refused(&why),
+                CollectorAnswer::Later { why, after } => {
                     let wait = after.map(|after| after.min(LONGEST_ASKED));
                     let wait = wait.unwrap_or_else(|| backoff.next_wait());
-                    self.fail(&why);
-                    if let Some(repeated) = self.lines.note("retry", &why, clock.elapsed()) {
+                    self.record_failure(&why);
+                    if let Some(repeated) = self.lines.note_line("retry", &why, clock.elapsed()) {
                         tracing::warn!(
                             error = %why, ?wait, repeated,
                             "cannot send traces to the collector of [telemetry]; retrying; the \
@@ -251,10 +251,11 @@ impl Exporter {
         let time = MeteredTime { start: self.started, end: clock.now() };
         let body = metrics_request(log, &metrics.meter, time);
         match self.collector.send_metrics(clock, body).await {
-            Answer::Accepted { warning } => {
-                self.lines.over("metrics");
+            CollectorAnswer::Accepted { warning } => {
+                self.lines.note_end("metrics");
                 if let Some(warning) = warning
-                    && let Some(repeated) = self.lines.note("rejected", &warning, clock.elapsed())
+                    && let Some(repeated) =
+                        self.lines.note_line("rejected", &warning, clock.elapsed())
                 {
                     tracing::warn!(
                         %warning, repeated,
@@ -262,15 +263,15 @@ impl Exporter {
                     );
                 }
             }
-            Answer::Refused(why) => {
+            CollectorAnswer::Refused(why) => {
                 metrics.are_refused = true;
                 tracing::warn!(
                     error = %why,
                     "the collector of [telemetry] takes no metrics; none are sent until the next start"
                 );
             }
-            Answer::Later { why, .. } => {
-                if let Some(repeated) = self.lines.note("metrics", &why, clock.elapsed()) {
+            CollectorAnswer::Later { why, .. } => {
+                if let Some(repeated) = self.lines.note_line("metrics", &why, clock.elapsed()) {
                     tracing::warn!(
                         error = %why, repeated,
                         "cannot send metrics to the collector of [telemetry]; the next request has \
@@ -281,10 +282,10 @@ impl Exporter {
         }
     }
 
-    fn accepted(&self, warning: Option<String>) {
+    fn record_accepted(&self, warning: Option<String>) {
         let now = self.parts.clock.now();
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).succeed(now);
-        if self.lines.over("retry").is_some() {
+        if self.lines.note_end("retry").is_some() {
             tracing::info!("the collector of [telemetry] accepts traces again");
         }
         if let Some(warning) = warning {
@@ -295,9 +296,9 @@ impl Exporter {
         }
     }
 
-    fn refused(&self, why: &str) {
-        self.fail(why);
-        self.lines.over("retry");
+    fn record_refused(&self, why: &str) {
+        self.record_failure(why);
+        self.lines.note_end("retry");
         tracing::warn!(
             error = %why,
             "the collector of [telemetry] refused a batch of traces, which is skipped; correct \
@@ -305,17 +306,17 @@ impl Exporter {
         );
     }
 
-    fn fail(&self, why: &str) {
+    fn record_failure(&self, why: &str) {
         let now = self.parts.clock.now();
         self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).fail(now, why);
     }
 
-    fn move_to(&self, at: EventSeq, position: &mut Position) {
+    fn move_to(&self, at: EventSeq, position: &mut ExportPosition) {
         position.at = at;
         self.at.store(at.0, Ordering::Relaxed);
     }
 
-    async fn record(&self, position: &mut Position) -> Result<(), StoreError> {
+    async fn record_position(&self, position: &mut ExportPosition) -> Result<(), StoreError> {
         self.parts.log.confirm_events(&position.name, position.at).await?;
         position.recorded = position.at;
         Ok(())
@@ -323,7 +324,7 @@ impl Exporter {
 
     async fn cannot_use_the_log(&self, error: &StoreError) {
         let now = self.parts.clock.elapsed();
-        if let Some(repeated) = self.lines.note("log", &error.to_string(), now) {
+        if let Some(repeated) = self.lines.note_line("log", &error.to_string(), now) {
             tracing::warn!(
                 %error, repeated,
                 "cannot read or write the event log for [telemetry]; retrying in 1 s"
@@ -348,7 +349,7 @@ fn has_spans(event: &LogEvent) -> bool {
 }
 
 /// The place of the exporter in the log.
-struct Position {
+struct ExportPosition {
     name: SubscriberName,
     at: EventSeq,
     /// The position that the log keeps.

@@ -4,7 +4,7 @@ use avocet_testkit::http::{Piece, whole};
 use avocet_testkit::otlp::{OtlpFake, attribute};
 
 use super::*;
-use crate::testing::{ANSWERED, ASKED, LogInMemory, history};
+use crate::testing::{ANSWERED, ASKED, LogInMemory, make_history};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -13,7 +13,7 @@ struct World {
     log: Arc<LogInMemory>,
     clock: Arc<ManualClock>,
     collector: OtlpFake,
-    exporter: Arc<Exporter>,
+    exporter: Arc<TelemetryExporter>,
     group: Group,
 }
 
@@ -31,13 +31,18 @@ impl World {
     /// Starts the exporter after these turns.
     async fn after(turns: i64, answers: Vec<Vec<Piece>>) -> Self {
         let world = Self::new(answers).await;
-        (1..=turns).for_each(|number| world.log.add(turn(number)));
+        (1..=turns).for_each(|number| world.log.add_history(turn(number)));
         world.exporter.start(&world.group);
         world
     }
 
     fn failure(&self) -> String {
-        self.exporter.status().exchanges.failure.map(|failure| failure.reason).unwrap_or_default()
+        self.exporter
+            .export_status()
+            .exchanges
+            .failure
+            .map(|failure| failure.reason)
+            .unwrap_or_default()
     }
 
     /// Returns the turns of the requests.
@@ -54,7 +59,7 @@ fn exporter(
     collector: &OtlpFake,
     log: &Arc<LogInMemory>,
     clock: &Arc<ManualClock>,
-) -> Arc<Exporter> {
+) -> Arc<TelemetryExporter> {
     let key = ("x-api-key".to_owned(), Secret::new("the-key-of-the-collector".to_owned()));
     let config = TelemetryConfig {
         endpoint: Some(collector.endpoint()),
@@ -67,11 +72,11 @@ fn exporter(
         clock: clock.clone(),
         providers: ProviderNames::default(),
     };
-    Arc::new(Exporter::new(&config, parts).unwrap())
+    Arc::new(TelemetryExporter::new(&config, parts).unwrap())
 }
 
 fn turn(number: i64) -> EventHistory {
-    history(number, "0 message.queued, 1 turn.running, 3 model.answered, 4 turn.done")
+    make_history(number, "0 message.queued, 1 turn.running, 3 model.answered, 4 turn.done")
 }
 
 fn refusal(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<Piece> {
@@ -104,8 +109,8 @@ async fn exporter_sends_sums_and_histograms_beside_the_traces() {
         (&point["explicitBounds"][9], &point["bucketCounts"][9]),
         (&5.12.into(), &"2".into())
     );
-    world.log.confirmed(2).await;
-    world.log.add(turn(3));
+    world.log.wait_until_confirmed(2).await;
+    world.log.add_history(turn(3));
     world.clock.sleeper_within(..=COLLECT).await;
     world.clock.advance(COLLECT);
     let metrics = soon_metrics(&world, 2).await;
@@ -116,13 +121,13 @@ async fn exporter_sends_sums_and_histograms_beside_the_traces() {
 async fn exporter_of_a_collector_without_metrics_sends_traces_alone() {
     let world = World::new(Vec::new()).await;
     world.collector.refuse_metrics();
-    world.log.add(turn(1));
+    world.log.add_history(turn(1));
     world.exporter.start(&world.group);
-    world.log.confirmed(1).await;
-    world.log.add(turn(2));
+    world.log.wait_until_confirmed(1).await;
+    world.log.add_history(turn(2));
     world.clock.sleeper_within(..=COLLECT).await;
     world.clock.advance(COLLECT);
-    world.log.confirmed(2).await;
+    world.log.wait_until_confirmed(2).await;
     assert_eq!(world.turns(), [vec!["1"], vec!["2"]]);
     assert_eq!((world.failure(), world.collector.metrics()), (String::new(), Vec::new()));
 }
@@ -136,13 +141,13 @@ async fn soon_metrics(world: &World, count: usize) -> Vec<serde_json::Value> {
 #[tokio::test]
 async fn exporter_sends_each_turn_once_and_confirms_it() {
     let world = World::after(2, Vec::new()).await;
-    world.log.confirmed(2).await;
-    world.log.add(turn(3));
+    world.log.wait_until_confirmed(2).await;
+    world.log.add_history(turn(3));
     // Events of the same second are sent together.
     world.clock.sleeper_within(..=COLLECT).await;
-    world.log.add(turn(4));
+    world.log.add_history(turn(4));
     world.clock.advance(COLLECT);
-    world.log.confirmed(4).await;
+    world.log.wait_until_confirmed(4).await;
     assert_eq!(world.turns(), [vec!["1", "2"], vec!["3", "4"]]);
     assert_eq!(world.collector.refusals(), [""; 0]);
     let request = &world.collector.requests()[0];
@@ -150,7 +155,7 @@ async fn exporter_sends_each_turn_once_and_confirms_it() {
     assert_eq!(request.resource["service.name"], "avocet");
     assert_eq!(request.resource["service.instance.id"], "log1");
     assert!(!request.body.contains(ASKED) && !request.body.contains(ANSWERED));
-    let TelemetryStatus { exchanges, behind } = world.exporter.status();
+    let TelemetryStatus { exchanges, behind } = world.exporter.export_status();
     assert_eq!((exchanges.success, exchanges.failure), (Some(world.clock.now()), None));
     assert_eq!(behind, 0);
 }
@@ -164,7 +169,11 @@ async fn exporter_repeats_a_request_that_may_succeed_later_and_loses_nothing() {
     for (number, says) in ["429", "502", "503", "504"].into_iter().enumerate() {
         let asked = Duration::from_secs(7);
         world.clock.sleeper_within(asked..=asked).await;
-        assert_eq!((world.log.position(), world.exporter.status().behind), (0, 2), "{number}");
+        assert_eq!(
+            (world.log.confirmed_position(), world.exporter.export_status().behind),
+            (0, 2),
+            "{number}"
+        );
         assert!(world.failure().contains(says), "{}", world.failure());
         world.clock.advance(asked);
     }
@@ -172,16 +181,16 @@ async fn exporter_repeats_a_request_that_may_succeed_later_and_loses_nothing() {
     for longest in [2, 4] {
         let longest = Duration::from_secs(longest);
         world.clock.sleeper_within(longest / 2..=longest).await;
-        assert_eq!(world.log.position(), 0);
+        assert_eq!(world.log.confirmed_position(), 0);
         assert!(world.failure().contains("connection broke"), "{}", world.failure());
         world.clock.advance(longest);
     }
-    world.log.confirmed(2).await;
+    world.log.wait_until_confirmed(2).await;
     let bodies: Vec<_> =
         world.collector.requests().into_iter().map(|request| request.body).collect();
     assert_eq!(bodies.len(), 7);
     assert!(bodies.iter().all(|body| *body == bodies[0]), "a repeated request has the same ids");
-    assert_eq!(world.exporter.status().exchanges.failures_in_a_row(), 0);
+    assert_eq!(world.exporter.export_status().exchanges.failures_in_a_row(), 0);
 }
 
 #[tokio::test]
@@ -189,7 +198,7 @@ async fn exporter_skips_a_batch_that_the_collector_refuses() {
     for status in [400, 401, 413, 500, 302] {
         let body = r#"{"code":3,"message":"bad spans for the-key-of-the-collector"}"#;
         let world = World::after(1, vec![refusal(status, &[], body)]).await;
-        world.log.confirmed(1).await;
+        world.log.wait_until_confirmed(1).await;
         let failure = world.failure();
         let expected = format!("the collector answered {status}: bad spans for [secret]");
         assert_eq!(failure, expected);
@@ -202,7 +211,7 @@ async fn exporter_takes_a_partial_success_as_a_success() {
     let body = r#"{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}"#;
     for body in [body, "", "{}", "no JSON"] {
         let world = World::after(1, vec![refusal(200, &[], body)]).await;
-        world.log.confirmed(1).await;
+        world.log.wait_until_confirmed(1).await;
         assert_eq!((world.failure().as_str(), world.collector.requests().len()), ("", 1), "{body}");
     }
 }
@@ -222,9 +231,10 @@ async fn collector_answer_has_the_warning_of_a_partial_success() {
         let maker = SpanMaker { log: "log1", content: false, redactor, providers };
         let history = turn(1);
         let end = history.events.last().unwrap().clone();
-        let request = crate::otlp::request("log1", &encoded(&maker.spans(&end, history)));
+        let request =
+            crate::otlp::trace_request("log1", &encode_spans(&maker.spans_of_event(&end, history)));
         let answer = world.exporter.collector.send(world.clock.as_ref(), request).await;
-        let Answer::Accepted { warning } = answer else { panic!("{answer:?}") };
+        let CollectorAnswer::Accepted { warning } = answer else { panic!("{answer:?}") };
         match expected {
             Some(text) => assert!(warning.as_ref().is_some_and(|one| one.contains(text)), "{body}"),
             None => assert_eq!(warning, None, "{body}"),
@@ -241,13 +251,13 @@ async fn exporter_gives_up_a_request_without_an_answer_and_repeats_it() {
     world.clock.sleeper_within(..=2 * FIRST_RETRY).await;
     assert_eq!(world.failure(), "the collector did not answer within 30 s");
     world.clock.advance(2 * FIRST_RETRY);
-    world.log.confirmed(1).await;
+    world.log.wait_until_confirmed(1).await;
 }
 
 #[tokio::test]
 async fn exporter_sends_at_most_100_turns_in_a_request() {
     let world = World::after(250, Vec::new()).await;
-    world.log.confirmed(250).await;
+    world.log.wait_until_confirmed(250).await;
     let sizes: Vec<_> = world.turns().iter().map(Vec::len).collect();
     assert_eq!(sizes, [100, 100, 50]);
 }
@@ -256,19 +266,19 @@ async fn exporter_sends_at_most_100_turns_in_a_request() {
 async fn exporter_begins_with_the_newest_event_at_its_first_start() {
     let collector = OtlpFake::start().await;
     let (log, clock) = (Arc::new(LogInMemory::default()), Arc::new(ManualClock::default()));
-    log.add(turn(1));
+    log.add_history(turn(1));
     let (exporter, group) = (exporter(&collector, &log, &clock), Group::new("test"));
     exporter.start(&group);
     // It waits for the next event behind the first one.
-    while exporter.status().behind > 0 {
+    while exporter.export_status().behind > 0 {
         tokio::task::yield_now().await;
     }
-    log.add(turn(2));
+    log.add_history(turn(2));
     clock.sleeper_within(..=COLLECT).await;
     clock.advance(COLLECT);
-    log.confirmed(2).await;
+    log.wait_until_confirmed(2).await;
     let ids =
         collector.spans().iter().map(|span| attribute(span, "avocet.turn.id")).collect::<Vec<_>>();
     assert!(ids.contains(&"2".into()) && !ids.contains(&"1".into()), "{ids:?}");
-    group.cancel();
+    group.cancel_tasks();
 }

@@ -26,7 +26,7 @@ pub(crate) enum SpanOf {
 
 /// Returns the id of the trace of a root turn, as 32 hexadecimal digits.
 pub(crate) fn trace_id(log: &str, root: TurnId) -> String {
-    hexadecimal::<TRACE_BYTES>(&format!("avocet trace\n{log}\n{root}"))
+    hexadecimal_id::<TRACE_BYTES>(&format!("avocet trace\n{log}\n{root}"))
 }
 
 /// Returns the id of a span, as 16 hexadecimal digits.
@@ -37,10 +37,10 @@ pub(crate) fn span_id(log: &str, of: SpanOf) -> String {
         SpanOf::Work(turn, place) => format!("work {turn} {place}"),
         SpanOf::Delivery(seq) => format!("delivery {seq}"),
     };
-    hexadecimal::<SPAN_BYTES>(&format!("avocet span\n{log}\n{name}"))
+    hexadecimal_id::<SPAN_BYTES>(&format!("avocet span\n{log}\n{name}"))
 }
 
-fn hexadecimal<const BYTES: usize>(text: &str) -> String {
+fn hexadecimal_id<const BYTES: usize>(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(BYTES).fold(String::with_capacity(2 * BYTES), |mut digits, byte| {
         // Writing to a string cannot fail.

@@ -13,4 +13,4 @@ mod spans;
 mod testing;
 
 pub use config::TelemetryConfig;
-pub use exporter::{Exporter, ExporterParts};
+pub use exporter::{ExporterParts, TelemetryExporter};

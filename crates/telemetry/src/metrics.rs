@@ -5,7 +5,7 @@ use avocet_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::otlp::{Attribute, nanoseconds, resource, scope};
+use crate::otlp::{SpanAttribute, format_nanoseconds, resource_json, scope_json};
 
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`: each request repeats the sums, so that a lost one loses nothing.
 const CUMULATIVE: u8 = 2;
@@ -19,16 +19,19 @@ pub(crate) struct MeteredTime {
 
 /// Encodes a request (`ExportMetricsServiceRequest`). Families without a value are left out.
 pub(crate) fn metrics_request(log: &str, meter: &EventMeter, time: MeteredTime) -> Vec<u8> {
-    let families = METRIC_FAMILIES.into_iter().filter_map(|family| metric(family, meter, time));
+    let families =
+        METRIC_FAMILIES.into_iter().filter_map(|family| metric_json(family, meter, time));
     let metrics: Vec<_> = families.collect();
-    let scope_metrics = json!([{ "scope": scope(), "metrics": metrics }]);
-    let request = json!({ "resourceMetrics": [{ "resource": resource(log), "scopeMetrics": scope_metrics }] });
+    let scope_metrics = json!([{ "scope": scope_json(), "metrics": metrics }]);
+    let request = json!({ "resourceMetrics": [{ "resource": resource_json(log), "scopeMetrics": scope_metrics }] });
     request.to_string().into_bytes()
 }
 
-fn metric(family: &MetricFamily, meter: &EventMeter, time: MeteredTime) -> Option<Value> {
-    let points: Vec<_> =
-        meter.series(family).map(|(labels, value)| point(family, labels, value, time)).collect();
+fn metric_json(family: &MetricFamily, meter: &EventMeter, time: MeteredTime) -> Option<Value> {
+    let points: Vec<_> = meter
+        .series(family)
+        .map(|(labels, value)| point_json(family, labels, value, time))
+        .collect();
     if points.is_empty() {
         return None;
     }
@@ -42,18 +45,18 @@ fn metric(family: &MetricFamily, meter: &EventMeter, time: MeteredTime) -> Optio
     Some(json!({ "name": name, "unit": unit, "description": help, kind: data }))
 }
 
-fn point(
+fn point_json(
     family: &MetricFamily,
     labels: &MetricLabels,
     value: &MetricValue,
     time: MeteredTime,
 ) -> Value {
     let attributes: Vec<_> =
-        labels.iter().map(|(key, value)| Attribute::text(key, value.as_str())).collect();
+        labels.iter().map(|(key, value)| SpanAttribute::from_text(key, value.as_str())).collect();
     let mut point = json!({
         "attributes": attributes,
-        "startTimeUnixNano": nanoseconds(time.start),
-        "timeUnixNano": nanoseconds(time.end),
+        "startTimeUnixNano": format_nanoseconds(time.start),
+        "timeUnixNano": format_nanoseconds(time.end),
     });
     match (value, family.form) {
         (MetricValue::Sum(sum), _) => point["asDouble"] = (*sum).into(),

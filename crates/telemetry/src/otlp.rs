@@ -22,7 +22,7 @@ pub(crate) enum SpanKind {
 /// A span.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Span {
+pub(crate) struct OtlpSpan {
     pub(crate) trace_id: String,
     pub(crate) span_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,66 +31,66 @@ pub(crate) struct Span {
     pub(crate) kind: u8,
     pub(crate) start_time_unix_nano: String,
     pub(crate) end_time_unix_nano: String,
-    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) attributes: Vec<SpanAttribute>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<SpanStatus>,
 }
 
-/// The status of a span (`Status`). Only errors have one.
+/// The status of a span (`SpanStatus`). Only errors have one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Status {
+pub(crate) struct SpanStatus {
     code: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
 
-impl Status {
+impl SpanStatus {
     /// `STATUS_CODE_ERROR`.
     const ERROR: u8 = 2;
 
-    pub(crate) fn error(message: Option<String>) -> Self {
+    pub(crate) fn from_error(message: Option<String>) -> Self {
         Self { code: Self::ERROR, message }
     }
 }
 
 /// An attribute (`KeyValue`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Attribute {
+pub(crate) struct SpanAttribute {
     key: &'static str,
     value: Value,
 }
 
-impl Attribute {
-    pub(crate) fn text(key: &'static str, value: impl Into<String>) -> Self {
-        Self { key, value: json!({ "stringValue": cut(value.into()) }) }
+impl SpanAttribute {
+    pub(crate) fn from_text(key: &'static str, value: impl Into<String>) -> Self {
+        Self { key, value: json!({ "stringValue": cut_text(value.into()) }) }
     }
 
     /// JSON as a text. Its texts are cut before.
-    pub(crate) fn json(key: &'static str, value: &Value) -> Self {
+    pub(crate) fn from_json(key: &'static str, value: &Value) -> Self {
         Self { key, value: json!({ "stringValue": value.to_string() }) }
     }
 
-    pub(crate) fn texts(key: &'static str, values: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn from_texts(key: &'static str, values: impl IntoIterator<Item = String>) -> Self {
         let values = values.into_iter().map(|value| json!({ "stringValue": value }));
         let values: Vec<_> = values.collect();
         Self { key, value: json!({ "arrayValue": { "values": values } }) }
     }
 
-    pub(crate) fn number(key: &'static str, value: impl Into<i128>) -> Self {
+    pub(crate) fn from_number(key: &'static str, value: impl Into<i128>) -> Self {
         Self { key, value: json!({ "intValue": value.into().to_string() }) }
     }
 
-    pub(crate) fn float(key: &'static str, value: f64) -> Self {
+    pub(crate) fn from_float(key: &'static str, value: f64) -> Self {
         Self { key, value: json!({ "doubleValue": value }) }
     }
 
-    pub(crate) fn flag(key: &'static str, value: bool) -> Self {
+    pub(crate) fn from_flag(key: &'static str, value: bool) -> Self {
         Self { key, value: json!({ "boolValue": value }) }
     }
 }
 
 /// Cuts a text to [`LONGEST_TEXT`] bytes.
-pub(crate) fn cut(mut text: String) -> String {
+pub(crate) fn cut_text(mut text: String) -> String {
     if text.len() > LONGEST_TEXT {
         text.truncate(text.floor_char_boundary(LONGEST_TEXT - CUT.len()));
         text.push_str(CUT);
@@ -99,14 +99,14 @@ pub(crate) fn cut(mut text: String) -> String {
 }
 
 /// Returns a time as a string of nanoseconds since 1970.
-pub(crate) fn nanoseconds(at: Timestamp) -> String {
+pub(crate) fn format_nanoseconds(at: Timestamp) -> String {
     let milliseconds = u128::try_from(at.0).unwrap_or_default();
     (milliseconds * 1_000_000).to_string()
 }
 
 /// Puts encoded spans into a request (`ExportTraceServiceRequest`).
-pub(crate) fn request(log: &str, spans: &[String]) -> Vec<u8> {
-    let (resource, scope) = (resource(log), scope());
+pub(crate) fn trace_request(log: &str, spans: &[String]) -> Vec<u8> {
+    let (resource, scope) = (resource_json(log), scope_json());
     let spans = spans.join(",");
     let request = format!(
         r#"{{"resourceSpans":[{{"resource":{resource},"scopeSpans":[{{"scope":{scope},"spans":[{spans}]}}]}}]}}"#
@@ -115,16 +115,16 @@ pub(crate) fn request(log: &str, spans: &[String]) -> Vec<u8> {
 }
 
 /// Describes the daemon (`Resource`).
-pub(crate) fn resource(log: &str) -> Value {
+pub(crate) fn resource_json(log: &str) -> Value {
     json!({ "attributes": [
-        Attribute::text("service.name", "avocet"),
-        Attribute::text("service.version", env!("CARGO_PKG_VERSION")),
-        Attribute::text("service.instance.id", log),
+        SpanAttribute::from_text("service.name", "avocet"),
+        SpanAttribute::from_text("service.version", env!("CARGO_PKG_VERSION")),
+        SpanAttribute::from_text("service.instance.id", log),
     ] })
 }
 
 /// Names the part that has measured (`InstrumentationScope`).
-pub(crate) fn scope() -> Value {
+pub(crate) fn scope_json() -> Value {
     json!({ "name": "avocet", "version": env!("CARGO_PKG_VERSION") })
 }
 
@@ -135,13 +135,13 @@ mod tests {
     #[test]
     fn attribute_text_is_cut_at_a_character() {
         let long = "ä".repeat(LONGEST_TEXT);
-        let Attribute { value, .. } = Attribute::text("a", long);
+        let SpanAttribute { value, .. } = SpanAttribute::from_text("a", long);
         let text = value["stringValue"].as_str().unwrap();
         assert!(text.len() <= LONGEST_TEXT && text.ends_with("ä…"), "{}", text.len());
     }
 
     #[test]
     fn nanoseconds_are_exact_beyond_the_precision_of_a_float() {
-        assert_eq!(nanoseconds(Timestamp(1_767_225_600_001)), "1767225600001000000");
+        assert_eq!(format_nanoseconds(Timestamp(1_767_225_600_001)), "1767225600001000000");
     }
 }

@@ -3,7 +3,7 @@ use avocet_testkit::START;
 use serde_json::json;
 
 use super::*;
-use crate::testing::{ANSWERED, ARGUMENT, ASKED, FAULT, NOTICE, SECRET, history};
+use crate::testing::{ANSWERED, ARGUMENT, ASKED, FAULT, NOTICE, SECRET, make_history};
 
 const TEXT: &str = "0 message.queued, 1 turn.running, 3 usage.recorded, 3 model.answered, \
     4 turn.done";
@@ -16,7 +16,7 @@ fn spans(history: EventHistory, content: bool) -> Vec<Value> {
     providers.add_provider("local", "ollama", None);
     let maker = SpanMaker { log: "log1", content, redactor: &redactor, providers: &providers };
     let end = history.events.last().unwrap().clone();
-    maker.spans(&end, history).iter().map(|span| json!(span)).collect()
+    maker.spans_of_event(&end, history).iter().map(|span| json!(span)).collect()
 }
 
 /// Returns a time as seconds since the start of the tests.
@@ -98,7 +98,7 @@ fn spans_of_a_turn_show_its_work_below_the_turn() {
         ("4 turn.cancelled", &["4-4 invoke_agent"]),
     ];
     for (lines, expected) in table {
-        let spans = spans(history(1, lines), false);
+        let spans = spans(make_history(1, lines), false);
         assert_eq!(spans.iter().map(shown).collect::<Vec<_>>(), *expected, "{lines}");
         let root = &spans[0]["spanId"];
         assert!(spans[1..].iter().all(|span| span["parentSpanId"] == *root), "{spans:?}");
@@ -112,7 +112,7 @@ fn spans_of_a_turn_show_its_work_below_the_turn() {
 
 #[test]
 fn spans_have_the_attributes_of_the_conventions() {
-    let spans = spans(history(1, TOOL), false);
+    let spans = spans(make_history(1, TOOL), false);
     let table = [
         (0, "gen_ai.operation.name", "invoke_agent"),
         (0, "gen_ai.conversation.id", "telegram:bot:7"),
@@ -142,7 +142,7 @@ fn spans_have_the_attributes_of_the_conventions() {
 
 #[test]
 fn spans_of_a_failed_request_name_the_reason_the_status_and_the_model() {
-    let mut failed = history(1, "0 message.queued, 1 turn.running, 5 turn.failed");
+    let mut failed = make_history(1, "0 message.queued, 1 turn.running, 5 turn.failed");
     let Some(EventDetail::TurnInfo(info)) = &mut failed.events[2].detail else { panic!() };
     info.failure = Some(TurnFailure {
         code: FailureCode::RateLimited,
@@ -166,7 +166,7 @@ fn spans_of_a_failed_request_name_the_reason_the_status_and_the_model() {
 
 #[test]
 fn spans_of_a_sub_agent_are_below_the_call_or_the_turn_that_started_it() {
-    let parent = spans(history(1, TOOL), false);
+    let parent = spans(make_history(1, TOOL), false);
     let (turn, call) = (&parent[0], &parent[3]);
     let id = CallId { turn: TurnId(1), step: 0, ordinal: 0 };
     for (waiting, above) in [(Some(id), call), (None, turn)] {
@@ -174,7 +174,7 @@ fn spans_of_a_sub_agent_are_below_the_call_or_the_turn_that_started_it() {
             root: TurnId(1),
             parent: Some(TurnId(1)),
             call: waiting,
-            ..history(2, "4 turn.running, 5 model.answered, 5 turn.done")
+            ..make_history(2, "4 turn.running, 5 model.answered, 5 turn.done")
         };
         let child = spans(child, false);
         assert_eq!(child[0]["parentSpanId"], above["spanId"]);
@@ -185,19 +185,19 @@ fn spans_of_a_sub_agent_are_below_the_call_or_the_turn_that_started_it() {
 
 #[test]
 fn spans_of_a_delivery_begin_with_the_first_send() {
-    let turn = &spans(history(1, TEXT), false)[0];
+    let turn = &spans(make_history(1, TEXT), false)[0];
     for (end, expected) in [
         ("delivery.sent", "2-6 deliver telegram"),
         ("delivery.dead", "2-6 deliver telegram error dead"),
         ("delivery.unconfirmed", "2-6 deliver telegram error unconfirmed"),
     ] {
         let lines = format!("1 delivery.pending, 2 delivery.sending, 5 delivery.sending, 6 {end}");
-        let spans = spans(history(1, &lines), false);
+        let spans = spans(make_history(1, &lines), false);
         assert_eq!(spans.iter().map(shown).collect::<Vec<_>>(), [expected]);
         assert_eq!(spans[0]["parentSpanId"], turn["spanId"]);
         assert_eq!(attribute(&spans[0], "avocet.delivery.source"), "reply");
     }
-    let mut removed = history(1, "6 delivery.sent");
+    let mut removed = make_history(1, "6 delivery.sent");
     removed.events[0].detail = None;
     assert_eq!(spans(removed, false), [Value::Null; 0]);
 }
@@ -205,9 +205,9 @@ fn spans_of_a_delivery_begin_with_the_first_send() {
 #[test]
 fn spans_have_texts_only_with_content_and_never_secrets() {
     let histories = [
-        history(1, TOOL),
-        history(1, "0 message.queued, 1 turn.running, 5 turn.failed"),
-        history(1, "0 delivery.sending, 1 delivery.dead"),
+        make_history(1, TOOL),
+        make_history(1, "0 message.queued, 1 turn.running, 5 turn.failed"),
+        make_history(1, "0 delivery.sending, 1 delivery.dead"),
     ];
     let all = |content| -> String {
         let all = histories.iter().flat_map(|history| spans(history.clone(), content));
@@ -218,7 +218,7 @@ fn spans_have_texts_only_with_content_and_never_secrets() {
         assert!(all(true).contains(text), "{text}");
     }
     assert!(!all(false).contains(SECRET) && !all(true).contains(SECRET));
-    let spans = spans(history(1, TOOL), true);
+    let spans = spans(make_history(1, TOOL), true);
     let message = |role: &str, text: &str| json!([{ "role": role, "parts": [{ "type": "text", "content": text }] }]);
     let given: Value =
         serde_json::from_str(&attribute(&spans[0], "gen_ai.input.messages")).unwrap();

@@ -28,13 +28,13 @@ pub(crate) const FAULT: &str = "chat not found";
 pub(crate) const SECRET: &str = "correct-horse-battery";
 
 /// Makes the events of a turn, one for each `SECONDS KIND`.
-pub(crate) fn history(turn: i64, lines: &str) -> EventHistory {
+pub(crate) fn make_history(turn: i64, lines: &str) -> EventHistory {
     let turn = TurnId(turn);
-    let events = lines.split(", ").map(|line| event(turn, line)).collect();
+    let events = lines.split(", ").map(|line| make_event(turn, line)).collect();
     EventHistory { turn, root: turn, parent: None, call: None, events }
 }
 
-fn event(turn: TurnId, line: &str) -> LogEvent {
+fn make_event(turn: TurnId, line: &str) -> LogEvent {
     let (seconds, word) = line.split_once(' ').unwrap();
     let kind = *EventKind::ALL.iter().find(|kind| kind.word() == word).unwrap();
     let at = Timestamp(START.0 + seconds.parse::<i64>().unwrap() * 1000);
@@ -46,11 +46,11 @@ fn event(turn: TurnId, line: &str) -> LogEvent {
         turn: Some(turn),
         step: None,
         call: word.starts_with("call").then_some(CallId { turn, step: 0, ordinal: 0 }),
-        detail: detail(kind),
+        detail: make_detail(kind),
     }
 }
 
-fn detail(kind: EventKind) -> Option<EventDetail> {
+fn make_detail(kind: EventKind) -> Option<EventDetail> {
     let chat = "telegram:bot:7".parse().unwrap();
     Some(match kind.word().split_once('.').unwrap().0 {
         "message" => EventDetail::Message(EventMessage {
@@ -127,7 +127,7 @@ pub(crate) struct LogInMemory {
 
 impl LogInMemory {
     /// Adds the last event of a history. Its number is the one behind the newest.
-    pub(crate) fn add(&self, history: EventHistory) {
+    pub(crate) fn add_history(&self, history: EventHistory) {
         let mut ends = self.ends.lock().unwrap();
         let seq = EventSeq(ends.len() as i64 + 1);
         ends.push((LogEvent { seq, ..history.events.last().unwrap().clone() }, history));
@@ -141,13 +141,13 @@ impl LogInMemory {
     }
 
     /// Waits until the exporter has confirmed this event.
-    pub(crate) async fn confirmed(&self, seq: i64) {
+    pub(crate) async fn wait_until_confirmed(&self, seq: i64) {
         let mut confirmed = self.confirmed.subscribe();
         confirmed.wait_for(|upto| upto.0 >= seq).await.unwrap();
     }
 
     /// Returns the confirmed position; 0 before the first confirmation.
-    pub(crate) fn position(&self) -> i64 {
+    pub(crate) fn confirmed_position(&self) -> i64 {
         self.confirmed.borrow().0
     }
 }

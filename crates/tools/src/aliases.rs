@@ -59,7 +59,7 @@ pub(crate) fn of_tool(name: &str) -> &'static [&'static str] {
 
 /// Returns our tool that other agents call `alias`. Upper and lower case are equal.
 #[must_use]
-pub fn tool(alias: &str) -> Option<&'static str> {
+pub fn tool_of_alias(alias: &str) -> Option<&'static str> {
     let is_meant = |other: &&str| other.eq_ignore_ascii_case(alias);
     TOOLS.iter().find(|(_, others)| others.iter().any(is_meant)).map(|(ours, _)| *ours)
 }
@@ -81,7 +81,7 @@ pub(crate) fn add_to(schema: &mut Value) {
 ///
 /// # Errors
 /// If two of the given names mean the same argument.
-pub(crate) fn resolved<'a>(
+pub(crate) fn resolve_names<'a>(
     schema: &Value,
     given: &'a Map<String, Value>,
 ) -> Result<Cow<'a, Map<String, Value>>, String> {

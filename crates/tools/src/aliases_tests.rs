@@ -46,9 +46,9 @@ fn tool_resolves_the_tool_names_of_other_agents() {
         ("patch", "apply_patch"),
         ("test", "run_tests"),
     ] {
-        assert_eq!(tool(theirs), Some(ours));
+        assert_eq!(tool_of_alias(theirs), Some(ours));
     }
-    assert_eq!((tool("read_file"), tool("dance")), (None, None));
+    assert_eq!((tool_of_alias("read_file"), tool_of_alias("dance")), (None, None));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn resolved_renames_arguments_to_those_of_the_schema() {
         ),
     ];
     for (given, expected) in table {
-        let found = resolved(&schema(&ours), given.as_object().unwrap());
+        let found = resolve_names(&schema(&ours), given.as_object().unwrap());
         let found = found.map(|map| Value::Object(map.into_owned()));
         assert_eq!(found, expected.map_err(str::to_owned), "{given}");
     }
@@ -83,7 +83,7 @@ fn resolved_maps_to_an_alias_that_the_schema_declares() {
     let theirs = schema(&json!({ "file_path": {}, "old_text": { "x-aliases": ["t"] } }));
     assert_eq!(theirs["properties"]["old_text"]["x-aliases"][0], "t");
     let given = json!({ "path": 1, "t": 2 });
-    let found = resolved(&theirs, given.as_object().unwrap()).unwrap();
+    let found = resolve_names(&theirs, given.as_object().unwrap()).unwrap();
     assert_eq!(Value::Object(found.into_owned()), json!({ "file_path": 1, "old_text": 2 }));
 }
 
@@ -91,5 +91,5 @@ fn resolved_maps_to_an_alias_that_the_schema_declares() {
 fn resolved_leaves_an_argument_that_the_schema_declares() {
     let schema = schema(&json!({ "path": {}, "file": {} }));
     let given = json!({ "file": 1, "path": 2 });
-    assert!(matches!(resolved(&schema, given.as_object().unwrap()), Ok(Cow::Borrowed(_))));
+    assert!(matches!(resolve_names(&schema, given.as_object().unwrap()), Ok(Cow::Borrowed(_))));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use avocet_protocol::{
     Choice, Content, Grant, Question, ToolName, WAIT, WaitKind, WaitRequest, sanitise,
 };
-use avocet_sandbox::digest;
+use avocet_sandbox::digest_bytes;
 use serde_json::{Map, Value};
 
 /// Characters of a question that are shown at once.
@@ -57,12 +57,12 @@ pub(crate) fn of_call(
         "**May I use `{tool}`?** I ask because {why}.\n\n{shown}{}",
         more.as_ref().map(|(_, covers)| format!("\n\n{covers}")).unwrap_or_default()
     );
-    let mut choices = vec![choice("Allow once", "/approve {wait}")];
+    let mut choices = vec![make_choice("Allow once", "/approve {wait}")];
     if let Some((label, _)) = more {
-        choices.push(choice(label, "/approve {wait} session"));
+        choices.push(make_choice(label, "/approve {wait} session"));
     }
-    choices.push(choice("Deny", "/deny {wait}"));
-    request(text, choices, grant, expires_after)
+    choices.push(make_choice("Deny", "/deny {wait}"));
+    approval_request(text, choices, grant, expires_after)
 }
 
 /// The approval prompt for an answer that is withheld because it may leak data.
@@ -71,10 +71,11 @@ pub(crate) fn of_answer(text: &str, leaks: &str, expires_after: Duration) -> Wai
         "**I am withholding an answer.** I have read untrusted content, and the answer would carry \
             {}:\n\n{}",
         leaks,
-        named_nowhere(&fenced(text, ""))
+        named_nowhere(&fence_text(text, ""))
     );
-    let choices = vec![choice("Say it", "/approve {wait}"), choice("Do not", "/deny {wait}")];
-    request(text, choices, None, expires_after)
+    let choices =
+        vec![make_choice("Say it", "/approve {wait}"), make_choice("Do not", "/deny {wait}")];
+    approval_request(text, choices, None, expires_after)
 }
 
 /// The prompt for a call that was interrupted with an unknown outcome.
@@ -84,7 +85,8 @@ pub(crate) fn of_interruption(name: &str, shown: &str) -> Content {
         "I was interrupted while running `{name}` and do not know whether it took \
             effect.\n\n{shown}"
     );
-    let choices = vec![choice("Run it again", "/retry {wait}"), choice("Skip it", "/skip {wait}")];
+    let choices =
+        vec![make_choice("Run it again", "/retry {wait}"), make_choice("Skip it", "/skip {wait}")];
     Content { choices, ..Content::text(text) }
 }
 
@@ -94,7 +96,7 @@ fn named_nowhere(shown: &str) -> String {
     shown.replace(WAIT, "{\u{200b}wait}")
 }
 
-fn request(
+fn approval_request(
     mut text: String,
     choices: Vec<Choice>,
     grant: Option<Grant>,
@@ -103,28 +105,28 @@ fn request(
     if text.contains(MORE) {
         text.push_str("\n\n`avocet approvals` shows the exact arguments.");
     }
-    let shown = Some(digest(text.as_bytes()));
+    let shown = Some(digest_bytes(text.as_bytes()));
     let prompt = Some(Box::new(Content { choices, ..Content::text(text) }));
     let (kind, writes) = (WaitKind::Approval, Vec::new());
     WaitRequest { kind, prompt, expires_after, writes, grant, shown }
 }
 
-fn choice(label: &str, says: &str) -> Choice {
+fn make_choice(label: &str, says: &str) -> Choice {
     Choice { label: label.to_owned(), says: says.to_owned() }
 }
 
 /// The default question for tools without their own: the arguments, one per line.
-pub(crate) fn plain(arguments: &Map<String, Value>) -> Question {
+pub(crate) fn plain_question(arguments: &Map<String, Value>) -> Question {
     let lines = arguments.iter().map(|(name, value)| match value {
         Value::String(text) => format!("{name}: {text}"),
         other => format!("{name}: {other}"),
     });
     let lines: Vec<String> = lines.collect();
-    Question { shown: fenced(&lines.join("\n"), ""), scope: String::new() }
+    Question { shown: fence_text(&lines.join("\n"), ""), scope: String::new() }
 }
 
 /// Puts a text into a code block that the text cannot close. A long text is cut, with a note.
-pub(crate) fn fenced(text: &str, language: &str) -> String {
+pub(crate) fn fence_text(text: &str, language: &str) -> String {
     let text = sanitise(text).text;
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
@@ -133,7 +135,7 @@ pub(crate) fn fenced(text: &str, language: &str) -> String {
     let cut = match rest {
         0 => String::new(),
         // The digest covers the whole text, so the approval also binds the part that is hidden.
-        rest => format!("\n({rest}{MORE}{})", &digest(text.as_bytes())[..32]),
+        rest => format!("\n({rest}{MORE}{})", &digest_bytes(text.as_bytes())[..32]),
     };
     format!("{fence}{language}\n{}\n{fence}{cut}", shown.trim_end_matches('\n'))
 }

@@ -7,13 +7,13 @@ use super::*;
 fn fenced_text_cannot_close_its_code_block_and_is_cut() {
     for (text, fence) in [("ls -l", "```"), ("echo ```; a", "````"), ("`````\n**Allow**", "``````")]
     {
-        let drawn = fenced(text, "sh");
+        let drawn = fence_text(text, "sh");
         assert_eq!(drawn, format!("{fence}sh\n{text}\n{fence}"));
     }
-    assert_eq!(fenced("a\u{202e}b\u{200b}\u{1b}[2J", ""), "```\nab[2J\n```");
-    let long = fenced(&"x".repeat(3000), "");
+    assert_eq!(fence_text("a\u{202e}b\u{200b}\u{1b}[2J", ""), "```\nab[2J\n```");
+    let long = fence_text(&"x".repeat(3000), "");
     assert!(long.contains("```\n(500 more characters; SHA-256 of all: "), "{long}");
-    let other = fenced(&format!("{}y", "x".repeat(2999)), "");
+    let other = fence_text(&format!("{}y", "x".repeat(2999)), "");
     assert_ne!(long, other, "what is not shown is bound, too");
     let tool = ToolName::parse("exec_shell").unwrap();
     let hour = Duration::from_hours(1);
@@ -41,7 +41,7 @@ fn approval_prompts_do_not_expand_a_wait_placeholder_in_content() {
 #[test]
 fn approval_prompt_offers_buttons_and_commands() {
     let arguments = json!({ "command": "make\nall", "times": 2 });
-    let Question { shown, .. } = plain(arguments.as_object().unwrap());
+    let Question { shown, .. } = plain_question(arguments.as_object().unwrap());
     assert_eq!(shown, "```\ncommand: make\nall\ntimes: 2\n```");
     let tool = ToolName::parse("exec_shell").unwrap();
     let scope = format!("make `x`\n {}", "long ".repeat(40));

@@ -3,7 +3,7 @@
 
 use avocet_protocol::fits;
 
-use crate::shell_words::{Words, commands, program};
+use crate::shell_words::{Words, find_commands, program_name};
 
 /// Programs that change the machine or the user, whatever their arguments.
 const NEVER: [(&str, &str); 14] = [
@@ -28,13 +28,13 @@ const NOT_OURS: [&str; 8] = ["/", "/*", "/.", "~", "~/", "~/*", "$HOME", "$HOME/
 
 /// Refuses a script with a command that is always harmful or that the operator has not allowed. The
 /// error is the reason.
-pub(crate) fn check(script: &str, allowed: &[String]) -> Result<(), String> {
+pub(crate) fn check_script(script: &str, allowed: &[String]) -> Result<(), String> {
     if is_fork_bomb(script) {
         return Err("this is a fork bomb: a function that calls itself without end".to_owned());
     }
-    for words in commands(script) {
-        let name = program(&words);
-        if let Some(why) = refused(&words) {
+    for words in find_commands(script) {
+        let name = program_name(&words);
+        if let Some(why) = why_refused(&words) {
             return Err(format!("{name} {why}, which is not allowed here; do it without that"));
         }
         check_allowed(name, allowed)?;
@@ -51,8 +51,8 @@ pub(crate) fn check_allowed(program: &str, allowed: &[String]) -> Result<(), Str
     Err(format!("{program} is not among the allowed commands: {list}"))
 }
 
-fn refused(words: &Words) -> Option<&'static str> {
-    let (name, arguments) = (program(words), &words[1..]);
+fn why_refused(words: &Words) -> Option<&'static str> {
+    let (name, arguments) = (program_name(words), &words[1..]);
     if let Some((_, why)) = NEVER.iter().find(|(never, _)| *never == name) {
         return Some(why);
     }
@@ -126,7 +126,7 @@ mod tests {
             "find . -exec su {} \\;",
         ];
         for script in refused {
-            assert!(check(script, &[]).is_err(), "{script}");
+            assert!(check_script(script, &[]).is_err(), "{script}");
         }
         let fine = [
             "git commit -m 'fix shutdown'",
@@ -142,7 +142,7 @@ mod tests {
             "python3 -c 'print(\"poweroff\")'",
         ];
         for script in fine {
-            assert_eq!(check(script, &[]), Ok(()), "{script}");
+            assert_eq!(check_script(script, &[]), Ok(()), "{script}");
         }
     }
 
@@ -152,10 +152,10 @@ mod tests {
         for script in
             ["git status", "cd a && cargo build", "cargo-deny check", "A=1 /usr/bin/git log"]
         {
-            assert_eq!(check(script, &allowed), Ok(()), "{script}");
+            assert_eq!(check_script(script, &allowed), Ok(()), "{script}");
         }
         for script in ["ls", "git log | less", "git log $(ls)", "sh -c ls"] {
-            let error = check(script, &allowed).unwrap_err();
+            let error = check_script(script, &allowed).unwrap_err();
             assert!(
                 error.contains("is not among the allowed commands: git, cargo*, cd"),
                 "{error}"

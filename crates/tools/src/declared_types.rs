@@ -48,10 +48,10 @@ fn is_required(schema: &Value, name: &str) -> bool {
 /// Returns `true` if a value of an optional argument stands for none: `null`, and `""` where no
 /// text is expected.
 fn is_absent(value: &Value, property: &Value) -> bool {
-    let choices = choices(property);
-    let has_kind = choices.iter().any(|choice| !kinds(choice).is_empty());
+    let choices = schema_alternatives(property);
+    let has_kind = choices.iter().any(|choice| !declared_kinds(choice).is_empty());
     let is_empty = value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
-    has_kind && is_empty && !choices.iter().any(|choice| fits(value, choice))
+    has_kind && is_empty && !choices.iter().any(|choice| fits_schema(value, choice))
 }
 
 /// A value in the type of its schema; `None` if it stays the same.
@@ -59,15 +59,15 @@ fn read_value(schema: &Value, value: &Value, depth: usize) -> Option<Value> {
     if depth > DEEPEST {
         return None;
     }
-    let choices = choices(schema);
-    if let Some(choice) = choices.iter().find(|choice| fits(value, choice)) {
+    let choices = schema_alternatives(schema);
+    if let Some(choice) = choices.iter().find(|choice| fits_schema(value, choice)) {
         return read_inside(choice, value, depth);
     }
     let mut readings = Vec::new();
     for choice in choices {
-        for kind in kinds(choice) {
-            let reading = converted(kind, choice, value, depth);
-            readings.extend(reading.filter(|reading| fits(reading, choice)));
+        for kind in declared_kinds(choice) {
+            let reading = convert_value(kind, choice, value, depth);
+            readings.extend(reading.filter(|reading| fits_schema(reading, choice)));
         }
     }
     match readings.len() {
@@ -77,13 +77,13 @@ fn read_value(schema: &Value, value: &Value, depth: usize) -> Option<Value> {
 }
 
 /// The alternatives of a schema, or the schema itself.
-fn choices(schema: &Value) -> Vec<&Value> {
+fn schema_alternatives(schema: &Value) -> Vec<&Value> {
     let alternatives = schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array());
     alternatives.map_or_else(|| vec![schema], |all| all.iter().collect())
 }
 
 /// The declared types of a schema, without `null`.
-fn kinds(schema: &Value) -> Vec<&str> {
+fn declared_kinds(schema: &Value) -> Vec<&str> {
     let all = match &schema["type"] {
         Value::String(kind) => vec![kind.as_str()],
         Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
@@ -93,13 +93,13 @@ fn kinds(schema: &Value) -> Vec<&str> {
 }
 
 /// Returns `true` if a value has a type that the schema declares, or if the schema declares none.
-fn fits(value: &Value, schema: &Value) -> bool {
+fn fits_schema(value: &Value, schema: &Value) -> bool {
     if value.is_null() {
         let is_null = |kind: &Value| kind == "null";
         let kinds = &schema["type"];
         return is_null(kinds) || kinds.as_array().is_some_and(|all| all.iter().any(is_null));
     }
-    let kinds = kinds(schema);
+    let kinds = declared_kinds(schema);
     (kinds.is_empty() && schema["type"].is_null())
         || kinds.into_iter().any(|kind| match kind {
             "string" => value.is_string(),
@@ -130,7 +130,7 @@ fn read_inside(schema: &Value, value: &Value, depth: usize) -> Option<Value> {
 }
 
 /// The reading of a value of another type as this type.
-fn converted(kind: &str, schema: &Value, value: &Value, depth: usize) -> Option<Value> {
+fn convert_value(kind: &str, schema: &Value, value: &Value, depth: usize) -> Option<Value> {
     match (kind, value) {
         ("string", Value::Number(_) | Value::Bool(_)) => Some(Value::String(value.to_string())),
         ("integer", Value::Number(number)) => as_integer(number),
@@ -147,9 +147,11 @@ fn converted(kind: &str, schema: &Value, value: &Value, depth: usize) -> Option<
         }
         ("array", value) => {
             let items = &schema["items"];
-            let has_kind = choices(items).iter().any(|choice| !kinds(choice).is_empty());
+            let has_kind =
+                schema_alternatives(items).iter().any(|choice| !declared_kinds(choice).is_empty());
             let one = read_value(items, value, depth + 1).unwrap_or_else(|| value.clone());
-            let is_one = has_kind && choices(items).iter().any(|choice| fits(&one, choice));
+            let is_one = has_kind
+                && schema_alternatives(items).iter().any(|choice| fits_schema(&one, choice));
             is_one.then(|| Value::Array(vec![one]))
         }
         _ => None,

@@ -27,7 +27,7 @@ pub(crate) trait ErasedTool: std::fmt::Debug + Send + Sync {
         &self,
         arguments: &Map<String, Value>,
         context: &ToolContext,
-    ) -> Result<Review, ToolError>;
+    ) -> Result<CallReview, ToolError>;
 
     /// See [`Tool::paths`].
     fn paths(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, ToolError>;
@@ -50,7 +50,7 @@ pub(crate) trait ErasedTool: std::fmt::Debug + Send + Sync {
 
 /// A tool's assessment of a call, made before the call runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Review {
+pub(crate) struct CallReview {
     pub(crate) caution: Caution,
     /// See [`Tool::leaving`].
     pub(crate) leaving: Vec<Leaving>,
@@ -63,7 +63,7 @@ impl<T: Tool> ErasedTool for T {
         arguments: &Map<String, Value>,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        Tool::prepare(self, &typed::<T>(arguments)?, context).await
+        Tool::prepare(self, &parse_arguments::<T>(arguments)?, context).await
     }
 
     async fn execute(
@@ -71,7 +71,7 @@ impl<T: Tool> ErasedTool for T {
         arguments: &Map<String, Value>,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        Tool::execute(self, typed::<T>(arguments)?, context).await
+        Tool::execute(self, parse_arguments::<T>(arguments)?, context).await
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
@@ -82,20 +82,20 @@ impl<T: Tool> ErasedTool for T {
         &self,
         arguments: &Map<String, Value>,
         context: &ToolContext,
-    ) -> Result<Review, ToolError> {
-        let arguments = typed::<T>(arguments)?;
-        Ok(Review {
+    ) -> Result<CallReview, ToolError> {
+        let arguments = parse_arguments::<T>(arguments)?;
+        Ok(CallReview {
             caution: Tool::caution(self, &arguments, context).await,
             leaving: Tool::leaving(self, &arguments),
         })
     }
 
     fn paths(&self, arguments: &Map<String, Value>) -> Result<Vec<String>, ToolError> {
-        Ok(Tool::paths(self, &typed::<T>(arguments)?))
+        Ok(Tool::paths(self, &parse_arguments::<T>(arguments)?))
     }
 
     fn leaving(&self, arguments: &Map<String, Value>) -> Result<Vec<Leaving>, ToolError> {
-        Ok(Tool::leaving(self, &typed::<T>(arguments)?))
+        Ok(Tool::leaving(self, &parse_arguments::<T>(arguments)?))
     }
 
     fn found(&self, result: &Value) -> Vec<String> {
@@ -111,12 +111,12 @@ impl<T: Tool> ErasedTool for T {
         arguments: &Map<String, Value>,
         context: &ToolContext,
     ) -> Result<Option<Question>, ToolError> {
-        Ok(Tool::question(self, &typed::<T>(arguments)?, context).await)
+        Ok(Tool::question(self, &parse_arguments::<T>(arguments)?, context).await)
     }
 }
 
 /// Parses the arguments. This catches faults that the schema misses, such as a number too large.
-fn typed<T: Tool>(arguments: &Map<String, Value>) -> Result<T::Arguments, ToolError> {
+fn parse_arguments<T: Tool>(arguments: &Map<String, Value>) -> Result<T::Arguments, ToolError> {
     serde_json::from_value(Value::Object(arguments.clone()))
         .map_err(|error| ToolError::InvalidArgs(error.to_string()))
 }

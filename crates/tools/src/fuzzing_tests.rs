@@ -30,14 +30,14 @@ fn fuzzing_has_a_target_for_every_entry_point() {
 #[test]
 fn patch_parses_every_patch_of_the_corpus() {
     for text in corpus("patches") {
-        assert!(parse(&String::from_utf8(text.clone()).unwrap()).is_ok());
-        patch(&text);
+        assert!(parse_patch(&String::from_utf8(text.clone()).unwrap()).is_ok());
+        fuzz_patch(&text);
     }
 }
 
 #[test]
 fn html_accepts_every_page_of_the_corpus() {
-    corpus("pages").iter().for_each(|page| html(page));
+    corpus("pages").iter().for_each(|page| fuzz_html(page));
 }
 
 proptest! {
@@ -56,7 +56,7 @@ proptest! {
         }
         let at = at.index(data.len() + 1);
         drop(data.splice(at..at, more.bytes()));
-        patch(&data);
+        fuzz_patch(&data);
     }
 
     #[test]
@@ -74,11 +74,11 @@ proptest! {
         data.drain(from.min(to)..from.max(to).min(from.min(to) + 200));
         let at = at.index(data.len() + 1);
         drop(data.splice(at..at, more.repeat(times).bytes()));
-        html(&data);
+        fuzz_html(&data);
     }
 
     #[test]
     fn html_accepts_any_bytes(data in proptest::collection::vec(any::<u8>(), 0..2000)) {
-        html(&data);
+        fuzz_html(&data);
     }
 }

@@ -6,32 +6,36 @@ use std::io;
 use std::net::{IpAddr, TcpListener};
 
 use async_trait::async_trait;
-use avocet_net::Proxy;
-use avocet_sandbox::Reached;
+use avocet_net::HostsProxy;
+use avocet_sandbox::ReachedHosts;
 
 /// The hosts that are open to programs.
 #[derive(Debug)]
-pub struct OpenHosts(Proxy);
+pub struct OpenHosts(HostsProxy);
 
 impl OpenHosts {
     /// The hosts that this proxy serves.
     #[must_use]
-    pub fn through(proxy: Proxy) -> Self {
+    pub fn from_proxy(proxy: HostsProxy) -> Self {
         Self(proxy)
     }
 }
 
 #[async_trait]
-impl avocet_sandbox::Proxy for OpenHosts {
-    fn hosts(&self) -> String {
-        self.0.hosts().to_string()
+impl avocet_sandbox::ProgramProxy for OpenHosts {
+    fn hosts_text(&self) -> String {
+        self.0.opened_hosts().to_string()
     }
 
-    fn has(&self, address: IpAddr) -> bool {
-        self.0.hosts().name(address)
+    fn is_opened_host(&self, address: IpAddr) -> bool {
+        self.0.opened_hosts().name(address)
     }
 
-    async fn serve(&self, listener: TcpListener, reached: &Reached) -> io::Result<Infallible> {
-        self.0.serve(listener, &|host| reached.add(host)).await
+    async fn serve_connections(
+        &self,
+        listener: TcpListener,
+        reached: &ReachedHosts,
+    ) -> io::Result<Infallible> {
+        self.0.serve_listener(listener, &|host| reached.add_host(host)).await
     }
 }

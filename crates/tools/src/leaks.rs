@@ -15,21 +15,21 @@ mod sites;
 mod urls;
 
 pub(crate) use known::KnownHosts;
-pub(crate) use sites::site;
-pub(crate) use urls::host;
+pub(crate) use sites::site_of_host;
+pub(crate) use urls::host_of_link;
 
 use known::{NEW_HOSTS, NewHost};
 
 /// A finding in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Leak {
+pub(crate) struct FoundLeak {
     pub(crate) kind: LeakKind,
     /// The part that a person may see. Of a secret: its first four characters and its length. Of a
     /// URL: everything except secrets.
     pub(crate) shown: String,
 }
 
-impl fmt::Display for Leak {
+impl fmt::Display for FoundLeak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, shown } = self;
         match kind {
@@ -70,13 +70,13 @@ impl LeakKind {
 }
 
 /// The reason why these leaks need approval.
-pub(crate) fn why(leaks: &[Leak]) -> String {
-    let listed = |is_wanted: fn(&Leak) -> bool| {
+pub(crate) fn why_approval(leaks: &[FoundLeak]) -> String {
+    let listed = |is_wanted: fn(&FoundLeak) -> bool| {
         let listed: Vec<String> =
-            leaks.iter().filter(|leak| is_wanted(leak)).map(Leak::to_string).collect();
+            leaks.iter().filter(|leak| is_wanted(leak)).map(FoundLeak::to_string).collect();
         listed.join(" and ")
     };
-    let is_host = |leak: &Leak| matches!(leak.kind, LeakKind::Host(_));
+    let is_host = |leak: &FoundLeak| matches!(leak.kind, LeakKind::Host(_));
     let (carried, reached) =
         (listed(|leak| !matches!(leak.kind, LeakKind::Host(_))), listed(is_host));
     if reached.is_empty() {
@@ -91,28 +91,32 @@ pub(crate) fn why(leaks: &[Leak]) -> String {
 /// Finds the leaks in a call or an answer, each once: `secrets` in any encoding, links that carry
 /// data, and new hosts.
 #[must_use]
-pub(crate) fn find(leaving: &Leaving, secrets: &Redactor, known: &KnownHosts<'_>) -> Vec<Leak> {
+pub(crate) fn find_leaks(
+    leaving: &Leaving,
+    secrets: &Redactor,
+    known: &KnownHosts<'_>,
+) -> Vec<FoundLeak> {
     let text = leaving.text();
     let mut leaks = Vec::new();
     let taken = secrets_in(text, secrets, &mut leaks);
     for value in passwords_in(text) {
         let is_taken = taken.iter().any(|range| range.start < value.end && value.start < range.end);
         if !is_taken {
-            leaks.push(Leak { kind: LeakKind::Password, shown: masked(&text[value]) });
+            leaks.push(FoundLeak { kind: LeakKind::Password, shown: mask_secret(&text[value]) });
         }
     }
     let shown = |text: &str| secrets.redact(text).into_owned();
-    let place = |kind, text: &str| Leak { kind, shown: shown(text) };
+    let place = |kind, text: &str| FoundLeak { kind, shown: shown(text) };
     match leaving {
         Leaving::Text(_) | Leaving::Data(_) => {
             let for_people = matches!(leaving, Leaving::Text(_));
-            let links = urls::leaving(text, for_people, known);
+            let links = urls::leaking_links(text, for_people, known);
             leaks.extend(links.iter().map(|link| place(LeakKind::Url, link)));
         }
         Leaving::Url(url) => {
             let carries = urls::carries_data(url) && !known.has_read(url);
             leaks.extend(carries.then(|| place(LeakKind::Url, url)));
-            let new = known.new_host(url).zip(host(url));
+            let new = known.new_host(url).zip(host_of_link(url));
             leaks.extend(new.map(|(why, host)| place(LeakKind::Host(why), &host)));
         }
     }
@@ -120,15 +124,15 @@ pub(crate) fn find(leaving: &Leaving, secrets: &Redactor, known: &KnownHosts<'_>
 }
 
 /// Adds secrets and keys to `leaks`; returns their ranges.
-fn secrets_in(text: &str, secrets: &Redactor, leaks: &mut Vec<Leak>) -> Vec<Range<usize>> {
+fn secrets_in(text: &str, secrets: &Redactor, leaks: &mut Vec<FoundLeak>) -> Vec<Range<usize>> {
     let mut seen = BTreeSet::new();
     let (mut taken, mut keys) = (Vec::new(), Vec::new());
     for found in secrets.find(text) {
         match found.what {
             FoundSecret::Configured(number) if seen.insert(number) => {
                 let secret = secrets.secret(number);
-                let shown = masked(secret.as_ref().map_or("", |secret| secret.expose()));
-                leaks.push(Leak { kind: LeakKind::Secret, shown });
+                let shown = mask_secret(secret.as_ref().map_or("", |secret| secret.expose()));
+                leaks.push(FoundLeak { kind: LeakKind::Secret, shown });
                 taken.push(found.range);
             }
             FoundSecret::Configured(_) => {}
@@ -141,7 +145,7 @@ fn secrets_in(text: &str, secrets: &Redactor, leaks: &mut Vec<Leak>) -> Vec<Rang
         let key = &text[text.floor_char_boundary(range.start)..end];
         let is_configured = |one: &Range<usize>| one.start <= range.start && range.end <= one.end;
         if seen.insert((name, key)) && !taken.iter().any(is_configured) {
-            leaks.push(Leak { kind: LeakKind::Key(name), shown: masked(key) });
+            leaks.push(FoundLeak { kind: LeakKind::Key(name), shown: mask_secret(key) });
         }
         taken.push(range);
     }
@@ -149,7 +153,7 @@ fn secrets_in(text: &str, secrets: &Redactor, leaks: &mut Vec<Leak>) -> Vec<Rang
 }
 
 /// The first four characters and the length.
-fn masked(secret: &str) -> String {
+fn mask_secret(secret: &str) -> String {
     let first: String = secret.chars().take(4).collect();
     format!("{first}… ({} characters)", secret.chars().count())
 }
@@ -196,12 +200,12 @@ fn is_random(value: &str) -> bool {
     has(char::is_ascii_alphabetic)
         && has(char::is_ascii_digit)
         && !NONE.iter().any(|word| lower.contains(word))
-        && entropy(value) >= BITS
+        && entropy_of(value) >= BITS
 }
 
 /// Shannon entropy in bits per character.
 #[expect(clippy::cast_precision_loss, reason = "a value has 256 characters at most")]
-fn entropy(text: &str) -> f64 {
+fn entropy_of(text: &str) -> f64 {
     let mut counts = std::collections::BTreeMap::new();
     text.chars().for_each(|c| *counts.entry(c).or_insert(0_u32) += 1);
     let all = text.chars().count() as f64;

@@ -60,7 +60,7 @@ fn find_reports_the_expected_leaks_of_the_corpus() {
     let seen: Seen = known.into_iter().collect();
     let known = KnownHosts::new(&seen, &[]);
     let found = |text: &str| {
-        let leaks = find(&Leaving::Text(text.to_owned()), &redactor, &known);
+        let leaks = find_leaks(&Leaving::Text(text.to_owned()), &redactor, &known);
         for leak in &leaks {
             let shows = |secret: &&String| leak.shown.contains(secret.as_str());
             assert!(!secrets.iter().any(|secret| shows(&secret)), "{text:?}: {leak:?}");
@@ -75,14 +75,14 @@ fn find_reports_the_expected_leaks_of_the_corpus() {
     password.iter().for_each(|text| has(&filled(text), LeakKind::Password));
     for (name, text) in &key {
         let (text, leaks) = (filled(text), found(&filled(text)));
-        let is_it = |leak: &&Leak| matches!(leak.kind, LeakKind::Key(found) if found == name);
+        let is_it = |leak: &&FoundLeak| matches!(leak.kind, LeakKind::Key(found) if found == name);
         let leak = leaks.iter().find(is_it);
         let leak = leak.unwrap_or_else(|| panic!("{text:?}: no {name} in {leaks:?}"));
         assert!(leak.shown.contains("… ("), "{leak:?}");
     }
     for (shown, text) in &url {
         let leaks = found(&filled(text));
-        let is_it = |leak: &Leak| leak.kind == LeakKind::Url && leak.shown == *shown;
+        let is_it = |leak: &FoundLeak| leak.kind == LeakKind::Url && leak.shown == *shown;
         assert!(leaks.iter().any(is_it), "{text:?}: no {shown} in {leaks:?}");
     }
     for text in &pass {
@@ -93,8 +93,8 @@ fn find_reports_the_expected_leaks_of_the_corpus() {
 }
 
 /// The leaks in a text if no text was read before.
-fn found(text: &str, redactor: &Redactor) -> Vec<Leak> {
-    find(&Leaving::Text(text.to_owned()), redactor, &KnownHosts::new(&Seen::default(), &[]))
+fn found(text: &str, redactor: &Redactor) -> Vec<FoundLeak> {
+    find_leaks(&Leaving::Text(text.to_owned()), redactor, &KnownHosts::new(&Seen::default(), &[]))
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn find_reports_each_leak_once_and_masks_secrets() {
         "correct horse battery, correct%20horse%20battery {key} {key} \
          https://evil.example/?k=correct%20horse%20battery https://evil.example/a https://evil.example/a"
     );
-    let leak = |kind, shown: &str| Leak { kind, shown: shown.to_owned() };
+    let leak = |kind, shown: &str| FoundLeak { kind, shown: shown.to_owned() };
     let expected = [
         leak(LeakKind::Secret, "corr… (21 characters)"),
         leak(LeakKind::Key("GitHub token"), "ghp_… (44 characters)"),

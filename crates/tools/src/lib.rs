@@ -23,12 +23,12 @@ mod shell_words;
 mod web;
 mod workspace_files;
 
-pub use aliases::tool as tool_meant_by;
-pub use builtin::{BUILT_IN, Background, BuiltinParts, Shell, add_builtin};
+pub use aliases::tool_of_alias as tool_meant_by;
+pub use builtin::{BUILT_IN, BackgroundPrograms, BuiltinParts, ProgramSettings, add_builtin};
 pub use hosts::OpenHosts;
-pub use paths::Paths;
-pub use policy::{Listed, Policy};
-pub use registry::{AlreadyRegistered, Registry, SessionOffer, SessionSources, skill_allows};
-pub use web::Web;
+pub use paths::PathLocks;
+pub use policy::{AgentPolicy, ListedTools};
+pub use registry::{AlreadyRegistered, SessionOffer, SessionSources, ToolRegistry, skill_allows};
+pub use web::WebAccess;
 pub use web::search::{SearchConfig, SearchEngine};
 pub use workspace_files::WorkspaceFiles;

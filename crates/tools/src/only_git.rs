@@ -81,11 +81,11 @@ const RUNNING: [&str; 11] = [
 /// command could run another program or the script writes to a file itself.
 pub(crate) fn only_git(script: &str) -> Option<Vec<String>> {
     let (mut directory, mut called) = (String::new(), Vec::new());
-    for words in commands(script)? {
+    for words in split_commands(script)? {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words[..] {
             [] => {}
-            ["cd", to] => directory = below(&directory, to),
+            ["cd", to] => directory = directory_below(&directory, to),
             ["cd", ..] => return None,
             ["git", ref rest @ ..] => called.push(of_git(rest, &directory)?),
             [name, ..] if HARMLESS.contains(&name) => {}
@@ -100,7 +100,7 @@ fn of_git(words: &[&str], directory: &str) -> Option<String> {
     let (mut directory, mut words) = (directory.to_owned(), words.iter().copied());
     let command = loop {
         match words.next()? {
-            "-C" => directory = below(&directory, words.next()?),
+            "-C" => directory = directory_below(&directory, words.next()?),
             "--no-pager" | "--literal-pathspecs" => {}
             option if option.starts_with('-') => return None,
             command => break command,
@@ -114,13 +114,13 @@ fn of_git(words: &[&str], directory: &str) -> Option<String> {
             .is_some_and(|word| OF_SUBMODULES.contains(&word)),
         command => COMMANDS.contains(&command),
     };
-    (is_known && !rest.any(|word| runs(word, is_clone))).then_some(directory)
+    (is_known && !rest.any(|word| may_run_program(word, is_clone))).then_some(directory)
 }
 
 /// Returns `true` if this may be an option that runs a program. `-x` of a rebase is `--exec`; for
 /// `git clean -x` this only loses the extra right. `-c` and `-u` of a clone are `--config` and
 /// `--upload-pack`.
-fn runs(word: &str, is_clone: bool) -> bool {
+fn may_run_program(word: &str, is_clone: bool) -> bool {
     let name = word.split_once('=').map_or(word, |(name, _)| name);
     let is_long = name.starts_with("--") && name != "--";
     let is_short_of_clone =
@@ -131,7 +131,7 @@ fn runs(word: &str, is_clone: bool) -> bool {
             .any(|option| word.starts_with(option) || is_long && option.starts_with(name))
 }
 
-fn below(directory: &str, to: &str) -> String {
+fn directory_below(directory: &str, to: &str) -> String {
     match directory {
         _ if to.starts_with('/') => to.to_owned(),
         "" => to.to_owned(),
@@ -141,7 +141,7 @@ fn below(directory: &str, to: &str) -> String {
 
 /// Splits a script into commands and words. `None` if it has more than plain words, quoted words
 /// and the separators between commands.
-fn commands(script: &str) -> Option<Vec<Vec<String>>> {
+fn split_commands(script: &str) -> Option<Vec<Vec<String>>> {
     let (mut commands, mut words): (Vec<Vec<String>>, Vec<String>) = (Vec::new(), Vec::new());
     let mut rest = script;
     while let Some(first) = rest.chars().next() {
@@ -158,7 +158,7 @@ fn commands(script: &str) -> Option<Vec<Vec<String>>> {
         } else if matches!(first, ' ' | '\t') {
             rest = &rest[1..];
         } else {
-            let (word, behind) = word(rest)?;
+            let (word, behind) = split_word(rest)?;
             words.push(word);
             rest = behind;
         }
@@ -168,7 +168,7 @@ fn commands(script: &str) -> Option<Vec<Vec<String>>> {
 }
 
 /// The first word, and the rest of the text.
-fn word(text: &str) -> Option<(String, &str)> {
+fn split_word(text: &str) -> Option<(String, &str)> {
     let (mut word, mut rest) = (String::new(), text);
     while let Some(next) = rest.chars().next() {
         match next {

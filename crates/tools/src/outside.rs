@@ -11,16 +11,16 @@ use avocet_protocol::{
 };
 use serde_json::{Map, Value};
 
-use crate::erased::{ErasedTool, Review};
-use crate::registered::Registered;
+use crate::erased::{CallReview, ErasedTool};
+use crate::registered::RegisteredTool;
 use crate::{aliases, schema};
 
 /// The present tools of a source.
-pub(crate) type OutsideTools = Arc<BTreeMap<ToolName, Arc<Registered>>>;
+pub(crate) type OutsideTools = Arc<BTreeMap<ToolName, Arc<RegisteredTool>>>;
 
 /// The source, and its tools as the registry needs them.
 #[derive(Debug)]
-pub(crate) struct Outside {
+pub(crate) struct OutsideSource {
     source: Arc<dyn ToolSource>,
     /// Names that the tools cannot take.
     taken: Vec<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Outside {
     known: RwLock<(Option<u64>, OutsideTools)>,
 }
 
-impl Outside {
+impl OutsideSource {
     /// Takes tools from a source, except those with a name in `taken`. A group with a name in
     /// `groups` gets another name.
     pub(crate) fn new(
@@ -50,8 +50,8 @@ impl Outside {
         Self::new(source, taken.clone(), groups.clone(), users.clone())
     }
 
-    /// Returns the version of [`Self::tools`].
-    pub(crate) fn version(&self) -> u64 {
+    /// Returns the version of [`Self::current_tools`].
+    pub(crate) fn source_version(&self) -> u64 {
         self.source.version()
     }
 
@@ -61,25 +61,25 @@ impl Outside {
     }
 
     /// Returns the present tools, by name.
-    pub(crate) fn tools(&self) -> OutsideTools {
+    pub(crate) fn current_tools(&self) -> OutsideTools {
         let version = Some(self.source.version());
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         if known.0 == version {
             return known.1.clone();
         }
         drop(known);
-        let tools: OutsideTools = Arc::new(self.registered());
+        let tools: OutsideTools = Arc::new(self.register_tools());
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = (version, tools.clone());
         tools
     }
 
-    fn registered(&self) -> BTreeMap<ToolName, Arc<Registered>> {
+    fn register_tools(&self) -> BTreeMap<ToolName, Arc<RegisteredTool>> {
         let mut tools = BTreeMap::new();
         for tool in self.source.tools() {
             let mut description = tool.describe();
             let name = description.name.clone();
             let is_taken = self.taken.iter().any(|other| other.eq_ignore_ascii_case(name.as_str()))
-                || aliases::tool(name.as_str()).is_some()
+                || aliases::tool_of_alias(name.as_str()).is_some()
                 || tools.contains_key(&name);
             if is_taken {
                 tracing::warn!(%name, "a tool of a server is left out: the name is taken");
@@ -101,7 +101,7 @@ impl Outside {
                 description.role = avocet_protocol::Role::User;
             }
             let tool = Box::new(ServerTool(tool));
-            tools.insert(name, Arc::new(Registered { tool, description, schema, validator }));
+            tools.insert(name, Arc::new(RegisteredTool { tool, description, schema, validator }));
         }
         tools
     }
@@ -137,8 +137,8 @@ impl ErasedTool for ServerTool {
         &self,
         arguments: &Map<String, Value>,
         _: &ToolContext,
-    ) -> Result<Review, ToolError> {
-        Ok(Review { caution: self.0.caution(), leaving: self.0.leaving(arguments) })
+    ) -> Result<CallReview, ToolError> {
+        Ok(CallReview { caution: self.0.caution(), leaving: self.0.leaving(arguments) })
     }
 
     fn paths(&self, _: &Map<String, Value>) -> Result<Vec<String>, ToolError> {

@@ -8,7 +8,7 @@ use avocet_testkit::{ManualClock, private_place, tool_context};
 use serde_json::json;
 
 use super::*;
-use crate::{Policy, Registry};
+use crate::{AgentPolicy, ToolRegistry};
 
 #[derive(Debug, Clone)]
 struct SampleTool {
@@ -83,8 +83,8 @@ fn sample(name: &'static str) -> SampleTool {
     SampleTool { name, schema, caution: Caution::Always }
 }
 
-fn registry(samples: &Arc<Samples>) -> Registry {
-    Registry::new(Arc::new(ManualClock::default())).with_source(samples.clone(), Vec::new())
+fn registry(samples: &Arc<Samples>) -> ToolRegistry {
+    ToolRegistry::new(Arc::new(ManualClock::default())).with_source(samples.clone(), Vec::new())
 }
 
 fn call(name: &str, arguments: &str) -> ToolCall {
@@ -134,8 +134,8 @@ fn tools_of_a_source_with_taken_names_or_invalid_schemas_are_left_out() {
     samples.set(&[sample("READ_FILE"), sample("bash"), sample("a__b"), sample("a__b"), invalid]);
     let taken = vec!["read_file".to_owned()];
     let groups = vec!["a".to_owned()];
-    let outside = Outside::new(samples, taken, groups, vec!["a__*".to_owned()]);
-    let tools = outside.tools();
+    let outside = OutsideSource::new(samples, taken, groups, vec!["a__*".to_owned()]);
+    let tools = outside.current_tools();
     let names: Vec<&str> = tools.keys().map(ToolName::as_str).collect();
     assert_eq!(names, ["a__b"]);
     let description = &tools["a__b"].description;
@@ -161,9 +161,9 @@ async fn calls_of_a_source_are_validated_and_ask_unless_a_rule_allows_them() {
         ..avocet_protocol::ToolPolicy::default()
     };
     let rules = vec![("a__*".to_owned(), said)];
-    let policy = Policy { rules, ..Policy::default() };
+    let policy = AgentPolicy { rules, ..AgentPolicy::default() };
     let registry = registry.with_policy(policy, std::time::Duration::from_mins(1));
     assert!(registry.prepare(&valid, None, &context).await.unwrap().approval.is_none());
-    assert!(registry.has("a__*"));
-    assert!(!registry.has("c__*"));
+    assert!(registry.has_match("a__*"));
+    assert!(!registry.has_match("c__*"));
 }

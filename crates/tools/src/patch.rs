@@ -3,14 +3,14 @@
 mod apply;
 mod parse;
 
-pub(crate) use apply::apply;
-pub(crate) use parse::parse;
+pub(crate) use apply::apply_hunks;
+pub(crate) use parse::parse_patch;
 
 /// The changes of a patch to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilePatch {
     pub(crate) change: FileChange,
-    pub(crate) hunks: Vec<Hunk>,
+    pub(crate) hunks: Vec<PatchHunk>,
 }
 
 /// The kind of change to a file.
@@ -28,7 +28,7 @@ pub(crate) enum FileChange {
 
 /// Changed lines with the context around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hunk {
+pub(crate) struct PatchHunk {
     /// The hunk's line in the patch, counted from 1.
     pub(crate) at: usize,
     /// The first line in the old file, counted from 1; 0 if the hunk has no old lines.
@@ -47,7 +47,7 @@ pub(crate) enum PatchLine {
 }
 
 impl FileChange {
-    pub(crate) fn old(&self) -> Option<&str> {
+    pub(crate) fn old_path(&self) -> Option<&str> {
         match self {
             Self::Create(_) => None,
             Self::Delete(path) | Self::Modify(path) | Self::Rename { from: path, .. } => Some(path),
@@ -62,9 +62,9 @@ impl FileChange {
     }
 }
 
-impl Hunk {
+impl PatchHunk {
     /// The hunk's lines in the old file.
-    pub(crate) fn old(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn old_lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter_map(|line| match line {
             PatchLine::Context(text) | PatchLine::Removed(text) => Some(text.as_str()),
             PatchLine::Added(_) => None,

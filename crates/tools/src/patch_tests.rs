@@ -1,4 +1,4 @@
-use super::apply::Applied;
+use super::apply::AppliedHunks;
 use super::*;
 
 const GIT: &str = "\
@@ -35,7 +35,7 @@ new mode 100755
 
 #[test]
 fn parse_reads_the_patches_of_git() {
-    let files = parse(GIT).unwrap();
+    let files = parse_patch(GIT).unwrap();
     let changes: Vec<&FileChange> = files.iter().map(|file| &file.change).collect();
     assert_eq!(
         changes,
@@ -52,11 +52,11 @@ fn parse_reads_the_patches_of_git() {
     assert_eq!(files[1].hunks[0].is_open, (false, true));
     // diff writes dates, models drop blanks and put prose before the patch.
     let plain = "Here it is:\n--- x y.txt\t2026-01-01\n+++ x y.txt\t2026-01-02\n@@ -1,2 +1,2 @@\n-a\n+b\n\n";
-    let files = parse(plain).unwrap();
+    let files = parse_patch(plain).unwrap();
     assert_eq!(files[0].change, FileChange::Modify("x y.txt".to_owned()));
     assert_eq!(files[0].hunks[0].lines[2], PatchLine::Context(String::new()));
     let delete = "--- \"a/x\"\n+++ /dev/null\n@@ -1 +0,0 @@\n--- x\n";
-    let files = parse(delete).unwrap();
+    let files = parse_patch(delete).unwrap();
     assert_eq!(files[0].change, FileChange::Delete("x".to_owned()));
     assert_eq!(files[0].hunks[0].lines, [PatchLine::Removed("-- x".to_owned())]);
 }
@@ -87,7 +87,7 @@ fn parse_error_names_the_line_of_the_patch() {
         ("diff --git a/x b/x\nGIT binary patch\n", "line 2: \"GIT binary patch\" is not supported"),
     ];
     for (patch, error) in table {
-        let found = parse(patch).unwrap_err();
+        let found = parse_patch(patch).unwrap_err();
         assert!(found.starts_with(error) || found.contains(error), "{patch:?}: {found}");
     }
 }
@@ -95,8 +95,8 @@ fn parse_error_names_the_line_of_the_patch() {
 #[test]
 fn apply_fits_a_hunk_at_its_line_or_at_one_other_place() {
     let applied = |text: &str, hunks: &str| {
-        let files = parse(&format!("--- a/x\n+++ b/x\n{hunks}")).unwrap();
-        apply(text, &files[0].hunks).map(|Applied { text, moved }| (text, moved))
+        let files = parse_patch(&format!("--- a/x\n+++ b/x\n{hunks}")).unwrap();
+        apply_hunks(text, &files[0].hunks).map(|AppliedHunks { text, moved }| (text, moved))
     };
     let done = |text: &str, moved: &[(usize, isize)]| Ok((text.to_owned(), moved.to_vec()));
     let error = |text: &str| Err(text.to_owned());

@@ -7,24 +7,28 @@ use tokio::sync::Notify;
 
 /// The paths in use, by all tools and in all directories.
 #[derive(Debug, Default)]
-pub struct Paths {
-    used: Mutex<Vec<Arc<Use>>>,
+pub struct PathLocks {
+    used: Mutex<Vec<Arc<PathUse>>>,
     freed: Notify,
 }
 
 /// A call in progress and its paths.
 #[derive(Debug)]
-struct Use {
+struct PathUse {
     paths: Vec<Vec<String>>,
     changes: bool,
 }
 
-impl Paths {
+impl PathLocks {
     /// Locks these paths until the returned guard is dropped; reads may share a path. All paths are
     /// taken at once, which rules out deadlocks.
-    pub(crate) async fn take(self: &Arc<Self>, paths: &[String], class: ToolClass) -> PathLock {
-        let paths = paths.iter().map(|path| components(path)).collect();
-        let wanted = Arc::new(Use { paths, changes: class != ToolClass::Pure });
+    pub(crate) async fn lock_paths(
+        self: &Arc<Self>,
+        paths: &[String],
+        class: ToolClass,
+    ) -> PathLock {
+        let paths = paths.iter().map(|path| path_components(path)).collect();
+        let wanted = Arc::new(PathUse { paths, changes: class != ToolClass::Pure });
         loop {
             let freed = self.freed.notified();
             {
@@ -42,8 +46,8 @@ impl Paths {
 /// A lock on the paths of one call.
 #[derive(Debug)]
 pub(crate) struct PathLock {
-    paths: Arc<Paths>,
-    used: Arc<Use>,
+    paths: Arc<PathLocks>,
+    used: Arc<PathUse>,
 }
 
 impl Drop for PathLock {
@@ -55,7 +59,7 @@ impl Drop for PathLock {
     }
 }
 
-impl Use {
+impl PathUse {
     fn is_in_the_way_of(&self, other: &Self) -> bool {
         let share =
             |one: &[String], other: &[String]| one.starts_with(other) || other.starts_with(one);
@@ -65,7 +69,7 @@ impl Use {
 }
 
 /// Normalises a path for comparison, in lower case because some file systems ignore case.
-fn components(path: &str) -> Vec<String> {
+fn path_components(path: &str) -> Vec<String> {
     let mut components: Vec<String> = Vec::new();
     for part in path.split('/') {
         match part {

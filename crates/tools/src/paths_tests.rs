@@ -24,10 +24,10 @@ async fn take_waits_for_calls_on_the_same_paths() {
         (&["a", "b"], Verifiable, &["c", "b"], Verifiable, true),
     ];
     for (one, class, other, of_other, waits) in table {
-        let used = Arc::new(Paths::default());
-        let taken = used.take(&paths(one), *class).await;
+        let used = Arc::new(PathLocks::default());
+        let taken = used.lock_paths(&paths(one), *class).await;
         let other_paths = paths(other);
-        let mut next = Box::pin(used.take(&other_paths, *of_other));
+        let mut next = Box::pin(used.lock_paths(&other_paths, *of_other));
         assert_eq!(next.as_mut().now_or_never().is_none(), *waits, "{one:?} {other:?}");
         drop(taken);
         if *waits {
@@ -39,11 +39,11 @@ async fn take_waits_for_calls_on_the_same_paths() {
 
 #[tokio::test]
 async fn take_serves_every_waiting_call() {
-    let used = Arc::new(Paths::default());
+    let used = Arc::new(PathLocks::default());
     let wanted = paths(&["a"]);
-    let first = used.take(&wanted, ToolClass::Effect).await;
+    let first = used.lock_paths(&wanted, ToolClass::Effect).await;
     let mut waiting: Vec<_> =
-        (0..3).map(|_| Box::pin(used.take(&wanted, ToolClass::Effect))).collect();
+        (0..3).map(|_| Box::pin(used.lock_paths(&wanted, ToolClass::Effect))).collect();
     for next in &mut waiting {
         assert!(next.as_mut().now_or_never().is_none());
     }

@@ -1,5 +1,23 @@
 //! The policy: the one place that decides if a call may run, by role, origin and trust, for every
 //! call of every agent.
+//!
+//!     lists      a tool that a list which applies leaves out   refused
+//!       |
+//!     caution    the tool's own judgement of the call          allow | ask | ask each time
+//!       |
+//!     rules      the operator's, by the most specific pattern  allow | ask | deny
+//!       |          users, groups, low_trust: the strictest of those that apply, else the default
+//!       |
+//!     mode       of the conversation, for calls with effects   keeps | ask | deny
+//!
+//! - **The operator decides before the tool**, with two limits. A plain `allow` does not count
+//!   after untrusted content: `low_trust = "allow"` has to say so. A call that needs approval each
+//!   time stays that way unless a rule denies it.
+//! - **Trust is about text, role is about people.** An owner's turn that has read a web page has
+//!   low trust: the page may have written the call.
+//! - **A tool that only reads** needs no approval for low trust. The leak check covers the data
+//!   that it would send out (`registry/decide.rs`), after this decision.
+//! - **The mode** only makes a decision stricter.
 
 use avocet_protocol::{
     Caution, ChatKind, Description, PermissionMode, Place, Role, Rule, ToolClass, ToolList,
@@ -8,16 +26,16 @@ use avocet_protocol::{
 
 /// The rules of one agent.
 #[derive(Debug, Clone, Default)]
-pub struct Policy {
+pub struct AgentPolicy {
     /// The operator's rules by patterns of tool names; the most specific pattern applies.
     pub rules: Vec<(String, ToolPolicy)>,
     /// The lists of available tools. A call's tool must be in every list that applies to it.
-    pub lists: Vec<Listed>,
+    pub lists: Vec<ListedTools>,
 }
 
 /// A list of tools, and the calls it applies to.
 #[derive(Debug, Clone)]
-pub struct Listed {
+pub struct ListedTools {
     /// The list's table in the configuration, for error messages.
     pub table: String,
     /// Applies to calls of children below this profile; `None` for all calls.
@@ -32,7 +50,7 @@ pub struct Listed {
 
 /// The properties of a call that the policy considers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Case<'a> {
+pub(crate) struct PolicyCase<'a> {
     /// The role of the person behind the call.
     pub(crate) role: Role,
     /// The channel and the kind of chat.
@@ -66,9 +84,9 @@ const READ_MODE: &str = "the mode of this conversation is read; describe the cha
 /// The tool that gives tasks to sub-agents.
 const SPAWN: &str = "spawn";
 
-impl Policy {
+impl AgentPolicy {
     /// The table of a list that excludes a tool; `None` if every list includes it.
-    pub(crate) fn left_out(&self, tool: &ToolName, case: Case<'_>) -> Option<&str> {
+    pub(crate) fn left_out(&self, tool: &ToolName, case: PolicyCase<'_>) -> Option<&str> {
         let here = case.place.channel.as_ref().map(avocet_protocol::ChannelName::as_str);
         let mut concerned = self.lists.iter().filter(|list| {
             list.above.as_ref().is_none_or(|profile| case.place.within.contains(profile))
@@ -76,16 +94,17 @@ impl Policy {
                 && list.channel.as_deref().is_none_or(|wanted| Some(wanted) == here)
         });
         let in_any = |list: &[String]| list.iter().any(|pattern| fits(pattern, tool.as_str()));
-        let leaves_out = |list: &&Listed| !in_any(&list.tools.allow) || in_any(&list.tools.deny);
+        let leaves_out =
+            |list: &&ListedTools| !in_any(&list.tools.allow) || in_any(&list.tools.deny);
         concerned.find(leaves_out).map(|list| list.table.as_str())
     }
 
     /// Decides about a call of an existing tool, regardless of grants for the session.
-    pub(crate) fn decide(
+    pub(crate) fn decide_call(
         &self,
         tool: &Description,
         caution: &Caution,
-        case: Case<'_>,
+        case: PolicyCase<'_>,
     ) -> PolicyDecision {
         let is_trusted = case.trust.suffices_for(tool.role);
         let reads_only = tool.class == ToolClass::Pure;
@@ -103,14 +122,14 @@ impl Policy {
             decision if once_only && decision.rule != Rule::Deny => by_itself,
             decision => decision,
         };
-        if has_effect(tool, caution) { narrowed(decision, case.mode) } else { decision }
+        if has_effect(tool, caution) { narrow_by_mode(decision, case.mode) } else { decision }
     }
 
     /// The decision by the operator's rules; `by_itself` if no rule applies.
     fn by_rules(
         &self,
         tool: &Description,
-        case: Case<'_>,
+        case: PolicyCase<'_>,
         by_itself: &PolicyDecision,
     ) -> PolicyDecision {
         let is_trusted = case.trust.suffices_for(tool.role);
@@ -154,7 +173,7 @@ fn has_effect(tool: &Description, caution: &Caution) -> bool {
 }
 
 /// Applies the mode of the conversation to a decision.
-fn narrowed(decision: PolicyDecision, mode: PermissionMode) -> PolicyDecision {
+fn narrow_by_mode(decision: PolicyDecision, mode: PermissionMode) -> PolicyDecision {
     let rule = match mode {
         PermissionMode::Default => Rule::Allow,
         PermissionMode::Ask => Rule::Ask,

@@ -11,9 +11,9 @@ fn group() -> Place {
 }
 
 /// A policy with these rules, by pattern.
-fn policy(rules: &[(&str, ToolPolicy)]) -> Policy {
+fn policy(rules: &[(&str, ToolPolicy)]) -> AgentPolicy {
     let rules = rules.iter().map(|(pattern, said)| ((*pattern).to_owned(), *said)).collect();
-    Policy { rules, lists: Vec::new() }
+    AgentPolicy { rules, lists: Vec::new() }
 }
 
 fn word(rule: Rule) -> ToolPolicy {
@@ -36,21 +36,25 @@ fn decide_asks_for_changes_after_untrusted_content() {
     for (class, caution, expected) in table {
         let place = private_place();
         let decided = [Trust::Full, Trust::User, Trust::Low].map(|trust| {
-            let case =
-                Case { role: Role::Owner, place: &place, trust, mode: PermissionMode::Default };
-            Policy::default().decide(&tool("x", class), &caution, case).rule
+            let case = PolicyCase {
+                role: Role::Owner,
+                place: &place,
+                trust,
+                mode: PermissionMode::Default,
+            };
+            AgentPolicy::default().decide_call(&tool("x", class), &caution, case).rule
         });
         assert_eq!(decided, expected, "{class:?} {caution:?}");
     }
     let open = tool("x", Effect).for_everyone();
     let decided = [Trust::User, Trust::Low].map(|trust| {
-        let case = Case {
+        let case = PolicyCase {
             role: Role::User,
             place: &private_place(),
             trust,
             mode: PermissionMode::Default,
         };
-        Policy::default().decide(&open, &ByTrust, case).rule
+        AgentPolicy::default().decide_call(&open, &ByTrust, case).rule
     });
     assert_eq!(decided, [Allow, Ask], "who may use it may ask for it");
 }
@@ -60,15 +64,15 @@ fn decide_follows_the_strictest_rule_of_the_operator() {
     use Rule::{Allow, Ask, Deny};
     let shell = tool("exec_shell", ToolClass::Effect);
     let (private, group) = (private_place(), group());
-    let trusted = Case {
+    let trusted = PolicyCase {
         role: Role::Owner,
         place: &private,
         trust: Trust::Full,
         mode: PermissionMode::Default,
     };
-    let low = Case { trust: Trust::Low, ..trusted };
-    let user = Case { role: Role::User, ..trusted };
-    let in_group = Case { place: &group, ..trusted };
+    let low = PolicyCase { trust: Trust::Low, ..trusted };
+    let user = PolicyCase { role: Role::User, ..trusted };
+    let in_group = PolicyCase { place: &group, ..trusted };
     let cases = ToolPolicy {
         default: Some(Ask),
         users: Some(Deny),
@@ -84,20 +88,24 @@ fn decide_follows_the_strictest_rule_of_the_operator() {
         (cases, trusted, Ask),
         (cases, user, Deny),
         (cases, in_group, Allow),
-        (cases, Case { trust: Trust::Low, ..in_group }, Deny),
+        (cases, PolicyCase { trust: Trust::Low, ..in_group }, Deny),
     ];
     for (said, case, expected) in table {
         let policy = policy(&[("*", word(Deny)), ("exec_*", said)]);
         assert_eq!(
-            policy.decide(&shell, &Caution::ByTrust, case).rule,
+            policy.decide_call(&shell, &Caution::ByTrust, case).rule,
             expected,
             "{said:?} {case:?}"
         );
     }
     let named = policy(&[("exec_*", word(Deny)), ("exec_shell", word(Allow))]);
-    assert_eq!(named.decide(&shell, &Caution::Always, trusted).rule, Allow, "the name says most");
-    assert_eq!(named.decide(&shell, &Caution::Always, low).rule, Ask);
-    let why = policy(&[("exec_*", cases)]).decide(&shell, &Caution::ByTrust, low).why;
+    assert_eq!(
+        named.decide_call(&shell, &Caution::Always, trusted).rule,
+        Allow,
+        "the name says most"
+    );
+    assert_eq!(named.decide_call(&shell, &Caution::Always, low).rule, Ask);
+    let why = policy(&[("exec_*", cases)]).decide_call(&shell, &Caution::ByTrust, low).why;
     assert_eq!(why, "[tools.policy] \"exec_*\".low_trust = \"deny\"");
 }
 
@@ -128,8 +136,8 @@ fn decide_lets_a_mode_narrow_calls_with_an_effect() {
     let place = private_place();
     for (name, class, caution, said, expected) in table {
         let decided = [Default, Ask, Read].map(|mode| {
-            let case = Case { role: Role::Owner, place: &place, trust: Trust::Full, mode };
-            policy(&[(name, said)]).decide(&tool(name, class), &caution, case)
+            let case = PolicyCase { role: Role::Owner, place: &place, trust: Trust::Full, mode };
+            policy(&[(name, said)]).decide_call(&tool(name, class), &caution, case)
         });
         assert_eq!(decided.clone().map(|one| one.rule), expected, "{name} {said:?}");
         assert_eq!(decided[1].once_only, decided[0].once_only, "{name}: grants stay as they are");
@@ -138,23 +146,24 @@ fn decide_lets_a_mode_narrow_calls_with_an_effect() {
 
 #[test]
 fn left_out_checks_every_list_that_applies_to_a_call() {
-    let list = |table: &str, channel: Option<&str>, role, allow: &[&str], deny: &[&str]| Listed {
-        table: table.to_owned(),
-        above: None,
-        channel: channel.map(str::to_owned),
-        role,
-        tools: ToolList {
-            allow: allow.iter().map(|one| (*one).to_owned()).collect(),
-            deny: deny.iter().map(|one| (*one).to_owned()).collect(),
-        },
-    };
-    let policy = Policy {
+    let list =
+        |table: &str, channel: Option<&str>, role, allow: &[&str], deny: &[&str]| ListedTools {
+            table: table.to_owned(),
+            above: None,
+            channel: channel.map(str::to_owned),
+            role,
+            tools: ToolList {
+                allow: allow.iter().map(|one| (*one).to_owned()).collect(),
+                deny: deny.iter().map(|one| (*one).to_owned()).collect(),
+            },
+        };
+    let policy = AgentPolicy {
         rules: Vec::new(),
         lists: vec![
             list("agent", None, None, &["*"], &["git_*"]),
             list("telegram", Some("telegram"), None, &["read_*"], &[]),
             list("user", None, Some(Role::User), &["*"], &["read_file"]),
-            Listed {
+            ListedTools {
                 above: Some("reviewer".to_owned()),
                 ..list("above", None, None, &["read_*"], &[])
             },
@@ -162,14 +171,14 @@ fn left_out_checks_every_list_that_applies_to_a_call() {
     };
     let (terminal, telegram) =
         (private_place(), Place { channel: Some("telegram".parse().unwrap()), ..private_place() });
-    let owner = Case {
+    let owner = PolicyCase {
         role: Role::Owner,
         place: &terminal,
         trust: Trust::Full,
         mode: PermissionMode::Default,
     };
-    let there = Case { place: &telegram, ..owner };
-    let user = Case { role: Role::User, ..there };
+    let there = PolicyCase { place: &telegram, ..owner };
+    let user = PolicyCase { role: Role::User, ..there };
     let nowhere = Place { channel: None, ..private_place() };
     let within = vec!["builder".to_owned(), "reviewer".to_owned()];
     let below = Place { within, ..private_place() };
@@ -180,9 +189,9 @@ fn left_out_checks_every_list_that_applies_to_a_call() {
         ("write_file", there, Some("telegram")),
         ("read_file", there, None),
         ("read_file", user, Some("user")),
-        ("write_file", Case { place: &nowhere, ..owner }, None),
-        ("write_file", Case { place: &below, ..owner }, Some("above")),
-        ("read_file", Case { place: &below, ..owner }, None),
+        ("write_file", PolicyCase { place: &nowhere, ..owner }, None),
+        ("write_file", PolicyCase { place: &below, ..owner }, Some("above")),
+        ("read_file", PolicyCase { place: &below, ..owner }, None),
     ];
     for (name, case, expected) in table {
         let name = ToolName::parse(name).unwrap();

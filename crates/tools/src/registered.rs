@@ -8,16 +8,16 @@ use avocet_protocol::{
     Arguments, Clock, Description, Evidence, Leaving, ToolCall, ToolContext, ToolError,
     ToolOutcome, within,
 };
-use avocet_supervise::catch;
+use avocet_supervise::catch_panic;
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
-use crate::erased::{ErasedTool, Review};
+use crate::erased::{CallReview, ErasedTool};
 use crate::{aliases, declared_types, schema};
 
 /// A tool with its description and schema.
 #[derive(Debug)]
-pub(crate) struct Registered {
+pub(crate) struct RegisteredTool {
     pub(crate) tool: Box<dyn ErasedTool>,
     pub(crate) description: Description,
     pub(crate) schema: Value,
@@ -25,21 +25,21 @@ pub(crate) struct Registered {
     pub(crate) validator: OnceLock<Validator>,
 }
 
-impl Registered {
+impl RegisteredTool {
     pub(crate) fn name(&self) -> &str {
         self.description.name.as_str()
     }
 
-    fn validator(&self) -> &Validator {
+    fn schema_validator(&self) -> &Validator {
         self.validator.get_or_init(|| match jsonschema::validator_for(&self.schema) {
             Ok(validator) => validator,
-            // `Registry::add` has the same schema checked in debug builds.
+            // `Registry::add_tool` has the same schema checked in debug builds.
             Err(error) => panic!("the arguments of {} have no valid schema: {error}", self.name()),
         })
     }
 
     /// The tool's name, and the name that the model used if it differs.
-    pub(crate) fn called(&self, call: &ToolCall) -> String {
+    pub(crate) fn name_as_called(&self, call: &ToolCall) -> String {
         match self.name() {
             name if name == call.name => name.to_owned(),
             name => format!("{name} (called as {})", call.name),
@@ -47,9 +47,13 @@ impl Registered {
     }
 
     /// Adds the tool's name to an error if the model used another name.
-    pub(crate) fn named(&self, call: &ToolCall, error: ToolError) -> ToolError {
+    pub(crate) fn error_with_name(&self, call: &ToolCall, error: ToolError) -> ToolError {
         let named = |text: String| {
-            if self.name() == call.name { text } else { format!("{}: {text}", self.called(call)) }
+            if self.name() == call.name {
+                text
+            } else {
+                format!("{}: {text}", self.name_as_called(call))
+            }
         };
         match error {
             ToolError::NotFound(text) => ToolError::NotFound(named(text)),
@@ -62,41 +66,41 @@ impl Registered {
         }
     }
 
-    pub(crate) async fn review(
+    pub(crate) async fn review_call(
         &self,
         call: &ToolCall,
         context: &ToolContext,
-    ) -> Result<Review, ToolError> {
-        self.tool.review(&*self.arguments(call)?, context).await
+    ) -> Result<CallReview, ToolError> {
+        self.tool.review(&*self.validated_arguments(call)?, context).await
     }
 
     /// The data that a call sends out of the machine.
-    pub(crate) fn leaving(&self, call: &ToolCall) -> Result<Vec<Leaving>, ToolError> {
-        self.tool.leaving(&*self.arguments(call)?)
+    pub(crate) fn leaving_data(&self, call: &ToolCall) -> Result<Vec<Leaving>, ToolError> {
+        self.tool.leaving(&*self.validated_arguments(call)?)
     }
 
     /// The files and directories that a call reads or changes.
-    pub(crate) fn paths(&self, call: &ToolCall) -> Result<Vec<String>, ToolError> {
-        self.tool.paths(&*self.arguments(call)?)
+    pub(crate) fn paths_of_call(&self, call: &ToolCall) -> Result<Vec<String>, ToolError> {
+        self.tool.paths(&*self.validated_arguments(call)?)
     }
 
-    pub(crate) async fn prepare(
+    pub(crate) async fn prepare_call(
         &self,
         call: &ToolCall,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        self.tool.prepare(&*self.arguments(call)?, context).await
+        self.tool.prepare(&*self.validated_arguments(call)?, context).await
     }
 
     /// Runs a call within the tool's time limit. A panic becomes an error.
-    pub(crate) async fn execute(
+    pub(crate) async fn execute_call(
         &self,
         call: &ToolCall,
         context: &ToolContext,
         clock: &dyn Clock,
     ) -> Result<ToolOutcome, ToolError> {
-        let (arguments, limit) = (self.arguments(call)?, self.description.time_limit);
-        let running = catch(self.tool.execute(&arguments, context));
+        let (arguments, limit) = (self.validated_arguments(call)?, self.description.time_limit);
+        let running = catch_panic(self.tool.execute(&arguments, context));
         match within(clock, limit, running).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panicked)) => {
@@ -108,16 +112,16 @@ impl Registered {
     }
 
     /// The arguments of a call under the schema's names and in its types, validated.
-    pub(crate) fn arguments<'c>(
+    pub(crate) fn validated_arguments<'c>(
         &self,
         call: &'c ToolCall,
     ) -> Result<Cow<'c, Map<String, Value>>, ToolError> {
         let complaint = match &call.arguments {
             Arguments::Object(given) => {
-                let arguments = aliases::resolved(&self.schema, given);
+                let arguments = aliases::resolve_names(&self.schema, given);
                 let arguments = arguments.map_err(ToolError::InvalidArgs)?;
                 let arguments = declared_types::read_as_declared(&self.schema, arguments);
-                match schema::complaint(self.validator(), &self.schema, &arguments) {
+                match schema::describe_faults(self.schema_validator(), &self.schema, &arguments) {
                     None => return Ok(arguments),
                     Some(complaint) => complaint,
                 }
@@ -126,7 +130,7 @@ impl Registered {
                 let shown: String = text.chars().take(200).collect();
                 format!(
                     "they cannot be read: {shown}. Expected: {}",
-                    schema::expected(&self.schema)
+                    schema::describe_arguments(&self.schema)
                 )
             }
         };

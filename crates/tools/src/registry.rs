@@ -18,14 +18,14 @@ use avocet_protocol::{
 };
 use dashmap::DashMap;
 
-use crate::outside::{Outside, OutsideTools};
-use crate::paths::Paths;
-use crate::policy::{Case, Policy};
-use crate::registered::Registered;
+use crate::outside::{OutsideSource, OutsideTools};
+use crate::paths::PathLocks;
+use crate::policy::{AgentPolicy, PolicyCase};
+use crate::registered::RegisteredTool;
 use crate::{aliases, approval, leaks, schema};
 
 pub use session_tools::{SessionOffer, SessionSources};
-pub use skill_limit::allows as skill_allows;
+pub use skill_limit::allows_tool as skill_allows;
 
 /// Default time after which an unanswered approval counts as denied.
 const APPROVALS: Duration = Duration::from_hours(1);
@@ -44,19 +44,19 @@ struct OfferedTools {
 
 /// The tools of this daemon.
 #[derive(Debug)]
-pub struct Registry {
-    tools: BTreeMap<ToolName, Arc<Registered>>,
+pub struct ToolRegistry {
+    tools: BTreeMap<ToolName, Arc<RegisteredTool>>,
     /// Tools that the program calls by itself. Models are not offered them, and lists of tools do
     /// not concern them.
-    internal: BTreeMap<ToolName, Arc<Registered>>,
-    policy: Policy,
+    internal: BTreeMap<ToolName, Arc<RegisteredTool>>,
+    policy: AgentPolicy,
     approvals: Duration,
     redactor: Arc<Redactor>,
     /// The hosts that the configuration names.
     hosts: Arc<[String]>,
-    paths: Arc<Paths>,
+    paths: Arc<PathLocks>,
     /// The tools of other programs.
-    outside: Option<Arc<Outside>>,
+    outside: Option<Arc<OutsideSource>>,
     /// The tools of single sessions.
     sessions: Arc<SessionSources>,
     /// Cached tool lists per role and place, so that a model gets the identical list until the
@@ -65,14 +65,14 @@ pub struct Registry {
     clock: Arc<dyn Clock>,
 }
 
-impl Registry {
+impl ToolRegistry {
     /// Creates a registry without tools and without operator's rules.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             tools: BTreeMap::new(),
             internal: BTreeMap::new(),
-            policy: Policy::default(),
+            policy: AgentPolicy::default(),
             approvals: APPROVALS,
             redactor: Arc::default(),
             hosts: Arc::default(),
@@ -95,7 +95,7 @@ impl Registry {
 
     /// Sets the rules. An approval that is unanswered after `approvals` counts as denied.
     #[must_use]
-    pub fn with_policy(self, policy: Policy, approvals: Duration) -> Self {
+    pub fn with_policy(self, policy: AgentPolicy, approvals: Duration) -> Self {
         Self { policy, approvals, ..self }
     }
 
@@ -114,7 +114,7 @@ impl Registry {
 
     /// Shares the path locks with other registries that work in the same directories.
     #[must_use]
-    pub fn with_paths(self, paths: Arc<Paths>) -> Self {
+    pub fn with_paths(self, paths: Arc<PathLocks>) -> Self {
         Self { paths, ..self }
     }
 
@@ -126,17 +126,17 @@ impl Registry {
         let own = self.tools.keys().chain(self.internal.keys());
         let taken = own.map(|name| name.as_str().to_owned()).collect();
         let groups = self.tools.values().map(|one| one.description.group.to_string()).collect();
-        Self { outside: Some(Arc::new(Outside::new(source, taken, groups, users))), ..self }
+        Self { outside: Some(Arc::new(OutsideSource::new(source, taken, groups, users))), ..self }
     }
 
     /// The names of all tools of ours, in order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
         self.tools.values().map(|one| one.name())
     }
 
     /// Returns `true` if a pattern matches a tool, or can match one of a source.
     #[must_use]
-    pub fn has(&self, pattern: &str) -> bool {
+    pub fn has_match(&self, pattern: &str) -> bool {
         let outside = self.outside.as_ref();
         self.tools.values().any(|one| fits(pattern, one.name()))
             || outside.is_some_and(|outside| outside.may_have(pattern))
@@ -150,8 +150,8 @@ impl Registry {
     ///
     /// # Panics
     /// If the schema made from the type of the tool's arguments is invalid.
-    pub fn add<T: Tool>(&mut self, tool: T) -> Result<(), AlreadyRegistered> {
-        let (name, registered) = self.registered(tool)?;
+    pub fn add_tool<T: Tool>(&mut self, tool: T) -> Result<(), AlreadyRegistered> {
+        let (name, registered) = self.register_tool(tool)?;
         self.tools.insert(name, registered);
         self.offered.clear();
         Ok(())
@@ -163,23 +163,23 @@ impl Registry {
     /// [`AlreadyRegistered`] if the name is taken.
     ///
     /// # Panics
-    /// See [`Self::add`].
+    /// See [`Self::add_tool`].
     pub fn add_internal<T: Tool>(&mut self, tool: T) -> Result<(), AlreadyRegistered> {
-        let (name, registered) = self.registered(tool)?;
+        let (name, registered) = self.register_tool(tool)?;
         self.internal.insert(name, registered);
         Ok(())
     }
 
-    fn registered<T: Tool>(
+    fn register_tool<T: Tool>(
         &self,
         tool: T,
-    ) -> Result<(ToolName, Arc<Registered>), AlreadyRegistered> {
+    ) -> Result<(ToolName, Arc<RegisteredTool>), AlreadyRegistered> {
         let description = Tool::describe(&tool);
         let name = description.name.clone();
         if self.tools.contains_key(&name) || self.internal.contains_key(&name) {
             return Err(AlreadyRegistered(name));
         }
-        let mut schema = schema::of::<T::Arguments>();
+        let mut schema = schema::schema_of::<T::Arguments>();
         aliases::add_to(&mut schema);
         // The schema comes from a type, so that a test of the tool finds a fault.
         debug_assert!(
@@ -187,7 +187,7 @@ impl Registry {
             "the arguments of {name} have no valid schema"
         );
         let (tool, validator) = (Box::new(tool), OnceLock::new());
-        Ok((name, Registered { tool, description, schema, validator }.into()))
+        Ok((name, RegisteredTool { tool, description, schema, validator }.into()))
     }
 
     /// Opens owners' tools to users: all whose name matches the pattern, in which `*` stands for
@@ -201,7 +201,7 @@ impl Registry {
         opened
     }
 
-    fn spec(&self, registered: &Registered) -> ToolSpec {
+    fn tool_spec(&self, registered: &RegisteredTool) -> ToolSpec {
         let others = aliases::of_tool(registered.name()).iter();
         let others = others.filter(|alias| !self.tools.contains_key(**alias));
         ToolSpec {
@@ -209,28 +209,28 @@ impl Registry {
             aliases: others.map(|alias| (*alias).to_owned()).collect(),
             group: registered.description.group.clone().into_owned(),
             description: registered.description.text.clone().into_owned(),
-            parameters: schema::shown(&registered.schema),
+            parameters: schema::schema_for_model(&registered.schema),
         }
     }
 
     /// The tools of sources that are present now.
-    fn outside(&self) -> OutsideTools {
-        self.outside.as_ref().map(|outside| outside.tools()).unwrap_or_default()
+    fn outside_tools(&self) -> OutsideTools {
+        self.outside.as_ref().map(|outside| outside.current_tools()).unwrap_or_default()
     }
 
     /// The tools that may be called there, some only after approval. Sorted by name.
-    fn available(&self, case: Case<'_>) -> Vec<Arc<Registered>> {
-        let outside = self.outside();
+    fn available_tools(&self, case: PolicyCase<'_>) -> Vec<Arc<RegisteredTool>> {
+        let outside = self.outside_tools();
         let all = self.tools.values().chain(outside.values());
-        let mut tools: Vec<Arc<Registered>> =
-            all.filter(|one| self.refusal(one, case).is_none()).cloned().collect();
+        let mut tools: Vec<Arc<RegisteredTool>> =
+            all.filter(|one| self.why_refused(one, case).is_none()).cloned().collect();
         tools.sort_by(|one, other| one.name().cmp(other.name()));
         tools
     }
 
     /// The reason why a tool is always refused there, even with approval; `None` if it may be
     /// called.
-    fn refusal(&self, registered: &Registered, case: Case<'_>) -> Option<String> {
+    fn why_refused(&self, registered: &RegisteredTool, case: PolicyCase<'_>) -> Option<String> {
         let description = &registered.description;
         if description.role > case.role {
             return Some("is for owners".to_owned());
@@ -243,44 +243,44 @@ impl Registry {
         {
             return Some(format!("is not a tool here, because of {table}"));
         }
-        let decision = self.policy.decide(description, &Caution::Never, case);
+        let decision = self.policy.decide_call(description, &Caution::Never, case);
         (decision.rule == Rule::Deny).then(|| format!("is not allowed here: {}", decision.why))
     }
 
     /// The tool of a call, if it may be called there, and under the skill in use.
-    fn permitted(
+    fn find_permitted(
         &self,
         call: &ToolCall,
         context: &ToolContext,
-    ) -> Result<Arc<Registered>, ToolError> {
-        let case = case(context);
-        let registered = self.find(call, case, Some(&context.session))?;
-        let refusal = self.refusal(&registered, case);
+    ) -> Result<Arc<RegisteredTool>, ToolError> {
+        let case = policy_case(context);
+        let registered = self.find_tool(call, case, Some(&context.session))?;
+        let refusal = self.why_refused(&registered, case);
         let is_internal = self.internal.contains_key(&registered.description.name);
         let by_skill = || self.skill_refusal(&registered, context).filter(|_| !is_internal);
         match refusal.or_else(by_skill) {
             None => Ok(registered),
             Some(why) => {
-                let called = registered.called(call);
+                let called = registered.name_as_called(call);
                 Err(ToolError::PermissionDenied(format!("{called} {why}")))
             }
         }
     }
 
     /// Finds the tool of a call by its name or by an alias.
-    fn find(
+    fn find_tool(
         &self,
         call: &ToolCall,
-        case: Case<'_>,
+        case: PolicyCase<'_>,
         session: Option<&SessionId>,
-    ) -> Result<Arc<Registered>, ToolError> {
+    ) -> Result<Arc<RegisteredTool>, ToolError> {
         let name = call.name.as_str();
         let found = self.named_in(name, session).or_else(|| self.internal.get(name).cloned());
         found.ok_or_else(|| {
             if let Some(why) = self.describe_missing(name, session) {
                 return ToolError::NotFound(why);
             }
-            let available = self.available(case);
+            let available = self.available_tools(case);
             let names: Vec<&str> = available.iter().map(|one| one.name()).collect();
             let similar = |name: &&&str| strsim::jaro_winkler(name, &call.name) > schema::ALIKE;
             let meant = names.iter().find(similar);
@@ -298,8 +298,13 @@ impl Registry {
 }
 
 /// The properties of a call for the policy.
-fn case(context: &ToolContext) -> Case<'_> {
-    Case { role: context.role, place: &context.place, trust: context.trust, mode: context.mode }
+fn policy_case(context: &ToolContext) -> PolicyCase<'_> {
+    PolicyCase {
+        role: context.role,
+        place: &context.place,
+        trust: context.trust,
+        mode: context.mode,
+    }
 }
 
 /// Returns `true` if the text read is as trusted as the requester. If an owner asks in a group, the
@@ -309,14 +314,17 @@ fn is_trusted(context: &ToolContext) -> bool {
 }
 
 #[async_trait]
-impl Toolbox for Registry {
+impl Toolbox for ToolRegistry {
     fn specs(&self, role: Role, place: &Place) -> Arc<[ToolSpec]> {
         let key = (role, place.clone());
-        let case = Case { role, place, trust: Trust::Full, mode: PermissionMode::Default };
-        let version = self.outside.as_ref().map_or(0, |outside| outside.version());
+        let case = PolicyCase { role, place, trust: Trust::Full, mode: PermissionMode::Default };
+        let version = self.outside.as_ref().map_or(0, |outside| outside.source_version());
         let list = || {
-            let available = self.available(case);
-            OfferedTools { version, specs: available.iter().map(|one| self.spec(one)).collect() }
+            let available = self.available_tools(case);
+            OfferedTools {
+                version,
+                specs: available.iter().map(|one| self.tool_spec(one)).collect(),
+            }
         };
         let mut offered = self.offered.entry(key).or_insert_with(list);
         if offered.version != version {
@@ -339,18 +347,22 @@ impl Toolbox for Registry {
         allowed: Option<&str>,
         context: &ToolContext,
     ) -> Result<PreparedCall, ToolError> {
-        let registered = self.permitted(call, context)?;
-        let named = |error| registered.named(call, error);
-        let review = registered.review(call, context).await.map_err(named)?;
-        let decision = self.decide(&registered, &review, context);
+        let registered = self.find_permitted(call, context)?;
+        let named = |error| registered.error_with_name(call, error);
+        let review = registered.review_call(call, context).await.map_err(named)?;
+        let decision = self.decide_call(&registered, &review, context);
         if decision.rule == Rule::Deny {
-            let why = format!("{} is not allowed here: {}", registered.called(call), decision.why);
+            let why = format!(
+                "{} is not allowed here: {}",
+                registered.name_as_called(call),
+                decision.why
+            );
             return Err(ToolError::PermissionDenied(why));
         }
-        let evidence = registered.prepare(call, context).await.map_err(named)?;
+        let evidence = registered.prepare_call(call, context).await.map_err(named)?;
         let approval = match decision.rule {
             Rule::Ask => {
-                let asked = self.approval(&registered, call, &decision, context);
+                let asked = self.approval_request(&registered, call, &decision, context);
                 let asked = asked.await.map_err(named)?;
                 asked.filter(|request| !request.is_allowed(allowed))
             }
@@ -366,12 +378,12 @@ impl Toolbox for Registry {
         call: &ToolCall,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let registered = self.permitted(call, context)?;
-        let named = |error| registered.named(call, error);
-        let paths = registered.paths(call).map_err(named)?;
-        let _alone = self.paths.take(&paths, registered.description.class).await;
+        let registered = self.find_permitted(call, context)?;
+        let named = |error| registered.error_with_name(call, error);
+        let paths = registered.paths_of_call(call).map_err(named)?;
+        let _alone = self.paths.lock_paths(&paths, registered.description.class).await;
         let outcome =
-            registered.execute(call, context, self.clock.as_ref()).await.map_err(named)?;
+            registered.execute_call(call, context, self.clock.as_ref()).await.map_err(named)?;
         let (said, read) = (registered.description.trust, context.read.get());
         Ok(match outcome {
             ToolOutcome::Finished(output) if read < output.trust.unwrap_or(said) => {
@@ -389,21 +401,22 @@ impl Toolbox for Registry {
         if is_trusted(context) {
             return None;
         }
-        let leaks = self.leaks(&[Leaving::Text(text.to_owned())], context);
+        let leaks = self.leaks_in(&[Leaving::Text(text.to_owned())], context);
         let shown = || self.redactor.redact(text);
         (!leaks.is_empty())
-            .then(|| approval::of_answer(&shown(), &leaks::why(&leaks), self.approvals))
+            .then(|| approval::of_answer(&shown(), &leaks::why_approval(&leaks), self.approvals))
     }
 
     async fn interrupted(&self, call: &ToolCall, context: &ToolContext) -> Content {
         let drawn = async {
-            let registered = self.find(call, case(context), Some(&context.session)).ok()?;
-            let arguments = registered.arguments(call).ok()?;
+            let registered =
+                self.find_tool(call, policy_case(context), Some(&context.session)).ok()?;
+            let arguments = registered.validated_arguments(call).ok()?;
             registered.tool.question(&arguments, context).await.ok()?
         };
         let shown = match drawn.await {
             Some(question) => question.shown,
-            None => approval::plain(&call.arguments.to_object()).shown,
+            None => approval::plain_question(&call.arguments.to_object()).shown,
         };
         let mut content = approval::of_interruption(&call.name, &shown);
         // The text goes to a chat, so secrets are removed.
@@ -414,8 +427,8 @@ impl Toolbox for Registry {
     async fn verify(&self, call: &ToolCall, evidence: &Evidence) -> Verdict {
         let (chat, is_editor, mode) = (ChatKind::Private, false, PermissionMode::Default);
         let place = Place { channel: None, chat, is_editor, within: Vec::new() };
-        let case = Case { role: Role::Owner, place: &place, trust: Trust::Full, mode };
-        match self.find(call, case, None) {
+        let case = PolicyCase { role: Role::Owner, place: &place, trust: Trust::Full, mode };
+        match self.find_tool(call, case, None) {
             Ok(registered) => registered.tool.verify(evidence).await,
             Err(_) => Verdict::Unknown,
         }

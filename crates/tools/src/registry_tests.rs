@@ -55,10 +55,10 @@ impl Tool for Sample {
     }
 }
 
-fn registry(clock: Arc<ManualClock>) -> Registry {
-    let mut registry = Registry::new(clock);
+fn registry(clock: Arc<ManualClock>) -> ToolRegistry {
+    let mut registry = ToolRegistry::new(clock);
     for name in ["write", "read", "list"] {
-        registry.add(Sample { name, text: name }).unwrap();
+        registry.add_tool(Sample { name, text: name }).unwrap();
     }
     registry
 }
@@ -71,7 +71,7 @@ fn call(name: &str, arguments: &str) -> ToolCall {
     ToolCall { name: name.to_owned(), arguments: CallArguments::parse(arguments) }
 }
 
-async fn run(registry: &Registry, call: ToolCall) -> Result<ToolOutcome, ToolError> {
+async fn run(registry: &ToolRegistry, call: ToolCall) -> Result<ToolOutcome, ToolError> {
     registry.prepare(&call, None, &context()).await?;
     registry.execute(&call, &context()).await
 }
@@ -104,7 +104,7 @@ fn specs_are_sorted_by_name() {
 #[tokio::test]
 async fn add_refuses_a_second_tool_of_the_same_name() {
     let mut registry = registry(Arc::default());
-    let refused = registry.add(Sample { name: "read", text: "mine" }).unwrap_err();
+    let refused = registry.add_tool(Sample { name: "read", text: "mine" }).unwrap_err();
     assert_eq!(refused.to_string(), "a tool named read is registered already");
     let as_before = run(&registry, call("read", r#"{"path": "a"}"#)).await;
     assert_eq!(as_before, Ok(json!(["read", "a", null]).into()));
@@ -178,7 +178,7 @@ async fn execute_reads_arguments_in_the_types_of_the_schema() {
 #[tokio::test]
 async fn f13_owner_tools_are_hidden_from_users_and_refused() {
     let mut registry = registry(Arc::default());
-    let names = |registry: &Registry, role| {
+    let names = |registry: &ToolRegistry, role| {
         registry
             .specs(role, &private_place())
             .iter()
@@ -205,10 +205,10 @@ async fn f13_owner_tools_are_hidden_from_users_and_refused() {
     assert_eq!(unknown.to_string(), "tool not found: zzz; The tools are: read");
 }
 
-fn with_tools(names: &[&'static str]) -> Registry {
-    let mut registry = Registry::new(Arc::new(ManualClock::default()));
+fn with_tools(names: &[&'static str]) -> ToolRegistry {
+    let mut registry = ToolRegistry::new(Arc::new(ManualClock::default()));
     for name in names {
-        registry.add(Sample { name, text: name }).unwrap();
+        registry.add_tool(Sample { name, text: name }).unwrap();
     }
     registry
 }
@@ -247,8 +247,8 @@ async fn alias_yields_to_a_tool_of_that_name() {
 #[tokio::test]
 async fn alias_call_error_names_the_tool() {
     let clock = Arc::new(ManualClock::default());
-    let mut registry = Registry::new(clock.clone());
-    registry.add(Sample { name: "read_file", text: "" }).unwrap();
+    let mut registry = ToolRegistry::new(clock.clone());
+    registry.add_tool(Sample { name: "read_file", text: "" }).unwrap();
     let named = "read_file (called as show): ";
     for (arguments, error) in [
         ("{}", "\"path\" is a required property."),

@@ -16,13 +16,13 @@ const NOISE: [&str; 4] = ["$schema", "title", "format", "default"];
 pub(crate) const ALIKE: f64 = 0.8;
 
 /// The JSON Schema of an arguments type, as small as possible without loss of meaning.
-pub(crate) fn of<A: JsonSchema>() -> Value {
+pub(crate) fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
-    simplify(&mut schema);
+    simplify_schema(&mut schema);
     if let Some(object) = schema.as_object_mut() {
         // Redundant: the tool has its own description.
         object.remove("description");
@@ -69,22 +69,22 @@ fn without_own_keys(schema: &mut Value) {
     }
 }
 
-fn simplify(schema: &mut Value) {
+fn simplify_schema(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             // Keys of `properties` are argument names and must stay.
             for (key, value) in object.iter_mut() {
                 match (key.as_str(), value) {
                     ("properties", Value::Object(properties)) => {
-                        properties.values_mut().for_each(simplify);
+                        properties.values_mut().for_each(simplify_schema);
                     }
-                    (_, value) => simplify(value),
+                    (_, value) => simplify_schema(value),
                 }
             }
             object.retain(|key, _| !NOISE.contains(&key.as_str()));
             without_null(object);
         }
-        Value::Array(values) => values.iter_mut().for_each(simplify),
+        Value::Array(values) => values.iter_mut().for_each(simplify_schema),
         _ => {}
     }
 }
@@ -112,18 +112,18 @@ const LIMITS: [&str; 7] = [
 ];
 
 /// The schema as a model gets it: without the limits of values, which are checked in any case.
-pub(crate) fn shown(schema: &Value) -> Value {
+pub(crate) fn schema_for_model(schema: &Value) -> Value {
     let Value::Object(object) = schema else { return schema.clone() };
     let kept = object.iter().filter(|(key, _)| !LIMITS.contains(&key.as_str()));
     let part = |(key, value): (&String, &Value)| {
         let value = match (key.as_str(), value) {
             ("properties", Value::Object(all)) => {
-                all.iter().map(|(name, one)| (name.clone(), shown(one))).collect()
+                all.iter().map(|(name, one)| (name.clone(), schema_for_model(one))).collect()
             }
             ("enum", Value::Array(all)) => {
                 all.iter().filter(|one| !one.is_null()).cloned().collect()
             }
-            (_, value) => shown(value),
+            (_, value) => schema_for_model(value),
         };
         (key.clone(), value)
     };
@@ -131,7 +131,7 @@ pub(crate) fn shown(schema: &Value) -> Value {
 }
 
 /// Describes faults of arguments and how to correct them; `None` if they are valid.
-pub(crate) fn complaint(
+pub(crate) fn describe_faults(
     validator: &Validator,
     schema: &Value,
     given: &Map<String, Value>,
@@ -149,12 +149,12 @@ pub(crate) fn complaint(
         return None;
     }
     faults.truncate(5);
-    let meant = misspelt(schema, given);
-    Some(format!("{}.{meant} Expected: {}", faults.join("; "), expected(schema)))
+    let meant = suggest_names(schema, given);
+    Some(format!("{}.{meant} Expected: {}", faults.join("; "), describe_arguments(schema)))
 }
 
 /// Suggests arguments for names that the schema does not have.
-fn misspelt(schema: &Value, given: &Map<String, Value>) -> String {
+fn suggest_names(schema: &Value, given: &Map<String, Value>) -> String {
     let own: Vec<&String> =
         schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name).collect();
     let meant = given.keys().filter(|name| !own.contains(name)).filter_map(|name| {
@@ -177,7 +177,7 @@ fn kind(property: &Value) -> String {
 }
 
 /// The arguments of a tool on one line: `{"path": string, "start_line": integer (optional)}`.
-pub(crate) fn expected(schema: &Value) -> String {
+pub(crate) fn describe_arguments(schema: &Value) -> String {
     let required = |name: &str| {
         schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name))
     };

@@ -18,14 +18,14 @@ const RESERVED: [&str; 8] = ["if", "then", "elif", "else", "while", "until", "do
 const SHELLS: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
 
 /// All commands of a script, including substitutions, subshells and nested shell scripts.
-pub(crate) fn commands(script: &str) -> Vec<Words> {
+pub(crate) fn find_commands(script: &str) -> Vec<Words> {
     let mut found = Vec::new();
     read(script, 0, &mut found);
     found
 }
 
 /// The name of a command's program, without its directory.
-pub(crate) fn program(words: &[String]) -> &str {
+pub(crate) fn program_name(words: &[String]) -> &str {
     words.first().map_or("", |word| word.rsplit('/').next().unwrap_or_default())
 }
 
@@ -33,27 +33,27 @@ fn read(script: &str, depth: usize, found: &mut Vec<Words>) {
     if depth > DEEPEST {
         return;
     }
-    let mut lexer = Lexer { rest: script, inner: Vec::new() };
+    let mut lexer = ShellLexer { rest: script, inner: Vec::new() };
     let mut words = Words::new();
     while let Some(token) = lexer.next() {
         match token {
             ShellToken::Word(word) => words.push(word),
-            ShellToken::End => add(&std::mem::take(&mut words), depth, found),
+            ShellToken::End => add_command(&std::mem::take(&mut words), depth, found),
         }
     }
-    add(&words, depth, found);
+    add_command(&words, depth, found);
     lexer.inner.iter().for_each(|inner| read(inner, depth + 1, found));
 }
 
 /// Adds a command, and the commands that it runs itself.
-fn add(words: &[String], depth: usize, found: &mut Vec<Words>) {
+fn add_command(words: &[String], depth: usize, found: &mut Vec<Words>) {
     let start =
         words.iter().position(|word| !RESERVED.contains(&word.as_str()) && !is_assignment(word));
     let Some(words) = start.map(|start| words[start..].to_vec()) else { return };
     if depth > DEEPEST {
         return found.push(words);
     }
-    let (program, arguments) = (program(&words).to_owned(), &words[1..]);
+    let (program, arguments) = (program_name(&words).to_owned(), &words[1..]);
     if SHELLS.contains(&program.as_str())
         && let Some(at) = arguments.iter().position(|word| is_script_flag(word))
         && let Some(script) = arguments.get(at + 1)
@@ -64,7 +64,7 @@ fn add(words: &[String], depth: usize, found: &mut Vec<Words>) {
     } else if program == "find" {
         let runs = |word: &String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
         for command in arguments.split(runs).skip(1).filter(|command| !command.is_empty()) {
-            add(command, depth + 1, found);
+            add_command(command, depth + 1, found);
         }
     } else if WRAPPERS.contains(&program.as_str()) {
         // Skip the wrapper's options, their values and assignments.
@@ -74,7 +74,7 @@ fn add(words: &[String], depth: usize, found: &mut Vec<Words>) {
                 || word.starts_with(|c: char| c.is_ascii_digit())
         };
         if let Some(at) = arguments.iter().position(|word| !is_own(word)) {
-            add(&arguments[at..], depth + 1, found);
+            add_command(&arguments[at..], depth + 1, found);
         }
     }
     found.push(words);
@@ -97,31 +97,31 @@ enum ShellToken {
     End,
 }
 
-struct Lexer<'s> {
+struct ShellLexer<'s> {
     rest: &'s str,
     /// Scripts inside this one.
     inner: Vec<&'s str>,
 }
 
-impl<'s> Lexer<'s> {
+impl<'s> ShellLexer<'s> {
     fn next(&mut self) -> Option<ShellToken> {
         loop {
             let first = self.rest.chars().next()?;
             match first {
-                ' ' | '\t' | '\r' => self.skip(1),
-                '\\' if self.rest.starts_with("\\\n") => self.skip(2),
-                '#' => self.skip(self.rest.find('\n').unwrap_or(self.rest.len())),
+                ' ' | '\t' | '\r' => self.skip_bytes(1),
+                '\\' if self.rest.starts_with("\\\n") => self.skip_bytes(2),
+                '#' => self.skip_bytes(self.rest.find('\n').unwrap_or(self.rest.len())),
                 '\n' | ';' | '&' | '|' | '(' | ')' => {
-                    self.skip(1);
+                    self.skip_bytes(1);
                     return Some(ShellToken::End);
                 }
-                '<' | '>' => self.redirection(),
+                '<' | '>' => self.skip_redirection(),
                 '}' if self.rest[1..].chars().next().is_none_or(|c| " \t\n;&|)".contains(c)) => {
-                    self.skip(1);
+                    self.skip_bytes(1);
                     return Some(ShellToken::End);
                 }
                 _ => {
-                    let word = self.word();
+                    let word = self.read_word();
                     let is_stream = word.bytes().all(|byte| byte.is_ascii_digit());
                     if !(is_stream && self.rest.starts_with(['<', '>'])) {
                         return Some(ShellToken::Word(word));
@@ -132,37 +132,37 @@ impl<'s> Lexer<'s> {
     }
 
     /// Skips the target of a redirection. `<(...)` begins a command instead.
-    fn redirection(&mut self) {
+    fn skip_redirection(&mut self) {
         if self.rest[1..].starts_with('(') {
-            return self.skip(1);
+            return self.skip_bytes(1);
         }
         let target = self.rest.trim_start_matches(['<', '>', '&', '|', '-']);
         self.rest = target.trim_start_matches([' ', '\t']);
         if !self.rest.starts_with(['\n', ';', '&', '|', '(', ')']) {
-            self.word();
+            self.read_word();
         }
     }
 
-    fn word(&mut self) -> String {
+    fn read_word(&mut self) -> String {
         let mut word = String::new();
         while let Some(next) = self.rest.chars().next() {
             match next {
                 ' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>' => break,
                 '\\' => {
-                    self.skip(1);
+                    self.skip_bytes(1);
                     self.take_char(&mut word, true);
                 }
                 '\'' => {
-                    self.skip(1);
+                    self.skip_bytes(1);
                     let end = self.rest.find('\'').unwrap_or(self.rest.len());
                     word.push_str(&self.rest[..end]);
-                    self.skip(end + 1);
+                    self.skip_bytes(end + 1);
                 }
                 '"' => {
-                    self.skip(1);
-                    self.quoted(&mut word);
+                    self.skip_bytes(1);
+                    self.read_quoted(&mut word);
                 }
-                '$' | '`' => self.substitution(&mut word),
+                '$' | '`' => self.read_substitution(&mut word),
                 _ => self.take_char(&mut word, false),
             }
         }
@@ -170,24 +170,24 @@ impl<'s> Lexer<'s> {
     }
 
     /// Reads up to the closing quote.
-    fn quoted(&mut self, word: &mut String) {
+    fn read_quoted(&mut self, word: &mut String) {
         while let Some(next) = self.rest.chars().next() {
             match next {
-                '"' => return self.skip(1),
+                '"' => return self.skip_bytes(1),
                 '\\' => {
-                    self.skip(1);
+                    self.skip_bytes(1);
                     self.take_char(word, true);
                 }
-                '$' | '`' => self.substitution(word),
+                '$' | '`' => self.read_substitution(word),
                 _ => self.take_char(word, false),
             }
         }
     }
 
     /// Sets the script of `$(...)` or backticks aside. A variable stays as its name.
-    fn substitution(&mut self, word: &mut String) {
+    fn read_substitution(&mut self, word: &mut String) {
         if let Some(inner) = self.rest.strip_prefix("$(") {
-            let end = closing(inner);
+            let end = closing_offset(inner);
             self.inner.push(&inner[..end]);
             self.rest = inner[end..].strip_prefix(')').unwrap_or_default();
         } else if let Some(inner) = self.rest.strip_prefix('`') {
@@ -205,17 +205,17 @@ impl<'s> Lexer<'s> {
             if !(escaped && next == '\n') {
                 word.push(next);
             }
-            self.skip(next.len_utf8());
+            self.skip_bytes(next.len_utf8());
         }
     }
 
-    fn skip(&mut self, bytes: usize) {
+    fn skip_bytes(&mut self, bytes: usize) {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
     }
 }
 
 /// The offset of the `)` that closes a bracket opened before this text.
-fn closing(text: &str) -> usize {
+fn closing_offset(text: &str) -> usize {
     let (mut depth, mut quote, mut escaped) = (1_u32, None, false);
     for (at, c) in text.char_indices() {
         match (c, quote) {

@@ -50,29 +50,30 @@ fn commands_finds_every_command_of_a_script() {
         ("echo $(unclosed", &["echo ", "unclosed"]),
     ];
     for (script, expected) in table {
-        let found: Vec<String> = commands(script).iter().map(|words| words.join(" ")).collect();
+        let found: Vec<String> =
+            find_commands(script).iter().map(|words| words.join(" ")).collect();
         assert_eq!(found, expected, "{script}");
     }
-    assert_eq!(program(&["/sbin/reboot".to_owned()]), "reboot");
+    assert_eq!(program_name(&["/sbin/reboot".to_owned()]), "reboot");
 }
 
 proptest! {
     #[test]
     fn commands_accepts_any_script(script in "[a-z$(){}`'\"\\\\;&|<> \n#=é-]{0,200}") {
-        commands(&script);
+        find_commands(&script);
     }
 
     #[test]
     fn commands_keeps_a_quoted_word_whole(word in "[^'\0]{0,40}") {
-        let found = commands(&format!("echo '{word}' end"));
+        let found = find_commands(&format!("echo '{word}' end"));
         prop_assert_eq!(&found[0], &["echo".to_owned(), word, "end".to_owned()]);
     }
 }
 
 #[test]
 fn commands_limits_the_depth_of_nested_scripts() {
-    commands(&"$(".repeat(10_000));
-    commands(&"eval ".repeat(10_000));
-    commands(&"env ".repeat(3000));
-    commands(&"find -exec ".repeat(3000));
+    find_commands(&"$(".repeat(10_000));
+    find_commands(&"eval ".repeat(10_000));
+    find_commands(&"env ".repeat(3000));
+    find_commands(&"find -exec ".repeat(3000));
 }

@@ -12,16 +12,16 @@ pub(crate) mod search;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_net::{FetchError, GuardedClient, Page, Rule, Url};
+use avocet_net::{FetchError, FetchedPage, GuardedClient, Url, UrlRule};
 use avocet_protocol::{Clock, ToolError, sanitise, within};
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::leaks::site;
-use cache::Cache;
+use crate::leaks::site_of_host;
+use cache::PageCache;
 use kind::PageKind;
 use search::SearchEngine;
 
@@ -45,11 +45,11 @@ const ACCEPT: (&str, &str) = (
 
 /// Access to the web. One per process, so that all share the cache.
 #[derive(Debug)]
-pub struct Web {
+pub struct WebAccess {
     client: GuardedClient,
     /// `None` without a provider in the configuration.
     pub(crate) search: Option<SearchEngine>,
-    cache: Cache,
+    cache: PageCache,
     readers: Arc<Semaphore>,
     clock: Arc<dyn Clock>,
 }
@@ -57,7 +57,7 @@ pub struct Web {
 /// The format in which a page is returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Format {
+pub(crate) enum PageFormat {
     #[default]
     Markdown,
     Text,
@@ -66,14 +66,14 @@ pub(crate) enum Format {
 
 /// The redirects that are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Redirects {
+pub(crate) enum FollowedRedirects {
     Anywhere,
     /// Only redirects within the site of the URL: the registry has not checked other hosts.
     SameSite,
 }
 
 fn is_same_site(one: &Url, other: &Url) -> bool {
-    let site_of = |url: &Url| url.host_str().map(|host| site(host).to_owned());
+    let site_of = |url: &Url| url.host_str().map(|host| site_of_host(host).to_owned());
     site_of(one) == site_of(other)
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct PageView {
 }
 
 impl PageView {
-    fn bytes(&self) -> usize {
+    fn count_bytes(&self) -> usize {
         self.url.len() + self.content.len() + self.title.as_ref().map_or(0, String::len)
     }
 }
@@ -102,11 +102,11 @@ struct PageContent {
     note: Option<&'static str>,
 }
 
-impl Web {
+impl WebAccess {
     /// Web access with this client and an optional search engine.
     #[must_use]
     pub fn new(client: GuardedClient, search: Option<SearchEngine>, clock: Arc<dyn Clock>) -> Self {
-        let (cache, readers) = (Cache::default(), Arc::new(Semaphore::new(READERS)));
+        let (cache, readers) = (PageCache::default(), Arc::new(Semaphore::new(READERS)));
         Self { client, search, cache, readers, clock }
     }
 
@@ -114,65 +114,75 @@ impl Web {
     ///
     /// # Errors
     /// [`ToolError`] if the guard refuses the URL, the page does not exist, or it is unreadable.
-    pub(crate) async fn page(
+    pub(crate) async fn get_page(
         &self,
         url: &str,
-        format: Format,
-        redirects: Redirects,
+        format: PageFormat,
+        redirects: FollowedRedirects,
     ) -> Result<Arc<PageView>, ToolError> {
         if let Some(view) = self.cache.get(url, format, self.clock.elapsed()) {
             return Ok(view);
         }
         let first = Url::parse(url).ok();
         let follows = |next: &Url| match (redirects, &first) {
-            (Redirects::SameSite, Some(first)) => is_same_site(first, next),
-            (Redirects::SameSite, None) | (Redirects::Anywhere, _) => true,
+            (FollowedRedirects::SameSite, Some(first)) => is_same_site(first, next),
+            (FollowedRedirects::SameSite, None) | (FollowedRedirects::Anywhere, _) => true,
         };
-        let page = self.client.get_following(url, &[ACCEPT], &follows).await.map_err(refused)?;
+        let page = self
+            .client
+            .get_following(url, &[ACCEPT], &follows)
+            .await
+            .map_err(explain_fetch_error)?;
         let (status, bytes) = (page.status, page.body.len());
         tracing::debug!(host = page.url.host_str(), status, bytes, "fetched a page");
-        let url_found = shortened(page.url.as_str());
+        let url_found = shorten_url(page.url.as_str());
         let may_be_kept = may_be_kept(page.cache_control.as_deref());
         let read = self.read(page, format).await?;
         let view = off_thread(move || {
             let PageContent { title, content, note } = read;
             let title = Some(on_a_line(&title, MAX_TITLE)).filter(|title| !title.is_empty());
-            Ok(Arc::new(PageView { url: url_found, status, title, content: kept(&content), note }))
+            Ok(Arc::new(PageView {
+                url: url_found,
+                status,
+                title,
+                content: sanitise_content(&content),
+                note,
+            }))
         });
         let view = view.await?;
         if may_be_kept {
-            self.cache.put(url, format, view.clone(), self.clock.elapsed());
+            self.cache.put_page(url, format, view.clone(), self.clock.elapsed());
         }
         Ok(view)
     }
 
     /// Reads a response; an error status or an unreadable type is an error.
-    async fn read(&self, page: Page, format: Format) -> Result<PageContent, ToolError> {
+    async fn read(&self, page: FetchedPage, format: PageFormat) -> Result<PageContent, ToolError> {
         let found = off_thread(move || {
             if !(200..300).contains(&page.status) {
-                return Err(complaint(&page));
+                return Err(explain_error_page(&page));
             }
             match kind::kind(page.content_type.as_deref(), &page.body) {
                 Ok(kind) => Ok((page, kind)),
-                Err(media_type) => Err(unreadable(&media_type, page.body.len())),
+                Err(media_type) => Err(unreadable_type(&media_type, page.body.len())),
             }
         });
         let (page, kind) = found.await?;
-        if (format, kind) == (Format::Markdown, PageKind::Html) {
-            return self.markdown(page).await;
+        if (format, kind) == (PageFormat::Markdown, PageKind::Html) {
+            return self.page_as_markdown(page).await;
         }
         off_thread(move || {
-            let text = charset::decode(&page.body, page.content_type.as_deref());
-            let content = if format == Format::Json { as_json(&text)? } else { text };
+            let text = charset::decode_page(&page.body, page.content_type.as_deref());
+            let content = if format == PageFormat::Json { as_json(&text)? } else { text };
             Ok(PageContent { content, ..PageContent::default() })
         })
         .await
     }
 
     /// A page as Markdown, or only its words if it exceeds the time or size limits.
-    async fn markdown(&self, page: Page) -> Result<PageContent, ToolError> {
+    async fn page_as_markdown(&self, page: FetchedPage) -> Result<PageContent, ToolError> {
         let html = off_thread(move || {
-            let html = charset::decode(&page.body, page.content_type.as_deref());
+            let html = charset::decode_page(&page.body, page.content_type.as_deref());
             Ok((Arc::<str>::from(html), page.url))
         });
         let (html, url) = html.await?;
@@ -183,8 +193,8 @@ impl Web {
         let reading = async {
             // The permit is released when the work ends, even if the caller is gone by then.
             let place = readers.acquire_owned().await;
-            blocking(move || {
-                let readable = html::readable(&source, &url, &|| stop.is_cancelled());
+            run_blocking(move || {
+                let readable = html::read_page(&source, &url, &|| stop.is_cancelled());
                 drop(place);
                 readable
             })
@@ -199,18 +209,18 @@ impl Web {
             }
             Ok(Err(panicked)) => {
                 tracing::warn!(error = %panicked, "the page reader panicked; the plain text is used");
-                words(html).await
+                page_as_words(html).await
             }
-            Ok(Ok(None)) | Err(_) => words(html).await,
+            Ok(Ok(None)) | Err(_) => page_as_words(html).await,
         }
     }
 }
 
-async fn words(html: Arc<str>) -> Result<PageContent, ToolError> {
+async fn page_as_words(html: Arc<str>) -> Result<PageContent, ToolError> {
     const NOTE: &str = "the page is too large, too deeply nested or too slow to convert to \
         Markdown: this is its plain text, without links";
     off_thread(move || {
-        let plain = plain::plain(&html);
+        let plain = plain::plain_page(&html);
         Ok(PageContent { title: plain.title, content: plain.text, note: Some(NOTE) })
     })
     .await
@@ -219,12 +229,12 @@ async fn words(html: Arc<str>) -> Result<PageContent, ToolError> {
 async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    let done = blocking(work).await;
+    let done = run_blocking(work).await;
     done.unwrap_or_else(|panicked| Err(ToolError::ExecutionFailed(panicked.to_string())))
 }
 
 fn as_json(text: &str) -> Result<String, ToolError> {
-    json::pretty(text).map_err(|error| {
+    json::pretty_json(text).map_err(|error| {
         let why = format!("the page is not JSON ({error}); fetch it with format \"markdown\"");
         ToolError::ExecutionFailed(why)
     })
@@ -240,14 +250,14 @@ fn may_be_kept(cache_control: Option<&str>) -> bool {
 }
 
 /// Explains an error of the guard or the network to the model.
-fn refused(error: FetchError) -> ToolError {
+fn explain_fetch_error(error: FetchError) -> ToolError {
     match error {
         FetchError::Refused(refusal) => {
             let hint = match refusal.rule {
-                Rule::NoAddress => "the name cannot be resolved; check the spelling",
-                Rule::NoUrl => "give a whole URL, such as https://example.org/page",
-                Rule::UserInfo => "leave out the part before @",
-                Rule::Redirects | Rule::Downgrade => "the page cannot be fetched from here",
+                UrlRule::NoAddress => "the name cannot be resolved; check the spelling",
+                UrlRule::NoUrl => "give a whole URL, such as https://example.org/page",
+                UrlRule::UserInfo => "leave out the part before @",
+                UrlRule::Redirects | UrlRule::Downgrade => "the page cannot be fetched from here",
                 _ => "only pages of the public web can be fetched, by http and https",
             };
             ToolError::PermissionDenied(format!("{refusal}; {hint}"))
@@ -258,18 +268,18 @@ fn refused(error: FetchError) -> ToolError {
         FetchError::Elsewhere(url) => ToolError::ExecutionFailed(format!(
             "the page redirects to another site, which is not followed after untrusted text was read; \
              if you need it, fetch {}",
-            shortened(url.as_str())
+            shorten_url(url.as_str())
         )),
         error => ToolError::ExecutionFailed(error.to_string()),
     }
 }
 
 /// Explains an error response to the model.
-fn complaint(page: &Page) -> ToolError {
+fn explain_error_page(page: &FetchedPage) -> ToolError {
     let status = page.status;
-    let text = charset::decode(&page.body, page.content_type.as_deref());
+    let text = charset::decode_page(&page.body, page.content_type.as_deref());
     let text = match kind::kind(page.content_type.as_deref(), &page.body) {
-        Ok(PageKind::Html) => plain::plain(&text).text,
+        Ok(PageKind::Html) => plain::plain_page(&text).text,
         Ok(PageKind::Json | PageKind::Text) => text,
         Err(_) => String::new(),
     };
@@ -284,7 +294,7 @@ fn complaint(page: &Page) -> ToolError {
     ToolError::ExecutionFailed(format!("the server answers {status}{wait}{said}"))
 }
 
-fn unreadable(media_type: &str, bytes: usize) -> ToolError {
+fn unreadable_type(media_type: &str, bytes: usize) -> ToolError {
     let instead = match media_type {
         "application/pdf" => "look for the same content as HTML, such as its abstract",
         _ => "look for a page about it, or give its URL to the user",
@@ -297,7 +307,7 @@ fn unreadable(media_type: &str, bytes: usize) -> ToolError {
 }
 
 /// The part of a text that is kept.
-fn kept(text: &str) -> String {
+fn sanitise_content(text: &str) -> String {
     let mut content = sanitise(text).text;
     if content.len() > MAX_CONTENT {
         let total = content.len();
@@ -308,7 +318,7 @@ fn kept(text: &str) -> String {
     content
 }
 
-fn shortened(url: &str) -> String {
+fn shorten_url(url: &str) -> String {
     let shown = &url[..url.floor_char_boundary(MAX_URL)];
     if shown.len() < url.len() { format!("{shown}…") } else { url.to_owned() }
 }

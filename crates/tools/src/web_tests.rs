@@ -3,8 +3,8 @@ use avocet_testkit::ManualClock;
 
 use super::*;
 
-fn page(html: &str) -> Page {
-    Page {
+fn page(html: &str) -> FetchedPage {
+    FetchedPage {
         url: Url::parse("https://a.dev/x/").unwrap(),
         status: 200,
         content_type: Some("text/html".to_owned()),
@@ -19,7 +19,7 @@ async fn page_falls_back_to_plain_text_on_a_markdown_timeout() {
     const HTML: &str = "<title>T</title><p hidden>SECRET</p><p>a <a href=y>b</a></p>";
     let clock = Arc::new(ManualClock::default());
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
-    let web = Web::new(client, None, clock.clone());
+    let web = WebAccess::new(client, None, clock.clone());
     // Other, hostile pages have taken all permits.
     let places = u32::try_from(READERS).unwrap();
     let taken = web.readers.clone().acquire_many_owned(places).await.unwrap();
@@ -27,12 +27,12 @@ async fn page_falls_back_to_plain_text_on_a_markdown_timeout() {
         clock.sleeper(READING).await;
         clock.advance(READING);
     };
-    let (read, ()) = tokio::join!(web.read(page(HTML), Format::Markdown), late);
+    let (read, ()) = tokio::join!(web.read(page(HTML), PageFormat::Markdown), late);
     let read = read.unwrap();
     assert_eq!((read.title.as_str(), read.content.as_str()), ("T", "a b"));
     assert!(read.note.unwrap().contains("plain text, without links"));
     drop(taken);
-    let read = web.read(page(HTML), Format::Markdown).await.unwrap();
+    let read = web.read(page(HTML), PageFormat::Markdown).await.unwrap();
     assert_eq!((read.content.as_str(), read.note), ("a [b](https://a.dev/x/y)", None));
 }
 

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use avocet_protocol::{DirectoryNames, FileStart, Files, FilesError, LeastTrust, Trust};
-use avocet_sandbox::{EntryKind, FileError, RemoveMode, Roots, Workspace};
-use avocet_supervise::blocking;
+use avocet_sandbox::{EntryKind, FileError, RemoveMode, Workspace, WorkspaceRoots};
+use avocet_supervise::run_blocking;
 
 /// The files of a workspace, with the same restrictions as those of the tools.
 #[derive(Debug, Clone)]
-pub struct WorkspaceFiles(Arc<Roots>);
+pub struct WorkspaceFiles(Arc<WorkspaceRoots>);
 
 impl WorkspaceFiles {
     /// The files of these directories.
     #[must_use]
-    pub fn new(roots: Arc<Roots>) -> Self {
+    pub fn new(roots: Arc<WorkspaceRoots>) -> Self {
         Self(roots)
     }
 
@@ -25,7 +25,7 @@ impl WorkspaceFiles {
         self.0.workspace().is_missing(path)
     }
 
-    async fn with<T: Send + 'static>(
+    async fn run_in_workspace<T: Send + 'static>(
         &self,
         path: &str,
         trust: Trust,
@@ -33,7 +33,7 @@ impl WorkspaceFiles {
     ) -> Result<T, FilesError> {
         let roots = self.0.on_behalf(trust, &LeastTrust::default());
         let path = path.to_owned();
-        let done = blocking(move || work(roots.of(&path)?, &path)).await;
+        let done = run_blocking(move || work(roots.root_of(&path)?, &path)).await;
         let done = done.map_err(|panicked| FilesError(panicked.to_string()))?;
         done.map_err(|error| FilesError(error.to_string()))
     }
@@ -42,16 +42,17 @@ impl WorkspaceFiles {
 #[async_trait]
 impl Files for WorkspaceFiles {
     async fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, FilesError> {
-        let read = move |one: &Workspace, path: &str| one.read_up_to(&one.resolve(path)?, limit);
-        self.with(path, Trust::Low, read).await
+        let read =
+            move |one: &Workspace, path: &str| one.read_up_to(&one.resolve_path(path)?, limit);
+        self.run_in_workspace(path, Trust::Low, read).await
     }
 
     async fn start_of(&self, path: &str, limit: u64) -> Result<Option<FileStart>, FilesError> {
         if self.is_missing(path) {
             return Ok(None);
         }
-        let start = self.with(path, Trust::Low, move |one, path| {
-            let start = one.start_of(&one.resolve(path)?, limit)?;
+        let start = self.run_in_workspace(path, Trust::Low, move |one, path| {
+            let start = one.start_of(&one.resolve_path(path)?, limit)?;
             let trust = one.least_read();
             Ok(start.map(|(bytes, size)| FileStart { bytes, size, trust }))
         });
@@ -66,27 +67,30 @@ impl Files for WorkspaceFiles {
         if self.is_missing(path) {
             return Ok(DirectoryNames::default());
         }
-        let listed = self.with(path, Trust::Low, move |one, path| {
-            let path = one.resolve(path)?;
+        let listed = self.run_in_workspace(path, Trust::Low, move |one, path| {
+            let path = one.resolve_path(path)?;
             // A missing directory is usual here, so no similar names are searched for an error.
             if one.kind(&path)?.is_none() {
                 return Ok(DirectoryNames::default());
             }
-            let (names, has_more) = one.directories(&path, most_entries)?;
+            let (names, has_more) = one.list_directory_names(&path, most_entries)?;
             Ok(DirectoryNames { names, has_more })
         });
         listed.await
     }
 
     async fn write(&self, path: &str, bytes: Vec<u8>, trust: Trust) -> Result<(), FilesError> {
-        self.with(path, trust, move |one, path| one.write_any(&one.resolve(path)?, &bytes)).await
+        self.run_in_workspace(path, trust, move |one, path| {
+            one.write_any(&one.resolve_path(path)?, &bytes)
+        })
+        .await
     }
 
     async fn delete(&self, path: &str) -> Result<(), FilesError> {
-        let deleted = self.with(path, Trust::Low, move |one, path| {
-            let path = one.resolve(path)?;
+        let deleted = self.run_in_workspace(path, Trust::Low, move |one, path| {
+            let path = one.resolve_path(path)?;
             match one.kind(&path)? {
-                Some(EntryKind::File(_)) => one.remove(&path, RemoveMode::Single).map(|_| ()),
+                Some(EntryKind::File(_)) => one.remove_entry(&path, RemoveMode::Single).map(|_| ()),
                 _ => Ok(()),
             }
         });

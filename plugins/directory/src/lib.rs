@@ -27,7 +27,7 @@ use avocet_protocol::{
     ChatAddress, ChatId, Check, Clock, Content, Delivery, Health, IdError, LastExchanges,
     OnUnknown, Receipt, SendError, SenderId,
 };
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 use rustix::process::geteuid;
 
 pub use config::DirectoryConfig;
@@ -81,7 +81,7 @@ impl DirectoryChannel {
             return Err(SendError::Refused(format!("the only chat here is {}", self.chat)));
         }
         let (folders, file) = (self.folders.clone(), send::file(delivery)?);
-        let written = blocking(move || folders.write(&file)).await;
+        let written = run_blocking(move || folders.write(&file)).await;
         written.unwrap_or_else(|panicked| Err(SendError::Unknown(panicked.to_string())))
     }
 
@@ -137,7 +137,7 @@ impl Channel for DirectoryChannel {
 
     async fn probe(&self) -> Vec<Check> {
         let (folders, label) = (self.folders.clone(), format!("{}:{}", self.name, self.account));
-        let found = blocking(move || folders.probe()).await;
+        let found = run_blocking(move || folders.probe()).await;
         vec![match found.unwrap_or_else(|panicked| Err(panicked.to_string())) {
             Ok(says) => Check::good(label, says),
             Err(error) => Check::bad(label, error, "correct the directory, or name another one"),

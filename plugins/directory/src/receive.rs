@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use avocet_channel_kit::{Converted, Intake, Stopped, Taken};
 use avocet_protocol::{ChannelContext, ChannelError};
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 
 use crate::folders::Folders;
 use crate::{DirectoryChannel, convert};
@@ -84,7 +84,7 @@ impl<'a> DirectoryReceiver<'a> {
         work: impl FnOnce(&Folders) -> Result<T, String> + Send + 'static,
     ) -> Result<T, Stopped> {
         let folders = self.directory.folders.clone();
-        let done = blocking(move || work(&folders)).await;
+        let done = run_blocking(move || work(&folders)).await;
         let done = done.unwrap_or_else(|panicked| Err(panicked.to_string()));
         done.map_err(|error| ChannelError::Interrupted(error).into())
     }

@@ -2,7 +2,7 @@
 //! URL: Discord signs URLs, which expire after a day, so a fresh one is requested when the file is
 //! needed.
 
-use avocet_net::{FetchError as NoPage, FetchLimits, GuardedClient, Page, Rule};
+use avocet_net::{FetchError as NoPage, FetchLimits, FetchedPage, GuardedClient, UrlRule};
 use avocet_protocol::{Attachment, AttachmentKind, AttachmentSource, FetchError};
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
@@ -107,11 +107,11 @@ impl Discord {
         let limits = FetchLimits { time: REQUEST_TIMEOUT, body };
         let client = GuardedClient::new(self.interfaces.clone(), self.clock.clone(), limits);
         match client.get(url, &[]).await {
-            Ok(Page { status: 200, body, .. }) => Ok(body),
+            Ok(FetchedPage { status: 200, body, .. }) => Ok(body),
             Ok(page) => Err(failed(&RestError::answered(page.status, &HeaderMap::new(), b""))),
             Err(NoPage::Long(_)) => Err(FetchError::TooLarge { limit }),
             // The resolver may answer later.
-            Err(NoPage::Refused(refusal)) if refusal.rule == Rule::NoAddress => {
+            Err(NoPage::Refused(refusal)) if refusal.rule == UrlRule::NoAddress => {
                 Err(FetchError::Failed(refusal.to_string()))
             }
             Err(NoPage::Refused(refusal)) => Err(FetchError::Gone(refusal.to_string())),

@@ -135,7 +135,7 @@ impl ChannelConfig for DiscordConfig {
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         const PORTAL: &str = "the developer portal (your application, Bot)";
-        if let Some(Err(error)) = self.proxy.as_ref().map(bot_proxy::parse) {
+        if let Some(Err(error)) = self.proxy.as_ref().map(bot_proxy::parse_proxy) {
             return Err(("proxy", error.to_owned()));
         }
         match self.token.as_ref().map(Secret::expose) {

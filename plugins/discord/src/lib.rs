@@ -42,7 +42,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{Interfaces, bot_proxy};
+use avocet_net::{InterfaceAddresses, bot_proxy};
 use avocet_protocol::{
     AccountName, Channel, ChannelCapabilities, ChannelContext, ChannelError, ChannelName,
     ChatAddress, Check, Clock, Content, DedupeKey, Delivery, FetchError, Health, LastExchanges,
@@ -85,7 +85,7 @@ pub struct Discord {
     ended: EndedMessages,
     activity: BotActivity,
     /// The addresses of this host, from which downloads are refused.
-    interfaces: Arc<Interfaces>,
+    interfaces: Arc<InterfaceAddresses>,
     clock: Arc<dyn Clock>,
 }
 

@@ -10,7 +10,7 @@ use avocet_protocol::{
     ChatAddress, Check, ClientFile, Content, Delivery, FetchError, ForClient, Handover, Health,
     Receipt, SendError,
 };
-use avocet_supervise::Listeners;
+use avocet_supervise::KeyedListeners;
 use tokio::sync::oneshot;
 
 /// The smallest `max_text`, in characters.
@@ -27,9 +27,9 @@ pub struct External {
     account: AccountName,
     max_text: AtomicUsize,
     /// The clients of single chats.
-    chats: Listeners<ChatAddress, ForClient>,
+    chats: KeyedListeners<ChatAddress, ForClient>,
     /// The clients of all chats.
-    all: Listeners<(), ForClient>,
+    all: KeyedListeners<(), ForClient>,
     state: Mutex<ReportedState>,
 }
 
@@ -46,7 +46,7 @@ impl External {
     /// A channel without clients, whose messages have at most `max_text` characters.
     #[must_use]
     pub fn new(name: ChannelName, account: AccountName, max_text: usize) -> Self {
-        let (chats, all) = (Listeners::default(), Listeners::default());
+        let (chats, all) = (KeyedListeners::default(), KeyedListeners::default());
         let state = Mutex::default();
         Self { name, account, max_text: max_text.into(), chats, all, state }
     }
@@ -61,16 +61,16 @@ impl External {
     fn clients(&self, chat: &ChatAddress) -> impl Iterator<Item = flume::Sender<ForClient>> {
         let last_first = |clients: Vec<_>| clients.into_iter().rev();
         let whole = chat.whole_chat();
-        let of_whole = if whole == *chat { Vec::new() } else { self.chats.of(&whole) };
-        last_first(self.chats.of(chat))
+        let of_whole = if whole == *chat { Vec::new() } else { self.chats.listeners_of(&whole) };
+        last_first(self.chats.listeners_of(chat))
             .chain(last_first(of_whole))
-            .chain(last_first(self.all.of(&())))
+            .chain(last_first(self.all.listeners_of(&())))
     }
 }
 
 impl Attach for External {
     fn attach(&self, chat: &ChatAddress) -> flume::Receiver<ForClient> {
-        self.chats.add(chat.clone(), 1)
+        self.chats.add_listener(chat.clone(), 1)
     }
 
     fn platform(&self) -> Option<&dyn AttachPlatform> {
@@ -81,7 +81,7 @@ impl Attach for External {
 impl AttachPlatform for External {
     fn attach_all(&self) -> flume::Receiver<ForClient> {
         self.state(|state| state.fault = None);
-        self.all.add((), BEHIND)
+        self.all.add_listener((), BEHIND)
     }
 
     fn set_max_text(&self, chars: usize) -> Result<(), String> {

@@ -97,7 +97,7 @@ impl ChannelConfig for TelegramConfig {
                 again from @BotFather";
             return Err(("token", error.to_owned()));
         }
-        if let Some(Err(error)) = self.proxy.as_ref().map(proxy::parse) {
+        if let Some(Err(error)) = self.proxy.as_ref().map(proxy::parse_proxy) {
             return Err(("proxy", error.to_owned()));
         }
         if !(1..=50).contains(&self.poll_seconds) {

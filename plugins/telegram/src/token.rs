@@ -89,7 +89,7 @@ impl Telegram {
             let (account, refused) = (&self.account, times(token.refusals));
             tracing::info!(%account, "Telegram accepts the token again; it was refused {refused}");
             (token.refusals, token.held_until) = (0, Duration::ZERO);
-            token.waits.reset();
+            token.waits.reset_delay();
             self.health.works();
         }
     }

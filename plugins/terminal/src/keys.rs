@@ -68,7 +68,7 @@ impl Keyboard {
         let keyboard = Self { keys };
         write(BEGIN_PASTE_MARKS)?;
         // The thread ends with the program: it blocks until a key comes.
-        group.thread("terminal-input", move || {
+        group.spawn_thread("terminal-input", move || {
             while let Ok(event) = event::read() {
                 if let Some(key) = key_of(event)
                     && sender.send(key).is_err()

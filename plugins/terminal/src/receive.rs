@@ -49,7 +49,7 @@ impl LineReader {
 
     fn start(group: &Group, mut read: impl FnMut() -> Typed + Send + 'static) -> io::Result<Self> {
         let (requests, received) = flume::bounded::<LineSender>(1);
-        group.thread("terminal-input", move || {
+        group.spawn_thread("terminal-input", move || {
             for answer in &received {
                 let typed = read();
                 let end = typed == Typed::End;

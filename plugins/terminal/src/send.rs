@@ -5,7 +5,7 @@ use avocet_protocol::{
     AccountName, Attach, Channel, ChannelContext, ChannelError, ChannelName, ChatAddress,
     ClientFile, Content, Delivery, FetchError, ForClient, Handover, Health, Receipt, SendError,
 };
-use avocet_supervise::Listeners;
+use avocet_supervise::KeyedListeners;
 use futures_util::future::select_ok;
 use tokio::sync::oneshot;
 
@@ -16,20 +16,20 @@ use crate::convert;
 pub struct Terminal {
     name: ChannelName,
     account: AccountName,
-    attached: Listeners<ChatAddress, ForClient>,
+    attached: KeyedListeners<ChatAddress, ForClient>,
 }
 
 impl Terminal {
     /// A channel without clients.
     #[must_use]
     pub fn new(name: ChannelName, account: AccountName) -> Self {
-        Self { name, account, attached: Listeners::default() }
+        Self { name, account, attached: KeyedListeners::default() }
     }
 }
 
 impl Attach for Terminal {
     fn attach(&self, chat: &ChatAddress) -> flume::Receiver<ForClient> {
-        self.attached.add(chat.clone(), 1)
+        self.attached.add_listener(chat.clone(), 1)
     }
 }
 
@@ -52,7 +52,7 @@ impl Channel for Terminal {
     /// Delivers to all attached clients; the first one that has shown the text confirms it.
     async fn deliver(&self, delivery: &Delivery) -> Result<Receipt, SendError> {
         let mut receipts = Vec::new();
-        for client in self.attached.of(&delivery.address) {
+        for client in self.attached.listeners_of(&delivery.address) {
             let (receipt, received) = oneshot::channel();
             let handover = Handover { delivery: delivery.clone(), receipt };
             if client.send_async(ForClient::Chunk(Box::new(handover))).await.is_ok() {
@@ -75,14 +75,14 @@ impl Channel for Terminal {
     }
 
     fn reachable(&self, chat: &ChatAddress) -> bool {
-        !self.attached.of(chat).is_empty()
+        !self.attached.listeners_of(chat).is_empty()
     }
 
     /// Reads a file of a program that is attached to the chat and has asked about the file.
     async fn fetch(&self, reference: &str, limit: u64) -> Result<Vec<u8>, FetchError> {
         let unknown = || FetchError::Gone("the terminal keeps no files".to_owned());
         let file = ClientFile::parse(reference).ok_or_else(unknown)?;
-        file.read(self.attached.of(&file.chat).into_iter().rev(), limit).await
+        file.read(self.attached.listeners_of(&file.chat).into_iter().rev(), limit).await
     }
 
     fn health(&self) -> Health {

@@ -12,7 +12,7 @@ use avocet_protocol::{
     ChatAddress, Clock, FetchError, Timestamp, UploadError, UploadSink, UploadedFile, Uploads,
     WEB_ACCOUNT, WEB_CHANNEL, plain_io,
 };
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 
 /// The time for which an upload is kept after its last use.
 const KEPT: Duration = Duration::from_hours(7 * 24);
@@ -43,7 +43,7 @@ impl UploadStore {
         let gone = || FetchError::Gone("the upload does not exist any more".to_owned());
         let path = self.find_path(reference).ok_or_else(gone)?;
         let now = self.clock.now();
-        let read = blocking(move || read(&path, limit, now)).await;
+        let read = run_blocking(move || read(&path, limit, now)).await;
         match read.unwrap_or_else(|panicked| Err(io::Error::other(panicked.to_string()))) {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err(FetchError::TooLarge { limit }),
@@ -57,7 +57,7 @@ impl UploadStore {
     /// Removes the files that were last used more than a week ago.
     pub(crate) async fn remove_old(&self) {
         let (directory, before) = (self.directory.clone(), self.clock.now().before(KEPT));
-        let removed = blocking(move || remove_old(&directory, before)).await;
+        let removed = run_blocking(move || remove_old(&directory, before)).await;
         match removed.unwrap_or_else(|panicked| Err(io::Error::other(panicked.to_string()))) {
             Ok(0) => {}
             Ok(removed) => tracing::info!(removed, "removed old uploads of the web console"),
@@ -106,7 +106,7 @@ impl Uploads for UploadStore {
 
     async fn has(&self, reference: &str) -> bool {
         let Some(path) = self.find_path(reference) else { return false };
-        blocking(move || path.is_file()).await.unwrap_or(false)
+        run_blocking(move || path.is_file()).await.unwrap_or(false)
     }
 }
 
@@ -169,7 +169,7 @@ pub(crate) async fn in_file<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, UploadError> {
     let done =
-        blocking(work).await.map_err(|panicked| UploadError::Failed(panicked.to_string()))?;
+        run_blocking(work).await.map_err(|panicked| UploadError::Failed(panicked.to_string()))?;
     done.map_err(|error| match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => UploadError::Full(plain_io(&error)),
         _ => UploadError::Failed(plain_io(&error)),

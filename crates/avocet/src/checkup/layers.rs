@@ -60,7 +60,7 @@ fn of_layers(layers: &SandboxLayers, system: &System) -> Vec<Check> {
     const LANDLOCK: &str = "Linux 6.12 or newer, with landlock in /sys/kernel/security/lsm; in a container, \
         allow its system calls";
     const FILTER: &str = "a kernel with CONFIG_SECCOMP_FILTER";
-    let best = layers.best();
+    let best = layers.best_isolation();
     let layer = |name: &str, layer: &Result<(), String>, gives: &str, fix| match layer {
         Ok(()) => Check::good(name, gives.to_owned()),
         // Another layer is available.

@@ -1,7 +1,7 @@
 //! Checks each provider's key and models, if possible without paying for an answer.
 
 use avocet_config::Budgets;
-use avocet_llm::{ConfiguredModel, KnownFacts, KnownModel, Probe, ToolStyle};
+use avocet_llm::{ConfiguredModel, KnownFacts, KnownModel, ProbeResult, ToolStyle};
 use avocet_protocol::{
     Check, CheckState, Embedder as _, ModelError, ModelFacts, Models as _, thousands, within,
 };
@@ -36,7 +36,7 @@ pub(super) async fn checks(examiner: &Examiner, offline: bool) -> Vec<Check> {
     });
     let mut found: Vec<Check> = join_all(checks).await.concat();
     for provider in settings.providers.keys() {
-        let status = examiner.models.health().provider(provider);
+        let status = examiner.models.health().provider_status(provider);
         found.extend(examiner.history(provider, status.fault.is_some(), &status.requests));
     }
     found.extend(transcription(examiner, offline).await);
@@ -70,7 +70,7 @@ async fn check(
         Err(error) => return vec![Check::bad(name, error, format!("correct [{table}]"))],
     };
     // The result of a request is worth more than a list of models.
-    let fault = model.and_then(|model| examiner.models.health().fault(model));
+    let fault = model.and_then(|model| examiner.models.health().fault_of(model));
     if offline {
         let says = "not asked, because of --offline";
         return vec![fault.map_or_else(
@@ -78,8 +78,8 @@ async fn check(
             |fault| Check::bad(name, format!("the last request failed: {fault}"), ASK_AGAIN),
         )];
     }
-    if known.keys() > 1 {
-        return each_key(examiner, provider, name, model, known.keys()).await;
+    if known.count_keys() > 1 {
+        return each_key(examiner, provider, name, model, known.count_keys()).await;
     }
     let probed = probe(examiner, name, &known).await;
     let mut check = read(name, &table, model.is_some(), probed);
@@ -102,14 +102,18 @@ async fn of_facts(
     table: &str,
     model: &KnownModel,
 ) -> impl Iterator<Item = Check> + use<> {
-    let facts = model.known().await;
+    let facts = model.known_facts().await;
     let budgets = &examiner.configuration.settings.budgets;
     of_model(name, table, &facts).into_iter().chain(unknown_facts(name, &facts, budgets))
 }
 
 /// Asks the provider, within a time limit.
-async fn probe(examiner: &Examiner, name: &str, model: &KnownModel) -> Result<Probe, ModelError> {
-    let probed = within(examiner.clock.as_ref(), LIMIT, model.probe()).await;
+async fn probe(
+    examiner: &Examiner,
+    name: &str,
+    model: &KnownModel,
+) -> Result<ProbeResult, ModelError> {
+    let probed = within(examiner.clock.as_ref(), LIMIT, model.probe_model()).await;
     probed.unwrap_or_else(|_| {
         let detail = format!("no answer within {} s", LIMIT.as_secs());
         Err(ModelError::TimedOut { model: name.to_owned(), detail })
@@ -150,20 +154,25 @@ async fn each_key(
 const ASK_AGAIN: &str = "to see whether it still fails: avocet ask me hello --wait";
 
 /// Interprets the result of a probe, and adds the remedy.
-fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelError>) -> Check {
+fn read(
+    name: &str,
+    table: &str,
+    has_model: bool,
+    probed: Result<ProbeResult, ModelError>,
+) -> Check {
     use ModelError::{BadAnswer, Busy, Refused, TimedOut, TooLong, Unauthorized, Unreachable};
     let error = match probed {
-        Ok(Probe::Works) if has_model => {
+        Ok(ProbeResult::Works) if has_model => {
             return Check::good(name, "the key and the model are good");
         }
-        Ok(Probe::Works) => {
+        Ok(ProbeResult::Works) => {
             return Check::good(name, "the key is good; no agent uses a model of this provider");
         }
-        Ok(Probe::KeyUnchecked) => {
+        Ok(ProbeResult::KeyUnchecked) => {
             let says = "it answers; the first message will show whether the key is good";
             return Check::fair(name, says, "avocet ask me hello --wait");
         }
-        Ok(Probe::NoModel { nearest }) => {
+        Ok(ProbeResult::NoModel { nearest }) => {
             let meant = nearest.map(|model| format!("; did you mean {model}?")).unwrap_or_default();
             let says = format!("there is no such model{meant}");
             return Check::bad(
@@ -172,11 +181,11 @@ fn read(name: &str, table: &str, has_model: bool, probed: Result<Probe, ModelErr
                 "correct `model` in [agents]; with Ollama, fetch the model: ollama pull MODEL",
             );
         }
-        Ok(Probe::OtherModel { only }) => {
+        Ok(ProbeResult::OtherModel { only }) => {
             let says = format!("the only model of the server is called {only}");
             return Check::fair(name, says, "use that name, unless the server accepts every name");
         }
-        Ok(Probe::OtherBaseUrl { meant }) => {
+        Ok(ProbeResult::OtherBaseUrl { meant }) => {
             let says = format!("the server has its API at {meant}");
             return Check::bad(name, says, format!("set base_url = \"{meant}\" in [{table}]"));
         }
@@ -253,7 +262,7 @@ async fn transcription(examiner: &Examiner, offline: bool) -> Option<Check> {
         Ok(listener) => listener?,
         Err(error) => return Some(Check::bad(NAME, error.to_string(), "correct [transcription]")),
     };
-    let probed = within(examiner.clock.as_ref(), LIMIT, listener.probe()).await;
+    let probed = within(examiner.clock.as_ref(), LIMIT, listener.probe_endpoint()).await;
     let late = || Err(format!("no answer within {} s", LIMIT.as_secs()));
     Some(match probed.unwrap_or_else(|_| late()) {
         Ok(true) => Check::good(NAME, "the key is good"),
@@ -281,7 +290,7 @@ async fn speech(examiner: &Examiner, offline: bool) -> Option<Check> {
         Ok(speaker) => speaker?,
         Err(error) => return Some(Check::bad(NAME, error.to_string(), "correct [speech]")),
     };
-    let probed = within(examiner.clock.as_ref(), LIMIT, speaker.probe()).await;
+    let probed = within(examiner.clock.as_ref(), LIMIT, speaker.probe_endpoint()).await;
     let late = || Err(format!("no answer within {} s", LIMIT.as_secs()));
     Some(match probed.unwrap_or_else(|_| late()) {
         Ok(true) => Check::good(NAME, "the key is good"),

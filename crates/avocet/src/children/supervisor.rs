@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use avocet_gateway::{ChildConnection, Programs, RunningProgram};
 use avocet_protocol::{AccountName, Attach, ChannelName, Clock, within};
 use avocet_sandbox::{
-    ProgramEnd, ProgramRequest, ProgramResult, ProgramSandbox, ProgramStreams, Reached, Rights,
-    SandboxError,
+    ProgramEnd, ProgramRequest, ProgramResult, ProgramRights, ProgramSandbox, ProgramStreams,
+    ReachedHosts, SandboxError,
 };
 use avocet_supervise::{Backoff, Group};
 use futures_util::future::maybe_done;
@@ -69,8 +69,8 @@ impl StartProgram for SandboxedProgram {
             limit: Duration::MAX,
             output: NOTE,
             cancel,
-            reached: Reached::default(),
-            rights: Rights::default(),
+            reached: ReachedHosts::default(),
+            rights: ProgramRights::default(),
         };
         self.sandbox.run_with_streams(request, streams).await
     }
@@ -104,7 +104,7 @@ enum TalkEnd {
 impl ChildSupervisor {
     /// Runs the program, and restarts it after each end, until the group is cancelled.
     pub(super) async fn run(&self, program: &dyn StartProgram) {
-        let stop = self.group.token();
+        let stop = self.group.cancel_token();
         let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
         loop {
             let began = self.clock.elapsed();
@@ -115,7 +115,7 @@ impl ChildSupervisor {
                 return;
             }
             if was_attached && self.clock.elapsed().saturating_sub(began) >= HEALTHY {
-                backoff.reset();
+                backoff.reset_delay();
             }
             let pause = backoff.next_wait();
             let why = format!("{why}; it is started again in {:.1} s", pause.as_secs_f64());
@@ -192,7 +192,7 @@ impl ChildSupervisor {
         stop: &CancellationToken,
         cancel: &CancellationToken,
     ) -> Option<String> {
-        let connection = self.group.child(&self.name);
+        let connection = self.group.child_group(&self.name);
         let end = {
             let program = running.clone();
             let child = ChildConnection { stdout: &mut stdout, stdin, program };
@@ -204,7 +204,7 @@ impl ChildSupervisor {
             }
         };
         // Closes the input of the program once open requests are answered.
-        connection.cancel();
+        connection.cancel_tasks();
         let fault = match end {
             TalkEnd::Stopped | TalkEnd::Closed => None,
             TalkEnd::NeverAttached => Some(format!(
@@ -253,7 +253,7 @@ fn describe(ended: Result<ProgramResult, SandboxError>, last_line: Option<&str>)
     let last = last_line.map(|line| format!("; its last line was: {line}")).unwrap_or_default();
     match ended {
         Ok(ProgramResult { ended, output, .. }) => {
-            let note = output.text();
+            let note = output.to_text();
             let note = if note.is_empty() { note } else { format!(" {note}") };
             let ended = match ended {
                 ProgramEnd::Code(code) => format!("the program ended with exit code {code}"),

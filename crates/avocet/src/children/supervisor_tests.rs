@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use avocet_external::External;
 use avocet_gateway::testing::FakeDaemon;
 use avocet_protocol::{Channel, Health};
-use avocet_sandbox::Output;
+use avocet_sandbox::SandboxOutput;
 use avocet_testkit::{FakeDestinations, ManualClock};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 
@@ -59,7 +59,7 @@ impl StartProgram for FakeProgram {
             () = cancel.cancelled() => ProgramEnd::Cancelled,
             ended = exited => ended.unwrap_or(Ok(ProgramEnd::Signal(9)))?,
         };
-        Ok(ProgramResult { ended, output: Output::new(10), reached: Vec::new() })
+        Ok(ProgramResult { ended, output: SandboxOutput::new(10), reached: Vec::new() })
     }
 }
 
@@ -161,7 +161,7 @@ async fn run_closes_the_input_at_the_end_and_kills_a_program_that_stays() {
         let supervised = Supervised::start();
         let mut program = supervised.program().await;
         program.attach().await;
-        supervised.group.cancel();
+        supervised.group.cancel_tasks();
         assert_eq!(program.stdin.next_line().await.unwrap(), None);
         assert!(!program.cancel.is_cancelled());
         if stays {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_acp::{AcpParts, ConnectDaemon, EditorProfile, StdioLines, serve};
 use avocet_gateway::Client;
-use avocet_sandbox::Access;
+use avocet_sandbox::RootAccess;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &CommandContext) -> Result<Exit, Failure> {
         name: agent.profile.name.clone(),
         workspace: agent.workspace.clone(),
     });
-    let changeable = configuration.roots.iter().filter(|root| root.access == Access::Change);
+    let changeable = configuration.roots.iter().filter(|root| root.access == RootAccess::Change);
     let daemon = Arc::new(EditorDaemon {
         context: context.clone(),
         configuration: configuration.clone(),

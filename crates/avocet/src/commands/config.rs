@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use avocet_config::{DEFAULT, Document, Unresolved};
 use avocet_protocol::PlainTable;
-use avocet_sandbox::Access;
+use avocet_sandbox::RootAccess;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
@@ -114,7 +114,7 @@ fn place(document: &Document, key: &str, path: &Path) -> String {
 
 fn as_json(configuration: &Configuration) -> Value {
     let Configuration { document, data_dir, agents, socket, roots, .. } = configuration;
-    let beside = |access: Access| {
+    let beside = |access: RootAccess| {
         let of = roots.iter().filter(|root| root.access == access);
         of.map(|root| root.path.clone()).collect::<Vec<_>>()
     };
@@ -136,8 +136,8 @@ fn as_json(configuration: &Configuration) -> Value {
         "data_dir": data_dir,
         "socket": socket,
         "agents": others,
-        "read": beside(Access::Read),
-        "write": beside(Access::Change),
+        "read": beside(RootAccess::Read),
+        "write": beside(RootAccess::Change),
         "unresolved": document.unresolved().iter().map(unresolved).collect::<Vec<_>>(),
     });
     for agent in defaults {
@@ -174,8 +174,8 @@ fn rows(configuration: &Configuration) -> Vec<[String; 2]> {
     }
     rows.extend(roots.iter().map(|Root { path, access, .. }| {
         let name = match access {
-            Access::Read => "files, read only",
-            Access::Change => "files",
+            RootAccess::Read => "files, read only",
+            RootAccess::Change => "files",
         };
         row(name, path.display().to_string())
     }));

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use avocet_gateway::Gateway;
 use avocet_protocol::{PlainTable, sanitise, thousands};
 use avocet_store::{
-    CancelCopy, Copied, CopyError, EndedWork, Holder, Lock, Recovered, Replace, Restored, Salvaged,
-    back_up, recover_into,
+    CancelCopy, CopyDone, CopyError, DirectoryLock, EndedWork, LogHolder, LogReplacement,
+    RecoveredLog, RestoredLog, SalvageReport, back_up, recover_into,
 };
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 use clap::Args;
 use serde_json::json;
 
@@ -56,7 +56,7 @@ pub(crate) async fn backup(context: &CommandContext, backup: BackupArgs) -> Resu
     let (directory, to) = (configuration.data_dir, given(&backup.file)?);
     let (now, file) = (context.clock.now(), to.clone());
     let copy = move || back_up(&directory, &file, now, &CancelCopy::default());
-    let Copied { bytes, messages } = blocking(copy).await??;
+    let CopyDone { bytes, messages } = run_blocking(copy).await??;
     show(backup.json, &json!({ "file": to, "bytes": bytes, "messages": messages }), || {
         let (messages, kilobytes) = (thousands(messages), thousands(bytes.div_ceil(1000)));
         format!("{}: {messages} messages in {kilobytes} kB, checked.\n", to.display())
@@ -69,9 +69,9 @@ pub(crate) async fn restore(
 ) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
     let from = given(&restore.file)?;
-    let restored = replace(context, &configuration, move |log| log.restore(&from)).await?;
+    let restored = replace(context, &configuration, move |log| log.restore_copy(&from)).await?;
     show(restore.json, &restored, || {
-        let Restored { from, moved, messages, ended, .. } = &restored;
+        let RestoredLog { from, moved, messages, ended, .. } = &restored;
         let (messages, from) = (thousands(*messages), from.display());
         let follows = what_follows(moved.as_deref(), ended, &configuration);
         format!("Restored {messages} messages from {from}.\n{follows}")
@@ -88,15 +88,16 @@ pub(crate) async fn recover(
     let recovered = match (from, into) {
         (Some(from), Some(into)) => {
             let (redactor, now) = (redaction::redactor(), context.clock.now());
-            blocking(move || recover_into(&from, &into, &redactor, now)).await??
+            run_blocking(move || recover_into(&from, &into, &redactor, now)).await??
         }
         (from, _) => {
-            replace(context, &configuration, move |log| log.recover(from.as_deref())).await?
+            replace(context, &configuration, move |log| log.recover_damaged(from.as_deref()))
+                .await?
         }
     };
     show(recover.json, &recovered, || {
-        let Recovered { from, into, moved, saved } = &recovered;
-        let (rows, from, into) = (thousands(saved.rows()), from.display(), into.display());
+        let RecoveredLog { from, into, moved, saved } = &recovered;
+        let (rows, from, into) = (thousands(saved.count_rows()), from.display(), into.display());
         let follows = what_follows(moved.as_deref(), &saved.ended, &configuration);
         format!("Recovered {rows} rows of {from} into {into}.\n{}{follows}", report(saved))
     })
@@ -106,29 +107,36 @@ pub(crate) async fn recover(
 async fn replace<T: Send + 'static>(
     context: &CommandContext,
     configuration: &Configuration,
-    work: impl FnOnce(&Replace<'_>) -> Result<T, CopyError> + Send + 'static,
+    work: impl FnOnce(&LogReplacement<'_>) -> Result<T, CopyError> + Send + 'static,
 ) -> Result<T, Failure> {
     let directory = configuration.data_dir.clone();
-    let lock = Lock::take(&directory, Holder::Command, context.clock.as_ref()).await?;
+    let lock =
+        DirectoryLock::take_lock(&directory, LogHolder::Command, context.clock.as_ref()).await?;
     // A daemon whose lock file was deleted still has its socket.
     Gateway::check_unused(&configuration.socket)?;
     let audit_head = audit::noted_sequence(&configuration.head_file);
     let (redactor, now) = (redaction::redactor(), context.clock.now());
-    let replaced = blocking(move || {
-        work(&Replace { directory: &directory, lock: &lock, audit_head, redactor: &redactor, now })
+    let replaced = run_blocking(move || {
+        work(&LogReplacement {
+            directory: &directory,
+            lock: &lock,
+            audit_head,
+            redactor: &redactor,
+            now,
+        })
     });
     Ok(replaced.await??)
 }
 
 /// Lists the saved and the lost rows of each table, with the reasons.
-fn report(saved: &Salvaged) -> String {
+fn report(saved: &SalvageReport) -> String {
     let mut table = PlainTable::with_head(&["table", "saved", "left out", "why"]);
     for one in &saved.tables {
         let why = sanitise(one.why.as_deref().unwrap_or_default()).text;
         table.row([&one.name, &thousands(one.rows), &thousands(one.left_out), &why]);
     }
     let mut text = table.to_string();
-    let Salvaged { pages, unreadable_pages, unreadable_rows, wal, repairs, .. } = saved;
+    let SalvageReport { pages, unreadable_pages, unreadable_rows, wal, repairs, .. } = saved;
     text.push_str(&format!(
         "Not readable: {unreadable_pages} of {pages} pages, and {unreadable_rows} rows in other pages. The -wal: {wal}.\n"
     ));

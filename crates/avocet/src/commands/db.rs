@@ -1,8 +1,10 @@
 //! `avocet db`: the size of the database, and its reduction.
 
 use avocet_protocol::{PlainTable, thousands};
-use avocet_store::{Holder, Lock, LogSize, OpenError, RowSpace, SqliteStore, vacuum};
-use avocet_supervise::blocking;
+use avocet_store::{
+    DirectoryLock, LogHolder, LogSize, OpenError, RowSpace, SqliteStore, vacuum_log,
+};
+use avocet_supervise::run_blocking;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -45,7 +47,7 @@ async fn show_size(context: &CommandContext, json: bool) -> Result<Exit, Failure
         Failure::new(Exit::Failed, format!("there is no database in {data_dir} yet"))
     };
     let log = look(context, &configuration)?.ok_or_else(missing)?;
-    let size = log.size().await?;
+    let size = log.measure_size().await?;
     show(json, &as_json(&size), || text(&size))?;
     Ok(Exit::Done)
 }
@@ -86,7 +88,7 @@ fn text(size: &LogSize) -> String {
 
 async fn rewrite(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
     let configuration = Configuration::load(context, Uses::Log)?;
-    let options = open_options(&configuration, Holder::Command);
+    let options = open_options(&configuration, LogHolder::Command);
     let directory = options.directory.clone();
     // A clean start and stop empties the `-wal`.
     match SqliteStore::open(options, context.clock.clone(), &context.root).await {
@@ -96,8 +98,9 @@ async fn rewrite(context: &CommandContext, json: bool) -> Result<Exit, Failure> 
         }
         Err(error) => return Err(error.into()),
     }
-    let lock = Lock::take(&directory, Holder::Command, context.clock.as_ref()).await?;
-    let (before, after) = blocking(move || vacuum(&lock, &directory)).await??;
+    let lock =
+        DirectoryLock::take_lock(&directory, LogHolder::Command, context.clock.as_ref()).await?;
+    let (before, after) = run_blocking(move || vacuum_log(&lock, &directory)).await??;
     show(json, &json!({ "bytes_before": before, "bytes": after }), || {
         format!("The database had {} and has {}.\n", bytes(before), bytes(after))
     })?;

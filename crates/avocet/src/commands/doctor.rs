@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_gateway::{Client, ClientError, Doctor};
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     Check, CheckState, Checkup, DaemonStatus, PlainTable, Query, plain_io, within,
 };
-use avocet_sandbox::Cgroups;
+use avocet_sandbox::CgroupParent;
 use avocet_store::DATABASE;
 use clap::Args;
 use serde_json::json;
@@ -157,12 +157,12 @@ async fn of_this_process(context: &CommandContext, offline: bool) -> Result<Chec
     let configuration = Configuration::load(context, Uses::Log)?;
     let Configuration { document, settings, .. } = &configuration;
     let shells = Shells::probe(&configuration, &context.clock, &context.root).await?;
-    let cgroup = Cgroups::delegated().map(drop).map_err(|why| why.to_string());
+    let cgroup = CgroupParent::find_delegated().map(drop).map_err(|why| why.to_string());
     let channels = registry::channels(document, settings, &context.clock)?.channels;
     let webhooks = registry::webhooks(&channels);
     let channels = channels.into_iter().map(|one| one.channel).collect();
     let examiner = Examiner {
-        channels: Arc::new(Channels::new(channels)),
+        channels: Arc::new(ChannelRegistry::new(channels)),
         webhooks,
         models: Arc::new(Models::of(&configuration, context.clock.clone())?),
         walls: layers::checks(&configuration, &shells, cgroup),

@@ -45,9 +45,9 @@ use std::time::Duration;
 
 use avocet_bus::Bus;
 use avocet_gateway::{Client, ClientError, MAX_LINE_BYTES, RpcError};
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{AccountName, ChannelName, ChatAddress, Clock, Deliveries, within};
-use avocet_store::{Holder, OpenError, SqliteStore};
+use avocet_store::{LogHolder, OpenError, SqliteStore};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -239,7 +239,7 @@ async fn reach(
         }
         // Text that goes into the log is stripped of the secrets that are known here.
         let configuration = Configuration::load(context, Uses::Log)?;
-        let options = open_options(&configuration, Holder::Command);
+        let options = open_options(&configuration, LogHolder::Command);
         match SqliteStore::open(options, context.clock.clone(), &context.root).await {
             Ok(store) => {
                 return Ok(Reached::Log(Box::new(OfflineLog {
@@ -289,7 +289,7 @@ async fn bus_to_log(
     let registry::Channels { channels, admission } =
         registry::channels(&configuration.document, &configuration.settings, &context.clock)?;
     let channels = channels.into_iter().map(|configured| configured.channel).collect();
-    let channels = Arc::new(Channels::new(channels));
+    let channels = Arc::new(ChannelRegistry::new(channels));
     let (bus, _) = Bus::open(avocet_bus::BusParts {
         admission,
         inbox: store.clone(),

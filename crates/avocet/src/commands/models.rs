@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use avocet_llm::{
-    Catalogue, CatalogueSummary, ConfiguredModel, Fact, KnownFacts, TextCalls, ToolStyle,
+    CatalogueSummary, ConfiguredModel, Fact, KnownFacts, ModelCatalogue, TextCalls, ToolStyle,
 };
 use avocet_net::{HttpClient, NetError, check_public_url};
 use avocet_protocol::{Models as _, PlainTable, Price, plain_io, thousands, within};
@@ -88,7 +88,7 @@ async fn configured(context: &CommandContext, json: bool) -> Result<Exit, Failur
             .map_err(|error| Failure::new(Exit::Configuration, error.to_string()))?;
         let known = match made {
             ConfiguredModel::Embedded(_) => None,
-            ConfiguredModel::Served(model) => Some(model.known().await),
+            ConfiguredModel::Served(model) => Some(model.known_facts().await),
         };
         rows.push(ModelRow { name, known });
     }
@@ -109,12 +109,12 @@ async fn update(context: &CommandContext, source: &str, json: bool) -> Result<Ex
     let now = jiff::Timestamp::from_millisecond(context.clock.now().0).unwrap_or_default();
     let date = now.strftime("%Y-%m-%d").to_string();
     let catalogue =
-        Catalogue::read(text, source, &date).map_err(|error| kept(error.to_string()))?;
+        ModelCatalogue::read(text, source, &date).map_err(|error| kept(error.to_string()))?;
     let file = catalogue::file(&configuration.data_dir);
     catalogue::replace(&file, &catalogue).map_err(|error| {
         failed(format!("cannot write {}: {}", file.display(), plain_io(&error)))
     })?;
-    let CatalogueSummary { source, date, models } = catalogue.summary();
+    let CatalogueSummary { source, date, models } = catalogue.summarize();
     let written = json!({ "models": models, "source": source, "date": date, "file": file });
     show(json, &written, || {
         let file = file.display();
@@ -141,10 +141,10 @@ fn read(path: &str) -> Result<String, String> {
 async fn fetched(context: &CommandContext, url: &str) -> Result<String, String> {
     check_public_url(url).map_err(|error| error.to_string())?;
     let fetch = async {
-        let client = HttpClient::untrusted(&BTreeMap::new())?;
+        let client = HttpClient::with_public_only(&BTreeMap::new())?;
         let response = client.get(url, &[]).await?;
         match response.status() {
-            200 => response.beginning(MAX_TABLE).await.map(Ok),
+            200 => response.read_beginning(MAX_TABLE).await.map(Ok),
             status => Ok(Err(format!("the server answers with status {status}"))),
         }
     };
@@ -206,7 +206,7 @@ impl ModelRow {
 fn cell<T, S: Display>(fact: &Fact<T>, shown: impl Fn(&T) -> S) -> String {
     match fact {
         None => "unknown".to_owned(),
-        Some((value, source)) => format!("{} ({})", shown(value), source.word()),
+        Some((value, source)) => format!("{} ({})", shown(value), source.as_word()),
     }
 }
 
@@ -224,7 +224,7 @@ fn tool_cell(tools: &Fact<ToolStyle>, text_calls: &Fact<TextCalls>) -> String {
 fn fact<T>(fact: &Fact<T>, shown: impl Fn(&T) -> Value) -> Value {
     match fact {
         None => Value::Null,
-        Some((value, source)) => json!({ "value": shown(value), "from": source.word() }),
+        Some((value, source)) => json!({ "value": shown(value), "from": source.as_word() }),
     }
 }
 

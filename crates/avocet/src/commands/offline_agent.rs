@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use avocet_agent::{AgentLogs, AgentLoop, JobPlan, TurnContext};
 use avocet_bus::Bus;
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{ChildMode, Jobs, LineageTurn, Origin, SessionStatus, TurnRecord, Turns};
 use avocet_session::{Attachments, Events, SessionChoice, TurnAgent, permission_mode};
 use avocet_store::SqliteStore;
@@ -117,7 +117,7 @@ async fn agent_parts(
         store: store.clone(),
         // Without a request for vectors, the agent recalls by words alone.
         memories: SearchedMemories::by_words(store),
-        channels: Arc::new(Channels::new(channels)),
+        channels: Arc::new(ChannelRegistry::new(channels)),
         bus: bus.clone(),
         events: Arc::new(Events::default()),
         editors: Arc::default(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use avocet_gateway::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
 use avocet_jobs::{RunnerParts, ScheduleService, ZoneCalendar};
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     AddSchedule, CatchUp, ChatAddress, ChatKind, DedupeKey, PlainTable, Recurrence, Schedule,
     ScheduleCommand, ScheduleId, ScheduleRun, ScheduledWork, SenderId, SessionId, ShownSchedule,
@@ -187,7 +187,7 @@ async fn service(context: &CommandContext, log: &OfflineLog) -> Result<ScheduleS
     let workspaces = AgentWorkspaces::open(configuration, logs)?;
     let runner = RunnerParts {
         schedules: store.clone(),
-        destinations: Arc::new(Channels::new(channels)),
+        destinations: Arc::new(ChannelRegistry::new(channels)),
         deliveries: Arc::new(NoOutbox),
         lanes: Arc::new(NoLanes),
         checklists: Arc::new(AgentChecklists::new(configuration, &workspaces)?),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use avocet_config::DEFAULT;
 use avocet_protocol::printable;
-use avocet_sandbox::{FileError, RemoveMode, Removed, Workspace, WorkspacePath};
+use avocet_sandbox::{FileError, RemoveMode, RemovedKind, Workspace, WorkspacePath};
 use avocet_skills::{
     FixedSkills, FoundSkill, FoundSkills, SkillCatalogue, SkillSource, SkillState,
     WORKSPACE_SKILLS, check_name,
@@ -151,10 +151,10 @@ impl AgentSkills {
 
     /// Returns all skills, with absolute folders.
     async fn found(&self) -> FoundSkills {
-        let Some(workspace) = &self.workspace else { return self.fixed.found().clone() };
+        let Some(workspace) = &self.workspace else { return self.fixed.found_skills().clone() };
         let roots = Arc::new(workspace.clone().into());
         let files = Arc::new(WorkspaceFiles::new(roots));
-        let mut found = SkillCatalogue::new(files, self.fixed.clone()).found().await;
+        let mut found = SkillCatalogue::new(files, self.fixed.clone()).find_skills().await;
         let of_workspace =
             found.skills.iter_mut().filter(|skill| skill.source == SkillSource::Workspace);
         for skill in of_workspace {
@@ -189,7 +189,7 @@ impl AgentSkills {
                 Some(one) => failed(format!(
                     "{name} is a {} skill, and only skills of a workspace can be removed; see \
                         [skills] in the configuration",
-                    one.source.word()
+                    one.source.as_word()
                 )),
                 None => self.unknown(name),
             });
@@ -200,16 +200,17 @@ impl AgentSkills {
         if !yes && !confirmed(&question)? {
             return Err(failed("nothing was removed"));
         }
-        match workspace.remove(&folder, RemoveMode::Recursive).map_err(refused)? {
-            Removed::Directory(entries) => Ok(entries),
-            Removed::File | Removed::Link => Ok(1),
+        match workspace.remove_entry(&folder, RemoveMode::Recursive).map_err(refused)? {
+            RemovedKind::Directory(entries) => Ok(entries),
+            RemovedKind::File | RemovedKind::Link => Ok(1),
         }
     }
 
     /// Returns the folder of a skill in the workspace; `None` if nothing is there.
     fn folder(&self, name: &str) -> Result<Option<(&Workspace, WorkspacePath)>, Failure> {
         let Some(workspace) = &self.workspace else { return Ok(None) };
-        let folder = workspace.resolve(&format!("{WORKSPACE_SKILLS}/{name}")).map_err(refused)?;
+        let folder =
+            workspace.resolve_path(&format!("{WORKSPACE_SKILLS}/{name}")).map_err(refused)?;
         let kind = workspace.kind(&folder).map_err(refused)?;
         Ok(kind.map(|_| (workspace, folder)))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use avocet_gateway::{Client, ClientError, ListSessions, ListUsage, MOST_ROWS};
 use avocet_protocol::{DaemonStatus, SessionSummary, UsageBy, UsageRow};
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use serde_json::json;
@@ -126,7 +126,7 @@ async fn figures(
 
 /// Waits a short time for a key.
 async fn next_action() -> Result<KeyAction, Failure> {
-    let key = blocking(|| {
+    let key = run_blocking(|| {
         if !event::poll(KEY_WAIT)? {
             return Ok(None);
         }

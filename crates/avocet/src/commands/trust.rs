@@ -124,7 +124,7 @@ fn look(workspaces: &[Workspace], file: &Path, change: TrustChange) -> Result<Fi
         );
         Failure::new(Exit::Failed, message)
     })?;
-    let path = workspace.resolve("").map_err(failed)?.join(below);
+    let path = workspace.resolve_path("").map_err(failed)?.join_name(below);
     let was = match change {
         TrustChange::Show => None,
         TrustChange::MarkTrusted => Some(workspace.mark_trusted(&path).map_err(failed)?),

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use avocet_bus::Wakes;
+use avocet_bus::WakeReceiver;
 use avocet_gateway::Gateway;
 use avocet_http::HttpListener;
 use avocet_mcp::McpClient;
 use avocet_protocol::Clock;
-use avocet_store::{Holder, Lock, OpenOptions, SqliteStore};
+use avocet_store::{DirectoryLock, LogHolder, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
-use avocet_telemetry::{Exporter, ExporterParts};
+use avocet_telemetry::{ExporterParts, TelemetryExporter};
 
 use super::{ChannelIntake, StartOptions, open_options};
 use crate::audit::Keeper;
@@ -42,7 +42,7 @@ pub(super) struct DaemonParts {
     /// `None` if no copies are made at intervals.
     pub(super) copies: Option<Arc<Copies>>,
     /// `None` if no traces are exported.
-    pub(super) exporter: Option<Arc<Exporter>>,
+    pub(super) exporter: Option<Arc<TelemetryExporter>>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) group: Group,
 }
@@ -53,9 +53,9 @@ impl DaemonParts {
         context: &CommandContext,
         configuration: &Configuration,
         options: StartOptions,
-    ) -> Result<(Self, Wakes), Failure> {
+    ) -> Result<(Self, WakeReceiver), Failure> {
         let Configuration { document, settings, .. } = configuration;
-        let (clock, group) = (context.clock.clone(), context.root.child("daemon"));
+        let (clock, group) = (context.clock.clone(), context.root.child_group("daemon"));
         let store = open_log(configuration, options.start_empty, &clock, &group).await?;
         // Clients that connect from now on are served when everything runs.
         let http = registry::http(document, settings)?;
@@ -105,8 +105,8 @@ async fn open_log(
     let Configuration { document, roots, .. } = configuration;
     // Check before any file is made.
     roots::check(document, roots, &configuration.others())?;
-    let options = OpenOptions { start_empty, ..open_options(configuration, Holder::Daemon) };
-    let lock = Lock::take(&options.directory, options.holder, clock.as_ref()).await?;
+    let options = OpenOptions { start_empty, ..open_options(configuration, LogHolder::Daemon) };
+    let lock = DirectoryLock::take_lock(&options.directory, options.holder, clock.as_ref()).await?;
     // Opening the log ends the epoch of any other daemon. A daemon whose lock file was deleted
     // still has its socket.
     Gateway::check_place(&socket_place(configuration)?)?;
@@ -119,13 +119,13 @@ fn exporter(
     store: &Arc<SqliteStore>,
     clock: &Arc<dyn Clock>,
     group: &Group,
-) -> Result<Option<Arc<Exporter>>, Failure> {
+) -> Result<Option<Arc<TelemetryExporter>>, Failure> {
     let Configuration { document, settings, .. } = configuration;
     let Some(config) = registry::telemetry(document, settings)? else { return Ok(None) };
     let (redactor, clock) = (redaction::redactor(), clock.clone());
     let providers = registry::provider_names(document, settings);
     let parts = ExporterParts { log: store.clone(), redactor, clock, providers };
-    let exporter = Exporter::new(&config, parts)
+    let exporter = TelemetryExporter::new(&config, parts)
         .map_err(|error| document.error_at("telemetry", format!("`telemetry`: {error}")))?;
     let exporter = Arc::new(exporter);
     exporter.start(group);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_bus::Wakes;
+use avocet_bus::WakeReceiver;
 use avocet_gateway::{Clients, Gateway, GatewayParts};
 use avocet_http::{Console, ConsoleParts, HttpServer};
 use avocet_jobs::ScheduleService;
@@ -72,7 +72,7 @@ impl AnsweringParts {
     async fn start(
         context: &CommandContext,
         parts: DaemonParts,
-        wakes: Wakes,
+        wakes: WakeReceiver,
         options: StartOptions,
     ) -> Result<Self, Failure> {
         let (sessions, agent_parts) = session_parts(context, &parts)?;
@@ -92,11 +92,11 @@ impl AnsweringParts {
             burst: Duration::from_millis(settings.sessions.burst_milliseconds),
         };
         let sessions = Sessions::start(sessions, lanes, wakes, group).await?;
-        let intake = group.child("channels");
+        let intake = group.child_group("channels");
         let deliveries = Arc::new(deliverer.clone());
         let accounts = Arc::new(Intake::new(bus.clone(), deliveries, clock, &intake));
         if options.intake == ChannelIntake::Open {
-            channels.all().into_iter().for_each(|channel| accounts.start(channel));
+            channels.all_channels().into_iter().for_each(|channel| accounts.start(channel));
         }
         let accounts = LiveAccounts::new(accounts, channels);
         let Timers { schedules, consolidator } =
@@ -144,10 +144,10 @@ impl AnsweringParts {
         let DaemonParts { store, http, connections, shells, audit, clock, group, .. } = parts;
         let Connections { channels, programs, webhooks, deliverer, bus, .. } = connections;
         if let Some(listener) = http {
-            let (listener, group) = (listener.with_webhooks(webhooks), group.child("http"));
-            HttpServer::start(listener, ports.clone(), &console, &group, intake.token())?;
+            let (listener, group) = (listener.with_webhooks(webhooks), group.child_group("http"));
+            HttpServer::start(listener, ports.clone(), &console, &group, intake.cancel_token())?;
         }
-        console.serve_on_demand(ports.clone(), &group, intake.token());
+        console.serve_on_demand(ports.clone(), &group, intake.cancel_token());
         let gateway = Gateway::open(&socket, clients, ports.clone(), &group)?;
         let is_open = options.intake == ChannelIntake::Open;
         let programs = if is_open { programs } else { Vec::new() };
@@ -199,7 +199,7 @@ impl AnsweringParts {
             configured: mcp.clone(),
             workspaces: connections.workspaces.clone(),
             sources: self.live.agent_parts.session_sources.clone(),
-            group: group.child("session servers"),
+            group: group.child_group("session servers"),
             replaced: Arc::default(),
         })
     }

@@ -11,7 +11,7 @@ use avocet_mcp::{McpClient, McpServerConfig, McpServerParts};
 use avocet_protocol::{
     SESSION_SERVER_PREFIX, Secret, SessionId, SessionServer, SessionServerStart, SessionServers,
 };
-use avocet_supervise::{Group, blocking};
+use avocet_supervise::{Group, run_blocking};
 use avocet_tools::{SessionOffer, SessionSources};
 use tokio_util::sync::CancellationToken;
 
@@ -69,7 +69,7 @@ impl SessionServers for EditorServers {
         };
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
         // Programs are looked for in the file system.
-        let planned = blocking(move || planner.plan(servers)).await;
+        let planned = run_blocking(move || planner.plan(servers)).await;
         let PlannedServers { mut starts, parts } = planned.unwrap_or_else(|panicked| {
             let failed = |name: String| failed_start(name, panicked.to_string());
             PlannedServers { starts: names.into_iter().map(failed).collect(), parts: Vec::new() }
@@ -79,7 +79,7 @@ impl SessionServers for EditorServers {
             return starts;
         }
         let client = Arc::new(self.configured.with_session_servers(session.as_str(), parts));
-        let offer = self.sources.offer(session.clone(), client.clone());
+        let offer = self.sources.offer_tools(session.clone(), client.clone());
         self.stop_at_end(session, client.clone(), offer, ended);
         let failed: BTreeMap<String, String> = client.start_all().await.into_iter().collect();
         for start in starts.iter_mut().filter(|start| start.error.is_none()) {
@@ -108,7 +108,7 @@ impl EditorServers {
         offer: SessionOffer,
         ended: CancellationToken,
     ) {
-        let (stopping, replaced) = (self.group.token(), self.replaced.clone());
+        let (stopping, replaced) = (self.group.cancel_token(), self.replaced.clone());
         self.group.spawn(&format!("servers of {session}"), async move {
             tokio::select! {
                 () = ended.cancelled() => {}
@@ -191,7 +191,7 @@ impl ServerPlanner {
         }
         let secrets = secrets_of(std::slice::from_ref(&server));
         let mut config = self.table(server, name, finder);
-        config.check().map_err(|(key, why)| format!("{key}: {why}"))?;
+        config.check_values().map_err(|(key, why)| format!("{key}: {why}"))?;
         if self.shells.can_open(&self.workspace) {
             config.write = vec![self.workspace.clone()];
         }

@@ -165,14 +165,16 @@ pub(crate) fn channels(
         for table in accounts(document, kind)? {
             let configured = (kind.make)(document, &table, clock.clone())?;
             let channel = &configured.channel;
-            admission = admission.with(channel.name(), channel.account(), configured.allow.clone());
+            admission =
+                admission.with_account(channel.name(), channel.account(), configured.allow.clone());
             channels.push(configured);
         }
     }
     check_tokens(document, &channels)?;
     let web =
         web_channel(None).map_err(|error| document.error_at("channels", error.to_string()))?;
-    admission = admission.with(web.channel.name(), web.channel.account(), web.allow.clone());
+    admission =
+        admission.with_account(web.channel.name(), web.channel.account(), web.allow.clone());
     channels.push(web);
     Ok(Channels { channels, admission })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
-use avocet_llm::{ConfiguredModel, EmbeddingsConfig, Facts, ProviderConfig, ServedEmbedder};
+use avocet_llm::{ConfiguredModel, EmbeddingsConfig, ProviderConfig, ServedEmbedder, SourcedFacts};
 use avocet_protocol::{Clock, ProviderNames};
 
 use super::{PROVIDERS, key_error};
@@ -31,7 +31,7 @@ pub(crate) struct ProviderKind {
 struct ModelSource<'n> {
     provider: &'n str,
     model: &'n str,
-    facts: Facts,
+    facts: SourcedFacts,
 }
 
 impl ProviderKind {
@@ -61,7 +61,7 @@ pub(crate) fn model(
     document: &Document,
     provider: &str,
     model: &str,
-    facts: Facts,
+    facts: SourcedFacts,
     clock: Arc<dyn Clock>,
 ) -> Result<ConfiguredModel, ConfigError> {
     let kind = kind_of(document, &path(provider))?;
@@ -84,7 +84,7 @@ pub(crate) fn unnamed_model(
     provider: &str,
     clock: Arc<dyn Clock>,
 ) -> Result<ConfiguredModel, ConfigError> {
-    model(document, provider, "", Facts::default(), clock)
+    model(document, provider, "", SourcedFacts::default(), clock)
 }
 
 /// Returns the names of all providers for telemetry.
@@ -123,7 +123,7 @@ pub(super) fn table<C: ProviderConfig>(document: &Document, path: &str) -> Resul
 
 fn check_table<C: ProviderConfig>(document: &Document, path: &str) -> Result<(), ConfigError> {
     let config: C = table(document, path)?;
-    config.check().map_err(|(key, error)| key_error(document, path, key, &error))
+    config.check_config().map_err(|(key, error)| key_error(document, path, key, &error))
 }
 
 fn make<C: ProviderConfig>(
@@ -134,7 +134,7 @@ fn make<C: ProviderConfig>(
     let ModelSource { provider, model, facts } = source;
     let path = path(provider);
     let config: C = table(document, &path)?;
-    let model = config.model(provider, model, facts, clock);
+    let model = config.create_model(provider, model, facts, clock);
     model.map_err(|error| document.error_at(&path, error.to_string()))
 }
 
@@ -145,5 +145,7 @@ fn make_embedder<C: ProviderConfig>(
 ) -> Result<Option<ServedEmbedder>, ConfigError> {
     let path = path(&config.provider);
     let table: C = table(document, &path)?;
-    table.embedder(config, clock).map_err(|error| document.error_at(&path, error.to_string()))
+    table
+        .create_embedder(config, clock)
+        .map_err(|error| document.error_at(&path, error.to_string()))
 }

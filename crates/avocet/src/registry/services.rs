@@ -7,10 +7,11 @@ use std::sync::Arc;
 use avocet_config::{ConfigError, Document, Settings};
 use avocet_http::{HookConfig, HookPlan, HttpConfig, HttpPlan, hook_plans};
 use avocet_llm::{
-    EmbeddingsConfig, ServedEmbedder, Speech, SpeechConfig, Transcription, TranscriptionConfig,
+    EmbeddingsConfig, ServedEmbedder, SpeechConfig, SpeechEndpoint, TranscriptionConfig,
+    TranscriptionEndpoint,
 };
 use avocet_mcp::McpServerConfig;
-use avocet_net::{BadHost, Hosts};
+use avocet_net::{BadHost, OpenedHosts};
 use avocet_protocol::{Clock, Secret, Transcribe};
 use avocet_session::SpokenAnswers;
 use avocet_telemetry::TelemetryConfig;
@@ -59,9 +60,9 @@ pub(crate) fn transcription(
     document: &Document,
     settings: &Settings,
     clock: Arc<dyn Clock>,
-) -> Result<Option<Transcription>, ConfigError> {
+) -> Result<Option<TranscriptionEndpoint>, ConfigError> {
     let Some(config) = transcription_config(document, settings)? else { return Ok(None) };
-    let transcription = Transcription::new(config, clock);
+    let transcription = TranscriptionEndpoint::new(config, clock);
     transcription.map(Some).map_err(|error| document.error_at(TRANSCRIPTION, error.to_string()))
 }
 
@@ -73,7 +74,9 @@ fn transcription_config(
         return Ok(None);
     }
     let config: TranscriptionConfig = document.table(TRANSCRIPTION)?;
-    config.check().map_err(|(key, error)| key_error(document, TRANSCRIPTION, key, &error))?;
+    config
+        .check_values()
+        .map_err(|(key, error)| key_error(document, TRANSCRIPTION, key, &error))?;
     Ok(Some(config))
 }
 
@@ -84,7 +87,7 @@ pub(crate) fn spoken_answers(
     clock: Arc<dyn Clock>,
 ) -> Result<Option<SpokenAnswers>, ConfigError> {
     let speech = speech(document, settings, clock)?;
-    Ok(speech.map(|speech| SpokenAnswers { when: speech.when(), speak: Arc::new(speech) }))
+    Ok(speech.map(|speech| SpokenAnswers { when: speech.voice_mode(), speak: Arc::new(speech) }))
 }
 
 /// Makes the speaker, if one is configured.
@@ -92,9 +95,9 @@ pub(crate) fn speech(
     document: &Document,
     settings: &Settings,
     clock: Arc<dyn Clock>,
-) -> Result<Option<Speech>, ConfigError> {
+) -> Result<Option<SpeechEndpoint>, ConfigError> {
     let Some(config) = speech_config(document, settings)? else { return Ok(None) };
-    let speech = Speech::new(config, clock);
+    let speech = SpeechEndpoint::new(config, clock);
     speech.map(Some).map_err(|error| document.error_at(SPEECH, error.to_string()))
 }
 
@@ -106,7 +109,7 @@ fn speech_config(
         return Ok(None);
     }
     let config: SpeechConfig = document.table(SPEECH)?;
-    config.check().map_err(|(key, error)| key_error(document, SPEECH, key, &error))?;
+    config.check_values().map_err(|(key, error)| key_error(document, SPEECH, key, &error))?;
     Ok(Some(config))
 }
 
@@ -127,7 +130,7 @@ pub(crate) fn embedder(
     }
     let config: EmbeddingsConfig = document.table(EMBEDDINGS)?;
     let wrong = |key: &str, error: &str| key_error(document, EMBEDDINGS, key, error);
-    config.check().map_err(|(key, error)| wrong(key, &error))?;
+    config.check_values().map_err(|(key, error)| wrong(key, &error))?;
     let EmbeddingsConfig { provider, least_similarity, .. } = &config;
     if !settings.providers.contains_key(provider) {
         return Err(wrong("provider", &format!("there is no table [providers.{provider}]")));
@@ -153,7 +156,7 @@ pub(crate) fn web_search(
         return Ok(None);
     }
     let config: SearchConfig = document.table(WEB_SEARCH)?;
-    config.check().map_err(|(key, error)| {
+    config.check_values().map_err(|(key, error)| {
         let path = format!("{WEB_SEARCH}.{key}");
         let place = if document.get(&path).is_some() { &path } else { WEB_SEARCH };
         document.error_at(place, format!("`{path}`: {error}"))
@@ -175,7 +178,7 @@ pub(crate) fn mcp_servers(
             continue;
         }
         let config: McpServerConfig = document.table(&path)?;
-        config.check().map_err(|(key, error)| key_error(document, &path, key, &error))?;
+        config.check_values().map_err(|(key, error)| key_error(document, &path, key, &error))?;
         hosts(document, &format!("{path}.hosts"), &config.hosts)?;
         servers.insert(name.clone(), config);
     }
@@ -183,7 +186,10 @@ pub(crate) fn mcp_servers(
 }
 
 /// Returns the hosts that programs may reach.
-pub(crate) fn open_hosts(document: &Document, settings: &Settings) -> Result<Hosts, ConfigError> {
+pub(crate) fn open_hosts(
+    document: &Document,
+    settings: &Settings,
+) -> Result<OpenedHosts, ConfigError> {
     hosts(document, "sandbox.hosts", &settings.sandbox.hosts)
 }
 
@@ -192,8 +198,8 @@ pub(crate) fn hosts(
     document: &Document,
     path: &str,
     entries: &[String],
-) -> Result<Hosts, ConfigError> {
-    Hosts::parse(entries).map_err(|BadHost { number, entry, why }| {
+) -> Result<OpenedHosts, ConfigError> {
+    OpenedHosts::parse_entries(entries).map_err(|BadHost { number, entry, why }| {
         let path = format!("{path}[{number}]");
         let entry = document.shown(&path, &entry);
         document.error_at(&path, format!("`{path}`: {entry:?} is not valid: {why}"))
@@ -263,7 +269,7 @@ pub(crate) fn telemetry(
         return Ok(None);
     }
     let config: TelemetryConfig = document.table(TELEMETRY)?;
-    config.check().map_err(|(key, error)| {
+    config.check_values().map_err(|(key, error)| {
         let path = format!("{TELEMETRY}.{key}");
         // A missing key has no place in the file, but its table has.
         let place = if document.get(&path).is_some() { &path } else { TELEMETRY };

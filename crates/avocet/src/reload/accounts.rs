@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 
 use crate::exit::{Exit, Failure};
 use crate::intake::Intake;
@@ -13,13 +13,13 @@ use crate::registry::{AccountId, ConfiguredChannel};
 #[derive(Debug)]
 pub(crate) struct LiveAccounts {
     intake: Arc<Intake>,
-    channels: Arc<Channels>,
+    channels: Arc<ChannelRegistry>,
     /// The accounts that did not stop.
     unfinished: Mutex<BTreeSet<AccountId>>,
 }
 
 impl LiveAccounts {
-    pub(crate) fn new(intake: Arc<Intake>, channels: &Arc<Channels>) -> Self {
+    pub(crate) fn new(intake: Arc<Intake>, channels: &Arc<ChannelRegistry>) -> Self {
         Self { intake, channels: channels.clone(), unfinished: Mutex::default() }
     }
 
@@ -55,7 +55,7 @@ impl LiveAccounts {
 
     /// Starts stopped accounts again with their old settings.
     pub(super) fn restart(&self, stopped: &BTreeSet<AccountId>) {
-        let channels = self.channels.all().into_iter();
+        let channels = self.channels.all_channels().into_iter();
         channels
             .filter(|channel| stopped.contains(&(channel.name(), channel.account())))
             .for_each(|channel| self.intake.start(channel));
@@ -67,7 +67,7 @@ impl LiveAccounts {
             if !configured.iter().any(|one| one.id() == *gone) {
                 let (channel, account) = gone;
                 tracing::info!(%channel, %account, "the account is removed; its messages wait");
-                self.channels.remove(channel, account);
+                self.channels.remove_channel(channel, account);
             }
         }
     }
@@ -79,7 +79,7 @@ impl LiveAccounts {
             let id = one.id();
             let (channel, account) = &id;
             tracing::info!(%channel, %account, "the account starts with its new settings");
-            self.channels.add(one.channel.clone());
+            self.channels.add_channel(one.channel.clone());
             self.intake.start(one.channel);
             self.intake.deliver(&id);
         }

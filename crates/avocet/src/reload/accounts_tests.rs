@@ -45,7 +45,7 @@ async fn account_that_does_not_stop_is_due_at_each_reload_until_it_starts_again(
     let bus = Arc::<FakeBus>::default();
     let intake = Intake::new(bus, deliveries.clone(), &(clock.clone() as Arc<dyn Clock>), &group);
     let [old, new] = [(); 2].map(|()| Arc::<FakeChannel>::default() as Arc<dyn Channel>);
-    let channels = Arc::new(Channels::new(vec![old.clone()]));
+    let channels = Arc::new(ChannelRegistry::new(vec![old.clone()]));
     intake.start(old);
     let accounts = LiveAccounts::new(Arc::new(intake), &channels);
     let (changed, unchanged) = (BTreeSet::from([configured(&new).id()]), BTreeSet::new());
@@ -60,7 +60,7 @@ async fn account_that_does_not_stop_is_due_at_each_reload_until_it_starts_again(
     let due = accounts.due(&unchanged);
     accounts.stop(&due).await.unwrap();
     accounts.start(&due, vec![configured(&new)]);
-    assert!(channels.all().iter().all(|channel| Arc::ptr_eq(channel, &new)));
+    assert!(channels.all_channels().iter().all(|channel| Arc::ptr_eq(channel, &new)));
     assert_eq!(deliveries.woken_accounts(), ["terminal:local"]);
     assert_eq!(accounts.due(&unchanged), unchanged);
     clock.is_fast.store(true, Ordering::Relaxed);

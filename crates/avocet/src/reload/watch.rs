@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use avocet_config::Document;
 use avocet_protocol::{Clock, MAX_CONFIG_BYTES};
-use avocet_sandbox::digest;
-use avocet_supervise::blocking;
+use avocet_sandbox::digest_bytes;
+use avocet_supervise::run_blocking;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -89,7 +89,7 @@ impl FileWatch {
     /// Watches the file of a document, or the place where its file would be.
     pub(super) fn new(global: &Global, document: &Document) -> Self {
         let path = document.path().map(Path::to_owned).or_else(|| config_place(global));
-        let known = document.path().map(|_| digest(document.text().as_bytes()));
+        let known = document.path().map(|_| digest_bytes(document.text().as_bytes()));
         Self { path, known, found: None, looked_at: None }
     }
 
@@ -147,10 +147,10 @@ impl FileStamp {
 /// configuration, only the beginning counts.
 async fn content(path: &Path) -> Option<String> {
     let path = path.to_owned();
-    let read = blocking(move || {
+    let read = run_blocking(move || {
         let mut bytes = Vec::new();
         let mut file = fs::File::open(path)?.take(MAX_CONFIG_BYTES as u64 + 1);
-        file.read_to_end(&mut bytes).map(|_| digest(&bytes))
+        file.read_to_end(&mut bytes).map(|_| digest_bytes(&bytes))
     });
     read.await.ok()?.ok()
 }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use avocet_net::{Hosts, Interfaces, Proxy};
+use avocet_net::{HostsProxy, InterfaceAddresses, OpenedHosts};
 use avocet_sandbox::{Isolation, ProgramSandbox, SandboxLimits};
 use avocet_tools::OpenHosts;
 
@@ -22,7 +22,7 @@ pub(crate) struct ChildAccess {
     /// Directories that it may change.
     pub(crate) write: Vec<PathBuf>,
     /// Hosts that it may reach; all others are closed.
-    pub(crate) hosts: Hosts,
+    pub(crate) hosts: OpenedHosts,
 }
 
 impl Shells {
@@ -51,8 +51,12 @@ impl Shells {
         }
         let has_hosts = !hosts.is_empty();
         let proxy = || {
-            let proxy = Proxy::new(hosts, Arc::new(Interfaces::default()), sandbox.clock.clone());
-            Arc::new(OpenHosts::through(proxy)) as Arc<dyn avocet_sandbox::Proxy>
+            let proxy = HostsProxy::new(
+                hosts,
+                Arc::new(InterfaceAddresses::default()),
+                sandbox.clock.clone(),
+            );
+            Arc::new(OpenHosts::from_proxy(proxy)) as Arc<dyn avocet_sandbox::ProgramProxy>
         };
         let files = readable.iter().filter(|path| path.is_file());
         let named = files.map(|path| path.display().to_string());
@@ -83,7 +87,7 @@ impl Shells {
 
     /// Returns `true` if programs in sandboxes can reach hosts that are opened to them.
     pub(crate) fn opens_hosts(&self) -> bool {
-        self.layers.best() == Isolation::Namespaces
+        self.layers.best_isolation() == Isolation::Namespaces
     }
 }
 

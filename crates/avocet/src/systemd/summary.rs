@@ -1,6 +1,6 @@
 //! The status text of the service: one line with the channels and the queues.
 
-use avocet_outbox::Channels;
+use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{Health, LogStatus, Redactor};
 
 use crate::daemon::RunningDaemon;
@@ -22,8 +22,8 @@ pub(super) async fn summary(daemon: &RunningDaemon) -> String {
 }
 
 /// Describes each channel that is down.
-fn channels(channels: &Channels, redactor: &Redactor) -> Vec<String> {
-    let down = channels.all().into_iter().filter_map(|channel| match channel.health() {
+fn channels(channels: &ChannelRegistry, redactor: &Redactor) -> Vec<String> {
+    let down = channels.all_channels().into_iter().filter_map(|channel| match channel.health() {
         Health::Up => None,
         Health::Down(why) => {
             let why: String =

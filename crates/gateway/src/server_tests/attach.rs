@@ -76,7 +76,7 @@ async fn attached_client_that_disconnects_leaves_the_delivery_outcome_unknown() 
     let chat = session().address();
     let _: Value = client.call("attach", &Attached { chat, thoughts: false }).await.unwrap();
     let received = hand_over(&world, "hello").await;
-    clients.abort();
+    clients.abort_tasks();
     assert!(received.await.is_err());
     let attached = world.daemon.attached.lock().unwrap()[0].clone();
     while !attached.is_disconnected() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{EditorError, Editors, SessionEditor};
-use avocet_supervise::{Group, blocking};
+use avocet_supervise::{Group, run_blocking};
 use serde_json::{Value, json};
 
 use super::world::World;
@@ -31,7 +31,7 @@ async fn ask<T: Send + 'static>(
     ask: impl FnOnce(&dyn SessionEditor) -> T + Send + 'static,
 ) -> T {
     let editor = editor.clone();
-    blocking(move || ask(editor.as_ref())).await.unwrap()
+    run_blocking(move || ask(editor.as_ref())).await.unwrap()
 }
 
 async fn next_call(client: &Client) -> EditorCall {
@@ -102,7 +102,7 @@ async fn editor_that_disconnects_is_silent_and_removed() {
     let editor = attached(&world, &client).await;
     let leave = async {
         next_call(&client).await;
-        clients.abort();
+        clients.abort_tasks();
     };
     let read = ask(&editor, |editor| editor.read_text(&place()));
     let ((), read) = tokio::join!(leave, read);

@@ -152,7 +152,7 @@ async fn ask_is_completed_although_the_client_disconnected() {
     client.write_all(format!("{ask}\n").as_bytes()).await.unwrap();
     begins.recv_async().await.unwrap();
     drop(client);
-    while world.gateway.group.live().iter().any(|task| task.contains("connection-")) {
+    while world.gateway.group.live_tasks().iter().any(|task| task.contains("connection-")) {
         tokio::task::yield_now().await;
     }
     go.send_async(()).await.unwrap();

@@ -52,7 +52,7 @@ async fn stop_ends_streams_and_closes_the_port_while_waits_finish() {
     *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
     world.clock.advance(Duration::from_secs(5));
     assert_eq!(wait.answer().await.json()["reply"], "the reply");
-    while !world.group.live().is_empty() {
+    while !world.group.live_tasks().is_empty() {
         tokio::task::yield_now().await;
     }
     assert!(tokio::net::TcpStream::connect(world.server).await.is_err(), "the port is closed");
@@ -64,7 +64,7 @@ async fn cancelled_group_ends_waits_too() {
     let mut wait = world.begin("GET /v1/messages/m1?wait=600").await;
     world.clock.sleeper(Duration::from_secs(600)).await;
     world.stop.cancel();
-    world.group.cancel();
+    world.group.cancel_tasks();
     assert_eq!(wait.answer().await.status, 0);
 }
 

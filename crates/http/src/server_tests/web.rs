@@ -212,7 +212,7 @@ async fn console_on_demand_opens_one_loopback_port_until_the_stop() {
     assert!(port.open(&person(), None).await.is_err(), "the daemon does not serve yet");
     let parts = daemon.parts(clock.clone(), Arc::<FakeDestinations>::default());
     console.serve_on_demand(parts, &group, stop.clone());
-    assert!(group.live().iter().all(|task| !task.contains("accept")), "no port is open yet");
+    assert!(group.live_tasks().iter().all(|task| !task.contains("accept")), "no port is open yet");
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().port();
     let refused = port.open(&person(), Some(taken)).await.unwrap_err().to_string();
@@ -235,7 +235,8 @@ async fn console_on_demand_opens_one_loopback_port_until_the_stop() {
     let head = format!("Authorization: Bearer {}", token["token"].as_str().unwrap());
     assert_eq!(ask("GET /v1/sessions", &head, "").await.status, 200);
     stop.cancel();
-    while group.live().iter().any(|task| task.contains("accept") || task.contains("console")) {
+    while group.live_tasks().iter().any(|task| task.contains("accept") || task.contains("console"))
+    {
         tokio::task::yield_now().await;
     }
     assert!(port.open(&person(), None).await.is_err(), "the daemon stops");

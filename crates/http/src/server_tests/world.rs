@@ -192,6 +192,6 @@ impl World {
 
     /// Counts the running tasks with this text in their names.
     pub(super) fn live(&self, name: &str) -> usize {
-        self.group.live().iter().filter(|task| task.contains(name)).count()
+        self.group.live_tasks().iter().filter(|task| task.contains(name)).count()
     }
 }

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use avocet_protocol::{Arguments, ToolCall, Usage};
 use serde_json::{Value, json};
 
-use crate::dialects::repaired;
+use crate::dialects::repair_arguments;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
-use crate::finish::{Finish, FinishFlags};
+use crate::finish::{FinishFlags, FinishReason};
 use crate::openai::codes;
 use crate::wire_json::WireJson;
 
@@ -34,13 +34,13 @@ pub(crate) struct AnthropicAnswer {
 #[derive(Debug)]
 struct PartialBlock {
     index: Option<u64>,
-    block: Block,
+    block: AnswerBlock,
     /// The received pieces of a call's input.
     json: String,
 }
 
 #[derive(Debug)]
-enum Block {
+enum AnswerBlock {
     Text {
         text: String,
     },
@@ -80,15 +80,15 @@ struct AnthropicUsage {
 }
 
 impl StreamedAnswer for AnthropicAnswer {
-    fn take(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+    fn take_event(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
         let (block, delta, message) =
             (event.get("content_block"), event.get("delta"), event.get("message"));
-        self.usage.update(event.get("usage"));
+        self.usage.update_counts(event.get("usage"));
         if block.is_object() {
-            return Ok(self.begin(event.get("index").read_count(), block));
+            return Ok(self.begin_block(event.get("index").read_count(), block));
         }
         if let Some(piece) = BlockDelta::read(delta) {
-            return self.add(event.get("index").read_count(), piece);
+            return self.add_piece(event.get("index").read_count(), piece);
         }
         if let Some(reason) = read_reason(delta) {
             self.stop_reason = Some(reason);
@@ -110,7 +110,7 @@ impl StreamedAnswer for AnthropicAnswer {
         std::mem::take(&mut self.new_thought)
     }
 
-    fn end(&mut self) {
+    fn end_answer(&mut self) {
         self.is_over = true;
     }
 
@@ -118,11 +118,11 @@ impl StreamedAnswer for AnthropicAnswer {
         self.stop_reason.is_some()
     }
 
-    fn bytes(&self) -> usize {
+    fn kept_bytes(&self) -> usize {
         self.bytes
     }
 
-    fn cut(&mut self) {
+    fn cut_answer(&mut self) {
         self.stop_reason = Some("max_tokens".to_owned());
     }
 
@@ -131,59 +131,60 @@ impl StreamedAnswer for AnthropicAnswer {
         Some(of_type.or_else(|| codes::of_error(error)).unwrap_or(500))
     }
 
-    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
+    fn finish_answer(self) -> Result<CompleteAnswer, AnswerError> {
         let is_empty = self.blocks.iter().all(|partial| partial.block.is_without_answer());
         let (reason, finish) = match &self.stop_reason {
-            Some(reason) => (reason.as_str(), finish(reason)),
-            None if self.is_over && !is_empty => ("", Finish::Complete),
+            Some(reason) => (reason.as_str(), finish_from_stop_reason(reason)),
+            None if self.is_over && !is_empty => ("", FinishReason::Complete),
             None => return Err("the stream ended before the answer did".to_owned().into()),
         };
-        let ended = finish.ended(reason, "", is_empty)?;
+        let ended = finish.evaluate_answer(reason, "", is_empty)?;
         let FinishFlags { truncated, filtered } = ended;
         let mut said = CompleteAnswer {
-            usage: self.usage.total(),
+            usage: self.usage.total_usage(),
             truncated,
             filtered,
             ..CompleteAnswer::default()
         };
         // Markers show the place of text and calls among thoughts.
         let mut thoughts = Vec::new();
-        let last_text = self.blocks.iter().rposition(|one| matches!(one.block, Block::Text { .. }));
+        let last_text =
+            self.blocks.iter().rposition(|one| matches!(one.block, AnswerBlock::Text { .. }));
         let mut place = 0..;
         let mut blocks = self.blocks.into_iter().peekable();
         while let Some(PartialBlock { block, json, .. }) = blocks.next() {
             let is_last_text = place.next() == last_text;
             match &block {
-                Block::Text { .. } if is_last_text => thoughts.push(Value::from(SAID)),
-                Block::ToolUse { .. } => thoughts.push(Value::from(CALLED)),
+                AnswerBlock::Text { .. } if is_last_text => thoughts.push(Value::from(SAID)),
+                AnswerBlock::ToolUse { .. } => thoughts.push(Value::from(CALLED)),
                 _ => {}
             }
             match block {
                 // Only the last block can be cut off before its arguments.
-                Block::ToolUse { name, .. }
+                AnswerBlock::ToolUse { name, .. }
                     if ended.text_end().is_cut() && json.is_empty() && blocks.peek().is_none() =>
                 {
                     said.calls.push(ToolCall { name, arguments: Arguments::Malformed(json) });
                 }
-                Block::Text { text } => said.text.push_str(&text),
-                Block::ToolUse { name, input } => {
+                AnswerBlock::Text { text } => said.text.push_str(&text),
+                AnswerBlock::ToolUse { name, input } => {
                     let input = if json.is_empty() { input.to_string() } else { json };
-                    let arguments = repaired(&input, ended.text_end());
+                    let arguments = repair_arguments(&input, ended.text_end());
                     said.calls.push(ToolCall { name, arguments });
                 }
-                Block::Thinking { thinking, signature } => {
+                AnswerBlock::Thinking { thinking, signature } => {
                     said.thought += thinking.len() as u64;
                     thoughts.push(
                         json!({ "type": "thinking", "thinking": thinking, "signature": signature }),
                     );
                 }
-                Block::RedactedThinking { data } => {
+                AnswerBlock::RedactedThinking { data } => {
                     thoughts.push(json!({ "type": "redacted_thinking", "data": data }));
                 }
-                Block::Other => {}
+                AnswerBlock::Other => {}
             }
         }
-        said.reasoning = kept(thoughts);
+        said.reasoning = thoughts_to_keep(thoughts);
         Ok(said)
     }
 }
@@ -192,13 +193,13 @@ impl StreamedAnswer for AnthropicAnswer {
 fn status_of_type(kind: &str) -> Option<u16> {
     Some(match kind {
         "overloaded_error" => 529,
-        kind => codes::status(kind)?,
+        kind => codes::status_of_code(kind)?,
     })
 }
 
 /// Returns the thoughts to keep; `None` without thoughts. The markers stay only if a thought follows
 /// one of them.
-fn kept(mut thoughts: Vec<Value>) -> Option<Value> {
+fn thoughts_to_keep(mut thoughts: Vec<Value>) -> Option<Value> {
     let last = thoughts.iter().rposition(Value::is_object)?;
     if thoughts[..last].iter().all(Value::is_object) {
         thoughts.retain(Value::is_object);
@@ -211,7 +212,7 @@ fn read_reason(message: &WireJson<'_>) -> Option<String> {
     message.get("stop_reason").read_reason().map(Cow::into_owned)
 }
 
-impl Block {
+impl AnswerBlock {
     fn read(block: &WireJson<'_>) -> Self {
         let text = |key: &str| block.get(key).as_str().unwrap_or_default().to_owned();
         let has = |key: &str| block.get(key).as_str().is_some();
@@ -248,7 +249,7 @@ impl Block {
         }
     }
 
-    fn takes(&self, piece: BlockDelta<'_>) -> bool {
+    fn accepts_piece(&self, piece: BlockDelta<'_>) -> bool {
         matches!(
             (self, piece),
             (Self::Text { .. }, BlockDelta::Text(_))
@@ -258,7 +259,7 @@ impl Block {
     }
 
     /// Bytes of the block's initial content.
-    fn bytes(&self) -> usize {
+    fn initial_bytes(&self) -> usize {
         match self {
             Self::Text { text } => text.len(),
             Self::ToolUse { name, input: Value::Null } => name.len(),
@@ -281,7 +282,7 @@ impl Block {
 impl AnthropicAnswer {
     /// Reads the message at the start of a stream, or a whole answer.
     fn take_message(&mut self, message: &WireJson<'_>) -> AnswerPiece {
-        self.usage.update(message.get("usage"));
+        self.usage.update_counts(message.get("usage"));
         if let Some(reason) = read_reason(message) {
             self.stop_reason = Some(reason);
         }
@@ -289,33 +290,35 @@ impl AnthropicAnswer {
         for (index, block) in (0..).zip(message.get("content").read_list()) {
             let piece = match block {
                 WireJson::Text(text) => {
-                    self.push_block(Some(index), Block::Text { text: text.to_string() })
+                    self.push_block(Some(index), AnswerBlock::Text { text: text.to_string() })
                 }
-                block if block.is_object() => self.begin(Some(index), block),
+                block if block.is_object() => self.begin_block(Some(index), block),
                 _ => AnswerPiece::KeepAlive,
             };
             if let AnswerPiece::Text(more) = piece {
                 text.push_str(&more);
             }
         }
-        shown(text)
+        piece_from_text(text)
     }
 
-    fn begin(&mut self, index: Option<u64>, block: &WireJson<'_>) -> AnswerPiece {
-        self.push_block(index, Block::read(block))
+    fn begin_block(&mut self, index: Option<u64>, block: &WireJson<'_>) -> AnswerPiece {
+        self.push_block(index, AnswerBlock::read(block))
     }
 
-    fn push_block(&mut self, index: Option<u64>, block: Block) -> AnswerPiece {
+    fn push_block(&mut self, index: Option<u64>, block: AnswerBlock) -> AnswerPiece {
         let piece = match &block {
-            Block::Text { text } => shown(text.clone()),
-            Block::ToolUse { .. } | Block::RedactedThinking { .. } => AnswerPiece::Unseen,
-            Block::Thinking { thinking, .. } => {
+            AnswerBlock::Text { text } => piece_from_text(text.clone()),
+            AnswerBlock::ToolUse { .. } | AnswerBlock::RedactedThinking { .. } => {
+                AnswerPiece::Unseen
+            }
+            AnswerBlock::Thinking { thinking, .. } => {
                 self.new_thought.push_str(thinking);
                 AnswerPiece::KeepAlive
             }
-            Block::Other => AnswerPiece::KeepAlive,
+            AnswerBlock::Other => AnswerPiece::KeepAlive,
         };
-        self.bytes += ITEM + block.bytes();
+        self.bytes += ITEM + block.initial_bytes();
         self.blocks.push(PartialBlock { index, block, json: String::new() });
         piece
     }
@@ -325,7 +328,7 @@ impl AnthropicAnswer {
     ///
     /// # Errors
     /// If the arguments of a call come without its name.
-    fn add(
+    fn add_piece(
         &mut self,
         index: Option<u64>,
         piece: BlockDelta<'_>,
@@ -334,40 +337,40 @@ impl AnthropicAnswer {
         let place = self.blocks.iter().rposition(of_index);
         // Pieces of calls of the server's own tools are not ours.
         let is_ignored = place.is_some_and(|place| {
-            matches!(self.blocks[place].block, Block::Other)
+            matches!(self.blocks[place].block, AnswerBlock::Other)
                 && matches!(piece, BlockDelta::Input(_))
         });
         if is_ignored {
             return Ok(AnswerPiece::Unseen);
         }
         let last = self.blocks.len().checked_sub(1);
-        let takes = |place: &usize| self.blocks[*place].block.takes(piece);
+        let takes = |place: &usize| self.blocks[*place].block.accepts_piece(piece);
         let place = place.filter(takes).or(last.filter(takes));
         let place = place.or_else(|| {
-            let block = Block::for_piece(piece)?;
+            let block = AnswerBlock::for_piece(piece)?;
             self.push_block(index, block);
             self.blocks.len().checked_sub(1)
         });
         let Some(partial) = place.and_then(|place| self.blocks.get_mut(place)) else {
             return Err("arguments belong to a call that has not begun".to_owned().into());
         };
-        self.bytes += piece.text().len();
+        self.bytes += piece.as_text().len();
         match (&mut partial.block, piece) {
-            (Block::Text { text }, BlockDelta::Text(more)) => {
+            (AnswerBlock::Text { text }, BlockDelta::Text(more)) => {
                 text.push_str(more);
-                return Ok(shown(more.to_owned()));
+                return Ok(piece_from_text(more.to_owned()));
             }
-            (Block::ToolUse { .. }, BlockDelta::Input(more)) => partial.json.push_str(more),
-            (Block::Thinking { thinking, .. }, BlockDelta::Thinking(more)) => {
+            (AnswerBlock::ToolUse { .. }, BlockDelta::Input(more)) => partial.json.push_str(more),
+            (AnswerBlock::Thinking { thinking, .. }, BlockDelta::Thinking(more)) => {
                 thinking.push_str(more);
                 self.new_thought.push_str(more);
             }
-            (Block::Thinking { signature, .. }, BlockDelta::Signature(more)) => {
+            (AnswerBlock::Thinking { signature, .. }, BlockDelta::Signature(more)) => {
                 signature.push_str(more);
             }
             _ => {}
         }
-        Ok(if piece.text().is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen })
+        Ok(if piece.as_text().is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen })
     }
 }
 
@@ -383,7 +386,7 @@ impl<'e> BlockDelta<'e> {
             .or_else(|| delta.as_str().map(Self::Text))
     }
 
-    fn text(self) -> &'e str {
+    fn as_text(self) -> &'e str {
         match self {
             Self::Text(text) | Self::Input(text) | Self::Thinking(text) | Self::Signature(text) => {
                 text
@@ -392,22 +395,22 @@ impl<'e> BlockDelta<'e> {
     }
 }
 
-fn shown(text: String) -> AnswerPiece {
+fn piece_from_text(text: String) -> AnswerPiece {
     if text.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Text(text) }
 }
 
 /// Translates `stop_reason` (Anthropic API reference, "Handling stop reasons").
-fn finish(reason: &str) -> Finish {
+fn finish_from_stop_reason(reason: &str) -> FinishReason {
     match reason {
-        "end_turn" | "tool_use" | "stop_sequence" | "pause_turn" => Finish::Complete,
-        "max_tokens" | "model_context_window_exceeded" => Finish::Truncated,
-        "refusal" => Finish::Filtered,
-        _ => Finish::Unknown,
+        "end_turn" | "tool_use" | "stop_sequence" | "pause_turn" => FinishReason::Complete,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Truncated,
+        "refusal" => FinishReason::Filtered,
+        _ => FinishReason::Unknown,
     }
 }
 
 impl AnthropicUsage {
-    fn update(&mut self, newer: &WireJson<'_>) {
+    fn update_counts(&mut self, newer: &WireJson<'_>) {
         let counts = [
             (&mut self.input_tokens, "input_tokens"),
             (&mut self.cache_creation_input_tokens, "cache_creation_input_tokens"),
@@ -420,7 +423,7 @@ impl AnthropicUsage {
     }
 
     /// The total usage. Tokens that were read from or written to the cache count as input as well.
-    fn total(self) -> Usage {
+    fn total_usage(self) -> Usage {
         let input =
             [self.input_tokens, self.cache_creation_input_tokens, self.cache_read_input_tokens];
         Usage {

@@ -7,11 +7,11 @@ use avocet_protocol::Clock;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Anthropic;
+use super::AnthropicModel;
 use crate::keys;
 use crate::known_model::ConfiguredFacts;
-use crate::provider::{Reach, check_base_url};
-use crate::{ApiKeys, ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts};
+use crate::provider::{AllowedReach, check_base_url};
+use crate::{ApiKeys, ConfiguredModel, KnownModel, ProviderConfig, RequestTimeouts, SourcedFacts};
 
 /// A provider of kind `anthropic`: Anthropic, and servers with its Messages API.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -71,10 +71,10 @@ impl Default for AnthropicConfig {
 impl ProviderConfig for AnthropicConfig {
     const KIND: &'static str = "anthropic";
 
-    fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, Reach::Everywhere, &["/v1/messages", "/v1"])?;
-        keys::check(self.api_key.as_ref())?;
-        self.limits().check()?;
+    fn check_config(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, AllowedReach::Everywhere, &["/v1/messages", "/v1"])?;
+        keys::check_keys(self.api_key.as_ref())?;
+        self.request_timeouts().check_values()?;
         match self.thinking_tokens {
             Some(tokens @ ..1024) => {
                 let error = format!("{tokens} is too few; it must be at least 1024");
@@ -84,25 +84,29 @@ impl ProviderConfig for AnthropicConfig {
         }
     }
 
-    fn model(
+    fn create_model(
         self,
         provider: &str,
         model: &str,
-        facts: Facts,
+        facts: SourcedFacts,
         clock: Arc<dyn Clock>,
     ) -> Result<ConfiguredModel, NetError> {
         let max_output = Some(u64::from(self.max_output_tokens));
-        let table = Facts { images: self.images, max_output, ..Facts::default() };
+        let table = SourcedFacts { images: self.images, max_output, ..SourcedFacts::default() };
         let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
         let max_output_tokens = facts.max_output().unwrap_or(self.max_output_tokens);
         let config = Self { max_output_tokens, ..self };
-        let model = Anthropic::new(provider, model, &config, clock)?;
+        let model = AnthropicModel::new(provider, model, &config, clock)?;
         Ok(KnownModel::new(model, facts).into())
     }
 }
 
 impl AnthropicConfig {
-    pub(crate) fn limits(&self) -> RequestTimeouts {
-        RequestTimeouts::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
+    pub(crate) fn request_timeouts(&self) -> RequestTimeouts {
+        RequestTimeouts::from_seconds(
+            self.first_token_seconds,
+            self.gap_seconds,
+            self.total_seconds,
+        )
     }
 }

@@ -15,11 +15,13 @@ use avocet_protocol::{
 use serde_json::Value;
 
 use crate::answer_schema::{self, with_answer_schema};
-use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, texts};
-use crate::facts::{Facts, shipped_facts};
+use crate::endpoint::{
+    ListForm, ModelEndpoint, NamedWindow, OfferedModel, ProbeResult, texts_at_key,
+};
+use crate::facts::{SourcedFacts, shipped_facts};
 use crate::keys::KeyRing;
-use crate::known_model::Served;
-use crate::repair::Repairs;
+use crate::known_model::ServedModel;
+use crate::repair::RepairLessons;
 use crate::wire_json::read_count;
 use answer::AnthropicAnswer;
 use request::{AnthropicOptions, AnthropicRequest};
@@ -32,13 +34,13 @@ const VERSION: &str = "2023-06-01";
 
 /// A model behind an endpoint with the Messages API.
 #[derive(Debug)]
-pub struct Anthropic {
-    endpoint: Endpoint,
+pub struct AnthropicModel {
+    endpoint: ModelEndpoint,
     options: AnthropicOptions,
     images: bool,
 }
 
-impl Anthropic {
+impl AnthropicModel {
     /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
@@ -57,52 +59,52 @@ impl Anthropic {
             model: model.to_owned(),
             max_tokens: config.max_output_tokens,
             thinking_tokens: config.thinking_tokens,
-            form: ThinkingForm::of(model),
+            form: ThinkingForm::from_model_name(model),
             most_tokens,
             caching: config.prompt_caching,
             deferral: config.deferred_tools.into(),
         };
-        let endpoint = Endpoint {
+        let endpoint = ModelEndpoint {
             name: format!("{provider}/{model}"),
             url: format!("{}/v1/messages", config.base_url.trim_end_matches('/')),
             keys: KeyRing::new(config.api_key.as_ref()),
             headers,
             retries: config.max_retries,
-            limits: config.limits(),
+            limits: config.request_timeouts(),
             http: HttpClient::new()?,
             window: NamedWindow::default(),
-            repairs: Repairs::default(),
+            repairs: RepairLessons::default(),
             clock,
         };
         Ok(Self { endpoint, options, images: config.images.unwrap_or_default() })
     }
 }
 
-fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
+fn request_headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     let key = api_key.map(|key| ("x-api-key", key.expose().to_owned()));
     key.into_iter().chain([("anthropic-version", VERSION.to_owned())]).collect()
 }
 
-impl Anthropic {
+impl AnthropicModel {
     /// The request body in the format of the API.
-    pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+    pub(crate) fn request_body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
         let body = serde_json::to_vec(&AnthropicRequest::new(
             &self.endpoint.name,
             &self.options,
             request,
         ))?;
-        with_answer_schema(body, request, answer_schema::anthropic)
+        with_answer_schema(body, request, answer_schema::set_anthropic_schema)
     }
 }
 
 #[async_trait]
-impl Model for Anthropic {
+impl Model for AnthropicModel {
     fn name(&self) -> &str {
         &self.endpoint.name
     }
 
     async fn facts(&self) -> ModelFacts {
-        let thinking = self.options.form.ability();
+        let thinking = self.options.form.can_think();
         let context = self.endpoint.window.get();
         ModelFacts { images: self.images, context, thinking, ..ModelFacts::default() }
     }
@@ -112,10 +114,10 @@ impl Model for Anthropic {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let room = self.options.thinking(request.options.effort).room;
+        let room = self.options.thinking_for(request.options.effort).room;
         let most = Some(self.options.max_tokens(room));
-        let body = |request: &ModelRequest| self.body(request);
-        self.endpoint.ask::<AnthropicAnswer>(request, most, body, deltas).await
+        let body = |request: &ModelRequest| self.request_body(request);
+        self.endpoint.ask_model::<AnthropicAnswer>(request, most, body, deltas).await
     }
 }
 
@@ -124,7 +126,10 @@ fn offered_model(model: &Value) -> Option<OfferedModel> {
     let tokens = |key: &str| read_count(&model[key]).filter(|tokens| *tokens > 0);
     let (context, max_output) = (tokens("max_input_tokens"), tokens("max_tokens"));
     let name = model["id"].as_str()?.to_owned();
-    Some(OfferedModel { name, facts: Facts { context, max_output, ..Facts::default() } })
+    Some(OfferedModel {
+        name,
+        facts: SourcedFacts { context, max_output, ..SourcedFacts::default() },
+    })
 }
 
 fn next_page(page: &Value) -> Option<(&'static str, String)> {
@@ -133,33 +138,37 @@ fn next_page(page: &Value) -> Option<(&'static str, String)> {
 }
 
 #[async_trait]
-impl Served for Anthropic {
+impl ServedModel for AnthropicModel {
     /// See Anthropic API reference, "List Models".
-    async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
+    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelError> {
         let url = self.endpoint.url.replace("/v1/messages", "/v1/models?limit=1000");
         let form = ListForm { key: "data", model: offered_model, next: next_page };
-        self.endpoint.offered::<AnthropicAnswer>(&url, form).await
+        self.endpoint.list_models::<AnthropicAnswer>(&url, form).await
     }
 
     /// Asks for the model first, because the list omits some valid names (Anthropic API reference,
     /// "Get a Model").
-    async fn probe(&self) -> Result<Probe, ModelError> {
+    async fn probe_model(&self) -> Result<ProbeResult, ModelError> {
         let (endpoint, model) = (&self.endpoint, &self.options.model);
         let models = endpoint.url.replace("/v1/messages", "/v1/models");
         let one = format!("{models}/{model}");
-        if !model.is_empty() && endpoint.look::<AnthropicAnswer>(&one).await?.is_some() {
-            return Ok(Probe::Works);
+        if !model.is_empty() && endpoint.get_json::<AnthropicAnswer>(&one).await?.is_some() {
+            return Ok(ProbeResult::Works);
         }
-        let names = |list: &Value| texts(&list["data"], "id");
+        let names = |list: &Value| texts_at_key(&list["data"], "id");
         let list = format!("{models}?limit=1000");
-        match endpoint.listed::<AnthropicAnswer>(&list, names, model).await? {
+        match endpoint.find_in_list::<AnthropicAnswer>(&list, names, model).await? {
             Some(found) => Ok(found),
-            None if model.is_empty() => Ok(Probe::KeyUnchecked),
-            None => endpoint.begins::<AnthropicAnswer>(|request| self.body(request)).await,
+            None if model.is_empty() => Ok(ProbeResult::KeyUnchecked),
+            None => {
+                endpoint
+                    .probe_with_request::<AnthropicAnswer>(|request| self.request_body(request))
+                    .await
+            }
         }
     }
 
-    fn keys(&self) -> &KeyRing {
+    fn key_ring(&self) -> &KeyRing {
         &self.endpoint.keys
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::answer::SAID;
 use super::thinking::{RequestThinking, ThinkingForm};
-use crate::deferred::{Deferral, PlacedTools};
+use crate::deferred::{PlacedTools, ToolDeferral};
 use crate::schema::WireSchema;
 
 /// Maximum bytes of a picture: the API allows 5 MB of base64.
@@ -30,7 +30,7 @@ pub(super) struct AnthropicOptions {
     pub(super) most_tokens: u32,
     /// `true` if the provider caches the beginning of the conversation.
     pub(super) caching: bool,
-    pub(super) deferral: Deferral,
+    pub(super) deferral: ToolDeferral,
 }
 
 /// A request body. Serialised without a copy of its texts.
@@ -40,11 +40,11 @@ pub(super) struct AnthropicRequest<'r> {
     max_tokens: u32,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<Thinking>,
+    thinking: Option<ThinkingField>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<Block<'r>>,
+    system: Vec<ContentBlock<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<AnthropicTool<'r>>,
     messages: Vec<AnthropicMessage<'r>>,
@@ -53,7 +53,7 @@ pub(super) struct AnthropicRequest<'r> {
 /// The thinking of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Thinking {
+pub(super) enum ThinkingField {
     Enabled { budget_tokens: u32 },
     Adaptive { display: &'static str },
 }
@@ -67,7 +67,7 @@ pub(super) struct OutputConfig {
 #[derive(Debug, Serialize)]
 struct AnthropicMessage<'r> {
     role: AnthropicRole,
-    content: Vec<Block<'r>>,
+    content: Vec<ContentBlock<'r>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -79,7 +79,7 @@ enum AnthropicRole {
 
 /// A content block. With `cache_control`, the provider caches everything up to it.
 #[derive(Debug, Serialize)]
-struct Block<'r> {
+struct ContentBlock<'r> {
     #[serde(flatten)]
     kind: BlockKind<'r>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,8 +159,8 @@ impl AnthropicOptions {
 
     /// The thinking of a request with this effort. A quarter of the output limit stays reserved for
     /// the answer.
-    pub(super) fn thinking(&self, effort: Option<Effort>) -> RequestThinking {
-        self.form.request(effort, self.thinking_tokens, self.most_tokens / 4 * 3)
+    pub(super) fn thinking_for(&self, effort: Option<Effort>) -> RequestThinking {
+        self.form.request_thinking(effort, self.thinking_tokens, self.most_tokens / 4 * 3)
     }
 }
 
@@ -171,8 +171,8 @@ impl<'r> AnthropicRequest<'r> {
         options: &'r AnthropicOptions,
         request: &'r ModelRequest,
     ) -> Self {
-        let asked = options.thinking(request.options.effort);
-        let has_budget = matches!(asked.thinking, Some(Thinking::Enabled { .. }));
+        let asked = options.thinking_for(request.options.effort);
+        let has_budget = matches!(asked.thinking, Some(ThinkingField::Enabled { .. }));
         let is_allowed = !has_budget || may_think(&request.messages, name);
         let RequestThinking { thinking, output_config, room } =
             if is_allowed { asked } else { RequestThinking::default() };
@@ -188,7 +188,7 @@ impl<'r> AnthropicRequest<'r> {
             messages: Vec::new(),
         };
         for message in &request.messages {
-            body.add(message, name, options, request, &tools);
+            body.convert_message(message, name, options, request, &tools);
         }
         if options.caching {
             body.mark_for_caching();
@@ -196,7 +196,7 @@ impl<'r> AnthropicRequest<'r> {
         body
     }
 
-    fn add(
+    fn convert_message(
         &mut self,
         message: &'r Message,
         name: &str,
@@ -213,7 +213,7 @@ impl<'r> AnthropicRequest<'r> {
             Message::Assistant { text, calls, reasoning } => {
                 let takes_back = self.thinking.is_some() || options.form.takes_thoughts_back();
                 let own = reasoning.as_ref().filter(|own| takes_back && own.model == name);
-                self.add_message(AnthropicRole::Assistant, step(text, calls, own));
+                self.add_message(AnthropicRole::Assistant, step_blocks(text, calls, own));
             }
             Message::ToolResult { call, ok, result } => {
                 let (tool_use_id, is_error) = (call, !ok);
@@ -226,7 +226,11 @@ impl<'r> AnthropicRequest<'r> {
 
     /// Joins neighbours of the same role into one message. The API requires that for the results of
     /// a step. Messages that steered the turn come after these results.
-    fn add_message(&mut self, role: AnthropicRole, blocks: impl IntoIterator<Item = Block<'r>>) {
+    fn add_message(
+        &mut self,
+        role: AnthropicRole,
+        blocks: impl IntoIterator<Item = ContentBlock<'r>>,
+    ) {
         let mut blocks = blocks.into_iter().peekable();
         if blocks.peek().is_none() {
             return;
@@ -252,7 +256,11 @@ impl<'r> AnthropicRequest<'r> {
 }
 
 /// The blocks of an answer: its text and its calls, each after the thoughts that led to it.
-fn step<'r>(text: &'r str, calls: &'r [SentCall], own: Option<&'r Reasoning>) -> Vec<Block<'r>> {
+fn step_blocks<'r>(
+    text: &'r str,
+    calls: &'r [SentCall],
+    own: Option<&'r Reasoning>,
+) -> Vec<ContentBlock<'r>> {
     let (mut text, mut calls) = (text_block(text), calls.iter().map(call_block));
     let (mut blocks, mut thoughts) = (Vec::new(), Vec::new());
     for part in own.and_then(|own| own.content.as_array()).into_iter().flatten() {
@@ -290,33 +298,36 @@ fn may_think(messages: &Messages, name: &str) -> bool {
     let asked = (0..messages.len()).rev().find(begins);
     match asked.and_then(|asked| messages.get(asked + 1)) {
         Some(Message::Assistant { reasoning, .. }) => {
-            own(reasoning.as_ref(), name).next().is_some()
+            own_reasoning_blocks(reasoning.as_ref(), name).next().is_some()
         }
         _ => true,
     }
 }
 
 /// The reasoning blocks of the model with this name, unchanged.
-fn own<'r>(reasoning: Option<&'r Reasoning>, name: &str) -> impl Iterator<Item = Block<'r>> {
+fn own_reasoning_blocks<'r>(
+    reasoning: Option<&'r Reasoning>,
+    name: &str,
+) -> impl Iterator<Item = ContentBlock<'r>> {
     let own = reasoning.filter(|reasoning| reasoning.model == name);
     let blocks = own.and_then(|reasoning| reasoning.content.as_array()).into_iter().flatten();
     blocks.filter_map(Value::as_object).map(|block| BlockKind::Thought(block).into())
 }
 
-impl<'r> From<BlockKind<'r>> for Block<'r> {
+impl<'r> From<BlockKind<'r>> for ContentBlock<'r> {
     fn from(kind: BlockKind<'r>) -> Self {
         Self { kind, cache_control: None }
     }
 }
 
 /// A text block; `None` for a blank text, because the API refuses it.
-fn text_block(text: &str) -> Option<Block<'_>> {
+fn text_block(text: &str) -> Option<ContentBlock<'_>> {
     (!text.trim().is_empty()).then(|| BlockKind::Text { text }.into())
 }
 
 /// A picture of the request; `None` if it is too large, because the API would refuse the whole
 /// request.
-fn image_block<'r>(image: &ImageRef, request: &ModelRequest) -> Option<Block<'r>> {
+fn image_block<'r>(image: &ImageRef, request: &ModelRequest) -> Option<ContentBlock<'r>> {
     let Image { media_type, bytes } = request.images.get(image)?;
     if bytes.len() > MAX_IMAGE_BYTES {
         tracing::warn!(path = image.path, "a picture is too large to be shown to the model");
@@ -326,7 +337,7 @@ fn image_block<'r>(image: &ImageRef, request: &ModelRequest) -> Option<Block<'r>
     Some(BlockKind::Image { source }.into())
 }
 
-fn call_block(call: &SentCall) -> Block<'_> {
+fn call_block(call: &SentCall) -> ContentBlock<'_> {
     let SentCall { id, name, arguments } = call;
     BlockKind::ToolUse { id, name, input: arguments }.into()
 }

@@ -8,25 +8,25 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{ShownReply, ask, call, request, with_image};
+use crate::testing::{ShownReply, ask_model, sample_request, tool_call, with_image};
 
 fn config(base_url: String) -> AnthropicConfig {
     let api_key = Some(Secret::new(KEY.to_owned()).into());
     AnthropicConfig { base_url, api_key, ..AnthropicConfig::default() }
 }
 
-async fn serve(answer: ModelAnswer) -> (AnthropicFake, Anthropic) {
+async fn serve(answer: ModelAnswer) -> (AnthropicFake, AnthropicModel) {
     let fake = AnthropicFake::start(move |_| answer.clone()).await;
     let clock = Arc::<ManualClock>::default();
     let config = AnthropicConfig { max_retries: 0, ..config(fake.base_url()) };
-    let model = Anthropic::new("claude", MODEL, &config, clock).unwrap();
+    let model = AnthropicModel::new("claude", MODEL, &config, clock).unwrap();
     (fake, model)
 }
 
 /// Asks a model that gives this answer. The clock stands still.
 async fn ask_for(answer: ModelAnswer) -> (ShownReply, AnthropicFake) {
     let (fake, model) = serve(answer).await;
-    (ask(&model).await, fake)
+    (ask_model(&model).await, fake)
 }
 
 /// The request body for these messages.
@@ -38,8 +38,9 @@ async fn sent_with(messages: impl Into<Messages>, change: impl Fn(&mut Anthropic
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     change(&mut config);
-    let model = Anthropic::new("claude", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
-    let request = ModelRequest { messages: messages.into(), ..request() };
+    let model =
+        AnthropicModel::new("claude", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let request = ModelRequest { messages: messages.into(), ..sample_request() };
     model.complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests().remove(0)
@@ -47,12 +48,12 @@ async fn sent_with(messages: impl Into<Messages>, change: impl Fn(&mut Anthropic
 
 #[tokio::test]
 async fn anthropic_request_has_the_format_of_the_api() {
-    let sent = sent(request().messages).await;
+    let sent = sent(sample_request().messages).await;
     insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
 }
 
 fn assistant(text: &str, ids: &[&str]) -> Message {
-    let Message::Assistant { calls, .. } = &request().messages[4] else { panic!() };
+    let Message::Assistant { calls, .. } = &sample_request().messages[4] else { panic!() };
     let call = |id: &&str| avocet_protocol::SentCall { id: (*id).to_owned(), ..calls[0].clone() };
     Message::assistant(text, ids.iter().map(call).collect())
 }
@@ -213,7 +214,7 @@ async fn f8_anthropic_reads_two_calls_with_the_same_index() {
         used(0, "two", &none),
         input(0, "{\"y\": 2}"),
     ];
-    let expected = [call("one", &json!({"x": 1})), call("two", &json!({"y": 2}))];
+    let expected = [tool_call("one", &json!({"x": 1})), tool_call("two", &json!({"y": 2}))];
     assert_eq!(reply_of(&same_index, "tool_use").await.unwrap().calls, expected);
 }
 
@@ -287,8 +288,9 @@ async fn anthropic_error_contains_the_refusals_of_the_fake_server() {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     let ask_as = async |model: &str, config: &AnthropicConfig| {
-        let model = Anthropic::new("claude", model, config, Arc::<ManualClock>::default()).unwrap();
-        ask(&model).await.reply.unwrap_err().to_string()
+        let model =
+            AnthropicModel::new("claude", model, config, Arc::<ManualClock>::default()).unwrap();
+        ask_model(&model).await.reply.unwrap_err().to_string()
     };
     let error = ask_as("claude-0", &config).await;
     assert_eq!(error, "claude/claude-0 refused the request: 404: model: claude-0");
@@ -313,7 +315,7 @@ fn f20_anthropic_ping_keeps_only_the_connection_alive() {
     let mut answer = AnthropicAnswer::default();
     let begin = json!({ "type": "message_start", "message": {} });
     for event in [begin, json!({ "type": "ping" })] {
-        assert_eq!(answer.take(&event.into()), Ok(AnswerPiece::KeepAlive));
+        assert_eq!(answer.take_event(&event.into()), Ok(AnswerPiece::KeepAlive));
     }
 }
 

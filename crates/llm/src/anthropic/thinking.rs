@@ -2,7 +2,7 @@
 
 use avocet_protocol::Effort;
 
-use super::request::{OutputConfig, Thinking};
+use super::request::{OutputConfig, ThinkingField};
 
 /// The least budget that the API allows.
 const LEAST_BUDGET: u32 = 1024;
@@ -25,7 +25,7 @@ pub(super) enum ThinkingForm {
 /// The thinking of one request.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct RequestThinking {
-    pub(super) thinking: Option<Thinking>,
+    pub(super) thinking: Option<ThinkingField>,
     pub(super) output_config: Option<OutputConfig>,
     /// Tokens that the answer gets for thinking.
     pub(super) room: u32,
@@ -33,12 +33,12 @@ pub(super) struct RequestThinking {
 
 impl ThinkingForm {
     /// Finds the form by the model's name, which contains its version.
-    pub(super) fn of(model: &str) -> Self {
+    pub(super) fn from_model_name(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
         if !name.contains("claude") {
             return Self::Unknown;
         }
-        match version(&name) {
+        match parse_version(&name) {
             None | Some((5.., _)) => Self::Always,
             Some((4, 6..)) => Self::OnDemand,
             Some((4, _) | (3, 7..)) => Self::Budget,
@@ -47,7 +47,7 @@ impl ThinkingForm {
     }
 
     /// `true` if the model can think; `None` if unknown.
-    pub(super) fn ability(self) -> Option<bool> {
+    pub(super) fn can_think(self) -> Option<bool> {
         match self {
             Self::Never => Some(false),
             Self::Budget | Self::OnDemand | Self::Always => Some(true),
@@ -62,7 +62,7 @@ impl ThinkingForm {
 
     /// The thinking of a request. `tokens` is the configured budget, which applies to requests
     /// without effort. `most` is the highest budget.
-    pub(super) fn request(
+    pub(super) fn request_thinking(
         self,
         effort: Option<Effort>,
         tokens: Option<u32>,
@@ -78,22 +78,22 @@ impl ThinkingForm {
                 };
                 budget.map_or_else(RequestThinking::default, |budget| {
                     let budget_tokens = budget.min(most).max(LEAST_BUDGET);
-                    let thinking = Some(Thinking::Enabled { budget_tokens });
+                    let thinking = Some(ThinkingField::Enabled { budget_tokens });
                     RequestThinking { thinking, output_config: None, room: budget_tokens }
                 })
             }
             Self::OnDemand => match (effort, tokens) {
                 (Some(Effort::Off), _) | (None, None) => RequestThinking::default(),
-                (effort, tokens) => adaptive(effort, tokens),
+                (effort, tokens) => adaptive_thinking(effort, tokens),
             },
             // The least effort is the nearest to "off" that every model takes.
-            Self::Always => adaptive(effort.map(|effort| effort.max(Effort::Low)), tokens),
+            Self::Always => adaptive_thinking(effort.map(|effort| effort.max(Effort::Low)), tokens),
         }
     }
 }
 
 /// Returns the major and minor version in the name of a model.
-fn version(name: &str) -> Option<(u32, u32)> {
+fn parse_version(name: &str) -> Option<(u32, u32)> {
     let numbers = name.split(|c: char| !c.is_ascii_alphanumeric());
     // A number of more digits is a date.
     let mut version = numbers.filter(|part| part.len() <= 2).filter_map(|part| part.parse().ok());
@@ -102,13 +102,13 @@ fn version(name: &str) -> Option<(u32, u32)> {
 
 /// Thinking with an effort; `None` for the model's default. The thoughts are summarised, so that
 /// something arrives while the model thinks.
-fn adaptive(effort: Option<Effort>, tokens: Option<u32>) -> RequestThinking {
+fn adaptive_thinking(effort: Option<Effort>, tokens: Option<u32>) -> RequestThinking {
     let room = match (effort, tokens) {
         (Some(effort), _) => effort.room(),
         (None, Some(tokens)) => tokens,
         (None, None) => Effort::High.room(),
     };
-    let thinking = Some(Thinking::Adaptive { display: "summarized" });
+    let thinking = Some(ThinkingField::Adaptive { display: "summarized" });
     let output_config = effort.map(|effort| OutputConfig { effort: effort.word() });
     RequestThinking { thinking, output_config, room }
 }
@@ -137,15 +137,15 @@ mod tests {
             ("MiniMax-M2", Unknown),
         ];
         for (model, expected) in table {
-            assert_eq!(ThinkingForm::of(model), expected, "{model}");
+            assert_eq!(ThinkingForm::from_model_name(model), expected, "{model}");
         }
     }
 
     #[test]
     fn thinking_request_maps_each_effort_and_leaves_room_for_it() {
         use Effort::{High, Low, Medium, Off};
-        let budget = |tokens| Some(Thinking::Enabled { budget_tokens: tokens });
-        let adapts = Some(Thinking::Adaptive { display: "summarized" });
+        let budget = |tokens| Some(ThinkingField::Enabled { budget_tokens: tokens });
+        let adapts = Some(ThinkingField::Adaptive { display: "summarized" });
         let table = [
             (ThinkingForm::Never, Some(High), Some(2000), (None, None, 0)),
             (ThinkingForm::Budget, None, None, (None, None, 0)),
@@ -163,7 +163,7 @@ mod tests {
             (ThinkingForm::Unknown, Some(Low), None, (budget(4096), None, 4096)),
         ];
         for (form, effort, tokens, (thinking, word, room)) in table {
-            let asked = form.request(effort, tokens, 20_000);
+            let asked = form.request_thinking(effort, tokens, 20_000);
             let output_config = word.map(|effort| OutputConfig { effort });
             let expected = RequestThinking { thinking, output_config, room };
             assert_eq!(asked, expected, "{form:?} {effort:?} {tokens:?}");

@@ -9,7 +9,9 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{SECOND, ShownReply, ask, ask_through, call, cut_up, request};
+use crate::testing::{
+    SECOND, ShownReply, ask_model, ask_through, cut_up, sample_request, tool_call,
+};
 use crate::{OpenAi, OpenAiConfig};
 
 const THOUGHT: &str = "what does \"ä\" say? <think> {";
@@ -19,7 +21,7 @@ fn thinking() -> ModelAnswer {
     ModelAnswer::thinks(THOUGHT, then)
 }
 
-fn model(fake: &AnthropicFake, thinking_tokens: Option<u32>) -> Anthropic {
+fn model(fake: &AnthropicFake, thinking_tokens: Option<u32>) -> AnthropicModel {
     let config = AnthropicConfig {
         base_url: fake.base_url(),
         api_key: Some(Secret::new(KEY.to_owned()).into()),
@@ -27,12 +29,12 @@ fn model(fake: &AnthropicFake, thinking_tokens: Option<u32>) -> Anthropic {
         thinking_tokens,
         ..AnthropicConfig::default()
     };
-    Anthropic::new("claude", MODEL, &config, Arc::<ManualClock>::default()).unwrap()
+    AnthropicModel::new("claude", MODEL, &config, Arc::<ManualClock>::default()).unwrap()
 }
 
 async fn ask_for(answer: ModelAnswer) -> ShownReply {
     let fake = AnthropicFake::start(move |_| answer.clone()).await;
-    ask(&model(&fake, Some(1024))).await
+    ask_model(&model(&fake, Some(1024))).await
 }
 
 fn blocks() -> Value {
@@ -57,7 +59,7 @@ fn step(id: &str, reasoning: Option<Reasoning>) -> [Message; 2] {
 /// The request body for a conversation, from a model that may think.
 async fn sent(messages: &[&[Message]]) -> Value {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
-    let request = ModelRequest { messages: messages.concat().into(), ..request() };
+    let request = ModelRequest { messages: messages.concat().into(), ..sample_request() };
     model(&fake, Some(1024)).complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests().remove(0)
@@ -68,7 +70,7 @@ async fn anthropic_thinking_is_kept_with_the_calls_and_is_not_shown() {
     let asked = ask_for(thinking()).await;
     let reply = asked.reply.unwrap();
     assert_eq!((reply.text.as_str(), asked.shown.as_str()), ("", ""));
-    assert_eq!(reply.calls, [call("read_file", &json!({ "path": "ä" }))]);
+    assert_eq!(reply.calls, [tool_call("read_file", &json!({ "path": "ä" }))]);
     assert_eq!(reply.reasoning, Some(ours(blocks())));
     assert!(!format!("{:?}", reply.reasoning).contains("say?"), "not even to the log");
     let asked = ask_for(ModelAnswer::says("hello")).await;
@@ -84,7 +86,7 @@ async fn anthropic_thinking_is_the_same_if_cut_at_any_byte() {
     let headers = [("x-api-key", KEY), ("anthropic-version", VERSION)];
     let http = HttpClient::new().unwrap();
     let answer = http.post_json(&url, &headers, body.to_string().into_bytes()).await.unwrap();
-    let stream = answer.text(usize::MAX).await.unwrap();
+    let stream = answer.read_text(usize::MAX).await.unwrap();
     let reply = ask_for(cut_up(stream_head(), stream.as_bytes(), &[1])).await.reply.unwrap();
     assert_eq!(reply.reasoning, Some(ours(blocks())));
 }
@@ -147,7 +149,7 @@ async fn anthropic_thinking_is_off_in_a_turn_that_began_without_it() {
 async fn anthropic_thinking_is_neither_requested_nor_sent_back_without_thinking_tokens() {
     let fake = AnthropicFake::start(|_| ModelAnswer::says("ok")).await;
     let messages = [&[Message::user("hi")][..], &step("1", Some(ours(blocks())))].concat();
-    let request = ModelRequest { messages: messages.into(), ..request() };
+    let request = ModelRequest { messages: messages.into(), ..sample_request() };
     model(&fake, None).complete(&request, &|_| ()).await.unwrap();
     let sent = fake.requests().remove(0);
     assert!(sent["thinking"].is_null() && !sent.to_string().contains("signature"), "{sent}");
@@ -161,7 +163,7 @@ async fn anthropic_thinking_is_not_sent_to_other_providers() {
     let other = OpenAi::new("claude", MODEL, &config, clock).unwrap();
     let messages = [&[Message::user("hi")][..], &step("1", Some(ours(blocks())))].concat();
     other
-        .complete(&ModelRequest { messages: messages.into(), ..request() }, &|_| ())
+        .complete(&ModelRequest { messages: messages.into(), ..sample_request() }, &|_| ())
         .await
         .unwrap();
     assert!(!fake.requests()[0].to_string().contains("think"));
@@ -182,15 +184,16 @@ fn anthropic_thinking_and_answer_tokens_stay_within_the_limit_of_the_model() {
         let config =
             AnthropicConfig { max_output_tokens, thinking_tokens, ..AnthropicConfig::default() };
         let clock = Arc::<ManualClock>::default();
-        let model = Anthropic::new("claude", name, &config, clock).unwrap();
-        let request = ModelRequest { messages: vec![Message::user("hi")].into(), ..request() };
-        let sent: Value = serde_json::from_slice(&model.body(&request).unwrap()).unwrap();
+        let model = AnthropicModel::new("claude", name, &config, clock).unwrap();
+        let request =
+            ModelRequest { messages: vec![Message::user("hi")].into(), ..sample_request() };
+        let sent: Value = serde_json::from_slice(&model.request_body(&request).unwrap()).unwrap();
         let sent = (sent["max_tokens"].as_u64(), sent["thinking"]["budget_tokens"].as_u64());
         assert_eq!(sent, (Some(expected.0), Some(expected.1)), "{name} {thinking}");
     }
 }
 
-fn newer(fake: &AnthropicFake, name: &str, thinking_tokens: Option<u32>) -> Anthropic {
+fn newer(fake: &AnthropicFake, name: &str, thinking_tokens: Option<u32>) -> AnthropicModel {
     let config = AnthropicConfig {
         base_url: fake.base_url(),
         api_key: Some(Secret::new(KEY.to_owned()).into()),
@@ -198,12 +201,12 @@ fn newer(fake: &AnthropicFake, name: &str, thinking_tokens: Option<u32>) -> Anth
         thinking_tokens,
         ..AnthropicConfig::default()
     };
-    Anthropic::new("claude", name, &config, Arc::<ManualClock>::default()).unwrap()
+    AnthropicModel::new("claude", name, &config, Arc::<ManualClock>::default()).unwrap()
 }
 
 fn with_effort(messages: Vec<Message>, effort: Option<Effort>) -> ModelRequest {
     let options = RequestOptions { effort, ..RequestOptions::default() };
-    ModelRequest { messages: messages.into(), options, ..request() }
+    ModelRequest { messages: messages.into(), options, ..sample_request() }
 }
 
 #[tokio::test]
@@ -263,7 +266,7 @@ async fn anthropic_thinking_between_text_and_calls_keeps_its_place() {
     let answer = ModelAnswer::Status(200, headers, body.to_string());
     let fake = AnthropicFake::start(move |_| answer.clone()).await;
     let model = newer(&fake, THINKER, None);
-    let reply = ask(&model).await.reply.unwrap();
+    let reply = ask_model(&model).await.reply.unwrap();
     let step = step("1", reply.reasoning);
     let request = with_effort([&[Message::user("hi")][..], &step].concat(), None);
     model.complete(&request, &|_| ()).await.unwrap();

@@ -6,11 +6,11 @@ use avocet_protocol::{Message, ModelRequest};
 use avocet_testkit::ModelAnswer;
 use serde_json::{Value, json};
 
-use super::server::Served;
-use super::{Ability, Wire, can};
+use super::server::WireModel;
+use super::{ProviderWire, WireAbility, has_ability};
 
-pub(super) async fn complete_sends_the_schema_of_an_answer_that_the_api_accepts<W: Wire>() {
-    if !can::<W>(Ability::AnswerSchema) {
+pub(super) async fn complete_sends_the_schema_of_an_answer_that_the_api_accepts<W: ProviderWire>() {
+    if !has_ability::<W>(WireAbility::AnswerSchema) {
         return;
     }
     const TEXT: &str = r#"{"city":"Porto","name":"read_file","arguments":{"path":"a"}}"#;
@@ -20,7 +20,7 @@ pub(super) async fn complete_sends_the_schema_of_an_answer_that_the_api_accepts<
         "required": ["city"],
         "additionalProperties": false,
     });
-    let served = Served::<W>::new(vec![ModelAnswer::says(TEXT), ModelAnswer::says("ok")]).await;
+    let served = WireModel::<W>::new(vec![ModelAnswer::says(TEXT), ModelAnswer::says("ok")]).await;
     let messages =
         vec![Message::System { text: "be short".to_owned() }, Message::user("where?")].into();
     let request = ModelRequest { messages, ..ModelRequest::default() };
@@ -29,18 +29,18 @@ pub(super) async fn complete_sends_the_schema_of_an_answer_that_the_api_accepts<
     let reply = served.model.complete(&with_schema, &|_| ()).await.unwrap();
     assert_eq!((reply.text.as_str(), reply.calls.len()), (TEXT, 0));
     served.model.complete(&request, &|_| ()).await.unwrap();
-    assert_eq!(served.server.refusals(), [""; 0]);
-    let sent = served.server.requests();
-    assert!(contains(&sent[0], &schema), "{}", sent[0]);
-    assert!(!contains(&sent[1], &schema));
+    assert_eq!(served.server.refusal_reasons(), [""; 0]);
+    let sent = served.server.accepted_requests();
+    assert!(contains_value(&sent[0], &schema), "{}", sent[0]);
+    assert!(!contains_value(&sent[1], &schema));
 }
 
 /// Returns `true` if a value is `part`, or has it anywhere inside.
-fn contains(value: &Value, part: &Value) -> bool {
+fn contains_value(value: &Value, part: &Value) -> bool {
     value == part
         || match value {
-            Value::Object(object) => object.values().any(|one| contains(one, part)),
-            Value::Array(array) => array.iter().any(|one| contains(one, part)),
+            Value::Object(object) => object.values().any(|one| contains_value(one, part)),
+            Value::Array(array) => array.iter().any(|one| contains_value(one, part)),
             _ => false,
         }
 }

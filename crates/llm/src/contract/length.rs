@@ -6,10 +6,10 @@ use avocet_testkit::ModelAnswer;
 use avocet_testkit::http::Piece;
 use serde_json::json;
 
-use super::server::{Served, asked};
-use super::{Bit, Setup, StreamEnd, Wire, at_once, head};
+use super::server::{WireModel, ask_once};
+use super::{AnswerBit, ModelSetup, ProviderWire, StreamEnd, at_once, wire_head};
 use crate::endpoint::MAX_ANSWER;
-use crate::testing::{ShownReply, ask};
+use crate::testing::{ShownReply, ask_model};
 
 /// More bytes than the limit of an answer, in pieces.
 const PIECE: usize = 64 * 1024;
@@ -21,76 +21,82 @@ const TOKENS: u32 = 62_000;
 const CUT: std::ops::RangeInclusive<usize> = TOKENS as usize * 32 - 1..=MAX_ANSWER;
 
 /// A stream that stays open for ever after these events.
-fn endless<W: Wire>(bits: &[Bit<'_>]) -> ModelAnswer {
-    let events = W::events(bits, StreamEnd::Lost);
+fn endless_stream<W: ProviderWire>(bits: &[AnswerBit<'_>]) -> ModelAnswer {
+    let events = W::answer_events(bits, StreamEnd::Lost);
     let chunks = events.iter().map(|event| Piece::chunk(event.as_bytes()));
-    let pieces = [head::<W>()].into_iter().chain(chunks).chain([Piece::Hang]);
+    let pieces = [wire_head::<W>()].into_iter().chain(chunks).chain([Piece::Hang]);
     ModelAnswer::Raw(pieces.collect())
 }
 
-async fn with_tokens<W: Wire>(tokens: u32, answer: ModelAnswer) -> ShownReply {
-    let setup = Setup { max_output_tokens: Some(tokens), ..Setup::once::<W>() };
-    let served = Served::<W>::start(vec![answer], setup).await;
-    ask(served.model.as_ref()).await
+async fn with_tokens<W: ProviderWire>(tokens: u32, answer: ModelAnswer) -> ShownReply {
+    let setup =
+        ModelSetup { max_output_tokens: Some(tokens), ..ModelSetup::without_retries::<W>() };
+    let served = WireModel::<W>::start(vec![answer], setup).await;
+    ask_model(served.model.as_ref()).await
 }
 
-pub(super) async fn complete_truncates_an_endless_text<W: Wire>() {
+pub(super) async fn complete_truncates_an_endless_text<W: ProviderWire>() {
     let piece = "é".repeat(PIECE / 2);
-    let said = [Bit::Text("x"), Bit::Text(&piece)];
-    let bits = [&said[..], &vec![Bit::Text(&piece); PIECES]].concat();
-    let asked = with_tokens::<W>(TOKENS, endless::<W>(&bits)).await;
+    let said = [AnswerBit::Text("x"), AnswerBit::Text(&piece)];
+    let bits = [&said[..], &vec![AnswerBit::Text(&piece); PIECES]].concat();
+    let asked = with_tokens::<W>(TOKENS, endless_stream::<W>(&bits)).await;
     let reply = asked.reply.unwrap();
     assert!(reply.truncated && reply.calls.is_empty() && reply.reasoning.is_none());
     assert!(CUT.contains(&reply.text.len()), "{}", reply.text.len());
     assert!(reply.text == asked.shown, "what is shown is what is said");
 }
 
-pub(super) async fn complete_truncates_near_a_token_limit_that_the_server_ignores<W: Wire>() {
+pub(super) async fn complete_truncates_near_a_token_limit_that_the_server_ignores<
+    W: ProviderWire,
+>() {
     let piece = "word ".repeat(1000);
-    let bits = vec![Bit::Text(&piece); 200];
-    let reply = with_tokens::<W>(100, endless::<W>(&bits)).await.reply.unwrap();
+    let bits = vec![AnswerBit::Text(&piece); 200];
+    let reply = with_tokens::<W>(100, endless_stream::<W>(&bits)).await.reply.unwrap();
     // Some wires add tokens for reasoning.
     assert!(reply.truncated && (3200..700_000).contains(&reply.text.len()), "{}", reply.text.len());
 }
 
-pub(super) async fn complete_truncates_endless_reasoning<W: Wire>() {
+pub(super) async fn complete_truncates_endless_reasoning<W: ProviderWire>() {
     let piece = "hm ".repeat(PIECE / 3);
-    let bits = vec![Bit::Thought(&piece); PIECES];
-    let reply = with_tokens::<W>(TOKENS, endless::<W>(&bits)).await.reply.unwrap();
+    let bits = vec![AnswerBit::Thought(&piece); PIECES];
+    let reply = with_tokens::<W>(TOKENS, endless_stream::<W>(&bits)).await.reply.unwrap();
     assert!(reply.truncated && reply.text.is_empty() && reply.reasoning.is_none());
 }
 
-pub(super) async fn complete_returns_endless_arguments_as_a_malformed_call<W: Wire>() {
+pub(super) async fn complete_returns_endless_arguments_as_a_malformed_call<W: ProviderWire>() {
     let piece = "x".repeat(PIECE);
-    let mut bits = vec![Bit::Call(0, Some("a"), "one"), Bit::Arguments(0, "{\"a\": \"")];
-    bits.extend(vec![Bit::Arguments(0, &piece); PIECES]);
-    let reply = with_tokens::<W>(TOKENS, endless::<W>(&bits)).await.reply.unwrap();
+    let mut bits =
+        vec![AnswerBit::Call(0, Some("a"), "one"), AnswerBit::Arguments(0, "{\"a\": \"")];
+    bits.extend(vec![AnswerBit::Arguments(0, &piece); PIECES]);
+    let reply = with_tokens::<W>(TOKENS, endless_stream::<W>(&bits)).await.reply.unwrap();
     assert!(reply.truncated);
     let [call] = &reply.calls[..] else { panic!("{} calls", reply.calls.len()) };
     let Arguments::Malformed(kept) = &call.arguments else { panic!("it can run") };
     assert!(kept.len() <= 1024, "{}", kept.len());
 }
 
-pub(super) async fn complete_truncates_a_million_empty_calls<W: Wire>() {
+pub(super) async fn complete_truncates_a_million_empty_calls<W: ProviderWire>() {
     let names: Vec<String> = (0..MAX_ANSWER / 64 + 10).map(|number| number.to_string()).collect();
-    let calls = (0..).zip(&names).map(|(number, name)| Bit::Whole(number, name, json!({})));
-    let events = W::events(&calls.collect::<Vec<_>>(), StreamEnd::Lost).concat();
+    let calls = (0..).zip(&names).map(|(number, name)| AnswerBit::Whole(number, name, json!({})));
+    let events = W::answer_events(&calls.collect::<Vec<_>>(), StreamEnd::Lost).concat();
     let body = Piece::chunk(events.as_bytes());
-    let answer = ModelAnswer::Raw(vec![head::<W>(), body, Piece::Hang]);
+    let answer = ModelAnswer::Raw(vec![wire_head::<W>(), body, Piece::Hang]);
     let reply = with_tokens::<W>(TOKENS, answer).await.reply.unwrap();
     assert!(reply.truncated && !reply.calls.is_empty());
 }
 
-pub(super) async fn complete_ends_at_an_endless_line_with_its_text_or_an_error<W: Wire>() {
-    let said = Bit::Text("one ");
+pub(super) async fn complete_ends_at_an_endless_line_with_its_text_or_an_error<W: ProviderWire>() {
+    let said = AnswerBit::Text("one ");
     for (bits, text) in [(&[][..], None), (&[said], Some("one "))] {
-        let mut pieces = vec![head::<W>()];
+        let mut pieces = vec![wire_head::<W>()];
         pieces.extend(
-            W::events(bits, StreamEnd::Lost).iter().map(|event| Piece::chunk(event.as_bytes())),
+            W::answer_events(bits, StreamEnd::Lost)
+                .iter()
+                .map(|event| Piece::chunk(event.as_bytes())),
         );
         pieces.extend(vec![Piece::chunk(&vec![b'x'; 1024 * 1024]); 5]);
         pieces.push(Piece::Hang);
-        let reply = asked::<W>(ModelAnswer::Raw(pieces)).await.reply;
+        let reply = ask_once::<W>(ModelAnswer::Raw(pieces)).await.reply;
         match (reply, text) {
             (Ok(reply), Some(text)) => assert!(reply.truncated && reply.text == text),
             (Err(error), None) => {
@@ -101,10 +107,12 @@ pub(super) async fn complete_ends_at_an_endless_line_with_its_text_or_an_error<W
     }
 }
 
-pub(super) async fn complete_truncates_or_refuses_an_endless_answer_without_a_stream<W: Wire>() {
+pub(super) async fn complete_truncates_or_refuses_an_endless_answer_without_a_stream<
+    W: ProviderWire,
+>() {
     for megabytes in [3, 5, 20] {
         let text = "ä".repeat(megabytes * 1024 * 512);
-        let asked = with_tokens::<W>(TOKENS, at_once(&W::whole(&text, None, None))).await;
+        let asked = with_tokens::<W>(TOKENS, at_once(&W::whole_answer(&text, None, None))).await;
         // A cut body is unreadable if its beginning omits the type of its content.
         match asked.reply {
             Ok(reply) => {
@@ -116,7 +124,7 @@ pub(super) async fn complete_truncates_or_refuses_an_endless_answer_without_a_st
         }
     }
     let arguments = json!({ "content": "x".repeat(5 * 1024 * 1024) });
-    let whole = W::whole("here", Some(("write_file", arguments)), None);
+    let whole = W::whole_answer("here", Some(("write_file", arguments)), None);
     match with_tokens::<W>(TOKENS, at_once(&whole)).await.reply {
         Ok(reply) => {
             let can_run = |call: &ToolCall| matches!(call.arguments, Arguments::Object(_));
@@ -132,11 +140,11 @@ fn assert_too_long(error: &ModelError, megabytes: usize) {
     assert!(error.to_string().contains("longer than 4194304 bytes"), "{error}");
 }
 
-pub(super) async fn complete_shortens_an_endless_refusal<W: Wire>() {
+pub(super) async fn complete_shortens_an_endless_refusal<W: ProviderWire>() {
     let says = format!("no such thing {}", "x".repeat(1024 * 1024));
-    let body = W::refusal(400, &says).to_string();
+    let body = W::refusal_body(400, &says).to_string();
     let headers = [("content-type", "application/json")];
     let pieces = vec![Piece::head(400, &headers), Piece::chunk(body.as_bytes()), Piece::Hang];
-    let error = asked::<W>(ModelAnswer::Raw(pieces)).await.reply.unwrap_err().to_string();
+    let error = ask_once::<W>(ModelAnswer::Raw(pieces)).await.reply.unwrap_err().to_string();
     assert!(error.contains("no such thing") && error.len() < 1000, "{error}");
 }

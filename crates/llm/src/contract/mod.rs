@@ -23,10 +23,10 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::Value;
 
 use crate::testing::stream_head;
-use server::{Answering, Server};
+use server::{Answering, WireServer};
 
 /// A provider's API: its message formats, and the creation of a model.
-trait Wire {
+trait ProviderWire {
     /// `provider/model`.
     const NAME: &'static str;
     /// The key that the fake requires.
@@ -36,37 +36,38 @@ trait Wire {
     /// The media type of a stream.
     const MEDIA_TYPE: &'static str = "text/event-stream";
     /// Abilities that this wire lacks. Their tests are skipped.
-    const CANNOT: &'static [Ability] = &[];
+    const CANNOT: &'static [WireAbility] = &[];
 
     /// Starts the strict fake. Its model sees pictures unless the setup forbids it.
-    async fn start(answer: Answering, setup: &Setup) -> Server;
+    async fn start(answer: Answering, setup: &ModelSetup) -> WireServer;
 
-    /// Creates a model at this address.
-    fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model>;
+    fn create_model(
+        base_url: String,
+        setup: &ModelSetup,
+        clock: Arc<ManualClock>,
+    ) -> Arc<dyn Model>;
 
     /// The events of a stream before the first content.
-    fn greeting() -> Vec<String>;
+    fn greeting_events() -> Vec<String>;
 
-    /// A keep-alive event.
-    fn alive() -> String;
+    fn keep_alive_event() -> String;
 
     /// An answer as the events of a stream, without token counts.
-    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String>;
+    fn answer_events(bits: &[AnswerBit<'_>], end: StreamEnd<'_>) -> Vec<String>;
 
     /// An answer as one body, with this text and this call. With `usage`, it contains token counts,
     /// of which `cached` came from the cache.
-    fn whole(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value;
+    fn whole_answer(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value;
 
-    /// The body of a refusal.
-    fn refusal(status: u16, says: &str) -> Value;
+    fn refusal_body(status: u16, says: &str) -> Value;
 
     /// The results of the calls at the end of a request, in order.
-    fn results(request: &Value) -> Vec<String>;
+    fn results_of(request: &Value) -> Vec<String>;
 }
 
 /// An ability that a wire may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ability {
+enum WireAbility {
     /// The usage reports cached tokens.
     CountedCache,
     /// An answer reports that a filter ended it.
@@ -83,7 +84,7 @@ enum Ability {
 
 /// A piece of an answer, in the order of generation.
 #[derive(Debug, Clone)]
-enum Bit<'a> {
+enum AnswerBit<'a> {
     /// More text.
     Text(&'a str),
     /// More reasoning, if the wire has a place for it.
@@ -114,7 +115,7 @@ enum StreamEnd<'a> {
 
 /// The configuration of a model.
 #[derive(Debug, Clone)]
-struct Setup {
+struct ModelSetup {
     key: &'static str,
     retries: usize,
     first_token_seconds: u64,
@@ -123,29 +124,27 @@ struct Setup {
     images: bool,
 }
 
-impl Setup {
+impl ModelSetup {
     /// The default configuration, with the fake's key and pictures enabled.
-    fn of<W: Wire>() -> Self {
+    fn from_wire<W: ProviderWire>() -> Self {
         let (retries, first_token_seconds, max_output_tokens) = (3, 120, None);
         Self { key: W::KEY, retries, first_token_seconds, max_output_tokens, images: true }
     }
 
-    /// A configuration without retries.
-    fn once<W: Wire>() -> Self {
-        Self { retries: 0, ..Self::of::<W>() }
+    fn without_retries<W: ProviderWire>() -> Self {
+        Self { retries: 0, ..Self::from_wire::<W>() }
     }
 }
 
-/// Returns `true` if the wire has this ability.
-fn can<W: Wire>(ability: Ability) -> bool {
+fn has_ability<W: ProviderWire>(ability: WireAbility) -> bool {
     !W::CANNOT.contains(&ability)
 }
 
 /// All arguments of the call with this number, for wires that send complete calls. `None` if it has
 /// no arguments. Invalid JSON becomes a string.
-fn given(number: u64, bits: &[Bit<'_>]) -> Option<Value> {
+fn given_arguments(number: u64, bits: &[AnswerBit<'_>]) -> Option<Value> {
     let pieces = bits.iter().filter_map(|bit| match bit {
-        Bit::Arguments(of, text) if *of == number => Some((*text).to_owned()),
+        AnswerBit::Arguments(of, text) if *of == number => Some((*text).to_owned()),
         _ => None,
     });
     let text = pieces.reduce(|text, more| text + &more)?;
@@ -153,13 +152,12 @@ fn given(number: u64, bits: &[Bit<'_>]) -> Option<Value> {
 }
 
 /// The status line and headers of a stream.
-fn head<W: Wire>() -> Piece {
+fn wire_head<W: ProviderWire>() -> Piece {
     stream_head(W::MEDIA_TYPE)
 }
 
-/// An answer as a stream.
-fn streamed<W: Wire>(bits: &[Bit<'_>], end: StreamEnd<'_>) -> ModelAnswer {
-    ModelAnswer::Events(W::events(bits, end))
+fn streamed_answer<W: ProviderWire>(bits: &[AnswerBit<'_>], end: StreamEnd<'_>) -> ModelAnswer {
+    ModelAnswer::Events(W::answer_events(bits, end))
 }
 
 /// An answer as one body.
@@ -169,9 +167,9 @@ fn at_once(body: &Value) -> ModelAnswer {
 }
 
 /// An answer with an error status.
-fn refused<W: Wire>(status: u16, says: &str) -> ModelAnswer {
+fn refused_answer<W: ProviderWire>(status: u16, says: &str) -> ModelAnswer {
     let headers = vec![("content-type", "application/json".to_owned())];
-    ModelAnswer::Status(status, headers, W::refusal(status, says).to_string())
+    ModelAnswer::Status(status, headers, W::refusal_body(status, says).to_string())
 }
 
 /// Instantiates every test of the suite for a wire.

@@ -9,26 +9,26 @@ use avocet_protocol::{Model, ModelReply};
 use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::Value;
 
-use super::{Setup, Wire};
-use crate::testing::{ShownReply, ask};
+use super::{ModelSetup, ProviderWire};
+use crate::testing::{ShownReply, ask_model};
 
 /// Produces the answer to a request body.
 pub(super) type Answering = Box<dyn Fn(&Value) -> ModelAnswer + Send + Sync>;
 
 /// A fake server, with the operations common to all of them.
-pub(super) struct Server {
+pub(super) struct WireServer {
     pub(super) base_url: String,
     requests: Box<dyn Fn() -> Vec<Value>>,
     refusals: Box<dyn Fn() -> Vec<String>>,
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for WireServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("base_url", &self.base_url).finish_non_exhaustive()
     }
 }
 
-impl Server {
+impl WireServer {
     /// Wraps the fake of one API.
     pub(super) fn new<F: 'static>(
         fake: F,
@@ -43,34 +43,34 @@ impl Server {
     }
 
     /// The bodies of the accepted requests.
-    pub(super) fn requests(&self) -> Vec<Value> {
+    pub(super) fn accepted_requests(&self) -> Vec<Value> {
         (self.requests)()
     }
 
     /// The reasons of the refused requests.
-    pub(super) fn refusals(&self) -> Vec<String> {
+    pub(super) fn refusal_reasons(&self) -> Vec<String> {
         (self.refusals)()
     }
 }
 
 /// A model, its fake server and its clock.
-pub(super) struct Served<W> {
-    pub(super) server: Server,
+pub(super) struct WireModel<W> {
+    pub(super) server: WireServer,
     pub(super) model: Arc<dyn Model>,
     pub(super) clock: Arc<ManualClock>,
     wire: PhantomData<W>,
 }
 
-impl<W: Wire> Served<W> {
+impl<W: ProviderWire> WireModel<W> {
     /// Starts a model that gives these answers, one per request. The last one is repeated.
-    pub(super) async fn start(answers: Vec<ModelAnswer>, setup: Setup) -> Self {
+    pub(super) async fn start(answers: Vec<ModelAnswer>, setup: ModelSetup) -> Self {
         let next = AtomicUsize::new(0);
         let last = answers.len() - 1;
         let answer =
             move |_: &Value| answers[next.fetch_add(1, Ordering::SeqCst).min(last)].clone();
         let server = W::start(Box::new(answer), &setup).await;
         let clock = Arc::<ManualClock>::default();
-        let model = W::model(server.base_url.clone(), &setup, clock.clone());
+        let model = W::create_model(server.base_url.clone(), &setup, clock.clone());
         // Fetch the facts now, so that the test's clock measures only the request.
         model.facts().await;
         Self { server, model, clock, wire: PhantomData }
@@ -78,17 +78,17 @@ impl<W: Wire> Served<W> {
 
     /// Starts a model with the default configuration.
     pub(super) async fn new(answers: Vec<ModelAnswer>) -> Self {
-        Self::start(answers, Setup::of::<W>()).await
+        Self::start(answers, ModelSetup::from_wire::<W>()).await
     }
 }
 
 /// Asks a model that gives this answer, once. The clock stands still.
-pub(super) async fn asked<W: Wire>(answer: ModelAnswer) -> ShownReply {
-    let served = Served::<W>::start(vec![answer], Setup::once::<W>()).await;
-    ask(served.model.as_ref()).await
+pub(super) async fn ask_once<W: ProviderWire>(answer: ModelAnswer) -> ShownReply {
+    let served = WireModel::<W>::start(vec![answer], ModelSetup::without_retries::<W>()).await;
+    ask_model(served.model.as_ref()).await
 }
 
 /// The reply of a model that gives this answer.
-pub(super) async fn reply<W: Wire>(answer: ModelAnswer) -> ModelReply {
-    asked::<W>(answer).await.reply.unwrap()
+pub(super) async fn reply_of<W: ProviderWire>(answer: ModelAnswer) -> ModelReply {
+    ask_once::<W>(answer).await.reply.unwrap()
 }

@@ -7,7 +7,7 @@ use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
 use super::lenient::{self, MissingBrackets};
-use super::marks::{self, Mark, PlainTag, SpelledTag, mark};
+use super::marks::{self, MarkPlace, PlainTag, SpelledTag, mark_at_start};
 use super::tags::{self, is_one_of};
 use super::{ReplyPosition, call, marked, schema};
 
@@ -28,7 +28,7 @@ const DEEPEST: usize = 16;
 const LONGEST: usize = 500;
 
 /// An opening tag of a call or of an argument.
-struct Opening<'t> {
+struct OpeningTag<'t> {
     name: String,
     /// The name of the call or of the argument in the tag.
     called: Option<String>,
@@ -37,18 +37,18 @@ struct Opening<'t> {
     tag: SpelledTag<'t>,
 }
 
-impl<'t> Opening<'t> {
-    fn of(text: &'t str) -> Option<Self> {
-        let spelled = SpelledTag::of(text).filter(|tag| !tag.closes)?;
+impl<'t> OpeningTag<'t> {
+    fn parse_opening(text: &'t str) -> Option<Self> {
+        let spelled = SpelledTag::parse_tag(text).filter(|tag| !tag.closes)?;
         let plain = format!("<{}>", spelled.head);
-        let tag = tags::tag(&plain)??;
+        let tag = tags::parse_tag(&plain)??;
         if tag.closes || tag.bytes != plain.len() {
             return None;
         }
         let attribute = |wanted: &str| {
             tag.attributes.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.as_str())
         };
-        let called = tag.called().or_else(|| attribute("key"));
+        let called = tag.name_in_tag().or_else(|| attribute("key"));
         let string = attribute(STRING).map(|value| value == "true");
         Some(Self {
             name: tag.name.to_owned(),
@@ -59,19 +59,20 @@ impl<'t> Opening<'t> {
     }
 
     /// The argument that the tag names.
-    fn key(&self) -> Option<&str> {
+    fn argument_key(&self) -> Option<&str> {
         let is_named_in_tag = is_one_of(&self.name, &ONE) && !self.tag.is_nested();
         if is_named_in_tag { self.called.as_deref() } else { Some(&self.name) }
     }
 
     /// The text of the value behind the tag, and the length in bytes with its closing tag.
-    fn value<'v>(&self, text: &'v str, tool: Option<&ToolSpec>) -> (&'v str, usize) {
+    fn argument_value<'v>(&self, text: &'v str, tool: Option<&ToolSpec>) -> (&'v str, usize) {
         let close = ClosingTag { name: &self.name, spelling: Some(self.tag.spelling) };
-        if !self.tag.is_plain() && marks::starts(text).any(|at| close.bytes(&text[at..]).is_some())
+        if !self.tag.is_plain()
+            && marks::mark_starts(text).any(|at| close.bytes_at_start(&text[at..]).is_some())
         {
-            return value(text, close, tool);
+            return value_before_close(text, close, tool);
         }
-        value(text, ClosingTag { spelling: None, ..close }, tool)
+        value_before_close(text, ClosingTag { spelling: None, ..close }, tool)
     }
 }
 
@@ -85,35 +86,36 @@ struct ClosingTag<'n> {
 
 impl ClosingTag<'_> {
     /// Bytes of the tag at the start of a text.
-    fn bytes(self, text: &str) -> Option<usize> {
-        let tag = PlainTag::named(text, self.name, true)?;
+    fn bytes_at_start(self, text: &str) -> Option<usize> {
+        let tag = PlainTag::parse_named(text, self.name, true)?;
         self.spelling.is_none_or(|spelling| spelling == tag.spelling).then_some(tag.bytes)
     }
 }
 
 /// The call in tags at the start of a text, and its length in bytes.
-pub(super) fn call(place: &ReplyPosition<'_>) -> Option<(usize, ToolCall)> {
+pub(super) fn parse_call(place: &ReplyPosition<'_>) -> Option<(usize, ToolCall)> {
     let text = place.rest;
-    let opening = Opening::of(text).filter(|opening| is_one_of(&opening.name, &CALLERS))?;
+    let opening =
+        OpeningTag::parse_opening(text).filter(|opening| is_one_of(&opening.name, &CALLERS))?;
     let at = opening.tag.bytes;
     let name = opening.called.filter(|name| !name.is_empty())?;
     let known = call::known_elsewhere(&name, place.tools);
-    let tool = known.and_then(|name| schema::tool(name, place.tools));
+    let tool = known.and_then(|name| schema::find_tool(name, place.tools));
     let body = text[at..].trim_start();
     let (arguments, bytes) = if body.starts_with('{') {
         let start = text.len() - body.len();
-        let (arguments, bytes) = marked::in_braces(&place.after(start), tool);
+        let (arguments, bytes) = marked::in_braces(&place.advanced_by(start), tool);
         (arguments, start + bytes)
     } else {
-        parameters(place, at, tool)
+        parse_parameters(place, at, tool)
     };
     let rest = text[bytes..].trim_start();
-    let end = closing(rest, &CALLERS).map_or(bytes, |close| text.len() - rest.len() + close);
-    Some((end, call::call(&name, arguments, place.tools)))
+    let end = closing_bytes(rest, &CALLERS).map_or(bytes, |close| text.len() - rest.len() + close);
+    Some((end, call::create_call(&name, arguments, place.tools)))
 }
 
 /// The arguments from index `at` of a call, and the index behind them.
-fn parameters(
+fn parse_parameters(
     place: &ReplyPosition<'_>,
     mut at: usize,
     tool: Option<&ToolSpec>,
@@ -122,31 +124,35 @@ fn parameters(
     loop {
         let rest = text[at..].trim_start();
         let start = text.len() - rest.len();
-        let is_end = closing(rest, &CALLERS).is_some() || mark(rest).is_some();
+        let is_end = closing_bytes(rest, &CALLERS).is_some() || mark_at_start(rest).is_some();
         if is_end || (rest.is_empty() && !place.is_cut) {
             return (Arguments::Object(object), start);
         }
-        let opening = Opening::of(rest).filter(|opening| !is_one_of(&opening.name, &CALLERS));
+        let opening =
+            OpeningTag::parse_opening(rest).filter(|opening| !is_one_of(&opening.name, &CALLERS));
         let Some(opening) = opening else {
-            if Opening::of(rest).is_some() {
+            if OpeningTag::parse_opening(rest).is_some() {
                 // The next call: the closing tag is missing.
                 return (Arguments::Object(object), start);
             }
-            let ends = marks::starts(&text[start..]).map(|at| start + at);
+            let ends = marks::mark_starts(&text[start..]).map(|at| start + at);
             let is_end = |at: &usize| {
-                closing(&text[*at..], &CALLERS).is_some() || mark(&text[*at..]).is_some()
+                closing_bytes(&text[*at..], &CALLERS).is_some()
+                    || mark_at_start(&text[*at..]).is_some()
             };
             let end = ends.into_iter().find(is_end).unwrap_or(text.len());
             return (Arguments::Malformed(text[first..end].trim().to_owned()), end);
         };
         let bytes = opening.tag.bytes;
-        let (value, after) = opening.value(&rest[bytes..], tool);
+        let (value, after) = opening.argument_value(&rest[bytes..], tool);
         at = start + bytes + after;
-        if let Some(key) = opening.key() {
-            let property = tool.and_then(|tool| schema::property(tool, key));
+        if let Some(key) = opening.argument_key() {
+            let property = tool.and_then(|tool| schema::find_property(tool, key));
             let property = property.map_or(&Value::Null, |(_, property)| property);
-            let elements = opening.tag.is_nested().then(|| elements(value, property, 0)).flatten();
-            let value = elements.unwrap_or_else(|| typed(key, value, opening.is_string, tool));
+            let elements =
+                opening.tag.is_nested().then(|| parse_elements(value, property, 0)).flatten();
+            let value =
+                elements.unwrap_or_else(|| typed_value(key, value, opening.is_string, tool));
             object.insert(key.to_owned(), value);
         }
         if place.is_cut && text[at..].trim().is_empty() {
@@ -157,23 +163,23 @@ fn parameters(
 
 /// The arguments in pairs of tags at the start of a text, and their length in bytes; `None` if the
 /// text is something else.
-pub(super) fn pairs(
+pub(super) fn parse_pairs(
     place: &ReplyPosition<'_>,
     tool: Option<&ToolSpec>,
 ) -> Option<(Arguments, usize)> {
     let (text, mut at, mut object) = (place.rest, 0, Map::new());
-    PlainTag::named(text, KEY, false)?;
+    PlainTag::parse_named(text, KEY, false)?;
     loop {
-        let rest = unbroken(&text[at..]);
+        let rest = skip_breaks(&text[at..]);
         let start = text.len() - rest.len();
-        let Some(open) = PlainTag::named(rest, KEY, false) else {
+        let Some(open) = PlainTag::parse_named(rest, KEY, false) else {
             if place.is_cut && rest.is_empty() {
                 return Some((Arguments::Malformed(text.to_owned()), text.len()));
             }
-            if rest.is_empty() || mark(rest).is_some() {
+            if rest.is_empty() || mark_at_start(rest).is_some() {
                 return Some((Arguments::Object(object), start));
             }
-            return Some(malformed(text, start));
+            return Some(malformed_arguments(text, start));
         };
         let inner = &rest[open.bytes..];
         if let Some((all, bytes)) = all_in_key(inner) {
@@ -182,22 +188,23 @@ pub(super) fn pairs(
             continue;
         }
         let near = &inner[..inner.floor_char_boundary(LONGEST)];
-        let Some(end) = near.find('<') else { return Some(malformed(text, start)) };
+        let Some(end) = near.find('<') else { return Some(malformed_arguments(text, start)) };
         let key = near[..end].trim();
-        let after_key = PlainTag::named(&inner[end..], KEY, true).map_or(0, |close| close.bytes);
-        let rest = unbroken(&inner[end + after_key..]);
-        let Some(open) = PlainTag::named(rest, VALUE, false) else {
-            return Some(malformed(text, start));
+        let after_key =
+            PlainTag::parse_named(&inner[end..], KEY, true).map_or(0, |close| close.bytes);
+        let rest = skip_breaks(&inner[end + after_key..]);
+        let Some(open) = PlainTag::parse_named(rest, VALUE, false) else {
+            return Some(malformed_arguments(text, start));
         };
         let close = ClosingTag { name: VALUE, spelling: None };
-        let (value, bytes) = value(&rest[open.bytes..], close, tool);
-        object.insert(key.to_owned(), typed(key, value, None, tool));
+        let (value, bytes) = value_before_close(&rest[open.bytes..], close, tool);
+        object.insert(key.to_owned(), typed_value(key, value, None, tool));
         at = text.len() - rest.len() + open.bytes + bytes;
     }
 }
 
 /// Arguments that cannot be read, up to the next mark from index `at`.
-fn malformed(text: &str, at: usize) -> (Arguments, usize) {
+fn malformed_arguments(text: &str, at: usize) -> (Arguments, usize) {
     let end = marks::next(&text[at..]).map_or(text.len(), |end| at + end);
     (Arguments::Malformed(text[..end].trim().to_owned()), end)
 }
@@ -209,17 +216,18 @@ fn all_in_key(text: &str) -> Option<(Map<String, Value>, usize)> {
     if !body.starts_with('{') {
         return None;
     }
-    let (Value::Object(object), bytes) = lenient::value(body, MissingBrackets::Refused).ok()?
+    let (Value::Object(object), bytes) =
+        lenient::parse_value(body, MissingBrackets::Refused).ok()?
     else {
         return None;
     };
     let rest = body[bytes..].trim_start();
-    let close = PlainTag::named(rest, KEY, true).map_or(0, |close| close.bytes);
+    let close = PlainTag::parse_named(rest, KEY, true).map_or(0, |close| close.bytes);
     Some((object, text.len() - rest.len() + close))
 }
 
 /// Removes blanks, and line breaks that are written as `\n`.
-pub(super) fn unbroken(text: &str) -> &str {
+pub(super) fn skip_breaks(text: &str) -> &str {
     let mut text = text.trim_start();
     while let Some(rest) = text.strip_prefix("\\n") {
         text = rest.trim_start();
@@ -230,18 +238,22 @@ pub(super) fn unbroken(text: &str) -> &str {
 /// The text of a value up to its closing tag, and the length in bytes with that tag. A closing tag
 /// inside of the value is followed by other text. Without a closing tag, the value ends where the
 /// next argument begins or the call ends.
-fn value<'t>(text: &'t str, close: ClosingTag<'_>, tool: Option<&ToolSpec>) -> (&'t str, usize) {
+fn value_before_close<'t>(
+    text: &'t str,
+    close: ClosingTag<'_>,
+    tool: Option<&ToolSpec>,
+) -> (&'t str, usize) {
     let mut first = None;
-    for at in marks::starts(text) {
+    for at in marks::mark_starts(text) {
         let rest = &text[at..];
-        if let Some(bytes) = close.bytes(rest) {
+        if let Some(bytes) = close.bytes_at_start(rest) {
             let after = text[at + bytes..].trim_start();
-            if after.is_empty() || marks::is_start(after) || unbroken(after).starts_with('<') {
+            if after.is_empty() || marks::is_start(after) || skip_breaks(after).starts_with('<') {
                 return (&text[..at], at + bytes);
             }
             first = first.or(Some((&text[..at], at + bytes)));
         } else if let Some(first) = first
-            && mark(rest).is_some()
+            && mark_at_start(rest).is_some()
         {
             return first;
         } else if first.is_none() && is_end(text, at, close, tool) {
@@ -252,19 +264,19 @@ fn value<'t>(text: &'t str, close: ClosingTag<'_>, tool: Option<&ToolSpec>) -> (
 }
 
 /// The value in elements: an object, or a list if all of them are items. `None` for other text.
-fn elements(text: &str, property: &Value, depth: usize) -> Option<Value> {
+fn parse_elements(text: &str, property: &Value, depth: usize) -> Option<Value> {
     let (mut at, mut entries) = (0, Vec::new());
     while !text[at..].trim().is_empty() && depth < DEEPEST {
         let rest = text[at..].trim_start();
-        let opening = Opening::of(rest).filter(|opening| opening.tag.is_nested())?;
+        let opening = OpeningTag::parse_opening(rest).filter(|opening| opening.tag.is_nested())?;
         let bytes = opening.tag.bytes;
-        let (inner, after) = opening.value(&rest[bytes..], None);
+        let (inner, after) = opening.argument_value(&rest[bytes..], None);
         entries.push((opening.name, inner));
         at = text.len() - rest.len() + bytes + after;
     }
     let read = |inner: &str, property: &Value| {
-        let elements = elements(inner, property, depth + 1);
-        elements.unwrap_or_else(|| schema::typed(unpadded(inner), property))
+        let elements = parse_elements(inner, property, depth + 1);
+        elements.unwrap_or_else(|| schema::typed_value(trim_padding(inner), property))
     };
     if entries.is_empty() {
         return None;
@@ -284,28 +296,32 @@ fn elements(text: &str, property: &Value, depth: usize) -> Option<Value> {
 /// Returns `true` if a value without a closing tag ends at this index.
 fn is_end(text: &str, at: usize, close: ClosingTag<'_>, tool: Option<&ToolSpec>) -> bool {
     let (rest, name) = (&text[at..], close.name);
-    if name == VALUE && PlainTag::named(rest, KEY, false).is_some() {
+    if name == VALUE && PlainTag::parse_named(rest, KEY, false).is_some() {
         return true;
     }
-    let is_close = mark(rest).is_some_and(|(kind, _)| kind == Mark::Close);
-    if is_close || closing(rest, &CALLERS).is_some() {
+    let is_close = mark_at_start(rest).is_some_and(|(kind, _)| kind == MarkPlace::Close);
+    if is_close || closing_bytes(rest, &CALLERS).is_some() {
         return !is_inside(&rest[1..], close);
     }
     let is_line = text[..at].trim_end_matches([' ', '\t']).ends_with('\n');
-    let is_key = |key: &str| tool.is_none_or(|tool| schema::property(tool, key).is_some());
-    let opening = || Opening::of(rest).filter(|opening| is_one_of(&opening.name, &ONE));
-    is_line && is_one_of(name, &ONE) && opening().is_some_and(|next| next.key().is_some_and(is_key))
+    let is_key = |key: &str| tool.is_none_or(|tool| schema::find_property(tool, key).is_some());
+    let opening =
+        || OpeningTag::parse_opening(rest).filter(|opening| is_one_of(&opening.name, &ONE));
+    is_line
+        && is_one_of(name, &ONE)
+        && opening().is_some_and(|next| next.argument_key().is_some_and(is_key))
 }
 
 /// Returns `true` if the closing tag of a value follows before the next call.
 fn is_inside(text: &str, close: ClosingTag<'_>) -> bool {
-    for at in marks::starts(text) {
+    for at in marks::mark_starts(text) {
         let rest = &text[at..];
-        if close.bytes(rest).is_some() {
+        if close.bytes_at_start(rest).is_some() {
             return true;
         }
-        let is_call = || Opening::of(rest).is_some_and(|next| is_one_of(&next.name, &CALLERS));
-        if mark(rest).is_some_and(|(kind, _)| kind == Mark::Open) || is_call() {
+        let is_call =
+            || OpeningTag::parse_opening(rest).is_some_and(|next| is_one_of(&next.name, &CALLERS));
+        if mark_at_start(rest).is_some_and(|(kind, _)| kind == MarkPlace::Open) || is_call() {
             return false;
         }
     }
@@ -313,24 +329,24 @@ fn is_inside(text: &str, close: ClosingTag<'_>) -> bool {
 }
 
 /// Bytes of a closing tag with one of these names.
-fn closing(text: &str, names: &[&str]) -> Option<usize> {
-    let tag = PlainTag::of(text).filter(|tag| tag.closes)?;
+fn closing_bytes(text: &str, names: &[&str]) -> Option<usize> {
+    let tag = PlainTag::parse_tag(text).filter(|tag| tag.closes)?;
     names.iter().any(|name| name.eq_ignore_ascii_case(tag.name)).then_some(tag.bytes)
 }
 
 /// Converts the text of a value to its type.
-fn typed(key: &str, text: &str, is_string: Option<bool>, tool: Option<&ToolSpec>) -> Value {
-    let text = unpadded(text);
-    match tool.and_then(|tool| schema::property(tool, key)) {
-        Some((_, property)) => schema::typed(text, property),
-        None if is_string == Some(false) => schema::typed(text, &Value::Null),
+fn typed_value(key: &str, text: &str, is_string: Option<bool>, tool: Option<&ToolSpec>) -> Value {
+    let text = trim_padding(text);
+    match tool.and_then(|tool| schema::find_property(tool, key)) {
+        Some((_, property)) => schema::typed_value(text, property),
+        None if is_string == Some(false) => schema::typed_value(text, &Value::Null),
         None => Value::String(text.to_owned()),
     }
 }
 
 /// Removes the line breaks next to the tags of a value. A value that begins in the line of its tag
 /// keeps the line break at its end if it has several lines.
-fn unpadded(text: &str) -> &str {
+fn trim_padding(text: &str) -> &str {
     let line_break = |text: &str| text.starts_with('\n') || text.starts_with("\r\n");
     let inner = if line_break(text) {
         text.strip_prefix('\r').unwrap_or(text).strip_prefix('\n').unwrap_or(text)

@@ -4,14 +4,14 @@ use std::cell::RefCell;
 
 use avocet_protocol::Delta;
 
-use super::{ReplyReader, Streamed, TextEnd};
-use crate::fuzzing::tools;
-use crate::visible::Visible;
+use super::{ReplyReader, StreamedReply, TextEnd};
+use crate::fuzzing::corpus_tools;
+use crate::visible::VisibleText;
 use crate::visible::code::scanned;
 
 #[test]
 fn dialects_read_endlessly_repeated_marks_in_bounded_time() {
-    let tools = tools();
+    let tools = corpus_tools();
     let pieces = [
         "{",
         "[",
@@ -83,7 +83,7 @@ fn dialects_read_endlessly_repeated_marks_in_bounded_time() {
     ];
     for piece in pieces {
         let text = piece.repeat(10_000 / piece.len());
-        for instructed in [None, super::named("react")] {
+        for instructed in [None, super::find_dialect("react")] {
             let reader = ReplyReader::new(instructed, &tools);
             reader.read(&text, TextEnd::Complete);
         }
@@ -93,10 +93,10 @@ fn dialects_read_endlessly_repeated_marks_in_bounded_time() {
 /// Streams a text in short pieces up to a chat, and returns the bytes in which ends of lines were
 /// searched for.
 fn scanned_bytes(text: &str) -> usize {
-    let tools = tools();
+    let tools = corpus_tools();
     let reader = ReplyReader::new(None, &tools);
-    let (mut visible, mut streamed) = (Visible::keeping_calls(), Streamed::new(reader));
-    scanned::take();
+    let (mut visible, mut streamed) = (VisibleText::keeping_calls(), StreamedReply::new(reader));
+    scanned::take_bytes();
     // All these texts are ASCII.
     for piece in text.as_bytes().chunks(20) {
         let passed = RefCell::new(String::new());
@@ -107,8 +107,8 @@ fn scanned_bytes(text: &str) -> usize {
         });
         streamed.push(&passed.into_inner(), |_| ());
     }
-    streamed.read(&visible.finish(|_| ()), TextEnd::Complete);
-    scanned::take()
+    streamed.read(&visible.finish_text(|_| ()), TextEnd::Complete);
+    scanned::take_bytes()
 }
 
 #[test]

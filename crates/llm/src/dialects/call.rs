@@ -41,7 +41,7 @@ const DESCRIBES: [&str; 2] = ["description", "properties"];
 
 /// The context of a possible call. It decides how much evidence a call needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sure {
+pub(super) enum CallEvidence {
     /// The text stands in markup that is used only for calls.
     Marked,
     /// The model was instructed to write calls in this form.
@@ -50,10 +50,10 @@ pub(super) enum Sure {
     Known,
 }
 
-impl Sure {
-    pub(super) fn known<'s>(self, name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
+impl CallEvidence {
+    pub(super) fn find_tool<'s>(self, name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
         match self {
-            Self::Known => known(name, tools),
+            Self::Known => find_own_tool(name, tools),
             Self::Marked | Self::Instructed => known_elsewhere(name, tools),
         }
     }
@@ -61,56 +61,64 @@ impl Sure {
 
 impl ReplyPosition<'_> {
     /// The required evidence for a call without markup of its own.
-    pub(super) fn instructed(&self) -> Sure {
-        if self.is_instructed { Sure::Instructed } else { Sure::Known }
+    pub(super) fn evidence_without_markup(&self) -> CallEvidence {
+        if self.is_instructed { CallEvidence::Instructed } else { CallEvidence::Known }
     }
 
     /// Finds the tool that a name refers to, without markup of its own.
-    pub(super) fn known(&self, name: &str) -> Option<&str> {
-        self.instructed().known(name, self.tools)
+    pub(super) fn find_tool(&self, name: &str) -> Option<&str> {
+        self.evidence_without_markup().find_tool(name, self.tools)
     }
 
     /// Parses the JSON at the start of a text as calls. Broken text that begins like a call becomes
     /// a call with malformed arguments.
-    pub(super) fn json_calls(&self, text: &str, sure: Sure) -> Json {
-        match lenient::value(text, MissingBrackets::added_unless(!self.is_all || self.is_cut)) {
-            Ok((value, bytes)) => match calls(&value, self.tools, sure) {
-                Some(calls) => Json::Calls(bytes, calls),
-                None => Json::Other(bytes),
+    pub(super) fn json_calls(&self, text: &str, sure: CallEvidence) -> JsonText {
+        match lenient::parse_value(text, MissingBrackets::added_unless(!self.is_all || self.is_cut))
+        {
+            Ok((value, bytes)) => match calls_in_value(&value, self.tools, sure) {
+                Some(calls) => JsonText::Calls(bytes, calls),
+                None => JsonText::Other(bytes),
             },
-            Err(LenientError::Open) if !self.is_all => Json::Open,
+            Err(LenientError::Open) if !self.is_all => JsonText::Open,
             Err(fault) => {
                 let sound = match fault {
                     LenientError::At(bytes) => bytes,
                     LenientError::Open => text.len(),
                 };
-                match self.malformed(text, sound, sure) {
+                match self.malformed_call(text, sound, sure) {
                     Some((bytes, call)) if self.is_all || bytes < text.len() => {
-                        Json::Calls(bytes, vec![call])
+                        JsonText::Calls(bytes, vec![call])
                     }
-                    Some(_) => Json::Open,
-                    None => Json::Other(sound),
+                    Some(_) => JsonText::Open,
+                    None => JsonText::Other(sound),
                 }
             }
         }
     }
 
     /// A call from broken text that names its tool near the start.
-    fn malformed(&self, text: &str, sound: usize, sure: Sure) -> Option<(usize, ToolCall)> {
+    fn malformed_call(
+        &self,
+        text: &str,
+        sound: usize,
+        sure: CallEvidence,
+    ) -> Option<(usize, ToolCall)> {
         const HEAD: usize = 2000;
         let head = &text[..text.floor_char_boundary(HEAD.min(sound))];
-        let is_marked = sure == Sure::Marked && text.starts_with('{');
+        let is_marked = sure == CallEvidence::Marked && text.starts_with('{');
         let written = name_in(head).or_else(|| is_marked.then_some("unknown"))?;
-        let known = sure.known(written, self.tools);
+        let known = sure.find_tool(written, self.tools);
         let is_call = match sure {
-            Sure::Marked => known.is_some() || is_marked,
-            Sure::Instructed => known.is_some(),
-            Sure::Known => known.is_some() && quoted(head).any(|word| is_one_of(word, &ARGUMENTS)),
+            CallEvidence::Marked => known.is_some() || is_marked,
+            CallEvidence::Instructed => known.is_some(),
+            CallEvidence::Known => {
+                known.is_some() && split_quotes(head).any(|word| is_one_of(word, &ARGUMENTS))
+            }
         };
         if !is_call {
             return None;
         }
-        let bytes = lenient::extent(text);
+        let bytes = lenient::bracket_bytes(text);
         let name = known.unwrap_or(written).to_owned();
         Some((bytes, ToolCall { name, arguments: Arguments::Malformed(text[..bytes].to_owned()) }))
     }
@@ -118,7 +126,7 @@ impl ReplyPosition<'_> {
 
 /// The content of a JSON text, and its length in bytes.
 #[derive(Debug, PartialEq)]
-pub(super) enum Json {
+pub(super) enum JsonText {
     Calls(usize, Vec<ToolCall>),
     Other(usize),
     /// The decision needs more text.
@@ -127,34 +135,37 @@ pub(super) enum Json {
 
 /// Finds the tool that a model means by a name. Case, `_`, `-` and any prefix before a dot are
 /// ignored.
-pub(super) fn known<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
-    meant(name, || tools.iter().map(|tool| tool.name.as_str()))
+pub(super) fn find_own_tool<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
+    find_meant_name(name, || tools.iter().map(|tool| tool.name.as_str()))
 }
 
 /// Like [`known`], but also accepts aliases, the tool's names in other programs. Many of these are
 /// common words, so use it only if the text is certainly a call.
 pub(crate) fn known_elsewhere<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s str> {
     let aliases = || tools.iter().flat_map(|tool| &tool.aliases).map(String::as_str);
-    known(name, tools).or_else(|| meant(name, aliases))
+    find_own_tool(name, tools).or_else(|| find_meant_name(name, aliases))
 }
 
-fn meant<'s, I: Iterator<Item = &'s str>>(name: &str, names: impl Fn() -> I) -> Option<&'s str> {
+fn find_meant_name<'s, I: Iterator<Item = &'s str>>(
+    name: &str,
+    names: impl Fn() -> I,
+) -> Option<&'s str> {
     let bare = name.rsplit('.').next().unwrap_or(name);
     let alike = || {
-        let mut alike = names().filter(|one| plain(one).eq(plain(bare)));
+        let mut alike = names().filter(|one| plain_chars(one).eq(plain_chars(bare)));
         alike.next().filter(|_| alike.next().is_none())
     };
     names().find(|one| *one == name.trim()).or_else(alike)
 }
 
-fn plain(name: &str) -> impl Iterator<Item = char> {
+fn plain_chars(name: &str) -> impl Iterator<Item = char> {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
 }
 
 /// Creates a call of the tool with this written name.
-pub(super) fn call(name: &str, arguments: Arguments, tools: &[ToolSpec]) -> ToolCall {
+pub(super) fn create_call(name: &str, arguments: Arguments, tools: &[ToolSpec]) -> ToolCall {
     let name = known_elsewhere(name, tools).unwrap_or(name.trim()).to_owned();
-    let arguments = match (arguments, schema::tool(&name, tools)) {
+    let arguments = match (arguments, schema::find_tool(&name, tools)) {
         (Arguments::Object(object), Some(tool)) => {
             Arguments::Object(schema::without_flags(object, tool))
         }
@@ -164,22 +175,24 @@ pub(super) fn call(name: &str, arguments: Arguments, tools: &[ToolSpec]) -> Tool
 }
 
 /// Parses arguments from a text: an object that may need repair.
-pub(super) fn arguments(text: &str) -> Arguments {
-    repaired(text.trim(), TextEnd::Complete)
+pub(super) fn parse_arguments(text: &str) -> Arguments {
+    repair_arguments(text.trim(), TextEnd::Complete)
 }
 
 /// Like [`Arguments::parse`], with repairs. A text that was cut off gets no closing brackets,
 /// because parts may be missing.
-pub(crate) fn repaired(text: &str, end: TextEnd) -> Arguments {
+pub(crate) fn repair_arguments(text: &str, end: TextEnd) -> Arguments {
     match Arguments::parse(text) {
         _ if end.is_cut() && text.trim().is_empty() => Arguments::Malformed(text.to_owned()),
         // Servers in PHP write an object without keys as a list.
         Arguments::Malformed(_) if text.trim() == "[]" => Arguments::Object(Map::new()),
         Arguments::Malformed(_) => {
             let inner = without_fence(text);
-            match lenient::value(inner, MissingBrackets::added_unless(end.is_cut())) {
-                Ok((Value::Object(object), bytes)) => once(object, inner[bytes..].trim())
-                    .map_or_else(|| Arguments::Malformed(text.to_owned()), Arguments::Object),
+            match lenient::parse_value(inner, MissingBrackets::added_unless(end.is_cut())) {
+                Ok((Value::Object(object), bytes)) => {
+                    arguments_sent_twice(object, inner[bytes..].trim())
+                        .map_or_else(|| Arguments::Malformed(text.to_owned()), Arguments::Object)
+                }
                 _ => Arguments::Malformed(text.to_owned()),
             }
         }
@@ -189,7 +202,7 @@ pub(crate) fn repaired(text: &str, end: TextEnd) -> Arguments {
 
 /// Returns the arguments of a text that some servers send twice, or after an empty object. `rest` is the
 /// text behind the first object. `None` if the rest says something else.
-fn once(first: Map<String, Value>, rest: &str) -> Option<Map<String, Value>> {
+fn arguments_sent_twice(first: Map<String, Value>, rest: &str) -> Option<Map<String, Value>> {
     if rest.is_empty() {
         return Some(first);
     }
@@ -212,16 +225,20 @@ fn without_fence(text: &str) -> &str {
 /// servers.
 pub(crate) fn given_arguments(arguments: &Value, end: TextEnd) -> Arguments {
     match arguments {
-        Value::String(text) => repaired(text, end),
-        other => repaired(&other.to_string(), end),
+        Value::String(text) => repair_arguments(text, end),
+        other => repair_arguments(&other.to_string(), end),
     }
 }
 
 /// The calls in a value; `None` unless the whole value consists of calls.
-pub(super) fn calls(value: &Value, tools: &[ToolSpec], sure: Sure) -> Option<Vec<ToolCall>> {
+pub(super) fn calls_in_value(
+    value: &Value,
+    tools: &[ToolSpec],
+    sure: CallEvidence,
+) -> Option<Vec<ToolCall>> {
     match value {
         Value::Array(values) if !values.is_empty() => {
-            let calls = values.iter().map(|value| calls(value, tools, sure));
+            let calls = values.iter().map(|value| calls_in_value(value, tools, sure));
             calls.collect::<Option<Vec<_>>>().map(|calls| calls.concat())
         }
         Value::Object(object) => in_object(object, tools, sure),
@@ -229,17 +246,21 @@ pub(super) fn calls(value: &Value, tools: &[ToolSpec], sure: Sure) -> Option<Vec
     }
 }
 
-fn in_object(object: &Map<String, Value>, tools: &[ToolSpec], sure: Sure) -> Option<Vec<ToolCall>> {
+fn in_object(
+    object: &Map<String, Value>,
+    tools: &[ToolSpec],
+    sure: CallEvidence,
+) -> Option<Vec<ToolCall>> {
     if let Some(inner @ (Value::Array(_) | Value::Object(_))) = get(object, &CALLS) {
-        return calls(inner, tools, sure);
+        return calls_in_value(inner, tools, sure);
     }
     match get(object, &TOOL) {
-        Some(Value::String(name)) => named(name, object, tools, sure, true),
-        Some(inner @ Value::Object(_)) => calls(inner, tools, sure),
+        Some(Value::String(name)) => calls_by_name(name, object, tools, sure, true),
+        Some(inner @ Value::Object(_)) => calls_in_value(inner, tools, sure),
         Some(_) => None,
         None => match get(object, &[NAME]) {
-            Some(Value::String(name)) => named(name, object, tools, sure, false),
-            _ if sure == Sure::Known => None,
+            Some(Value::String(name)) => calls_by_name(name, object, tools, sure, false),
+            _ if sure == CallEvidence::Known => None,
             _ => by_key(object, tools),
         },
     }
@@ -247,36 +268,37 @@ fn in_object(object: &Map<String, Value>, tools: &[ToolSpec], sure: Sure) -> Opt
 }
 
 /// Reads `{"tool": name, "params": {...}}`, or arguments beside the name.
-fn named(
+fn calls_by_name(
     name: &str,
     object: &Map<String, Value>,
     tools: &[ToolSpec],
-    sure: Sure,
+    sure: CallEvidence,
     is_tool: bool,
 ) -> Option<Vec<ToolCall>> {
-    let (is_own, is_known) = (known(name, tools).is_some(), known_elsewhere(name, tools).is_some());
+    let (is_own, is_known) =
+        (find_own_tool(name, tools).is_some(), known_elsewhere(name, tools).is_some());
     let describes = object.keys().any(|key| is_one_of(key, &DESCRIBES));
     let given = get(object, &ARGUMENTS);
     let is_call = match sure {
-        Sure::Marked => true,
-        Sure::Instructed => {
+        CallEvidence::Marked => true,
+        CallEvidence::Instructed => {
             let is_whole = is_tool || object.keys().all(|key| is_part(key));
             is_known || (is_whole && matches!(given, Some(Value::Object(_))))
         }
-        Sure::Known => is_own || (is_known && given.is_some()),
+        CallEvidence::Known => is_own || (is_known && given.is_some()),
     };
-    if !is_call || (describes && sure != Sure::Marked) {
+    if !is_call || (describes && sure != CallEvidence::Marked) {
         return None;
     }
     let arguments = match given {
         Some(value) => of_value(value),
-        None if is_tool || sure == Sure::Marked => Arguments::Object(beside_name(object)),
+        None if is_tool || sure == CallEvidence::Marked => Arguments::Object(beside_name(object)),
         None => return None,
     };
-    let call = call(name, arguments, tools);
+    let call = create_call(name, arguments, tools);
     // Text without an arguments key, or with a common word as a name, often only looks like a call.
-    let is_clear = sure != Sure::Known || (is_own && given.is_some());
-    let is_call = is_clear || schema::fits(&call, tools);
+    let is_clear = sure != CallEvidence::Known || (is_own && given.is_some());
+    let is_call = is_clear || schema::fits_schema(&call, tools);
     is_call.then(|| vec![call])
 }
 
@@ -290,7 +312,7 @@ fn of_value(value: &Value) -> Arguments {
     match value {
         Value::Object(object) => Arguments::Object(object.clone()),
         Value::Null => Arguments::Object(Map::new()),
-        Value::String(text) => arguments(text),
+        Value::String(text) => parse_arguments(text),
         other => Arguments::Malformed(other.to_string()),
     }
 }
@@ -307,9 +329,9 @@ fn by_key(object: &Map<String, Value>, tools: &[ToolSpec]) -> Option<Vec<ToolCal
     let (Some((name, Value::Object(arguments))), None) = (entries.next(), entries.next()) else {
         return None;
     };
-    let tool = schema::tool(name, tools)?;
-    let own = arguments.keys().all(|key| schema::property(tool, key).is_some());
-    own.then(|| vec![call(name, Arguments::Object(arguments.clone()), tools)])
+    let tool = schema::find_tool(name, tools)?;
+    let own = arguments.keys().all(|key| schema::find_property(tool, key).is_some());
+    own.then(|| vec![create_call(name, Arguments::Object(arguments.clone()), tools)])
 }
 
 fn get<'v>(object: &'v Map<String, Value>, keys: &[&str]) -> Option<&'v Value> {
@@ -324,7 +346,7 @@ fn is_one_of(key: &str, keys: &[&str]) -> bool {
 
 /// The tool's name in broken JSON: the first quoted text after a name key.
 fn name_in(head: &str) -> Option<&str> {
-    let mut words = quoted(head);
+    let mut words = split_quotes(head);
     while let Some(word) = words.next() {
         if word == NAME || is_one_of(word, &TOOL) {
             let colon = words.next()?;
@@ -337,6 +359,6 @@ fn name_in(head: &str) -> Option<&str> {
 }
 
 /// The parts of a text inside and between quotes, alternating.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
+fn split_quotes(text: &str) -> impl Iterator<Item = &str> {
     text.split(['"', '\'', '“', '”', '„', '‘', '’'])
 }

@@ -7,8 +7,8 @@ use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::Value;
 
 use super::read::ParsedReply;
-use super::{DIALECTS, Dialect, ReplyReader, TextEnd, named};
-use crate::fuzzing::{read_streamed, tools};
+use super::{DIALECTS, Dialect, ReplyReader, TextEnd, find_dialect};
+use crate::fuzzing::{corpus_tools, read_streamed};
 
 struct Case {
     title: String,
@@ -109,7 +109,7 @@ const MARKUP: [&str; 13] = [
 
 #[test]
 fn f7_dialects_read_every_reply_of_the_corpus_as_expected() {
-    let tools = tools();
+    let tools = corpus_tools();
     let (mut faults, mut count, mut marked) = (Vec::new(), 0, 0);
     for (dialect, cases) in corpus() {
         assert!(cases.len() >= 15, "{} has {} cases", dialect.name(), cases.len());
@@ -142,7 +142,7 @@ fn f7_dialects_read_every_reply_of_the_corpus_as_expected() {
 
 #[test]
 fn f7_dialects_read_the_same_wherever_a_reply_is_cut() {
-    let tools = tools();
+    let tools = corpus_tools();
     for (dialect, cases) in corpus() {
         for (case, instructed) in
             cases.iter().flat_map(|case| [(case, Some(dialect)), (case, None)])
@@ -171,7 +171,7 @@ fn f7_dialects_read_the_same_wherever_a_reply_is_cut() {
 #[test]
 fn dialects_named_finds_every_dialect_by_its_name() {
     for dialect in DIALECTS {
-        assert_eq!(named(dialect.name()).map(Dialect::name), Some(dialect.name()));
+        assert_eq!(find_dialect(dialect.name()).map(Dialect::name), Some(dialect.name()));
     }
-    assert!(named("pidgin").is_none());
+    assert!(find_dialect("pidgin").is_none());
 }

@@ -14,16 +14,19 @@ const DEEPEST: usize = 32;
 
 /// Parses the object at the start of a text. Returns it and its length in bytes; `None` if the text
 /// has another form or is incomplete. Texts get the types of the tool's schema.
-pub(super) fn object(text: &str, tool: Option<&ToolSpec>) -> Option<(Map<String, Value>, usize)> {
+pub(super) fn parse_object(
+    text: &str,
+    tool: Option<&ToolSpec>,
+) -> Option<(Map<String, Value>, usize)> {
     let mut parser = EscapedParser { text, at: 0, has_escapes: false };
-    let object = parser.object(0)?;
+    let object = parser.read_object(0)?;
     if !parser.has_escapes && tool.is_none() {
         return None;
     }
     let typed = object.into_iter().map(|(name, value)| {
-        let property = tool.and_then(|tool| schema::property(tool, &name));
+        let property = tool.and_then(|tool| schema::find_property(tool, &name));
         let value = match (value, property) {
-            (Value::String(text), Some((_, property))) => schema::typed(&text, property),
+            (Value::String(text), Some((_, property))) => schema::typed_value(&text, property),
             (value, _) => value,
         };
         (name, value)
@@ -38,26 +41,26 @@ struct EscapedParser<'t> {
 }
 
 impl EscapedParser<'_> {
-    fn object(&mut self, depth: usize) -> Option<Map<String, Value>> {
+    fn read_object(&mut self, depth: usize) -> Option<Map<String, Value>> {
         let mut object = Map::new();
-        self.pass('{')?;
-        while self.pass('}').is_none() {
+        self.pass_char('{')?;
+        while self.pass_char('}').is_none() {
             let name = self.name()?;
-            self.pass(':')?;
-            object.insert(name, self.value(depth + 1)?);
-            if self.pass(',').is_none() && self.peek()? != '}' {
+            self.pass_char(':')?;
+            object.insert(name, self.read_value(depth + 1)?);
+            if self.pass_char(',').is_none() && self.peek()? != '}' {
                 return None;
             }
         }
         Some(object)
     }
 
-    fn array(&mut self, depth: usize) -> Option<Vec<Value>> {
+    fn read_array(&mut self, depth: usize) -> Option<Vec<Value>> {
         let mut array = Vec::new();
-        self.pass('[')?;
-        while self.pass(']').is_none() {
-            array.push(self.value(depth + 1)?);
-            if self.pass(',').is_none() && self.peek()? != ']' {
+        self.pass_char('[')?;
+        while self.pass_char(']').is_none() {
+            array.push(self.read_value(depth + 1)?);
+            if self.pass_char(',').is_none() && self.peek()? != ']' {
                 return None;
             }
         }
@@ -65,7 +68,7 @@ impl EscapedParser<'_> {
     }
 
     fn name(&mut self) -> Option<String> {
-        if let Some(name) = self.quoted() {
+        if let Some(name) = self.read_quoted() {
             return name;
         }
         let rest = &self.text[self.at..];
@@ -75,24 +78,24 @@ impl EscapedParser<'_> {
         (!name.is_empty()).then(|| name.to_owned())
     }
 
-    fn value(&mut self, depth: usize) -> Option<Value> {
+    fn read_value(&mut self, depth: usize) -> Option<Value> {
         if depth > DEEPEST {
             return None;
         }
-        if let Some(text) = self.quoted() {
+        if let Some(text) = self.read_quoted() {
             return text.map(Value::String);
         }
         match self.peek()? {
-            '{' => self.object(depth).map(Value::Object),
-            '[' => self.array(depth).map(Value::Array),
-            _ => self.bare(),
+            '{' => self.read_object(depth).map(Value::Object),
+            '[' => self.read_array(depth).map(Value::Array),
+            _ => self.read_bare(),
         }
     }
 
     /// A number, a word, a string in quotes, or a text without quotes.
-    fn bare(&mut self) -> Option<Value> {
+    fn read_bare(&mut self) -> Option<Value> {
         let rest = &self.text[self.at..];
-        if let Ok((value, bytes)) = lenient::value(rest, lenient::MissingBrackets::Refused)
+        if let Ok((value, bytes)) = lenient::parse_value(rest, lenient::MissingBrackets::Refused)
             && rest[bytes..].trim_start().starts_with([',', '}', ']'])
         {
             self.at += bytes;
@@ -107,8 +110,8 @@ impl EscapedParser<'_> {
     }
 
     /// A string between two tokens; `Some(None)` if the second one is missing.
-    fn quoted(&mut self) -> Option<Option<String>> {
-        self.blanks();
+    fn read_quoted(&mut self) -> Option<Option<String>> {
+        self.pass_blanks();
         let rest = &self.text[self.at..];
         let (open, closes) = QUOTES.iter().find(|(open, _)| rest.starts_with(open))?;
         let inner = &rest[open.len()..];
@@ -119,16 +122,16 @@ impl EscapedParser<'_> {
         Some(Some(inner[..end].to_owned()))
     }
 
-    fn pass(&mut self, wanted: char) -> Option<()> {
+    fn pass_char(&mut self, wanted: char) -> Option<()> {
         (self.peek()? == wanted).then(|| self.at += wanted.len_utf8())
     }
 
     fn peek(&mut self) -> Option<char> {
-        self.blanks();
+        self.pass_blanks();
         self.text[self.at..].chars().next()
     }
 
-    fn blanks(&mut self) {
+    fn pass_blanks(&mut self) {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
     }

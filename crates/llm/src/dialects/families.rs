@@ -5,10 +5,10 @@
 use avocet_protocol::{Arguments, SentCall, ToolCall, ToolSpec};
 use serde_json::Value;
 
-use super::marks::{self, Mark};
+use super::marks::{self, MarkPlace};
 use super::{Dialect, DialectMatch, ReplyPosition, ReplyReader, TextEnd, marked, words};
 use crate::call_marks::{CALL_MARKS, call_token, may_begin};
-use crate::visible::tokens::{TokenStart, token};
+use crate::visible::tokens::{TokenStart, match_token};
 
 /// The format of calls of a model family.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct FamilyFormat {
     /// Opening tags, in lower case, beside the tokens in [`CALL_MARKS`].
     tags: &'static [&'static str],
     /// The start of the text behind a tag that several families have.
-    claims: Claim,
+    claims: OpeningClaim,
     /// The markup before all calls, between two and behind them.
     around: [&'static str; 3],
     /// The template of a call, with `{name}`, `{index}` and `{arguments}`.
@@ -34,7 +34,7 @@ enum ArgumentStyle {
     /// A template for each argument, with `{key}` and `{value}`. Arguments that would be ambiguous
     /// are written as JSON.
     Each(&'static str),
-    /// The style of Gemma's models: [`escaped`](super::escaped).
+    /// The style of Gemma's models: [`write_escaped`](super::escaped).
     Escaped,
     /// `key=value` in Python syntax.
     Python,
@@ -42,7 +42,7 @@ enum ArgumentStyle {
 
 /// The text behind an opening.
 #[derive(Debug)]
-enum Claim {
+enum OpeningClaim {
     Any,
     /// A name.
     Name,
@@ -51,7 +51,7 @@ enum Claim {
     Start(&'static str),
 }
 
-impl Claim {
+impl OpeningClaim {
     fn is_met(&self, body: &str) -> bool {
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let is_named = body.starts_with(is_name);
@@ -68,7 +68,7 @@ const JSON_TEMPLATE: FamilyFormat = FamilyFormat {
     name: "",
     syntax: "",
     tags: &[],
-    claims: Claim::Any,
+    claims: OpeningClaim::Any,
     around: ["", "", ""],
     call: "{arguments}",
     arguments: ArgumentStyle::Json,
@@ -117,7 +117,7 @@ pub(super) static FAMILIES: [FamilyFormat; 15] = [
                  name</arg_key> and <arg_value>its value</arg_value>. Close the call with \
                  </tool_call>.",
         tags: &["<tool_call>"],
-        claims: Claim::Name,
+        claims: OpeningClaim::Name,
         around: ["", "\n", ""],
         call: "<tool_call>{name}\n{arguments}</tool_call>",
         arguments: ArgumentStyle::Each(
@@ -130,7 +130,7 @@ pub(super) static FAMILIES: [FamilyFormat; 15] = [
                  <arg_key>its name</arg_key> and <arg_value>its value</arg_value>. Close the call \
                  with </tool_call>. All calls stand between <tool_calls> and </tool_calls>.",
         tags: &["<tool_calls>", "<tool_calls:"],
-        claims: Claim::Start("<tool_call"),
+        claims: OpeningClaim::Start("<tool_call"),
         around: ["<tool_calls>\n", "\n", "\n</tool_calls>"],
         call: "<tool_call>{name}<tool_sep>\n{arguments}</tool_call>",
         arguments: ArgumentStyle::Each(
@@ -205,7 +205,7 @@ pub(super) static FAMILIES: [FamilyFormat; 15] = [
         syntax: "Write <function_calls>, each call in Python syntax on its own line, and \
                  </function_calls>.",
         tags: &["<function_calls>"],
-        claims: Claim::Python,
+        claims: OpeningClaim::Python,
         around: ["<function_calls>\n", "\n", "\n</function_calls>"],
         call: "{name}({arguments})",
         arguments: ArgumentStyle::Python,
@@ -215,7 +215,7 @@ pub(super) static FAMILIES: [FamilyFormat; 15] = [
         syntax: "Write <tool_call>, <function=NAME>, for each argument <parameter=KEY>, its value \
                  on its own lines and </parameter>, then </function> and </tool_call>.",
         tags: &["<tool_call>"],
-        claims: Claim::Start("<function"),
+        claims: OpeningClaim::Start("<function"),
         around: ["<tool_call>\n", "\n</tool_call>\n<tool_call>\n", "\n</tool_call>"],
         call: "<function={name}>\n{arguments}</function>",
         arguments: ArgumentStyle::Each("<parameter={key}>\n{value}\n</parameter>\n"),
@@ -225,7 +225,7 @@ pub(super) static FAMILIES: [FamilyFormat; 15] = [
         syntax: "Write <function=NAME>, for each argument <parameter=KEY>its value</parameter>, and \
                  </function>. Each call stands between <seed:tool_call> and </seed:tool_call>.",
         tags: &["<seed:tool_call>"],
-        claims: Claim::Any,
+        claims: OpeningClaim::Any,
         around: [
             "<seed:tool_call>\n",
             "\n</seed:tool_call>\n<seed:tool_call>\n",
@@ -261,7 +261,7 @@ impl Dialect for FamilyFormat {
         self.name
     }
 
-    fn syntax(&self) -> &'static str {
+    fn syntax_text(&self) -> &'static str {
         self.syntax
     }
 
@@ -270,7 +270,8 @@ impl Dialect for FamilyFormat {
     }
 
     fn render_calls(&self, calls: &[SentCall], tools: &[ToolSpec]) -> String {
-        let calls = calls.iter().enumerate().map(|(index, call)| self.written(index, call, tools));
+        let calls =
+            calls.iter().enumerate().map(|(index, call)| self.write_call(index, call, tools));
         let [before, between, after] = self.around;
         format!("{before}{}{after}", calls.collect::<Vec<_>>().join(between))
     }
@@ -283,7 +284,7 @@ impl Dialect for FamilyFormat {
         let openings = tokens.flat_map(|marks| marks.opens).chain(self.tags);
         let mut is_part = false;
         let is_whole = openings.fold(false, |is_whole, opening| {
-            let start = token(place.rest, opening);
+            let start = match_token(place.rest, opening);
             is_part |= start == TokenStart::Part;
             is_whole || matches!(start, TokenStart::Whole(_))
         });
@@ -293,14 +294,14 @@ impl Dialect for FamilyFormat {
             true if !place.is_all => return DialectMatch::Open,
             true => {}
         }
-        let opening = marks::mark(place.rest).filter(|(kind, _)| *kind == Mark::Open);
+        let opening = marks::mark_at_start(place.rest).filter(|(kind, _)| *kind == MarkPlace::Open);
         let bytes = opening.map_or(0, |(_, bytes)| bytes);
         let is_token = bytes > 0 && call_token(place.rest).is_some();
         if !self.claims.is_met(place.rest[bytes..].trim_start()) {
             return DialectMatch::Nothing;
         }
-        match marked::calls(&place.after(bytes)) {
-            Some((read, found)) => super::calls(bytes + read, found),
+        match marked::calls_in_section(&place.advanced_by(bytes)) {
+            Some((read, found)) => super::match_of_calls(bytes + read, found),
             // A control token without calls is meaningless and is removed. With a blank in it, it can
             // be a part of the text.
             None if is_token && !place.rest[..bytes].contains(' ') => {
@@ -314,7 +315,7 @@ impl Dialect for FamilyFormat {
 impl FamilyFormat {
     /// Writes a call in the style of the family if that reads back as the same call, otherwise with
     /// its arguments as JSON.
-    fn written(&self, index: usize, call: &SentCall, tools: &[ToolSpec]) -> String {
+    fn write_call(&self, index: usize, call: &SentCall, tools: &[ToolSpec]) -> String {
         let head = self.call.replace("{index}", &index.to_string()).replace("{name}", &call.name);
         let filled = |arguments: &str| head.replace("{arguments}", arguments);
         let json = words::json_line(&Value::Object(call.arguments.clone()));
@@ -322,9 +323,11 @@ impl FamilyFormat {
         let is_ambiguous = AMBIGUOUS.iter().any(|markup| text.contains(markup));
         let (own, json) = match self.arguments {
             ArgumentStyle::Json => return filled(&json),
-            ArgumentStyle::Python => return filled(&python(call)),
-            ArgumentStyle::Escaped => (escaped(&Value::Object(call.arguments.clone())), json),
-            ArgumentStyle::Each(template) => (each(call, template), format!("{json}\n")),
+            ArgumentStyle::Python => return filled(&write_python(call)),
+            ArgumentStyle::Escaped => (write_escaped(&Value::Object(call.arguments.clone())), json),
+            ArgumentStyle::Each(template) => {
+                (write_each_argument(call, template), format!("{json}\n"))
+            }
         };
         let [before, _, after] = self.around;
         let own = filled(&own);
@@ -337,7 +340,7 @@ impl FamilyFormat {
 }
 
 /// Writes every argument with its value: a text as it is, anything else as JSON.
-fn each(call: &SentCall, template: &str) -> String {
+fn write_each_argument(call: &SentCall, template: &str) -> String {
     let written = call.arguments.iter().map(|(key, value)| {
         let value = match value {
             // The line breaks next to the tags do not belong to the value.
@@ -355,21 +358,22 @@ fn each(call: &SentCall, template: &str) -> String {
 }
 
 /// Writes the arguments in Python syntax. Strings are the same as in JSON.
-fn python(call: &SentCall) -> String {
+fn write_python(call: &SentCall) -> String {
     let written =
         call.arguments.iter().map(|(key, value)| format!("{key}={}", words::json_line(value)));
     written.collect::<Vec<_>>().join(", ")
 }
 
 /// Writes a value as Gemma's models do.
-fn escaped(value: &Value) -> String {
+fn write_escaped(value: &Value) -> String {
     match value {
         Value::String(text) => format!("<escape>{text}<escape>"),
         Value::Array(values) => {
-            format!("[{}]", values.iter().map(escaped).collect::<Vec<_>>().join(","))
+            format!("[{}]", values.iter().map(write_escaped).collect::<Vec<_>>().join(","))
         }
         Value::Object(object) => {
-            let entries = object.iter().map(|(key, value)| format!("{key}:{}", escaped(value)));
+            let entries =
+                object.iter().map(|(key, value)| format!("{key}:{}", write_escaped(value)));
             format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
         }
         other => other.to_string(),

@@ -5,7 +5,10 @@ use avocet_protocol::{Arguments, SentCall, ToolSpec};
 use serde_json::Value;
 
 use super::lenient::{self, MissingBrackets};
-use super::{Dialect, DialectMatch, ReplyPosition, begins, call, calls, find, strip, words};
+use super::{
+    Dialect, DialectMatch, ReplyPosition, call, find_ignoring_case, is_beginning_of,
+    match_of_calls, strip_ignoring_case, words,
+};
 
 const MESSAGE: &str = "<|message|>";
 const FUNCTIONS: &str = "functions.";
@@ -26,9 +29,9 @@ const ENDS: [&str; 4] = ["<|call|>", "<|end|>", "<|return|>", "<|start|>"];
 const LONGEST: usize = 300;
 
 #[derive(Debug)]
-pub(super) struct Harmony;
+pub(super) struct HarmonyDialect;
 
-impl Dialect for Harmony {
+impl Dialect for HarmonyDialect {
     fn name(&self) -> &'static str {
         "harmony"
     }
@@ -37,7 +40,7 @@ impl Dialect for Harmony {
         true
     }
 
-    fn syntax(&self) -> &'static str {
+    fn syntax_text(&self) -> &'static str {
         "Write a message on the commentary channel to functions.NAME, with the arguments as a JSON \
          object. One message per call."
     }
@@ -55,15 +58,16 @@ impl Dialect for Harmony {
 
     fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
         let rest = place.rest;
-        let is_marked = STARTS.iter().any(|start| strip(rest, start).is_some());
-        let is_bare = place.is_line && BARE.iter().any(|start| strip(rest, start).is_some());
+        let is_marked = STARTS.iter().any(|start| strip_ignoring_case(rest, start).is_some());
+        let is_bare =
+            place.is_line && BARE.iter().any(|start| strip_ignoring_case(rest, start).is_some());
         if !is_marked && !is_bare {
-            let may_begin = |words: &[&str]| words.iter().any(|word| begins(word, rest));
+            let may_begin = |words: &[&str]| words.iter().any(|word| is_beginning_of(word, rest));
             let may = may_begin(&STARTS) || (place.is_line && may_begin(&BARE));
             return if may { DialectMatch::Open } else { DialectMatch::Nothing };
         }
         let near = &rest[..rest.floor_char_boundary(LONGEST)];
-        let body = match find(near, MESSAGE) {
+        let body = match find_ignoring_case(near, MESSAGE) {
             Some(at) => at + MESSAGE.len(),
             None if near.len() == rest.len() && !place.is_all => return DialectMatch::Open,
             None => match near.find('{') {
@@ -71,14 +75,14 @@ impl Dialect for Harmony {
                 None => return DialectMatch::Nothing,
             },
         };
-        message(place, body, is_marked)
+        read_message(place, body, is_marked)
     }
 }
 
 /// Reads a message with its body at index `body`.
-fn message(place: &ReplyPosition<'_>, body: usize, is_marked: bool) -> DialectMatch {
-    let Some(name) = recipient(&place.rest[..body]) else { return DialectMatch::Nothing };
-    let known = if is_marked { call::known_elsewhere } else { call::known };
+fn read_message(place: &ReplyPosition<'_>, body: usize, is_marked: bool) -> DialectMatch {
+    let Some(name) = recipient_of(&place.rest[..body]) else { return DialectMatch::Nothing };
+    let known = if is_marked { call::known_elsewhere } else { call::find_own_tool };
     let is_known = known(name, place.tools).is_some();
     let is_sure = is_known || (is_marked && name.starts_with(FUNCTIONS));
     if !is_sure {
@@ -88,27 +92,27 @@ fn message(place: &ReplyPosition<'_>, body: usize, is_marked: bool) -> DialectMa
         return DialectMatch::Open;
     }
     let text = &place.rest[body..];
-    let (arguments, bytes) = arguments(text, place.is_cut);
+    let (arguments, bytes) = read_arguments(text, place.is_cut);
     let rest = &text[bytes..];
     let after = rest.trim_start();
-    let close = ENDS[..3].iter().find_map(|end| strip(after, end));
+    let close = ENDS[..3].iter().find_map(|end| strip_ignoring_case(after, end));
     let bytes = body + bytes + close.map_or(0, |after| rest.len() - after.len());
     let name = name.strip_prefix(FUNCTIONS).unwrap_or(name);
-    calls(bytes, vec![call::call(name, arguments, place.tools)])
+    match_of_calls(bytes, vec![call::create_call(name, arguments, place.tools)])
 }
 
 /// The arguments in a body, and their length in bytes. Anything except an object is malformed.
-fn arguments(text: &str, is_cut: bool) -> (Arguments, usize) {
-    let ends = ENDS.iter().filter_map(|end| find(text, end));
+fn read_arguments(text: &str, is_cut: bool) -> (Arguments, usize) {
+    let ends = ENDS.iter().filter_map(|end| find_ignoring_case(text, end));
     let end = ends.min().unwrap_or(text.len());
-    match lenient::value(text, MissingBrackets::added_unless(is_cut)) {
+    match lenient::parse_value(text, MissingBrackets::added_unless(is_cut)) {
         Ok((Value::Object(object), bytes)) => (Arguments::Object(object), bytes),
-        _ => (call::arguments(&text[..end]), end),
+        _ => (call::parse_arguments(&text[..end]), end),
     }
 }
 
 /// The recipient after `to=` in a header; `None` unless it can be a function.
-fn recipient(header: &str) -> Option<&str> {
+fn recipient_of(header: &str) -> Option<&str> {
     let (_, to) = header.split_once("to=")?;
     let to = to.split(|c: char| c.is_whitespace() || c == '<' || c == '{').next()?;
     (!to.is_empty() && to != "assistant" && to != "user").then_some(to)

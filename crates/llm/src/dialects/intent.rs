@@ -131,17 +131,17 @@ fn has_control_words(read: &ParsedReply) -> bool {
 fn is_frame(lead: &str) -> bool {
     let lower = lead.to_lowercase();
     let mut words = lower.split_whitespace();
-    words.any(|word| asks(word) || introduces(word))
+    words.any(|word| ends_question(word) || introduces_list(word))
         || EXPRESSIONS.iter().any(|expression| lower.contains(expression))
         || lower.contains(&QUESTION_MARKS[1..])
 }
 
 /// Returns `true` if a word ends a question. A question mark inside of a URL is ignored.
-fn asks(word: &str) -> bool {
+fn ends_question(word: &str) -> bool {
     word[word.trim_end_matches(is_mark).len()..].contains(QUESTION_MARKS)
 }
 
-fn introduces(word: &str) -> bool {
+fn introduces_list(word: &str) -> bool {
     let word = word.trim_start_matches(is_mark);
     !is_name(word) && FRAMES.iter().any(|frame| word.starts_with(frame))
 }

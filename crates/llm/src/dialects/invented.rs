@@ -1,9 +1,9 @@
 //! Finds results that a model invents after a call. They are false, because the call has yet to
 //! run.
 
-use super::marks::{Mark, PlainTag, mark};
-use super::strip;
-use crate::visible::tokens::{TokenStart, token};
+use super::marks::{MarkPlace, PlainTag, mark_at_start};
+use super::strip_ignoring_case;
+use crate::visible::tokens::{TokenStart, match_token};
 
 /// Beginnings of a line with a result, in lower case.
 const LABELS: [&str; 18] = [
@@ -63,23 +63,25 @@ const TOKENS: [&str; 6] =
 /// Returns `true` if a line begins an invented result.
 pub(super) fn at_line(line: &str) -> bool {
     let line = line.trim_start_matches(['*', '#', '_', '(', '[', ' ']);
-    LABELS.iter().any(|label| strip(line, label).is_some()) || anywhere(line)
+    LABELS.iter().any(|label| strip_ignoring_case(line, label).is_some())
+        || begins_invented_result(line)
 }
 
 /// Returns `true` if a text begins with the mark of an invented result.
-pub(super) fn anywhere(text: &str) -> bool {
-    MARKS.iter().any(|mark| strip(text, mark).is_some())
+pub(super) fn begins_invented_result(text: &str) -> bool {
+    MARKS.iter().any(|mark| strip_ignoring_case(text, mark).is_some())
 }
 
 /// The length in bytes of leftover markup of a call.
-pub(super) fn leftover(text: &str) -> Option<usize> {
+pub(super) fn leftover_bytes(text: &str) -> Option<usize> {
     let is_tag = |tag: &PlainTag<'_>| {
         tag.closes && TAGS.iter().any(|name| name.eq_ignore_ascii_case(tag.name))
     };
-    let close = mark(text).filter(|(kind, _)| *kind == Mark::Close).map(|(_, bytes)| bytes);
-    let tag = || PlainTag::of(text).filter(is_tag).map(|tag| tag.bytes);
+    let close =
+        mark_at_start(text).filter(|(kind, _)| *kind == MarkPlace::Close).map(|(_, bytes)| bytes);
+    let tag = || PlainTag::parse_tag(text).filter(is_tag).map(|tag| tag.bytes);
     let token = || {
-        TOKENS.iter().find_map(|word| match token(text, word) {
+        TOKENS.iter().find_map(|word| match match_token(text, word) {
             TokenStart::Whole(bytes) => Some(bytes),
             TokenStart::Part | TokenStart::Nothing => None,
         })

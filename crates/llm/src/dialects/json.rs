@@ -2,8 +2,8 @@
 
 use avocet_protocol::{SentCall, ToolCall, ToolSpec};
 
-use super::call::{self, Sure};
-use super::{Dialect, DialectMatch, ReplyPosition, calls, words};
+use super::call::{self, CallEvidence};
+use super::{Dialect, DialectMatch, ReplyPosition, match_of_calls, words};
 
 /// Info strings of blocks that may hold calls.
 const FENCES: [&str; 10] = [
@@ -20,14 +20,14 @@ const FENCES: [&str; 10] = [
 ];
 
 #[derive(Debug)]
-pub(super) struct Json;
+pub(super) struct JsonDialect;
 
-impl Dialect for Json {
+impl Dialect for JsonDialect {
     fn name(&self) -> &'static str {
         "json"
     }
 
-    fn syntax(&self) -> &'static str {
+    fn syntax_text(&self) -> &'static str {
         "Write a fenced block with a JSON object: the tool under \"tool\", its arguments under \
          \"params\". One block per call."
     }
@@ -35,7 +35,7 @@ impl Dialect for Json {
     fn render_calls(&self, calls: &[SentCall], _: &[ToolSpec]) -> String {
         let blocks = calls
             .iter()
-            .map(|call| format!("```json\n{}\n```", words::object(call, "tool", "params")));
+            .map(|call| format!("```json\n{}\n```", words::call_as_object(call, "tool", "params")));
         blocks.collect::<Vec<_>>().join("\n\n")
     }
 
@@ -43,10 +43,10 @@ impl Dialect for Json {
         if !place.rest.starts_with(['{', '[']) {
             return DialectMatch::Nothing;
         }
-        match place.json_calls(place.rest, place.instructed()) {
-            call::Json::Calls(bytes, found) => calls(bytes, found),
-            call::Json::Other(bytes) => DialectMatch::Plain(bytes),
-            call::Json::Open => DialectMatch::Open,
+        match place.json_calls(place.rest, place.evidence_without_markup()) {
+            call::JsonText::Calls(bytes, found) => match_of_calls(bytes, found),
+            call::JsonText::Other(bytes) => DialectMatch::Plain(bytes),
+            call::JsonText::Open => DialectMatch::Open,
         }
     }
 
@@ -60,12 +60,15 @@ impl Dialect for Json {
     }
 
     fn in_fence(&self, place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
-        objects(place, place.instructed())
+        read_objects(place, place.evidence_without_markup())
     }
 }
 
 /// Reads a sequence of objects as calls; commas between them are optional.
-pub(super) fn objects(place: &ReplyPosition<'_>, sure: Sure) -> Option<(usize, Vec<ToolCall>)> {
+pub(super) fn read_objects(
+    place: &ReplyPosition<'_>,
+    sure: CallEvidence,
+) -> Option<(usize, Vec<ToolCall>)> {
     let (mut at, mut found) = (0, Vec::new());
     loop {
         let rest = place.rest[at..].trim_start_matches(|c: char| c.is_whitespace() || c == ',');
@@ -73,7 +76,7 @@ pub(super) fn objects(place: &ReplyPosition<'_>, sure: Sure) -> Option<(usize, V
         if !rest.starts_with(['{', '[']) {
             break;
         }
-        let call::Json::Calls(bytes, calls) = place.json_calls(rest, sure) else { break };
+        let call::JsonText::Calls(bytes, calls) = place.json_calls(rest, sure) else { break };
         found.extend(calls);
         at = start + bytes;
     }

@@ -42,15 +42,18 @@ impl MissingBrackets {
 ///
 /// # Errors
 /// [`LenientError`] if the intended value can only be guessed.
-pub(crate) fn value(text: &str, brackets: MissingBrackets) -> Result<(Value, usize), LenientError> {
-    let mut parser = Parser { text, at: 0, brackets };
-    let value = parser.value(0)?;
+pub(crate) fn parse_value(
+    text: &str,
+    brackets: MissingBrackets,
+) -> Result<(Value, usize), LenientError> {
+    let mut parser = LenientParser { text, at: 0, brackets };
+    let value = parser.read_value(0)?;
     Ok((value, parser.at))
 }
 
 /// Parses the whole text as an object: the arguments of a call.
-pub(super) fn object(text: &str) -> Option<Map<String, Value>> {
-    match value(text, MissingBrackets::Added) {
+pub(super) fn parse_object(text: &str) -> Option<Map<String, Value>> {
+    match parse_value(text, MissingBrackets::Added) {
         Ok((Value::Object(object), bytes)) if text[bytes..].trim().is_empty() => Some(object),
         _ => None,
     }
@@ -58,7 +61,7 @@ pub(super) fn object(text: &str) -> Option<Map<String, Value>> {
 
 /// The length in bytes of a bracket with its content. Understands only strings and brackets. The
 /// whole text if the bracket stays open.
-pub(super) fn extent(text: &str) -> usize {
+pub(super) fn bracket_bytes(text: &str) -> usize {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -78,59 +81,59 @@ pub(super) fn extent(text: &str) -> usize {
     text.len()
 }
 
-struct Parser<'t> {
+struct LenientParser<'t> {
     text: &'t str,
     at: usize,
     brackets: MissingBrackets,
 }
 
-impl Parser<'_> {
-    fn value(&mut self, depth: usize) -> Result<Value, LenientError> {
-        self.blanks()?;
+impl LenientParser<'_> {
+    fn read_value(&mut self, depth: usize) -> Result<Value, LenientError> {
+        self.pass_blanks()?;
         match self.peek().ok_or(LenientError::Open)? {
-            _ if depth > DEEPEST => self.fault(),
-            '{' => self.object(depth),
-            '[' => self.array(depth),
-            c if is_quote(c) => self.string().map(Value::String),
-            c if c == '-' || c.is_ascii_digit() => self.number(),
-            _ => self.word(),
+            _ if depth > DEEPEST => self.error_here(),
+            '{' => self.read_object(depth),
+            '[' => self.read_array(depth),
+            c if is_quote(c) => self.read_string().map(Value::String),
+            c if c == '-' || c.is_ascii_digit() => self.read_number(),
+            _ => self.read_word(),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, LenientError> {
+    fn read_object(&mut self, depth: usize) -> Result<Value, LenientError> {
         let mut object = Map::new();
         self.at += 1;
         loop {
-            if self.closes('}')? {
+            if self.pass_closing('}')? {
                 return Ok(Value::Object(object));
             }
             let name = self.name()?;
-            self.blanks()?;
-            self.expect(':')?;
-            let value = self.value(depth + 1)?;
+            self.pass_blanks()?;
+            self.expect_char(':')?;
+            let value = self.read_value(depth + 1)?;
             // With a duplicate name, the intended value is unknown.
             if object.insert(name, value).is_some() {
-                return self.fault();
+                return self.error_here();
             }
-            self.separator('}')?;
+            self.pass_separator('}')?;
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, LenientError> {
+    fn read_array(&mut self, depth: usize) -> Result<Value, LenientError> {
         let mut array = Vec::new();
         self.at += 1;
         loop {
-            if self.closes(']')? {
+            if self.pass_closing(']')? {
                 return Ok(Value::Array(array));
             }
-            array.push(self.value(depth + 1)?);
-            self.separator(']')?;
+            array.push(self.read_value(depth + 1)?);
+            self.pass_separator(']')?;
         }
     }
 
     /// Passes a closing bracket, or the end of the text if a missing one is added.
-    fn closes(&mut self, bracket: char) -> Result<bool, LenientError> {
-        self.blanks()?;
+    fn pass_closing(&mut self, bracket: char) -> Result<bool, LenientError> {
+        self.pass_blanks()?;
         match self.peek() {
             Some(c) if c == bracket => {
                 self.at += 1;
@@ -143,44 +146,44 @@ impl Parser<'_> {
     }
 
     /// Passes a comma, but stays before a closing bracket.
-    fn separator(&mut self, bracket: char) -> Result<(), LenientError> {
-        self.blanks()?;
+    fn pass_separator(&mut self, bracket: char) -> Result<(), LenientError> {
+        self.pass_blanks()?;
         match self.peek() {
             Some(',') => self.at += 1,
             Some(c) if c == bracket => {}
             None if self.brackets == MissingBrackets::Added => {}
             None => return Err(LenientError::Open),
-            Some(_) => return self.fault(),
+            Some(_) => return self.error_here(),
         }
         Ok(())
     }
 
     fn name(&mut self) -> Result<String, LenientError> {
         match self.peek().ok_or(LenientError::Open)? {
-            c if is_quote(c) => self.string(),
+            c if is_quote(c) => self.read_string(),
             c if c.is_ascii_alphabetic() || c == '_' => {
                 let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
                 Ok(self.take_while(is_name).to_owned())
             }
-            _ => self.fault(),
+            _ => self.error_here(),
         }
     }
 
-    fn string(&mut self) -> Result<String, LenientError> {
+    fn read_string(&mut self) -> Result<String, LenientError> {
         let opening = self.next().ok_or(LenientError::Open)?;
         let mut string = String::new();
         loop {
             let start = self.at;
             match self.next().ok_or(LenientError::Open)? {
-                '\\' => string.push(self.escape()?),
-                c if ends(opening, c) => return Ok(string),
+                '\\' => string.push(self.read_escape()?),
+                c if ends_string(opening, c) => return Ok(string),
                 '\0' => return Err(LenientError::At(start)),
                 c => string.push(c),
             }
         }
     }
 
-    fn escape(&mut self) -> Result<char, LenientError> {
+    fn read_escape(&mut self) -> Result<char, LenientError> {
         let start = self.at - 1;
         Ok(match self.next().ok_or(LenientError::Open)? {
             'n' => '\n',
@@ -189,14 +192,14 @@ impl Parser<'_> {
             'b' => '\u{8}',
             'f' => '\u{c}',
             c @ ('"' | '\'' | '\\' | '/') => c,
-            'u' => self.unicode(start)?,
+            'u' => self.read_unicode(start)?,
             _ => return Err(LenientError::At(start)),
         })
     }
 
     /// Reads `\u00e9`, or a surrogate pair (RFC 8259, section 7). Half of a pair is U+FFFD.
-    fn unicode(&mut self, start: usize) -> Result<char, LenientError> {
-        let unit = self.unit(start)?;
+    fn read_unicode(&mut self, start: usize) -> Result<char, LenientError> {
+        let unit = self.read_unit(start)?;
         if !(0xd800..0xdc00).contains(&unit) {
             return Ok(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER));
         }
@@ -206,7 +209,7 @@ impl Parser<'_> {
             rest if rest.starts_with("\\u") => self.at += 2,
             _ => return Ok(char::REPLACEMENT_CHARACTER),
         }
-        let second = self.unit(start)?.checked_sub(0xdc00).filter(|low| *low < 0x400);
+        let second = self.read_unit(start)?.checked_sub(0xdc00).filter(|low| *low < 0x400);
         let Some(low) = second else {
             self.at = after_first;
             return Ok(char::REPLACEMENT_CHARACTER);
@@ -214,7 +217,7 @@ impl Parser<'_> {
         char::from_u32(0x10000 + ((unit - 0xd800) << 10) + low).ok_or(LenientError::At(start))
     }
 
-    fn unit(&mut self, start: usize) -> Result<u32, LenientError> {
+    fn read_unit(&mut self, start: usize) -> Result<u32, LenientError> {
         let rest = &self.text[self.at..];
         let digits = rest.get(..4).ok_or(if rest.len() < 4 {
             LenientError::Open
@@ -225,14 +228,14 @@ impl Parser<'_> {
         u32::from_str_radix(digits, 16).map_err(|_| LenientError::At(start))
     }
 
-    fn number(&mut self) -> Result<Value, LenientError> {
+    fn read_number(&mut self) -> Result<Value, LenientError> {
         let start = self.at;
         let is_part = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E');
         let number = self.take_while(is_part).parse::<Number>();
         number.map(Value::Number).map_err(|_| self.cut_or_at(start))
     }
 
-    fn word(&mut self) -> Result<Value, LenientError> {
+    fn read_word(&mut self) -> Result<Value, LenientError> {
         let start = self.at;
         match self.take_while(|c| c.is_ascii_alphabetic()) {
             "true" | "True" => Ok(Value::Bool(true)),
@@ -253,7 +256,7 @@ impl Parser<'_> {
     }
 
     /// Passes blanks and comments.
-    fn blanks(&mut self) -> Result<(), LenientError> {
+    fn pass_blanks(&mut self) -> Result<(), LenientError> {
         loop {
             self.take_while(char::is_whitespace);
             let rest = &self.text[self.at..];
@@ -267,18 +270,18 @@ impl Parser<'_> {
             match bytes {
                 Some(bytes) => self.at += bytes,
                 None if near.len() == rest.len() => return Err(LenientError::Open),
-                None => return self.fault(),
+                None => return self.error_here(),
             }
         }
     }
 
-    fn expect(&mut self, wanted: char) -> Result<(), LenientError> {
+    fn expect_char(&mut self, wanted: char) -> Result<(), LenientError> {
         match self.peek().ok_or(LenientError::Open)? {
             c if c == wanted => {
                 self.at += 1;
                 Ok(())
             }
-            _ => self.fault(),
+            _ => self.error_here(),
         }
     }
 
@@ -299,7 +302,7 @@ impl Parser<'_> {
         next
     }
 
-    fn fault<T>(&self) -> Result<T, LenientError> {
+    fn error_here<T>(&self) -> Result<T, LenientError> {
         Err(LenientError::At(self.at))
     }
 }
@@ -309,7 +312,7 @@ fn is_quote(c: char) -> bool {
 }
 
 /// Returns `true` if a quote ends a string that the other one opened.
-fn ends(opening: char, c: char) -> bool {
+fn ends_string(opening: char, c: char) -> bool {
     match opening {
         '"' | '\'' => c == opening,
         opening if SMART.contains(&opening) => SMART.contains(&c),

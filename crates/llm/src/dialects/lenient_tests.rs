@@ -25,7 +25,7 @@ fn lenient_value_repairs_json_with_one_possible_meaning() {
         (r#"{"a": "http://b # c"}"#, json!({"a": "http://b # c"})),
     ];
     for (text, expected) in table {
-        assert_eq!(value(text, MissingBrackets::Added), Ok((expected, text.len())), "{text}");
+        assert_eq!(parse_value(text, MissingBrackets::Added), Ok((expected, text.len())), "{text}");
     }
 }
 
@@ -50,16 +50,19 @@ fn lenient_value_refuses_ambiguous_json() {
         (r#"{,}"#, LenientError::At(1)),
     ];
     for (text, fault) in table {
-        assert_eq!(value(text, MissingBrackets::Added), Err(fault), "{text}");
+        assert_eq!(parse_value(text, MissingBrackets::Added), Err(fault), "{text}");
     }
-    assert_eq!(value(r#"{"a": 1"#, MissingBrackets::Refused), Err(LenientError::Open));
+    assert_eq!(parse_value(r#"{"a": 1"#, MissingBrackets::Refused), Err(LenientError::Open));
     let deep = "[".repeat(100_000);
-    assert!(value(&deep, MissingBrackets::Added).is_err());
+    assert!(parse_value(&deep, MissingBrackets::Added).is_err());
 }
 
 #[test]
 fn lenient_value_ends_at_its_closing_bracket() {
-    assert_eq!(value(r#"{"a": 1} and {"b"}"#, MissingBrackets::Added), Ok((json!({"a": 1}), 8)));
-    assert_eq!(extent(r#"{"a": "}\"}"} rest"#), 13);
-    assert_eq!(extent(r#"{"a": {"#), 7);
+    assert_eq!(
+        parse_value(r#"{"a": 1} and {"b"}"#, MissingBrackets::Added),
+        Ok((json!({"a": 1}), 8))
+    );
+    assert_eq!(bracket_bytes(r#"{"a": "}\"}"} rest"#), 13);
+    assert_eq!(bracket_bytes(r#"{"a": {"#), 7);
 }

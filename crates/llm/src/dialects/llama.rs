@@ -2,8 +2,11 @@
 
 use avocet_protocol::{SentCall, ToolCall, ToolSpec};
 
-use super::call::Sure;
-use super::{Dialect, DialectMatch, ReplyPosition, begins, calls, json, python, strip, words};
+use super::call::CallEvidence;
+use super::{
+    Dialect, DialectMatch, ReplyPosition, is_beginning_of, json, match_of_calls, python,
+    strip_ignoring_case, words,
+};
 
 const TAG: &str = "<|python_tag|>";
 /// Info strings of blocks with calls in Python syntax.
@@ -14,9 +17,9 @@ const LONGEST_NAME: usize = 80;
 const LONGEST: usize = 4000;
 
 #[derive(Debug)]
-pub(super) struct Llama;
+pub(super) struct LlamaDialect;
 
-impl Dialect for Llama {
+impl Dialect for LlamaDialect {
     fn name(&self) -> &'static str {
         "llama"
     }
@@ -25,23 +28,24 @@ impl Dialect for Llama {
         true
     }
 
-    fn syntax(&self) -> &'static str {
+    fn syntax_text(&self) -> &'static str {
         "Write <|python_tag|> and, in the same line, a JSON object with \"name\" and \"parameters\". \
          One line per call."
     }
 
     fn render_calls(&self, calls: &[SentCall], _: &[ToolSpec]) -> String {
-        let calls =
-            calls.iter().map(|call| format!("{TAG}{}", words::object(call, "name", "parameters")));
+        let calls = calls
+            .iter()
+            .map(|call| format!("{TAG}{}", words::call_as_object(call, "name", "parameters")));
         calls.collect::<Vec<_>>().join("\n")
     }
 
     fn at_start(&self, place: &ReplyPosition<'_>) -> DialectMatch {
         if place.rest.starts_with('[') {
-            return listed(place);
+            return read_list(place);
         }
-        let Some(rest) = strip(place.rest, TAG) else {
-            return if begins(TAG, place.rest) {
+        let Some(rest) = strip_ignoring_case(place.rest, TAG) else {
+            return if is_beginning_of(TAG, place.rest) {
                 DialectMatch::Open
             } else {
                 DialectMatch::Nothing
@@ -53,9 +57,9 @@ impl Dialect for Llama {
         let body = rest.trim_start();
         let at = place.rest.len() - body.len();
         // A tag without calls is meaningless and is removed.
-        tagged(&place.after(at))
+        read_tagged(&place.advanced_by(at))
             .map_or(DialectMatch::Replaced(TAG.len(), String::new()), |(bytes, found)| {
-                calls(at + bytes, found)
+                match_of_calls(at + bytes, found)
             })
     }
 
@@ -64,19 +68,23 @@ impl Dialect for Llama {
     }
 
     fn in_fence(&self, place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
-        python::calls(place, "\n;", place.instructed())
+        python::read_calls(place, "\n;", place.evidence_without_markup())
     }
 }
 
 /// Reads objects separated by semicolons, or Python syntax.
-fn tagged(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
+fn read_tagged(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     if !place.rest.starts_with(['{', '[']) {
-        return python::calls(place, "\n;", Sure::Instructed);
+        return python::read_calls(place, "\n;", CallEvidence::Instructed);
     }
-    let (mut at, mut found) = json::objects(place, Sure::Marked)?;
+    let (mut at, mut found) = json::read_objects(place, CallEvidence::Marked)?;
     while let Some(rest) = place.rest[at..].trim_start().strip_prefix(';') {
         let start = place.rest.len() - rest.len();
-        let Some((bytes, more)) = json::objects(&place.after(start), Sure::Marked) else { break };
+        let Some((bytes, more)) =
+            json::read_objects(&place.advanced_by(start), CallEvidence::Marked)
+        else {
+            break;
+        };
         found.extend(more);
         at = start + bytes;
     }
@@ -85,7 +93,7 @@ fn tagged(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
 
 /// Reads `[read_file(path="a"), read_file(path="b")]`. While an answer streams, text is withheld
 /// only up to a limit. Complete answers get the same limit, so that both give the same result.
-fn listed(place: &ReplyPosition<'_>) -> DialectMatch {
+fn read_list(place: &ReplyPosition<'_>) -> DialectMatch {
     let inner = &place.rest[1..];
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ' ');
     let behind_name = inner.trim_start_matches(is_name);
@@ -97,10 +105,10 @@ fn listed(place: &ReplyPosition<'_>) -> DialectMatch {
         return DialectMatch::Nothing;
     }
     let may_be = |bytes: usize| place.is_instructed || bytes < LONGEST;
-    match python::calls(&place.after(1), ",", place.instructed()) {
+    match python::read_calls(&place.advanced_by(1), ",", place.evidence_without_markup()) {
         Some((bytes, found)) if inner[bytes..].trim_start().starts_with(']') => {
             let end = bytes + inner[bytes..].find(']').unwrap_or_default();
-            if may_be(end) { calls(1 + end + 1, found) } else { DialectMatch::Nothing }
+            if may_be(end) { match_of_calls(1 + end + 1, found) } else { DialectMatch::Nothing }
         }
         _ if !place.is_all && may_be(inner.len()) => DialectMatch::Open,
         _ => DialectMatch::Nothing,

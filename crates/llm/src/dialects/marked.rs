@@ -5,9 +5,9 @@
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::call::{self, Json, Sure};
+use super::call::{self, CallEvidence, JsonText};
 use super::lenient::{self, MissingBrackets};
-use super::marks::{self, Mark, mark};
+use super::marks::{self, MarkPlace, mark_at_start};
 use super::{ReplyPosition, arguments_in_tags as in_tags, escaped, python, schema};
 
 /// Maximum nesting depth of openings before a call.
@@ -21,30 +21,31 @@ const FUNCTION: &str = "function";
 
 /// The calls in a section whose opening precedes the place, and the number of bytes up to its end.
 /// The closing markup may be missing. The text of the reply must be complete.
-pub(super) fn calls(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
+pub(super) fn calls_in_section(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let (mut at, mut found, mut depth) = (0, Vec::new(), 1);
     while depth > 0 {
         let is_blank = |c: char| c.is_whitespace() || matches!(c, ',' | ';');
         let rest = place.rest[at..].trim_start_matches(is_blank);
         let start = place.rest.len() - rest.len();
-        if let Some((kind, bytes)) = mark(rest) {
+        if let Some((kind, bytes)) = mark_at_start(rest) {
             match kind {
-                Mark::Open => depth += 1,
-                Mark::Close => depth -= 1,
-                Mark::Between => {}
+                MarkPlace::Open => depth += 1,
+                MarkPlace::Close => depth -= 1,
+                MarkPlace::Between => {}
             }
             // Otherwise, a long row of openings would be read again from each of them.
             if found.is_empty() && depth > DEEPEST {
                 return None;
             }
             at = start + bytes;
-        } else if let Some((bytes, calls)) = one(&place.after(start), found.is_empty()) {
+        } else if let Some((bytes, calls)) = next_calls(&place.advanced_by(start), found.is_empty())
+        {
             found.extend(calls);
             at = start + bytes;
         } else {
             let remains =
                 rest.trim_start_matches(|c: char| c.is_whitespace() || REMAINS.contains(&c));
-            let is_close = mark(remains).is_some_and(|(kind, _)| kind == Mark::Close);
+            let is_close = mark_at_start(remains).is_some_and(|(kind, _)| kind == MarkPlace::Close);
             if found.is_empty() || !is_close || remains.len() == rest.len() {
                 break;
             }
@@ -56,37 +57,39 @@ pub(super) fn calls(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)>
 
 /// The calls in the next shape, and their length in bytes. Text behind the first call may only look
 /// like one.
-fn one(place: &ReplyPosition<'_>, is_first: bool) -> Option<(usize, Vec<ToolCall>)> {
-    let sure = if is_first { Sure::Marked } else { Sure::Instructed };
+fn next_calls(place: &ReplyPosition<'_>, is_first: bool) -> Option<(usize, Vec<ToolCall>)> {
+    let sure = if is_first { CallEvidence::Marked } else { CallEvidence::Instructed };
     let single = |(bytes, call)| (bytes, vec![call]);
     match place.rest.chars().next()? {
-        '[' => python::list(place, Sure::Marked).or_else(|| in_json(place)),
+        '[' => python::read_list(place, CallEvidence::Marked).or_else(|| in_json(place)),
         '{' => in_json(place),
-        '<' | ']' => in_tags::call(place).map(single),
-        _ => python::one(place, sure).or_else(|| named(place)).map(single),
+        '<' | ']' => in_tags::parse_call(place).map(single),
+        _ => python::read_call(place, sure).or_else(|| named_call(place)).map(single),
     }
 }
 
 /// Reads an object with the name and the arguments, or a list of these. An object may also have the
 /// name as its only key.
 fn in_json(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
-    let bounded = bounded(place);
-    match bounded.json_calls(bounded.rest, Sure::Marked) {
-        Json::Calls(bytes, calls) => Some((bytes, calls)),
-        Json::Other(_) => match lenient::value(bounded.rest, brackets(&bounded)) {
-            Ok((value, bytes)) => Some((bytes, by_name(&value, place.tools)?)),
-            Err(_) => broken(&bounded),
-        },
-        Json::Open => None,
+    let bounded = up_to_mark(place);
+    match bounded.json_calls(bounded.rest, CallEvidence::Marked) {
+        JsonText::Calls(bytes, calls) => Some((bytes, calls)),
+        JsonText::Other(_) => {
+            match lenient::parse_value(bounded.rest, missing_brackets(&bounded)) {
+                Ok((value, bytes)) => Some((bytes, by_name(&value, place.tools)?)),
+                Err(_) => broken_call(&bounded),
+            }
+        }
+        JsonText::Open => None,
     }
 }
 
 /// A call from broken text whose first key is a tool.
-fn broken(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
+fn broken_call(place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
     let is_mark = |c: char| c.is_whitespace() || matches!(c, '[' | '{');
     let quoted = place.rest.trim_start_matches(is_mark).strip_prefix('"')?;
     let name = call::known_elsewhere(quoted.split('"').next()?, place.tools)?.to_owned();
-    let bytes = lenient::extent(place.rest);
+    let bytes = lenient::bracket_bytes(place.rest);
     let arguments = Arguments::Malformed(place.rest[..bytes].to_owned());
     Some((bytes, vec![ToolCall { name, arguments }]))
 }
@@ -97,21 +100,24 @@ fn by_name(value: &Value, tools: &[ToolSpec]) -> Option<Vec<ToolCall>> {
             let calls = values.iter().map(|value| by_name(value, tools));
             calls.collect::<Option<Vec<_>>>().map(|calls| calls.concat())
         }
-        Value::Object(object) => call::calls(value, tools, Sure::Marked).or_else(|| {
-            let mut entries = object.iter();
-            let (Some((name, Value::Object(arguments))), None) = (entries.next(), entries.next())
-            else {
-                return None;
-            };
-            Some(vec![call::call(name, Arguments::Object(arguments.clone()), tools)])
-        }),
+        Value::Object(object) => {
+            call::calls_in_value(value, tools, CallEvidence::Marked).or_else(|| {
+                let mut entries = object.iter();
+                let (Some((name, Value::Object(arguments))), None) =
+                    (entries.next(), entries.next())
+                else {
+                    return None;
+                };
+                Some(vec![call::create_call(name, Arguments::Object(arguments.clone()), tools)])
+            })
+        }
         _ => None,
     }
 }
 
 /// The place up to the next mark, if its JSON is broken or incomplete before that.
-fn bounded<'t>(place: &ReplyPosition<'t>) -> ReplyPosition<'t> {
-    if lenient::value(place.rest, MissingBrackets::Refused).is_ok() {
+fn up_to_mark<'t>(place: &ReplyPosition<'t>) -> ReplyPosition<'t> {
+    if lenient::parse_value(place.rest, MissingBrackets::Refused).is_ok() {
         return *place;
     }
     match marks::next(place.rest) {
@@ -120,12 +126,12 @@ fn bounded<'t>(place: &ReplyPosition<'t>) -> ReplyPosition<'t> {
     }
 }
 
-fn brackets(place: &ReplyPosition<'_>) -> MissingBrackets {
+fn missing_brackets(place: &ReplyPosition<'_>) -> MissingBrackets {
     MissingBrackets::added_unless(place.is_cut)
 }
 
 /// Reads a name and its arguments: an object, perhaps in a fence, or pairs of tags.
-fn named(place: &ReplyPosition<'_>) -> Option<(usize, ToolCall)> {
+fn named_call(place: &ReplyPosition<'_>) -> Option<(usize, ToolCall)> {
     let (mut name, mut at) = name_at(place.rest, 0)?;
     let mut body = after_separators(place.rest, at);
     if name.eq_ignore_ascii_case(FUNCTION) && body.is_separated {
@@ -133,15 +139,15 @@ fn named(place: &ReplyPosition<'_>) -> Option<(usize, ToolCall)> {
         body = after_separators(place.rest, at);
     }
     let tool = call::known_elsewhere(name, place.tools);
-    let tool = tool.and_then(|name| schema::tool(name, place.tools));
+    let tool = tool.and_then(|name| schema::find_tool(name, place.tools));
     let rest = &place.rest[body.at..];
     let (arguments, bytes) = if rest.starts_with(['{', '`']) {
-        in_braces(&place.after(body.at), tool)
-    } else if let Some(pairs) = in_tags::pairs(&place.after(body.at), tool) {
+        in_braces(&place.advanced_by(body.at), tool)
+    } else if let Some(pairs) = in_tags::parse_pairs(&place.advanced_by(body.at), tool) {
         pairs
     } else {
-        let is_end = rest.is_empty() || mark(rest).is_some();
-        let is_closed = mark(rest).is_some_and(|(kind, _)| kind == Mark::Close);
+        let is_end = rest.is_empty() || mark_at_start(rest).is_some();
+        let is_closed = mark_at_start(rest).is_some_and(|(kind, _)| kind == MarkPlace::Close);
         match () {
             () if is_end && place.is_cut && rest.is_empty() => {
                 (Arguments::Malformed(place.rest.to_owned()), 0)
@@ -151,12 +157,12 @@ fn named(place: &ReplyPosition<'_>) -> Option<(usize, ToolCall)> {
             }
             () if body.is_separated => {
                 let end = marks::next(rest).unwrap_or(rest.len());
-                (call::arguments(&rest[..end]), end)
+                (call::parse_arguments(&rest[..end]), end)
             }
             () => return None,
         }
     };
-    Some((body.at + bytes, call::call(name, arguments, place.tools)))
+    Some((body.at + bytes, call::create_call(name, arguments, place.tools)))
 }
 
 /// The name at index `at` of a text without its prefixes and its number, and the index behind it.
@@ -185,10 +191,10 @@ struct BodyStart {
 fn after_separators(text: &str, mut at: usize) -> BodyStart {
     let mut is_separated = false;
     loop {
-        let rest = in_tags::unbroken(&text[at..]);
+        let rest = in_tags::skip_breaks(&text[at..]);
         at = text.len() - rest.len();
-        match mark(rest) {
-            Some((Mark::Between, bytes)) => {
+        match mark_at_start(rest) {
+            Some((MarkPlace::Between, bytes)) => {
                 at += bytes + id_bytes(&rest[bytes..]);
                 is_separated = true;
             }
@@ -200,7 +206,8 @@ fn after_separators(text: &str, mut at: usize) -> BodyStart {
 /// The length in bytes of the id of a call, if another separator follows it.
 fn id_bytes(text: &str) -> usize {
     let id = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
-    let is_separated = mark(&text[id..]).is_some_and(|(kind, _)| kind == Mark::Between);
+    let is_separated =
+        mark_at_start(&text[id..]).is_some_and(|(kind, _)| kind == MarkPlace::Between);
     if is_separated { id } else { 0 }
 }
 
@@ -211,12 +218,14 @@ pub(super) fn in_braces(place: &ReplyPosition<'_>, tool: Option<&ToolSpec>) -> (
         body.strip_prefix("```").map(|rest| rest.split_once('\n').map_or("", |(_, body)| body));
     let inner = fenced.unwrap_or(body).trim_start();
     let before = body.len() - inner.len();
-    let bounded = bounded(&place.after(before));
-    let value = lenient::value(inner, MissingBrackets::Refused);
+    let bounded = up_to_mark(&place.advanced_by(before));
+    let value = lenient::parse_value(inner, MissingBrackets::Refused);
     let (arguments, bytes) = match value {
         Ok((Value::Object(object), bytes)) => (Arguments::Object(object), bytes),
-        _ => match (escaped::object(inner, tool), lenient::value(bounded.rest, brackets(&bounded)))
-        {
+        _ => match (
+            escaped::parse_object(inner, tool),
+            lenient::parse_value(bounded.rest, missing_brackets(&bounded)),
+        ) {
             (Some((object, bytes)), _) | (None, Ok((Value::Object(object), bytes))) => {
                 (Arguments::Object(object), bytes)
             }

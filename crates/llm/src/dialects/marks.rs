@@ -1,10 +1,10 @@
 //! The markup around and between calls that models use only for calls: the tokens of
 //! [`call_marks`](crate::call_marks), and tags in the spellings of the families.
 
-use super::strip;
-pub(super) use crate::call_marks::Mark;
+use super::strip_ignoring_case;
+pub(super) use crate::call_marks::MarkPlace;
 use crate::call_marks::call_token;
-use crate::visible::tokens::{TokenStart, token};
+use crate::visible::tokens::{TokenStart, match_token};
 
 /// Tags around calls, without the prefix of a family.
 const AROUND: [&str; 3] = ["tool_call", "tool_calls", "function_calls"];
@@ -35,22 +35,22 @@ pub(super) fn is_start(text: &str) -> bool {
 }
 
 /// Returns the places in a text where a mark or a tag can begin.
-pub(super) fn starts(text: &str) -> impl Iterator<Item = usize> {
+pub(super) fn mark_starts(text: &str) -> impl Iterator<Item = usize> {
     text.match_indices(['<', '[', ']']).map(|(at, _)| at)
 }
 
 /// Returns the mark at the start of a text, and its length in bytes.
-pub(super) fn mark(text: &str) -> Option<(Mark, usize)> {
+pub(super) fn mark_at_start(text: &str) -> Option<(MarkPlace, usize)> {
     if let Some(found) = call_token(text) {
         return Some(found);
     }
-    let tag = PlainTag::of(text)?;
+    let tag = PlainTag::parse_tag(text)?;
     let is_around = is_one_of(tag.name, &AROUND)
         || (tag.spelling != PLAIN && is_one_of(tag.name, &AROUND_SPELLED));
     let kind = match tag.closes {
-        false if is_around => Mark::Open,
-        true if is_around => Mark::Close,
-        _ if tag.name.eq_ignore_ascii_case(SEPARATOR) => Mark::Between,
+        false if is_around => MarkPlace::Open,
+        true if is_around => MarkPlace::Close,
+        _ if tag.name.eq_ignore_ascii_case(SEPARATOR) => MarkPlace::Between,
         _ => return None,
     };
     Some((kind, tag.bytes))
@@ -58,7 +58,7 @@ pub(super) fn mark(text: &str) -> Option<(Mark, usize)> {
 
 /// Returns the index of the next mark in a text.
 pub(super) fn next(text: &str) -> Option<usize> {
-    starts(text).find(|at| mark(&text[*at..]).is_some())
+    mark_starts(text).find(|at| mark_at_start(&text[*at..]).is_some())
 }
 
 /// A tag in the spelling of any family.
@@ -74,19 +74,19 @@ pub(super) struct SpelledTag<'t> {
 
 impl<'t> SpelledTag<'t> {
     /// Parses the tag at the start of a text.
-    pub(super) fn of(text: &'t str) -> Option<Self> {
+    pub(super) fn parse_tag(text: &'t str) -> Option<Self> {
         if !is_start(text) {
             return None;
         }
         SPELLINGS.iter().enumerate().find_map(|(spelling, [open, close, end])| {
-            let (closes, before) = match (token(text, close), token(text, open)) {
+            let (closes, before) = match (match_token(text, close), match_token(text, open)) {
                 (TokenStart::Whole(before), _) => (true, before),
                 (_, TokenStart::Whole(before)) => (false, before),
                 _ => return None,
             };
             let near = &text[before..text.floor_char_boundary(before + LONGEST)];
             let mut ends = near.match_indices(&end[..1]).map(|(at, _)| at);
-            let found = |at| match token(&near[at..], end) {
+            let found = |at| match match_token(&near[at..], end) {
                 TokenStart::Whole(bytes) => Some((at, bytes)),
                 TokenStart::Part | TokenStart::Nothing => None,
             };
@@ -117,21 +117,22 @@ pub(super) struct PlainTag<'t> {
 
 impl<'t> PlainTag<'t> {
     /// Parses `<arg_key>`, `</longcat_arg_key>`, `<tool_calls:suffix>` or `<｜DSML｜ calls>`.
-    pub(super) fn of(text: &'t str) -> Option<Self> {
-        let SpelledTag { head, closes, spelling, bytes } = SpelledTag::of(text)?;
+    pub(super) fn parse_tag(text: &'t str) -> Option<Self> {
+        let SpelledTag { head, closes, spelling, bytes } = SpelledTag::parse_tag(text)?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-');
         if !head.chars().all(is_name) {
             return None;
         }
-        let name = PREFIXES.iter().find_map(|prefix| strip(head, prefix)).unwrap_or(head);
+        let name =
+            PREFIXES.iter().find_map(|prefix| strip_ignoring_case(head, prefix)).unwrap_or(head);
         let name = name.split(':').next().unwrap_or(name);
         Some(Self { name, closes, spelling, bytes })
     }
 
     /// Parses the tag at the start of a text if it has this name.
-    pub(super) fn named(text: &'t str, name: &str, closes: bool) -> Option<Self> {
+    pub(super) fn parse_named(text: &'t str, name: &str, closes: bool) -> Option<Self> {
         let is_it = |tag: &Self| tag.closes == closes && tag.name.eq_ignore_ascii_case(name);
-        Self::of(text).filter(is_it)
+        Self::parse_tag(text).filter(is_it)
     }
 }
 

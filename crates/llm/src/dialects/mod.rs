@@ -29,28 +29,29 @@ use std::fmt;
 
 use avocet_protocol::{Message, SentCall, ToolCall, ToolSpec};
 
-pub(crate) use call::{given_arguments, known_elsewhere, repaired};
+pub(crate) use call::{given_arguments, known_elsewhere, repair_arguments};
 pub(crate) use intent::{is_meant, is_meant_between_texts};
 pub(crate) use read::ParsedReply;
 pub(crate) use read::ReplyReader;
-pub(crate) use stream::Streamed;
+pub(crate) use stream::StreamedReply;
 
 /// The number of families with their own tokens or tags.
 const FAMILIES: usize = families::FAMILIES.len();
 /// The dialects with a reader of their own. Some have openings that families have, too.
 const OTHERS: [&dyn Dialect; 7] = [
-    &harmony::Harmony,
-    &hermes::Hermes,
-    &json::Json,
-    &llama::Llama,
-    &react::React,
-    &shell::Shell,
-    &xml::Xml,
+    &harmony::HarmonyDialect,
+    &hermes::HermesDialect,
+    &json::JsonDialect,
+    &llama::LlamaDialect,
+    &react::ReactDialect,
+    &shell::ShellDialect,
+    &xml::XmlDialect,
 ];
 
 /// All dialects, in the order in which they are tried on a text.
 static DIALECTS: [&dyn Dialect; FAMILIES + OTHERS.len()] = {
-    let mut all: [&dyn Dialect; FAMILIES + OTHERS.len()] = [&json::Json; FAMILIES + OTHERS.len()];
+    let mut all: [&dyn Dialect; FAMILIES + OTHERS.len()] =
+        [&json::JsonDialect; FAMILIES + OTHERS.len()];
     let mut at = 0;
     while at < all.len() {
         all[at] = if at < FAMILIES { &families::FAMILIES[at] } else { OTHERS[at - FAMILIES] };
@@ -65,7 +66,7 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
 
     /// The syntax of a call, explained to the model: one sentence, without an example.
-    fn syntax(&self) -> &'static str;
+    fn syntax_text(&self) -> &'static str;
 
     /// Writes calls as the model would have written them.
     fn render_calls(&self, calls: &[SentCall], tools: &[ToolSpec]) -> String;
@@ -73,7 +74,7 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
     /// Writes the part of the system prompt that lists the tools and shows the syntax of calls.
     fn render_tools(&self, tools: &[ToolSpec]) -> String {
         let written = |call| self.render_calls(&[call], tools);
-        words::tools(tools, self.syntax(), self.tells_aliases(), &written)
+        words::list_tools(tools, self.syntax_text(), self.tells_aliases(), &written)
     }
 
     /// Returns `true` if the list of tools includes other names of tools and arguments.
@@ -87,8 +88,8 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
     }
 
     /// Writes the results of calls as a message to the model.
-    fn render_results(&self, results: &[Answered<'_>]) -> String {
-        words::results(results)
+    fn render_results(&self, results: &[AnsweredCall<'_>]) -> String {
+        words::write_results(results)
     }
 
     /// Checks for a call at a place in the text: at `<`, `[` or `{`, or at the start of a line.
@@ -119,14 +120,12 @@ pub(crate) trait Dialect: fmt::Debug + Send + Sync {
 }
 
 /// The dialect that shows earlier calls to a model without tools.
-pub(crate) const PLAIN: &dyn Dialect = &json::Json;
+pub(crate) const PLAIN: &dyn Dialect = &json::JsonDialect;
 
-/// Finds a dialect by its name.
-pub(crate) fn named(name: &str) -> Option<&'static dyn Dialect> {
+pub(crate) fn find_dialect(name: &str) -> Option<&'static dyn Dialect> {
     DIALECTS.into_iter().find(|dialect| dialect.name() == name)
 }
 
-/// The names of all dialects.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
     DIALECTS.into_iter().map(Dialect::name)
@@ -134,7 +133,7 @@ pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
 
 /// A call and its result.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Answered<'m> {
+pub(crate) struct AnsweredCall<'m> {
     pub(crate) call: &'m SentCall,
     /// `true` if the call succeeded.
     pub(crate) ok: bool,
@@ -165,7 +164,7 @@ pub(crate) struct ReplyPosition<'t> {
 
 impl<'t> ReplyPosition<'t> {
     /// The place this many bytes later, inside a line.
-    fn after(&self, bytes: usize) -> ReplyPosition<'t> {
+    fn advanced_by(&self, bytes: usize) -> ReplyPosition<'t> {
         ReplyPosition { rest: &self.rest[bytes..], is_line: false, ..*self }
     }
 }
@@ -205,7 +204,7 @@ pub(crate) enum DialectMatch {
 }
 
 /// Calls of this length without a text, or `DialectMatch::Nothing` if the list is empty.
-fn calls(bytes: usize, calls: Vec<ToolCall>) -> DialectMatch {
+fn match_of_calls(bytes: usize, calls: Vec<ToolCall>) -> DialectMatch {
     if calls.is_empty() {
         DialectMatch::Nothing
     } else {
@@ -214,21 +213,23 @@ fn calls(bytes: usize, calls: Vec<ToolCall>) -> DialectMatch {
 }
 
 /// Removes a prefix, ignoring case. Returns the rest.
-fn strip<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+fn strip_ignoring_case<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let start = text.get(..word.len())?;
     start.eq_ignore_ascii_case(word).then(|| &text[word.len()..])
 }
 
 /// Returns `true` if a text is the beginning of a word, ignoring case.
-fn begins(word: &str, text: &str) -> bool {
+fn is_beginning_of(word: &str, text: &str) -> bool {
     word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text))
 }
 
 /// The index of a word in a text, ignoring case. The word's first character must be caseless, such
 /// as `<`.
-fn find(text: &str, word: &str) -> Option<usize> {
+fn find_ignoring_case(text: &str, word: &str) -> Option<usize> {
     let first = word.chars().next()?;
-    text.match_indices(first).map(|(at, _)| at).find(|at| strip(&text[*at..], word).is_some())
+    text.match_indices(first)
+        .map(|(at, _)| at)
+        .find(|at| strip_ignoring_case(&text[*at..], word).is_some())
 }
 
 /// Converts a conversation so that calls, results and the list of tools are text.
@@ -237,7 +238,7 @@ pub(crate) fn as_text<'m>(
     messages: impl IntoIterator<Item = &'m Message>,
     tools: &[ToolSpec],
 ) -> Vec<Message> {
-    words::conversation(dialect, messages, tools)
+    words::conversation_as_text(dialect, messages, tools)
 }
 
 #[cfg(test)]

@@ -4,23 +4,23 @@
 use avocet_protocol::{Arguments, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::call::{self, Sure};
+use super::call::{self, CallEvidence};
 use super::lenient::{self, MissingBrackets};
 use super::{ReplyPosition, marks, schema};
 
 /// The calls at the start of a text, separated by blanks or characters of `between`, and their
 /// length in bytes.
-pub(super) fn calls(
+pub(super) fn read_calls(
     place: &ReplyPosition<'_>,
     between: &str,
-    sure: Sure,
+    sure: CallEvidence,
 ) -> Option<(usize, Vec<ToolCall>)> {
     let (text, mut at, mut found) = (place.rest, 0, Vec::new());
     loop {
         let rest =
             text[at..].trim_start_matches(|c: char| c.is_whitespace() || between.contains(c));
         let start = text.len() - rest.len();
-        let Some((bytes, call)) = one(&place.after(start), sure) else { break };
+        let Some((bytes, call)) = read_call(&place.advanced_by(start), sure) else { break };
         found.push(call);
         at = start + bytes;
     }
@@ -29,18 +29,24 @@ pub(super) fn calls(
 
 /// The calls in a list at the start of a text, and their length in bytes with its brackets. The
 /// closing bracket may be missing.
-pub(super) fn list(place: &ReplyPosition<'_>, sure: Sure) -> Option<(usize, Vec<ToolCall>)> {
-    let (bytes, found) = calls(&place.after(1), ",", sure)?;
+pub(super) fn read_list(
+    place: &ReplyPosition<'_>,
+    sure: CallEvidence,
+) -> Option<(usize, Vec<ToolCall>)> {
+    let (bytes, found) = read_calls(&place.advanced_by(1), ",", sure)?;
     let rest = place.rest[1 + bytes..].trim_start_matches(|c: char| c.is_whitespace() || c == ',');
     let end = place.rest.len() - rest.strip_prefix(']').unwrap_or(rest).len();
     Some((end, found))
 }
 
 /// One call, and its length in bytes; `print(...)` around it is ignored.
-pub(super) fn one(place: &ReplyPosition<'_>, sure: Sure) -> Option<(usize, ToolCall)> {
+pub(super) fn read_call(
+    place: &ReplyPosition<'_>,
+    sure: CallEvidence,
+) -> Option<(usize, ToolCall)> {
     let text = place.rest;
     if let Some(inner) = text.strip_prefix("print(") {
-        let (bytes, call) = one(&place.after("print(".len()), sure)?;
+        let (bytes, call) = read_call(&place.advanced_by("print(".len()), sure)?;
         let end = inner[bytes..].find(')')?;
         return Some(("print(".len() + bytes + end + 1, call));
     }
@@ -49,11 +55,11 @@ pub(super) fn one(place: &ReplyPosition<'_>, sure: Sure) -> Option<(usize, ToolC
     let inner = rest.strip_prefix('(').filter(|_| !name.is_empty())?;
     let name = name.trim_end_matches(".call");
     let name = match sure {
-        Sure::Marked => call::known_elsewhere(name, place.tools).unwrap_or(name),
-        Sure::Instructed | Sure::Known => sure.known(name, place.tools)?,
+        CallEvidence::Marked => call::known_elsewhere(name, place.tools).unwrap_or(name),
+        CallEvidence::Instructed | CallEvidence::Known => sure.find_tool(name, place.tools)?,
     };
     let before = text.len() - inner.len();
-    let (arguments, bytes) = match arguments(inner, schema::tool(name, place.tools)) {
+    let (arguments, bytes) = match read_arguments(inner, schema::find_tool(name, place.tools)) {
         Some((object, bytes)) => (Arguments::Object(object), before + bytes),
         None => {
             let ends = [inner.find('\n'), marks::next(inner)].into_iter().flatten();
@@ -66,9 +72,9 @@ pub(super) fn one(place: &ReplyPosition<'_>, sure: Sure) -> Option<(usize, ToolC
 
 /// The arguments up to the closing bracket. Those without a name are assigned in the order of the
 /// schema.
-fn arguments(text: &str, tool: Option<&ToolSpec>) -> Option<(Map<String, Value>, usize)> {
+fn read_arguments(text: &str, tool: Option<&ToolSpec>) -> Option<(Map<String, Value>, usize)> {
     let mut object = Map::new();
-    let mut unnamed = tool.map(schema::required).unwrap_or_default().into_iter();
+    let mut unnamed = tool.map(schema::required_names).unwrap_or_default().into_iter();
     let mut rest = text.trim_start();
     loop {
         if let Some(after) = rest.strip_prefix(')') {
@@ -80,7 +86,7 @@ fn arguments(text: &str, tool: Option<&ToolSpec>) -> Option<(Map<String, Value>,
             Some(given) if !name.is_empty() => (name, given.trim_start()),
             _ => (unnamed.next()?, rest),
         };
-        let (value, bytes) = literal(given)?;
+        let (value, bytes) = read_literal(given)?;
         object.insert(name.to_owned(), value);
         rest = given[bytes..].trim_start();
         rest = match rest.strip_prefix(',') {
@@ -91,12 +97,12 @@ fn arguments(text: &str, tool: Option<&ToolSpec>) -> Option<(Map<String, Value>,
     }
 }
 
-fn literal(text: &str) -> Option<(Value, usize)> {
+fn read_literal(text: &str) -> Option<(Value, usize)> {
     for quotes in ["\"\"\"", "'''"] {
         if let Some(inner) = text.strip_prefix(quotes) {
             let end = inner.find(quotes)?;
             return Some((Value::String(inner[..end].to_owned()), end + 6));
         }
     }
-    lenient::value(text, MissingBrackets::Refused).ok()
+    lenient::parse_value(text, MissingBrackets::Refused).ok()
 }

@@ -5,7 +5,7 @@ use avocet_protocol::{ToolCall, ToolSpec};
 use super::{DIALECTS, Dialect, DialectMatch, FAMILIES, ReplyPosition, TextEnd, invented};
 use crate::call_marks::{may_begin, stray_token};
 use crate::ending;
-use crate::visible::code::{self, Code, Fence};
+use crate::visible::code::{self, CodeFence, CodeTracker};
 use crate::visible::tokens::TokenStart;
 
 /// A parsed reply.
@@ -49,7 +49,7 @@ impl<'t> ReplyReader<'t> {
     /// Parses a complete reply.
     pub(crate) fn read(&self, text: &str, end: TextEnd) -> ParsedReply {
         let mut state = ReaderState { is_cut: end.is_cut(), ..ReaderState::default() };
-        state.advance(self, text, true);
+        state.advance_text(self, text, true);
         state.finish()
     }
 }
@@ -60,7 +60,7 @@ pub(super) struct ReaderState {
     pub(super) read: ParsedReply,
     /// Blanks that count only if more text follows them.
     blanks: String,
-    code: Code,
+    code: CodeTracker,
     /// The number of next bytes that are outside of code.
     known: usize,
     /// `true` at the start of a line.
@@ -79,7 +79,7 @@ impl Default for ReaderState {
         Self {
             read: ParsedReply::default(),
             blanks: String::new(),
-            code: Code::default(),
+            code: CodeTracker::default(),
             known: 0,
             is_line: true,
             in_quote: false,
@@ -106,7 +106,12 @@ enum ReaderStep {
 
 impl ReaderState {
     /// Reads on. Returns the number of bytes read.
-    pub(super) fn advance(&mut self, reader: &ReplyReader<'_>, text: &str, is_all: bool) -> usize {
+    pub(super) fn advance_text(
+        &mut self,
+        reader: &ReplyReader<'_>,
+        text: &str,
+        is_all: bool,
+    ) -> usize {
         let mut at = 0;
         while at < text.len() {
             let rest = &text[at..];
@@ -114,23 +119,23 @@ impl ReaderState {
                 ReaderStep::Wait => break,
                 ReaderStep::Say(bytes) => {
                     self.push_text(&rest[..bytes]);
-                    self.pass(&rest[..bytes]);
+                    self.pass_text(&rest[..bytes]);
                     bytes
                 }
                 ReaderStep::Skip(bytes) => {
-                    self.pass(&rest[..bytes]);
+                    self.pass_text(&rest[..bytes]);
                     bytes
                 }
                 ReaderStep::Done(bytes) => {
                     self.read.is_done = true;
                     // An end signal may also precede the answer.
                     self.is_over = !self.read.text.is_empty() || !self.read.calls.is_empty();
-                    self.pass(&rest[..bytes]);
+                    self.pass_text(&rest[..bytes]);
                     bytes
                 }
                 ReaderStep::Apply(before, matched, dialect) => {
-                    let bytes = before + self.apply(&rest[before..], matched, dialect);
-                    self.pass(&rest[..bytes]);
+                    let bytes = before + self.apply_match(&rest[before..], matched, dialect);
+                    self.pass_text(&rest[..bytes]);
                     bytes
                 }
             };
@@ -162,7 +167,7 @@ impl ReaderState {
             return ReaderStep::Skip(rest.len());
         }
         if self.is_line && !self.code.is_fenced() {
-            self.in_quote = rest[..code::lead(rest)].contains('>');
+            self.in_quote = rest[..code::lead_bytes(rest)].contains('>');
         }
         let place = ReplyPosition {
             rest,
@@ -181,7 +186,7 @@ impl ReaderState {
             return next;
         }
         if self.known == 0 {
-            match self.code.cross(rest, is_all) {
+            match self.code.cross_start(rest, is_all) {
                 code::CodeStep::Code(bytes) => return ReaderStep::Say(bytes),
                 code::CodeStep::Wait => return ReaderStep::Wait,
                 code::CodeStep::Text(bytes) => self.known = bytes,
@@ -199,13 +204,13 @@ impl ReaderState {
         let rest = place.rest;
         let line_bytes = code::line_bytes(rest);
         let line = &rest[..line_bytes.unwrap_or(rest.len())];
-        let lead = code::lead(line);
+        let lead = code::lead_bytes(line);
         let may_be = |rest| code::can_be_fence(rest) || ending::may_be_mark(rest);
         if line_bytes.is_none() && !place.is_all && (lead == rest.len() || may_be(rest)) {
             return Some(ReaderStep::Wait);
         }
-        if let Some(fence) = Fence::of(line) {
-            return self.fenced(reader, place, line, fence);
+        if let Some(fence) = CodeFence::parse_fence(line) {
+            return self.read_fenced(reader, place, line, fence);
         }
         if place.has_called && invented::at_line(&line[lead..]) {
             return Some(ReaderStep::Apply(0, DialectMatch::Invented, None));
@@ -221,10 +226,10 @@ impl ReaderState {
 
     fn at_mark(&self, reader: &ReplyReader<'_>, place: &ReplyPosition<'_>) -> ReaderStep {
         if place.has_called {
-            if invented::anywhere(place.rest) {
+            if invented::begins_invented_result(place.rest) {
                 return ReaderStep::Apply(0, DialectMatch::Invented, None);
             }
-            if let Some(bytes) = invented::leftover(place.rest) {
+            if let Some(bytes) = invented::leftover_bytes(place.rest) {
                 return ReaderStep::Skip(bytes);
             }
         }
@@ -248,12 +253,12 @@ impl ReaderState {
 
     /// The step for the block that begins with this line. `None` leaves the block to the code
     /// tracker.
-    fn fenced(
+    fn read_fenced(
         &self,
         reader: &ReplyReader<'_>,
         place: &ReplyPosition<'_>,
         line: &str,
-        fence: Fence<'_>,
+        fence: CodeFence<'_>,
     ) -> Option<ReaderStep> {
         let word = fence.info.split_whitespace().next().unwrap_or_default();
         let takers: Vec<_> = DIALECTS.iter().filter(|dialect| dialect.takes_fence(word)).collect();
@@ -264,7 +269,7 @@ impl ReaderState {
         let end = fence.end_in(body);
         if end.is_none() && !place.is_all {
             let is_open = takers.iter().any(|taker| {
-                let is_instructed = is(reader.instructed, **taker);
+                let is_instructed = is_instructed_dialect(reader.instructed, **taker);
                 taker.may_be_call(&ReplyPosition { rest: body, is_instructed, ..*place })
             });
             return (is_open || place.has_called).then_some(ReaderStep::Wait);
@@ -275,7 +280,7 @@ impl ReaderState {
         };
         let is_cut = place.is_cut && end.is_none();
         for dialect in takers {
-            let is_instructed = is(reader.instructed, *dialect);
+            let is_instructed = is_instructed_dialect(reader.instructed, *dialect);
             let place = ReplyPosition {
                 rest: &body[..inner],
                 is_instructed,
@@ -285,7 +290,11 @@ impl ReaderState {
             };
             if let Some((bytes, calls)) = dialect.in_fence(&place) {
                 let read = if end.is_some() { whole } else { line.len() + bytes };
-                return Some(ReaderStep::Apply(0, super::calls(read, calls), Some(*dialect)));
+                return Some(ReaderStep::Apply(
+                    0,
+                    super::match_of_calls(read, calls),
+                    Some(*dialect),
+                ));
             }
         }
         match (self.just_called, body.trim().is_empty()) {
@@ -300,7 +309,7 @@ impl ReaderState {
     }
 
     /// Applies a match. Returns its length in bytes.
-    fn apply(
+    fn apply_match(
         &mut self,
         rest: &str,
         matched: DialectMatch,
@@ -332,7 +341,7 @@ impl ReaderState {
         let kept = text.trim_end();
         if !kept.is_empty() {
             self.read.is_followed |= !self.read.calls.is_empty();
-            let kept = if self.just_called { self.part(kept) } else { kept };
+            let kept = if self.just_called { self.separate_part(kept) } else { kept };
             if self.read.is_done && self.read.text.is_empty() {
                 self.blanks.clear();
             }
@@ -346,7 +355,7 @@ impl ReaderState {
 
     /// Replaces the blanks around a call by a separator between two parts of the text. Returns the
     /// text without leading blanks.
-    fn part<'a>(&mut self, text: &'a str) -> &'a str {
+    fn separate_part<'a>(&mut self, text: &'a str) -> &'a str {
         let kept = text.trim_start();
         self.blanks.push_str(&text[..text.len() - kept.len()]);
         let between = if self.blanks.contains('\n') { "\n\n" } else { " " };
@@ -355,8 +364,8 @@ impl ReaderState {
         kept
     }
 
-    fn pass(&mut self, text: &str) {
-        self.code.pass(text);
+    fn pass_text(&mut self, text: &str) {
+        self.code.pass_text(text);
         self.known = self.known.saturating_sub(text.len());
         self.is_line = text.ends_with('\n');
     }
@@ -371,11 +380,15 @@ fn match_at(
     let instructed = reader.instructed.into_iter();
     // The families need a look only where one of their openings can begin.
     let first = if may_begin(place.rest) { 0 } else { FAMILIES };
-    let others = DIALECTS.into_iter().skip(first).filter(|one| !is(reader.instructed, *one));
+    let others = DIALECTS
+        .into_iter()
+        .skip(first)
+        .filter(|one| !is_instructed_dialect(reader.instructed, *one));
     for dialect in instructed.chain(others) {
-        match dialect
-            .at_start(&ReplyPosition { is_instructed: is(reader.instructed, dialect), ..*place })
-        {
+        match dialect.at_start(&ReplyPosition {
+            is_instructed: is_instructed_dialect(reader.instructed, dialect),
+            ..*place
+        }) {
             DialectMatch::Nothing => {}
             DialectMatch::Open => open = true,
             DialectMatch::Plain(bytes) => plain = plain.max(bytes),
@@ -389,6 +402,6 @@ fn match_at(
     }
 }
 
-fn is(instructed: Option<&dyn Dialect>, dialect: &dyn Dialect) -> bool {
+fn is_instructed_dialect(instructed: Option<&dyn Dialect>, dialect: &dyn Dialect) -> bool {
     instructed.is_some_and(|instructed| instructed.name() == dialect.name())
 }

@@ -6,35 +6,36 @@ use serde_json::{Map, Value};
 use super::lenient::{self, MissingBrackets};
 
 /// Finds a tool by its name or by an alias.
-pub(super) fn tool<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s ToolSpec> {
+pub(super) fn find_tool<'s>(name: &str, tools: &'s [ToolSpec]) -> Option<&'s ToolSpec> {
     let other = || tools.iter().find(|tool| tool.aliases.iter().any(|alias| alias == name));
     tools.iter().find(|tool| tool.name == name).or_else(other)
 }
 
 /// Finds an argument of a tool by its name or by an alias. Returns its own name and its schema.
-pub(super) fn property<'s>(tool: &'s ToolSpec, name: &str) -> Option<(&'s str, &'s Value)> {
+pub(super) fn find_property<'s>(tool: &'s ToolSpec, name: &str) -> Option<(&'s str, &'s Value)> {
     let properties = tool.parameters["properties"].as_object()?;
     let own = properties.get_key_value(name);
     let plain = name.trim_start_matches('-');
-    let alias = || properties.iter().find(|(_, one)| aliases(one).any(|alias| alias == plain));
+    let alias =
+        || properties.iter().find(|(_, one)| property_aliases(one).any(|alias| alias == plain));
     own.or_else(alias).map(|(name, property)| (name.as_str(), property))
 }
 
 /// The other names of an argument, without dashes.
-pub(super) fn aliases(property: &Value) -> impl Iterator<Item = &str> {
+pub(super) fn property_aliases(property: &Value) -> impl Iterator<Item = &str> {
     let aliases = property["x-aliases"].as_array().into_iter().flatten();
     aliases.filter_map(Value::as_str).map(|alias| alias.trim_start_matches('-'))
 }
 
 /// The names of the required arguments, in the order of the schema.
-pub(super) fn required(tool: &ToolSpec) -> Vec<&str> {
+pub(super) fn required_names(tool: &ToolSpec) -> Vec<&str> {
     let names = tool.parameters["required"].as_array().into_iter().flatten();
     names.filter_map(Value::as_str).collect()
 }
 
 /// All arguments, the required ones first.
-pub(super) fn properties(tool: &ToolSpec) -> Vec<(&str, &Value)> {
-    let required = required(tool);
+pub(super) fn ordered_properties(tool: &ToolSpec) -> Vec<(&str, &Value)> {
+    let required = required_names(tool);
     let all = &tool.parameters["properties"];
     let first = required.iter().filter_map(|name| Some((*name, all.get(*name)?)));
     let rest = all.as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value));
@@ -53,20 +54,22 @@ pub(super) fn kind(property: &Value) -> &str {
 }
 
 /// Converts a text to the type of an argument.
-pub(super) fn typed(text: &str, property: &Value) -> Value {
+pub(super) fn typed_value(text: &str, property: &Value) -> Value {
     let as_text = || Value::String(text.to_owned());
-    let as_json =
-        |fits: fn(&Value) -> bool| match lenient::value(text.trim(), MissingBrackets::Added) {
-            Ok((value, bytes)) if bytes == text.trim().len() && fits(&value) => Some(value),
-            _ => None,
-        };
+    let as_json = |fits: fn(&Value) -> bool| match lenient::parse_value(
+        text.trim(),
+        MissingBrackets::Added,
+    ) {
+        Ok((value, bytes)) if bytes == text.trim().len() && fits(&value) => Some(value),
+        _ => None,
+    };
     match kind(property) {
         "string" => as_text(),
         "boolean" => as_json(Value::is_boolean).unwrap_or_else(as_text),
         "integer" | "number" => as_json(Value::is_number).unwrap_or_else(as_text),
         "object" => as_json(Value::is_object).unwrap_or_else(as_text),
         "array" => as_json(Value::is_array)
-            .unwrap_or_else(|| Value::Array(vec![typed(text, &property["items"])])),
+            .unwrap_or_else(|| Value::Array(vec![typed_value(text, &property["items"])])),
         _ => as_json(|value| !value.is_string()).unwrap_or_else(as_text),
     }
 }
@@ -79,7 +82,7 @@ pub(super) fn without_flags(object: Map<String, Value>, tool: &ToolSpec) -> Map<
     let mut named = Map::new();
     for (key, value) in object {
         let flag = key.strip_prefix('-').map(|flag| flag.trim_start_matches('-'));
-        let Some((own, schema)) = flag.and_then(|flag| property(tool, flag)) else {
+        let Some((own, schema)) = flag.and_then(|flag| find_property(tool, flag)) else {
             named.insert(key, value);
             continue;
         };
@@ -87,12 +90,12 @@ pub(super) fn without_flags(object: Map<String, Value>, tool: &ToolSpec) -> Map<
         match (value, end) {
             (Value::String(text), Some(end)) if text.contains(':') => {
                 let (first, last) = text.split_once(':').unwrap_or_default();
-                let last = typed(last, &tool.parameters["properties"][end]);
-                named.insert(own.to_owned(), typed(first, schema));
+                let last = typed_value(last, &tool.parameters["properties"][end]);
+                named.insert(own.to_owned(), typed_value(first, schema));
                 named.insert(end.to_owned(), last);
             }
             (Value::String(text), _) => {
-                named.insert(own.to_owned(), typed(&text, schema));
+                named.insert(own.to_owned(), typed_value(&text, schema));
             }
             (value, _) => {
                 named.insert(own.to_owned(), value);
@@ -104,13 +107,14 @@ pub(super) fn without_flags(object: Map<String, Value>, tool: &ToolSpec) -> Map<
 
 /// Returns `true` if a call names an offered tool and has all required arguments and only existing
 /// ones.
-pub(super) fn fits(call: &ToolCall, tools: &[ToolSpec]) -> bool {
-    let (Some(tool), Arguments::Object(object)) = (tool(&call.name, tools), &call.arguments) else {
+pub(super) fn fits_schema(call: &ToolCall, tools: &[ToolSpec]) -> bool {
+    let (Some(tool), Arguments::Object(object)) = (find_tool(&call.name, tools), &call.arguments)
+    else {
         return false;
     };
-    let own = |name: &String| property(tool, name).map(|(name, _)| name);
+    let own = |name: &String| find_property(tool, name).map(|(name, _)| name);
     let is_given = |name: &&str| object.keys().any(|key| own(key) == Some(*name));
-    required(tool).iter().all(is_given) && object.keys().all(|key| own(key).is_some())
+    required_names(tool).iter().all(is_given) && object.keys().all(|key| own(key).is_some())
 }
 
 /// Converts a plain text to the single required argument of a tool: `read_file` of `src/main.rs`.
@@ -119,8 +123,8 @@ pub(super) fn with_sole_text(mut call: ToolCall, tools: &[ToolSpec]) -> ToolCall
     let text = text.trim().trim_matches(['"', '`']);
     let is_plain = !text.is_empty() && !text.contains(['{', '}', '[', ']', '"', '\n', '=', ':']);
     if is_plain
-        && let Some(tool) = tool(&call.name, tools)
-        && let [name] = required(tool)[..]
+        && let Some(tool) = find_tool(&call.name, tools)
+        && let [name] = required_names(tool)[..]
         && kind(&tool.parameters["properties"][name]) == "string"
     {
         let argument = (name.to_owned(), Value::String(text.to_owned()));

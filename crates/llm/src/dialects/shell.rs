@@ -1,8 +1,8 @@
 //! `shell`: a fenced block of commands, each with a tool's name and its arguments in shell quoting.
 //!
 //! The tool's JSON Schema assigns words to arguments. Required arguments are positional, in the
-//! order of `required`. Every argument can also be given as `--name value` or `--name=value`; a
-//! boolean needs no value. Numbers, booleans and lists get the type from the schema. A list takes
+//! order of `required_names`. Every argument can also be given as `--name value` or `--name=value`;
+//! a boolean needs no value. Numbers, booleans and lists get the type from the schema. A list takes
 //! its flag several times. A property may have more keys:
 //!
 //! - `"x-aliases": ["t", "text"]`: other names of its flag; those of one letter follow one dash:
@@ -23,20 +23,20 @@ const FENCES: [&str; 8] = ["", "bash", "sh", "shell", "zsh", "console", "termina
 const JSON: &str = "json";
 
 #[derive(Debug)]
-pub(super) struct Shell;
+pub(super) struct ShellDialect;
 
-impl Dialect for Shell {
+impl Dialect for ShellDialect {
     fn name(&self) -> &'static str {
         "shell"
     }
 
-    fn syntax(&self) -> &'static str {
+    fn syntax_text(&self) -> &'static str {
         "Write a fenced bash block with a line for each call: the tool's name, then its arguments in \
          the order of the list. Optional arguments are given as --name value. Quote as in a shell."
     }
 
     fn render_calls(&self, calls: &[SentCall], tools: &[ToolSpec]) -> String {
-        let lines: Vec<String> = calls.iter().map(|call| line(call, tools)).collect();
+        let lines: Vec<String> = calls.iter().map(|call| write_line(call, tools)).collect();
         let lines = lines.join("\n");
         let longest = lines.split(|c| c != '`').map(str::len).max().unwrap_or_default();
         let fence = "`".repeat((longest + 1).max(3));
@@ -56,23 +56,23 @@ impl Dialect for Shell {
         let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with('#')) else {
             return true;
         };
-        let line = unprompted(line);
-        // The same separators as in `commands`.
+        let line = strip_prompt(line);
+        // The same separators as in `split_commands`.
         let word = line.split([' ', '\t', '\n', ';']).next().unwrap_or_default();
         let is_whole = word.len() < line.len();
         // Quoted text may be anything.
-        !is_whole || word.contains(['"', '\'', '\\']) || known(word, place).is_some()
+        !is_whole || word.contains(['"', '\'', '\\']) || tool_of_word(word, place).is_some()
     }
 
     fn in_fence(&self, place: &ReplyPosition<'_>) -> Option<(usize, Vec<ToolCall>)> {
-        let commands = commands(place.rest);
+        let commands = split_commands(place.rest);
         let (_, first) = commands.first()?;
-        known(first.first()?, place)?;
+        tool_of_word(first.first()?, place)?;
         let mut calls = Vec::new();
         for (_, words) in &commands {
             let call = of_words(words, place)?;
             // A script that the user asked for may begin like a call.
-            if !place.is_instructed && !schema::fits(&call, place.tools) {
+            if !place.is_instructed && !schema::fits_schema(&call, place.tools) {
                 return None;
             }
             calls.push(call);
@@ -88,12 +88,12 @@ impl Dialect for Shell {
 }
 
 /// The tool that the first word of a command names.
-fn known<'p>(word: &str, place: &'p ReplyPosition<'_>) -> Option<&'p str> {
-    if place.is_auto { call::known_elsewhere(word, place.tools) } else { place.known(word) }
+fn tool_of_word<'p>(word: &str, place: &'p ReplyPosition<'_>) -> Option<&'p str> {
+    if place.is_auto { call::known_elsewhere(word, place.tools) } else { place.find_tool(word) }
 }
 
 /// The words of each command in a block, with the start of the command.
-fn commands(block: &str) -> Vec<(usize, Vec<String>)> {
+fn split_commands(block: &str) -> Vec<(usize, Vec<String>)> {
     let (mut commands, mut current, mut start) = (Vec::new(), String::new(), 0);
     let (mut quote, mut escaped, mut is_comment) = (None, false, false);
     for (at, c) in block.char_indices().chain([(block.len(), '\n')]) {
@@ -122,7 +122,7 @@ fn commands(block: &str) -> Vec<(usize, Vec<String>)> {
         }
         let ends = quote.is_none() && !escaped && matches!(c, '\n' | ';');
         if ends || is_last {
-            commands.extend(command(&current).map(|words| (start, words)));
+            commands.extend(split_command(&current).map(|words| (start, words)));
             current.clear();
             start = (at + 1).min(block.len());
         } else {
@@ -133,8 +133,8 @@ fn commands(block: &str) -> Vec<(usize, Vec<String>)> {
 }
 
 /// Splits a command into words; `None` if it is empty or has an unclosed quote and only one word.
-fn command(text: &str) -> Option<Vec<String>> {
-    let text = unprompted(text.trim());
+fn split_command(text: &str) -> Option<Vec<String>> {
+    let text = strip_prompt(text.trim());
     let words = match shlex::split(text) {
         Some(words) => words,
         None => {
@@ -146,7 +146,7 @@ fn command(text: &str) -> Option<Vec<String>> {
 }
 
 /// Removes the shell prompt from a line.
-fn unprompted(line: &str) -> &str {
+fn strip_prompt(line: &str) -> &str {
     line.strip_prefix("$ ").or_else(|| line.strip_prefix("> ")).unwrap_or(line)
 }
 
@@ -156,8 +156,9 @@ const UNREADABLE: &str = "--\u{0}";
 /// Converts the words of a command into a call.
 fn of_words(words: &[String], place: &ReplyPosition<'_>) -> Option<ToolCall> {
     let (name, given) = words.split_first()?;
-    let known = known(name, place);
-    let Some((name, tool)) = known.and_then(|name| Some((name, schema::tool(name, place.tools)?)))
+    let known = tool_of_word(name, place);
+    let Some((name, tool)) =
+        known.and_then(|name| Some((name, schema::find_tool(name, place.tools)?)))
     else {
         return Some(ToolCall {
             name: name.clone(),
@@ -166,7 +167,7 @@ fn of_words(words: &[String], place: &ReplyPosition<'_>) -> Option<ToolCall> {
     };
     let arguments = match given {
         [flag, text] if flag == UNREADABLE => Arguments::Malformed(text.clone()),
-        _ => match Words::read(given, tool) {
+        _ => match CommandWords::read(given, tool) {
             Some(object) => Arguments::Object(object),
             None => Arguments::Malformed(given.join(" ")),
         },
@@ -175,14 +176,14 @@ fn of_words(words: &[String], place: &ReplyPosition<'_>) -> Option<ToolCall> {
 }
 
 /// The words after a tool's name.
-struct Words<'w> {
+struct CommandWords<'w> {
     tool: &'w ToolSpec,
     object: Map<String, Value>,
     /// Positional words.
     by_place: Vec<&'w str>,
 }
 
-impl<'w> Words<'w> {
+impl<'w> CommandWords<'w> {
     /// Parses the arguments; `None` if a word is invalid.
     fn read(words: &'w [String], tool: &'w ToolSpec) -> Option<Map<String, Value>> {
         let mut read = Self { tool, object: Map::new(), by_place: Vec::new() };
@@ -192,17 +193,17 @@ impl<'w> Words<'w> {
                 read.by_place.extend(rest.by_ref());
                 break;
             }
-            let Some((name, given)) = read.flag(word) else {
+            let Some((name, given)) = read.split_flag(word) else {
                 read.by_place.push(word);
                 continue;
             };
-            if name == JSON && read.property(name).is_none() {
+            if name == JSON && read.find_property(name).is_none() {
                 let text = given.or_else(|| rest.next())?;
-                read.object.extend(lenient::object(text)?);
+                read.object.extend(lenient::parse_object(text)?);
                 continue;
             }
             let flag = name;
-            let (name, property) = read.property(flag)?;
+            let (name, property) = read.find_property(flag)?;
             let is_bool = schema::kind(property) == "boolean";
             let value = match given {
                 Some(value) => value,
@@ -211,14 +212,14 @@ impl<'w> Words<'w> {
                 }
                 None => rest.next()?,
             };
-            read.give(flag, name, value, property)?;
+            read.give_argument(flag, name, value, property)?;
         }
-        read.places()?;
+        read.assign_positional()?;
         Some(read.object)
     }
 
     /// The flag name in a word, and the value after its equals sign.
-    fn flag(&self, word: &'w str) -> Option<(&'w str, Option<&'w str>)> {
+    fn split_flag(&self, word: &'w str) -> Option<(&'w str, Option<&'w str>)> {
         if let Some((name, value)) = word.split_once('=')
             && !word.starts_with('-')
             && self.tool.parameters["properties"].get(name).is_some()
@@ -233,62 +234,69 @@ impl<'w> Words<'w> {
     }
 
     /// The argument that a flag sets.
-    fn property(&self, flag: &str) -> Option<(&'w str, &'w Value)> {
-        let properties = schema::properties(self.tool);
-        let own = properties.iter().find(|(name, _)| plain(name) == plain(flag));
+    fn find_property(&self, flag: &str) -> Option<(&'w str, &'w Value)> {
+        let properties = schema::ordered_properties(self.tool);
+        let own = properties.iter().find(|(name, _)| plain_name(name) == plain_name(flag));
         // Case matters for flags of one letter.
-        let is_alias =
-            |alias: &str| alias == flag || (flag.len() > 1 && plain(alias) == plain(flag));
-        let by_alias = |property: &Value| schema::aliases(property).any(is_alias);
+        let is_alias = |alias: &str| {
+            alias == flag || (flag.len() > 1 && plain_name(alias) == plain_name(flag))
+        };
+        let by_alias = |property: &Value| schema::property_aliases(property).any(is_alias);
         own.or_else(|| properties.iter().find(|(_, property)| by_alias(property))).copied()
     }
 
-    fn give(&mut self, flag: &str, name: &str, text: &str, property: &Value) -> Option<()> {
+    fn give_argument(
+        &mut self,
+        flag: &str,
+        name: &str,
+        text: &str,
+        property: &Value,
+    ) -> Option<()> {
         if let Some(end) = property["x-range"].as_str()
-            && (text.contains(':') || plain(flag) != plain(name))
+            && (text.contains(':') || plain_name(flag) != plain_name(name))
         {
             let (first, last) = text.split_once(':').unwrap_or((text, text));
             let other = &self.tool.parameters["properties"][end];
-            self.set(name, schema::typed(first, property))?;
-            return self.set(end, schema::typed(last, other));
+            self.set_argument(name, schema::typed_value(first, property))?;
+            return self.set_argument(end, schema::typed_value(last, other));
         }
-        let value = schema::typed(text, property);
+        let value = schema::typed_value(text, property);
         match (self.object.get_mut(name), value) {
             (Some(Value::Array(before)), Value::Array(more)) => {
                 before.extend(more);
                 Some(())
             }
-            (_, value) => self.set(name, value),
+            (_, value) => self.set_argument(name, value),
         }
     }
 
     /// Sets an argument; `None` if it already has a value.
-    fn set(&mut self, name: &str, value: Value) -> Option<()> {
+    fn set_argument(&mut self, name: &str, value: Value) -> Option<()> {
         self.object.insert(name.to_owned(), value).is_none().then_some(())
     }
 
     /// Assigns positional words to the required arguments, and one more to an optional `path`.
-    fn places(&mut self) -> Option<()> {
-        let names = schema::required(self.tool).into_iter().chain(["path"]);
+    fn assign_positional(&mut self) -> Option<()> {
+        let names = schema::required_names(self.tool).into_iter().chain(["path"]);
         let mut names = names.filter(|name| self.tool.parameters["properties"].get(name).is_some());
         for word in std::mem::take(&mut self.by_place) {
             let name = names.by_ref().find(|name| !self.object.contains_key(*name))?;
             let property = &self.tool.parameters["properties"][name];
-            self.object.insert(name.to_owned(), schema::typed(word, property));
+            self.object.insert(name.to_owned(), schema::typed_value(word, property));
         }
         Some(())
     }
 }
 
 /// Normalises a name: ignores case and the kind of dash.
-fn plain(name: &str) -> String {
+fn plain_name(name: &str) -> String {
     name.replace('-', "_").to_lowercase()
 }
 
 /// Writes a call as a command.
-fn line(call: &SentCall, tools: &[ToolSpec]) -> String {
-    let tool = schema::tool(&call.name, tools);
-    let written = tool.and_then(|tool| written(call, tool));
+fn write_line(call: &SentCall, tools: &[ToolSpec]) -> String {
+    let tool = schema::find_tool(&call.name, tools);
+    let written = tool.and_then(|tool| write_words(call, tool));
     let words = written.unwrap_or_else(|| {
         let object = Value::Object(call.arguments.clone()).to_string();
         vec![call.name.clone(), format!("--{JSON}"), object]
@@ -298,10 +306,10 @@ fn line(call: &SentCall, tools: &[ToolSpec]) -> String {
 }
 
 /// The words of a call, if they parse back to the same call.
-fn written(call: &SentCall, tool: &ToolSpec) -> Option<Vec<String>> {
+fn write_words(call: &SentCall, tool: &ToolSpec) -> Option<Vec<String>> {
     let mut words = vec![call.name.clone()];
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let required = schema::required(tool);
+    let required = schema::required_names(tool);
     for name in &required {
         words.push(text(call.arguments.get(*name)?));
     }
@@ -310,7 +318,7 @@ fn written(call: &SentCall, tool: &ToolSpec) -> Option<Vec<String>> {
     {
         words.extend([format!("--{name}"), text(value)]);
     }
-    let is_same = Words::read(&words[1..], tool).is_some_and(|read| read == call.arguments);
+    let is_same = CommandWords::read(&words[1..], tool).is_some_and(|read| read == call.arguments);
     let is_plain = words.iter().all(|word| !word.contains(['\0', '\r', '`']));
     (is_same && is_plain).then_some(words)
 }

@@ -7,7 +7,7 @@ use super::read::{ParsedReply, ReaderState, ReplyReader};
 
 /// A reply while it streams.
 #[derive(Debug)]
-pub(crate) struct Streamed<'t> {
+pub(crate) struct StreamedReply<'t> {
     reader: ReplyReader<'t>,
     whole: String,
     state: ReaderState,
@@ -19,7 +19,7 @@ pub(crate) struct Streamed<'t> {
     shown: String,
 }
 
-impl<'t> Streamed<'t> {
+impl<'t> StreamedReply<'t> {
     /// Starts an empty reply.
     pub(crate) fn new(reader: ReplyReader<'t>) -> Self {
         let state = ReaderState::default();
@@ -33,7 +33,7 @@ impl<'t> Streamed<'t> {
         if !self.state.read.calls.is_empty() || self.whole.len() < self.patience {
             return;
         }
-        self.at += self.state.advance(&self.reader, &self.whole[self.at..], false);
+        self.at += self.state.advance_text(&self.reader, &self.whole[self.at..], false);
         // Withheld text is read again and again, at growing intervals, so that the cost stays a
         // multiple of its length.
         self.patience = self.whole.len() + (self.whole.len() - self.at) / 8;
@@ -52,7 +52,7 @@ impl<'t> Streamed<'t> {
     }
 
     /// Discards everything: the request is retried.
-    pub(crate) fn restart(&mut self) {
+    pub(crate) fn discard_shown(&mut self) {
         *self = Self::new(self.reader);
     }
 
@@ -62,7 +62,7 @@ impl<'t> Streamed<'t> {
     }
 
     /// Shows the rest of the final text.
-    pub(crate) fn finish(self, text: &str, show: impl Fn(Delta<'_>)) {
+    pub(crate) fn finish_text(self, text: &str, show: impl Fn(Delta<'_>)) {
         match text.strip_prefix(&self.shown) {
             Some("") => {}
             Some(rest) => show(Delta::Text(rest)),

@@ -1,7 +1,7 @@
 //! Parses XML-like tags as models write them. Closing tags may be missing.
 
 use super::lenient::{self, MissingBrackets};
-use super::strip;
+use super::strip_ignoring_case;
 
 /// Tags and attributes that hold a tool's name.
 pub(super) const NAMES: [&str; 5] = ["tool", "name", "tool_name", "function", "function_name"];
@@ -13,19 +13,20 @@ pub(super) fn close_of(name: &str) -> String {
 
 /// The content of an element up to its closing tag, and the length in bytes including that tag.
 /// Without a closing tag, the content ends at the next opening tag of the same name or at the end.
-pub(super) fn content<'t>(text: &'t str, name: &str) -> (&'t str, usize) {
+pub(super) fn element_content<'t>(text: &'t str, name: &str) -> (&'t str, usize) {
     let body = text.trim_start();
-    let skip = match body.starts_with('{').then(|| lenient::value(body, MissingBrackets::Refused)) {
-        Some(Ok((_, bytes))) => text.len() - body.len() + bytes,
-        _ => 0,
-    };
+    let skip =
+        match body.starts_with('{').then(|| lenient::parse_value(body, MissingBrackets::Refused)) {
+            Some(Ok((_, bytes))) => text.len() - body.len() + bytes,
+            _ => 0,
+        };
     let close = close_of(name);
     let mut marks = text[skip..].match_indices('<').map(|(at, _)| skip + at);
     let stop = marks.find(|at| {
         let rest = &text[*at..];
-        strip(rest, &close).is_some_and(|rest| !rest.starts_with(is_name))
-            || strip(rest, &close[..1])
-                .and_then(|rest| strip(rest, name))
+        strip_ignoring_case(rest, &close).is_some_and(|rest| !rest.starts_with(is_name))
+            || strip_ignoring_case(rest, &close[..1])
+                .and_then(|rest| strip_ignoring_case(rest, name))
                 .is_some_and(|rest| !rest.starts_with(is_name))
     });
     match stop {
@@ -40,7 +41,7 @@ pub(super) fn content<'t>(text: &'t str, name: &str) -> (&'t str, usize) {
 
 /// A tag, as models write it.
 #[derive(Debug, Default)]
-pub(super) struct Tag<'t> {
+pub(super) struct MarkupTag<'t> {
     /// The name without its prefix.
     pub(super) name: &'t str,
     /// The name as written.
@@ -53,9 +54,9 @@ pub(super) struct Tag<'t> {
     pub(super) bytes: usize,
 }
 
-impl Tag<'_> {
+impl MarkupTag<'_> {
     /// The name in a tag's value or attribute: `<function=this>`, `<invoke name="this">`.
-    pub(super) fn called(&self) -> Option<&str> {
+    pub(super) fn name_in_tag(&self) -> Option<&str> {
         let attribute = || self.attributes.iter().find(|(name, _)| is_one_of(name, &NAMES));
         self.value.or_else(|| attribute().map(|(_, value)| value.as_str()))
     }
@@ -67,7 +68,7 @@ pub(super) fn is_name(c: char) -> bool {
 
 /// Parses the tag at the start of a text. `None` if the text is something else, `Some(None)` if the
 /// tag is incomplete.
-pub(super) fn tag(text: &str) -> Option<Option<Tag<'_>>> {
+pub(super) fn parse_tag(text: &str) -> Option<Option<MarkupTag<'_>>> {
     let inner = text.strip_prefix('<')?;
     let (inner, closes) = match inner.strip_prefix('/') {
         Some(inner) => (inner, true),
@@ -78,7 +79,7 @@ pub(super) fn tag(text: &str) -> Option<Option<Tag<'_>>> {
         return None;
     }
     let bare = name.rsplit(':').next().unwrap_or(name);
-    let mut tag = Tag { name: bare, written: name, closes, ..Tag::default() };
+    let mut tag = MarkupTag { name: bare, written: name, closes, ..MarkupTag::default() };
     if let Some(after) = rest.strip_prefix('=') {
         let Some(end) = after.find(['>', '\n', ' ']) else { return Some(None) };
         tag.value = Some(after[..end].trim_matches(['"', '\'', '/']));
@@ -96,7 +97,7 @@ pub(super) fn tag(text: &str) -> Option<Option<Tag<'_>>> {
                 tag.is_empty = true;
                 rest = &rest[1..];
             }
-            Some(c) if is_name(c) => match attribute(rest)? {
+            Some(c) if is_name(c) => match parse_attribute(rest)? {
                 None => return Some(None),
                 Some((name, value, after)) => {
                     tag.attributes.push((name, value));
@@ -109,7 +110,7 @@ pub(super) fn tag(text: &str) -> Option<Option<Tag<'_>>> {
 }
 
 /// Parses `name="value"`, `name='value'` or `name=value`. Also returns the rest.
-fn attribute(text: &str) -> Option<Option<(&str, String, &str)>> {
+fn parse_attribute(text: &str) -> Option<Option<(&str, String, &str)>> {
     let Some(end) = text.find(|c| !is_name(c)) else { return Some(None) };
     let (name, rest) = text.split_at(end);
     let rest = rest.trim_start();
@@ -127,11 +128,11 @@ fn attribute(text: &str) -> Option<Option<(&str, String, &str)>> {
         }
     };
     let Some(end) = inner.find(closing) else { return Some(None) };
-    Some(Some((name, unescaped(&inner[..end]), &inner[end + closing.len_utf8()..])))
+    Some(Some((name, unescape_entities(&inner[..end]), &inner[end + closing.len_utf8()..])))
 }
 
 /// Replaces the five entities (XML 1.0, section 4.6) with their characters.
-pub(super) fn unescaped(text: &str) -> String {
+pub(super) fn unescape_entities(text: &str) -> String {
     const ENTITIES: [(&str, &str); 4] =
         [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'")];
     if !text.contains('&') {

@@ -5,8 +5,8 @@ use avocet_protocol::{Arguments, ImageRef, Message, SentCall, ToolCall};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{Answered, DIALECTS, Dialect, ReplyReader, TextEnd, as_text};
-use crate::fuzzing::{read_streamed, tools};
+use super::{AnsweredCall, DIALECTS, Dialect, ReplyReader, TextEnd, as_text};
+use crate::fuzzing::{corpus_tools, read_streamed};
 
 fn sent(id: &str, name: &str, arguments: Value) -> SentCall {
     let Value::Object(arguments) = arguments else { panic!("{arguments} is no object") };
@@ -15,13 +15,15 @@ fn sent(id: &str, name: &str, arguments: Value) -> SentCall {
 
 #[test]
 fn dialects_render_tools_calls_and_results_in_their_own_format() {
-    let tools: Vec<_> =
-        tools().into_iter().filter(|tool| ["read_file", "search"].contains(&&*tool.name)).collect();
+    let tools: Vec<_> = corpus_tools()
+        .into_iter()
+        .filter(|tool| ["read_file", "search"].contains(&&*tool.name))
+        .collect();
     let read = sent("1", "read_file", json!({ "path": "src/main.rs", "start_line": 3 }));
     let search = sent("2", "search", json!({ "pattern": "fn main() {", "all": true }));
     let results = [
-        Answered { call: &read, ok: true, result: "3: fn main() {}" },
-        Answered { call: &search, ok: false, result: r#"{"error":"file not found: src"}"# },
+        AnsweredCall { call: &read, ok: true, result: "3: fn main() {}" },
+        AnsweredCall { call: &search, ok: false, result: r#"{"error":"file not found: src"}"# },
     ];
     for dialect in DIALECTS {
         let rendered = dialect.render_tools(&tools);
@@ -36,7 +38,7 @@ fn dialects_render_tools_calls_and_results_in_their_own_format() {
 
 #[test]
 fn dialects_are_distinguished_by_their_calls() {
-    let (tools, call) = (tools(), sent("1", "read_file", json!({ "path": "a.rs" })));
+    let (tools, call) = (corpus_tools(), sent("1", "read_file", json!({ "path": "a.rs" })));
     for dialect in DIALECTS {
         let text =
             format!("Let me see.\n\n{}", dialect.render_calls(std::slice::from_ref(&call), &tools));
@@ -49,7 +51,7 @@ fn dialects_are_distinguished_by_their_calls() {
 
 #[test]
 fn dialects_as_text_joins_the_results_of_a_step_in_one_message() {
-    let tools = tools();
+    let tools = corpus_tools();
     let image = ImageRef { path: "inbox/a.png".to_owned() };
     let calls = vec![
         sent("1", "read_file", json!({ "path": "a.rs" })),
@@ -68,7 +70,7 @@ fn dialects_as_text_joins_the_results_of_a_step_in_one_message() {
         result("2", false, r#"{"error":"no notes"}"#),
         Message::User { text: "Wait!".to_owned(), images: vec![image.clone()] },
     ];
-    let json = super::named("json").unwrap();
+    let json = super::find_dialect("json").unwrap();
     let text = as_text(json, &messages, &tools);
     assert_eq!(avocet_testkit::history_complaint(&text), None);
     let [Message::System { text: system }, Message::User { .. }, assistant, answers] = &text[..]
@@ -94,7 +96,11 @@ fn dialects_as_text_joins_the_results_of_a_step_in_one_message() {
 fn dialects_render_a_result_as_an_error_only_if_the_call_failed() {
     let call = sent("1", "read_file", json!({ "path": "a" }));
     let outcome = |ok, result| {
-        super::named("json").unwrap().render_results(&[Answered { call: &call, ok, result }])
+        super::find_dialect("json").unwrap().render_results(&[AnsweredCall {
+            call: &call,
+            ok,
+            result,
+        }])
     };
     let error = r#"{"error":"gone"}"#;
     assert!(outcome(true, error).starts_with("read_file succeeded:\n{\"error\":\"gone\"}\n"));
@@ -105,7 +111,7 @@ fn dialects_render_a_result_as_an_error_only_if_the_call_failed() {
 
 #[test]
 fn f8_dialects_keep_unreadable_arguments_in_a_call_that_the_model_can_correct() {
-    let tools = tools();
+    let tools = corpus_tools();
     let arguments = ["{\"path\": \"a", "{\"path\" \"a\"}", "{\"path\": \"a\" \"b\"}", "{path"];
     let forms = [
         ("```json\n{\"tool\": \"read_file\", \"params\": ", "}\n```"),
@@ -130,7 +136,7 @@ fn f8_dialects_keep_unreadable_arguments_in_a_call_that_the_model_can_correct() 
 
 #[test]
 fn dialects_withhold_a_long_call_in_tiny_pieces_and_read_it_at_its_end() {
-    let tools = tools();
+    let tools = corpus_tools();
     let content = "if (a < b) { \"x\"; } // [y]\n".repeat(500);
     let call = sent("1", "write_file", json!({ "path": "a.c", "content": content }));
     for dialect in DIALECTS {
@@ -146,7 +152,7 @@ fn dialects_withhold_a_long_call_in_tiny_pieces_and_read_it_at_its_end() {
 
 #[test]
 fn dialects_show_a_block_that_cannot_be_a_call_while_it_streams() {
-    let tools = tools();
+    let tools = corpus_tools();
     let table = [
         ("```bash\ncargo test", true),
         ("```\nJust a text", true),
@@ -157,8 +163,8 @@ fn dialects_show_a_block_that_cannot_be_a_call_while_it_streams() {
         ("```json\n\n{", false),
     ];
     for (begun, is_shown) in table {
-        for instructed in [None, super::named("shell")] {
-            let mut streamed = super::Streamed::new(ReplyReader::new(instructed, &tools));
+        for instructed in [None, super::find_dialect("shell")] {
+            let mut streamed = super::StreamedReply::new(ReplyReader::new(instructed, &tools));
             let shown = std::sync::Mutex::new(String::new());
             for piece in [begun, " a\n", "more of it\n"] {
                 streamed.push(piece, |delta| {
@@ -175,12 +181,12 @@ fn dialects_show_a_block_that_cannot_be_a_call_while_it_streams() {
 
 #[test]
 fn dialects_withhold_a_block_that_names_a_tool_only_if_it_can_be_a_call() {
-    let tools = tools();
+    let tools = corpus_tools();
     for (instructed, held) in
-        [(None, false), (super::named("json"), false), (super::named("shell"), true)]
+        [(None, false), (super::find_dialect("json"), false), (super::find_dialect("shell"), true)]
     {
         let reader = ReplyReader::new(instructed, &tools);
-        let mut streamed = super::Streamed::new(reader);
+        let mut streamed = super::StreamedReply::new(reader);
         let shown = std::sync::Mutex::new(String::new());
         streamed.push("```bash\ncat README.md\nmore of it\n", |delta| {
             if let avocet_protocol::Delta::Text(text) = delta {
@@ -318,7 +324,7 @@ proptest! {
         before in prop::sample::select(vec!["", "Let me see.\n\n", "First [this](x) & `that`:\n"]),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
     ) {
-        let tools = tools();
+        let tools = corpus_tools();
         let sent: Vec<SentCall> = calls.iter().map(|call| SentCall {
             id: String::new(),
             name: call.name.clone(),
@@ -346,7 +352,7 @@ proptest! {
         ]), 1..20),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
-        let (tools, whole) = (tools(), format!("So: {}", words.join(" ")));
+        let (tools, whole) = (corpus_tools(), format!("So: {}", words.join(" ")));
         let reader = ReplyReader::new(None, &tools);
         let (read, _, shown) = read_streamed(reader, &cut(&whole, &cuts), TextEnd::Complete);
         prop_assert!(read.calls.is_empty(), "{:?}", read.calls);
@@ -363,14 +369,14 @@ proptest! {
                 let sent = SentCall { id: String::new(), name: call.name.clone(),
                     arguments: call.arguments.to_object() };
                 let at = sent.arguments.len() % DIALECTS.len();
-                let text = DIALECTS[at].render_calls(&[sent], &tools());
+                let text = DIALECTS[at].render_calls(&[sent], &corpus_tools());
                 text[..text.floor_char_boundary(text.len() * 2 / 3)].to_owned()
             }),
         ], 0..6),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
         is_cut in any::<bool>(),
     ) {
-        let (tools, whole) = (tools(), parts.concat());
+        let (tools, whole) = (corpus_tools(), parts.concat());
         for instructed in DIALECTS.map(Some).into_iter().chain([None]) {
             let reader = ReplyReader::new(instructed, &tools);
             let (read, _, shown) = read_streamed(reader, &cut(&whole, &cuts), TextEnd::cut_if(is_cut));

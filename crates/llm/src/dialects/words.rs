@@ -6,7 +6,7 @@ use std::fmt::Write;
 use avocet_protocol::{ImageRef, Message, SentCall, ToolSpec, is_rare};
 use serde_json::{Map, Value, json};
 
-use super::{Answered, Dialect, schema};
+use super::{AnsweredCall, Dialect, schema};
 
 /// A correct path for the examples, and wrong versions of it.
 const RIGHT_PATH: &str = "src/parser/lexer.rs";
@@ -17,7 +17,7 @@ const PATHS: [&str; 3] = ["path", "file_path", "working_dir"];
 
 /// Writes the list of tools and the rules. `with_aliases` includes other names, `written` writes a
 /// call.
-pub(super) fn tools(
+pub(super) fn list_tools(
     tools: &[ToolSpec],
     syntax: &str,
     with_aliases: bool,
@@ -25,12 +25,12 @@ pub(super) fn tools(
 ) -> String {
     let mut text = String::from("# Tools\n\nYou can use these tools:\n");
     for tool in tools {
-        text.push_str(&listed(tool, with_aliases));
+        text.push_str(&list_tool(tool, with_aliases));
     }
     let Some(tool) = tools.iter().find(|tool| path_of(tool).is_some()).or(tools.first()) else {
         return String::new();
     };
-    let example = |path: &str| written(example(tool, path));
+    let example = |path: &str| written(example_call(tool, path));
     let right = example(RIGHT_PATH);
     text.push_str(&format!("\n## How to call a tool\n\n{syntax} For example:\n\n{right}\n\n"));
     if path_of(tool).is_some() {
@@ -49,14 +49,15 @@ const RULES: &str = "Rules:\n- Call only the tools that are listed, with the arg
     yourself.\n- If a call fails, read the error, correct the call and try again.\n- When the work \
     is done, answer in plain text, without a call.";
 
-fn listed(tool: &ToolSpec, with_aliases: bool) -> String {
+fn list_tool(tool: &ToolSpec, with_aliases: bool) -> String {
     let ToolSpec { name, aliases, description, .. } = tool;
     let mut text = format!("\n## {name}\n\n{description}\n");
     if with_aliases && !aliases.is_empty() {
         text.push_str(&format!("Also called {}.\n", aliases.join(", ")));
     }
-    let required = schema::required(tool);
-    let shown = schema::properties(tool).into_iter().filter(|(_, property)| !is_rare(property));
+    let required = schema::required_names(tool);
+    let shown =
+        schema::ordered_properties(tool).into_iter().filter(|(_, property)| !is_rare(property));
     for (name, property) in shown {
         let optional = if required.contains(&name) { "" } else { ", optional" };
         let kind = match schema::kind(property) {
@@ -64,7 +65,7 @@ fn listed(tool: &ToolSpec, with_aliases: bool) -> String {
             "array" => format!("list of {}", schema::kind(&property["items"])),
             kind => kind.to_owned(),
         };
-        let flags = if with_aliases { flags(property) } else { String::new() };
+        let flags = if with_aliases { list_flags(property) } else { String::new() };
         let about = property["description"].as_str().unwrap_or_default().replace('\n', " ");
         // Writing to a `String` cannot fail.
         let about = if about.is_empty() { about } else { format!(": {about}") };
@@ -78,18 +79,18 @@ fn listed(tool: &ToolSpec, with_aliases: bool) -> String {
 }
 
 /// The one-letter names of an argument, as flags. Longer names are accepted but left out here.
-fn flags(property: &Value) -> String {
+fn list_flags(property: &Value) -> String {
     let range = if property["x-range"].is_string() { " FIRST:LAST" } else { "" };
-    let short = schema::aliases(property).filter(|alias| alias.len() == 1);
+    let short = schema::property_aliases(property).filter(|alias| alias.len() == 1);
     short.map(|alias| format!(", also -{alias}{range}")).collect()
 }
 
 fn path_of(tool: &ToolSpec) -> Option<&'static str> {
-    PATHS.into_iter().find(|path| schema::required(tool).contains(path))
+    PATHS.into_iter().find(|path| schema::required_names(tool).contains(path))
 }
 
 /// An example call with all required arguments.
-fn example(tool: &ToolSpec, path: &str) -> SentCall {
+fn example_call(tool: &ToolSpec, path: &str) -> SentCall {
     let value = |name: &str| {
         let property = &tool.parameters["properties"][name];
         match schema::kind(property) {
@@ -101,19 +102,20 @@ fn example(tool: &ToolSpec, path: &str) -> SentCall {
             _ => property["enum"].get(0).cloned().unwrap_or_else(|| json!("...")),
         }
     };
-    let arguments = schema::required(tool).into_iter().map(|name| (name.to_owned(), value(name)));
+    let arguments =
+        schema::required_names(tool).into_iter().map(|name| (name.to_owned(), value(name)));
     SentCall { id: String::new(), name: tool.name.clone(), arguments: arguments.collect() }
 }
 
 /// Writes the results of calls.
-pub(super) fn results(results: &[Answered<'_>]) -> String {
+pub(super) fn write_results(results: &[AnsweredCall<'_>]) -> String {
     let several = results.len() > 1;
     let mut text = String::new();
     for (number, answered) in results.iter().enumerate() {
         if several {
             text.push_str(&format!("{}. ", number + 1));
         }
-        text.push_str(&outcome(answered));
+        text.push_str(&write_outcome(answered));
         text.push_str("\n\n");
     }
     text.push_str(GO_ON);
@@ -124,25 +126,24 @@ pub(super) const GO_ON: &str =
     "Continue with the next steps. When the work is done, answer without a call.";
 
 /// Writes a result, or an error with the input of the call.
-pub(super) fn outcome(answered: &Answered<'_>) -> String {
-    let Answered { call: SentCall { name, arguments, .. }, ok, result } = answered;
+pub(super) fn write_outcome(answered: &AnsweredCall<'_>) -> String {
+    let AnsweredCall { call: SentCall { name, arguments, .. }, ok, result } = answered;
     if *ok {
         return format!("{name} succeeded:\n{result}");
     }
-    let (error, input) = (error(result), Value::Object(arguments.clone()));
+    let (error, input) = (error_message(result), Value::Object(arguments.clone()));
     let error = error.as_deref().unwrap_or(result);
     format!("{name} failed: {error}\nThe input was: {input}")
 }
 
-/// The message in an error result.
-fn error(result: &str) -> Option<String> {
+fn error_message(result: &str) -> Option<String> {
     let object: Map<String, Value> = serde_json::from_str(result).ok()?;
     let error = object.get("error").filter(|_| object.len() == 1)?;
     Some(error.as_str().map_or_else(|| error.to_string(), str::to_owned))
 }
 
 /// Writes a call as an object in one line. Escapes every `<`, so that the object is free of marks.
-pub(super) fn object(call: &SentCall, name: &str, arguments: &str) -> String {
+pub(super) fn call_as_object(call: &SentCall, name: &str, arguments: &str) -> String {
     let body = json_line(&Value::Object(call.arguments.clone()));
     format!("{{\"{name}\": {}, \"{arguments}\": {body}}}", json!(call.name))
 }
@@ -152,7 +153,7 @@ pub(super) fn json_line(value: &Value) -> String {
 }
 
 /// See [`super::as_text`].
-pub(super) fn conversation<'m>(
+pub(super) fn conversation_as_text<'m>(
     dialect: &dyn Dialect,
     messages: impl IntoIterator<Item = &'m Message>,
     tools: &[ToolSpec],
@@ -162,14 +163,14 @@ pub(super) fn conversation<'m>(
     let rendered = if tools.is_empty() { String::new() } else { dialect.render_tools(tools) };
     let mut rest = messages.into_iter().peekable();
     let system = match rest.next_if(|first| matches!(first, Message::System { .. })) {
-        Some(Message::System { text }) => joined(text, &rendered),
+        Some(Message::System { text }) => join_paragraphs(text, &rendered),
         _ => rendered,
     };
     if !system.is_empty() {
         text.messages.push(Message::System { text: system });
     }
-    rest.for_each(|message| text.add(message));
-    text.answer("", &[]);
+    rest.for_each(|message| text.add_message(message));
+    text.add_user_message("", &[]);
     text.messages
 }
 
@@ -178,49 +179,49 @@ struct TextConversation<'d, 'm> {
     tools: &'d [ToolSpec],
     called: &'m [SentCall],
     /// The results for the calls of the last message.
-    results: Vec<Answered<'m>>,
+    results: Vec<AnsweredCall<'m>>,
     messages: Vec<Message>,
 }
 
 impl<'m> TextConversation<'_, 'm> {
-    fn add(&mut self, message: &'m Message) {
+    fn add_message(&mut self, message: &'m Message) {
         match message {
             Message::System { .. } => self.messages.push(message.clone()),
-            Message::User { text, images } => self.answer(text, images),
+            Message::User { text, images } => self.add_user_message(text, images),
             Message::Assistant { text, calls, .. } => {
-                self.answer("", &[]);
+                self.add_user_message("", &[]);
                 let written = if calls.is_empty() {
                     String::new()
                 } else {
                     self.dialect.render_calls(calls, self.tools)
                 };
-                let (text, calls_before) = (joined(text, &written), calls);
+                let (text, calls_before) = (join_paragraphs(text, &written), calls);
                 self.called = calls_before;
                 self.messages.push(Message::Assistant { text, calls: Vec::new(), reasoning: None });
             }
             Message::ToolResult { call, ok, result } => {
                 let call = self.called.iter().find(|called| called.id == *call);
-                self.results.extend(call.map(|call| Answered { call, ok: *ok, result }));
+                self.results.extend(call.map(|call| AnsweredCall { call, ok: *ok, result }));
             }
         }
     }
 
     /// Adds one message with the pending results and the user's text after them.
-    fn answer(&mut self, more: &str, images: &[ImageRef]) {
+    fn add_user_message(&mut self, more: &str, images: &[ImageRef]) {
         let results = if self.results.is_empty() {
             String::new()
         } else {
             self.dialect.render_results(&self.results)
         };
         self.results.clear();
-        let text = joined(&results, more);
+        let text = join_paragraphs(&results, more);
         if !text.is_empty() {
             self.messages.push(Message::User { text, images: images.to_vec() });
         }
     }
 }
 
-fn joined(text: &str, more: &str) -> String {
+fn join_paragraphs(text: &str, more: &str) -> String {
     match (text.trim().is_empty(), more.is_empty()) {
         (true, _) => more.to_owned(),
         (false, true) => text.to_owned(),

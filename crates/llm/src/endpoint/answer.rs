@@ -12,7 +12,7 @@ use crate::wire_json::WireJson;
 /// An answer that is put together from the events of its stream.
 ///
 /// An answer is complete if its stream has given a reason for its end, or has said in another way
-/// that nothing follows ([`Self::end`]). A stream that closes without either was cut off.
+/// that nothing follows ([`Self::end_answer`]). A stream that closes without either was cut off.
 pub(crate) trait StreamedAnswer: Default + Send {
     /// Time to wait for more data (such as usage) after the end of the answer. A value above the
     /// gap timeout counts as the gap timeout. Some servers leave the connection open or close it
@@ -30,7 +30,7 @@ pub(crate) trait StreamedAnswer: Default + Send {
     ///
     /// # Errors
     /// [`AnswerError`] if the event says that the answer failed.
-    fn take(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError>;
+    fn take_event(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError>;
 
     /// Takes the readable reasoning that has arrived since the last call, for display. Empty if there
     /// is none.
@@ -40,17 +40,17 @@ pub(crate) trait StreamedAnswer: Default + Send {
 
     /// Ends the answer after `[DONE]`, or after a body that is a single JSON value. It is complete
     /// then, even without a finish reason.
-    fn end(&mut self) {}
+    fn end_answer(&mut self) {}
 
     /// Returns `true` once the end of the answer has arrived.
     fn has_ended(&self) -> bool;
 
     /// Bytes that are kept of the answer so far, plus [`ITEM`] for each call. Must be fast, because
     /// it is called for every event.
-    fn bytes(&self) -> usize;
+    fn kept_bytes(&self) -> usize;
 
     /// Ends the answer here, as if the model had reached its output limit.
-    fn cut(&mut self);
+    fn cut_answer(&mut self);
 
     /// Returns the readable reasoning of an answer that has neither text nor calls. Some servers put
     /// calls there that their parser did not find.
@@ -59,7 +59,7 @@ pub(crate) trait StreamedAnswer: Default + Send {
     }
 
     /// Returns the whole answer, or an [`AnswerError`] if it is incomplete or failed.
-    fn finish(self) -> Result<CompleteAnswer, AnswerError>;
+    fn finish_answer(self) -> Result<CompleteAnswer, AnswerError>;
 
     /// Returns the status that an error in a begun answer stands for; `None` if it names none.
     fn error_status(error: &Value) -> Option<u16> {
@@ -68,7 +68,7 @@ pub(crate) trait StreamedAnswer: Default + Send {
 
     /// Returns the status of a refusal, and the retry delay if the body states one. Some providers
     /// send a more precise status in the body.
-    fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
+    fn refusal_status(status: u16, error: &Value) -> (u16, Option<Duration>) {
         let _ = error;
         (status, None)
     }
@@ -129,7 +129,7 @@ impl CompleteAnswer {
     }
 
     /// The length in bytes, used to estimate tokens.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(super) fn count_bytes(&self) -> u64 {
         let of_call = |call: &ToolCall| {
             let arguments = match &call.arguments {
                 Arguments::Object(object) => Value::Object(object.clone()).to_string().len(),

@@ -7,9 +7,9 @@ use avocet_net::{HttpResponse, NetError};
 use avocet_protocol::{ModelError, decode_json};
 use serde_json::Value;
 
-use super::length::closed;
-use super::{AnswerError, Endpoint, StreamedAnswer, wait, window};
-use crate::detail::{clean, error_text};
+use super::length::close_json;
+use super::{AnswerError, ModelEndpoint, StreamedAnswer, wait, window};
+use crate::detail::{clean_detail, error_text};
 use crate::openai::codes;
 
 /// Bytes of an error response that are read. A few hundred of them are shown.
@@ -17,7 +17,7 @@ const MAX_REFUSAL: usize = 64 * 1024;
 
 /// A refusal of a request.
 #[derive(Debug, Clone, Copy)]
-struct Refusal<'r> {
+struct RequestRefusal<'r> {
     status: u16,
     code: &'r str,
     /// The message.
@@ -27,47 +27,58 @@ struct Refusal<'r> {
     error: &'r Value,
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// Turns a response with a status other than 200 into an error.
-    pub(super) async fn refusal<A: StreamedAnswer>(&self, response: HttpResponse) -> ModelError {
+    pub(super) async fn error_from_response<A: StreamedAnswer>(
+        &self,
+        response: HttpResponse,
+    ) -> ModelError {
         let (status, retry_after) = (response.status(), response.retry_after());
-        let body = response.text(MAX_REFUSAL).await.unwrap_or_default();
+        let body = response.read_text(MAX_REFUSAL).await.unwrap_or_default();
         // A long body is cut.
         let error = decode_json::<Value>(body.as_bytes());
-        let error = error.or_else(|_| decode_json(closed(&body).as_bytes())).unwrap_or_default();
+        let error =
+            error.or_else(|_| decode_json(close_json(&body).as_bytes())).unwrap_or_default();
         // Google wraps an error in a list.
         let error = if error.is_array() { error[0].clone() } else { error };
         let says = error_text(&error, &body);
         let (code, kind) = (&error["error"]["code"], &error["error"]["type"]);
         let code = code.as_str().or(kind.as_str()).unwrap_or_default();
-        let (status, asked) = A::refusal(status, &error);
+        let (status, asked) = A::refusal_status(status, &error);
         let retry_after = asked.or(retry_after);
-        self.refused(&Refusal { status, code, says: &says, retry_after, error: &error })
+        self.error_from_refusal(&RequestRefusal {
+            status,
+            code,
+            says: &says,
+            retry_after,
+            error: &error,
+        })
     }
 
     /// Turns a status, an error code and a message into an error.
-    fn refused(&self, refusal: &Refusal<'_>) -> ModelError {
-        let Refusal { status, code, says, retry_after, error } = *refusal;
+    fn error_from_refusal(&self, refusal: &RequestRefusal<'_>) -> ModelError {
+        let RequestRefusal { status, code, says, retry_after, error } = *refusal;
         let detail = match says.trim() {
             _ if (300..400).contains(&status) => {
                 format!("{status}: the server redirects to another address; correct base_url")
             }
             "" => status.to_string(),
-            says => self.clean(&format!("{status}: {says}")),
+            says => self.clean_text(&format!("{status}: {says}")),
         };
         let model = self.name.clone();
         let lasting = is_lasting(status, code, says);
         let window = || {
-            let window = window::named(says, error);
-            window.inspect(|tokens| self.window.learn(*tokens))
+            let window = window::window_in_error(says, error);
+            window.inspect(|tokens| self.window.learn_window(*tokens))
         };
-        let retry_after = retry_after.or_else(|| wait::asked(says).filter(|_| status == 429));
+        let retry_after =
+            retry_after.or_else(|| wait::parse_waiting_time(says).filter(|_| status == 429));
         match status {
             401 | 403 => ModelError::Unauthorized { model, detail },
             413 => ModelError::TooLong { model, detail, window: window() },
             _ if lasting => ModelError::Refused { model, detail, lasting },
             // Some servers answer 500 instead of OpenAI's 400.
-            500 if is_about_length(says, code) && exceeds(says, code) => {
+            500 if is_about_length(says, code) && is_request_too_long(says, code) => {
                 ModelError::TooLong { model, detail, window: window() }
             }
             408 | 409 | 425 | 429 | 500.. => ModelError::Busy { model, detail, retry_after },
@@ -79,29 +90,32 @@ impl Endpoint {
     }
 
     /// Turns a failure before the response into a [`ModelError`].
-    pub(super) fn unanswered(&self, error: NetError) -> ModelError {
+    pub(super) fn error_without_response(&self, error: NetError) -> ModelError {
         match error {
             NetError::Broken(detail) => self.bad_answer(detail),
-            error @ NetError::TooLong(_) => self.broken(&error),
-            NetError::Invalid(detail) | NetError::Connect(detail) => {
-                ModelError::Unreachable { model: self.name.clone(), detail: self.clean(&detail) }
-            }
+            error @ NetError::TooLong(_) => self.broken_answer(&error),
+            NetError::Invalid(detail) | NetError::Connect(detail) => ModelError::Unreachable {
+                model: self.name.clone(),
+                detail: self.clean_text(&detail),
+            },
         }
     }
 
     /// Turns a failure of a begun answer into a [`ModelError`].
-    pub(super) fn failed(&self, error: AnswerError) -> ModelError {
+    pub(super) fn error_from_answer(&self, error: AnswerError) -> ModelError {
         match error {
             // Without a status, the words decide.
-            AnswerError::Unreadable(detail) if is_too_long(&detail) => self.refused(&Refusal {
-                status: 413,
-                code: "",
-                says: &detail,
-                retry_after: None,
-                error: &Value::Null,
-            }),
+            AnswerError::Unreadable(detail) if is_too_long(&detail) => {
+                self.error_from_refusal(&RequestRefusal {
+                    status: 413,
+                    code: "",
+                    says: &detail,
+                    retry_after: None,
+                    error: &Value::Null,
+                })
+            }
             AnswerError::Unreadable(detail) => self.bad_answer(detail),
-            AnswerError::Status(status, says) => self.refused(&Refusal {
+            AnswerError::Status(status, says) => self.error_from_refusal(&RequestRefusal {
                 status,
                 code: "",
                 says: &says,
@@ -109,22 +123,22 @@ impl Endpoint {
                 error: &Value::Null,
             }),
             AnswerError::Declined(detail) => {
-                let (model, detail) = (self.name.clone(), self.clean(&detail));
+                let (model, detail) = (self.name.clone(), self.clean_text(&detail));
                 ModelError::Refused { model, detail, lasting: false }
             }
         }
     }
 
     pub(super) fn bad_answer(&self, detail: impl AsRef<str>) -> ModelError {
-        ModelError::BadAnswer { model: self.name.clone(), detail: self.clean(detail.as_ref()) }
+        ModelError::BadAnswer { model: self.name.clone(), detail: self.clean_text(detail.as_ref()) }
     }
 
-    pub(super) fn broken(&self, error: &NetError) -> ModelError {
+    pub(super) fn broken_answer(&self, error: &NetError) -> ModelError {
         self.bad_answer(error.to_string())
     }
 
-    fn clean(&self, text: &str) -> String {
-        clean(&self.http.redacted(text), self.keys.all())
+    fn clean_text(&self, text: &str) -> String {
+        clean_detail(&self.http.redact_headers(text), self.keys.all_keys())
     }
 }
 
@@ -135,7 +149,7 @@ fn is_lasting(status: u16, code: &str, says: &str) -> bool {
     match status {
         300..400 | 402 => true,
         404 => !ONE_REQUEST.iter().any(|words| says.contains(words)),
-        429 => codes::status(code) == Some(402),
+        429 => codes::status_of_code(code) == Some(402),
         400 => says.contains("credit balance is too low"),
         _ => false,
     }
@@ -154,7 +168,7 @@ const TOO_LONG: [&str; 4] = [
 
 /// Returns `true` if an error about length reports that the request is too long. A server may also
 /// fail to allocate memory for a context.
-fn exceeds(says: &str, code: &str) -> bool {
+fn is_request_too_long(says: &str, code: &str) -> bool {
     TOO_LONG.contains(&code) || says.to_lowercase().contains("exceed")
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn max_answer(tokens: Option<u32>) -> usize {
 }
 
 /// The beginning of a text, at most `most` bytes, cut at a character boundary.
-pub(crate) fn beginning(text: &str, most: usize) -> &str {
+pub(crate) fn text_beginning(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
@@ -38,7 +38,7 @@ pub(super) fn shorten_cut_calls(calls: &mut [ToolCall]) {
 
 /// Closes the open strings and brackets at the end of a JSON text that was cut. The result is valid
 /// JSON if the cut is inside of a value. That is the case if one value is longer than all the rest.
-pub(super) fn closed(json: &str) -> String {
+pub(super) fn close_json(json: &str) -> String {
     let (mut open, mut in_string) = (Vec::new(), false);
     // The end of the string: before an escape that was cut, and before the first half of a
     // surrogate pair.
@@ -108,7 +108,7 @@ mod tests {
         let text_at = escaped.find("über").unwrap();
         let end = escaped.find("\"}]").unwrap();
         for cut in (text_at..end).filter(|cut| escaped.is_char_boundary(*cut)) {
-            let closed = closed(&escaped[..cut]);
+            let closed = close_json(&escaped[..cut]);
             let read: Value = serde_json::from_str(&closed).unwrap_or_else(|error| {
                 panic!("{closed}: {error}");
             });

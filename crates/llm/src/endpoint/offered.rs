@@ -5,8 +5,8 @@ use std::fmt::Write;
 use avocet_protocol::{ModelError, Price};
 use serde_json::Value;
 
-use super::{Endpoint, StreamedAnswer};
-use crate::Facts;
+use super::{ModelEndpoint, StreamedAnswer};
+use crate::SourcedFacts;
 use crate::wire_json::read_count;
 
 /// Most pages that are read of a list.
@@ -18,7 +18,7 @@ pub struct OfferedModel {
     /// The provider's name for it.
     pub name: String,
     /// The facts that the list states.
-    pub facts: Facts,
+    pub facts: SourcedFacts,
 }
 
 /// The form of an API's list.
@@ -32,12 +32,12 @@ pub(crate) struct ListForm {
     pub(crate) next: fn(&Value) -> Option<(&'static str, String)>,
 }
 
-impl Endpoint {
+impl ModelEndpoint {
     /// Returns all models of the list at `url`, sorted by name.
     ///
     /// # Errors
     /// [`ModelError`] as for a request to a model, and if there is no list.
-    pub(crate) async fn offered<A: StreamedAnswer>(
+    pub(crate) async fn list_models<A: StreamedAnswer>(
         &self,
         url: &str,
         form: ListForm,
@@ -45,7 +45,7 @@ impl Endpoint {
         let mut found = Vec::new();
         let mut page_url = url.to_owned();
         for _ in 0..MAX_PAGES {
-            let page = self.look::<A>(&page_url).await?;
+            let page = self.get_json::<A>(&page_url).await?;
             let models = page.as_ref().and_then(|page| page[form.key].as_array());
             let (Some(page), Some(models)) = (&page, models) else {
                 let detail = "the server has no list of models".to_owned();
@@ -60,7 +60,7 @@ impl Endpoint {
                 break;
             };
             let sign = if url.contains('?') { '&' } else { '?' };
-            page_url = format!("{url}{sign}{parameter}={}", encoded(&value));
+            page_url = format!("{url}{sign}{parameter}={}", encode_url_value(&value));
         }
         found.sort_by(|one: &OfferedModel, other| one.name.cmp(&other.name));
         found.dedup_by(|one, other| one.name == other.name);
@@ -95,12 +95,12 @@ pub(crate) fn openai_model(model: &Value) -> Option<OfferedModel> {
     });
     Some(OfferedModel {
         name,
-        facts: Facts { context, max_output, images, price, ..Facts::default() },
+        facts: SourcedFacts { context, max_output, images, price, ..SourcedFacts::default() },
     })
 }
 
 /// Encodes a value for a URL (RFC 3986).
-fn encoded(value: &str) -> String {
+fn encode_url_value(value: &str) -> String {
     let mut text = String::new();
     for byte in value.bytes() {
         match byte {

@@ -2,8 +2,10 @@ use avocet_testkit::model_lists::{KEY, ModelListFake};
 use serde_json::json;
 
 use super::*;
-use crate::testing::served;
-use crate::{AnthropicConfig, Catalogue, GeminiConfig, OllamaConfig, OpenAiConfig, ProviderConfig};
+use crate::testing::serve_model;
+use crate::{
+    AnthropicConfig, GeminiConfig, ModelCatalogue, OllamaConfig, OpenAiConfig, ProviderConfig,
+};
 
 const MODELS: &[&str] = &["model-a", "model-c", "model-b", "gpt-4o", "model-d"];
 
@@ -15,8 +17,8 @@ async fn offered<C: ProviderConfig>(
     let base_url = format!("{}{base_path}", fake.url());
     let table = json!({ "base_url": base_url, "api_key": key, "max_retries": 0 });
     let config: C = serde_json::from_value(table).unwrap();
-    let served = served(config, "p/", Facts::default(), std::sync::Arc::default());
-    (served.offered(&Catalogue::default()).await, fake.asked())
+    let served = serve_model(config, "p/", SourcedFacts::default(), std::sync::Arc::default());
+    (served.list_models(&ModelCatalogue::default()).await, fake.asked())
 }
 
 /// The name, context and price of each model.

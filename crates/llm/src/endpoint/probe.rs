@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use avocet_protocol::{Message, ModelError, ModelRequest, decode_json, nearest};
 use serde_json::Value;
 
-use super::{Endpoint, MAX_ANSWER, MAX_BODY, RequestAttempt, StreamedAnswer};
+use super::{MAX_ANSWER, MAX_BODY, ModelEndpoint, RequestAttempt, StreamedAnswer};
 use crate::retry::ShownDeltas;
 
 /// The result of a check of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Probe {
+pub enum ProbeResult {
     /// The key is valid, and the model exists.
     Works,
     /// The model exists. The list of models is public, so the key is unchecked.
@@ -37,30 +37,30 @@ pub enum Probe {
 /// Extracts the names of the models from a list.
 pub(crate) type ModelListParser = fn(&Value) -> Option<Vec<String>>;
 
-impl Endpoint {
+impl ModelEndpoint {
     /// Looks for a model in the list at `url`; `None` if the list is missing. An empty name checks
     /// only that the list exists.
     ///
     /// # Errors
     /// [`ModelError`] as for a request to the model.
-    pub(crate) async fn listed<A: StreamedAnswer>(
+    pub(crate) async fn find_in_list<A: StreamedAnswer>(
         &self,
         url: &str,
         names: ModelListParser,
         model: &str,
-    ) -> Result<Option<Probe>, ModelError> {
-        let Some(names) = self.look::<A>(url).await?.as_ref().and_then(names) else {
+    ) -> Result<Option<ProbeResult>, ModelError> {
+        let Some(names) = self.get_json::<A>(url).await?.as_ref().and_then(names) else {
             return Ok(None);
         };
         if !model.is_empty() && !is_among(model, &names) {
             if let [only] = &names[..] {
-                return Ok(Some(Probe::OtherModel { only: only.clone() }));
+                return Ok(Some(ProbeResult::OtherModel { only: only.clone() }));
             }
             let nearest = nearest(model, names.iter().map(String::as_str)).map(str::to_owned);
-            return Ok(Some(Probe::NoModel { nearest }));
+            return Ok(Some(ProbeResult::NoModel { nearest }));
         }
         let is_unchecked = self.keys.len() > 0 && self.is_open(url).await;
-        Ok(Some(if is_unchecked { Probe::KeyUnchecked } else { Probe::Works }))
+        Ok(Some(if is_unchecked { ProbeResult::KeyUnchecked } else { ProbeResult::Works }))
     }
 
     /// Returns the JSON at a URL of the API; `None` if the URL does not exist or its body is
@@ -68,22 +68,28 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`ModelError`] as for a request to the model.
-    pub(crate) async fn look<A: StreamedAnswer>(
+    pub(crate) async fn get_json<A: StreamedAnswer>(
         &self,
         url: &str,
     ) -> Result<Option<Value>, ModelError> {
-        let headers = (self.headers)(self.keys.current(self.clock.elapsed()).key);
+        let headers = (self.headers)(self.keys.current_key(self.clock.elapsed()).key);
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let response =
-            self.http.get(url, &headers).await.map_err(|error| self.unanswered(error))?;
+        let response = self
+            .http
+            .get(url, &headers)
+            .await
+            .map_err(|error| self.error_without_response(error))?;
         match response.status() {
             200 => {
-                let text = response.text(MAX_BODY).await.map_err(|error| self.broken(&error))?;
+                let text = response
+                    .read_text(MAX_BODY)
+                    .await
+                    .map_err(|error| self.broken_answer(&error))?;
                 Ok(decode_json(text.as_bytes()).ok())
             }
             404 | 405 | 501 => Ok(None),
-            _ => Err(self.refusal::<A>(response).await),
+            _ => Err(self.error_from_response::<A>(response).await),
         }
     }
 
@@ -100,10 +106,10 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`ModelError`] as for any request.
-    pub(crate) async fn begins<A: StreamedAnswer>(
+    pub(crate) async fn probe_with_request<A: StreamedAnswer>(
         &self,
         body: impl Fn(&ModelRequest) -> serde_json::Result<Vec<u8>>,
-    ) -> Result<Probe, ModelError> {
+    ) -> Result<ProbeResult, ModelError> {
         let request = ModelRequest {
             messages: vec![Message::user("Say: ok")].into(),
             tools: [].into(),
@@ -112,10 +118,10 @@ impl Endpoint {
             ..ModelRequest::default()
         };
         let body = body(&request).map_err(|error| self.bad_answer(error.to_string()))?;
-        let key = self.keys.current(self.clock.elapsed()).key;
+        let key = self.keys.current_key(self.clock.elapsed()).key;
         let shown = ShownDeltas::new(&|_| {});
         let attempt = RequestAttempt { shown: &shown, key, max_answer: MAX_ANSWER };
-        self.begin::<A>(body, attempt).await.map(|_| Probe::Works)
+        self.begin_answer::<A>(body, attempt).await.map(|_| ProbeResult::Works)
     }
 }
 
@@ -129,7 +135,7 @@ fn is_among(model: &str, names: &[String]) -> bool {
 }
 
 /// The strings at `key` in the objects of an array.
-pub(crate) fn texts(list: &Value, key: &str) -> Option<Vec<String>> {
+pub(crate) fn texts_at_key(list: &Value, key: &str) -> Option<Vec<String>> {
     let list = list.as_array()?;
     Some(list.iter().filter_map(|one| Some(one[key].as_str()?.to_owned())).collect())
 }

@@ -5,9 +5,10 @@ use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
 use serde_json::json;
 
 use super::*;
-use crate::testing::served;
+use crate::testing::serve_model;
 use crate::{
-    AnthropicConfig, Catalogue, Facts, GeminiConfig, OllamaConfig, OpenAiConfig, ProviderConfig,
+    AnthropicConfig, GeminiConfig, ModelCatalogue, OllamaConfig, OpenAiConfig, ProviderConfig,
+    SourcedFacts,
 };
 
 const KEY: &str = "sk-of-this-test";
@@ -51,11 +52,12 @@ async fn probed<C: ProviderConfig>(
     path: &str,
     key: bool,
     model: &str,
-) -> (Result<Probe, ModelError>, Vec<String>) {
+) -> (Result<ProbeResult, ModelError>, Vec<String>) {
     let (fake, asked) = serving(rows).await;
     let config: C = config(&fake, path, key);
-    let served = served(config, &format!("p/{model}"), Facts::default(), Arc::default());
-    let found = served.probe().await;
+    let served =
+        serve_model(config, &format!("p/{model}"), SourcedFacts::default(), Arc::default());
+    let found = served.probe_model().await;
     let asked = asked.lock().unwrap().clone();
     (found, asked)
 }
@@ -68,8 +70,8 @@ fn error(status: u16, message: &str) -> Value {
     json!({ "error": { "code": status, "message": message } })
 }
 
-fn no_model(nearest: &str) -> Probe {
-    Probe::NoModel { nearest: Some(nearest.to_owned()) }
+fn no_model(nearest: &str) -> ProbeResult {
+    ProbeResult::NoModel { nearest: Some(nearest.to_owned()) }
 }
 
 #[tokio::test]
@@ -78,21 +80,21 @@ async fn probe_of_openai_reads_the_model_list_and_asks_the_model_only_without_on
     let answer =
         json!({ "choices": [{ "message": { "content": "ok" }, "finish_reason": "stop" }] });
     let one = json!({ "data": [{ "id": "model.gguf" }] });
-    type Case = (Vec<ResponseRow>, bool, &'static str, Result<Probe, ModelError>, usize);
+    type Case = (Vec<ResponseRow>, bool, &'static str, Result<ProbeResult, ModelError>, usize);
     let cases: Vec<Case> = vec![
-        (vec![(get, 200, 401, list())], true, "gpt-5", Ok(Probe::Works), 2),
-        (vec![(get, 200, 200, list())], true, "gpt-5", Ok(Probe::KeyUnchecked), 2),
-        (vec![(get, 200, 200, list())], false, "qwen3", Ok(Probe::Works), 1),
+        (vec![(get, 200, 401, list())], true, "gpt-5", Ok(ProbeResult::Works), 2),
+        (vec![(get, 200, 200, list())], true, "gpt-5", Ok(ProbeResult::KeyUnchecked), 2),
+        (vec![(get, 200, 200, list())], false, "qwen3", Ok(ProbeResult::Works), 1),
         (vec![(get, 200, 200, list())], false, "gpt-5-mni", Ok(no_model("gpt-5-mini")), 1),
         (
             vec![(get, 200, 200, one)],
             false,
             "qwen3",
-            Ok(Probe::OtherModel { only: "model.gguf".to_owned() }),
+            Ok(ProbeResult::OtherModel { only: "model.gguf".to_owned() }),
             1,
         ),
-        (vec![("POST *", 200, 401, answer)], true, "gpt-5", Ok(Probe::Works), 2),
-        (vec![], true, "", Ok(Probe::KeyUnchecked), 2),
+        (vec![("POST *", 200, 401, answer)], true, "gpt-5", Ok(ProbeResult::Works), 2),
+        (vec![], true, "", Ok(ProbeResult::KeyUnchecked), 2),
     ];
     for (rows, key, model, expected, requests) in cases {
         let shown = format!("{rows:?} {model:?}");
@@ -119,11 +121,12 @@ async fn probe_of_openai_names_the_base_url_that_was_meant() {
     for (path, row, status, model, meant) in cases {
         let (fake, _) = serving(vec![(row, status, status, list())]).await;
         let config: OpenAiConfig = config(&fake, path, true);
-        let served = served(config, &format!("p/{model}"), Facts::default(), Arc::default());
+        let served =
+            serve_model(config, &format!("p/{model}"), SourcedFacts::default(), Arc::default());
         let meant = format!("http://{}{meant}", fake.address());
-        let found = served.probe().await;
-        assert_eq!(found, Ok(Probe::OtherBaseUrl { meant: meant.clone() }), "{path} {row}");
-        let offered = served.offered(&Catalogue::default()).await.unwrap_err().to_string();
+        let found = served.probe_model().await;
+        assert_eq!(found, Ok(ProbeResult::OtherBaseUrl { meant: meant.clone() }), "{path} {row}");
+        let offered = served.list_models(&ModelCatalogue::default()).await.unwrap_err().to_string();
         assert!(offered.contains(&format!("at {meant}; write that as base_url")), "{offered}");
     }
 }
@@ -138,7 +141,7 @@ async fn probe_of_anthropic_and_gemini_fetches_the_model_itself() {
         "claude-sonnet-4-5",
     )
     .await;
-    assert_eq!((found, asked.len()), (Ok(Probe::Works), 1));
+    assert_eq!((found, asked.len()), (Ok(ProbeResult::Works), 1));
     let models = json!({ "data": [{ "id": "claude-sonnet-4-5" }, { "id": "claude-opus-4-1" }] });
     let rows = vec![("GET /v1/models?limit=1000", 200, 401, models)];
     let (found, _) = probed::<AnthropicConfig>(rows, "", true, "claude-sonet-4-5").await;
@@ -151,7 +154,7 @@ async fn probe_of_anthropic_and_gemini_fetches_the_model_itself() {
     let (found, asked) =
         probed::<GeminiConfig>(vec![(flash, 200, 403, json!({}))], "", true, "gemini-2.5-flash")
             .await;
-    assert_eq!((found, asked.len()), (Ok(Probe::Works), 1));
+    assert_eq!((found, asked.len()), (Ok(ProbeResult::Works), 1));
     let models =
         json!({ "models": [{ "name": "models/gemini-2.5-flash" }, { "name": "models/x" }] });
     let rows = vec![("GET /v1beta/models?pageSize=1000", 200, 403, models)];
@@ -172,10 +175,10 @@ async fn probe_of_ollama_reads_the_list_of_models() {
     };
     let (found, _) =
         probed::<OllamaConfig>(tags(&["qwen3:latest", "x:1b"]), "", false, "qwen3").await;
-    assert_eq!(found, Ok(Probe::Works));
+    assert_eq!(found, Ok(ProbeResult::Works));
     let (found, _) =
         probed::<OllamaConfig>(tags(&["qwen3:latest", "x:1b"]), "", false, "llama4").await;
-    assert_eq!(found, Ok(Probe::NoModel { nearest: None }));
+    assert_eq!(found, Ok(ProbeResult::NoModel { nearest: None }));
     let (found, _) = probed::<OllamaConfig>(vec![], "", false, "qwen3").await;
     assert!(found.unwrap_err().to_string().contains("the address of an Ollama server"));
 }
@@ -185,7 +188,7 @@ async fn probe_of_an_absent_server_is_unreachable() {
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let table = json!({ "base_url": format!("http://{unused}"), "api_key": KEY });
     let config: AnthropicConfig = serde_json::from_value(table).unwrap();
-    let served = served(config, "p/m", Facts::default(), Arc::default());
-    let found = served.probe().await;
+    let served = serve_model(config, "p/m", SourcedFacts::default(), Arc::default());
+    let found = served.probe_model().await;
     assert!(matches!(found, Err(ModelError::Unreachable { .. })), "{found:?}");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 const BEFORE: [&str; 3] = ["try again in ", "retry in ", "retry after "];
 
 /// Reads a waiting time such as `20s`, `1m30.5s`, `850ms` or `20 seconds`; `None` if there is none.
-pub(super) fn asked(says: &str) -> Option<Duration> {
+pub(super) fn parse_waiting_time(says: &str) -> Option<Duration> {
     let says = says.to_lowercase();
     let rest = BEFORE.iter().find_map(|words| Some(says.split_once(words)?.1))?;
     let (mut rest, mut seconds) = (rest, None);
@@ -15,14 +15,14 @@ pub(super) fn asked(says: &str) -> Option<Duration> {
         let Ok(number) = rest[..end].trim_end_matches('.').parse::<f64>() else { break };
         let after = rest[end..].trim_start_matches(' ');
         let word = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
-        let Some(unit) = unit(&after[..word]) else { break };
+        let Some(unit) = seconds_of_unit(&after[..word]) else { break };
         seconds = Some(seconds.unwrap_or(0.0) + number * unit);
         rest = &after[word..];
     }
     Duration::try_from_secs_f64(seconds?).ok()
 }
 
-fn unit(word: &str) -> Option<f64> {
+fn seconds_of_unit(word: &str) -> Option<f64> {
     match word {
         "ms" => Some(0.001),
         "s" | "sec" | "second" | "seconds" => Some(1.0),
@@ -50,7 +50,7 @@ mod tests {
             ("slow down", None),
         ];
         for (says, expected) in table {
-            assert_eq!(asked(says), expected.map(Duration::from_millis), "{says}");
+            assert_eq!(parse_waiting_time(says), expected.map(Duration::from_millis), "{says}");
         }
     }
 }

@@ -23,16 +23,17 @@ const AFTER: [&str; 2] = [" maximum context length", " maximum"];
 const POSSIBLE: std::ops::RangeInclusive<u64> = 256..=100_000_000;
 
 /// Returns the window that an error about a too long request names. `error` is its JSON, if any.
-pub(super) fn named(says: &str, error: &Value) -> Option<u64> {
+pub(super) fn window_in_error(says: &str, error: &Value) -> Option<u64> {
     let in_json = error["error"]["n_ctx"].as_u64();
     let says = says.to_lowercase().replace(['`', '\''], "");
     let text = without_separators(&says);
     let after_words = BEFORE.iter().filter_map(|words| {
         let (_, rest) = text.split_once(&words.replace('\'', ""))?;
-        leading(rest)
+        leading_number(rest)
     });
-    let before_words = AFTER.iter().filter_map(|words| trailing(text.split_once(words)?.0));
-    let compared = text.contains("context limit").then(|| leading(text.rsplit_once("> ")?.1));
+    let before_words = AFTER.iter().filter_map(|words| trailing_number(text.split_once(words)?.0));
+    let compared =
+        text.contains("context limit").then(|| leading_number(text.rsplit_once("> ")?.1));
     let found =
         in_json.into_iter().chain(after_words).chain(before_words).chain(compared.flatten());
     found.into_iter().find(|tokens| POSSIBLE.contains(tokens))
@@ -50,12 +51,12 @@ fn without_separators(text: &str) -> String {
     text.char_indices().filter(|(place, c)| keep(*place, *c)).map(|(_, c)| c).collect()
 }
 
-fn leading(text: &str) -> Option<u64> {
+fn leading_number(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok()
 }
 
-fn trailing(text: &str) -> Option<u64> {
+fn trailing_number(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     text[text.len() - digits..].parse().ok()
 }
@@ -116,10 +117,10 @@ mod tests {
             ("maximum context length is 99999999999999999999999", None),
         ];
         for (says, expected) in table {
-            assert_eq!(named(says, &Value::Null), expected, "{says}");
+            assert_eq!(window_in_error(says, &Value::Null), expected, "{says}");
         }
         let says = "the request exceeds the available context size, try increasing it";
         let error = json!({ "error": { "message": says, "n_prompt_tokens": 9000, "n_ctx": 4096 } });
-        assert_eq!(named(says, &error), Some(4096));
+        assert_eq!(window_in_error(says, &error), Some(4096));
     }
 }

@@ -98,23 +98,23 @@ impl EventHalves {
         let second_half = half_of_mark(first).filter(|half| SECOND_HALVES.contains(half));
         let open = self.open.take_if(|open| open.place == place);
         if let Some(second) = second_half {
-            let joined = open.as_ref().and_then(|open| join(open.half, second));
+            let joined = open.as_ref().and_then(|open| join_surrogates(open.half, second));
             let start = joined.unwrap_or('\u{fffd}');
             *text = Cow::Owned(format!("{start}{}", &text[first.len_utf8()..]));
         }
         if let Some(open) = open {
-            self.decide(&open, if second_half.is_some() { JOINED } else { ALONE });
+            self.decide_half(&open, if second_half.is_some() { JOINED } else { ALONE });
         }
         if let Some(half) = half_at_end(text) {
             if let Some(other) = self.open.take() {
-                self.decide(&other, ALONE);
+                self.decide_half(&other, ALONE);
             }
             self.own.push(None);
             self.open = Some(OpenHalf { place: place.to_owned(), half, is_held: false });
         }
     }
 
-    fn decide(&mut self, open: &OpenHalf, replacement: Replacement) {
+    fn decide_half(&mut self, open: &OpenHalf, replacement: Replacement) {
         if open.is_held {
             self.of_held = replacement;
         } else if let Some(last) = self.own.last_mut() {
@@ -170,7 +170,7 @@ fn half_of_mark(mark: char) -> Option<u32> {
     (FIRST_HALVES.contains(&half) || SECOND_HALVES.contains(&half)).then_some(half)
 }
 
-fn join(first: u32, second: u32) -> Option<char> {
+fn join_surrogates(first: u32, second: u32) -> Option<char> {
     char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00))
 }
 

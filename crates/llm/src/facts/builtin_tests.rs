@@ -5,7 +5,7 @@ use super::*;
 /// The facts about a model at a host.
 #[track_caller]
 fn of(model: &str, host: &str) -> (BuiltIn, Option<(f64, f64)>) {
-    let known = BuiltIn::of(model, Some(host));
+    let known = BuiltIn::find_model(model, Some(host));
     (known, known.facts.price.map(|price| (price.input, price.output)))
 }
 
@@ -40,7 +40,7 @@ fn builtin_price_applies_only_at_the_host_of_its_provider() {
         let (known, price) = of("openai/gpt-4o", host);
         assert_eq!((known.facts.context, price), (Some(128_000), None), "{host}");
     }
-    assert_eq!(BuiltIn::of("gpt-4o", None).facts.price, None);
+    assert_eq!(BuiltIn::find_model("gpt-4o", None).facts.price, None);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn builtin_tool_style_is_that_of_the_model_family() {
         ("nobody-knows", None, None),
     ];
     for (model, tools, dialect) in table {
-        let known = BuiltIn::of(model, None);
+        let known = BuiltIn::find_model(model, None);
         assert_eq!((known.facts.tools, known.dialect), (tools, dialect), "{model}");
     }
 }
@@ -109,7 +109,7 @@ fn builtin_images_are_those_of_the_model_family() {
         ("qwen3-next", None),
     ];
     for (model, images) in table {
-        assert_eq!(BuiltIn::of(model, None).facts.images, images, "{model}");
+        assert_eq!(BuiltIn::find_model(model, None).facts.images, images, "{model}");
     }
 }
 
@@ -120,11 +120,12 @@ fn builtin_families_do_not_contradict_each_other() {
         for pattern in family.patterns {
             assert!(seen.insert(pattern), "{pattern} twice");
             assert!(!pattern.contains('/') && **pattern == pattern.to_lowercase(), "{pattern}");
-            let found = BuiltIn::of(pattern, family.price.map(|sold| sold.host));
-            let expected = Facts { price: family.price.map(|sold| sold.price), ..family.facts };
+            let found = BuiltIn::find_model(pattern, family.price.map(|sold| sold.host));
+            let expected =
+                SourcedFacts { price: family.price.map(|sold| sold.price), ..family.facts };
             assert_eq!(found.facts, expected, "{pattern} is hidden by another");
         }
-        let Some(Sold { price, .. }) = family.price else { continue };
+        let Some(PriceAtHost { price, .. }) = family.price else { continue };
         let Price { input, output, cached, cache_write } = price;
         assert!(0.0 < input && input < output, "{:?}", family.patterns);
         assert!(
@@ -147,6 +148,6 @@ fn builtin_host_is_the_part_of_a_base_url_between_the_slashes() {
         ("nonsense", None),
     ];
     for (url, expected) in table {
-        assert_eq!(host(url), expected, "{url}");
+        assert_eq!(host_of(url), expected, "{url}");
     }
 }

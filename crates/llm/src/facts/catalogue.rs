@@ -3,7 +3,7 @@
 
 use avocet_protocol::Price;
 
-use super::Facts;
+use super::SourcedFacts;
 use super::litellm;
 use crate::ToolStyle;
 
@@ -21,7 +21,7 @@ const SHIPPED: &str = include_str!("../../data/models.txt");
 /// CACHED CACHE_WRITE`. Prices are in US dollars for a million tokens, and `-` means unknown. The
 /// abilities are letters: `i` images, `t` tools, `j` answers by a JSON Schema, `r` reasoning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Catalogue(std::borrow::Cow<'static, str>);
+pub struct ModelCatalogue(std::borrow::Cow<'static, str>);
 
 /// The reason why a text is not a catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,18 +43,18 @@ pub struct CatalogueSummary {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CatalogueEntry<'c> {
     pub(crate) name: &'c str,
-    pub(crate) facts: Facts,
+    pub(crate) facts: SourcedFacts,
     /// The letters of its abilities.
     pub(crate) abilities: &'c str,
 }
 
-impl Default for Catalogue {
+impl Default for ModelCatalogue {
     fn default() -> Self {
         Self(SHIPPED.into())
     }
 }
 
-impl Catalogue {
+impl ModelCatalogue {
     /// Reads a catalogue, or makes one of `LiteLLM`'s table. `source` and `date` describe the
     /// table.
     ///
@@ -62,55 +62,56 @@ impl Catalogue {
     /// [`BadCatalogue`] names the first fault.
     pub fn read(text: String, source: &str, date: &str) -> Result<Self, BadCatalogue> {
         let is_table = text.trim_start().starts_with('{');
-        let text = if is_table { litellm::catalogue(&text, source, date)? } else { text };
-        Self::check(&text)?;
+        let text = if is_table { litellm::make_catalogue(&text, source, date)? } else { text };
+        Self::check_text(&text)?;
         Ok(Self(text.into()))
     }
 
     /// The text of the file.
     #[must_use]
-    pub fn text(&self) -> &str {
+    pub fn as_text(&self) -> &str {
         &self.0
     }
 
     /// Returns the origin and the size.
     #[must_use]
-    pub fn summary(&self) -> CatalogueSummary {
+    pub fn summarize(&self) -> CatalogueSummary {
         let field = |name: &str| {
             let line = self.0.lines().take(3).find_map(|line| line.strip_prefix(name));
             line.unwrap_or_default().trim().to_owned()
         };
-        let models = self.0.lines().skip(3).filter(|line| entry(line).is_some()).count();
+        let models = self.0.lines().skip(3).filter(|line| parse_entry(line).is_some()).count();
         CatalogueSummary { source: field("source "), date: field("date "), models }
     }
 
     /// Returns the known facts about a model by its name at the provider, with or without a date at
     /// the end. Entries of `host` come first. The model of another host has the same context and
     /// abilities, but another price.
-    pub(crate) fn facts(&self, model: &str, host: Option<&str>) -> CatalogueFacts {
+    pub(crate) fn find_facts(&self, model: &str, host: Option<&str>) -> CatalogueFacts {
         let model = model.to_lowercase();
-        let names = [Some(&*model), undated(&model)];
-        let section = host.and_then(|host| self.section(host));
+        let names = [Some(&*model), strip_date(&model)];
+        let section = host.and_then(|host| self.section_of(host));
         for name in names.into_iter().flatten() {
-            if let Some(found) = section.and_then(|section| find(section, name)) {
-                return CatalogueFacts { here: found.facts, elsewhere: Facts::default() };
+            if let Some(found) = section.and_then(|section| find_entry(section, name)) {
+                return CatalogueFacts { here: found.facts, elsewhere: SourcedFacts::default() };
             }
         }
         let bare = model.rsplit('/').next().unwrap_or(&model);
-        let found = [Some(bare), undated(bare)].into_iter().flatten();
-        let mut found = found.filter_map(|name| find(&self.0, name));
-        let elsewhere = found.next().map(|found| Facts { price: None, tools: None, ..found.facts });
-        CatalogueFacts { here: Facts::default(), elsewhere: elsewhere.unwrap_or_default() }
+        let found = [Some(bare), strip_date(bare)].into_iter().flatten();
+        let mut found = found.filter_map(|name| find_entry(&self.0, name));
+        let elsewhere =
+            found.next().map(|found| SourcedFacts { price: None, tools: None, ..found.facts });
+        CatalogueFacts { here: SourcedFacts::default(), elsewhere: elsewhere.unwrap_or_default() }
     }
 
     /// Returns the lines of a host.
-    fn section(&self, host: &str) -> Option<&str> {
+    fn section_of(&self, host: &str) -> Option<&str> {
         let head = format!("\n[{host}]\n");
         let (_, rest) = self.0.split_once(&head)?;
         Some(rest.split_once("\n[").map_or(rest, |(section, _)| section))
     }
 
-    fn check(text: &str) -> Result<(), BadCatalogue> {
+    fn check_text(text: &str) -> Result<(), BadCatalogue> {
         if text.len() > MAX_BYTES {
             return Err(BadCatalogue(format!("it is longer than {MAX_BYTES} bytes")));
         }
@@ -130,7 +131,8 @@ impl Catalogue {
                 host = Some(name.strip_suffix(']').ok_or_else(|| fault("a host ends with ]"))?);
             } else if !line.is_empty() {
                 host.ok_or_else(|| fault("a model needs the [HOST] of its server above it"))?;
-                entry(line).ok_or_else(|| fault("it is not a model with seven valid values"))?;
+                parse_entry(line)
+                    .ok_or_else(|| fault("it is not a model with seven valid values"))?;
                 models += 1;
             }
         }
@@ -145,20 +147,20 @@ impl Catalogue {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct CatalogueFacts {
     /// The facts about the model at the host itself.
-    pub(crate) here: Facts,
+    pub(crate) here: SourcedFacts,
     /// The facts about a model of this name at another host.
-    pub(crate) elsewhere: Facts,
+    pub(crate) elsewhere: SourcedFacts,
 }
 
 impl CatalogueFacts {
     /// Fills the facts of the host from `other`, and then from other hosts.
-    pub(crate) fn or(self, other: Facts) -> Facts {
-        self.here.or(other).or(self.elsewhere)
+    pub(crate) fn or_facts(self, other: SourcedFacts) -> SourcedFacts {
+        self.here.or_facts(other).or_facts(self.elsewhere)
     }
 }
 
 /// Finds the line of a model.
-fn find<'c>(lines: &'c str, name: &str) -> Option<CatalogueEntry<'c>> {
+fn find_entry<'c>(lines: &'c str, name: &str) -> Option<CatalogueEntry<'c>> {
     // The model of a probe has no name.
     if name.is_empty() {
         return None;
@@ -168,7 +170,7 @@ fn find<'c>(lines: &'c str, name: &str) -> Option<CatalogueEntry<'c>> {
         let (before, from) = rest.split_at(place);
         let begins_line = before.is_empty() || before.ends_with('\n');
         if begins_line && from[name.len()..].starts_with(' ') {
-            return entry(from.lines().next()?);
+            return parse_entry(from.lines().next()?);
         }
         rest = &from[name.len()..];
     }
@@ -176,7 +178,7 @@ fn find<'c>(lines: &'c str, name: &str) -> Option<CatalogueEntry<'c>> {
 }
 
 /// Reads a line; `None` if it is not a model.
-fn entry(line: &str) -> Option<CatalogueEntry<'_>> {
+fn parse_entry(line: &str) -> Option<CatalogueEntry<'_>> {
     let mut words = line.split(' ');
     let name = words.next().filter(|name| !name.is_empty() && !name.starts_with('['))?;
     let mut tokens = || -> Option<Option<u64>> {
@@ -199,12 +201,13 @@ fn entry(line: &str) -> Option<CatalogueEntry<'_>> {
     let price = price.map(|(input, output)| Price { input, output, cached, cache_write });
     let images = abilities.contains('i').then_some(true);
     let tools = abilities.contains('t').then_some(ToolStyle::Native);
-    let facts = Facts { context, max_output, images, tools, price, ..Facts::default() };
+    let facts =
+        SourcedFacts { context, max_output, images, tools, price, ..SourcedFacts::default() };
     words.next().is_none().then_some(CatalogueEntry { name, facts, abilities })
 }
 
 /// Returns a name without a date or `-latest` at its end; `None` if it has neither.
-fn undated(name: &str) -> Option<&str> {
+fn strip_date(name: &str) -> Option<&str> {
     let digits = |text: &str| text.chars().all(|letter| letter.is_ascii_digit() || letter == '-');
     let cut = |length: usize| {
         let (start, end) = name.split_at_checked(name.len().checked_sub(length)?)?;

@@ -5,8 +5,8 @@ const OPENAI: &str = "api.openai.com";
 /// The context, output and input price of a model at a host, and its context elsewhere.
 type Row = (Option<u64>, Option<u64>, Option<f64>, Option<u64>);
 
-fn row(catalogue: &Catalogue, model: &str, host: &str) -> Row {
-    let CatalogueFacts { here, elsewhere } = catalogue.facts(model, Some(host));
+fn row(catalogue: &ModelCatalogue, model: &str, host: &str) -> Row {
+    let CatalogueFacts { here, elsewhere } = catalogue.find_facts(model, Some(host));
     assert_eq!(elsewhere.price, None, "{model}");
     let input = here.price.map(|price| price.input);
     (here.context, here.max_output, input, elsewhere.context)
@@ -14,10 +14,10 @@ fn row(catalogue: &Catalogue, model: &str, host: &str) -> Row {
 
 #[test]
 fn shipped_catalogue_is_valid_small_and_knows_current_models() {
-    let shipped = Catalogue::default();
-    Catalogue::check(shipped.text()).unwrap();
-    assert!(shipped.text().len() <= 100_000, "{}", shipped.text().len());
-    let CatalogueSummary { source, date, models } = shipped.summary();
+    let shipped = ModelCatalogue::default();
+    ModelCatalogue::check_text(shipped.as_text()).unwrap();
+    assert!(shipped.as_text().len() <= 100_000, "{}", shipped.as_text().len());
+    let CatalogueSummary { source, date, models } = shipped.summarize();
     assert!(source.contains("LiteLLM") && source.contains("MIT"), "{source}");
     assert!(date.len() == 10 && date.starts_with("20") && models > 300, "{date} {models}");
     let table = [
@@ -43,7 +43,7 @@ fn facts_come_from_the_host_else_without_price_from_another() {
     let text = "avocet models 1\nsource a list\ndate 2026-01-31\n\n[api.openai.com]\n\
         gpt-9 400000 128000 itjr 1.25 10 0.125 -\ngpt-9-mini 1000 - - - - - -\n\n[api.x.ai]\n\
         grok 5 4 t 1 2 - -\na/gpt-9 7 - - 3 3 - -\n";
-    let catalogue = Catalogue::read(text.to_owned(), "", "").unwrap();
+    let catalogue = ModelCatalogue::read(text.to_owned(), "", "").unwrap();
     let whole = (Some(400_000), Some(128_000), Some(1.25), None);
     let none = (None, None, None, None);
     let table = [
@@ -65,10 +65,10 @@ fn facts_come_from_the_host_else_without_price_from_another() {
     for (model, host, expected) in table {
         assert_eq!(row(&catalogue, model, host), expected, "{model} at {host}");
     }
-    let facts = catalogue.facts("gpt-9", Some(OPENAI)).here;
+    let facts = catalogue.find_facts("gpt-9", Some(OPENAI)).here;
     assert_eq!((facts.images, facts.tools), (Some(true), Some(ToolStyle::Native)));
     assert_eq!(facts.price.unwrap().cached, Some(0.125));
-    assert_eq!(catalogue.facts("gpt-9", None).elsewhere.tools, None);
+    assert_eq!(catalogue.find_facts("gpt-9", None).elsewhere.tools, None);
 }
 
 #[test]
@@ -91,11 +91,11 @@ fn read_refuses_a_text_with_a_fault_and_names_its_line() {
         (&format!("{head}[a]\nm 1 1 - - - -"), "line 5: it is not a model"),
     ];
     for (text, expected) in table {
-        let error = Catalogue::read(text.to_owned(), "s", "d").unwrap_err().to_string();
+        let error = ModelCatalogue::read(text.to_owned(), "s", "d").unwrap_err().to_string();
         assert!(error.starts_with(expected), "{text:?}: {error}");
     }
     let long = format!("{head}[a]\n{}", "m 1 1 - - - - -\n".repeat(MAX_BYTES / 16));
-    let error = Catalogue::read(long, "s", "d").unwrap_err().to_string();
+    let error = ModelCatalogue::read(long, "s", "d").unwrap_err().to_string();
     assert_eq!(error, "it is longer than 1048576 bytes");
 }
 
@@ -127,10 +127,10 @@ fn read_makes_a_catalogue_of_litellms_table() {
         "two words": { "litellm_provider": "openai", "mode": "chat", "max_input_tokens": 1 },
         "empty": { "litellm_provider": "openai", "mode": "chat" },
     });
-    let made = Catalogue::read(table.to_string(), "a\nlist", "2026-01-31").unwrap();
+    let made = ModelCatalogue::read(table.to_string(), "a\nlist", "2026-01-31").unwrap();
     let expected = "avocet models 1\nsource a list\ndate 2026-01-31\n\n[api.openai.com]\n\
         gpt-7 128000 - - - - - -\ngpt-8 200000 100000 - - - - -\ngpt-9 400000 128000 itj 1.25 10 0.125 -\n\n\
         [generativelanguage.googleapis.com]\ngemini-9 1048576 - - 0 - - -\n";
-    assert_eq!(made.text(), expected);
-    assert_eq!(Catalogue::read(expected.to_owned(), "", ""), Ok(made));
+    assert_eq!(made.as_text(), expected);
+    assert_eq!(ModelCatalogue::read(expected.to_owned(), "", ""), Ok(made));
 }

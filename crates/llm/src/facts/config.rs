@@ -6,7 +6,7 @@ use avocet_protocol::{Effort, Price, fits, specificity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Facts;
+use super::SourcedFacts;
 use crate::{TextCalls, ToolStyle};
 
 /// The operator's facts about a model, or about all models whose names match a pattern.
@@ -54,7 +54,7 @@ impl ModelConfig {
     ///
     /// # Errors
     /// The key with an impossible value, and the reason.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    pub fn check_values(&self) -> Result<(), (&'static str, String)> {
         let counts = [("context", self.context), ("max_output", self.max_output.map(u64::from))];
         if let Some((key, _)) = counts.iter().find(|(_, tokens)| *tokens == Some(0)) {
             return Err((key, "0 tokens are too few; leave it out if it is unknown".to_owned()));
@@ -76,7 +76,7 @@ impl ModelConfig {
     }
 }
 
-impl From<ModelConfig> for Facts {
+impl From<ModelConfig> for SourcedFacts {
     fn from(config: ModelConfig) -> Self {
         let ModelConfig { context, max_output, images, tools, text_calls, price, thinking, effort } =
             config;
@@ -99,12 +99,12 @@ impl ModelTable {
     /// Returns the facts about a model. If several patterns match, each key comes from the most
     /// specific pattern that has it.
     #[must_use]
-    pub fn of(&self, model: &str) -> Facts {
+    pub fn facts_of(&self, model: &str) -> SourcedFacts {
         let mut fitting: Vec<_> =
             self.0.iter().filter(|(pattern, _)| fits(pattern, model)).collect();
         fitting.sort_by_key(|(pattern, _)| specificity(pattern));
-        let said = fitting.into_iter().rev().map(|(_, config)| Facts::from(*config));
-        said.fold(Facts::default(), Facts::or)
+        let said = fitting.into_iter().rev().map(|(_, config)| SourcedFacts::from(*config));
+        said.fold(SourcedFacts::default(), SourcedFacts::or_facts)
     }
 }
 

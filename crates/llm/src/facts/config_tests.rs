@@ -17,19 +17,19 @@ fn model_table_takes_each_key_from_the_most_specific_pattern() {
     let table: ModelTable =
         table.map(|(name, keys)| (name.to_owned(), config(keys))).into_iter().collect();
     let price = Price { input: 1.0, output: 2.5, ..Price::default() };
-    let expected = Facts {
+    let expected = SourcedFacts {
         context: Some(2000),
         max_output: None,
         images: Some(false),
         tools: Some(ToolStyle::Hermes),
         text_calls: Some(TextCalls::Run),
         price: Some(price),
-        ..Facts::default()
+        ..SourcedFacts::default()
     };
-    assert_eq!(table.of("local/qwen3"), expected);
-    let smaller = Facts { tools: Some(ToolStyle::Json), price: None, ..expected };
-    assert_eq!(table.of("local/llama"), smaller);
-    assert_eq!(table.of("other/qwen3").context, Some(1000));
+    assert_eq!(table.facts_of("local/qwen3"), expected);
+    let smaller = SourcedFacts { tools: Some(ToolStyle::Json), price: None, ..expected };
+    assert_eq!(table.facts_of("local/llama"), smaller);
+    assert_eq!(table.facts_of("other/qwen3").context, Some(1000));
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn model_config_refuses_impossible_values_with_the_key() {
         ),
     ];
     for (keys, key, says) in table {
-        let (found, error) = config(keys).check().unwrap_err();
+        let (found, error) = config(keys).check_values().unwrap_err();
         assert!(found == key && error.contains(says), "{found}: {error}");
     }
     let free = json!({ "context": 1, "price": { "input": 0, "output": 0 } });
-    assert_eq!(config(free).check(), Ok(()));
+    assert_eq!(config(free).check_values(), Ok(()));
 }

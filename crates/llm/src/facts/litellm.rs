@@ -51,8 +51,11 @@ struct LiteLlmModel {
     supports_reasoning: Option<bool>,
 }
 
-/// Makes the text of a catalogue.
-pub(super) fn catalogue(table: &str, source: &str, date: &str) -> Result<String, BadCatalogue> {
+pub(super) fn make_catalogue(
+    table: &str,
+    source: &str,
+    date: &str,
+) -> Result<String, BadCatalogue> {
     let bad = |why: String| BadCatalogue(format!("it is not LiteLLM's table: {why}"));
     let table: BTreeMap<String, Value> =
         decode_json(table.as_bytes()).map_err(|error| bad(error.to_string()))?;
@@ -71,7 +74,7 @@ pub(super) fn catalogue(table: &str, source: &str, date: &str) -> Result<String,
             && name.len() <= MAX_NAME
             && !name.starts_with('[')
             && !name.contains(|letter: char| letter.is_whitespace() || letter.is_control());
-        if let Some(values) = model.values().filter(|_| is_name) {
+        if let Some(values) = model.line_values().filter(|_| is_name) {
             sections.entry(host).or_default().insert(name, values);
         }
     }
@@ -119,12 +122,12 @@ impl LiteLlmModel {
     }
 
     /// Returns the values of a line; `None` if the context and the price are unknown.
-    fn values(&self) -> Option<String> {
+    fn line_values(&self) -> Option<String> {
         let million = |cost: Option<f64>| cost.filter(|cost| (0.0..0.9).contains(cost));
         let million = |cost| million(cost).map(|cost| cost * 1e6);
         let input = million(self.input_cost_per_token);
         let output = million(self.output_cost_per_token);
-        let context = self.context();
+        let context = self.context_tokens();
         if context.is_none() && input.is_none() {
             return None;
         }
@@ -140,13 +143,13 @@ impl LiteLlmModel {
         .collect();
         let abilities = if abilities.is_empty() { "-" } else { &abilities };
         let words = [
-            tokens(context),
-            tokens(self.max_output()),
+            format_tokens(context),
+            format_tokens(self.max_output()),
             abilities.to_owned(),
-            dollars(input),
-            dollars(output),
-            dollars(million(self.cache_read_input_token_cost)),
-            dollars(million(self.cache_creation_input_token_cost)),
+            format_dollars(input),
+            format_dollars(output),
+            format_dollars(million(self.cache_read_input_token_cost)),
+            format_dollars(million(self.cache_creation_input_token_cost)),
         ];
         Some(words.join(" "))
     }
@@ -157,7 +160,7 @@ impl LiteLlmModel {
 
     /// The tokens of a request and its answer together. For newer models of `OpenAI`, the table
     /// states the input alone: together with the output, their windows are round numbers.
-    fn context(&self) -> Option<f64> {
+    fn context_tokens(&self) -> Option<f64> {
         const ROUND: f64 = 50_000.0;
         let input = self.max_input_tokens.filter(|tokens| *tokens >= 1.0)?;
         let both = input + self.max_output().unwrap_or_default();
@@ -168,12 +171,12 @@ impl LiteLlmModel {
     }
 }
 
-fn tokens(tokens: Option<f64>) -> String {
+fn format_tokens(tokens: Option<f64>) -> String {
     tokens.map_or_else(|| "-".to_owned(), |tokens| format!("{tokens:.0}"))
 }
 
 /// Formats a price with six decimals at most.
-fn dollars(amount: Option<f64>) -> String {
+fn format_dollars(amount: Option<f64>) -> String {
     amount.map_or_else(
         || "-".to_owned(),
         |amount| {

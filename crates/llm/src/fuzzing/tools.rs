@@ -4,7 +4,7 @@ use avocet_protocol::ToolSpec;
 use serde_json::{Value, json};
 
 /// The tools that the replies of the corpus call.
-pub(crate) fn tools() -> Vec<ToolSpec> {
+pub(crate) fn corpus_tools() -> Vec<ToolSpec> {
     let aliases = |name: &str| match name {
         "edit_file" => &["code_edit", "edit"][..],
         "list_directory" => &["ls", "navigate"],

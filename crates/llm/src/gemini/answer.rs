@@ -7,11 +7,11 @@ use std::time::Duration;
 use avocet_protocol::{ToolCall, Usage};
 use serde_json::{Value, json};
 
-use super::signatures::Signatures;
+use super::signatures::AnswerSignatures;
 use crate::detail::error_message;
 use crate::dialects::given_arguments;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
-use crate::finish::{Finish, FinishFlags};
+use crate::finish::{FinishFlags, FinishReason};
 use crate::openai::codes;
 use crate::wire_json::WireJson;
 
@@ -20,7 +20,7 @@ use crate::wire_json::WireJson;
 pub(crate) struct GeminiAnswer {
     text: String,
     calls: Vec<FunctionCall>,
-    signatures: Signatures,
+    signatures: AnswerSignatures,
     /// Bytes of reasoning.
     thought: u64,
     /// The reasoning that was not taken for display yet.
@@ -62,8 +62,8 @@ impl StreamedAnswer for GeminiAnswer {
     /// answer.
     const FAREWELL: Duration = Duration::MAX;
 
-    fn take(&mut self, chunk: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
-        self.usage.update(chunk.get("usageMetadata"));
+    fn take_event(&mut self, chunk: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+        self.usage.update_counts(chunk.get("usageMetadata"));
         let blocked = chunk.get("promptFeedback").get("blockReason").as_str();
         if let Some(reason) = blocked.filter(|reason| !reason.is_empty()) {
             self.blocked = Some(reason.to_owned());
@@ -82,7 +82,7 @@ impl StreamedAnswer for GeminiAnswer {
         let content = candidate.get("content");
         let parts = if content.is_object() { content.get("parts") } else { content };
         for part in parts.read_list() {
-            is_alive |= self.add(part);
+            is_alive |= self.add_part(part);
         }
         Ok(match &self.text[before..] {
             "" if is_alive => AnswerPiece::Unseen,
@@ -95,7 +95,7 @@ impl StreamedAnswer for GeminiAnswer {
         std::mem::take(&mut self.new_thought)
     }
 
-    fn end(&mut self) {
+    fn end_answer(&mut self) {
         self.is_over = true;
     }
 
@@ -103,15 +103,15 @@ impl StreamedAnswer for GeminiAnswer {
         self.end.is_some()
     }
 
-    fn bytes(&self) -> usize {
+    fn kept_bytes(&self) -> usize {
         self.bytes
     }
 
-    fn cut(&mut self) {
+    fn cut_answer(&mut self) {
         self.end = Some(GeminiFinish { reason: "MAX_TOKENS".to_owned(), message: String::new() });
     }
 
-    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
+    fn finish_answer(self) -> Result<CompleteAnswer, AnswerError> {
         let is_empty = self.text.is_empty() && self.calls.is_empty();
         if let Some(reason) = self.blocked.filter(|_| is_empty) {
             return Err(AnswerError::Declined(format!(
@@ -120,7 +120,7 @@ impl StreamedAnswer for GeminiAnswer {
         }
         let ended = match self.end {
             Some(GeminiFinish { reason, message }) => {
-                finish(&reason).ended(&reason, &message, is_empty)?
+                finish_from_reason(&reason).evaluate_answer(&reason, &message, is_empty)?
             }
             None if self.is_over && !is_empty => FinishFlags::default(),
             None => return Err("the stream ended before the answer did".to_owned().into()),
@@ -132,9 +132,9 @@ impl StreamedAnswer for GeminiAnswer {
         Ok(CompleteAnswer {
             text: self.text,
             calls: self.calls.into_iter().map(call).collect(),
-            reasoning: self.signatures.kept(),
+            reasoning: self.signatures.to_stored(),
             thought: self.thought,
-            usage: self.usage.total(),
+            usage: self.usage.total_usage(),
             cost: None,
             truncated: ended.truncated,
             filtered: ended.filtered,
@@ -143,12 +143,12 @@ impl StreamedAnswer for GeminiAnswer {
 
     fn error_status(error: &Value) -> Option<u16> {
         let status = codes::of_error(error).unwrap_or(500);
-        Some(Self::refusal(status, &json!({ "error": error })).0)
+        Some(Self::refusal_status(status, &json!({ "error": error })).0)
     }
 
     /// Google reports a wrong key as a bad argument, and the retry delay in the body. A used-up
     /// daily quota, recognised by the name of the limit, counts as missing credit instead of busy.
-    fn refusal(status: u16, error: &Value) -> (u16, Option<Duration>) {
+    fn refusal_status(status: u16, error: &Value) -> (u16, Option<Duration>) {
         let details = error["error"]["details"].as_array().map_or(&[][..], Vec::as_slice);
         let is_key = details.iter().any(|detail| detail["reason"] == "API_KEY_INVALID")
             || error_message(error).is_some_and(|says| says.starts_with("API key"));
@@ -160,13 +160,13 @@ impl StreamedAnswer for GeminiAnswer {
             other => other,
         };
         let delay = details.iter().find_map(|detail| detail["retryDelay"].as_str());
-        (status, delay.and_then(seconds))
+        (status, delay.and_then(parse_seconds))
     }
 }
 
 impl GeminiAnswer {
     /// Adds a part. Returns `true` if it contains some of the answer.
-    fn add(&mut self, part: &WireJson<'_>) -> bool {
+    fn add_part(&mut self, part: &WireJson<'_>) -> bool {
         let signature = part.get("thoughtSignature").as_str().map(str::to_owned);
         self.bytes += signature.as_ref().map_or(0, String::len);
         let call = part.get("functionCall");
@@ -196,10 +196,10 @@ fn is_first_candidate(candidate: &WireJson<'_>) -> bool {
 }
 
 /// Translates `finishReason` (Gemini API reference, "FinishReason"), by its name or its number.
-fn finish(reason: &str) -> Finish {
+fn finish_from_reason(reason: &str) -> FinishReason {
     match reason {
-        "STOP" | "stop" | "1" => Finish::Complete,
-        "MAX_TOKENS" | "2" => Finish::Truncated,
+        "STOP" | "stop" | "1" => FinishReason::Complete,
+        "MAX_TOKENS" | "2" => FinishReason::Truncated,
         "SAFETY"
         | "3"
         | "RECITATION"
@@ -210,23 +210,23 @@ fn finish(reason: &str) -> Finish {
         | "SPII"
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION" => Finish::Filtered,
+        | "IMAGE_RECITATION" => FinishReason::Filtered,
         "MALFORMED_FUNCTION_CALL"
         | "MALFORMED_RESPONSE"
         | "UNEXPECTED_TOOL_CALL"
-        | "TOO_MANY_TOOL_CALLS" => Finish::Failed,
-        _ => Finish::Unknown,
+        | "TOO_MANY_TOOL_CALLS" => FinishReason::Failed,
+        _ => FinishReason::Unknown,
     }
 }
 
 /// Parses a duration of the API: `34.07s`.
-fn seconds(text: &str) -> Option<Duration> {
+fn parse_seconds(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(text.strip_suffix('s')?.parse().ok()?).ok()
 }
 
 impl GeminiUsage {
     /// Reads the counts. One that cannot be read leaves the one before it.
-    fn update(&mut self, newer: &WireJson<'_>) {
+    fn update_counts(&mut self, newer: &WireJson<'_>) {
         let counts = [
             (&mut self.prompt, "promptTokenCount"),
             (&mut self.tool_use_prompt, "toolUsePromptTokenCount"),
@@ -241,7 +241,7 @@ impl GeminiUsage {
 
     /// The total usage. The prompt count includes cached tokens; the candidates count excludes
     /// reasoning, so it is added.
-    fn total(self) -> Usage {
+    fn total_usage(self) -> Usage {
         Usage {
             cached: self.cached,
             ..Usage::new(

@@ -7,11 +7,11 @@ use avocet_protocol::Clock;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Gemini;
+use super::GeminiModel;
 use crate::keys;
 use crate::known_model::ConfiguredFacts;
-use crate::provider::{Reach, check_base_url};
-use crate::{ApiKeys, ConfiguredModel, Facts, KnownModel, ProviderConfig, RequestTimeouts};
+use crate::provider::{AllowedReach, check_base_url};
+use crate::{ApiKeys, ConfiguredModel, KnownModel, ProviderConfig, RequestTimeouts, SourcedFacts};
 
 /// A provider of kind `gemini`: Google's Gemini models.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -62,30 +62,34 @@ impl Default for GeminiConfig {
 impl ProviderConfig for GeminiConfig {
     const KIND: &'static str = "gemini";
 
-    fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, Reach::Everywhere, &["/v1beta/models", "/v1beta"])?;
-        keys::check(self.api_key.as_ref())?;
-        self.limits().check()
+    fn check_config(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, AllowedReach::Everywhere, &["/v1beta/models", "/v1beta"])?;
+        keys::check_keys(self.api_key.as_ref())?;
+        self.request_timeouts().check_values()
     }
 
-    fn model(
+    fn create_model(
         self,
         provider: &str,
         model: &str,
-        facts: Facts,
+        facts: SourcedFacts,
         clock: Arc<dyn Clock>,
     ) -> Result<ConfiguredModel, NetError> {
         let max_output = self.max_output_tokens.map(u64::from);
-        let table = Facts { images: self.images, max_output, ..Facts::default() };
+        let table = SourcedFacts { images: self.images, max_output, ..SourcedFacts::default() };
         let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
         let config = Self { max_output_tokens: facts.max_output(), ..self };
-        let model = Gemini::new(provider, model, &config, clock)?;
+        let model = GeminiModel::new(provider, model, &config, clock)?;
         Ok(KnownModel::new(model, facts).into())
     }
 }
 
 impl GeminiConfig {
-    pub(crate) fn limits(&self) -> RequestTimeouts {
-        RequestTimeouts::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
+    pub(crate) fn request_timeouts(&self) -> RequestTimeouts {
+        RequestTimeouts::from_seconds(
+            self.first_token_seconds,
+            self.gap_seconds,
+            self.total_seconds,
+        )
     }
 }

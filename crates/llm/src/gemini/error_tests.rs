@@ -53,8 +53,9 @@ async fn gemini_error_contains_the_refusals_of_the_fake_server() {
     let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     let ask_as = async |model: &str, config: &GeminiConfig| {
-        let model = Gemini::new("google", model, config, Arc::<ManualClock>::default()).unwrap();
-        ask(&model).await.reply.unwrap_err().to_string()
+        let model =
+            GeminiModel::new("google", model, config, Arc::<ManualClock>::default()).unwrap();
+        ask_model(&model).await.reply.unwrap_err().to_string()
     };
     let error = ask_as("gemini-0", &config).await;
     assert!(error.contains("refused the request: 404: models/gemini-0 is not found"), "{error}");
@@ -130,9 +131,9 @@ async fn gemini_instructions_that_a_model_refuses_precede_the_first_message() {
     })
     .await;
     let config = config(fake.base_url());
-    let model = Gemini::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let model = GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
     for _ in 0..2 {
-        assert_eq!(ask(&model).await.reply.unwrap().text, "ok");
+        assert_eq!(ask_model(&model).await.reply.unwrap().text, "ok");
     }
     assert_eq!(fake.refusals(), [""; 0]);
     let sent = fake.requests();

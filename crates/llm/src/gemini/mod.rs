@@ -17,13 +17,15 @@ use avocet_protocol::{
 };
 use serde_json::Value;
 
-use crate::Facts;
+use crate::SourcedFacts;
 use crate::answer_schema::{self, with_answer_schema};
-use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, texts};
-use crate::facts::{BuiltIn, host};
+use crate::endpoint::{
+    ListForm, ModelEndpoint, NamedWindow, OfferedModel, ProbeResult, texts_at_key,
+};
+use crate::facts::{BuiltIn, host_of};
 use crate::keys::KeyRing;
-use crate::known_model::Served;
-use crate::repair::{Adjustment, Repairs};
+use crate::known_model::ServedModel;
+use crate::repair::{RepairLessons, RequestAdjustment};
 use crate::wire_json::read_count;
 use answer::GeminiAnswer;
 use request::{GeminiOptions, GeminiRequest, SignedModel};
@@ -33,13 +35,13 @@ pub use config::GeminiConfig;
 
 /// A model behind the Generative Language API.
 #[derive(Debug)]
-pub struct Gemini {
-    endpoint: Endpoint,
+pub struct GeminiModel {
+    endpoint: ModelEndpoint,
     options: GeminiOptions,
     images: bool,
 }
 
-impl Gemini {
+impl GeminiModel {
     /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
@@ -50,25 +52,25 @@ impl Gemini {
         config: &GeminiConfig,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
-        let known = BuiltIn::of(model, host(&config.base_url)).facts.max_output;
+        let known = BuiltIn::find_model(model, host_of(&config.base_url)).facts.max_output;
         let most_tokens = known.and_then(|most| u32::try_from(most).ok());
         let options = GeminiOptions {
             max_output_tokens: config.max_output_tokens,
             thinking_tokens: config.thinking_tokens,
-            thinking: GeminiThinking::of(model),
+            thinking: GeminiThinking::from_model_name(model),
             most_tokens: most_tokens.unwrap_or(u32::MAX),
             wants_signatures: signatures::are_wanted(model),
         };
-        let endpoint = Endpoint {
+        let endpoint = ModelEndpoint {
             name: format!("{provider}/{model}"),
-            url: url(&config.base_url, model),
+            url: request_url(&config.base_url, model),
             keys: KeyRing::new(config.api_key.as_ref()),
             headers,
             retries: config.max_retries,
-            limits: config.limits(),
+            limits: config.request_timeouts(),
             http: HttpClient::new()?,
             window: NamedWindow::default(),
-            repairs: Repairs::default(),
+            repairs: RepairLessons::default(),
             clock,
         };
         Ok(Self { endpoint, options, images: config.images.unwrap_or(true) })
@@ -77,7 +79,7 @@ impl Gemini {
 
 /// The URL for requests to a model. Accepts `gemini-2.5-flash` and the resource name
 /// `models/gemini-2.5-flash`.
-fn url(base_url: &str, model: &str) -> String {
+fn request_url(base_url: &str, model: &str) -> String {
     let base_url = base_url.trim_end_matches('/');
     let collection = if model.contains('/') { "" } else { "models/" };
     format!("{base_url}/v1beta/{collection}{model}{ASK}")
@@ -86,28 +88,28 @@ fn url(base_url: &str, model: &str) -> String {
 /// The part of the URL after the model's address.
 const ASK: &str = ":streamGenerateContent?alt=sse";
 
-fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
+fn request_headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     api_key.map(|key| ("x-goog-api-key", key.expose().to_owned())).into_iter().collect()
 }
 
-impl Gemini {
+impl GeminiModel {
     /// The request body in the format of the API.
-    pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+    pub(crate) fn request_body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
         let (name, options) = (&self.endpoint.name, &self.options);
-        let adjustments = self.endpoint.repairs.adjustments();
+        let adjustments = self.endpoint.repairs.current_adjustments();
         let model = SignedModel {
             name,
             wants_signatures: options.wants_signatures
-                || adjustments.has(Adjustment::FillSignatures),
-            refuses_instructions: adjustments.has(Adjustment::OtherSystemRole),
+                || adjustments.has_adjustment(RequestAdjustment::FillSignatures),
+            refuses_instructions: adjustments.has_adjustment(RequestAdjustment::OtherSystemRole),
         };
         let body = serde_json::to_vec(&GeminiRequest::new(model, options, request))?;
-        with_answer_schema(body, request, answer_schema::gemini)
+        with_answer_schema(body, request, answer_schema::set_gemini_schema)
     }
 }
 
 #[async_trait]
-impl Model for Gemini {
+impl Model for GeminiModel {
     fn name(&self) -> &str {
         &self.endpoint.name
     }
@@ -123,13 +125,14 @@ impl Model for Gemini {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let body = |request: &ModelRequest| self.body(request);
+        let body = |request: &ModelRequest| self.request_body(request);
         let most = self.options.max_tokens(request.options.effort);
-        let mut reply = self.endpoint.ask::<GeminiAnswer>(request, most, body, deltas).await?;
+        let mut reply =
+            self.endpoint.ask_model::<GeminiAnswer>(request, most, body, deltas).await?;
         for call in &mut reply.calls {
             let tool = request.tools.iter().find(|tool| tool.name == call.name);
             if let (Some(tool), Arguments::Object(object)) = (tool, &mut call.arguments) {
-                *object = schema::restored(&tool.parameters, std::mem::take(object));
+                *object = schema::restore_arguments(&tool.parameters, std::mem::take(object));
             }
         }
         Ok(reply)
@@ -145,7 +148,10 @@ fn offered_model(model: &Value) -> Option<OfferedModel> {
     let tokens = |key: &str| read_count(&model[key]).filter(|tokens| *tokens > 0);
     let (context, max_output) = (tokens("inputTokenLimit"), tokens("outputTokenLimit"));
     let name = model["name"].as_str()?.trim_start_matches("models/").to_owned();
-    Some(OfferedModel { name, facts: Facts { context, max_output, ..Facts::default() } })
+    Some(OfferedModel {
+        name,
+        facts: SourcedFacts { context, max_output, ..SourcedFacts::default() },
+    })
 }
 
 fn next_page(page: &Value) -> Option<(&'static str, String)> {
@@ -153,36 +159,40 @@ fn next_page(page: &Value) -> Option<(&'static str, String)> {
 }
 
 #[async_trait]
-impl Served for Gemini {
+impl ServedModel for GeminiModel {
     /// See Gemini API reference, "models.list".
-    async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
+    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelError> {
         let one = self.endpoint.url.trim_end_matches(ASK);
         let (list, _) = one.rsplit_once('/').unwrap_or((one, ""));
         let form = ListForm { key: "models", model: offered_model, next: next_page };
-        self.endpoint.offered::<GeminiAnswer>(&format!("{list}?pageSize=1000"), form).await
+        self.endpoint.list_models::<GeminiAnswer>(&format!("{list}?pageSize=1000"), form).await
     }
 
     /// See Gemini API reference, "models.get" and "models.list".
-    async fn probe(&self) -> Result<Probe, ModelError> {
+    async fn probe_model(&self) -> Result<ProbeResult, ModelError> {
         let endpoint = &self.endpoint;
         let one = endpoint.url.trim_end_matches(ASK);
         let (list, model) = one.rsplit_once('/').unwrap_or((one, ""));
-        if !model.is_empty() && endpoint.look::<GeminiAnswer>(one).await?.is_some() {
-            return Ok(Probe::Works);
+        if !model.is_empty() && endpoint.get_json::<GeminiAnswer>(one).await?.is_some() {
+            return Ok(ProbeResult::Works);
         }
         let names = |list: &Value| {
-            let names = texts(&list["models"], "name")?.into_iter();
+            let names = texts_at_key(&list["models"], "name")?.into_iter();
             Some(names.map(|name| name.trim_start_matches("models/").to_owned()).collect())
         };
         let list = format!("{list}?pageSize=1000");
-        match endpoint.listed::<GeminiAnswer>(&list, names, model).await? {
+        match endpoint.find_in_list::<GeminiAnswer>(&list, names, model).await? {
             Some(found) => Ok(found),
-            None if model.is_empty() => Ok(Probe::KeyUnchecked),
-            None => endpoint.begins::<GeminiAnswer>(|request| self.body(request)).await,
+            None if model.is_empty() => Ok(ProbeResult::KeyUnchecked),
+            None => {
+                endpoint
+                    .probe_with_request::<GeminiAnswer>(|request| self.request_body(request))
+                    .await
+            }
         }
     }
 
-    fn keys(&self) -> &KeyRing {
+    fn key_ring(&self) -> &KeyRing {
         &self.endpoint.keys
     }
 }

@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::schema::parameters;
-use super::signatures::{NOBODYS, Signatures};
+use super::schema::convert_parameters;
+use super::signatures::{AnswerSignatures, NOBODYS};
 use super::thinking::{GeminiThinking, ThinkingSettings};
 
 /// Options of all requests to a model.
@@ -43,7 +43,7 @@ pub(super) struct SignedModel<'m> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct GeminiRequest<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    system_instruction: Option<Instruction<'r>>,
+    system_instruction: Option<SystemInstruction<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<WireTools<'r>>,
     #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
@@ -55,18 +55,18 @@ pub(super) struct GeminiRequest<'r> {
 }
 
 #[derive(Debug, Serialize)]
-struct Instruction<'r> {
+struct SystemInstruction<'r> {
     parts: [GeminiPart<'r>; 1],
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WireTools<'r> {
-    function_declarations: Vec<Declaration<'r>>,
+    function_declarations: Vec<FunctionDeclaration<'r>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Declaration<'r> {
+struct FunctionDeclaration<'r> {
     name: &'r str,
     description: &'r str,
     /// `None` if the tool takes no parameters, because the API refuses an empty object.
@@ -142,7 +142,7 @@ impl<'r> GeminiRequest<'r> {
         options: &'r GeminiOptions,
         request: &'r ModelRequest,
     ) -> Self {
-        let declarations: Vec<_> = request.tools.iter().map(Declaration::from).collect();
+        let declarations: Vec<_> = request.tools.iter().map(FunctionDeclaration::from).collect();
         let tools =
             (!declarations.is_empty()).then_some(WireTools { function_declarations: declarations });
         let mut body = Self {
@@ -153,12 +153,17 @@ impl<'r> GeminiRequest<'r> {
             names: BTreeMap::new(),
         };
         for message in &request.messages {
-            body.add(message, model, request);
+            body.convert_message(message, model, request);
         }
         body
     }
 
-    fn add(&mut self, message: &'r Message, model: SignedModel<'_>, request: &'r ModelRequest) {
+    fn convert_message(
+        &mut self,
+        message: &'r Message,
+        model: SignedModel<'_>,
+        request: &'r ModelRequest,
+    ) {
         match message {
             Message::System { text } if model.refuses_instructions => {
                 let instructions = text_part(text).map(|_| format!("{text}\n\n"));
@@ -166,7 +171,8 @@ impl<'r> GeminiRequest<'r> {
                 self.add_message(GeminiRole::User, part);
             }
             Message::System { text } => {
-                self.system_instruction = text_part(text).map(|part| Instruction { parts: [part] });
+                self.system_instruction =
+                    text_part(text).map(|part| SystemInstruction { parts: [part] });
             }
             Message::User { text, images } => {
                 let images = images.iter().filter_map(|image| image_part(image, request));
@@ -174,11 +180,14 @@ impl<'r> GeminiRequest<'r> {
             }
             Message::Assistant { text, calls, reasoning } => {
                 self.names.extend(calls.iter().map(|call| (&*call.id, &*call.name)));
-                self.add_message(GeminiRole::Model, answer(text, calls, reasoning.as_ref(), model));
+                self.add_message(
+                    GeminiRole::Model,
+                    answer_parts(text, calls, reasoning.as_ref(), model),
+                );
             }
             Message::ToolResult { call, ok, result } => {
                 let name = self.names.get(&**call).copied().unwrap_or("unknown");
-                let response = object(*ok, result);
+                let response = result_as_object(*ok, result);
                 let kind = PartKind::FunctionResponse { id: call, name, response };
                 self.add_message(GeminiRole::User, [kind.into()]);
             }
@@ -201,13 +210,14 @@ impl<'r> GeminiRequest<'r> {
 
 /// The parts of a model's answer with their signatures. If a required signature is missing because
 /// another model made the calls, the first call gets a placeholder.
-fn answer<'r>(
+fn answer_parts<'r>(
     text: &'r str,
     calls: &'r [SentCall],
     reasoning: Option<&Reasoning>,
     model: SignedModel<'_>,
 ) -> Vec<GeminiPart<'r>> {
-    let Signatures { text: of_text, calls: of_calls } = Signatures::of(reasoning, model.name);
+    let AnswerSignatures { text: of_text, calls: of_calls } =
+        AnswerSignatures::from_reasoning(reasoning, model.name);
     let mut of_calls = of_calls.into_iter();
     let said = match of_text.filter(|_| !calls.is_empty()) {
         Some(signature) => Some(GeminiPart {
@@ -230,7 +240,7 @@ fn answer<'r>(
 }
 
 /// The result of a call as an object. An error is under the key `error`.
-fn object(ok: bool, result: &str) -> Map<String, Value> {
+fn result_as_object(ok: bool, result: &str) -> Map<String, Value> {
     let key = if ok { "result" } else { "error" };
     match serde_json::from_str(result) {
         Ok(Value::Object(map)) if ok || map.contains_key(key) => map,
@@ -262,10 +272,10 @@ impl<'r> From<PartKind<'r>> for GeminiPart<'r> {
     }
 }
 
-impl<'r> From<&'r ToolSpec> for Declaration<'r> {
+impl<'r> From<&'r ToolSpec> for FunctionDeclaration<'r> {
     fn from(tool: &'r ToolSpec) -> Self {
         let ToolSpec { name, description, parameters: schema, .. } = tool;
-        Self { name, description, parameters: parameters(schema) }
+        Self { name, description, parameters: convert_parameters(schema) }
     }
 }
 
@@ -278,18 +288,18 @@ impl GenerationConfig {
 impl GeminiOptions {
     /// The value of `maxOutputTokens` with this effort: the API counts reasoning as output.
     pub(super) fn max_tokens(&self, effort: Option<Effort>) -> Option<u32> {
-        let room = self.settings(effort).room;
+        let room = self.thinking_settings(effort).room;
         self.max_output_tokens.map(|most| most.saturating_add(room).min(self.most_tokens.max(most)))
     }
 
-    fn settings(&self, effort: Option<Effort>) -> ThinkingSettings {
-        self.thinking.settings(effort, self.thinking_tokens)
+    fn thinking_settings(&self, effort: Option<Effort>) -> ThinkingSettings {
+        self.thinking.settings_for(effort, self.thinking_tokens)
     }
 }
 
 impl GenerationConfig {
     fn new(options: &GeminiOptions, effort: Option<Effort>) -> Self {
-        let ThinkingSettings { budget, level, .. } = options.settings(effort);
+        let ThinkingSettings { budget, level, .. } = options.thinking_settings(effort);
         let thinking_config = (budget.is_some() || level.is_some())
             .then_some(ThinkingConfig { thinking_budget: budget, thinking_level: level });
         Self { max_output_tokens: options.max_tokens(effort), thinking_config }

@@ -13,31 +13,34 @@ const PLAIN: [&str; 4] = ["description", "nullable", "minimum", "maximum"];
 const AS_TEXT: &str = "A JSON object, as text.";
 
 /// The converted parameters of a tool; `None` if they are empty.
-pub(super) fn parameters(schema: &Value) -> Option<Value> {
-    let converted = Converter { root: schema }.convert(schema, &[]);
+pub(super) fn convert_parameters(schema: &Value) -> Option<Value> {
+    let converted = SchemaConverter { root: schema }.convert_schema(schema, &[]);
     converted["properties"].is_object().then_some(converted)
 }
 
 /// The arguments of a call in the form of the tool: an argument that was requested as text is
 /// parsed into its object.
-pub(super) fn restored(schema: &Value, arguments: Map<String, Value>) -> Map<String, Value> {
-    let converter = Converter { root: schema };
-    match converter.restored(schema, Value::Object(arguments), &[]) {
+pub(super) fn restore_arguments(
+    schema: &Value,
+    arguments: Map<String, Value>,
+) -> Map<String, Value> {
+    let converter = SchemaConverter { root: schema };
+    match converter.restore_value(schema, Value::Object(arguments), &[]) {
         Value::Object(arguments) => arguments,
         _ => Map::new(),
     }
 }
 
-struct Converter<'s> {
+struct SchemaConverter<'s> {
     root: &'s Value,
 }
 
-impl Converter<'_> {
+impl SchemaConverter<'_> {
     /// Converts a schema. `within` are the references on the path to it. A type that contains
     /// itself is requested as text.
-    fn convert(&self, schema: &Value, within: &[String]) -> Value {
+    fn convert_schema(&self, schema: &Value, within: &[String]) -> Value {
         let mut out = Map::new();
-        let Some((whole, within)) = self.resolved(schema, within) else {
+        let Some((whole, within)) = self.resolve_references(schema, within) else {
             return as_text(out);
         };
         let within = &within;
@@ -46,7 +49,7 @@ impl Converter<'_> {
                 out.insert(key.to_owned(), value.clone());
             }
         }
-        let mut alternatives = alternatives(&whole);
+        let mut alternatives = alternatives_of(&whole);
         let without_null = alternatives.len();
         alternatives.retain(|alternative| alternative["type"] != "null");
         if alternatives.len() < without_null {
@@ -55,7 +58,9 @@ impl Converter<'_> {
         match &alternatives[..] {
             [] => self.of_type(&whole, out, within),
             [only] => {
-                let Value::Object(only) = self.convert(only, within) else { return json!({}) };
+                let Value::Object(only) = self.convert_schema(only, within) else {
+                    return json!({});
+                };
                 let says = only.get("description").and_then(Value::as_str).unwrap_or_default();
                 let is_text = says.ends_with(AS_TEXT) && out.contains_key("description");
                 // The outer description and bounds replace those of the single alternative.
@@ -63,7 +68,7 @@ impl Converter<'_> {
                 if is_text { as_text(both) } else { Value::Object(both) }
             }
             several => {
-                let several = several.iter().map(|one| self.convert(one, within));
+                let several = several.iter().map(|one| self.convert_schema(one, within));
                 // The API refuses bounds beside `anyOf`.
                 out.retain(|key, _| key == "description" || key == "nullable");
                 out.insert("anyOf".to_owned(), several.collect());
@@ -83,15 +88,15 @@ impl Converter<'_> {
             !matches!(key.as_str(), "minimum" | "maximum") || matches!(kind, "integer" | "number")
         });
         match kind {
-            "object" if properties(whole).is_none() => return as_text(out),
-            "object" => self.object(whole, &mut out, within),
+            "object" if properties_of(whole).is_none() => return as_text(out),
+            "object" => self.add_properties(whole, &mut out, within),
             "array" => {
                 let items = whole.get("items").cloned().unwrap_or_default();
-                out.insert("items".to_owned(), self.convert(&items, within));
-                bounds(whole, &mut out);
+                out.insert("items".to_owned(), self.convert_schema(&items, within));
+                copy_bounds(whole, &mut out);
             }
             "string" => {
-                out.extend(words(whole).map(|words| ("enum".to_owned(), words)));
+                out.extend(allowed_words(whole).map(|words| ("enum".to_owned(), words)));
             }
             _ => {}
         }
@@ -99,8 +104,13 @@ impl Converter<'_> {
     }
 
     /// Adds the properties of an object. `required` may list only existing properties.
-    fn object(&self, whole: &Map<String, Value>, out: &mut Map<String, Value>, within: &[String]) {
-        let Some(properties) = properties(whole) else { return };
+    fn add_properties(
+        &self,
+        whole: &Map<String, Value>,
+        out: &mut Map<String, Value>,
+        within: &[String],
+    ) {
+        let Some(properties) = properties_of(whole) else { return };
         let required = whole.get("required").and_then(Value::as_array).into_iter().flatten();
         let is_there =
             |name: &&Value| name.as_str().is_some_and(|name| properties.contains_key(name));
@@ -109,33 +119,35 @@ impl Converter<'_> {
             out.insert("required".to_owned(), json!(required));
         }
         let shown = properties.iter().filter(|(_, one)| !is_rare(one));
-        let converted = shown.map(|(name, one)| (name.clone(), self.convert(one, within)));
+        let converted = shown.map(|(name, one)| (name.clone(), self.convert_schema(one, within)));
         out.insert("properties".to_owned(), Value::Object(converted.collect()));
     }
 
     /// Converts a value that answers the converted schema back to the original schema.
-    fn restored(&self, schema: &Value, value: Value, within: &[String]) -> Value {
-        let Some((whole, within)) = self.resolved(schema, within) else { return object_in(value) };
-        let mut forms = alternatives(&whole);
+    fn restore_value(&self, schema: &Value, value: Value, within: &[String]) -> Value {
+        let Some((whole, within)) = self.resolve_references(schema, within) else {
+            return object_in(value);
+        };
+        let mut forms = alternatives_of(&whole);
         forms.retain(|form| form["type"] != "null");
         if let [only] = &forms[..] {
-            return self.restored(only, value, &within);
+            return self.restore_value(only, value, &within);
         }
         match (kind_of(&whole), value) {
-            ("object", value) if forms.is_empty() && properties(&whole).is_none() => {
+            ("object", value) if forms.is_empty() && properties_of(&whole).is_none() => {
                 object_in(value)
             }
             ("object", Value::Object(object)) => {
-                let known = |name: &str| properties(&whole)?.get(name);
+                let known = |name: &str| properties_of(&whole)?.get(name);
                 let one = |(name, value): (String, Value)| match known(&name) {
-                    Some(schema) => (name, self.restored(schema, value, &within)),
+                    Some(schema) => (name, self.restore_value(schema, value, &within)),
                     None => (name, value),
                 };
                 Value::Object(object.into_iter().map(one).collect())
             }
             ("array", Value::Array(values)) => {
                 let items = whole.get("items").unwrap_or(&Value::Null);
-                let one = |value| self.restored(items, value, &within);
+                let one = |value| self.restore_value(items, value, &within);
                 Value::Array(values.into_iter().map(one).collect())
             }
             (_, value) => value,
@@ -144,7 +156,7 @@ impl Converter<'_> {
 
     /// Merges a schema with its references and its `allOf` parts. Also returns the references on
     /// the path; `None` if the schema contains itself.
-    fn resolved(
+    fn resolve_references(
         &self,
         schema: &Value,
         within: &[String],
@@ -166,14 +178,14 @@ impl Converter<'_> {
                 return Some((whole, within));
             }
             for part in parts.into_iter().filter_map(Value::as_object) {
-                merge(&mut whole, part);
+                merge_schema(&mut whole, part);
             }
         }
     }
 }
 
 /// Merges a part into a schema. Existing keys win, but properties of both are kept.
-fn merge(whole: &mut Map<String, Value>, part: &Map<String, Value>) {
+fn merge_schema(whole: &mut Map<String, Value>, part: &Map<String, Value>) {
     for (key, value) in part {
         match (whole.get_mut(key), value) {
             (Some(Value::Object(ours)), Value::Object(more)) => {
@@ -192,7 +204,7 @@ fn merge(whole: &mut Map<String, Value>, part: &Map<String, Value>) {
 
 /// The alternative forms of a value. If the type is known, alternatives only add details and are
 /// ignored.
-fn alternatives(whole: &Map<String, Value>) -> Vec<Value> {
+fn alternatives_of(whole: &Map<String, Value>) -> Vec<Value> {
     let listed = whole.get("anyOf").or_else(|| whole.get("oneOf")).and_then(Value::as_array);
     let kinds = match (whole.get("type"), listed) {
         (Some(Value::Array(kinds)), _) => kinds,
@@ -221,7 +233,7 @@ fn kind_of(whole: &Map<String, Value>) -> &'static str {
 }
 
 /// The properties of an object; `None` if they are arbitrary.
-fn properties(whole: &Map<String, Value>) -> Option<&Map<String, Value>> {
+fn properties_of(whole: &Map<String, Value>) -> Option<&Map<String, Value>> {
     whole.get("properties")?.as_object().filter(|properties| !properties.is_empty())
 }
 
@@ -239,7 +251,7 @@ fn object_in(value: Value) -> Value {
     object.and_then(Result::ok).map_or(value, Value::Object)
 }
 
-fn bounds(whole: &Map<String, Value>, out: &mut Map<String, Value>) {
+fn copy_bounds(whole: &Map<String, Value>, out: &mut Map<String, Value>) {
     for key in ["minItems", "maxItems"] {
         out.extend(whole.get(key).map(|bound| (key.to_owned(), bound.clone())));
     }
@@ -247,7 +259,7 @@ fn bounds(whole: &Map<String, Value>, out: &mut Map<String, Value>) {
 
 /// The allowed values of a string; `None` if it is arbitrary. Drops the empty one, because the API
 /// refuses it and the argument can be left out.
-fn words(whole: &Map<String, Value>) -> Option<Value> {
+fn allowed_words(whole: &Map<String, Value>) -> Option<Value> {
     let one = whole.get("const").map(|one| vec![one.clone()]);
     let all = whole.get("enum").and_then(Value::as_array).cloned().or(one)?;
     let words: Vec<Value> = all.into_iter().filter(|word| !word.is_null() && word != "").collect();

@@ -9,7 +9,7 @@ fn becomes(property: &Value, expected: &Value) {
             "left": { "$ref": "#/$defs/Tree" },
             "right": { "anyOf": [{ "$ref": "#/$defs/Tree" }, { "type": "null" }] } } },
     } });
-    assert_eq!(&parameters(&schema).unwrap()["properties"]["x"], expected, "{property}");
+    assert_eq!(&convert_parameters(&schema).unwrap()["properties"]["x"], expected, "{property}");
 }
 
 #[test]
@@ -25,13 +25,13 @@ fn gemini_schema_leaves_out_unsupported_keys() {
         "type": "object", "required": ["path"],
         "properties": { "path": { "type": "string", "description": "Where." } },
     });
-    assert_eq!(parameters(&whole), Some(expected));
+    assert_eq!(convert_parameters(&whole), Some(expected));
 }
 
 #[test]
 fn gemini_schema_of_a_tool_without_parameters_is_none() {
     for none in [json!({ "type": "object" }), json!({ "type": "object", "properties": {} })] {
-        assert_eq!(parameters(&none), None);
+        assert_eq!(convert_parameters(&none), None);
     }
 }
 
@@ -141,7 +141,7 @@ fn gemini_schema_reads_an_object_requested_as_text() {
         (json!({ "unknown": text }), json!({ "unknown": text })),
     ];
     for (given, expected) in table {
-        let arguments = restored(&schema, given.as_object().unwrap().clone());
+        let arguments = restore_arguments(&schema, given.as_object().unwrap().clone());
         assert_eq!(Value::Object(arguments), expected, "{given}");
     }
 }

@@ -12,7 +12,7 @@ pub(crate) const NOBODYS: &str = "skip_thought_signature_validator";
 /// The signatures of an answer, by the part that they came with.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Signatures {
+pub(super) struct AnswerSignatures {
     /// The signature of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
@@ -20,15 +20,15 @@ pub(super) struct Signatures {
     pub(super) calls: Vec<Option<String>>,
 }
 
-impl Signatures {
+impl AnswerSignatures {
     /// The signatures from the model with this name; empty if another model gave the answer.
-    pub(super) fn of(reasoning: Option<&Reasoning>, name: &str) -> Self {
+    pub(super) fn from_reasoning(reasoning: Option<&Reasoning>, name: &str) -> Self {
         let own = reasoning.filter(|reasoning| reasoning.model == name);
         own.and_then(|own| Self::deserialize(&own.content).ok()).unwrap_or_default()
     }
 
     /// The form in which they are stored; `None` if all are missing.
-    pub(super) fn kept(&self) -> Option<Value> {
+    pub(super) fn to_stored(&self) -> Option<Value> {
         let any = self.text.is_some() || self.calls.iter().any(Option::is_some);
         any.then(|| serde_json::to_value(self).ok()).flatten()
     }
@@ -36,7 +36,7 @@ impl Signatures {
 
 /// The stored signatures without those of the removed calls. A signature on another call would be
 /// invalid. Also for the state of chat completions, which has the same list of calls.
-pub(crate) fn without(mut kept: Value, places: &[usize]) -> Value {
+pub(crate) fn without_calls(mut kept: Value, places: &[usize]) -> Value {
     if let Some(Value::Array(calls)) = kept.get_mut("calls") {
         let mut place = 0..;
         calls.retain(|_| place.next().is_none_or(|place| !places.contains(&place)));

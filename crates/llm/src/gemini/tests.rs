@@ -12,7 +12,8 @@ use super::*;
 use crate::endpoint::StreamedAnswer;
 use crate::fuzzing::read_body;
 use crate::testing::{
-    SECOND, ShownReply, ask, ask_through, ask_with_retries, call, request, with_image,
+    SECOND, ShownReply, ask_model, ask_through, ask_with_retries, sample_request, tool_call,
+    with_image,
 };
 
 #[path = "error_tests.rs"]
@@ -23,13 +24,13 @@ fn config(base_url: String) -> GeminiConfig {
     GeminiConfig { base_url, api_key, ..GeminiConfig::default() }
 }
 
-async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (GeminiFake, Gemini) {
+async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (GeminiFake, GeminiModel) {
     let next = AtomicUsize::new(0);
     let fake = GeminiFake::start(move |_| {
         answers[next.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1)].clone()
     })
     .await;
-    let model = Gemini::new("google", MODEL, &config(fake.base_url()), clock.clone()).unwrap();
+    let model = GeminiModel::new("google", MODEL, &config(fake.base_url()), clock.clone()).unwrap();
     (fake, model)
 }
 
@@ -37,7 +38,7 @@ async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (GeminiFa
 async fn ask_for(answer: ModelAnswer) -> (ShownReply, GeminiFake) {
     let (fake, mut model) = serve(vec![answer], &Arc::default()).await;
     model.endpoint.retries = 0;
-    (ask(&model).await, fake)
+    (ask_model(&model).await, fake)
 }
 
 /// The request body for these messages.
@@ -49,8 +50,8 @@ async fn sent_with(messages: impl Into<Messages>, change: impl Fn(&mut GeminiCon
     let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     change(&mut config);
-    let model = Gemini::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
-    let request = ModelRequest { messages: messages.into(), ..request() };
+    let model = GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let request = ModelRequest { messages: messages.into(), ..sample_request() };
     model.complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests().remove(0)
@@ -58,7 +59,7 @@ async fn sent_with(messages: impl Into<Messages>, change: impl Fn(&mut GeminiCon
 
 #[tokio::test]
 async fn gemini_request_has_the_format_of_the_api() {
-    let sent = sent(request().messages).await;
+    let sent = sent(sample_request().messages).await;
     insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
 }
 
@@ -75,23 +76,26 @@ async fn gemini_tool_with_any_object_is_offered_and_receives_one() {
         description: "sets".to_owned(),
         parameters,
     };
-    let asked = ModelRequest { tools: Arc::new([tool]), ..request() };
+    let asked = ModelRequest { tools: Arc::new([tool]), ..sample_request() };
     let reply = model.complete(&asked, &|_| ()).await;
     assert_eq!(fake.refusals(), [""; 0]);
-    assert_eq!(reply.unwrap().calls, [call("set", &json!({ "of": { "a": 1 }, "mode": "all" }))]);
+    assert_eq!(
+        reply.unwrap().calls,
+        [tool_call("set", &json!({ "of": { "a": 1 }, "mode": "all" }))]
+    );
 }
 
 #[test]
 fn gemini_url_names_a_model_with_or_without_its_collection() {
     let expected = "http://a/v1beta/models/m:streamGenerateContent?alt=sse";
-    assert_eq!(url("http://a/", "m"), expected);
-    assert_eq!(url("http://a", "models/m"), expected);
+    assert_eq!(request_url("http://a/", "m"), expected);
+    assert_eq!(request_url("http://a", "models/m"), expected);
     let tuned = "http://a/v1beta/tunedModels/m:streamGenerateContent?alt=sse";
-    assert_eq!(url("http://a", "tunedModels/m"), tuned);
+    assert_eq!(request_url("http://a", "tunedModels/m"), tuned);
 }
 
 fn assistant(text: &str, ids: &[&str]) -> Message {
-    let Message::Assistant { calls, .. } = &request().messages[4] else { panic!() };
+    let Message::Assistant { calls, .. } = &sample_request().messages[4] else { panic!() };
     let call = |id: &&str| avocet_protocol::SentCall { id: (*id).to_owned(), ..calls[0].clone() };
     Message::assistant(text, ids.iter().map(call).collect())
 }
@@ -214,7 +218,10 @@ async fn f8_gemini_reads_two_calls_in_one_chunk() {
     let called = |args: Value| json!({ "functionCall": { "name": "one", "args": args } });
     let together = parts(&[called(json!({ "x": 1 })), called(json!({ "y": 2 }))]);
     let reply = ask_for(streams(&[together, ends("STOP")])).await.0.reply.unwrap();
-    assert_eq!(reply.calls, [call("one", &json!({ "x": 1 })), call("one", &json!({ "y": 2 }))]);
+    assert_eq!(
+        reply.calls,
+        [tool_call("one", &json!({ "x": 1 })), tool_call("one", &json!({ "y": 2 }))]
+    );
 }
 
 #[tokio::test]
@@ -229,7 +236,7 @@ async fn f8_gemini_repairs_arguments_as_text_only_if_they_are_complete() {
         let reply = ask_for(streams(&[parts(&[called]), ends(reason)])).await.0.reply.unwrap();
         let text = args.as_str().map_or_else(|| args.to_string(), str::to_owned);
         let malformed = ToolCall { name: "one".to_owned(), arguments: Arguments::Malformed(text) };
-        assert_eq!(reply.calls, [expected.map_or(malformed, |object| call("one", object))]);
+        assert_eq!(reply.calls, [expected.map_or(malformed, |object| tool_call("one", object))]);
     }
 }
 
@@ -330,7 +337,7 @@ fn f20_gemini_answer_begins_with_a_thought_or_text_or_call() {
     let begun = [text("so"), thought, called].map(|chunk| (chunk, true));
     for (chunk, expected) in opened.map(|chunk| (chunk, false)).into_iter().chain(begun) {
         let mut answer = GeminiAnswer::default();
-        let piece = answer.take(&chunk.clone().into()).unwrap();
+        let piece = answer.take_event(&chunk.clone().into()).unwrap();
         assert_eq!(piece != crate::endpoint::AnswerPiece::KeepAlive, expected, "{chunk}");
     }
 }

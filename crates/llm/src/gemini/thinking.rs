@@ -26,7 +26,7 @@ pub(super) struct ThinkingSettings {
 impl GeminiThinking {
     /// Finds the way by the model's name. Names without a version take a budget, which all versions
     /// accept.
-    pub(super) fn of(model: &str) -> Self {
+    pub(super) fn from_model_name(model: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or_default();
         let rest = name.strip_prefix("gemini-").unwrap_or_default();
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
@@ -42,13 +42,16 @@ impl GeminiThinking {
         }
     }
 
-    /// `true` if the model can think.
     pub(super) fn can_think(self) -> bool {
         self != Self::Never
     }
 
     /// The settings of a request. `tokens` is the configured budget, for requests without effort.
-    pub(super) fn settings(self, effort: Option<Effort>, tokens: Option<u32>) -> ThinkingSettings {
+    pub(super) fn settings_for(
+        self,
+        effort: Option<Effort>,
+        tokens: Option<u32>,
+    ) -> ThinkingSettings {
         let none = ThinkingSettings::default();
         let Some(effort) = effort else {
             let room = tokens.unwrap_or_default();
@@ -98,7 +101,7 @@ mod tests {
             ("gemini-3-flash", None, budget(500)),
         ];
         for (model, effort, expected) in table {
-            let settings = GeminiThinking::of(model).settings(effort, Some(500));
+            let settings = GeminiThinking::from_model_name(model).settings_for(effort, Some(500));
             assert_eq!(settings, expected, "{model} {effort:?}");
         }
     }

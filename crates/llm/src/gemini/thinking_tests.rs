@@ -7,21 +7,21 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{ShownReply, ask, call, request};
+use crate::testing::{ShownReply, ask_model, sample_request, tool_call};
 
-fn model(fake: &GeminiFake) -> Gemini {
+fn model(fake: &GeminiFake) -> GeminiModel {
     let config = GeminiConfig {
         base_url: fake.base_url(),
         api_key: Some(Secret::new(KEY.to_owned()).into()),
         max_retries: 0,
         ..GeminiConfig::default()
     };
-    Gemini::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap()
+    GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap()
 }
 
 async fn ask_for(answer: ModelAnswer) -> ShownReply {
     let fake = GeminiFake::start(move |_| answer.clone()).await;
-    ask(&model(&fake)).await
+    ask_model(&model(&fake)).await
 }
 
 fn streams(parts: &[Value]) -> ModelAnswer {
@@ -55,7 +55,7 @@ async fn sent(text: &str, reasoning: Option<Reasoning>) -> Value {
     let step = Message::Assistant { text: text.to_owned(), calls, reasoning };
     let messages = vec![Message::user("hi"), step, result("1"), result("2")];
     let fake = GeminiFake::start(|_| ModelAnswer::says("ok")).await;
-    let request = ModelRequest { messages: messages.into(), ..request() };
+    let request = ModelRequest { messages: messages.into(), ..sample_request() };
     model(&fake).complete(&request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests()[0]["contents"][1]["parts"].clone()
@@ -68,7 +68,7 @@ async fn gemini_signature_that_the_server_misses_is_added_from_then_on() {
     // As for a name that does not tell the version.
     model.options.wants_signatures = false;
     for _ in 0..2 {
-        assert_eq!(ask(&model).await.reply.unwrap().text, "ok");
+        assert_eq!(ask_model(&model).await.reply.unwrap().text, "ok");
     }
     assert_eq!(fake.refusals().len(), 1, "{:?}", fake.refusals());
     assert_eq!(fake.requests().len(), 2);
@@ -114,7 +114,7 @@ async fn gemini_signature_of_text_is_sent_back_with_the_text() {
 async fn gemini_reply_without_a_signature_has_no_reasoning() {
     let parts = [json!({ "functionCall": { "name": "f", "args": {} } })];
     let reply = ask_for(streams(&parts)).await.reply.unwrap();
-    assert_eq!((reply.calls, reply.reasoning), (vec![call("f", &json!({}))], None));
+    assert_eq!((reply.calls, reply.reasoning), (vec![tool_call("f", &json!({}))], None));
 }
 
 #[tokio::test]
@@ -152,9 +152,10 @@ async fn gemini_thinking_follows_the_effort_of_the_request() {
             thinking_tokens,
             ..GeminiConfig::default()
         };
-        let model = Gemini::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+        let model =
+            GeminiModel::new("google", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
         let options = RequestOptions { effort, ..RequestOptions::default() };
-        model.complete(&ModelRequest { options, ..request() }, &|_| ()).await.unwrap();
+        model.complete(&ModelRequest { options, ..sample_request() }, &|_| ()).await.unwrap();
         assert_eq!(fake.refusals(), [""; 0]);
         let sent = fake.requests().remove(0)["generationConfig"].clone();
         assert_eq!((&sent["thinkingConfig"], &sent["maxOutputTokens"]), (&thinking, &json!(most)));

@@ -16,7 +16,7 @@ pub(super) enum OfflineCommand {
 const LONGEST_COUNT: u32 = 1000;
 
 impl OfflineCommand {
-    pub(super) fn parse(text: &str, tools: &[ToolSpec]) -> Self {
+    pub(super) fn parse_command(text: &str, tools: &[ToolSpec]) -> Self {
         let text = text.trim();
         let lower = text.to_lowercase();
         if lower == "help" {
@@ -27,7 +27,7 @@ impl OfflineCommand {
         {
             return Self::Count(number);
         }
-        if let Some(reminder) = reminder(text, &lower) {
+        if let Some(reminder) = parse_reminder(text, &lower) {
             return reminder;
         }
         let phrases = [
@@ -39,19 +39,19 @@ impl OfflineCommand {
             if lower.starts_with(phrase) {
                 // Lower case may have another length, but the phrases are ASCII.
                 let rest = text[phrase.len()..].trim().trim_end_matches('?');
-                return call(name, Map::from_iter([(argument.to_owned(), json!(rest))]));
+                return call_command(name, Map::from_iter([(argument.to_owned(), json!(rest))]));
             }
         }
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         match tools.iter().find(|tool| tool.name == word) {
-            Some(tool) => call(word, arguments(tool, rest)),
+            Some(tool) => call_command(word, assign_words(tool, rest)),
             None => Self::Unknown,
         }
     }
 }
 
 /// Reads `remind me in 2m to stretch`, also with `at` in place of `in`.
-fn reminder(text: &str, lower: &str) -> Option<OfflineCommand> {
+fn parse_reminder(text: &str, lower: &str) -> Option<OfflineCommand> {
     let (key, begins) = [("in", "remind me in "), ("at", "remind me at ")]
         .into_iter()
         .find(|(_, begins)| lower.starts_with(begins))?;
@@ -59,10 +59,10 @@ fn reminder(text: &str, lower: &str) -> Option<OfflineCommand> {
     let (time, what) = text[begins.len()..].split_once(" to ")?;
     let fields = [("action", "add"), (key, time.trim()), ("text", what.trim())];
     let fields = fields.map(|(name, value)| (name.to_owned(), json!(value)));
-    Some(call("schedule", Map::from_iter(fields)))
+    Some(call_command("schedule", Map::from_iter(fields)))
 }
 
-fn call(name: &str, arguments: Map<String, Value>) -> OfflineCommand {
+fn call_command(name: &str, arguments: Map<String, Value>) -> OfflineCommand {
     OfflineCommand::Call(ToolCall {
         name: name.to_owned(),
         arguments: Arguments::Object(arguments),
@@ -70,15 +70,15 @@ fn call(name: &str, arguments: Map<String, Value>) -> OfflineCommand {
 }
 
 /// The usage line of a tool: `read_file PATH [--end_line N] [--start_line N]`.
-pub(super) fn usage(tool: &ToolSpec) -> String {
+pub(super) fn usage_line(tool: &ToolSpec) -> String {
     let mut usage = tool.name.clone();
-    let positional = positional(tool);
+    let positional = positional_names(tool);
     for name in &positional {
         let name = name.to_uppercase();
-        let optional = required(tool).is_empty();
+        let optional = required_names(tool).is_empty();
         usage.push_str(&if optional { format!(" [{name}]") } else { format!(" {name}") });
     }
-    for (name, schema) in properties(tool) {
+    for (name, schema) in tool_properties(tool) {
         if !positional.contains(&name.as_str()) {
             let value = match schema["type"].as_str() {
                 Some("boolean") => "",
@@ -91,35 +91,36 @@ pub(super) fn usage(tool: &ToolSpec) -> String {
     usage
 }
 
-fn properties(tool: &ToolSpec) -> impl Iterator<Item = (&String, &Value)> {
+fn tool_properties(tool: &ToolSpec) -> impl Iterator<Item = (&String, &Value)> {
     tool.parameters["properties"].as_object().into_iter().flatten()
 }
 
-fn required(tool: &ToolSpec) -> Vec<&str> {
+fn required_names(tool: &ToolSpec) -> Vec<&str> {
     let names = tool.parameters["required"].as_array().into_iter().flatten();
     names.filter_map(Value::as_str).collect()
 }
 
 /// The positional arguments: the required ones, or else the first text argument.
-fn positional(tool: &ToolSpec) -> Vec<&str> {
-    let required = required(tool);
+fn positional_names(tool: &ToolSpec) -> Vec<&str> {
+    let required = required_names(tool);
     if !required.is_empty() {
         return required;
     }
-    let mut texts = properties(tool).filter(|(_, schema)| schema["type"] == "string");
+    let mut texts = tool_properties(tool).filter(|(_, schema)| schema["type"] == "string");
     texts.next().map(|(name, _)| name.as_str()).into_iter().collect()
 }
 
 /// Assigns words to the positional arguments in order; the last one gets the rest of the line.
 /// `--name value` sets any argument. A JSON object is used unchanged.
-fn arguments(tool: &ToolSpec, line: &str) -> Map<String, Value> {
+fn assign_words(tool: &ToolSpec, line: &str) -> Map<String, Value> {
     if let Ok(Value::Object(arguments)) = serde_json::from_str(line) {
         return arguments;
     }
-    let words = words(line);
-    let schema = |name: &str| properties(tool).find(|(found, _)| *found == name).map(|(_, s)| s);
+    let words = split_words(line);
+    let schema =
+        |name: &str| tool_properties(tool).find(|(found, _)| *found == name).map(|(_, s)| s);
     let mut arguments = Map::new();
-    let mut plain: Vec<&Word> = Vec::new();
+    let mut plain: Vec<&CommandWord> = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let flag = word.text.strip_prefix("--").filter(|name| schema(name).is_some());
@@ -130,11 +131,11 @@ fn arguments(tool: &ToolSpec, line: &str) -> Map<String, Value> {
             }
             Some(name) => {
                 let value = words.next().map(|word| word.text.as_str()).unwrap_or_default();
-                arguments.insert(name.to_owned(), typed(value, schema(name)));
+                arguments.insert(name.to_owned(), typed_value(value, schema(name)));
             }
         }
     }
-    let names = positional(tool);
+    let names = positional_names(tool);
     for (place, name) in names.iter().enumerate() {
         let Some(first) = plain.get(place) else { break };
         let value = match plain.last() {
@@ -143,12 +144,12 @@ fn arguments(tool: &ToolSpec, line: &str) -> Map<String, Value> {
             }
             _ => first.text.clone(),
         };
-        arguments.insert((*name).to_owned(), typed(&value, schema(name)));
+        arguments.insert((*name).to_owned(), typed_value(&value, schema(name)));
     }
     arguments
 }
 
-fn typed(value: &str, schema: Option<&Value>) -> Value {
+fn typed_value(value: &str, schema: Option<&Value>) -> Value {
     let integer = schema.is_some_and(|schema| schema["type"] == "integer");
     match value.parse::<i64>() {
         Ok(number) if integer => json!(number),
@@ -158,15 +159,15 @@ fn typed(value: &str, schema: Option<&Value>) -> Value {
 
 /// A word without its quotes, and its position in the line.
 #[derive(Debug, PartialEq)]
-struct Word {
+struct CommandWord {
     text: String,
     start: usize,
     end: usize,
 }
 
 /// Splits at white space outside of quotes. A quote without its partner is an apostrophe.
-fn words(line: &str) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
+fn split_words(line: &str) -> Vec<CommandWord> {
+    let mut words: Vec<CommandWord> = Vec::new();
     let mut at = 0;
     while let Some(start) = line[at..].find(|c: char| !c.is_whitespace()).map(|skip| at + skip) {
         let rest = &line[start..];
@@ -184,7 +185,7 @@ fn words(line: &str) -> Vec<Word> {
             }
         };
         at = start + length;
-        words.push(Word { text: text.to_owned(), start, end: at });
+        words.push(CommandWord { text: text.to_owned(), start, end: at });
     }
     words
 }

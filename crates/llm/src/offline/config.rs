@@ -7,8 +7,8 @@ use avocet_protocol::Clock;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Offline;
-use crate::{ConfiguredModel, Facts, ProviderConfig};
+use super::OfflineModel;
+use crate::{ConfiguredModel, ProviderConfig, SourcedFacts};
 
 /// A provider of kind `offline`: the embedded model. It has no settings.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
@@ -18,17 +18,17 @@ pub struct OfflineConfig {}
 impl ProviderConfig for OfflineConfig {
     const KIND: &'static str = "offline";
 
-    fn check(&self) -> Result<(), (&'static str, String)> {
+    fn check_config(&self) -> Result<(), (&'static str, String)> {
         Ok(())
     }
 
-    fn model(
+    fn create_model(
         self,
         _provider: &str,
         _model: &str,
-        _facts: Facts,
+        _facts: SourcedFacts,
         clock: Arc<dyn Clock>,
     ) -> Result<ConfiguredModel, NetError> {
-        Ok(ConfiguredModel::Embedded(Arc::new(Offline::new(clock))))
+        Ok(ConfiguredModel::Embedded(Arc::new(OfflineModel::new(clock))))
     }
 }

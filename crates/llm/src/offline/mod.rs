@@ -25,18 +25,18 @@ const BEAT: Duration = Duration::from_millis(400);
 
 /// A model that understands a few commands.
 #[derive(Debug)]
-pub struct Offline {
+pub struct OfflineModel {
     clock: Arc<dyn Clock>,
 }
 
-impl Offline {
+impl OfflineModel {
     /// Creates the only offline model, `offline/commands`.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock }
     }
 
-    async fn count(&self, to: u32, deltas: Deltas<'_>) -> String {
+    async fn count_aloud(&self, to: u32, deltas: Deltas<'_>) -> String {
         let mut text = String::new();
         for number in 1..=to {
             self.clock.sleep(BEAT).await;
@@ -49,7 +49,7 @@ impl Offline {
 }
 
 #[async_trait]
-impl Model for Offline {
+impl Model for OfflineModel {
     fn name(&self) -> &'static str {
         "offline/commands"
     }
@@ -65,27 +65,27 @@ impl Model for Offline {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let results = results(&request.messages);
+        let results = tool_results(&request.messages);
         let tools = request.callable();
         let command = if results.is_empty() {
-            OfflineCommand::parse(task(last_text(&request.messages)), &tools)
+            OfflineCommand::parse_command(task_text(last_text(&request.messages)), &tools)
         } else {
-            OfflineCommand::Say(report(&results))
+            OfflineCommand::Say(format_results(&results))
         };
         let text = match command {
             OfflineCommand::Call(call) => {
                 return Ok(ModelReply { calls: vec![call], ..ModelReply::default() });
             }
-            OfflineCommand::Count(to) => self.count(to, deltas).await,
-            OfflineCommand::Help => shown(deltas, help(&tools)),
-            OfflineCommand::Unknown => shown(deltas, UNKNOWN.to_owned()),
-            OfflineCommand::Say(text) => shown(deltas, text),
+            OfflineCommand::Count(to) => self.count_aloud(to, deltas).await,
+            OfflineCommand::Help => show_words(deltas, help_text(&tools)),
+            OfflineCommand::Unknown => show_words(deltas, UNKNOWN.to_owned()),
+            OfflineCommand::Say(text) => show_words(deltas, text),
         };
         Ok(ModelReply { text, ..ModelReply::default() })
     }
 }
 
-fn shown(deltas: Deltas<'_>, text: String) -> String {
+fn show_words(deltas: Deltas<'_>, text: String) -> String {
     text.split_inclusive(' ').for_each(|piece| deltas(Delta::Text(piece)));
     text
 }
@@ -100,7 +100,7 @@ fn last_text(messages: &Messages) -> &str {
 
 /// Returns the message after a program's instructions, and the task of a scheduled run without the
 /// line about its circumstances.
-fn task(text: &str) -> &str {
+fn task_text(text: &str) -> &str {
     let text =
         text.rsplit_once(END_OF_INSTRUCTIONS).map_or(text, |(_, message)| message).trim_start();
     let circumstances =
@@ -110,7 +110,7 @@ fn task(text: &str) -> &str {
 
 /// The tool results at the end of the conversation. The program has begun the branch of a job itself,
 /// before the task.
-fn results(messages: &Messages) -> Vec<&str> {
+fn tool_results(messages: &Messages) -> Vec<&str> {
     let calls = messages.iter().rev().find_map(|message| match message {
         Message::Assistant { calls, .. } => Some(calls),
         _ => None,
@@ -133,7 +133,7 @@ fn has_pictures_of_results(message: &Message) -> bool {
 }
 
 /// Formats tool results for people.
-fn report(results: &[&str]) -> String {
+fn format_results(results: &[&str]) -> String {
     let reports = results.iter().map(|result| match serde_json::from_str(result) {
         Ok(Value::Object(object)) if object.contains_key("error") => {
             let error = object["error"].as_str().unwrap_or("the tool failed without a reason");
@@ -141,7 +141,7 @@ fn report(results: &[&str]) -> String {
         }
         Ok(Value::Array(elements)) if elements.is_empty() => "(nothing)".to_owned(),
         Ok(Value::Array(elements)) => {
-            let lines = elements.iter().map(|element| format!("- {}", line(element)));
+            let lines = elements.iter().map(|element| format!("- {}", format_element(element)));
             lines.collect::<Vec<_>>().join("\n")
         }
         _ => (*result).to_owned(),
@@ -149,7 +149,7 @@ fn report(results: &[&str]) -> String {
     reports.collect::<Vec<_>>().join("\n\n")
 }
 
-fn line(element: &Value) -> String {
+fn format_element(element: &Value) -> String {
     match element {
         Value::String(text) => text.clone(),
         Value::Object(fields) => {
@@ -177,7 +177,7 @@ const UNKNOWN: &str = "I do not understand that: no language model is configured
     model = \"local/qwen3\"\n\
     ```";
 
-fn help(tools: &[ToolSpec]) -> String {
+fn help_text(tools: &[ToolSpec]) -> String {
     let mut text = String::from(
         "No language model is configured, so I understand these commands and nothing else:\n\n\
          - `remember the key is under the mat`\n\
@@ -189,7 +189,7 @@ fn help(tools: &[ToolSpec]) -> String {
     tools.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     for tool in tools {
         // Writing to a `String` cannot fail.
-        writeln!(text, "- `{}`", command::usage(tool)).unwrap_or_default();
+        writeln!(text, "- `{}`", command::usage_line(tool)).unwrap_or_default();
     }
     text.push_str("\nAnything else tells you how to configure a model. `/help` lists the commands of the chat.");
     text

@@ -38,7 +38,7 @@ fn tools() -> Arc<[ToolSpec]> {
 fn calls(text: &str, name: &str, arguments: Value) {
     let arguments = Arguments::parse(&arguments.to_string());
     let call = ToolCall { name: name.to_owned(), arguments };
-    assert_eq!(OfflineCommand::parse(text, &tools()), OfflineCommand::Call(call), "{text}");
+    assert_eq!(OfflineCommand::parse_command(text, &tools()), OfflineCommand::Call(call), "{text}");
 }
 
 #[test]
@@ -108,10 +108,14 @@ fn offline_command_is_unknown_for_any_other_text() {
     for text in
         ["", "hello", "read_files x", "remember", "count to zero", "count to 0", "count to 1001"]
     {
-        assert_eq!(OfflineCommand::parse(text, &tools()), OfflineCommand::Unknown, "{text}");
+        assert_eq!(
+            OfflineCommand::parse_command(text, &tools()),
+            OfflineCommand::Unknown,
+            "{text}"
+        );
     }
-    assert_eq!(OfflineCommand::parse(" Help ", &tools()), OfflineCommand::Help);
-    assert_eq!(OfflineCommand::parse("count to 20", &tools()), OfflineCommand::Count(20));
+    assert_eq!(OfflineCommand::parse_command(" Help ", &tools()), OfflineCommand::Help);
+    assert_eq!(OfflineCommand::parse_command("count to 20", &tools()), OfflineCommand::Count(20));
 }
 
 struct OfflineAnswer {
@@ -134,7 +138,7 @@ async fn ask(clock: &Arc<ManualClock>, messages: Vec<Message>) -> OfflineAnswer 
         images,
         ..ModelRequest::default()
     };
-    let reply = Offline::new(clock.clone()).complete(&request, &deltas).await.unwrap();
+    let reply = OfflineModel::new(clock.clone()).complete(&request, &deltas).await.unwrap();
     OfflineAnswer { reply, shown: shown.into_inner().unwrap() }
 }
 

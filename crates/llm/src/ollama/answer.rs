@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::dialects::given_arguments;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
-use crate::finish::Finish;
+use crate::finish::FinishReason;
 use crate::openai::codes;
 use crate::wire_json::WireJson;
 
@@ -19,7 +19,7 @@ pub(crate) struct OllamaAnswer {
     thinking: String,
     /// Bytes of `thinking` that were taken for display.
     shown: usize,
-    calls: Vec<Function>,
+    calls: Vec<CalledFunction>,
     usage: Usage,
     /// The finish reason; `None` until the last line.
     done: Option<String>,
@@ -29,7 +29,7 @@ pub(crate) struct OllamaAnswer {
 }
 
 #[derive(Debug)]
-struct Function {
+struct CalledFunction {
     name: String,
     /// An object; a string on some Ollama-compatible servers.
     arguments: Value,
@@ -41,7 +41,7 @@ impl StreamedAnswer for OllamaAnswer {
     const FAREWELL: Duration = Duration::from_secs(2);
     const ENDS_OFTEN: bool = false;
 
-    fn take(&mut self, line: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+    fn take_event(&mut self, line: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
         let message = line.get("message");
         // The form of `/api/generate`, from some gateways.
         let content = message.get("content").read_text();
@@ -78,7 +78,7 @@ impl StreamedAnswer for OllamaAnswer {
         self.thinking[from..].to_owned()
     }
 
-    fn end(&mut self) {
+    fn end_answer(&mut self) {
         let is_empty = self.text.is_empty() && self.calls.is_empty();
         if !self.has_more && !is_empty {
             self.done.get_or_insert_with(|| "stop".to_owned());
@@ -94,11 +94,11 @@ impl StreamedAnswer for OllamaAnswer {
         self.done.is_some()
     }
 
-    fn bytes(&self) -> usize {
+    fn kept_bytes(&self) -> usize {
         self.bytes
     }
 
-    fn cut(&mut self) {
+    fn cut_answer(&mut self) {
         self.done = Some("length".to_owned());
     }
 
@@ -107,7 +107,7 @@ impl StreamedAnswer for OllamaAnswer {
         Some(self.thinking.as_str()).filter(|thought| is_empty && !thought.trim().is_empty())
     }
 
-    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
+    fn finish_answer(self) -> Result<CompleteAnswer, AnswerError> {
         let Some(reason) = self.done else {
             return Err("the stream ended before the answer did".to_owned().into());
         };
@@ -115,10 +115,10 @@ impl StreamedAnswer for OllamaAnswer {
             return Err(format!("the model was not asked ({reason})").into());
         }
         let is_empty = self.text.is_empty() && self.calls.is_empty();
-        let ended = finish(&reason).ended(&reason, "", is_empty)?;
+        let ended = finish_from_done_reason(&reason).evaluate_answer(&reason, "", is_empty)?;
         let thought = self.thinking.len() as u64;
         let keeps = !self.calls.is_empty() && thought > 0;
-        let call = |Function { name, arguments }| ToolCall {
+        let call = |CalledFunction { name, arguments }| ToolCall {
             name,
             arguments: given_arguments(&arguments, ended.text_end()),
         };
@@ -145,7 +145,7 @@ impl OllamaAnswer {
             let Some(name) = function.get("name").as_str() else { continue };
             let arguments = function.get("arguments").to_value();
             self.bytes += ITEM + name.len() + arguments.to_string().len();
-            self.calls.push(Function { name: name.to_owned(), arguments });
+            self.calls.push(CalledFunction { name: name.to_owned(), arguments });
         }
         self.calls.len() - before
     }
@@ -165,10 +165,10 @@ fn is_last(line: &WireJson<'_>) -> bool {
 }
 
 /// Translates `done_reason`. It is missing or empty on old servers.
-fn finish(reason: &str) -> Finish {
+fn finish_from_done_reason(reason: &str) -> FinishReason {
     match reason {
-        "stop" | "tool_calls" | "" => Finish::Complete,
-        "length" => Finish::Truncated,
-        _ => Finish::Unknown,
+        "stop" | "tool_calls" | "" => FinishReason::Complete,
+        "length" => FinishReason::Truncated,
+        _ => FinishReason::Unknown,
     }
 }

@@ -9,8 +9,8 @@ use avocet_protocol::{Clock, Secret, decode_json, within};
 use futures_util::lock::Mutex;
 use serde_json::{Value, json};
 
-use super::headers;
-use crate::detail::{clean, error_text};
+use super::request_headers;
+use crate::detail::{clean_detail, error_text};
 use crate::wire_json::read_count;
 
 /// Timeout of the request.
@@ -22,7 +22,7 @@ const MAX_BODY: usize = 16 * 1024 * 1024;
 
 /// The abilities of a model; `None` for unknown ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Card {
+pub(super) struct ModelCard {
     pub(super) tools: Option<bool>,
     pub(super) images: Option<bool>,
     pub(super) thinking: Option<bool>,
@@ -34,7 +34,7 @@ pub(super) struct Card {
 
 /// The cached card of a model, and the address to get it from.
 #[derive(Debug)]
-pub(super) struct Cards {
+pub(super) struct CachedCard {
     pub(super) url: String,
     pub(super) model: String,
     pub(super) api_key: Option<Secret>,
@@ -48,55 +48,57 @@ pub(super) struct Cards {
 pub(super) enum CardState {
     #[default]
     Never,
-    Answered(Card),
+    Answered(ModelCard),
     /// The time of the failure.
     Failed(Duration),
 }
 
-impl Cards {
+impl CachedCard {
     /// Returns the card; an empty one while the server fails. Concurrent callers wait for the same
     /// request.
-    pub(super) async fn card(&self) -> Card {
+    pub(super) async fn get_card(&self) -> ModelCard {
         let mut asked = self.asked.lock().await;
         match *asked {
             CardState::Answered(card) => return card,
-            CardState::Failed(at) if self.clock.elapsed() < at + REST => return Card::default(),
+            CardState::Failed(at) if self.clock.elapsed() < at + REST => {
+                return ModelCard::default();
+            }
             CardState::Failed(_) | CardState::Never => {}
         }
-        let answer = within(self.clock.as_ref(), LIMIT, self.ask()).await;
+        let answer = within(self.clock.as_ref(), LIMIT, self.request_card()).await;
         let answer = answer.unwrap_or_else(|_| Err(format!("no answer in {} s", LIMIT.as_secs())));
         let (now, card) = match answer {
             Ok(card) => (CardState::Answered(card), card),
             Err(error) => {
-                let (model, error) = (&self.model, clean(&error, self.api_key.as_ref()));
+                let (model, error) = (&self.model, clean_detail(&error, self.api_key.as_ref()));
                 tracing::warn!(model, error, "the server does not say what the model can do");
-                (CardState::Failed(self.clock.elapsed()), Card::default())
+                (CardState::Failed(self.clock.elapsed()), ModelCard::default())
             }
         };
         *asked = now;
         card
     }
 
-    async fn ask(&self) -> Result<Card, String> {
-        let headers = headers(self.api_key.as_ref());
+    async fn request_card(&self) -> Result<ModelCard, String> {
+        let headers = request_headers(self.api_key.as_ref());
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let body = json!({ "model": self.model }).to_string().into_bytes();
         let response = self.http.post_json(&self.url, &headers, body).await;
         let response = response.map_err(|error| error.to_string())?;
         let status = response.status();
-        let body = response.text(MAX_BODY).await.map_err(|error| error.to_string())?;
+        let body = response.read_text(MAX_BODY).await.map_err(|error| error.to_string())?;
         let shown: Value = decode_json(body.as_bytes()).unwrap_or_default();
         match status {
-            200 if shown.is_object() => Ok(Card::of(&shown)),
+            200 if shown.is_object() => Ok(ModelCard::from_answer(&shown)),
             200 => Err("the answer is not a JSON object".to_owned()),
             _ => Err(format!("{status}: {}", error_text(&shown, &body).trim())),
         }
     }
 }
 
-impl Card {
-    fn of(shown: &Value) -> Self {
+impl ModelCard {
+    fn from_answer(shown: &Value) -> Self {
         let capabilities = shown["capabilities"].as_array();
         let can = |what: &str| capabilities.map(|all| all.iter().any(|one| one == what));
         let info = &shown["model_info"];

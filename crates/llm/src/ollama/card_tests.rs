@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::tests::{config, model_of};
 use super::*;
-use crate::facts::Facts;
-use crate::testing::{SECOND, ask, served};
+use crate::facts::SourcedFacts;
+use crate::testing::{SECOND, ask_model, serve_model};
 use crate::{KnownModel, ProviderConfig, ToolStyle};
 
-async fn native_tools(model: &Ollama) -> Option<bool> {
-    model.learned().await.native_tools
+async fn native_tools(model: &OllamaModel) -> Option<bool> {
+    model.learn_facts().await.native_tools
 }
 
 async fn serve(known: Known) -> OllamaFake {
@@ -39,9 +39,10 @@ async fn ollama_context_prefers_the_config_to_the_model_file_within_the_models_l
     for (context_length, parameters, configured, expected) in table {
         let fake = serve(Known { context_length, parameters, ..Known::default() }).await;
         let config = OllamaConfig { context_tokens: configured, ..config(fake.base_url()) };
-        let model = Ollama::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+        let model =
+            OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
         assert_eq!(model.facts().await.context, Some(expected));
-        ask(&model).await.reply.unwrap();
+        ask_model(&model).await.reply.unwrap();
         assert_eq!(fake.requests()[0]["options"], json!({ "num_ctx": expected }));
     }
 }
@@ -59,7 +60,7 @@ async fn ollama_price_is_zero_for_a_local_model_and_unknown_for_a_cloud_model() 
     let fake = serve(Known::default()).await;
     let price = async |name: &str| {
         let config = config(fake.base_url());
-        let model = Ollama::new("home", name, &config, Arc::<ManualClock>::default()).unwrap();
+        let model = OllamaModel::new("home", name, &config, Arc::<ManualClock>::default()).unwrap();
         model.facts().await.price
     };
     for own in [MODEL, "unknown", "cloud:8b"] {
@@ -75,10 +76,11 @@ async fn ollama_price_is_zero_for_a_local_model_and_unknown_for_a_cloud_model() 
 async fn ollama_card_is_fetched_once_for_concurrent_users() {
     let fake = serve(Known::default()).await;
     let model = model_of(&fake, &Arc::default());
-    let (facts, tools, asked) = tokio::join!(model.facts(), native_tools(&model), ask(&model));
+    let (facts, tools, asked) =
+        tokio::join!(model.facts(), native_tools(&model), ask_model(&model));
     assert_eq!((facts.context, tools), (Some(32_768), Some(true)));
     asked.reply.unwrap();
-    ask(&model).await.reply.unwrap();
+    ask_model(&model).await.reply.unwrap();
     assert_eq!(fake.shown(), 1);
 }
 
@@ -95,7 +97,7 @@ async fn ollama_card_failure_fails_no_turn_and_is_retried_after_a_minute() {
         let clock = Arc::<ManualClock>::default();
         let model = model_of(&fake, &clock);
         assert_eq!(native_tools(&model).await, None);
-        ask(&model).await.reply.unwrap();
+        ask_model(&model).await.reply.unwrap();
         assert_eq!((model.facts().await.context, fake.shown()), (None, 1));
         assert_eq!(fake.requests()[0]["options"], json!({}));
         clock.advance(59 * SECOND);
@@ -110,8 +112,8 @@ async fn ollama_sends_a_configured_context_if_the_card_fails() {
     let failures = vec![whole(500, &[], "oops")];
     let fake = serve(Known { failures, ..Known::default() }).await;
     let config = OllamaConfig { context_tokens: Some(8192), ..config(fake.base_url()) };
-    let model = Ollama::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
-    ask(&model).await.reply.unwrap();
+    let model = OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    ask_model(&model).await.reply.unwrap();
     assert_eq!(fake.requests()[0]["options"], json!({ "num_ctx": 8192 }));
 }
 
@@ -127,12 +129,12 @@ async fn ollama_card_times_out_after_ten_seconds() {
     };
     let (tools, ()) = tokio::join!(native_tools(&model), passing);
     assert_eq!(tools, None);
-    ask(&model).await.reply.unwrap();
+    ask_model(&model).await.reply.unwrap();
 }
 
 /// The model with the facts that its server reports.
 fn known_model(config: OllamaConfig) -> Arc<KnownModel> {
-    served(config, &format!("home/{MODEL}"), Facts::default(), Arc::default())
+    serve_model(config, &format!("home/{MODEL}"), SourcedFacts::default(), Arc::default())
 }
 
 /// Returns `true` if the model gets native tools, `false` if the instructions list them.
@@ -140,7 +142,7 @@ async fn asked_natively(capabilities: Option<Vec<&'static str>>, tools: Option<T
     let fake = serve(Known { capabilities, ..Known::default() }).await;
     let config = OllamaConfig { tools, ..config(fake.base_url()) };
     let model = known_model(config);
-    ask(&*model).await.reply.unwrap();
+    ask_model(&*model).await.reply.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     let sent = fake.requests().remove(0);
     let is_listed = sent["messages"][0]["content"].as_str().unwrap().contains("read_file");
@@ -164,7 +166,7 @@ async fn ollama_asks_with_native_tools_if_configured_although_the_server_refuses
     let fake = serve(Known { capabilities, ..Known::default() }).await;
     let config = OllamaConfig { tools: Some(ToolStyle::Native), ..config(fake.base_url()) };
     let model = known_model(config);
-    let error = ask(&*model).await.reply.unwrap_err().to_string();
+    let error = ask_model(&*model).await.reply.unwrap_err().to_string();
     assert!(error.contains("does not support tools; set tools = \"json\""), "{error}");
 }
 
@@ -176,7 +178,7 @@ async fn ollama_reads_a_call_written_as_text() {
         ModelAnswer::says("```json\n{\"tool\": \"read_file\", \"params\": {}}\n```")
     })
     .await;
-    let reply = ask(&*known_model(config(fake.base_url()))).await.reply.unwrap();
+    let reply = ask_model(&*known_model(config(fake.base_url()))).await.reply.unwrap();
     assert_eq!((reply.calls[0].name.as_str(), reply.text.as_str()), ("read_file", ""));
 }
 
@@ -185,7 +187,7 @@ fn ollama_config_check_names_the_key_and_the_fault() {
     let check = |change: fn(&mut OllamaConfig)| {
         let mut config = OllamaConfig::default();
         change(&mut config);
-        config.check()
+        config.check_config()
     };
     assert_eq!(check(|_| ()), Ok(()));
     let says = "leave out /v1: write \"http://127.0.0.1:11434\"";

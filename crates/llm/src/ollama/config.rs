@@ -7,14 +7,14 @@ use avocet_protocol::Clock;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Ollama;
+use super::OllamaModel;
 use crate::embeddings::{EmbeddingServer, EmbeddingWire};
 use crate::keys;
 use crate::known_model::ConfiguredFacts;
-use crate::provider::{Reach, check_base_url};
+use crate::provider::{AllowedReach, check_base_url};
 use crate::{
-    ApiKeys, ConfiguredModel, EmbeddingsConfig, Facts, KnownModel, ProviderConfig, RequestTimeouts,
-    ServedEmbedder, TextCalls, ToolStyle,
+    ApiKeys, ConfiguredModel, EmbeddingsConfig, KnownModel, ProviderConfig, RequestTimeouts,
+    ServedEmbedder, SourcedFacts, TextCalls, ToolStyle,
 };
 
 /// The minimum context for a conversation with tools, in tokens.
@@ -86,11 +86,11 @@ impl Default for OllamaConfig {
 impl ProviderConfig for OllamaConfig {
     const KIND: &'static str = "ollama";
 
-    fn check(&self) -> Result<(), (&'static str, String)> {
+    fn check_config(&self) -> Result<(), (&'static str, String)> {
         let added = ["/api/chat", "/api/generate", "/api", "/v1/chat/completions", "/v1"];
-        check_base_url(&self.base_url, Reach::Everywhere, &added)?;
-        keys::check(self.api_key.as_ref())?;
-        self.limits().check()?;
+        check_base_url(&self.base_url, AllowedReach::Everywhere, &added)?;
+        keys::check_keys(self.api_key.as_ref())?;
+        self.request_timeouts().check_values()?;
         match self.context_tokens {
             Some(tokens) if tokens < SMALLEST_CONTEXT => {
                 let error = format!("{tokens} is too few; it must be at least {SMALLEST_CONTEXT}");
@@ -100,45 +100,49 @@ impl ProviderConfig for OllamaConfig {
         }
     }
 
-    fn model(
+    fn create_model(
         self,
         provider: &str,
         model: &str,
-        facts: Facts,
+        facts: SourcedFacts,
         clock: Arc<dyn Clock>,
     ) -> Result<ConfiguredModel, NetError> {
         let max_output = self.max_output_tokens.map(u64::from);
         let Self { tools, text_calls, .. } = self;
-        let table = Facts { tools, text_calls, max_output, ..Facts::default() };
+        let table = SourcedFacts { tools, text_calls, max_output, ..SourcedFacts::default() };
         let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
         let config = Self { max_output_tokens: facts.max_output(), ..self };
-        let model = Ollama::new(provider, model, &config, clock)?;
+        let model = OllamaModel::new(provider, model, &config, clock)?;
         Ok(KnownModel::new(model, facts).into())
     }
 
-    fn embedder(
+    fn create_embedder(
         self,
         config: &EmbeddingsConfig,
         clock: Arc<dyn Clock>,
     ) -> Result<Option<ServedEmbedder>, NetError> {
         let server = EmbeddingServer {
             wire: EmbeddingWire::Ollama,
-            base_url: self.server().to_owned(),
+            base_url: self.server_url().to_owned(),
             http: HttpClient::new()?,
-            timeout: self.limits().first_token,
+            timeout: self.request_timeouts().first_token,
             retries: self.max_retries,
-            api_key: self.api_key.as_ref().and_then(ApiKeys::first).cloned(),
+            api_key: self.api_key.as_ref().and_then(ApiKeys::first_key).cloned(),
         };
         Ok(Some(ServedEmbedder::new(config, server, clock)))
     }
 }
 
 impl OllamaConfig {
-    pub(super) fn server(&self) -> &str {
+    pub(super) fn server_url(&self) -> &str {
         self.base_url.trim_end_matches('/')
     }
 
-    pub(crate) fn limits(&self) -> RequestTimeouts {
-        RequestTimeouts::of_seconds(self.first_token_seconds, self.gap_seconds, self.total_seconds)
+    pub(crate) fn request_timeouts(&self) -> RequestTimeouts {
+        RequestTimeouts::from_seconds(
+            self.first_token_seconds,
+            self.gap_seconds,
+            self.total_seconds,
+        )
     }
 }

@@ -16,14 +16,16 @@ use avocet_protocol::{
 use serde_json::Value;
 
 use crate::answer_schema::{self, with_answer_schema};
-use crate::endpoint::{Endpoint, ListForm, NamedWindow, OfferedModel, Probe, one_page, texts};
-use crate::facts::{Facts, Learned};
+use crate::endpoint::{
+    ListForm, ModelEndpoint, NamedWindow, OfferedModel, ProbeResult, one_page, texts_at_key,
+};
+use crate::facts::{LearnedFacts, SourcedFacts};
 use crate::keys::{ApiKeys, KeyRing};
-use crate::known_model::Served;
-use crate::repair::Repairs;
+use crate::known_model::ServedModel;
+use crate::repair::RepairLessons;
 use answer::OllamaAnswer;
-use card::{Card, Cards};
-use request::{OllamaOptions, OllamaRequest, Think};
+use card::{CachedCard, ModelCard};
+use request::{OllamaOptions, OllamaRequest, ThinkField};
 
 pub use config::OllamaConfig;
 
@@ -32,13 +34,13 @@ const LARGEST_CONTEXT: u64 = 32_768;
 
 /// A model behind an Ollama server.
 #[derive(Debug)]
-pub struct Ollama {
-    endpoint: Endpoint,
-    cards: Cards,
+pub struct OllamaModel {
+    endpoint: ModelEndpoint,
+    cards: CachedCard,
     config: OllamaConfig,
 }
 
-impl Ollama {
+impl OllamaModel {
     /// Creates the model `model` of the provider that the configuration calls `provider`.
     ///
     /// # Errors
@@ -49,47 +51,47 @@ impl Ollama {
         config: &OllamaConfig,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
-        let (server, http) = (config.server(), HttpClient::new()?);
-        let cards = Cards {
+        let (server, http) = (config.server_url(), HttpClient::new()?);
+        let cards = CachedCard {
             url: format!("{server}/api/show"),
             model: model.to_owned(),
-            api_key: config.api_key.as_ref().and_then(ApiKeys::first).cloned(),
+            api_key: config.api_key.as_ref().and_then(ApiKeys::first_key).cloned(),
             http: http.clone(),
             clock: clock.clone(),
             asked: Default::default(),
         };
-        let endpoint = Endpoint {
+        let endpoint = ModelEndpoint {
             name: format!("{provider}/{model}"),
             url: format!("{server}/api/chat"),
             keys: KeyRing::new(config.api_key.as_ref()),
             headers,
             retries: config.max_retries,
-            limits: config.limits(),
+            limits: config.request_timeouts(),
             http,
             window: NamedWindow::default(),
-            repairs: Repairs::default(),
+            repairs: RepairLessons::default(),
             clock,
         };
         Ok(Self { endpoint, cards, config: config.clone() })
     }
 
     /// The context size to ask for; `None` if it is unknown, so that the server uses its default.
-    fn context(&self, card: Card) -> Option<u64> {
+    fn context_to_ask(&self, card: ModelCard) -> Option<u64> {
         let most = card.context.unwrap_or(u64::MAX);
         let by_default = card.context.map(|_| LARGEST_CONTEXT);
         let wanted = self.config.context_tokens.or(card.num_ctx).or(by_default);
         wanted.map(|tokens| tokens.min(most))
     }
 
-    fn options(&self, card: Card, effort: Option<Effort>) -> OllamaOptions {
+    fn request_options(&self, card: ModelCard, effort: Option<Effort>) -> OllamaOptions {
         let OllamaConfig { max_output_tokens, think, keep_alive_seconds, .. } = self.config;
         let can_think = card.thinking != Some(false);
         let room = effort.filter(|_| can_think).map_or(0, Effort::room);
-        let by_effort = effort.map(|effort| Think::of(&self.cards.model, effort));
-        let think = by_effort.or(think.map(Think::Switch));
+        let by_effort = effort.map(|effort| ThinkField::from_effort(&self.cards.model, effort));
+        let think = by_effort.or(think.map(ThinkField::Switch));
         OllamaOptions {
             model: self.cards.model.clone(),
-            num_ctx: self.context(card),
+            num_ctx: self.context_to_ask(card),
             // The server counts thoughts as output.
             num_predict: max_output_tokens.map(|most| most.saturating_add(room)),
             // A model without this ability refuses the option.
@@ -98,8 +100,7 @@ impl Ollama {
         }
     }
 
-    /// Adds advice to an error.
-    fn advised(&self, error: ModelError) -> ModelError {
+    fn add_advice(&self, error: ModelError) -> ModelError {
         let name = &self.cards.model;
         match error {
             ModelError::Unreachable { model, detail } if !detail.contains("cannot be sent") => {
@@ -124,7 +125,7 @@ impl Ollama {
     }
 }
 
-fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
+fn request_headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     api_key.map(|key| ("authorization", format!("Bearer {}", key.expose()))).into_iter().collect()
 }
 
@@ -137,33 +138,35 @@ fn is_in_the_cloud(model: &str) -> bool {
 fn offered_model(model: &Value) -> Option<OfferedModel> {
     let name = model["name"].as_str()?.to_owned();
     let price = (!is_in_the_cloud(&name)).then(Price::default);
-    Some(OfferedModel { name, facts: Facts { price, ..Facts::default() } })
+    Some(OfferedModel { name, facts: SourcedFacts { price, ..SourcedFacts::default() } })
 }
 
 #[async_trait]
-impl Served for Ollama {
+impl ServedModel for OllamaModel {
     /// See Ollama API, "List Local Models".
-    async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
-        let url = format!("{}/api/tags", self.config.server());
+    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelError> {
+        let url = format!("{}/api/tags", self.config.server_url());
         let form = ListForm { key: "models", model: offered_model, next: one_page };
-        let found = self.endpoint.offered::<OllamaAnswer>(&url, form).await;
-        found.map_err(|error| self.advised(error))
+        let found = self.endpoint.list_models::<OllamaAnswer>(&url, form).await;
+        found.map_err(|error| self.add_advice(error))
     }
 
-    async fn learned(&self) -> Learned {
-        let Card { images, tools, .. } = self.cards.card().await;
-        Learned { facts: self.facts().await, images, native_tools: tools }
+    async fn learn_facts(&self) -> LearnedFacts {
+        let ModelCard { images, tools, .. } = self.cards.get_card().await;
+        LearnedFacts { facts: self.facts().await, images, native_tools: tools }
     }
 
     /// See Ollama API, "List Local Models".
-    async fn probe(&self) -> Result<Probe, ModelError> {
+    async fn probe_model(&self) -> Result<ProbeResult, ModelError> {
         let (endpoint, model) = (&self.endpoint, &self.cards.model);
-        let names = |list: &Value| texts(&list["models"], "name");
-        let url = format!("{}/api/tags", self.config.server());
-        let listed = endpoint.listed::<OllamaAnswer>(&url, names, model).await;
-        match listed.map_err(|error| self.advised(error))? {
+        let names = |list: &Value| texts_at_key(&list["models"], "name");
+        let url = format!("{}/api/tags", self.config.server_url());
+        let listed = endpoint.find_in_list::<OllamaAnswer>(&url, names, model).await;
+        match listed.map_err(|error| self.add_advice(error))? {
             // Cloud models work without a download.
-            Some(Probe::NoModel { .. }) if is_in_the_cloud(model) => Ok(Probe::KeyUnchecked),
+            Some(ProbeResult::NoModel { .. }) if is_in_the_cloud(model) => {
+                Ok(ProbeResult::KeyUnchecked)
+            }
             Some(found) => Ok(found),
             None => {
                 let detail =
@@ -174,21 +177,21 @@ impl Served for Ollama {
         }
     }
 
-    fn keys(&self) -> &KeyRing {
+    fn key_ring(&self) -> &KeyRing {
         &self.endpoint.keys
     }
 }
 
 #[async_trait]
-impl Model for Ollama {
+impl Model for OllamaModel {
     fn name(&self) -> &str {
         &self.endpoint.name
     }
 
     async fn facts(&self) -> ModelFacts {
-        let card = self.cards.card().await;
+        let card = self.cards.get_card().await;
         ModelFacts {
-            context: self.endpoint.window.get().or(self.context(card)),
+            context: self.endpoint.window.get().or(self.context_to_ask(card)),
             thinking: card.thinking,
             images: card.images.unwrap_or_default(),
             price: (!is_in_the_cloud(&self.cards.model)).then(Price::default),
@@ -201,14 +204,18 @@ impl Model for Ollama {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let options = self.options(self.cards.card().await, request.options.effort);
+        let options = self.request_options(self.cards.get_card().await, request.options.effort);
         let most = options.num_predict;
         let body = |request: &ModelRequest| {
             let body = OllamaRequest::new(&self.endpoint.name, &options, request);
-            with_answer_schema(serde_json::to_vec(&body)?, request, answer_schema::ollama)
+            with_answer_schema(
+                serde_json::to_vec(&body)?,
+                request,
+                answer_schema::set_ollama_schema,
+            )
         };
-        let answered = self.endpoint.ask::<OllamaAnswer>(request, most, body, deltas).await;
-        answered.map_err(|error| self.advised(error))
+        let answered = self.endpoint.ask_model::<OllamaAnswer>(request, most, body, deltas).await;
+        answered.map_err(|error| self.add_advice(error))
     }
 }
 

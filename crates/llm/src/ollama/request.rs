@@ -19,7 +19,7 @@ pub(super) struct OllamaOptions {
     pub(super) model: String,
     pub(super) num_ctx: Option<u64>,
     pub(super) num_predict: Option<u32>,
-    pub(super) think: Option<Think>,
+    pub(super) think: Option<ThinkField>,
     /// Seconds; a negative value keeps the model loaded for ever.
     pub(super) keep_alive: Option<i64>,
 }
@@ -27,15 +27,15 @@ pub(super) struct OllamaOptions {
 /// The thinking of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub(super) enum Think {
+pub(super) enum ThinkField {
     Switch(bool),
     /// A level, for models with levels instead of a switch.
     Level(&'static str),
 }
 
-impl Think {
+impl ThinkField {
     /// The value for a model. gpt-oss has levels, and ignores a switch (Ollama, "Thinking").
-    pub(super) fn of(model: &str, effort: Effort) -> Self {
+    pub(super) fn from_effort(model: &str, effort: Effort) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model);
         match effort {
             effort if name.starts_with("gpt-oss") => Self::Level(effort.max(Effort::Low).word()),
@@ -60,7 +60,7 @@ pub(super) struct OllamaRequest<'r> {
     shift: bool,
     options: WireOptions,
     #[serde(skip_serializing_if = "Option::is_none")]
-    think: Option<Think>,
+    think: Option<ThinkField>,
     #[serde(skip_serializing_if = "Option::is_none")]
     keep_alive: Option<i64>,
 }
@@ -131,7 +131,7 @@ impl<'r> OllamaRequest<'r> {
             if let Message::Assistant { calls, .. } = message {
                 names.extend(calls.iter().map(|call| (&*call.id, &*call.name)));
             }
-            messages.push(wire(message, name, &names, request));
+            messages.push(wire_message(message, name, &names, request));
         }
         Self {
             model,
@@ -148,7 +148,7 @@ impl<'r> OllamaRequest<'r> {
 }
 
 /// `names` are the tool names of the calls so far, by call id, because a result contains the name.
-fn wire<'r>(
+fn wire_message<'r>(
     message: &'r Message,
     name: &str,
     names: &BTreeMap<&'r str, &'r str>,
@@ -157,7 +157,7 @@ fn wire<'r>(
     match message {
         Message::System { text } => OllamaMessage::System { content: text },
         Message::User { text, images } => {
-            let images = images.iter().filter_map(|image| picture(image, request)).collect();
+            let images = images.iter().filter_map(|image| encode_picture(image, request)).collect();
             OllamaMessage::User { content: text, images }
         }
         Message::Assistant { text, calls, reasoning } => {
@@ -177,7 +177,7 @@ fn wire<'r>(
 
 /// A picture of the request; `None` for an unsupported type, because the server would refuse the
 /// whole request.
-fn picture(image: &ImageRef, request: &ModelRequest) -> Option<String> {
+fn encode_picture(image: &ImageRef, request: &ModelRequest) -> Option<String> {
     let Image { media_type, bytes } = request.images.get(image)?;
     if *media_type == "image/gif" {
         tracing::warn!(path = image.path, "the model takes no GIF; it is not shown the picture");

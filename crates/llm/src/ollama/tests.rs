@@ -12,17 +12,19 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{SECOND, ShownReply, ask, ask_through, call, cut_up, request, with_image};
+use crate::testing::{
+    SECOND, ShownReply, ask_model, ask_through, cut_up, sample_request, tool_call, with_image,
+};
 
 pub(super) fn config(base_url: String) -> OllamaConfig {
     OllamaConfig { base_url, ..OllamaConfig::default() }
 }
 
-pub(super) fn model_of(fake: &OllamaFake, clock: &Arc<ManualClock>) -> Ollama {
-    Ollama::new("home", MODEL, &config(fake.base_url()), clock.clone()).unwrap()
+pub(super) fn model_of(fake: &OllamaFake, clock: &Arc<ManualClock>) -> OllamaModel {
+    OllamaModel::new("home", MODEL, &config(fake.base_url()), clock.clone()).unwrap()
 }
 
-async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (OllamaFake, Ollama) {
+async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (OllamaFake, OllamaModel) {
     let next = AtomicUsize::new(0);
     let fake = OllamaFake::start(move |_| {
         answers[next.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1)].clone()
@@ -38,7 +40,7 @@ async fn serve(answers: Vec<ModelAnswer>, clock: &Arc<ManualClock>) -> (OllamaFa
 async fn ask_for(answer: ModelAnswer) -> (ShownReply, OllamaFake) {
     let (fake, mut model) = serve(vec![answer], &Arc::default()).await;
     model.endpoint.retries = 0;
-    (ask(&model).await, fake)
+    (ask_model(&model).await, fake)
 }
 
 /// The request body for a model with these known facts.
@@ -46,7 +48,7 @@ async fn sent(known: Known, request: &ModelRequest, change: impl Fn(&mut OllamaC
     let fake = OllamaFake::start_as(known, |_| ModelAnswer::says("ok")).await;
     let mut config = config(fake.base_url());
     change(&mut config);
-    let model = Ollama::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let model = OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
     model.complete(request, &|_| ()).await.unwrap();
     assert_eq!(fake.refusals(), [""; 0]);
     fake.requests().remove(0)
@@ -54,15 +56,15 @@ async fn sent(known: Known, request: &ModelRequest, change: impl Fn(&mut OllamaC
 
 #[tokio::test]
 async fn ollama_request_has_the_format_of_the_api() {
-    let sent = sent(Known::default(), &request(), |_| {}).await;
+    let sent = sent(Known::default(), &sample_request(), |_| {}).await;
     insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
 }
 
 #[tokio::test]
 async fn ollama_request_has_limits_and_options_only_if_configured() {
-    let plain = sent(Known::default(), &request(), |_| {}).await;
+    let plain = sent(Known::default(), &sample_request(), |_| {}).await;
     assert!(plain["think"].is_null() && plain["keep_alive"].is_null(), "{plain}");
-    let request = request();
+    let request = sample_request();
     let wishes = sent(Known::default(), &request, |config| {
         config.max_output_tokens = Some(500);
         config.think = Some(true);
@@ -77,7 +79,7 @@ async fn ollama_request_has_limits_and_options_only_if_configured() {
 async fn ollama_request_omits_think_for_a_model_that_cannot_think() {
     for think in [true, false] {
         let known = Known { capabilities: Some(vec!["completion", "tools"]), ..Known::default() };
-        let sent = sent(known, &request(), |config| config.think = Some(think)).await;
+        let sent = sent(known, &sample_request(), |config| config.think = Some(think)).await;
         assert!(sent["think"].is_null(), "{sent}");
     }
 }
@@ -86,7 +88,7 @@ async fn ollama_request_omits_think_for_a_model_that_cannot_think() {
 async fn ollama_request_writes_a_true_schema_as_an_empty_object() {
     let anything = json!({ "x": true, "y": { "anyOf": [true, { "type": "string" }] },
         "z": { "properties": { "x": true } } });
-    let mut request = request();
+    let mut request = sample_request();
     request.tools = Arc::new([avocet_protocol::ToolSpec {
         name: "f".to_owned(),
         group: String::new(),
@@ -104,7 +106,7 @@ fn long() -> ModelRequest {
     let words = "word ".repeat(2000);
     let turns = [Message::user(&words), Message::assistant(&words, Vec::new())];
     let messages = [&turns[..], &turns, &turns, &[Message::user("and?")]].concat();
-    ModelRequest { messages: messages.into(), ..request() }
+    ModelRequest { messages: messages.into(), ..sample_request() }
 }
 
 #[tokio::test]
@@ -117,7 +119,7 @@ async fn ollama_request_contains_a_long_conversation_whole() {
 async fn ollama_refuses_a_request_that_exceeds_the_context_before_sending() {
     let fake = OllamaFake::start(|_| ModelAnswer::says("ok")).await;
     let config = OllamaConfig { context_tokens: Some(4096), ..config(fake.base_url()) };
-    let model = Ollama::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
+    let model = OllamaModel::new("home", MODEL, &config, Arc::<ManualClock>::default()).unwrap();
     let error = model.complete(&long(), &|_| ()).await.unwrap_err();
     assert!(matches!(error, ModelError::TooLong { .. }), "{error:?}");
     assert!(error.to_string().contains("start a new one with /new"), "{error}");
@@ -128,7 +130,7 @@ async fn ollama_refuses_a_request_that_exceeds_the_context_before_sending() {
 async fn f33_ollama_request_begins_like_the_earlier_one() {
     let mut messages = long().messages;
     let of = async |messages: &Messages| {
-        let request = ModelRequest { messages: messages.clone(), ..request() };
+        let request = ModelRequest { messages: messages.clone(), ..sample_request() };
         sent(Known::default(), &request, |_| {}).await
     };
     let earlier = of(&messages).await;
@@ -161,7 +163,10 @@ async fn f8_ollama_reads_two_calls_in_one_line_even_in_the_last() {
     last["done"] = json!(true);
     for lines in [vec![together, done("stop")], vec![last]] {
         let calls = ask_for(streams(&lines)).await.0.reply.unwrap().calls;
-        assert_eq!(calls, [call("one", &json!({ "x": 1 })), call("one", &json!({ "y": 2 }))]);
+        assert_eq!(
+            calls,
+            [tool_call("one", &json!({ "x": 1 })), tool_call("one", &json!({ "y": 2 }))]
+        );
     }
 }
 
@@ -178,7 +183,7 @@ async fn f8_ollama_repairs_arguments_as_text_only_if_they_are_complete() {
         let reply = ask_for(streams(&lines)).await.0.reply.unwrap();
         let text = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
         let malformed = ToolCall { name: "one".to_owned(), arguments: Arguments::Malformed(text) };
-        assert_eq!(reply.calls, [expected.map_or(malformed, |object| call("one", object))]);
+        assert_eq!(reply.calls, [expected.map_or(malformed, |object| tool_call("one", object))]);
     }
 }
 
@@ -212,8 +217,10 @@ async fn ollama_request_has_reasoning_in_the_message_of_its_calls() {
     let step =
         Message::Assistant { text: String::new(), calls: vec![call], reasoning: Some(thought) };
     let result = Message::ToolResult { call: "1".to_owned(), ok: true, result: "seen".to_owned() };
-    let request =
-        ModelRequest { messages: vec![Message::user("hi"), step, result].into(), ..request() };
+    let request = ModelRequest {
+        messages: vec![Message::user("hi"), step, result].into(),
+        ..sample_request()
+    };
     let back = sent(Known::default(), &request, |_| {}).await;
     assert_eq!(back["messages"][1]["thinking"], "hm");
     assert_eq!(back["messages"][2]["tool_name"], "f");
@@ -253,8 +260,8 @@ async fn f36_ollama_first_error_names_the_fix() {
     let fake = OllamaFake::start(|_| ModelAnswer::says("ok")).await;
     let ask_as = async |model: &str, base_url: String| {
         let config = OllamaConfig { max_retries: 0, ..config(base_url) };
-        let model = Ollama::new("home", model, &config, clock.clone()).unwrap();
-        ask(&model).await.reply.unwrap_err().to_string()
+        let model = OllamaModel::new("home", model, &config, clock.clone()).unwrap();
+        ask_model(&model).await.reply.unwrap_err().to_string()
     };
     assert_eq!(
         ask_as("llama0", fake.base_url()).await,
@@ -375,7 +382,7 @@ async fn ollama_request_follows_the_effort_of_the_request() {
     ];
     for (known, effort, think, most) in table {
         let options = RequestOptions { effort: Some(effort), ..RequestOptions::default() };
-        let request = ModelRequest { tools: Arc::new([]), options, ..request() };
+        let request = ModelRequest { tools: Arc::new([]), options, ..sample_request() };
         let limited = |config: &mut OllamaConfig| {
             (config.max_output_tokens, config.think) = (Some(500), Some(true));
         };
@@ -384,6 +391,6 @@ async fn ollama_request_follows_the_effort_of_the_request() {
     }
     let levels = [(Effort::Off, "low"), (Effort::Medium, "medium"), (Effort::High, "high")];
     for (effort, level) in levels {
-        assert_eq!(json!(Think::of("gpt-oss:20b", effort)), json!(level));
+        assert_eq!(json!(ThinkField::from_effort("gpt-oss:20b", effort)), json!(level));
     }
 }

@@ -7,10 +7,10 @@ use avocet_protocol::{Money, ToolCall, Usage};
 
 use super::state::{AddedState, ArrivingState, has_call_state};
 use crate::cost::read_cost;
-use crate::dialects::repaired;
+use crate::dialects::repair_arguments;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::event::read_error;
-use crate::finish::Finish;
+use crate::finish::FinishReason;
 use crate::wire_json::WireJson;
 
 /// The index of a call in the form of 2023, `function_call`, of which an answer has at most one.
@@ -41,7 +41,7 @@ struct PartialCall {
 }
 
 impl StreamedAnswer for OpenAiChatAnswer {
-    fn take(&mut self, chunk: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+    fn take_event(&mut self, chunk: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
         self.take_usage(chunk.get("usage"));
         let mut choices = chunk.get("choices").read_list().iter();
         let Some(choice) = choices.find(|choice| is_first_choice(choice)) else {
@@ -68,11 +68,11 @@ impl StreamedAnswer for OpenAiChatAnswer {
         self.finish.is_some()
     }
 
-    fn bytes(&self) -> usize {
+    fn kept_bytes(&self) -> usize {
         self.bytes
     }
 
-    fn cut(&mut self) {
+    fn cut_answer(&mut self) {
         self.finish = Some("length".to_owned());
     }
 
@@ -80,7 +80,7 @@ impl StreamedAnswer for OpenAiChatAnswer {
         self.state.take_thought()
     }
 
-    fn end(&mut self) {
+    fn end_answer(&mut self) {
         self.is_over = true;
     }
 
@@ -89,18 +89,18 @@ impl StreamedAnswer for OpenAiChatAnswer {
         self.state.readable_thought().filter(|_| is_empty)
     }
 
-    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
+    fn finish_answer(self) -> Result<CompleteAnswer, AnswerError> {
         let is_empty = self.text.is_empty() && self.calls.is_empty();
         let (reason, finish) = match &self.finish {
-            Some(reason) => (reason.as_str(), finish(reason)),
-            None if self.is_over && !is_empty => ("", Finish::Complete),
+            Some(reason) => (reason.as_str(), finish_from_reason(reason)),
+            None if self.is_over && !is_empty => ("", FinishReason::Complete),
             None => return Err("the stream ended before the answer did".to_owned().into()),
         };
-        let ended = finish.ended(reason, "", is_empty)?;
+        let ended = finish.evaluate_answer(reason, "", is_empty)?;
         let reasoning = self.state.into_content(self.calls.len());
         let calls = self.calls.into_iter().map(|PartialCall { name, arguments, .. }| ToolCall {
             name,
-            arguments: repaired(&arguments, ended.text_end()),
+            arguments: repair_arguments(&arguments, ended.text_end()),
         });
         Ok(CompleteAnswer {
             text: self.text,
@@ -121,20 +121,22 @@ fn is_first_choice(choice: &WireJson<'_>) -> bool {
 }
 
 /// Translates `finish_reason`, from OpenAI and from servers that pass on the word of their engine.
-fn finish(reason: &str) -> Finish {
+fn finish_from_reason(reason: &str) -> FinishReason {
     match reason.to_ascii_lowercase().as_str() {
         "stop" | "tool_calls" | "function_call" | "tool_use" | "end_turn" | "stop_sequence"
-        | "eos" | "eos_token" | "complete" | "completed" | "done" => Finish::Complete,
-        "length" | "max_tokens" | "max_output_tokens" | "model_length" => Finish::Truncated,
-        "content_filter" | "safety" | "recitation" | "refusal" | "sensitive" => Finish::Filtered,
+        | "eos" | "eos_token" | "complete" | "completed" | "done" => FinishReason::Complete,
+        "length" | "max_tokens" | "max_output_tokens" | "model_length" => FinishReason::Truncated,
+        "content_filter" | "safety" | "recitation" | "refusal" | "sensitive" => {
+            FinishReason::Filtered
+        }
         "error"
         | "failed"
         | "abort"
         | "cancelled"
         | "network_error"
         | "insufficient_system_resource"
-        | "malformed_function_call" => Finish::Failed,
-        _ => Finish::Unknown,
+        | "malformed_function_call" => FinishReason::Failed,
+        _ => FinishReason::Unknown,
     }
 }
 
@@ -239,7 +241,7 @@ impl OpenAiChatAnswer {
         });
         self.bytes += self.state.add_call(place, piece);
         let call = &mut self.calls[place];
-        let before = call.bytes();
+        let before = call.count_bytes();
         if !id.is_empty() {
             call.id = id.into_owned();
         }
@@ -248,12 +250,12 @@ impl OpenAiChatAnswer {
             call.name.push_str(name);
         }
         call.arguments.push_str(&arguments);
-        self.bytes += call.bytes().saturating_sub(before);
+        self.bytes += call.count_bytes().saturating_sub(before);
     }
 }
 
 impl PartialCall {
-    fn bytes(&self) -> usize {
+    fn count_bytes(&self) -> usize {
         self.id.len() + self.name.len() + self.arguments.len()
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The status that an error with this code or type would have had before the stream; `None` for
 /// unknown words.
-pub(crate) fn status(word: &str) -> Option<u16> {
+pub(crate) fn status_of_code(word: &str) -> Option<u16> {
     Some(match word {
         "authentication_error" | "invalid_api_key" => 401,
         "billing_error"
@@ -30,12 +30,13 @@ pub(crate) fn status(word: &str) -> Option<u16> {
 }
 
 /// The status that an error object names. Some servers send a number in `code` (OpenRouter
-/// documentation, "Errors"; llama.cpp) or in `status`; a word in `type` may be more precise.
+/// documentation, "Errors"; llama.cpp) or in `status_of_code`; a word in `type` may be more
+/// precise.
 pub(crate) fn of_error(error: &Value) -> Option<u16> {
     let numbers = [&error["code"], &error["status"], &error["status_code"], error];
     let number = numbers.into_iter().find_map(status_number);
     let words = [error["code"].as_str(), error["type"].as_str()];
-    let word = words.into_iter().flatten().find_map(status);
+    let word = words.into_iter().flatten().find_map(status_of_code);
     match (number, word) {
         (Some(_), Some(more @ (402 | 413))) => Some(more),
         (number, word) => number.or(word),

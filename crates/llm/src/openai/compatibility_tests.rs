@@ -11,13 +11,13 @@ use avocet_testkit::{ManualClock, http::Piece};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{ask, ask_through, served};
-use crate::{Facts, OpenAi, ProviderConfig, ToolStyle};
+use crate::testing::{ask_model, ask_through, serve_model};
+use crate::{OpenAi, ProviderConfig, SourcedFacts, ToolStyle};
 
 fn model(base_url: String, change: impl Fn(&mut OpenAiConfig)) -> OpenAi {
     let mut config = OpenAiConfig { base_url, max_retries: 0, ..OpenAiConfig::default() };
     change(&mut config);
-    config.check().unwrap();
+    config.check_config().unwrap();
     OpenAi::new("local", "qwen3", &config, Arc::<ManualClock>::default()).unwrap()
 }
 
@@ -27,7 +27,7 @@ async fn asked(
     change: impl Fn(&mut OpenAiConfig),
 ) -> (Result<ModelReply, ModelError>, Option<Value>) {
     let fake = OpenAiFake::start_insisting(on, |_| ModelAnswer::says("all good")).await;
-    let reply = ask(&model(fake.base_url(), change)).await.reply;
+    let reply = ask_model(&model(fake.base_url(), change)).await.reply;
     (reply, fake.requests().pop())
 }
 
@@ -49,7 +49,7 @@ async fn switches(on: Insists, change: impl Fn(&mut OpenAiConfig)) -> (ModelRepl
 /// The number of requests that a server with this requirement refuses.
 async fn refusals(on: Insists, change: impl Fn(&mut OpenAiConfig)) -> usize {
     let fake = OpenAiFake::start_insisting(on, |_| ModelAnswer::says("all good")).await;
-    drop(ask(&model(fake.base_url(), change)).await.reply);
+    drop(ask_model(&model(fake.base_url(), change)).await.reply);
     fake.refusals().len()
 }
 
@@ -78,7 +78,7 @@ async fn openai_setting_that_a_server_refuses_is_left_out_until_the_next_start()
             change(config);
         });
         for _ in 0..2 {
-            assert_eq!(ask(&model).await.reply.unwrap().text, "all good", "{on:?}");
+            assert_eq!(ask_model(&model).await.reply.unwrap().text, "all good", "{on:?}");
         }
         assert_eq!(fake.refusals().len(), 1, "{on:?}: {:?}", fake.refusals());
         assert_eq!(fake.requests().len(), 2, "{on:?}");
@@ -91,18 +91,18 @@ async fn openai_tools_that_a_server_refuses_become_text_unless_the_operator_want
     let served = |tools: Option<ToolStyle>| {
         let base_url = fake.base_url();
         let config = OpenAiConfig { base_url, tools, max_retries: 0, ..OpenAiConfig::default() };
-        served(config, "local/nobody-knows", Facts::default(), Arc::default())
+        serve_model(config, "local/nobody-knows", SourcedFacts::default(), Arc::default())
     };
     let model = served(None);
     for _ in 0..2 {
-        assert_eq!(ask(model.as_ref()).await.reply.unwrap().text, "ok");
+        assert_eq!(ask_model(model.as_ref()).await.reply.unwrap().text, "ok");
     }
     assert_eq!(fake.refusals().len(), 1, "{:?}", fake.refusals());
     let sent = fake.requests();
     assert_eq!(sent.len(), 2);
     assert!(sent[0]["messages"][0]["content"].as_str().unwrap().contains("## read_file"));
     let native = served(Some(ToolStyle::Native));
-    let error = ask(native.as_ref()).await.reply.unwrap_err().to_string();
+    let error = ask_model(native.as_ref()).await.reply.unwrap_err().to_string();
     assert!(error.contains("does not support tools; set tools = \"json\""), "{error}");
 }
 
@@ -113,7 +113,7 @@ async fn openai_setting_that_does_not_help_is_not_kept() {
     let fake = OpenAiFake::start(|_| ModelAnswer::Status(400, Vec::new(), SAYS.to_owned())).await;
     let model = model(fake.base_url(), |config| config.max_output_tokens = Some(100));
     for asked in 1..=2 {
-        let error = ask(&model).await.reply.unwrap_err().to_string();
+        let error = ask_model(&model).await.reply.unwrap_err().to_string();
         assert!(error.contains("are unsupported"), "{error}");
         assert_eq!(fake.requests().len(), 2 * asked);
     }
@@ -198,7 +198,7 @@ async fn openai_headers_are_sent_and_shown_in_no_error() {
     let repeats = || ModelAnswer::Status(403, Vec::new(), format!("not with {TOKEN}"));
     let fake = OpenAiFake::start(move |_| repeats()).await;
     let model = model(fake.base_url(), |config| config.headers = headers("X-Proxy-Token", TOKEN));
-    let error = ask(&model).await.reply.unwrap_err();
+    let error = ask_model(&model).await.reply.unwrap_err();
     assert!(!format!("{error:?} {model:?}").contains(TOKEN), "{error:?} {model:?}");
     assert!(error.to_string().contains("not with [secret]"), "{error}");
 }
@@ -215,10 +215,10 @@ async fn openai_untrusted_server_is_asked_on_the_public_internet_only() {
     for (untrusted, expected) in
         [(untrusted(false), None), (untrusted(true), Some("127.0.0.1 is not public"))]
     {
-        let checked = untrusted.check().map_err(|(key, error)| format!("{key}: {error}"));
+        let checked = untrusted.check_config().map_err(|(key, error)| format!("{key}: {error}"));
         let clock = Arc::<ManualClock>::default();
         let model = OpenAi::new("local", "qwen3", &untrusted, clock).unwrap();
-        let reply = ask(&model).await.reply.map_err(|error| error.to_string());
+        let reply = ask_model(&model).await.reply.map_err(|error| error.to_string());
         match expected {
             None => assert!(checked.is_ok() && reply.is_ok(), "{checked:?} {reply:?}"),
             Some(expected) => {
@@ -271,7 +271,7 @@ async fn openai_responses_api_accepts_the_switches_that_fit_it() {
         change(&mut config);
         let clock = Arc::<ManualClock>::default();
         let model = OpenAi::new("openai", MODEL, &config, clock).unwrap();
-        ask(&model).await.reply
+        ask_model(&model).await.reply
     };
     assert_eq!(ask_with(&|config| config.stream = false).await.unwrap().text, "all good");
     assert_eq!(fake.requests()[0]["stream"], false);
@@ -343,11 +343,11 @@ fn openai_config_check_names_the_key_of_an_impossible_switch() {
     for (change, key, says) in table {
         let mut config = OpenAiConfig::default();
         change(&mut config);
-        let (found, error) = config.check().unwrap_err();
+        let (found, error) = config.check_config().unwrap_err();
         assert_eq!(found, key);
         assert!(error.contains(says), "{error}");
     }
     let headers = headers("Authorization", "Basic x");
     let fits = OpenAiConfig { headers, temperature: Some(0.0), ..OpenAiConfig::default() };
-    fits.check().unwrap();
+    fits.check_config().unwrap();
 }

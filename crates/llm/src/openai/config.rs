@@ -14,10 +14,10 @@ use super::compatibility::{MaxTokensField, OpenAiApi, SystemRole};
 use crate::embeddings::{EmbeddingServer, EmbeddingWire};
 use crate::keys;
 use crate::known_model::ConfiguredFacts;
-use crate::provider::{OPENAI_PATHS, Reach, check_base_url};
+use crate::provider::{AllowedReach, OPENAI_PATHS, check_base_url};
 use crate::{
-    ApiKeys, ConfiguredModel, EmbeddingsConfig, Facts, KnownModel, ProviderConfig, RequestTimeouts,
-    ServedEmbedder, TextCalls, ToolStyle,
+    ApiKeys, ConfiguredModel, EmbeddingsConfig, KnownModel, ProviderConfig, RequestTimeouts,
+    ServedEmbedder, SourcedFacts, TextCalls, ToolStyle,
 };
 
 /// A provider of kind `openai`: OpenAI, OpenRouter, Ollama, llama.cpp, vLLM, LM Studio.
@@ -131,30 +131,31 @@ impl Default for OpenAiConfig {
 impl ProviderConfig for OpenAiConfig {
     const KIND: &'static str = "openai";
 
-    fn check(&self) -> Result<(), (&'static str, String)> {
-        check_base_url(&self.base_url, self.reach(), &OPENAI_PATHS)?;
-        keys::check(self.api_key.as_ref())?;
-        self.limits().check()?;
+    fn check_config(&self) -> Result<(), (&'static str, String)> {
+        check_base_url(&self.base_url, self.allowed_reach(), &OPENAI_PATHS)?;
+        keys::check_keys(self.api_key.as_ref())?;
+        self.request_timeouts().check_values()?;
         self.check_compatibility()
     }
 
-    fn model(
+    fn create_model(
         self,
         provider: &str,
         model: &str,
-        facts: Facts,
+        facts: SourcedFacts,
         clock: Arc<dyn Clock>,
     ) -> Result<ConfiguredModel, NetError> {
         let max_output = self.max_output_tokens.map(u64::from);
         let Self { images, tools, text_calls, .. } = self;
-        let table = Facts { images, tools, text_calls, max_output, ..Facts::default() };
+        let table =
+            SourcedFacts { images, tools, text_calls, max_output, ..SourcedFacts::default() };
         let facts = ConfiguredFacts::new(model, &self.base_url, table, facts);
         let config = Self { max_output_tokens: facts.max_output(), ..self };
         let model = OpenAi::new(provider, model, &config, clock)?;
         Ok(KnownModel::new(model, facts).into())
     }
 
-    fn embedder(
+    fn create_embedder(
         self,
         config: &EmbeddingsConfig,
         clock: Arc<dyn Clock>,
@@ -162,10 +163,10 @@ impl ProviderConfig for OpenAiConfig {
         let server = EmbeddingServer {
             wire: EmbeddingWire::OpenAi,
             base_url: self.base_url.trim_end_matches('/').to_owned(),
-            http: self.client()?,
-            timeout: self.limits().first_token,
+            http: self.create_client()?,
+            timeout: self.request_timeouts().first_token,
             retries: self.max_retries,
-            api_key: self.api_key.as_ref().and_then(ApiKeys::first).cloned(),
+            api_key: self.api_key.as_ref().and_then(ApiKeys::first_key).cloned(),
         };
         Ok(Some(ServedEmbedder::new(config, server, clock)))
     }
@@ -173,20 +174,20 @@ impl ProviderConfig for OpenAiConfig {
 
 impl OpenAiConfig {
     /// Creates the HTTP client for the server.
-    pub(super) fn client(&self) -> Result<HttpClient, NetError> {
-        match self.reach() {
-            Reach::Everywhere => HttpClient::with_headers(&self.headers),
-            Reach::PublicOnly => HttpClient::untrusted(&self.headers),
+    pub(super) fn create_client(&self) -> Result<HttpClient, NetError> {
+        match self.allowed_reach() {
+            AllowedReach::Everywhere => HttpClient::with_headers(&self.headers),
+            AllowedReach::PublicOnly => HttpClient::with_public_only(&self.headers),
         }
     }
 
-    fn reach(&self) -> Reach {
-        if self.untrusted { Reach::PublicOnly } else { Reach::Everywhere }
+    fn allowed_reach(&self) -> AllowedReach {
+        if self.untrusted { AllowedReach::PublicOnly } else { AllowedReach::Everywhere }
     }
 
     /// The timeouts. Without streaming, the first token arrives with the complete answer.
-    pub(crate) fn limits(&self) -> RequestTimeouts {
+    pub(crate) fn request_timeouts(&self) -> RequestTimeouts {
         let first = if self.stream { self.first_token_seconds } else { self.total_seconds };
-        RequestTimeouts::of_seconds(first, self.gap_seconds, self.total_seconds)
+        RequestTimeouts::from_seconds(first, self.gap_seconds, self.total_seconds)
     }
 }

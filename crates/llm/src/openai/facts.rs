@@ -7,7 +7,7 @@ use std::time::Duration;
 use avocet_protocol::{decode_json, within};
 use serde_json::Value;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::ModelEndpoint;
 use crate::wire_json::read_count;
 
 /// Timeout of the request for the list of models.
@@ -34,29 +34,28 @@ enum ContextState {
 }
 
 impl ContextSize {
-    pub(super) fn at(base_url: &str) -> Self {
+    pub(super) fn from_base_url(base_url: &str) -> Self {
         let url = format!("{}/models", base_url.trim_end_matches('/'));
         Self { url, known: Mutex::new(ContextState::Nothing) }
     }
 
-    /// The URL of the list of models.
-    pub(super) fn url(&self) -> &str {
+    pub(super) fn list_url(&self) -> &str {
         &self.url
     }
 
     /// Returns the context size of the model that the server calls `model`; `None` if unknown.
-    pub(super) async fn asked(&self, endpoint: &Endpoint, model: &str) -> Option<u64> {
+    pub(super) async fn ask_context(&self, endpoint: &ModelEndpoint, model: &str) -> Option<u64> {
         let now = endpoint.clock.elapsed();
-        let known = *self.known();
+        let known = *self.lock_state();
         match known {
             ContextState::Known(context) => return context,
             ContextState::Failed(at) if now.saturating_sub(at) < PAUSE => return None,
             ContextState::Failed(_) | ContextState::Nothing => {}
         }
-        let list = within(endpoint.clock.as_ref(), LIMIT, self.list(endpoint, now)).await;
+        let list = within(endpoint.clock.as_ref(), LIMIT, self.request_list(endpoint, now)).await;
         let (known, context) = match list.unwrap_or_else(|late| Err(late.to_string())) {
             Ok(list) => {
-                let context = context(&list, model);
+                let context = context_in_list(&list, model);
                 (ContextState::Known(context), context)
             }
             Err(error) => {
@@ -68,13 +67,13 @@ impl ContextSize {
                 (ContextState::Failed(now), None)
             }
         };
-        *self.known() = known;
+        *self.lock_state() = known;
         context
     }
 
     /// Requests the list of models (OpenAI API reference, "List models"); null if it is missing.
-    async fn list(&self, endpoint: &Endpoint, now: Duration) -> Result<Value, String> {
-        let headers = (endpoint.headers)(endpoint.keys.current(now).key);
+    async fn request_list(&self, endpoint: &ModelEndpoint, now: Duration) -> Result<Value, String> {
+        let headers = (endpoint.headers)(endpoint.keys.current_key(now).key);
         let headers: Vec<(&str, &str)> =
             headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let response = endpoint.http.get(&self.url, &headers).await;
@@ -84,18 +83,18 @@ impl ContextSize {
             status @ (408 | 429 | 500..) => return Err(format!("status {status}")),
             _ => return Ok(Value::Null),
         }
-        let text = response.text(MAX_LIST).await.map_err(|error| error.to_string())?;
+        let text = response.read_text(MAX_LIST).await.map_err(|error| error.to_string())?;
         Ok(decode_json(text.as_bytes()).unwrap_or_default())
     }
 
-    fn known(&self) -> MutexGuard<'_, ContextState> {
+    fn lock_state(&self) -> MutexGuard<'_, ContextState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The context size of a model, in the formats of vLLM, OpenRouter, Groq, Mistral and llama.cpp.
 /// The last also reports the context size of the training.
-fn context(list: &Value, model: &str) -> Option<u64> {
+fn context_in_list(list: &Value, model: &str) -> Option<u64> {
     let models = list["data"].as_array()?;
     let only = match &models[..] {
         // A server with one model accepts every name for it.

@@ -30,7 +30,7 @@ fn openai_facts_read_the_context_from_the_fields_of_each_server() {
         (json!(null), None),
     ];
     for (models, expected) in table {
-        assert_eq!(context(&json!({ "data": models }), "qwen3"), expected, "{models}");
+        assert_eq!(context_in_list(&json!({ "data": models }), "qwen3"), expected, "{models}");
     }
 }
 

@@ -25,11 +25,12 @@ use serde_json::Value;
 
 use crate::answer_schema::{self, with_answer_schema};
 use crate::endpoint::{
-    Endpoint, ListForm, NamedWindow, OfferedModel, Probe, one_page, openai_model, texts,
+    ListForm, ModelEndpoint, NamedWindow, OfferedModel, ProbeResult, one_page, openai_model,
+    texts_at_key,
 };
 use crate::keys::KeyRing;
-use crate::known_model::Served;
-use crate::repair::Repairs;
+use crate::known_model::ServedModel;
+use crate::repair::RepairLessons;
 use answer::OpenAiChatAnswer;
 use facts::ContextSize;
 pub(crate) use facts::listed_context;
@@ -43,7 +44,7 @@ pub use config::OpenAiConfig;
 /// text with their markup: [`Dialected`](crate::Dialected) reads them.
 #[derive(Debug)]
 pub struct OpenAi {
-    endpoint: Endpoint,
+    endpoint: ModelEndpoint,
     api: OpenAiApi,
     options: OpenAiOptions,
     images: bool,
@@ -63,20 +64,20 @@ impl OpenAi {
         config: &OpenAiConfig,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
-        let endpoint = Endpoint {
+        let endpoint = ModelEndpoint {
             name: format!("{provider}/{model}"),
-            url: format!("{}/{}", config.base_url.trim_end_matches('/'), path(config.api)),
+            url: format!("{}/{}", config.base_url.trim_end_matches('/'), api_path(config.api)),
             keys: KeyRing::new(config.api_key.as_ref()),
             headers,
             retries: config.max_retries,
-            limits: config.limits(),
-            http: config.client()?,
+            limits: config.request_timeouts(),
+            http: config.create_client()?,
             window: NamedWindow::default(),
-            repairs: Repairs::default(),
+            repairs: RepairLessons::default(),
             clock,
         };
         let options = OpenAiOptions::new(model, config);
-        let context = ContextSize::at(&config.base_url);
+        let context = ContextSize::from_base_url(&config.base_url);
         Ok(Self {
             endpoint,
             api: config.api,
@@ -88,25 +89,25 @@ impl OpenAi {
     }
 }
 
-fn path(api: OpenAiApi) -> &'static str {
+fn api_path(api: OpenAiApi) -> &'static str {
     match api {
         OpenAiApi::Chat => "chat/completions",
         OpenAiApi::Responses => "responses",
     }
 }
 
-fn headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
+fn request_headers(api_key: Option<&Secret>) -> Vec<(&'static str, String)> {
     api_key.map(|key| ("authorization", format!("Bearer {}", key.expose()))).into_iter().collect()
 }
 
 impl OpenAi {
     /// The request body in the format of the API.
-    pub(crate) fn body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+    pub(crate) fn request_body(&self, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
         let (name, options) = (&self.endpoint.name, &self.options);
-        let adjustments = self.endpoint.repairs.adjustments();
+        let adjustments = self.endpoint.repairs.current_adjustments();
         match self.api {
             OpenAiApi::Chat => {
-                let body = request::body(name, options, adjustments, request)?;
+                let body = request::write_body(name, options, adjustments, request)?;
                 let body = options.with_extra(body)?;
                 with_answer_schema(body, request, answer_schema::openai_chat)
             }
@@ -127,9 +128,9 @@ impl Model for OpenAi {
     }
 
     async fn facts(&self) -> ModelFacts {
-        let context = self.context.asked(&self.endpoint, &self.options.model).await;
+        let context = self.context.ask_context(&self.endpoint, &self.options.model).await;
         let context = self.endpoint.window.get().or(context);
-        let thinking = self.options.thinking.ability();
+        let thinking = self.options.thinking.can_think();
         ModelFacts { context, images: self.images, thinking, ..ModelFacts::default() }
     }
 
@@ -138,12 +139,15 @@ impl Model for OpenAi {
         request: &ModelRequest,
         deltas: Deltas<'_>,
     ) -> Result<ModelReply, ModelError> {
-        let (endpoint, body) = (&self.endpoint, |request: &ModelRequest| self.body(request));
+        let (endpoint, body) =
+            (&self.endpoint, |request: &ModelRequest| self.request_body(request));
         let most = self.options.max_tokens(request.options.effort);
         match self.api {
-            OpenAiApi::Chat => endpoint.ask::<OpenAiChatAnswer>(request, most, body, deltas).await,
+            OpenAiApi::Chat => {
+                endpoint.ask_model::<OpenAiChatAnswer>(request, most, body, deltas).await
+            }
             OpenAiApi::Responses => {
-                let asking = endpoint.ask::<ResponsesAnswer>(request, most, body, deltas);
+                let asking = endpoint.ask_model::<ResponsesAnswer>(request, most, body, deltas);
                 let mut reply = asking.await?;
                 self.has_phases.fetch_or(responses::learn_phase(&mut reply), Ordering::Relaxed);
                 Ok(reply)
@@ -153,11 +157,12 @@ impl Model for OpenAi {
 }
 
 #[async_trait]
-impl Served for OpenAi {
+impl ServedModel for OpenAi {
     /// See OpenAI API reference, "List models".
-    async fn offered(&self) -> Result<Vec<OfferedModel>, ModelError> {
+    async fn list_models(&self) -> Result<Vec<OfferedModel>, ModelError> {
         let form = ListForm { key: "data", model: openai_model, next: one_page };
-        let offered = self.endpoint.offered::<OpenAiChatAnswer>(self.context.url(), form).await;
+        let offered =
+            self.endpoint.list_models::<OpenAiChatAnswer>(self.context.list_url(), form).await;
         if !matches!(offered, Err(ModelError::Refused { .. })) {
             return offered;
         }
@@ -171,30 +176,36 @@ impl Served for OpenAi {
         }
     }
 
-    async fn probe(&self) -> Result<Probe, ModelError> {
+    async fn probe_model(&self) -> Result<ProbeResult, ModelError> {
         let (endpoint, model) = (&self.endpoint, &self.options.model);
-        let names = |list: &Value| texts(&list["data"], "id");
-        let listed = endpoint.listed::<OpenAiChatAnswer>(self.context.url(), names, model).await?;
+        let names = |list: &Value| texts_at_key(&list["data"], "id");
+        let listed = endpoint
+            .find_in_list::<OpenAiChatAnswer>(self.context.list_url(), names, model)
+            .await?;
         let begun = match (listed, self.api) {
             (Some(found), _) => return Ok(found),
-            (None, _) if model.is_empty() => Ok(Probe::KeyUnchecked),
+            (None, _) if model.is_empty() => Ok(ProbeResult::KeyUnchecked),
             (None, OpenAiApi::Chat) => {
-                endpoint.begins::<OpenAiChatAnswer>(|request| self.body(request)).await
+                endpoint
+                    .probe_with_request::<OpenAiChatAnswer>(|request| self.request_body(request))
+                    .await
             }
             (None, OpenAiApi::Responses) => {
-                endpoint.begins::<ResponsesAnswer>(|request| self.body(request)).await
+                endpoint
+                    .probe_with_request::<ResponsesAnswer>(|request| self.request_body(request))
+                    .await
             }
         };
         match begun {
-            Ok(Probe::KeyUnchecked) | Err(ModelError::Refused { .. }) => {
+            Ok(ProbeResult::KeyUnchecked) | Err(ModelError::Refused { .. }) => {
                 let meant = self.find_base_url().await;
-                meant.map_or(begun, |meant| Ok(Probe::OtherBaseUrl { meant }))
+                meant.map_or(begun, |meant| Ok(ProbeResult::OtherBaseUrl { meant }))
             }
             begun => begun,
         }
     }
 
-    fn keys(&self) -> &KeyRing {
+    fn key_ring(&self) -> &KeyRing {
         &self.endpoint.keys
     }
 }

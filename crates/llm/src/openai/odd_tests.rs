@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::answer::OpenAiChatAnswer;
 use crate::endpoint::{AnswerError, CompleteAnswer};
 use crate::fuzzing::read_body;
-use crate::testing::call;
+use crate::testing::tool_call;
 
 fn read(body: &str) -> Result<CompleteAnswer, AnswerError> {
     read_body::<OpenAiChatAnswer>(body)
@@ -42,7 +42,7 @@ fn openai_chat_reads_calls_with_odd_fields() {
     for piece in table {
         for calls in [json!([piece]), piece.clone(), json!([null, piece, {}, 7])] {
             let said = reply(&[json!({ "content": [], "tool_calls": calls })], "tool_calls");
-            assert_eq!(said.calls, [call("one", &json!({ "x": 1 }))], "{calls}");
+            assert_eq!(said.calls, [tool_call("one", &json!({ "x": 1 }))], "{calls}");
         }
     }
     for absent in [json!(null), json!(""), json!({}), json!(0), json!([null]), json!(false)] {
@@ -58,11 +58,11 @@ fn openai_chat_runs_a_legacy_function_call() {
         json!({ "function_call": { "arguments": "{\"x\":" } }),
         json!({ "function_call": { "arguments": " 1}" } }),
     ];
-    assert_eq!(reply(&pieces, "function_call").calls, [call("one", &json!({ "x": 1 }))]);
+    assert_eq!(reply(&pieces, "function_call").calls, [tool_call("one", &json!({ "x": 1 }))]);
     let function = json!({ "name": "one", "arguments": "{}" });
     let both = json!({ "tool_calls": [{ "id": "a", "function": function }],
         "function_call": function });
-    assert_eq!(reply(&[both], "tool_calls").calls, [call("one", &json!({}))]);
+    assert_eq!(reply(&[both], "tool_calls").calls, [tool_call("one", &json!({}))]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::compatibility::{MaxTokensField, SystemRole};
 use super::options::OpenAiOptions;
 use super::state::{StateFields, StateRules};
 use super::thinking::EffortFields;
-use crate::repair::{Adjustment, Adjustments};
+use crate::repair::{RequestAdjustment, RequestAdjustments};
 use crate::schema::WireSchema;
 
 /// The fields of a request body that follow `model` and `messages`.
@@ -116,10 +116,10 @@ struct WireToolFunction<'r> {
 
 /// Writes a request body. Messages of earlier requests are copied as JSON. `name` is the model's
 /// name; only its own state is sent back.
-pub(super) fn body(
+pub(super) fn write_body(
     name: &str,
     options: &OpenAiOptions,
-    adjustments: Adjustments,
+    adjustments: RequestAdjustments,
     request: &ModelRequest,
 ) -> serde_json::Result<Vec<u8>> {
     let rules = StateRules::new(name, adjustments, options.wants_signatures, request);
@@ -144,13 +144,13 @@ fn add_messages(
 ) -> serde_json::Result<()> {
     let (mut instructions, mut mark) = (None, b'[');
     for shared in request.messages.shared() {
-        let is_same = instructions.is_none() && rules.leaves(shared.message());
-        let written = if is_same { written(shared, rules) } else { None };
+        let is_same = instructions.is_none() && rules.leaves_unchanged(shared.message());
+        let written = if is_same { shared_json(shared, rules) } else { None };
         if let Some(json) = written {
             body.push(mark);
             body.extend_from_slice(json.as_bytes());
         } else if let Some(message) =
-            wire(shared.message(), role, rules, &mut instructions, &request.images)
+            wire_message(shared.message(), role, rules, &mut instructions, &request.images)
         {
             body.push(mark);
             serde_json::to_writer(&mut *body, &message)?;
@@ -167,13 +167,13 @@ fn add_messages(
 }
 
 /// Returns the JSON of a message that is the same in every request, without state.
-fn written<'m>(shared: &'m SharedMessage, rules: StateRules<'_>) -> Option<&'m str> {
+fn shared_json<'m>(shared: &'m SharedMessage, rules: StateRules<'_>) -> Option<&'m str> {
     shared.written("chat/completions", |message| match message {
         Message::System { .. } => None,
         Message::User { images, .. } if !images.is_empty() => None,
         message => {
             let (role, images) = (SystemRole::default(), BTreeMap::new());
-            serde_json::to_string(&wire(message, role, rules, &mut None, &images)?).ok()
+            serde_json::to_string(&wire_message(message, role, rules, &mut None, &images)?).ok()
         }
     })
 }
@@ -181,16 +181,17 @@ fn written<'m>(shared: &'m SharedMessage, rules: StateRules<'_>) -> Option<&'m s
 impl<'r> OpenAiChatFields<'r> {
     fn new(
         options: &'r OpenAiOptions,
-        adjustments: Adjustments,
+        adjustments: RequestAdjustments,
         request: &'r ModelRequest,
     ) -> Self {
         let effort = request.options.effort;
         let named = options.adjusted_max_tokens_field(adjustments);
         let limit = |field| options.max_tokens(effort).filter(|_| named == field);
-        let stream = options.stream && !adjustments.has(Adjustment::NoStream);
-        let counted =
-            stream && options.stream_usage && !adjustments.has(Adjustment::NoStreamOptions);
-        let has_effort = !adjustments.has(Adjustment::NoEffort);
+        let stream = options.stream && !adjustments.has_adjustment(RequestAdjustment::NoStream);
+        let counted = stream
+            && options.stream_usage
+            && !adjustments.has_adjustment(RequestAdjustment::NoStreamOptions);
+        let has_effort = !adjustments.has_adjustment(RequestAdjustment::NoEffort);
         Self {
             stream,
             stream_options: counted.then_some(StreamOptions { include_usage: true }),
@@ -198,14 +199,18 @@ impl<'r> OpenAiChatFields<'r> {
             max_tokens: limit(MaxTokensField::MaxTokens),
             max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
             temperature: options.adjusted_temperature(adjustments),
-            effort: if has_effort { options.effort(effort) } else { EffortFields::default() },
+            effort: if has_effort {
+                options.effort_fields(effort)
+            } else {
+                EffortFields::default()
+            },
         }
     }
 }
 
 /// Converts a message. With the role `user`, the instructions precede the first user message, which
 /// every valid history has.
-fn wire<'r>(
+fn wire_message<'r>(
     message: &'r Message,
     role: SystemRole,
     rules: StateRules<'r>,
@@ -238,9 +243,9 @@ fn wire<'r>(
             OpenAiChatMessage::Assistant {
                 content: (!text.is_empty()).then_some(text),
                 tool_calls: calls
-                    .map(|(place, call)| wire_call(call, rules.call(thought, place)))
+                    .map(|(place, call)| wire_call(call, rules.call_fields(thought, place)))
                     .collect(),
-                state: rules.message(thought),
+                state: rules.message_fields(thought),
             }
         }
         Message::ToolResult { call, result, .. } => {

@@ -20,7 +20,7 @@ use avocet_protocol::{Message, ModelRequest, Reasoning};
 use serde_json::{Map, Value, json};
 
 use crate::gemini::signatures;
-use crate::repair::{Adjustment, Adjustments};
+use crate::repair::{RequestAdjustment, RequestAdjustments};
 use crate::wire_json::WireJson;
 
 const REASONING_CONTENT: &str = "reasoning_content";
@@ -109,7 +109,7 @@ impl ArrivingState {
                 self.calls.resize_with(index + 1, Map::new);
             }
             kept += field.len() + value.to_string().len();
-            merge(self.calls[index].entry(field).or_insert(Value::Null), &value);
+            merge_objects(self.calls[index].entry(field).or_insert(Value::Null), &value);
         }
         kept
     }
@@ -174,7 +174,6 @@ impl ArrivingState {
     }
 }
 
-/// Returns `true` if a piece of a call has state.
 pub(super) fn has_call_state(call: &WireJson<'_>) -> bool {
     CALL_FIELDS.iter().any(|field| call.get(field).has_content())
 }
@@ -209,11 +208,11 @@ fn readable_texts(part: &Map<String, Value>) -> impl Iterator<Item = &str> {
 }
 
 /// Merges objects; replaces all other values.
-fn merge(old: &mut Value, new: &Value) {
+fn merge_objects(old: &mut Value, new: &Value) {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
             for (key, value) in new {
-                merge(old.entry(key).or_insert(Value::Null), value);
+                merge_objects(old.entry(key).or_insert(Value::Null), value);
             }
         }
         (old, new) => *old = new.clone(),
@@ -225,7 +224,7 @@ fn merge(old: &mut Value, new: &Value) {
 pub(super) struct StateRules<'r> {
     /// The model's name as `provider/model`; only its own state is sent back.
     model: &'r str,
-    adjustments: Adjustments,
+    adjustments: RequestAdjustments,
     /// `true` if a step with calls gets a placeholder for missing reasoning.
     fills_reasoning: bool,
     /// `true` if a step with calls gets a placeholder for a missing signature.
@@ -239,7 +238,7 @@ impl<'r> StateRules<'r> {
     /// `wants_signatures` is `true` for models that are known to require them.
     pub(super) fn new(
         model: &'r str,
-        adjustments: Adjustments,
+        adjustments: RequestAdjustments,
         wants_signatures: bool,
         request: &ModelRequest,
     ) -> Self {
@@ -249,16 +248,16 @@ impl<'r> StateRules<'r> {
             }
             _ => false,
         };
-        let fills_reasoning = !adjustments.has(Adjustment::NoReasoningContent)
-            && (adjustments.has(Adjustment::FillReasoning)
+        let fills_reasoning = !adjustments.has_adjustment(RequestAdjustment::NoReasoningContent)
+            && (adjustments.has_adjustment(RequestAdjustment::FillReasoning)
                 || request.messages.iter().any(has_reasoning));
-        let fills_signatures = !adjustments.has(Adjustment::NoExtraContent)
-            && (wants_signatures || adjustments.has(Adjustment::FillSignatures));
+        let fills_signatures = !adjustments.has_adjustment(RequestAdjustment::NoExtraContent)
+            && (wants_signatures || adjustments.has_adjustment(RequestAdjustment::FillSignatures));
         Self { model, adjustments, fills_reasoning, fills_signatures }
     }
 
     /// Returns `true` if a message is the same in the requests of all models.
-    pub(super) fn leaves(self, message: &Message) -> bool {
+    pub(super) fn leaves_unchanged(self, message: &Message) -> bool {
         match message {
             Message::Assistant { calls, reasoning, .. } => {
                 calls.is_empty()
@@ -268,9 +267,8 @@ impl<'r> StateRules<'r> {
         }
     }
 
-    /// The fields of a message with calls.
-    pub(super) fn message(self, thought: Option<&'r Reasoning>) -> StateFields<'r> {
-        let own = self.own(thought).and_then(|content| content["message"].as_object());
+    pub(super) fn message_fields(self, thought: Option<&'r Reasoning>) -> StateFields<'r> {
+        let own = self.own_content(thought).and_then(|content| content["message"].as_object());
         let own = own.into_iter().flatten();
         let mut fields: StateFields<'r> = own
             .filter(|(field, _)| !self.leaves_out(field))
@@ -285,8 +283,12 @@ impl<'r> StateRules<'r> {
     }
 
     /// The fields of the call with this index.
-    pub(super) fn call(self, thought: Option<&'r Reasoning>, index: usize) -> StateFields<'r> {
-        let own = self.own(thought).and_then(|content| content["calls"][index].as_object());
+    pub(super) fn call_fields(
+        self,
+        thought: Option<&'r Reasoning>,
+        index: usize,
+    ) -> StateFields<'r> {
+        let own = self.own_content(thought).and_then(|content| content["calls"][index].as_object());
         let own = own.into_iter().flatten();
         let mut fields: StateFields<'r> = own
             .filter(|(field, _)| !self.leaves_out(field))
@@ -300,19 +302,19 @@ impl<'r> StateRules<'r> {
         fields
     }
 
-    fn own(self, thought: Option<&'r Reasoning>) -> Option<&'r Value> {
+    fn own_content(self, thought: Option<&'r Reasoning>) -> Option<&'r Value> {
         thought.filter(|thought| thought.model == self.model).map(|thought| &thought.content)
     }
 
     fn leaves_out(self, field: &str) -> bool {
         let adjustment = match field {
-            REASONING_CONTENT => Adjustment::NoReasoningContent,
-            DETAILS => Adjustment::NoReasoningDetails,
-            REASONING => Adjustment::NoReasoning,
-            EXTRA => Adjustment::NoExtraContent,
+            REASONING_CONTENT => RequestAdjustment::NoReasoningContent,
+            DETAILS => RequestAdjustment::NoReasoningDetails,
+            REASONING => RequestAdjustment::NoReasoning,
+            EXTRA => RequestAdjustment::NoExtraContent,
             _ => return false,
         };
-        self.adjustments.has(adjustment)
+        self.adjustments.has_adjustment(adjustment)
     }
 }
 

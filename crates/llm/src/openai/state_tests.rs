@@ -5,7 +5,7 @@ use super::*;
 const MODEL: &str = "local/qwen3";
 
 fn add(state: &mut ArrivingState, delta: &Value) -> AddedState {
-    state.add_delta(&WireJson::parse(&delta.to_string()).unwrap())
+    state.add_delta(&WireJson::parse_text(&delta.to_string()).unwrap())
 }
 
 /// The content of an answer with these pieces of the message and these pieces of calls.
@@ -15,7 +15,7 @@ fn content(deltas: &[Value], calls: &[(usize, Value)], count: usize) -> Option<V
         add(&mut state, delta);
     }
     for (index, call) in calls {
-        state.add_call(*index, &WireJson::parse(&call.to_string()).unwrap());
+        state.add_call(*index, &WireJson::parse_text(&call.to_string()).unwrap());
     }
     state.into_content(count)
 }
@@ -113,7 +113,7 @@ fn arriving_state_counts_reasoning_once_and_all_kept_bytes() {
     let added = add(&mut state, &sealed);
     assert_eq!(added.thought, 0);
     assert!(added.kept >= 6, "{added:?}");
-    let call = WireJson::parse(r#"{ "extra_content": { "a": "b" } }"#).unwrap();
+    let call = WireJson::parse_text(r#"{ "extra_content": { "a": "b" } }"#).unwrap();
     assert!(state.add_call(0, &call) > 0);
 }
 
@@ -129,9 +129,9 @@ fn state_rules_fill_missing_reasoning_once_the_model_has_sent_some() {
     let history =
         |steps: Vec<Message>| ModelRequest { messages: steps.into(), ..ModelRequest::default() };
     let fields = |request: &ModelRequest| {
-        let rules = StateRules::new(MODEL, Adjustments::default(), false, request);
+        let rules = StateRules::new(MODEL, RequestAdjustments::default(), false, request);
         let sent = request.messages.iter().map(|message| match message {
-            Message::Assistant { reasoning, .. } => json!(rules.message(reasoning.as_ref())),
+            Message::Assistant { reasoning, .. } => json!(rules.message_fields(reasoning.as_ref())),
             _ => Value::Null,
         });
         sent.collect::<Vec<Value>>()
@@ -156,8 +156,8 @@ fn state_rules_give_the_first_call_a_placeholder_if_a_signature_is_wanted() {
         (false, Some(&thought), [signed.clone(), json!({})]),
         (false, None, [json!({}), json!({})]),
     ] {
-        let rules = StateRules::new(MODEL, Adjustments::default(), wants, &request);
-        let sent = [0, 1].map(|index| json!(rules.call(thought, index)));
+        let rules = StateRules::new(MODEL, RequestAdjustments::default(), wants, &request);
+        let sent = [0, 1].map(|index| json!(rules.call_fields(thought, index)));
         assert_eq!(sent, expected, "{wants} {thought:?}");
     }
 }

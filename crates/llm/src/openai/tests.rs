@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::endpoint::StreamedAnswer;
-use crate::testing::{SECOND, ShownReply, Writing, ask, call, request, with_image};
+use crate::testing::{
+    SECOND, ShownReply, WritingServer, ask_model, sample_request, tool_call, with_image,
+};
 
 async fn start(
     answer: ModelAnswer,
@@ -32,13 +34,13 @@ async fn start(
 
 async fn ask_for(answer: ModelAnswer) -> Result<ModelReply, ModelError> {
     let (_fake, model) = start(answer, |config| config).await;
-    ask(&model).await.reply
+    ask_model(&model).await.reply
 }
 
 #[tokio::test]
 async fn openai_request_has_the_format_of_the_api() {
     let (fake, model) = start(ModelAnswer::says("hello"), |config| config).await;
-    ask(&model).await.reply.unwrap();
+    ask_model(&model).await.reply.unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&fake.requests()[0]).unwrap());
     assert_eq!(fake.refusals(), [""; 0]);
 }
@@ -67,7 +69,7 @@ async fn f8_openai_adds_call_pieces_without_an_index_to_the_call_before_them() {
         {"index": 0, "id": "a", "function": {"name": "one", "arguments": "{\"x\": 1}"}},
         {"index": 1, "id": "a", "function": {"name": "two", "arguments": "{\"y\": 2}"}},
     ]})];
-    let expected = [call("one", &json!({"x": 1})), call("two", &json!({"y": 2}))];
+    let expected = [tool_call("one", &json!({"x": 1})), tool_call("two", &json!({"y": 2}))];
     for deltas in [&without_index[..], &all_at_once] {
         assert_eq!(reply_of(events(deltas, "tool_calls")).await.calls, expected, "{deltas:?}");
     }
@@ -75,7 +77,7 @@ async fn f8_openai_adds_call_pieces_without_an_index_to_the_call_before_them() {
 
 #[tokio::test]
 async fn f8_openai_distinguishes_calls_for_each_numbering_of_their_pieces() {
-    let expected = [call("one", &json!({"x": 1})), call("two", &json!({"y": 2}))];
+    let expected = [tool_call("one", &json!({"x": 1})), tool_call("two", &json!({"y": 2}))];
     let tables = [
         // All calls have the same index.
         json!([
@@ -173,7 +175,7 @@ async fn f8_openai_repairs_arguments_only_if_they_are_complete() {
         assert_eq!(reply.calls[0].arguments, Arguments::Malformed("{'x': 1,".to_owned()));
         assert_eq!((reply.truncated, reply.filtered), (!filtered, filtered));
     }
-    assert_eq!(reply_of(events(&open, "stop")).await.calls, [call("one", &json!({"x": 1}))]);
+    assert_eq!(reply_of(events(&open, "stop")).await.calls, [tool_call("one", &json!({"x": 1}))]);
 }
 
 #[tokio::test]
@@ -212,19 +214,19 @@ async fn f20_openai_waits_for_usage_after_the_end_but_not_for_ever() {
     let mut body = events(&[json!({ "content": "so" })], "stop");
     body.pop();
     let pieces = vec![stream_head(), Piece::chunk(body.concat().as_bytes())];
-    let (answer, mut written) = Writing::begin(pieces);
+    let (answer, mut written) = WritingServer::begin_answer(pieces);
     let fake = OpenAiFake::start(move |_| answer.clone()).await;
     let config = OpenAiConfig { base_url: fake.base_url(), ..OpenAiConfig::default() };
     let model = OpenAi::new("local", "qwen3", &config, clock.clone()).unwrap();
     let passing = async {
-        written.all().await;
+        written.write_all().await;
         clock.sleeper_within(10 * SECOND..=10 * SECOND).await;
         clock.advance(9 * SECOND);
-        written.more(vec![Piece::chunk(event(&usage.to_string()).as_bytes())]).await;
-        written.all().await;
+        written.write_more(vec![Piece::chunk(event(&usage.to_string()).as_bytes())]).await;
+        written.write_all().await;
         clock.advance(10 * SECOND);
     };
-    let reply = tokio::join!(ask(&model), passing).0.reply.unwrap();
+    let reply = tokio::join!(ask_model(&model), passing).0.reply.unwrap();
     assert_eq!((reply.text.as_str(), reply.usage()), ("so", Usage::new(7, 2)));
 }
 
@@ -232,18 +234,18 @@ async fn f20_openai_waits_for_usage_after_the_end_but_not_for_ever() {
 async fn ask_with_pause(first: &[String], rest: &[String]) -> ShownReply {
     let clock = Arc::<ManualClock>::default();
     let pieces = vec![stream_head(), Piece::chunk(first.concat().as_bytes())];
-    let (answer, mut written) = Writing::begin(pieces);
+    let (answer, mut written) = WritingServer::begin_answer(pieces);
     let fake = OpenAiFake::start(move |_| answer.clone()).await;
     let config = OpenAiConfig { base_url: fake.base_url(), ..OpenAiConfig::default() };
     let model = OpenAi::new("local", "qwen3", &config, clock.clone()).unwrap();
     let passing = async {
-        written.all().await;
+        written.write_all().await;
         clock.sleeper_within(60 * SECOND..=60 * SECOND).await;
         clock.advance(30 * SECOND);
-        written.more(vec![Piece::chunk(rest.concat().as_bytes())]).await;
-        written.all().await;
+        written.write_more(vec![Piece::chunk(rest.concat().as_bytes())]).await;
+        written.write_all().await;
     };
-    tokio::join!(ask(&model), passing).0
+    tokio::join!(ask_model(&model), passing).0
 }
 
 #[tokio::test]
@@ -264,8 +266,8 @@ async fn openai_answer_that_grows_with_its_finish_reason_goes_on_after_a_pause()
 fn openai_empty_finish_reason_is_not_an_end() {
     let chunk = json!({ "choices": [{ "delta": { "content": "half" }, "finish_reason": "" }] });
     let mut answer = OpenAiChatAnswer::default();
-    answer.take(&chunk.into()).unwrap();
-    assert!(answer.finish().is_err());
+    answer.take_event(&chunk.into()).unwrap();
+    assert!(answer.finish_answer().is_err());
 }
 
 #[tokio::test]
@@ -331,11 +333,11 @@ async fn openai_request_has_images_as_data_urls() {
 #[test]
 fn f33_openai_request_has_the_same_bytes_if_its_messages_keep_their_json() {
     let looks = with_image(&[0xFF, 0xD8, 0xFF, 0xE0, 7]);
-    let mut messages = request().messages;
+    let mut messages = sample_request().messages;
     messages.extend(looks.messages);
     let lasting = |message| Arc::new(SharedMessage::lasting(SharedMessage::into_message(message)));
     let kept: Messages = messages.clone().into_iter().map(lasting).collect();
-    let seen = ModelRequest { messages, images: looks.images, ..request() };
+    let seen = ModelRequest { messages, images: looks.images, ..sample_request() };
     let blind = ModelRequest { images: BTreeMap::new(), ..seen.clone() };
     let kept = [&seen, &blind, &blind, &seen]
         .map(|one| (one, ModelRequest { messages: kept.clone(), ..one.clone() }));
@@ -352,7 +354,7 @@ fn f33_openai_request_has_the_same_bytes_if_its_messages_keep_their_json() {
     for config in configs {
         let model = OpenAi::new("local", "qwen3", &config, Arc::<ManualClock>::default()).unwrap();
         for (anew, kept) in &kept {
-            let [anew, kept] = [*anew, kept].map(|request| model.body(request).unwrap());
+            let [anew, kept] = [*anew, kept].map(|request| model.request_body(request).unwrap());
             assert_eq!(String::from_utf8(kept), String::from_utf8(anew), "{config:?}");
         }
     }

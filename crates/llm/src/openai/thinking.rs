@@ -38,7 +38,7 @@ pub(super) struct EffortFields<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     chat_template_kwargs: Option<TemplateSwitch>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<Switch>,
+    thinking: Option<ThinkingSwitch>,
     #[serde(skip_serializing_if = "Option::is_none")]
     enable_thinking: Option<bool>,
 }
@@ -53,7 +53,7 @@ struct TemplateSwitch {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-enum Switch {
+enum ThinkingSwitch {
     Enabled,
     Disabled,
 }
@@ -70,7 +70,7 @@ const SWITCHES: [(&str, ThinkingWire); 6] = [
 
 impl ThinkingWire {
     /// Finds the wire for a model at a host.
-    pub(super) fn of(model: &str, host: &str) -> Self {
+    pub(super) fn from_model_and_host(model: &str, host: &str) -> Self {
         let name = model.rsplit('/').next().unwrap_or(model).to_lowercase();
         let host = host.split(':').next().unwrap_or(host);
         let is_at = |domain: &str| {
@@ -83,7 +83,7 @@ impl ThinkingWire {
             return *wire;
         }
         if is_reasoning(&name) {
-            return Self::Words(words(&name));
+            return Self::Words(reasoning_words(&name));
         }
         let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
         if begins(&["gpt-", "chatgpt-"]) {
@@ -104,7 +104,7 @@ impl ThinkingWire {
     }
 
     /// `true` if the model can think; `None` if unknown.
-    pub(super) fn ability(self) -> Option<bool> {
+    pub(super) fn can_think(self) -> Option<bool> {
         match self {
             Self::Never => Some(false),
             Self::Words(_) | Self::Template(_) | Self::Always => Some(true),
@@ -113,7 +113,7 @@ impl ThinkingWire {
     }
 
     /// The fields for an effort. `configured` is the operator's word for requests without one.
-    pub(super) fn fields<'r>(
+    pub(super) fn effort_fields<'r>(
         self,
         effort: Option<Effort>,
         configured: Option<&'r str>,
@@ -126,10 +126,10 @@ impl ThinkingWire {
         match self {
             Self::Never | Self::Always => none,
             Self::Words(words) => {
-                EffortFields { reasoning_effort: Some(words.word(effort)), ..none }
+                EffortFields { reasoning_effort: Some(words.word_for(effort)), ..none }
             }
             Self::Unknown => {
-                let reasoning_effort = Some(ANY.word(effort));
+                let reasoning_effort = Some(ANY.word_for(effort));
                 EffortFields { reasoning_effort, ..none }
             }
             Self::Template(name) => {
@@ -141,7 +141,7 @@ impl ThinkingWire {
                 EffortFields { chat_template_kwargs: Some(switch), ..none }
             }
             Self::Switch => {
-                let switch = if on { Switch::Enabled } else { Switch::Disabled };
+                let switch = if on { ThinkingSwitch::Enabled } else { ThinkingSwitch::Disabled };
                 EffortFields { thinking: Some(switch), ..none }
             }
             Self::Enable => EffortFields { enable_thinking: Some(on), ..none },
@@ -149,7 +149,7 @@ impl ThinkingWire {
     }
 
     /// Tokens that the answer gets for thinking, if its length is limited.
-    pub(super) fn room(self, effort: Option<Effort>, configured: Option<&str>) -> u32 {
+    pub(super) fn thinking_room(self, effort: Option<Effort>, configured: Option<&str>) -> u32 {
         if self == Self::Always {
             return Effort::High.room();
         }
@@ -160,7 +160,7 @@ impl ThinkingWire {
         };
         match (self, effort) {
             (Self::Never, _) => 0,
-            (Self::Words(words), Some(effort)) => match words.word(effort) {
+            (Self::Words(words), Some(effort)) => match words.word_for(effort) {
                 "none" | "minimal" => 0,
                 word => word.parse().unwrap_or(Effort::High).room(),
             },
@@ -172,7 +172,7 @@ impl ThinkingWire {
 }
 
 impl EffortWords {
-    fn word(self, effort: Effort) -> &'static str {
+    fn word_for(self, effort: Effort) -> &'static str {
         let [off, low, medium, high] = self.0;
         match effort {
             Effort::Off => off,
@@ -203,8 +203,7 @@ fn of_kimi(name: &str) -> Option<ThinkingWire> {
     }
 }
 
-/// The words of a reasoning model.
-fn words(name: &str) -> EffortWords {
+fn reasoning_words(name: &str) -> EffortWords {
     let version = name.strip_prefix("gpt-").unwrap_or_default();
     let end = version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(version.len());
     let (version, rest) = version.split_at(end);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn fields(model: &str, host: &str, effort: Option<Effort>) -> Value {
-    json!(ThinkingWire::of(model, host).fields(effort, Some("xhigh")))
+    json!(ThinkingWire::from_model_and_host(model, host).effort_fields(effort, Some("xhigh")))
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn thinking_room_is_for_models_that_think() {
         ("some-model", Some(High), None, 32_768),
     ];
     for (model, effort, configured, expected) in table {
-        let room = ThinkingWire::of(model, host).room(effort, configured);
+        let room = ThinkingWire::from_model_and_host(model, host).thinking_room(effort, configured);
         assert_eq!(room, expected, "{model} {effort:?} {configured:?}");
     }
 }

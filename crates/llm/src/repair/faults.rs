@@ -1,7 +1,7 @@
 //! Finds the fault that a refusal names, in the words of the providers and of servers that speak
 //! their APIs.
 
-use super::{Adjustment, Fault};
+use super::{RequestAdjustment, RequestFault};
 
 /// Words that refuse a field, a role or a value.
 const REFUSES: [&str; 22] = [
@@ -73,19 +73,19 @@ const UNMATCHED_CALLS: [&str; 17] = [
     "unexpected tool call",
 ];
 /// The fields of an assistant message that only some servers know. The longer names are first.
-const STATE_FIELDS: [(&str, Adjustment); 5] = [
-    ("reasoning_content", Adjustment::NoReasoningContent),
-    ("reasoning_details", Adjustment::NoReasoningDetails),
-    ("extra_content", Adjustment::NoExtraContent),
-    ("reasoning", Adjustment::NoReasoning),
-    ("phase", Adjustment::NoPhase),
+const STATE_FIELDS: [(&str, RequestAdjustment); 5] = [
+    ("reasoning_content", RequestAdjustment::NoReasoningContent),
+    ("reasoning_details", RequestAdjustment::NoReasoningDetails),
+    ("extra_content", RequestAdjustment::NoExtraContent),
+    ("reasoning", RequestAdjustment::NoReasoning),
+    ("phase", RequestAdjustment::NoPhase),
 ];
 
-impl Fault {
+impl RequestFault {
     /// The fault that the words of a refusal name; `None` if they name nothing that can be repaired.
     pub(crate) fn named_by(detail: &str) -> Option<Self> {
         let words = RefusalWords(detail.to_lowercase());
-        words.fault_of_history().or_else(|| words.adjustment().map(Self::Adjustable))
+        words.fault_of_history().or_else(|| words.find_adjustment().map(Self::Adjustable))
     }
 }
 
@@ -116,37 +116,37 @@ pub(crate) fn names_missing_tools(detail: &str) -> bool {
 struct RefusalWords(String);
 
 impl RefusalWords {
-    fn has(&self, word: &str) -> bool {
+    fn has_word(&self, word: &str) -> bool {
         self.0.contains(word)
     }
 
     fn has_any(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| self.has(word))
+        words.iter().any(|word| self.has_word(word))
     }
 
-    fn fault_of_history(&self) -> Option<Fault> {
+    fn fault_of_history(&self) -> Option<RequestFault> {
         let is_signature =
             self.has_any(&["thought_signature", "thought signature", "thoughtsignature"]);
         if is_signature {
             return if self.has_any(&MISSES) {
-                Some(Fault::Adjustable(Adjustment::FillSignatures))
+                Some(RequestFault::Adjustable(RequestAdjustment::FillSignatures))
             } else {
-                self.has_any(&DISTRUSTS).then_some(Fault::Thought)
+                self.has_any(&DISTRUSTS).then_some(RequestFault::Thought)
             };
         }
         if self.names_a_thought() {
-            return Some(Fault::Thought);
+            return Some(RequestFault::Thought);
         }
         if self.has_any(&["reasoning_content", "reasoning content", "thinking content"])
             && self.has_any(&MISSES)
         {
-            return Some(Fault::Adjustable(Adjustment::FillReasoning));
+            return Some(RequestFault::Adjustable(RequestAdjustment::FillReasoning));
         }
         let field = STATE_FIELDS.iter().find(|(field, _)| self.names_field(field));
         if let Some((_, adjustment)) = field.filter(|_| self.has_any(&REFUSES)) {
-            return Some(Fault::Adjustable(*adjustment));
+            return Some(RequestFault::Adjustable(*adjustment));
         }
-        self.has_any(&UNMATCHED_CALLS).then_some(Fault::Calls)
+        self.has_any(&UNMATCHED_CALLS).then_some(RequestFault::Calls)
     }
 
     /// Returns `true` if a thought is refused, in the words of Anthropic and of OpenAI's Responses.
@@ -155,9 +155,12 @@ impl RefusalWords {
             && self.has_any(&["signature", "modified", "`data`", "expected `thinking`"]);
         let is_sealed =
             self.has_any(&["encrypted_content", "encrypted content"]) && self.has_any(&DISTRUSTS);
-        let is_item = self.has("reasoning")
+        let is_item = self.has_word("reasoning")
             && self.has_any(&["following item", "without its required", "persisted"]);
-        is_block || is_sealed || is_item || (self.has("item with id 'rs_") && self.has("not found"))
+        is_block
+            || is_sealed
+            || is_item
+            || (self.has_word("item with id 'rs_") && self.has_word("not found"))
     }
 
     /// Returns `true` if the words name a field, and not a longer one that begins or ends alike.
@@ -173,14 +176,14 @@ impl RefusalWords {
         })
     }
 
-    fn adjustment(&self) -> Option<Adjustment> {
+    fn find_adjustment(&self) -> Option<RequestAdjustment> {
         const OTHER_REFUSALS: [&str; 3] =
             ["roles must alternate", "only user and", "verified to stream"];
         if !self.has_any(&REFUSES) && !self.has_any(&OTHER_REFUSALS) {
             return None;
         }
-        let table: [(&[&str], Adjustment); 6] = [
-            (&["stream_options", "include_usage"], Adjustment::NoStreamOptions),
+        let table: [(&[&str], RequestAdjustment); 6] = [
+            (&["stream_options", "include_usage"], RequestAdjustment::NoStreamOptions),
             (
                 &[
                     "streaming",
@@ -191,10 +194,10 @@ impl RefusalWords {
                     "stream: true",
                     "verified to stream",
                 ],
-                Adjustment::NoStream,
+                RequestAdjustment::NoStream,
             ),
-            (&["max_tokens", "max_completion_tokens"], Adjustment::OtherMaxTokensField),
-            (&["temperature"], Adjustment::NoTemperature),
+            (&["max_tokens", "max_completion_tokens"], RequestAdjustment::OtherMaxTokensField),
+            (&["temperature"], RequestAdjustment::NoTemperature),
             (
                 &[
                     "reasoning_effort",
@@ -207,7 +210,7 @@ impl RefusalWords {
                     "thinking is",
                     "effort parameter",
                 ],
-                Adjustment::NoEffort,
+                RequestAdjustment::NoEffort,
             ),
             (
                 &[
@@ -225,7 +228,7 @@ impl RefusalWords {
                     "roles must alternate",
                     "only user and",
                 ],
-                Adjustment::OtherSystemRole,
+                RequestAdjustment::OtherSystemRole,
             ),
         ];
         table.iter().find(|(names, _)| self.has_any(names)).map(|(_, adjustment)| *adjustment)

@@ -3,13 +3,13 @@ use super::*;
 /// Refusals in the words of the providers.
 #[test]
 fn fault_named_by_a_refusal_is_found_in_the_words_of_each_provider() {
-    use Adjustment::{
+    use RequestAdjustment::{
         FillReasoning, FillSignatures, NoEffort, NoExtraContent, NoPhase, NoReasoning,
         NoReasoningContent, NoReasoningDetails, NoStream, NoStreamOptions, NoTemperature,
         OtherMaxTokensField, OtherSystemRole,
     };
-    let (thought, calls, other) = (Some(Fault::Thought), Some(Fault::Calls), None);
-    let differs = |adjustment| Some(Fault::Adjustable(adjustment));
+    let (thought, calls, other) = (Some(RequestFault::Thought), Some(RequestFault::Calls), None);
+    let differs = |adjustment| Some(RequestFault::Adjustable(adjustment));
     let table = [
         // The history.
         (
@@ -143,7 +143,7 @@ fn fault_named_by_a_refusal_is_found_in_the_words_of_each_provider() {
         ("Invalid content type. image_url is only supported by certain models.", other),
     ];
     for (says, expected) in table {
-        assert_eq!(Fault::named_by(&format!("400: {says}")), expected, "{says}");
+        assert_eq!(RequestFault::named_by(&format!("400: {says}")), expected, "{says}");
     }
 }
 

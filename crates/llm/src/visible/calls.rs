@@ -1,6 +1,6 @@
 //! Finds tool calls in their own markup. They are kept, because the dialect reader needs them.
 
-use super::tokens::{TokenStart, token};
+use super::tokens::{TokenStart, match_token};
 use crate::call_marks::{CALL_MARKS, CALL_TAGS, CallMarks, may_begin};
 
 /// A call at the start of a text.
@@ -23,7 +23,7 @@ pub(super) enum CallEnds {
 }
 
 impl CallEnds {
-    fn words(self) -> impl Iterator<Item = &'static str> {
+    fn end_words(self) -> impl Iterator<Item = &'static str> {
         let (words, before) = match self {
             Self::Words(words) => (words, &[][..]),
             Self::Row(row) => (CALL_MARKS[row].closes, CALL_MARKS[row].before),
@@ -38,7 +38,7 @@ impl CallEnds {
             Self::Words(words) => words,
             Self::Row(row) => CALL_MARKS[row].closes,
         };
-        let Some(bytes) = whole(text, closes) else { return Some(0) };
+        let Some(bytes) = match_whole_token(text, closes) else { return Some(0) };
         // The words for tags lack the end.
         if text[..bytes].ends_with(['>', ']']) {
             return Some(bytes);
@@ -63,27 +63,27 @@ pub(super) fn at_start(text: &str, is_all: bool) -> CallMatch {
         return CallMatch::Nothing;
     }
     for (row, marks) in CALL_MARKS.iter().enumerate() {
-        if let Some(bytes) = whole(text, marks.opens) {
+        if let Some(bytes) = match_whole_token(text, marks.opens) {
             return CallMatch::Call(bytes, CallEnds::Row(row));
         }
     }
     for (word, ends) in CALL_TAGS {
-        if let Some(bytes) = whole(text, &[word]) {
+        if let Some(bytes) = match_whole_token(text, &[word]) {
             return CallMatch::Call(bytes, CallEnds::Words(ends));
         }
     }
     if let Some(head) = HEADS.iter().find(|head| text.starts_with(*head)) {
-        return header(text, head.len(), is_all);
+        return match_header(text, head.len(), is_all);
     }
     let opens = CALL_MARKS.iter().flat_map(|CallMarks { opens, .. }| opens.iter().copied());
     let mut words = opens.chain(CALL_TAGS.iter().map(|(word, _)| *word)).chain(HEADS);
-    let is_open = !is_all && words.any(|word| token(text, word) == TokenStart::Part);
+    let is_open = !is_all && words.any(|word| match_token(text, word) == TokenStart::Part);
     if is_open { CallMatch::Open } else { CallMatch::Nothing }
 }
 
 /// The length in bytes of the first of these tokens that a text begins with.
-fn whole(text: &str, words: &[&str]) -> Option<usize> {
-    words.iter().find_map(|word| match token(text, word) {
+fn match_whole_token(text: &str, words: &[&str]) -> Option<usize> {
+    words.iter().find_map(|word| match match_token(text, word) {
         TokenStart::Whole(bytes) => Some(bytes),
         TokenStart::Part | TokenStart::Nothing => None,
     })
@@ -91,12 +91,13 @@ fn whole(text: &str, words: &[&str]) -> Option<usize> {
 
 /// Checks the header after the first `head` bytes. It belongs to a call if the assistant writes it
 /// and its recipient is a function. Headers of results and of people begin differently.
-fn header(text: &str, head: usize, is_all: bool) -> CallMatch {
+fn match_header(text: &str, head: usize, is_all: bool) -> CallMatch {
     let near = &text[head..text.floor_char_boundary(LONGEST)];
     let ends = [near.find(MESSAGE), near.find(['{', '\n'])];
     let end = ends.into_iter().flatten().min();
-    let is_own =
-        |header: &str| roles(text).iter().any(|role| header.trim_start().starts_with(role));
+    let is_own = |header: &str| {
+        roles_in_header(text).iter().any(|role| header.trim_start().starts_with(role))
+    };
     let to_function = |header: &str| {
         header.split_once("to=").is_some_and(|(_, to)| {
             !to.is_empty() && !to.starts_with("assistant") && !to.starts_with("user")
@@ -112,21 +113,21 @@ fn header(text: &str, head: usize, is_all: bool) -> CallMatch {
 }
 
 /// Possible beginnings of the header of a message from the assistant.
-fn roles(text: &str) -> &'static [&'static str] {
+fn roles_in_header(text: &str) -> &'static [&'static str] {
     if text.starts_with(HEADS[0]) { &["commentary", "analysis", "to="] } else { &["assistant"] }
 }
 
 /// Returns `true` if an incomplete header can still name a function.
 fn is_own_so_far(text: &str, header: &str) -> bool {
     let header = header.trim_start();
-    roles(text).iter().any(|role| role.starts_with(header) || header.starts_with(role))
+    roles_in_header(text).iter().any(|role| role.starts_with(header) || header.starts_with(role))
 }
 
 /// Returns the end of a call in a text, or as `Err` the bytes that certainly belong to it so far.
 /// `is_all` means that the text is complete.
-pub(super) fn end(text: &str, ends: CallEnds, is_all: bool) -> Result<usize, usize> {
+pub(super) fn end_of_call(text: &str, ends: CallEnds, is_all: bool) -> Result<usize, usize> {
     for (at, _) in text.match_indices(['<', '[', ']']) {
-        let starts = || ends.words().map(|end| token(&text[at..], end));
+        let starts = || ends.end_words().map(|end| match_token(&text[at..], end));
         if starts().any(|start| matches!(start, TokenStart::Whole(_))) {
             return Ok(at);
         }

@@ -6,14 +6,14 @@ const LONGEST_SPAN: usize = 2000;
 
 /// The Markdown code state at a position in a text.
 #[derive(Debug)]
-pub(crate) struct Code {
+pub(crate) struct CodeTracker {
     /// The open fence: its character, and the minimum number of these that closes it.
     fence: Option<(char, usize)>,
     /// `true` at the start of a line.
     at_line: bool,
 }
 
-impl Default for Code {
+impl Default for CodeTracker {
     fn default() -> Self {
         Self { fence: None, at_line: true }
     }
@@ -29,10 +29,10 @@ pub(crate) enum CodeStep {
     Wait,
 }
 
-impl Code {
+impl CodeTracker {
     /// Classifies the start of a text; `is_all` means that the text is complete. Opens or closes
     /// the fence if the text begins with one.
-    pub(crate) fn cross(&mut self, rest: &str, is_all: bool) -> CodeStep {
+    pub(crate) fn cross_start(&mut self, rest: &str, is_all: bool) -> CodeStep {
         if self.at_line {
             let line_bytes = line_bytes(rest);
             if line_bytes.is_none() && !is_all && can_be_fence(rest) {
@@ -45,7 +45,7 @@ impl Code {
         }
         match self.fence {
             Some(_) => CodeStep::Code(line_bytes(rest).unwrap_or(rest.len())),
-            None if rest.starts_with('`') => span(rest, is_all),
+            None if rest.starts_with('`') => find_span(rest, is_all),
             None => CodeStep::Text(match rest.find(['`', '\n']) {
                 Some(end) if rest[end..].starts_with('`') => end,
                 Some(end) => end + 1,
@@ -55,7 +55,7 @@ impl Code {
     }
 
     /// Moves past a text.
-    pub(crate) fn pass(&mut self, text: &str) {
+    pub(crate) fn pass_text(&mut self, text: &str) {
         self.at_line = text.ends_with('\n');
     }
 
@@ -66,11 +66,11 @@ impl Code {
 
     /// Opens or closes a fence if the line does so.
     fn crosses_fence(&mut self, line: &str) -> bool {
-        let Some(fence) = Fence::of(line) else { return false };
+        let Some(fence) = CodeFence::parse_fence(line) else { return false };
         self.fence = match self.fence {
             None if fence.mark == '`' && fence.info.contains('`') => return false,
             None => Some((fence.mark, fence.length)),
-            Some((mark, length)) if fence.closes(mark, length) => None,
+            Some((mark, length)) if fence.closes_block(mark, length) => None,
             Some(_) => return false,
         };
         true
@@ -82,7 +82,7 @@ impl Code {
 pub(crate) fn line_bytes(text: &str) -> Option<usize> {
     let found = text.find('\n').map(|end| end + 1);
     #[cfg(test)]
-    scanned::add(found.unwrap_or(text.len()));
+    scanned::add_bytes(found.unwrap_or(text.len()));
     found
 }
 
@@ -95,19 +95,19 @@ pub(crate) mod scanned {
         static BYTES: Cell<usize> = const { Cell::new(0) };
     }
 
-    pub(super) fn add(bytes: usize) {
+    pub(super) fn add_bytes(bytes: usize) {
         BYTES.set(BYTES.get() + bytes);
     }
 
     /// Returns the bytes of this thread since the last call.
-    pub(crate) fn take() -> usize {
+    pub(crate) fn take_bytes() -> usize {
         BYTES.replace(0)
     }
 }
 
 /// Finds the span from backticks to the same number of backticks in the same paragraph.
-fn span(rest: &str, is_all: bool) -> CodeStep {
-    let opening = ticks(rest);
+fn find_span(rest: &str, is_all: bool) -> CodeStep {
+    let opening = count_ticks(rest);
     if opening == rest.len() && !is_all {
         return CodeStep::Wait;
     }
@@ -116,7 +116,7 @@ fn span(rest: &str, is_all: bool) -> CodeStep {
     let mut at = opening;
     while let Some(found) = paragraph.get(at..).and_then(|rest| rest.find('`')) {
         at += found;
-        let closing = ticks(&rest[at..]);
+        let closing = count_ticks(&rest[at..]);
         if at + closing == rest.len() && !is_all {
             return CodeStep::Wait;
         }
@@ -129,12 +129,12 @@ fn span(rest: &str, is_all: bool) -> CodeStep {
     if is_decided { CodeStep::Code(opening) } else { CodeStep::Wait }
 }
 
-fn ticks(text: &str) -> usize {
+fn count_ticks(text: &str) -> usize {
     text.len() - text.trim_start_matches('`').len()
 }
 
 /// Removes the characters that may precede a fence: blanks, and quote and list markers.
-fn unindented(line: &str) -> &str {
+fn strip_lead(line: &str) -> &str {
     let line = line.trim_start_matches([' ', '\t', '>']);
     let bullet = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let item = ["- ", "* ", "+ ", ". ", ") "].iter().find_map(|mark| bullet.strip_prefix(mark));
@@ -142,13 +142,13 @@ fn unindented(line: &str) -> &str {
 }
 
 /// Bytes before a line's text: blanks, and quote and list markers.
-pub(crate) fn lead(line: &str) -> usize {
-    line.len() - unindented(line).len()
+pub(crate) fn lead_bytes(line: &str) -> usize {
+    line.len() - strip_lead(line).len()
 }
 
 /// Returns `true` if an incomplete line can become a fence.
 pub(crate) fn can_be_fence(line: &str) -> bool {
-    let line = unindented(line);
+    let line = strip_lead(line);
     let bullet = line.trim_start_matches(|c: char| c.is_ascii_digit());
     match line.chars().next() {
         Some(mark @ ('`' | '~')) => {
@@ -161,7 +161,7 @@ pub(crate) fn can_be_fence(line: &str) -> bool {
 
 /// A line that opens or closes a fenced block.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fence<'t> {
+pub(crate) struct CodeFence<'t> {
     pub(crate) mark: char,
     /// The number of marks.
     pub(crate) length: usize,
@@ -169,10 +169,9 @@ pub(crate) struct Fence<'t> {
     pub(crate) info: &'t str,
 }
 
-impl<'t> Fence<'t> {
-    /// The fence of a line.
-    pub(crate) fn of(line: &'t str) -> Option<Self> {
-        let line = unindented(line);
+impl<'t> CodeFence<'t> {
+    pub(crate) fn parse_fence(line: &'t str) -> Option<Self> {
+        let line = strip_lead(line);
         let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
         let info = line.trim_start_matches(mark);
         let length = line.len() - info.len();
@@ -180,7 +179,7 @@ impl<'t> Fence<'t> {
     }
 
     /// Returns `true` if this fence closes a block that begins with `length` of these marks.
-    pub(crate) fn closes(&self, mark: char, length: usize) -> bool {
+    pub(crate) fn closes_block(&self, mark: char, length: usize) -> bool {
         self.mark == mark && self.length >= length && self.info.is_empty()
     }
 
@@ -189,7 +188,9 @@ impl<'t> Fence<'t> {
     pub(crate) fn end_in(self, body: &str) -> Option<(usize, usize)> {
         let mut at = 0;
         for line in body.split_inclusive('\n') {
-            if Fence::of(line).is_some_and(|fence| fence.closes(self.mark, self.length)) {
+            if CodeFence::parse_fence(line)
+                .is_some_and(|fence| fence.closes_block(self.mark, self.length))
+            {
                 return Some((at, at + line.len()));
             }
             at += line.len();

@@ -1,7 +1,7 @@
 //! The control tokens that separate visible from hidden text, as model families write them. Reasoning
 //! tags count as control tokens.
 
-use super::tokens::{TokenStart, token};
+use super::tokens::{TokenStart, match_token};
 
 /// The meaning of a control token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ const FIXED: [(&str, ControlToken); 23] = [
     ("]~b]user", ControlToken::User),
     ("[e~[", ControlToken::End),
 ];
-/// Tokens with a bar on one side, as [`token`] takes them.
+/// Tokens with a bar on one side, as [`match_token`] takes them.
 const HALF: [(&str, ControlToken); 5] = [
     ("<|channel>", ControlToken::Thoughts),
     ("<channel|>", ControlToken::ThinkEnd),
@@ -158,7 +158,7 @@ const SEPARATOR: &str = "<|sep|>";
 const ELEMENTS: [&str; 6] = ["argument", "call", "message", "response", "think", "tools"];
 
 /// The index of the first character that can begin a token.
-pub(super) fn find(text: &str) -> Option<usize> {
+pub(super) fn find_token_start(text: &str) -> Option<usize> {
     text.find(['<', '[', ']', '◁'])
 }
 
@@ -174,8 +174,13 @@ pub(super) fn is_quoted(before: Option<char>) -> bool {
 
 /// The token at the start of a text; `is_all` means that the text is complete.
 pub(super) fn at_start(text: &str, is_all: bool) -> ControlTokenMatch {
-    let candidates =
-        [fixed(text), half(text), tag(text), control_word(text, is_all), turn(text, is_all)];
+    let candidates = [
+        match_fixed(text),
+        match_half(text),
+        match_tag(text),
+        control_word(text, is_all),
+        match_turn(text, is_all),
+    ];
     let found = |wanted: fn(&ControlTokenMatch) -> bool| candidates.iter().copied().find(wanted);
     if let Some(token) = found(|candidate| matches!(candidate, ControlTokenMatch::Token(..))) {
         return token;
@@ -202,7 +207,7 @@ fn cut_off(text: &str) -> ControlTokenMatch {
     }
 }
 
-fn fixed(text: &str) -> ControlTokenMatch {
+fn match_fixed(text: &str) -> ControlTokenMatch {
     let found = FIXED.iter().find(|(word, _)| text.starts_with(word));
     match found {
         Some((word, token)) => ControlTokenMatch::Token(word.len(), *token),
@@ -211,10 +216,10 @@ fn fixed(text: &str) -> ControlTokenMatch {
     }
 }
 
-fn half(text: &str) -> ControlTokenMatch {
+fn match_half(text: &str) -> ControlTokenMatch {
     let mut is_open = false;
     for (word, control) in HALF {
-        match token(text, word) {
+        match match_token(text, word) {
             TokenStart::Whole(bytes) => return ControlTokenMatch::Token(bytes, control),
             TokenStart::Part => is_open = true,
             TokenStart::Nothing => {}
@@ -224,7 +229,7 @@ fn half(text: &str) -> ControlTokenMatch {
 }
 
 /// Matches `<think>`, `</Thinking>`, `<reasoning effort="high">`, `<think/>`, `<seed:think>`.
-fn tag(text: &str) -> ControlTokenMatch {
+fn match_tag(text: &str) -> ControlTokenMatch {
     let Some(inner) = text.strip_prefix('<') else { return ControlTokenMatch::Nothing };
     let (inner, closes) = match inner.strip_prefix('/') {
         Some(inner) => (inner.trim_start(), true),
@@ -287,7 +292,7 @@ fn control_word(text: &str, is_all: bool) -> ControlTokenMatch {
     }
     let has_blank = has_blank || name.starts_with(' ');
     let name = name.trim().to_ascii_lowercase().replace('▁', "_");
-    match token(rest, "|>") {
+    match match_token(rest, "|>") {
         TokenStart::Whole(end) => {
             let after = &rest[end..];
             match with_header(&name, text.len() - after.len(), after, is_all) {
@@ -303,10 +308,10 @@ fn control_word(text: &str, is_all: bool) -> ControlTokenMatch {
 }
 
 /// Matches `<start_of_turn>model`.
-fn turn(text: &str, is_all: bool) -> ControlTokenMatch {
+fn match_turn(text: &str, is_all: bool) -> ControlTokenMatch {
     let mut is_open = false;
     for turn in TURNS {
-        match token(text, turn) {
+        match match_token(text, turn) {
             TokenStart::Whole(bytes) => {
                 return with_header("start_of_turn", bytes, &text[bytes..], is_all);
             }
@@ -339,7 +344,7 @@ fn with_header(name: &str, bytes: usize, rest: &str, is_all: bool) -> ControlTok
         };
     }
     if matches!(name, "open" | "close") {
-        return element(name == "close", bytes, rest, is_all);
+        return match_element(name == "close", bytes, rest, is_all);
     }
     let is_role = |role: &str| {
         name == role
@@ -355,14 +360,14 @@ fn with_header(name: &str, bytes: usize, rest: &str, is_all: bool) -> ControlTok
 
 /// Matches a tag of Kimi K3 behind `<|open|>` or `<|close|>`: `think<|sep|>`,
 /// `message role="user"<|sep|>`.
-fn element(closes: bool, bytes: usize, rest: &str, is_all: bool) -> ControlTokenMatch {
+fn match_element(closes: bool, bytes: usize, rest: &str, is_all: bool) -> ControlTokenMatch {
     let near = &rest[..rest.floor_char_boundary(LONGEST)];
     let head = near.split('<').next().unwrap_or_default();
     let (name, attributes) = head.trim().split_once(' ').unwrap_or((head.trim(), ""));
     if !ELEMENTS.iter().any(|element| element.starts_with(name)) {
         return ControlTokenMatch::Token(bytes, ControlToken::Word);
     }
-    let end = match token(&rest[head.len()..], SEPARATOR) {
+    let end = match match_token(&rest[head.len()..], SEPARATOR) {
         TokenStart::Whole(end) => bytes + head.len() + end,
         TokenStart::Part if head.len() < LONGEST && !is_all => return ControlTokenMatch::Open,
         TokenStart::Part if is_all => bytes + rest.len(),

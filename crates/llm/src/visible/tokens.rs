@@ -12,7 +12,7 @@ pub(crate) enum TokenStart {
 }
 
 /// Compares the start of a text with a token, given in lower case with `|` and `_`.
-pub(crate) fn token(text: &str, token: &str) -> TokenStart {
+pub(crate) fn match_token(text: &str, token: &str) -> TokenStart {
     let (mut rest, mut last) = (text, None);
     for wanted in token.chars() {
         if last.is_some_and(|last| is_bracket(last) || is_bracket(wanted)) {
@@ -20,7 +20,7 @@ pub(crate) fn token(text: &str, token: &str) -> TokenStart {
         }
         match rest.chars().next() {
             None => return TokenStart::Part,
-            Some(c) if folded(c) == wanted => rest = &rest[c.len_utf8()..],
+            Some(c) if fold_char(c) == wanted => rest = &rest[c.len_utf8()..],
             Some(_) => return TokenStart::Nothing,
         }
         last = Some(wanted);
@@ -32,7 +32,7 @@ fn is_bracket(c: char) -> bool {
     matches!(c, '<' | '>' | '|' | '/' | '[' | ']')
 }
 
-fn folded(c: char) -> char {
+fn fold_char(c: char) -> char {
     match c {
         '｜' => '|',
         '▁' => '_',

@@ -9,8 +9,8 @@ use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, NumberOrString};
 use rmcp::transport::streamable_http_client::{StreamableHttpError, StreamableHttpPostResponse};
 use serde_json::Value;
 
-use super::events::{Body, read_events, send_events};
-use super::{EVENTS, HttpError, SESSION, StreamableHttp, failed, unreadable};
+use super::events::{AnswerBody, read_events, send_events};
+use super::{EVENTS, HttpError, SESSION, StreamableHttp, failed_request, unreadable_answer};
 use crate::lines::LONGEST_LINE;
 use crate::wire::ServerMessage;
 
@@ -38,7 +38,7 @@ enum BodyKind {
 }
 
 impl BodyKind {
-    fn of(start: &str) -> Self {
+    fn from_start(start: &str) -> Self {
         let start = start.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
         match start.chars().next() {
             None => Self::Empty,
@@ -51,7 +51,6 @@ impl BodyKind {
 }
 
 impl StreamableHttp {
-    /// Reads the answer to a message.
     pub(super) async fn read_answer(
         &self,
         response: HttpResponse,
@@ -62,7 +61,7 @@ impl StreamableHttp {
             JsonRpcMessage::Request(request) => Some(&request.id),
             _ => None,
         };
-        let session = response.header(SESSION).map(str::to_owned);
+        let session = response.header_value(SESSION).map(str::to_owned);
         match (response.status(), asked) {
             (404, _) if in_session => return Err(StreamableHttpError::SessionExpired),
             (200..=299, None) => return Ok(StreamableHttpPostResponse::Accepted),
@@ -109,7 +108,7 @@ impl StreamableHttp {
         response: HttpResponse,
         asked: Option<&NumberOrString>,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let text = response.text(ERROR_BYTES).await.unwrap_or_default();
+        let text = response.read_text(ERROR_BYTES).await.unwrap_or_default();
         let lower = text.to_lowercase();
         let is_end = lower.contains("session")
             && ENDED.iter().any(|word| lower.contains(word))
@@ -130,8 +129,8 @@ impl StreamableHttp {
         if status < 400 {
             return Err(self.read_refusal(response).await);
         }
-        let session = response.header(SESSION).map(str::to_owned);
-        let text = response.text(ERROR_BYTES).await.unwrap_or_default();
+        let session = response.header_value(SESSION).map(str::to_owned);
+        let text = response.read_text(ERROR_BYTES).await.unwrap_or_default();
         self.read_failure_text(status, text, asked, session)
     }
 
@@ -143,7 +142,8 @@ impl StreamableHttp {
         asked: Option<&NumberOrString>,
         session: Option<String>,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
-        let is_message = BodyKind::of(&text) == BodyKind::Json && text.contains("\"jsonrpc\"");
+        let is_message =
+            BodyKind::from_start(&text) == BodyKind::Json && text.contains("\"jsonrpc\"");
         if let Some(asked) = number_of(asked)
             && is_message
             && !matches!(status, 401 | 403)
@@ -155,80 +155,83 @@ impl StreamableHttp {
     }
 
     /// Reads the body until its kind is known.
-    async fn read_start(&self, mut response: HttpResponse) -> Result<(Body, BodyKind), HttpError> {
+    async fn read_start(
+        &self,
+        mut response: HttpResponse,
+    ) -> Result<(AnswerBody, BodyKind), HttpError> {
         let mut read = VecDeque::new();
-        if response.is(EVENTS) {
+        if response.has_media_type(EVENTS) {
             // The first event may come much later.
-            return Ok((Body { response, read }, BodyKind::Events));
+            return Ok((AnswerBody { response, read }, BodyKind::Events));
         }
         let mut start = String::new();
         while start.trim().len() < LONGEST_FIELD
-            && let Some(chunk) = response.chunk().await.map_err(failed)?
+            && let Some(chunk) = response.next_chunk().await.map_err(failed_request)?
         {
             let beginning = &chunk[..chunk.len().min(SHOWN)];
             start.push_str(&String::from_utf8_lossy(beginning));
             read.push_back(chunk);
-            if matches!(BodyKind::of(&start), BodyKind::Json | BodyKind::Page) {
+            if matches!(BodyKind::from_start(&start), BodyKind::Json | BodyKind::Page) {
                 break;
             }
         }
-        Ok((Body { response, read }, BodyKind::of(&start)))
+        Ok((AnswerBody { response, read }, BodyKind::from_start(&start)))
     }
 
     /// Reads a body of JSON: a message, a batch, or a message on each line.
     async fn read_json(
         &self,
-        body: Body,
+        body: AnswerBody,
         asked: Option<i64>,
     ) -> Result<Vec<ServerMessage>, HttpError> {
-        let text = read_all(body, LONGEST_LINE).await.map_err(failed)?;
+        let text = read_all(body, LONGEST_LINE).await.map_err(failed_request)?;
         let mut messages = self.wire.read_messages(&text, asked);
         if let Some(asked) = asked {
-            let shown = cut_text(&self.redacted(&String::from_utf8_lossy(&text)), 80);
+            let shown = cut_text(&self.redact_secrets(&String::from_utf8_lossy(&text)), 80);
             let why = format!("it answered without a result: {shown:?}");
-            messages.extend(self.wire.fail(asked, why));
+            messages.extend(self.wire.fail_request(asked, why));
         }
         Ok(messages)
     }
 
     /// Describes a body without a message.
-    async fn describe_body(&self, body: Body, kind: BodyKind) -> HttpError {
-        let stated = body.response.header("content-type").map(str::to_owned);
+    async fn describe_body(&self, body: AnswerBody, kind: BodyKind) -> HttpError {
+        let stated = body.response.header_value("content-type").map(str::to_owned);
         let stated = stated.unwrap_or_else(|| "without a type".to_owned());
         let what = match kind {
             BodyKind::Empty => "an empty body".to_owned(),
             BodyKind::Page => format!("a web page ({stated})"),
             BodyKind::Json | BodyKind::Events | BodyKind::Other => {
                 let text = read_all(body, ERROR_BYTES).await.unwrap_or_default();
-                let shown = cut_text(&self.redacted(&String::from_utf8_lossy(&text)), 80);
+                let shown = cut_text(&self.redact_secrets(&String::from_utf8_lossy(&text)), 80);
                 format!("a text ({stated}: {shown:?})")
             }
         };
-        unreadable(format!("it answered with {what} instead of MCP; is the address right?"))
+        unreadable_answer(format!("it answered with {what} instead of MCP; is the address right?"))
     }
 
     /// Describes a refusal, without secrets that the server may repeat.
     pub(super) async fn read_refusal(&self, response: HttpResponse) -> HttpError {
         let status = response.status();
         if let 300..=399 = status
-            && let Some(place) = response.header("location")
+            && let Some(place) = response.header_value("location")
         {
-            let place = self.redacted(&cut_text(place, SHOWN));
-            return unreadable(format!(
+            let place = self.redact_secrets(&cut_text(place, SHOWN));
+            return unreadable_answer(format!(
                 "it has moved (HTTP status {status}): write its new address {place} in `url`"
             ));
         }
-        let text = response.text(ERROR_BYTES).await.unwrap_or_default();
+        let text = response.read_text(ERROR_BYTES).await.unwrap_or_default();
         self.describe_refusal(status, text)
     }
 
     fn describe_refusal(&self, status: u16, text: String) -> HttpError {
-        let said = match BodyKind::of(&text) {
+        let said = match BodyKind::from_start(&text) {
             BodyKind::Page => "with a web page; is the address right?".to_owned(),
             BodyKind::Json => said_in_json(&text).unwrap_or(text),
             BodyKind::Empty | BodyKind::Events | BodyKind::Other => text,
         };
-        let said = self.redacted(&cut_text(said.trim(), SHOWN));
+        let said = self.redact_secrets(&cut_text(said.trim(), SHOWN));
         let hint = match status {
             405 => {
                 "; it takes no posted messages: the address may be that of the older transport \
@@ -238,7 +241,7 @@ impl StreamableHttp {
             _ => "",
         };
         let hint = if said.ends_with(hint) { "" } else { hint };
-        unreadable(format!("HTTP status {status} {said}").trim_end().to_owned() + hint)
+        unreadable_answer(format!("HTTP status {status} {said}").trim_end().to_owned() + hint)
     }
 }
 
@@ -271,7 +274,7 @@ fn cut_text(text: &str, most: usize) -> String {
 }
 
 /// Reads the rest of a body, up to a limit.
-async fn read_all(mut body: Body, limit: usize) -> Result<Vec<u8>, NetError> {
+async fn read_all(mut body: AnswerBody, limit: usize) -> Result<Vec<u8>, NetError> {
     let mut all = Vec::new();
     while let Some(chunk) = body.next().await? {
         all.extend_from_slice(&chunk);
@@ -284,6 +287,6 @@ async fn read_all(mut body: Body, limit: usize) -> Result<Vec<u8>, NetError> {
 
 /// Returns the events of the stream that a server opens for its own messages.
 pub(super) fn read_stream(http: &StreamableHttp, response: HttpResponse) -> super::BoxedEvents {
-    let body = Body { response, read: VecDeque::new() };
+    let body = AnswerBody { response, read: VecDeque::new() };
     read_events(body, Arc::clone(&http.wire), None)
 }

@@ -22,17 +22,17 @@ const MESSAGE_KINDS: [&str; 2] = ["", "message"];
 const MARK: &[u8] = b"\"jsonrpc\"";
 
 /// A body whose first bytes may have been read already.
-pub(crate) struct Body {
+pub(crate) struct AnswerBody {
     pub(crate) response: HttpResponse,
     pub(crate) read: VecDeque<Bytes>,
 }
 
-impl Body {
+impl AnswerBody {
     /// Returns the next piece of the body; `None` at its end.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, NetError> {
         match self.read.pop_front() {
             Some(chunk) => Ok(Some(chunk)),
-            None => self.response.chunk().await,
+            None => self.response.next_chunk().await,
         }
     }
 }
@@ -40,7 +40,7 @@ impl Body {
 /// Returns the events of a body, each with one message in the form that `rmcp` reads. `asked` is the
 /// request that the body answers: if it ends without a response, the last event is an error.
 pub(crate) fn read_events(
-    body: Body,
+    body: AnswerBody,
     wire: Arc<ServerWire>,
     asked: Option<i64>,
 ) -> BoxStream<'static, Result<Sse, SseError>> {
@@ -65,7 +65,7 @@ fn event_of(message: &ServerMessage) -> Option<Sse> {
 
 struct EventStream {
     /// `None` after the end.
-    body: Option<Body>,
+    body: Option<AnswerBody>,
     lines: EventLines,
     events: EventReader,
 }
@@ -80,7 +80,7 @@ impl EventStream {
             let end = match chunk {
                 Ok(Some(chunk)) => {
                     self.lines.push(&chunk, &mut self.events);
-                    let size = self.lines.size() + self.events.size();
+                    let size = self.lines.line_bytes() + self.events.data_bytes();
                     if size <= LONGEST_LINE {
                         continue;
                     }
@@ -88,13 +88,13 @@ impl EventStream {
                     Err(format!("the server sent an event of more than {limit} MB"))
                 }
                 Ok(None) => {
-                    self.lines.finish(&mut self.events);
+                    self.lines.finish_body(&mut self.events);
                     Ok(())
                 }
                 Err(error) => Err(format!("its stream of events broke off: {error}")),
             };
             self.body = None;
-            if let Some(error) = self.events.finish(end) {
+            if let Some(error) = self.events.finish_body(end) {
                 self.events.ready.push_back(error);
             }
         }
@@ -111,7 +111,7 @@ struct EventLines {
 }
 
 impl EventLines {
-    fn size(&self) -> usize {
+    fn line_bytes(&self) -> usize {
         self.line.len()
     }
 
@@ -136,7 +136,7 @@ impl EventLines {
         events.take_line(bare.unwrap_or(&line));
     }
 
-    fn finish(&mut self, events: &mut EventReader) {
+    fn finish_body(&mut self, events: &mut EventReader) {
         if !self.line.is_empty() {
             self.end_line(events);
         }
@@ -159,7 +159,7 @@ struct EventReader {
 }
 
 impl EventReader {
-    fn size(&self) -> usize {
+    fn data_bytes(&self) -> usize {
         self.data.len()
     }
 
@@ -228,14 +228,14 @@ impl EventReader {
     }
 
     /// Returns the error for a request that the body has left without a response.
-    fn finish(&self, end: Result<(), String>) -> Option<Sse> {
+    fn finish_body(&self, end: Result<(), String>) -> Option<Sse> {
         let asked = self.asked?;
         let why = match end {
             Err(why) => why,
             Ok(()) if self.can_continue => return None,
             Ok(()) => "its stream of events ended without an answer".to_owned(),
         };
-        event_of(&self.wire.fail(asked, why)?)
+        event_of(&self.wire.fail_request(asked, why)?)
     }
 }
 
@@ -259,8 +259,8 @@ mod tests {
         for chunk in chunks {
             lines.push(chunk, &mut events);
         }
-        lines.finish(&mut events);
-        let end = events.finish(Ok(()));
+        lines.finish_body(&mut events);
+        let end = events.finish_body(Ok(()));
         events.ready.into_iter().chain(end).collect()
     }
 

@@ -10,12 +10,12 @@ use avocet_protocol::{Secret, Timestamp};
 use avocet_supervise::Group;
 use tokio::sync::oneshot;
 
-use super::address::{server_url, shown};
+use super::address::{server_url, shorten_text};
 use super::challenge::BearerChallenge;
 use super::endpoint::{ClientAuthMethod, EndpointError, GrantedTokens, OAuthClient, OAuthHttp};
 use super::metadata::AuthorizationServer;
 use super::sent_tokens::SentTokens;
-use super::tokens::{ServerTokens, StoredLogin, TokenFile, TokenWriter, joined};
+use super::tokens::{ServerTokens, StoredLogin, TokenFile, TokenWriter, join_scopes};
 use crate::config::{McpOAuthConfig, OAuthGrant};
 
 /// The most scopes of a refusal that are kept, and bytes of each.
@@ -87,8 +87,8 @@ impl ServerAccess {
     ///
     /// # Errors
     /// The reason why the request would fail, as a sentence.
-    pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<Secret>, String> {
-        let entry = match self.entry() {
+    pub(crate) async fn token_for_request(self: &Arc<Self>) -> Result<Option<Secret>, String> {
+        let entry = match self.read_entry() {
             Ok(entry) => entry,
             Err(why) if self.parts.table.is_none() => {
                 self.warn_of_file(&why);
@@ -102,10 +102,10 @@ impl ServerAccess {
         if !login.has_expired(soon) || !self.can_renew(&login) {
             return Ok(Some(login.access_token));
         }
-        match self.renew(Some(&login.access_token)).await {
+        match self.renew_token(Some(&login.access_token)).await {
             Ok(token) => Ok(Some(token)),
             Err(RenewError::Later(_)) if !login.has_expired(now) => Ok(Some(login.access_token)),
-            Err(RenewError::Ended(why) | RenewError::Later(why)) => Err(self.note(why)),
+            Err(RenewError::Ended(why) | RenewError::Later(why)) => Err(self.note_refusal(why)),
         }
     }
 
@@ -114,36 +114,36 @@ impl ServerAccess {
     ///
     /// # Errors
     /// The reason why there is none, as a sentence.
-    pub(crate) async fn refused(
+    pub(crate) async fn renew_refused(
         self: &Arc<Self>,
         challenge: Option<BearerChallenge>,
         token: Option<&Secret>,
     ) -> Result<Secret, String> {
-        self.last().challenge = challenge;
+        self.lock_last().challenge = challenge;
         let renewed = match self.config.grant {
             OAuthGrant::AuthorizationCode if token.is_none() => {
                 Err(RenewError::Ended(self.needs_login("it needs a login")))
             }
             OAuthGrant::AuthorizationCode | OAuthGrant::ClientCredentials => {
-                self.renew(token).await
+                self.renew_token(token).await
             }
         };
         renewed.map_err(|error| match error {
-            RenewError::Ended(why) | RenewError::Later(why) => self.note(why),
+            RenewError::Ended(why) | RenewError::Later(why) => self.note_refusal(why),
         })
     }
 
     /// Notes that the server has refused a new token, too, and returns the reason as a sentence.
     pub(crate) fn refused_again(&self) -> String {
-        self.note(self.needs_login("it refuses its token"))
+        self.note_refusal(self.needs_login("it refuses its token"))
     }
 
     /// Stores the scopes that a request needs (HTTP status 403) for the next login, and returns the
     /// reason of the refusal as a sentence.
-    pub(crate) async fn insufficient(&self, challenge: &BearerChallenge) -> String {
+    pub(crate) async fn note_missing_scopes(&self, challenge: &BearerChallenge) -> String {
         let scope = challenge.scope.as_deref().unwrap_or_default();
         if !scope.is_empty() && !self.config.scopes.is_empty() {
-            let (scope, server) = (shown(scope), &self.parts.server);
+            let (scope, server) = (shorten_text(scope), &self.parts.server);
             return format!(
                 "its login has too few rights: it needs the scopes {scope}; add them to `scopes` in \
                  its table `oauth`, and run `avocet mcp login {server}`"
@@ -157,15 +157,17 @@ impl ServerAccess {
         }
         let why = match scope {
             "" => "its login has too few rights".to_owned(),
-            scope => format!("its login has too few rights: it needs the scopes {}", shown(scope)),
+            scope => {
+                format!("its login has too few rights: it needs the scopes {}", shorten_text(scope))
+            }
         };
         self.needs_login(&why)
     }
 
     async fn keep_missing(&self, scopes: impl Iterator<Item = &str>) -> Result<(), String> {
-        let scopes = bounded(scopes);
-        let mut file = self.parts.tokens.lock().await?;
-        file.entry(&self.parts.server).missing_scopes = scopes;
+        let scopes = bound_scopes(scopes);
+        let mut file = self.parts.tokens.lock_file().await?;
+        file.entry_of(&self.parts.server).missing_scopes = scopes;
         file.write()
     }
 
@@ -183,31 +185,31 @@ impl ServerAccess {
     }
 
     /// Notes that the server has accepted a request.
-    pub(crate) fn accepted(&self) {
-        *self.last() = LastRefusal::default();
+    pub(crate) fn note_accepted(&self) {
+        *self.lock_last() = LastRefusal::default();
     }
 
     /// The reason of the last refusal, as a sentence.
-    pub(crate) fn refusal(&self) -> Option<String> {
-        self.last().why.clone()
+    pub(crate) fn last_refusal(&self) -> Option<String> {
+        self.lock_last().why.clone()
     }
 
-    pub(super) fn challenge(&self) -> Option<BearerChallenge> {
-        self.last().challenge.clone()
+    pub(super) fn last_challenge(&self) -> Option<BearerChallenge> {
+        self.lock_last().challenge.clone()
     }
 
-    fn last(&self) -> MutexGuard<'_, LastRefusal> {
-        lock(&self.last)
+    fn lock_last(&self) -> MutexGuard<'_, LastRefusal> {
+        lock_mutex(&self.last)
     }
 
-    fn note(&self, why: String) -> String {
-        self.last().why = Some(why.clone());
+    fn note_refusal(&self, why: String) -> String {
+        self.lock_last().why = Some(why.clone());
         why
     }
 
     /// Adds the next step to a reason.
     fn needs_login(&self, why: &str) -> String {
-        match (self.url(), self.config.grant) {
+        match (self.resource_url(), self.config.grant) {
             (Err(rule), _) => format!("{why}; {rule}"),
             (Ok(_), OAuthGrant::ClientCredentials) => format!("{why}; check its table `oauth`"),
             (Ok(_), OAuthGrant::AuthorizationCode) => {
@@ -217,21 +219,21 @@ impl ServerAccess {
         }
     }
 
-    pub(super) fn url(&self) -> Result<Url, String> {
+    pub(super) fn resource_url(&self) -> Result<Url, String> {
         server_url(&self.parts.url)
     }
 
     /// Returns the entry of the file. A login of another URL does not count.
-    pub(super) fn entry(&self) -> Result<ServerTokens, String> {
+    pub(super) fn read_entry(&self) -> Result<ServerTokens, String> {
         let mut entry = self.parts.tokens.get(&self.parts.server)?;
-        entry.login = self.latest(entry.login.take());
+        entry.login = self.latest_login(entry.login.take());
         Ok(entry)
     }
 
     /// Returns the login of the file, or the unsaved one that replaces it.
-    fn latest(&self, stored: Option<StoredLogin>) -> Option<StoredLogin> {
+    fn latest_login(&self, stored: Option<StoredLogin>) -> Option<StoredLogin> {
         let token = stored.as_ref().map(|login| login.access_token.expose());
-        let mut unsaved = lock(&self.unsaved);
+        let mut unsaved = lock_mutex(&self.unsaved);
         let replaces =
             |unsaved: &UnsavedLogin| unsaved.replaces.as_ref().map(Secret::expose) == token;
         // Another process may have logged in or out since.
@@ -245,7 +247,7 @@ impl ServerAccess {
     }
 
     /// Returns a token in place of `old`. One process renews it, and the others use its token.
-    async fn renew(self: &Arc<Self>, old: Option<&Secret>) -> Result<Secret, RenewError> {
+    async fn renew_token(self: &Arc<Self>, old: Option<&Secret>) -> Result<Secret, RenewError> {
         let (this, old, (sender, renewed)) = (self.clone(), old.cloned(), oneshot::channel());
         // A caller that stops waiting does not interrupt the renewal: the server has ended the old
         // refresh token, and the new one would be lost.
@@ -257,11 +259,11 @@ impl ServerAccess {
     }
 
     async fn renew_now(&self, old: Option<&Secret>) -> Result<Secret, RenewError> {
-        let mut file = self.parts.tokens.lock().await.map_err(RenewError::Later)?;
-        let entry = file.entry(&self.parts.server);
+        let mut file = self.parts.tokens.lock_file().await.map_err(RenewError::Later)?;
+        let entry = file.entry_of(&self.parts.server);
         let in_file = entry.login.clone();
         let replaces = in_file.as_ref().map(|login| login.access_token.clone());
-        let stored = self.latest(in_file);
+        let stored = self.latest_login(in_file);
         let is_old = |login: &StoredLogin| {
             old.is_some_and(|old| login.access_token.is(old.expose().as_bytes()))
         };
@@ -271,17 +273,17 @@ impl ServerAccess {
                 self.with_credentials(before.map(|login| login.scopes)).await?
             }
             (OAuthGrant::AuthorizationCode, Some(login)) => {
-                self.refreshed(login, &mut file).await?
+                self.refresh_login(login, &mut file).await?
             }
             (OAuthGrant::AuthorizationCode, None) => {
                 return Err(RenewError::Ended(self.needs_login("it needs a login")));
             }
         };
         let token = login.access_token.clone();
-        file.entry(&self.parts.server).login = Some(login.clone());
+        file.entry_of(&self.parts.server).login = Some(login.clone());
         let written = file.write();
         // The old tokens may be invalid by now, so the new ones are used even if they are not stored.
-        *lock(&self.unsaved) = written.is_err().then_some(UnsavedLogin { replaces, login });
+        *lock_mutex(&self.unsaved) = written.is_err().then_some(UnsavedLogin { replaces, login });
         if let Err(why) = written {
             let server = &*self.parts.server;
             tracing::warn!(server, "cannot store the renewed login of an MCP server: {why}");
@@ -290,7 +292,7 @@ impl ServerAccess {
     }
 
     /// Renews a login with its refresh token (RFC 6749, section 6).
-    async fn refreshed(
+    async fn refresh_login(
         &self,
         login: StoredLogin,
         file: &mut TokenWriter,
@@ -302,13 +304,14 @@ impl ServerAccess {
             ("refresh_token", refresh.expose()),
             ("resource", &login.resource),
         ];
-        let tokens = self.parts.http.tokens(&login.token_endpoint, &login.client, &fields).await;
+        let tokens =
+            self.parts.http.request_tokens(&login.token_endpoint, &login.client, &fields).await;
         match tokens {
-            Ok(tokens) => Ok(self.stored(login.clone(), tokens)),
+            Ok(tokens) => Ok(self.store_tokens(login.clone(), tokens)),
             Err(EndpointError::Refused { code, .. }) if ENDING.contains(&&*code) => {
-                let entry = file.entry(&self.parts.server);
+                let entry = file.entry_of(&self.parts.server);
                 // The next login asks for the same scopes.
-                entry.missing_scopes = bounded(login.scopes.iter().map(String::as_str));
+                entry.missing_scopes = bound_scopes(login.scopes.iter().map(String::as_str));
                 entry.login = None;
                 file.save().map_err(RenewError::Later)?;
                 Err(RenewError::Ended(self.needs_login(&format!("its login has expired ({code})"))))
@@ -323,22 +326,22 @@ impl ServerAccess {
         challenge: Option<&BearerChallenge>,
         has_refused: bool,
     ) -> Result<AuthorizationServer, String> {
-        let (http, url) = (&self.parts.http, self.url()?);
-        let server = AuthorizationServer::find(http, &url, challenge, has_refused).await?;
+        let (http, url) = (&self.parts.http, self.resource_url()?);
+        let server = AuthorizationServer::find_server(http, &url, challenge, has_refused).await?;
         let same =
             |issuer: &str| issuer.trim_end_matches('/') == server.issuer.trim_end_matches('/');
         match &self.config.issuer {
             Some(issuer) if !same(issuer) => Err(format!(
                 "it names the authorization server {}, and its table `oauth` has {}",
-                shown(&server.issuer),
-                shown(issuer)
+                shorten_text(&server.issuer),
+                shorten_text(issuer)
             )),
             _ => Ok(server),
         }
     }
 
     /// Replaces the tokens of a login.
-    pub(super) fn stored(&self, login: StoredLogin, tokens: GrantedTokens) -> StoredLogin {
+    pub(super) fn store_tokens(&self, login: StoredLogin, tokens: GrantedTokens) -> StoredLogin {
         let GrantedTokens { access, refresh, expires_in, scope } = tokens;
         let end = |seconds| -> Timestamp {
             self.parts.http.clock.now().after(Duration::from_secs(seconds))
@@ -364,13 +367,13 @@ impl ServerAccess {
         let (Some(id), Some(secret)) = (client_id, client_secret) else {
             return Err(RenewError::Ended(self.needs_login("it has no client secret")));
         };
-        let challenge = self.challenge();
+        let challenge = self.last_challenge();
         let found = self.authorization_server(challenge.as_ref(), true).await;
         let server = found.map_err(RenewError::Later)?;
-        let proof = ClientAuthMethod::choose(true, server.proofs.as_deref());
+        let proof = ClientAuthMethod::choose_method(true, server.proofs.as_deref());
         let client = OAuthClient { id: id.clone(), secret: Some(secret.clone()), proof };
         let asked = challenge.and_then(|challenge| challenge.scope);
-        let before = before.map(|scopes| joined(&scopes));
+        let before = before.map(|scopes| join_scopes(&scopes));
         let of_resource = || server.resource_scopes.as_ref().map(|scopes| scopes.join(" "));
         let scope = match &**scopes {
             [] => asked.or(before).or_else(of_resource).unwrap_or_default(),
@@ -381,7 +384,7 @@ impl ServerAccess {
         if !scope.is_empty() {
             fields.push(("scope", &*scope));
         }
-        let tokens = self.parts.http.tokens(server.token.as_str(), &client, &fields).await;
+        let tokens = self.parts.http.request_tokens(server.token.as_str(), &client, &fields).await;
         let tokens = tokens.map_err(|error| match error {
             EndpointError::Failed(why) => RenewError::Later(why),
             refused @ EndpointError::Refused { .. } => {
@@ -400,16 +403,16 @@ impl ServerAccess {
             lifetime: None,
             scopes: scope.split_whitespace().map(str::to_owned).collect(),
         };
-        Ok(self.stored(login, tokens))
+        Ok(self.store_tokens(login, tokens))
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the scopes that are kept: a server may name many.
-fn bounded<'s>(scopes: impl Iterator<Item = &'s str>) -> BTreeSet<String> {
+fn bound_scopes<'s>(scopes: impl Iterator<Item = &'s str>) -> BTreeSet<String> {
     let short = scopes.filter(|scope| scope.len() <= LONGEST_SCOPE);
     short.take(MOST_SCOPES).map(str::to_owned).collect()
 }

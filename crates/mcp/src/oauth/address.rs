@@ -22,8 +22,9 @@ pub(crate) fn server_url(url: &str) -> Result<Url, String> {
 ///
 /// # Errors
 /// The address and the rule, as a sentence.
-pub(crate) fn checked(server: &Url, address: &str) -> Result<Url, String> {
-    let refused = |rule: &str| format!("its metadata has the address {}, {rule}", shown(address));
+pub(crate) fn check_address(server: &Url, address: &str) -> Result<Url, String> {
+    let refused =
+        |rule: &str| format!("its metadata has the address {}, {rule}", shorten_text(address));
     let url = Url::parse(address).map_err(|_| refused("which is not a URL"))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(refused("which has a user name or a password"));
@@ -49,7 +50,7 @@ fn is_loopback(url: &Url) -> bool {
 
 /// Returns `true` if the resource of the metadata covers a server: the same origin, and the same path
 /// or one above it.
-pub(crate) fn covers(resource: &str, server: &Url) -> bool {
+pub(crate) fn covers_server(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else { return false };
     let (above, path) = (resource.path().trim_end_matches('/'), server.path());
     let is_above =
@@ -58,7 +59,7 @@ pub(crate) fn covers(resource: &str, server: &Url) -> bool {
 }
 
 /// Shortens a text of a server, and removes its control characters.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn shorten_text(text: &str) -> String {
     const MOST: usize = 200;
     let short: String = text.chars().filter(|c| !c.is_control()).take(MOST).collect();
     format!("{short:?}")
@@ -91,7 +92,7 @@ mod tests {
             (local, "http://login.example/", false),
         ] {
             let server = Url::parse(server).unwrap();
-            assert_eq!(checked(&server, address).is_ok(), is_good, "{server} {address}");
+            assert_eq!(check_address(&server, address).is_ok(), is_good, "{server} {address}");
         }
     }
 
@@ -119,7 +120,7 @@ mod tests {
             ("http://mcp.example/a/mcp", false),
             ("mcp", false),
         ] {
-            assert_eq!(covers(resource, &server), is_good, "{resource}");
+            assert_eq!(covers_server(resource, &server), is_good, "{resource}");
         }
     }
 }

@@ -41,7 +41,7 @@ impl CallbackListener {
 
     /// The address that the browser returns to.
     #[must_use]
-    pub fn redirect(&self) -> String {
+    pub fn redirect_address(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
@@ -49,14 +49,14 @@ impl CallbackListener {
     ///
     /// # Errors
     /// The error of the system if no connection can be accepted.
-    pub async fn receive(&self, login: &PendingLogin) -> io::Result<String> {
+    pub async fn receive_query(&self, login: &PendingLogin) -> io::Result<String> {
         let (sender, mut received) = mpsc::channel::<(String, TcpStream)>(1);
         loop {
             let stream = tokio::select! {
                 accepted = self.listener.accept() => accepted?.0,
                 Some((query, stream)) = received.recv() => {
                     let is_ours = login.is_state(&query);
-                    self.answer(stream, is_ours).await;
+                    self.answer_browser(stream, is_ours).await;
                     if is_ours {
                         return Ok(query);
                     }
@@ -73,11 +73,11 @@ impl CallbackListener {
         }
     }
 
-    async fn answer(&self, stream: TcpStream, is_ours: bool) {
+    async fn answer_browser(&self, stream: TcpStream, is_ours: bool) {
         let page = if is_ours {
-            page("200 OK", "Avocet has received the login. Return to the terminal.")
+            response_page("200 OK", "Avocet has received the login. Return to the terminal.")
         } else {
-            page("400 Bad Request", "This address is of another login.")
+            response_page("400 Bad Request", "This address is of another login.")
         };
         within(self.clock.as_ref(), LIMIT, write(stream, page)).await.unwrap_or_default();
     }
@@ -99,7 +99,7 @@ async fn query_of(mut stream: TcpStream) -> Option<(String, TcpStream)> {
     match target.split_once('?') {
         Some((PATH, query)) => Some((query.to_owned(), stream)),
         _ => {
-            write(stream, page("404 Not Found", "There is no such page.")).await;
+            write(stream, response_page("404 Not Found", "There is no such page.")).await;
             None
         }
     }
@@ -111,7 +111,7 @@ async fn write(mut stream: TcpStream, page: String) {
     drop(stream.shutdown().await);
 }
 
-fn page(status: &str, text: &str) -> String {
+fn response_page(status: &str, text: &str) -> String {
     let body = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Avocet</title><p>{text}</p></html>\n"
     );

@@ -13,22 +13,22 @@ pub(crate) struct BearerChallenge {
 
 impl BearerChallenge {
     /// Finds the first challenge of the scheme `Bearer` in the values of the header.
-    pub(crate) fn find<'h>(headers: impl IntoIterator<Item = &'h str>) -> Option<Self> {
-        headers.into_iter().find_map(Self::parse)
+    pub(crate) fn find_in_headers<'h>(headers: impl IntoIterator<Item = &'h str>) -> Option<Self> {
+        headers.into_iter().find_map(Self::parse_header)
     }
 
-    fn parse(header: &str) -> Option<Self> {
+    fn parse_header(header: &str) -> Option<Self> {
         let (mut rest, mut found) = (header, None::<Self>);
         loop {
             rest = rest.trim_start_matches([' ', '\t', ',']);
-            let (word, after) = token(rest);
+            let (word, after) = split_token(rest);
             if word.is_empty() {
                 return found;
             }
-            match value(after) {
+            match split_value(after) {
                 Some((value, after)) => {
                     if let Some(challenge) = &mut found {
-                        challenge.set(word, value);
+                        challenge.set_parameter(word, value);
                     }
                     rest = after;
                 }
@@ -42,7 +42,7 @@ impl BearerChallenge {
         }
     }
 
-    fn set(&mut self, name: &str, value: String) {
+    fn set_parameter(&mut self, name: &str, value: String) {
         match name.to_ascii_lowercase().as_str() {
             "resource_metadata" => self.resource_metadata = Some(value),
             "scope" => self.scope = Some(value),
@@ -53,18 +53,18 @@ impl BearerChallenge {
 }
 
 /// Splits a token off (RFC 9110, section 5.6.2).
-fn token(text: &str) -> (&str, &str) {
+fn split_token(text: &str) -> (&str, &str) {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~/".contains(c);
     let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
     text.split_at(end)
 }
 
 /// Splits `=value` off; `None` if the text begins otherwise.
-fn value(text: &str) -> Option<(String, &str)> {
+fn split_value(text: &str) -> Option<(String, &str)> {
     let text = text.trim_start_matches([' ', '\t']).strip_prefix('=')?;
     let text = text.trim_start_matches([' ', '\t', '=']);
     let Some(quoted) = text.strip_prefix('"') else {
-        let (value, rest) = token(text);
+        let (value, rest) = split_token(text);
         return Some((value.to_owned(), rest));
     };
     let (mut value, mut chars) = (String::new(), quoted.char_indices());
@@ -107,8 +107,11 @@ mod tests {
             ("", None),
             ("\u{e9}=\"", None),
         ] {
-            assert_eq!(BearerChallenge::find([header]), expected, "{header}");
+            assert_eq!(BearerChallenge::find_in_headers([header]), expected, "{header}");
         }
-        assert_eq!(BearerChallenge::find(["Basic", "Bearer scope=a"]), challenge("", "a", ""));
+        assert_eq!(
+            BearerChallenge::find_in_headers(["Basic", "Bearer scope=a"]),
+            challenge("", "a", "")
+        );
     }
 }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::address::shown;
+use super::address::shorten_text;
 use super::tokens::exposed_option;
 
 /// The timeout of a request.
@@ -59,7 +59,7 @@ pub(crate) enum ClientAuthMethod {
 impl ClientAuthMethod {
     /// Chooses the method for a client. Without a list, servers accept `client_secret_basic`
     /// (RFC 8414, section 2).
-    pub(crate) fn choose(has_secret: bool, supported: Option<&[String]>) -> Self {
+    pub(crate) fn choose_method(has_secret: bool, supported: Option<&[String]>) -> Self {
         let has = |name: &str| supported.is_some_and(|names| names.iter().any(|one| one == name));
         match supported {
             _ if !has_secret => Self::Public,
@@ -96,36 +96,36 @@ impl OAuthHttp {
     ///
     /// # Errors
     /// A message with the address and the cause.
-    pub(crate) async fn document<T: DeserializeOwned>(
+    pub(crate) async fn get_document<T: DeserializeOwned>(
         &self,
         url: &str,
     ) -> Result<Option<T>, String> {
         let read = async {
             let response = self.client.get(url, &[("accept", "application/json")]).await?;
             let status = response.status();
-            Ok((status, body(response).await?))
+            Ok((status, read_body(response).await?))
         };
-        let (status, text) = self.answer(url, read).await?;
+        let (status, text) = self.wait_for_answer(url, read).await?;
         match status {
             200 => decode_json(text.as_bytes())
                 .map(Some)
                 // The text of the error could repeat text of the server.
                 .map_err(|error| {
                     let (line, column) = (error.line(), error.column());
-                    let url = shown(url);
+                    let url = shorten_text(url);
                     format!("the metadata at {url} cannot be read (line {line}, column {column})")
                 }),
             300..=499 => Ok(None),
-            _ => Err(format!("{} answers with HTTP status {status}", shown(url))),
+            _ => Err(format!("{} answers with HTTP status {status}", shorten_text(url))),
         }
     }
 
-    async fn answer<T>(
+    async fn wait_for_answer<T>(
         &self,
         url: &str,
         request: impl Future<Output = Result<T, NetError>>,
     ) -> Result<T, String> {
-        let address = || shown(url.split('?').next().unwrap_or_default());
+        let address = || shorten_text(url.split('?').next().unwrap_or_default());
         match within(self.clock.as_ref(), LIMIT, request).await {
             Ok(answer) => answer.map_err(|error| format!("no answer from {}: {error}", address())),
             Err(_) => Err(format!("{} did not answer within {} s", address(), LIMIT.as_secs())),
@@ -136,7 +136,7 @@ impl OAuthHttp {
     ///
     /// # Errors
     /// [`EndpointError`] if the server refuses it.
-    pub(crate) async fn register(
+    pub(crate) async fn register_client(
         &self,
         url: &str,
         redirect: &str,
@@ -147,7 +147,7 @@ impl OAuthHttp {
         let proof = if is_public {
             ClientAuthMethod::Public
         } else {
-            ClientAuthMethod::choose(true, supported)
+            ClientAuthMethod::choose_method(true, supported)
         };
         let mut client = json!({
             "client_name": "Avocet",
@@ -161,12 +161,13 @@ impl OAuthHttp {
         }
         let body = serde_json::to_vec(&client).unwrap_or_default();
         let post = self.client.post_json(url, &[("accept", "application/json")], body);
-        let answer = self.json(url, post, &[]).await?;
+        let answer = self.json_of_answer(url, post, &[]).await?;
         let text = |key: &str| answer[key].as_str().map(str::to_owned);
-        let id = text("client_id").ok_or_else(|| unusable("has no client_id"))?;
+        let id = text("client_id").ok_or_else(|| unusable_answer("has no client_id"))?;
         let secret = text("client_secret").filter(|secret| !secret.is_empty()).map(Secret::new);
         let stated = serde_json::from_value(answer["token_endpoint_auth_method"].clone()).ok();
-        let proof = stated.unwrap_or_else(|| ClientAuthMethod::choose(secret.is_some(), supported));
+        let proof =
+            stated.unwrap_or_else(|| ClientAuthMethod::choose_method(secret.is_some(), supported));
         Ok(OAuthClient { id, secret, proof })
     }
 
@@ -174,30 +175,30 @@ impl OAuthHttp {
     ///
     /// # Errors
     /// [`EndpointError`] if the server grants none, or the response is unusable.
-    pub(crate) async fn tokens(
+    pub(crate) async fn request_tokens(
         &self,
         url: &str,
         client: &OAuthClient,
         fields: &[(&str, &str)],
     ) -> Result<GrantedTokens, EndpointError> {
-        let answer = self.form(url, client, fields).await?;
-        granted(&answer)
+        let answer = self.post_form(url, client, fields).await?;
+        parse_tokens(&answer)
     }
 
     /// Revokes a token (RFC 7009).
     ///
     /// # Errors
     /// [`EndpointError`] if the server refuses it.
-    pub(crate) async fn revoke(
+    pub(crate) async fn revoke_token(
         &self,
         url: &str,
         client: &OAuthClient,
         token: &Secret,
     ) -> Result<(), EndpointError> {
-        self.form(url, client, &[("token", token.expose())]).await.map(drop)
+        self.post_form(url, client, &[("token", token.expose())]).await.map(drop)
     }
 
-    async fn form(
+    async fn post_form(
         &self,
         url: &str,
         client: &OAuthClient,
@@ -216,11 +217,11 @@ impl OAuthHttp {
         }
         let secrets = fields.iter().filter(|(name, _)| SECRET_FIELDS.contains(name));
         let secrets: Vec<&str> = secrets.map(|(_, value)| *value).chain([secret, &basic]).collect();
-        self.json(url, self.client.post_fields(url, &headers, &fields), &secrets).await
+        self.json_of_answer(url, self.client.post_fields(url, &headers, &fields), &secrets).await
     }
 
     /// Returns the JSON of a response. Removes the secrets of the request from a refusal.
-    async fn json(
+    async fn json_of_answer(
         &self,
         url: &str,
         request: impl Future<Output = Result<HttpResponse, NetError>>,
@@ -229,9 +230,10 @@ impl OAuthHttp {
         let read = async {
             let response = request.await?;
             let status = response.status();
-            Ok((status, body(response).await?))
+            Ok((status, read_body(response).await?))
         };
-        let (status, text) = self.answer(url, read).await.map_err(EndpointError::Failed)?;
+        let (status, text) =
+            self.wait_for_answer(url, read).await.map_err(EndpointError::Failed)?;
         let answer: Value = decode_json(text.as_bytes()).unwrap_or_default();
         if (200..=299).contains(&status) {
             return Ok(answer);
@@ -247,7 +249,7 @@ impl OAuthHttp {
         );
         let code = answer["error"].as_str().filter(|code| is_code(code)).map(str::to_owned);
         let detail =
-            if redacted.is_empty() { redacted } else { format!(" ({})", shown(&redacted)) };
+            if redacted.is_empty() { redacted } else { format!(" ({})", shorten_text(&redacted)) };
         Err(EndpointError::Refused {
             code: code.unwrap_or_else(|| format!("HTTP status {status}")),
             detail,
@@ -263,27 +265,27 @@ pub(super) fn is_code(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-async fn body(response: HttpResponse) -> Result<String, NetError> {
-    match response.beginning(LONGEST_BODY).await? {
+async fn read_body(response: HttpResponse) -> Result<String, NetError> {
+    match response.read_beginning(LONGEST_BODY).await? {
         (_, true) => Err(NetError::TooLong(LONGEST_BODY)),
         (text, false) => Ok(text),
     }
 }
 
-fn unusable(why: &str) -> EndpointError {
+fn unusable_answer(why: &str) -> EndpointError {
     EndpointError::Failed(format!("the answer of the authorization server {why}"))
 }
 
-fn granted(answer: &Value) -> Result<GrantedTokens, EndpointError> {
+fn parse_tokens(answer: &Value) -> Result<GrantedTokens, EndpointError> {
     let text = |key: &str| answer[key].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    let access = text("access_token").ok_or_else(|| unusable("has no access_token"))?;
+    let access = text("access_token").ok_or_else(|| unusable_answer("has no access_token"))?;
     let is_bearer = text("token_type").is_none_or(|kind| kind.eq_ignore_ascii_case("bearer"));
     if !is_bearer {
-        return Err(unusable("has a token of another type than Bearer"));
+        return Err(unusable_answer("has a token of another type than Bearer"));
     }
     let access = Secret::new(access);
     check_header("authorization", &access)
-        .map_err(|_| unusable("has a token that cannot be sent in a header"))?;
+        .map_err(|_| unusable_answer("has a token that cannot be sent in a header"))?;
     let lifetime = &answer["expires_in"];
     // Some servers write the number as a string.
     let expires_in = lifetime.as_u64().or_else(|| lifetime.as_str()?.parse().ok());
@@ -322,7 +324,7 @@ mod tests {
             (true, Some(list(&["none"])), Public),
             (true, Some(list(&["private_key_jwt"])), Basic),
         ] {
-            assert_eq!(ClientAuthMethod::choose(has_secret, supported.as_deref()), expected);
+            assert_eq!(ClientAuthMethod::choose_method(has_secret, supported.as_deref()), expected);
         }
     }
 
@@ -335,10 +337,10 @@ mod tests {
             json!({"access_token": "a\nb"}),
             json!({"access_token": "a", "token_type": "mac"}),
         ] {
-            assert!(granted(&answer).is_err(), "{answer}");
+            assert!(parse_tokens(&answer).is_err(), "{answer}");
         }
         let good = json!({"access_token": "a", "token_type": "bearer", "expires_in": "60"});
-        assert_eq!(granted(&good).unwrap().expires_in, Some(60));
+        assert_eq!(parse_tokens(&good).unwrap().expires_in, Some(60));
     }
 
     #[test]

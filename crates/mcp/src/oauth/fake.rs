@@ -23,7 +23,7 @@ pub(super) const CLIENT: (&str, &str) = ("registered client", "secret:of the cli
 
 /// A request for a code that a person has approved.
 #[derive(Debug, Clone)]
-struct Approved {
+struct ApprovedCode {
     client: String,
     challenge: String,
     scope: String,
@@ -35,7 +35,7 @@ pub(super) struct FakeState {
     pub(super) documents: BTreeMap<String, Value>,
     /// The clients and their secrets; an empty one is of a public client.
     clients: BTreeMap<String, String>,
-    codes: BTreeMap<String, Approved>,
+    codes: BTreeMap<String, ApprovedCode>,
     /// The scopes of each access token.
     pub(super) access: BTreeMap<String, String>,
     /// The client and the scopes of each refresh token.
@@ -70,28 +70,28 @@ impl FakeOAuth {
         let base = Arc::new(Mutex::new(String::new()));
         let (answering, at) = (state.clone(), base.clone());
         let server = HttpFake::start(move |request| {
-            answering.lock().unwrap().answer(&at.lock().unwrap(), &request)
+            answering.lock().unwrap().answer_request(&at.lock().unwrap(), &request)
         });
         let address = format!("http://{}", server.await.address());
         base.lock().unwrap().clone_from(&address);
         let fake = Self { base: address, state };
-        fake.state().clients.insert(CLIENT.0.to_owned(), CLIENT.1.to_owned());
-        fake.publish();
+        fake.lock_state().clients.insert(CLIENT.0.to_owned(), CLIENT.1.to_owned());
+        fake.publish_documents();
         fake
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, FakeState> {
+    pub(super) fn lock_state(&self) -> MutexGuard<'_, FakeState> {
         self.state.lock().unwrap()
     }
 
-    pub(super) fn resource(&self) -> String {
+    pub(super) fn resource_url(&self) -> String {
         format!("{}/mcp", self.base)
     }
 
-    fn publish(&self) {
+    fn publish_documents(&self) {
         let base = &self.base;
         let resource = json!({
-            "resource": self.resource(),
+            "resource": self.resource_url(),
             "authorization_servers": [base],
             "scopes_supported": ["read"],
         });
@@ -106,23 +106,22 @@ impl FakeOAuth {
                 ["none", "client_secret_basic", "client_secret_post"],
             "authorization_response_iss_parameter_supported": true,
         });
-        let documents = &mut self.state().documents;
+        let documents = &mut self.lock_state().documents;
         documents.insert("/.well-known/oauth-protected-resource/mcp".to_owned(), resource);
         documents.insert("/.well-known/oauth-authorization-server".to_owned(), server);
     }
 
-    /// Changes a document.
-    pub(super) fn change(&self, path: &str, key: &str, value: Value) {
-        self.state().documents.get_mut(path).unwrap()[key] = value;
+    pub(super) fn change_document(&self, path: &str, key: &str, value: Value) {
+        self.lock_state().documents.get_mut(path).unwrap()[key] = value;
     }
 
     /// Does the work of the browser and of a person who agrees. Returns the address that the browser
     /// is sent to.
-    pub(super) fn approve(&self, address: &str) -> Result<String, Refusal> {
+    pub(super) fn approve_login(&self, address: &str) -> Result<String, Refusal> {
         let url = Url::parse(address).unwrap();
         let fields: BTreeMap<String, String> = url.query_pairs().into_owned().collect();
         let field = |name: &str| fields.get(name).map(String::as_str).unwrap_or_default();
-        let mut state = self.state();
+        let mut state = self.lock_state();
         if !state.clients.contains_key(field("client_id")) {
             return Err((400, "invalid_client"));
         }
@@ -131,11 +130,11 @@ impl FakeOAuth {
             && field("response_type") == "code"
             && field("redirect_uri") == REDIRECT
             && field("code_challenge_method") == "S256"
-            && field("resource") == self.resource();
+            && field("resource") == self.resource_url();
         if !is_good {
             return Err((400, "invalid_request"));
         }
-        let approved = Approved {
+        let approved = ApprovedCode {
             client: field("client_id").to_owned(),
             challenge: field("code_challenge").to_owned(),
             scope: field("scope").to_owned(),
@@ -149,15 +148,15 @@ impl FakeOAuth {
     }
 
     /// Returns a client whose server `web` is this one.
-    pub(super) fn client(
+    pub(super) fn create_client(
         &self,
         home: &Path,
         clock: &Arc<ManualClock>,
         oauth: McpOAuthConfig,
     ) -> McpClient {
-        let (url, oauth) = (Some(self.resource()), Some(oauth));
+        let (url, oauth) = (Some(self.resource_url()), Some(oauth));
         let config = McpServerConfig { url, oauth, ..McpServerConfig::default() };
-        crate::testing::client(home, clock, vec![("web", config, None)])
+        crate::testing::make_client(home, clock, vec![("web", config, None)])
     }
 }
 
@@ -167,14 +166,14 @@ impl FakeState {
         format!("{kind}-{}-of-the-fake", self.made)
     }
 
-    fn answer(&mut self, base: &str, request: &HttpRequest) -> Vec<Piece> {
+    fn answer_request(&mut self, base: &str, request: &HttpRequest) -> Vec<Piece> {
         let json = [("content-type", "application/json")];
         let result = match (request.method.as_str(), request.path.as_str()) {
             ("GET", path) => self.documents.get(path).cloned().ok_or((404, "not_found")),
-            ("POST", "/mcp") => return self.mcp(base, request),
-            ("POST", "/register") => self.register(&request.body),
-            ("POST", "/token") => self.token(base, request),
-            ("POST", "/revoke") => self.revoke(request),
+            ("POST", "/mcp") => return self.answer_mcp(base, request),
+            ("POST", "/register") => self.register_client(&request.body),
+            ("POST", "/token") => self.grant_token(base, request),
+            ("POST", "/revoke") => self.revoke_token(request),
             _ => Err((405, "method")),
         };
         match result {
@@ -187,7 +186,7 @@ impl FakeState {
         }
     }
 
-    fn mcp(&mut self, base: &str, request: &HttpRequest) -> Vec<Piece> {
+    fn answer_mcp(&mut self, base: &str, request: &HttpRequest) -> Vec<Piece> {
         let given = request.header("authorization");
         self.authorizations.push(given.map(str::to_owned));
         let scopes = given
@@ -227,7 +226,7 @@ impl FakeState {
         whole(200, &[("content-type", "application/json")], &line.to_string())
     }
 
-    fn register(&mut self, body: &[u8]) -> Result<Value, Refusal> {
+    fn register_client(&mut self, body: &[u8]) -> Result<Value, Refusal> {
         let asked: Value = serde_json::from_slice(body).unwrap();
         let grants = json!(["authorization_code", "refresh_token"]);
         if asked["redirect_uris"] != json!([REDIRECT]) || asked["grant_types"] != grants {
@@ -243,8 +242,10 @@ impl FakeState {
         Ok(client)
     }
 
-    /// Returns the client of a request, and its form.
-    fn client(&self, request: &HttpRequest) -> Result<(String, BTreeMap<String, String>), Refusal> {
+    fn client_and_form(
+        &self,
+        request: &HttpRequest,
+    ) -> Result<(String, BTreeMap<String, String>), Refusal> {
         let body = String::from_utf8(request.body.clone()).unwrap();
         let decoded = |text: &str| -> BTreeMap<String, String> {
             let url = Url::parse(&format!("http://x/?{text}")).unwrap();
@@ -268,11 +269,11 @@ impl FakeState {
         Ok((id, form))
     }
 
-    fn token(&mut self, base: &str, request: &HttpRequest) -> Result<Value, Refusal> {
+    fn grant_token(&mut self, base: &str, request: &HttpRequest) -> Result<Value, Refusal> {
         if self.is_down {
             return Err((503, "down"));
         }
-        let (client, form) = self.client(request)?;
+        let (client, form) = self.client_and_form(request)?;
         self.forms.push(form.clone());
         let field = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
         if field("resource") != format!("{base}/mcp") {
@@ -321,8 +322,8 @@ impl FakeState {
         }))
     }
 
-    fn revoke(&mut self, request: &HttpRequest) -> Result<Value, Refusal> {
-        let (_, form) = self.client(request)?;
+    fn revoke_token(&mut self, request: &HttpRequest) -> Result<Value, Refusal> {
+        let (_, form) = self.client_and_form(request)?;
         self.refresh.remove(&form["token"]);
         self.access.clear();
         Ok(json!({}))
@@ -334,7 +335,7 @@ impl FakeState {
         self.refresh.clear();
     }
 
-    pub(super) fn scopes(&self) -> BTreeSet<String> {
+    pub(super) fn granted_scopes(&self) -> BTreeSet<String> {
         self.access.values().cloned().collect()
     }
 }

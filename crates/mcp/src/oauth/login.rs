@@ -11,11 +11,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::access::ServerAccess;
-use super::address::shown;
+use super::address::shorten_text;
 use super::challenge::BearerChallenge;
 use super::endpoint::{ClientAuthMethod, OAuthClient, is_code};
 use super::metadata::AuthorizationServer;
-use super::tokens::{ServerTokens, StoredLogin, joined};
+use super::tokens::{ServerTokens, StoredLogin, join_scopes};
 use crate::McpClient;
 use crate::config::OAuthGrant;
 use crate::link::ServerEndpoint;
@@ -52,7 +52,7 @@ impl McpClient {
     /// # Errors
     /// [`McpError`], if the server is unknown or has no login.
     pub fn redirect_port(&self, server: &str) -> Result<u16, McpError> {
-        Ok(self.access(server)?.config.redirect_port)
+        Ok(self.access_of(server)?.config.redirect_port)
     }
 
     /// Begins a login. Connects to the server first, which then states its requirements.
@@ -64,10 +64,10 @@ impl McpClient {
         server: &str,
         redirect: &str,
     ) -> Result<PendingLogin, McpError> {
-        let access = self.access(server)?;
-        self.find_server(server)?.probe().await;
-        let begun = PendingLogin::begin(access, redirect.to_owned()).await;
-        begun.map_err(|why| failed(server, why))
+        let access = self.access_of(server)?;
+        self.find_server(server)?.connect_once().await;
+        let begun = PendingLogin::begin_login(access, redirect.to_owned()).await;
+        begun.map_err(|why| failed_login(server, why))
     }
 
     /// Deletes the tokens of a server, and asks the authorization server to revoke them. Returns
@@ -75,12 +75,12 @@ impl McpClient {
     ///
     /// # Errors
     /// [`McpError`], if the server is unknown or the tokens cannot be deleted.
-    pub async fn logout(&self, server: &str) -> Result<(bool, Option<String>), McpError> {
-        let access = self.access(server)?;
-        access.log_out().await.map_err(|why| failed(server, why))
+    pub async fn log_out(&self, server: &str) -> Result<(bool, Option<String>), McpError> {
+        let access = self.access_of(server)?;
+        access.log_out().await.map_err(|why| failed_login(server, why))
     }
 
-    fn access(&self, server: &str) -> Result<Arc<ServerAccess>, McpError> {
+    fn access_of(&self, server: &str) -> Result<Arc<ServerAccess>, McpError> {
         let why = match &self.find_server(server)?.endpoint {
             Some(ServerEndpoint::Http { access: Some(access), .. }) => return Ok(access.clone()),
             Some(ServerEndpoint::Http { access: None, .. }) => {
@@ -91,40 +91,43 @@ impl McpClient {
             }
             None => crate::servers::NO_ENDPOINT,
         };
-        Err(failed(server, why.to_owned()))
+        Err(failed_login(server, why.to_owned()))
     }
 }
 
-fn failed(server: &str, why: String) -> McpError {
+fn failed_login(server: &str, why: String) -> McpError {
     McpError::Failed { server: server.to_owned(), why }
 }
 
 impl PendingLogin {
-    pub(super) async fn begin(access: Arc<ServerAccess>, redirect: String) -> Result<Self, String> {
+    pub(super) async fn begin_login(
+        access: Arc<ServerAccess>,
+        redirect: String,
+    ) -> Result<Self, String> {
         if access.config.grant == OAuthGrant::ClientCredentials {
             return Err("it logs in by itself, with the secret of its client".to_owned());
         }
-        let (challenge, entry) = (access.challenge(), access.entry()?);
+        let (challenge, entry) = (access.last_challenge(), access.read_entry()?);
         let has_refused =
-            challenge.is_some() || access.refusal().is_some() || entry.login.is_some();
+            challenge.is_some() || access.last_refusal().is_some() || entry.login.is_some();
         let server = access.authorization_server(challenge.as_ref(), has_refused).await?;
         if !server.has_s256 {
             return Err(format!(
                 "the authorization server {} does not support PKCE with S256, so a login would not be \
                  safe",
-                shown(&server.issuer)
+                shorten_text(&server.issuer)
             ));
         }
-        let scopes = scopes(&access.config.scopes, &entry, challenge.as_ref(), &server);
-        let client = client(&access, &server, &redirect, &scopes).await?;
-        let (verifier, state) = (random() + &random(), random());
+        let scopes = choose_scopes(&access.config.scopes, &entry, challenge.as_ref(), &server);
+        let client = client_of_login(&access, &server, &redirect, &scopes).await?;
+        let (verifier, state) = (random_text() + &random_text(), random_text());
         let address =
-            Self::authorization(&server, &client.id, &redirect, &scopes, &verifier, &state)?;
+            Self::authorization_url(&server, &client.id, &redirect, &scopes, &verifier, &state)?;
         let (verifier, state) = (Secret::new(verifier), Secret::new(state));
         Ok(Self { access, server, client, redirect, scopes, verifier, state, address })
     }
 
-    fn authorization(
+    fn authorization_url(
         server: &AuthorizationServer,
         client: &str,
         redirect: &str,
@@ -147,19 +150,19 @@ impl PendingLogin {
             ("resource", &server.resource),
         ]);
         if !scopes.is_empty() {
-            url.query_pairs_mut().append_pair("scope", &joined(scopes));
+            url.query_pairs_mut().append_pair("scope", &join_scopes(scopes));
         }
         Ok(url.into())
     }
 
     /// The address to open in a browser.
     #[must_use]
-    pub fn address(&self) -> &str {
+    pub fn browser_address(&self) -> &str {
         &self.address
     }
 
     pub(super) fn is_state(&self, query: &str) -> bool {
-        value(query, "state").is_some_and(|state| self.state.is(state.as_bytes()))
+        query_value(query, "state").is_some_and(|state| self.state.is(state.as_bytes()))
     }
 
     /// Ends the login with the address to which the browser has returned, or its query, and stores
@@ -167,14 +170,14 @@ impl PendingLogin {
     ///
     /// # Errors
     /// [`McpError::Failed`], if the address is of another login, or the login was refused.
-    pub async fn finish(&self, returned: &str) -> Result<LoginDone, McpError> {
-        self.finished(returned).await.map_err(|why| failed(&self.access.parts.server, why))
+    pub async fn finish_login(&self, returned: &str) -> Result<LoginDone, McpError> {
+        self.store_login(returned).await.map_err(|why| failed_login(&self.access.parts.server, why))
     }
 
-    async fn finished(&self, returned: &str) -> Result<LoginDone, String> {
+    async fn store_login(&self, returned: &str) -> Result<LoginDone, String> {
         let query = returned.trim().split_once('?').map_or(returned.trim(), |(_, query)| query);
         let query = query.split('#').next().unwrap_or_default();
-        let code = self.code(query)?;
+        let code = self.check_answer(query)?;
         let fields = [
             ("grant_type", "authorization_code"),
             ("code", &*code),
@@ -183,7 +186,8 @@ impl PendingLogin {
             ("resource", &self.server.resource),
         ];
         let parts = &self.access.parts;
-        let tokens = parts.http.tokens(self.server.token.as_str(), &self.client, &fields).await;
+        let tokens =
+            parts.http.request_tokens(self.server.token.as_str(), &self.client, &fields).await;
         let tokens = tokens.map_err(|error| format!("it gives no token: {error}"))?;
         let login = StoredLogin {
             url: parts.url.to_string(),
@@ -197,39 +201,39 @@ impl PendingLogin {
             lifetime: None,
             scopes: self.scopes.clone(),
         };
-        let login = self.access.stored(login, tokens);
+        let login = self.access.store_tokens(login, tokens);
         let done = LoginDone {
             scopes: login.scopes.iter().cloned().collect(),
             expires_at: login.expires_at.map(Timestamp),
             is_renewed: login.refresh_token.is_some(),
         };
-        let mut file = parts.tokens.lock().await?;
-        *file.entry(&parts.server) =
+        let mut file = parts.tokens.lock_file().await?;
+        *file.entry_of(&parts.server) =
             ServerTokens { login: Some(login), missing_scopes: BTreeSet::new() };
         file.write()?;
-        self.access.accepted();
+        self.access.note_accepted();
         Ok(done)
     }
 
     /// Checks the answer to the browser (RFC 6749, section 4.1.2; RFC 9207), and returns its code.
-    fn code(&self, query: &str) -> Result<String, String> {
+    fn check_answer(&self, query: &str) -> Result<String, String> {
         if !self.is_state(query) {
             return Err(
                 "the address is of another login; use the last address of this one".to_owned()
             );
         }
-        let issuer = value(query, "iss");
+        let issuer = query_value(query, "iss");
         let is_other = issuer.as_ref().is_some_and(|issuer| *issuer != self.server.issuer);
         if is_other || (issuer.is_none() && self.server.names_issuer) {
             return Err("the answer comes from another authorization server".to_owned());
         }
-        if let Some(error) = value(query, "error") {
+        if let Some(error) = query_value(query, "error") {
             let code = if is_code(&error) { error } else { "unknown error".to_owned() };
-            let detail =
-                value(query, "error_description").map(|text| format!(" ({})", shown(&text)));
+            let detail = query_value(query, "error_description")
+                .map(|text| format!(" ({})", shorten_text(&text)));
             return Err(format!("the login was refused: {code}{}", detail.unwrap_or_default()));
         }
-        value(query, "code").ok_or_else(|| "the address has no code".to_owned())
+        query_value(query, "code").ok_or_else(|| "the address has no code".to_owned())
     }
 }
 
@@ -239,20 +243,19 @@ impl fmt::Debug for PendingLogin {
     }
 }
 
-/// Returns a value of a query.
-fn value(query: &str, name: &str) -> Option<String> {
+fn query_value(query: &str, name: &str) -> Option<String> {
     let url = Url::parse(&format!("http://localhost/?{query}")).ok()?;
     let found = url.query_pairs().find(|(found, _)| found == name);
     found.map(|(_, value)| value.into_owned())
 }
 
 /// Returns 122 random bits as 32 letters and digits.
-fn random() -> String {
+fn random_text() -> String {
     uuid::Uuid::new_v4().simple().to_string()
 }
 
 /// Chooses the scopes of a login (MCP specification, "Scope Selection Strategy").
-fn scopes(
+fn choose_scopes(
     configured: &[String],
     entry: &ServerTokens,
     challenge: Option<&BearerChallenge>,
@@ -279,7 +282,7 @@ fn scopes(
 }
 
 /// Returns the client of the configuration, or registers one.
-async fn client(
+async fn client_of_login(
     access: &ServerAccess,
     server: &AuthorizationServer,
     redirect: &str,
@@ -288,33 +291,36 @@ async fn client(
     let config = &access.config;
     if let Some(id) = &config.client_id {
         let secret = config.client_secret.clone();
-        let proof = ClientAuthMethod::choose(secret.is_some(), server.proofs.as_deref());
+        let proof = ClientAuthMethod::choose_method(secret.is_some(), server.proofs.as_deref());
         return Ok(OAuthClient { id: id.clone(), secret, proof });
     }
     let Some(registration) = &server.registration else {
         return Err(format!(
             "the authorization server {} registers no clients by itself; register one there, with the \
              redirect address {redirect}, and set `oauth = {{ client_id = \"…\", redirect_port = … }}`",
-            shown(&server.issuer)
+            shorten_text(&server.issuer)
         ));
     };
-    let scope = (!scopes.is_empty()).then(|| joined(scopes));
+    let scope = (!scopes.is_empty()).then(|| join_scopes(scopes));
     let proofs = server.proofs.as_deref();
-    let registered =
-        access.parts.http.register(registration.as_str(), redirect, scope.as_deref(), proofs).await;
+    let registered = access
+        .parts
+        .http
+        .register_client(registration.as_str(), redirect, scope.as_deref(), proofs)
+        .await;
     registered.map_err(|error| format!("cannot register a client: {error}"))
 }
 
 impl ServerAccess {
     async fn log_out(&self) -> Result<(bool, Option<String>), String> {
-        let mut file = self.parts.tokens.lock().await?;
-        let ServerTokens { login, .. } = std::mem::take(file.entry(&self.parts.server));
+        let mut file = self.parts.tokens.lock_file().await?;
+        let ServerTokens { login, .. } = std::mem::take(file.entry_of(&self.parts.server));
         file.write()?;
         let Some(login) = login else { return Ok((false, None)) };
         let Some(endpoint) = &login.revocation_endpoint else { return Ok((true, None)) };
         // Revoking the refresh token ends the access token, too (RFC 7009, section 2.1).
         let token = login.refresh_token.as_ref().unwrap_or(&login.access_token);
-        let revoked = self.parts.http.revoke(endpoint, &login.client, token).await;
+        let revoked = self.parts.http.revoke_token(endpoint, &login.client, token).await;
         Ok((true, revoked.err().map(|error| error.to_string())))
     }
 }

@@ -21,7 +21,7 @@ impl World {
     async fn with(oauth: McpOAuthConfig) -> Self {
         let (home, clock) = (TempDir::new().unwrap(), Arc::new(ManualClock::default()));
         let fake = FakeOAuth::start().await;
-        let client = fake.client(home.path(), &clock, oauth);
+        let client = fake.create_client(home.path(), &clock, oauth);
         Self { home, clock, fake, client }
     }
 
@@ -35,8 +35,8 @@ impl World {
 
     async fn log_in(&self) -> LoginDone {
         let login = self.begin().await.unwrap();
-        let returned = self.fake.approve(login.address()).unwrap();
-        login.finish(&returned).await.unwrap()
+        let returned = self.fake.approve_login(login.browser_address()).unwrap();
+        login.finish_login(&returned).await.unwrap()
     }
 
     async fn tools(&self) -> Result<usize, String> {
@@ -67,7 +67,7 @@ async fn login_registers_a_client_and_its_token_opens_the_server() {
     assert_eq!(done.scopes, ["read"]);
     assert!(done.is_renewed && done.expires_at.is_some());
     assert_eq!(world.tools().await, Ok(1));
-    let sent = world.fake.state().authorizations.last().cloned().flatten().unwrap();
+    let sent = world.fake.lock_state().authorizations.last().cloned().flatten().unwrap();
     assert!(sent.starts_with("Bearer access-"), "{sent}");
     let mode = std::fs::metadata(world.home.path().join("mcp-tokens.json")).unwrap();
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode.permissions()) & 0o777, 0o600);
@@ -77,8 +77,8 @@ async fn login_registers_a_client_and_its_token_opens_the_server() {
 async fn login_with_a_registered_client_uses_its_secret() {
     for methods in [json!(["client_secret_basic"]), json!(["client_secret_post"]), json!(null)] {
         let world = World::with(registered(OAuthGrant::AuthorizationCode)).await;
-        world.fake.change(SERVER, "registration_endpoint", json!(null));
-        world.fake.change(SERVER, "token_endpoint_auth_methods_supported", methods);
+        world.fake.change_document(SERVER, "registration_endpoint", json!(null));
+        world.fake.change_document(SERVER, "token_endpoint_auth_methods_supported", methods);
         world.log_in().await;
         assert_eq!(world.tools().await, Ok(1));
     }
@@ -101,7 +101,7 @@ async fn login_is_refused_without_safe_metadata() {
         (RESOURCE, "authorization_servers", json!([elsewhere]), "https://"),
     ] {
         let world = World::new().await;
-        world.fake.change(path, key, value);
+        world.fake.change_document(path, key, value);
         let error = world.begin().await.unwrap_err();
         assert!(error.contains(expected), "{key}: {error}");
     }
@@ -117,25 +117,25 @@ async fn secret_is_sent_to_the_issuer_of_the_configuration_only() {
             OAuthGrant::ClientCredentials => world.tools().await.unwrap_err(),
         };
         assert!(error.contains("its table `oauth` has \"https://login.example/\""), "{error}");
-        assert!(world.fake.state().forms.is_empty());
+        assert!(world.fake.lock_state().forms.is_empty());
     }
 }
 
 #[tokio::test]
 async fn login_without_metadata_uses_the_default_endpoints_of_old_servers() {
     let world = World::new().await;
-    world.fake.state().documents.clear();
+    world.fake.lock_state().documents.clear();
     let login = world.begin().await.unwrap();
     let base = &world.fake.base;
-    assert!(login.address().starts_with(&format!("{base}/authorize?response_type=code&")));
+    assert!(login.browser_address().starts_with(&format!("{base}/authorize?response_type=code&")));
 }
 
 #[tokio::test]
 async fn finish_refuses_answers_that_are_not_of_this_login() {
     let world = World::new().await;
     let login = world.begin().await.unwrap();
-    let good = world.fake.approve(login.address()).unwrap();
-    let (base, state) = (&world.fake.base, value(&good, "state"));
+    let good = world.fake.approve_login(login.browser_address()).unwrap();
+    let (base, state) = (&world.fake.base, query_value(&good, "state"));
     let state = state.unwrap_or_else(|| login.state.expose().to_owned());
     let issuer: String = format!("iss={base}");
     for (returned, expected) in [
@@ -147,11 +147,11 @@ async fn finish_refuses_answers_that_are_not_of_this_login() {
         (format!("error=access_denied&state={state}&{issuer}"), "refused: access_denied"),
         (format!("code=unknown&state={state}&{issuer}"), "invalid_grant"),
     ] {
-        let error = login.finish(&returned).await.unwrap_err().to_string();
+        let error = login.finish_login(&returned).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{returned}: {error}");
     }
-    login.finish(&good).await.unwrap();
-    let again = login.finish(&good).await.unwrap_err().to_string();
+    login.finish_login(&good).await.unwrap();
+    let again = login.finish_login(&good).await.unwrap_err().to_string();
     assert!(again.contains("invalid_grant") && !again.contains("code-"), "{again}");
 }
 
@@ -165,14 +165,14 @@ async fn fake_refuses_a_wrong_part_of_a_request_for_tokens() {
         ("client", "unknown".to_owned(), "invalid_client"),
     ] {
         let mut login = world.begin().await.unwrap();
-        let returned = world.fake.approve(login.address()).unwrap();
+        let returned = world.fake.approve_login(login.browser_address()).unwrap();
         match field {
             "code_verifier" => login.verifier = Secret::new(wrong),
             "redirect_uri" => login.redirect = wrong,
             "resource" => login.server.resource = wrong,
             _ => login.client.id = wrong,
         }
-        let error = login.finish(&returned).await.unwrap_err().to_string();
+        let error = login.finish_login(&returned).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{field}: {error}");
         assert!(!error.contains("code-"), "{error}");
     }
@@ -181,7 +181,7 @@ async fn fake_refuses_a_wrong_part_of_a_request_for_tokens() {
         [("S256", "plain"), ("%2Fmcp", "%2Fother"), ("4711", "4712"), ("client-", "x")]
     {
         login.address = login.address.replacen(from, to, 1);
-        assert!(world.fake.approve(&login.address).is_err(), "{from}");
+        assert!(world.fake.approve_login(&login.address).is_err(), "{from}");
     }
     assert!(!world.file().contains("access-"));
 }
@@ -191,7 +191,7 @@ async fn call_that_needs_another_scope_names_the_login_that_asks_for_it() {
     let world = World::new().await;
     world.log_in().await;
     world.tools().await.unwrap();
-    world.fake.state().needed = Some("write".to_owned());
+    world.fake.lock_state().needed = Some("write".to_owned());
     let tool = ToolSource::tools(&world.client).remove(0);
     let call = || async {
         OutsideTool::execute(&*tool, &Map::new(), &tool_context()).await.map_err(|e| e.to_string())
@@ -215,14 +215,15 @@ async fn token_is_renewed_before_its_end_and_after_a_refusal() {
     let world = World::new().await;
     world.log_in().await;
     assert_eq!(world.tools().await, Ok(1));
-    let forms = || world.fake.state().forms.len();
+    let forms = || world.fake.lock_state().forms.len();
     assert_eq!(forms(), 1);
     world.clock.advance(std::time::Duration::from_secs(LIFETIME - 30));
     assert_eq!((world.tools().await, forms()), (Ok(1), 2));
-    world.fake.state().access.clear();
+    world.fake.lock_state().access.clear();
     assert_eq!((world.tools().await, forms()), (Ok(1), 3));
     // Another process reads the same file.
-    let other = world.fake.client(world.home.path(), &world.clock, McpOAuthConfig::default());
+    let other =
+        world.fake.create_client(world.home.path(), &world.clock, McpOAuthConfig::default());
     assert_eq!(McpServers::tools(&other, "web", true).await.unwrap().len(), 1);
     assert_eq!(forms(), 3);
 }
@@ -232,16 +233,16 @@ async fn renewal_happens_once_and_survives_a_caller_that_stops_waiting() {
     let world = World::new().await;
     world.log_in().await;
     world.clock.advance(std::time::Duration::from_secs(LIFETIME));
-    let access = world.client.access("web").unwrap();
+    let access = world.client.access_of("web").unwrap();
     tokio::select! {
         biased;
-        _ = access.token() => panic!("the renewal needs an answer"),
+        _ = access.token_for_request() => panic!("the renewal needs an answer"),
         () = std::future::ready(()) => {}
     }
-    let (one, other) = tokio::join!(access.token(), access.token());
+    let (one, other) = tokio::join!(access.token_for_request(), access.token_for_request());
     let (one, other) = (one.unwrap().unwrap(), other.unwrap().unwrap());
     assert_eq!(one.expose(), other.expose());
-    assert_eq!(world.fake.state().forms.len(), 2);
+    assert_eq!(world.fake.lock_state().forms.len(), 2);
     assert_eq!(world.tools().await, Ok(1));
 }
 
@@ -249,14 +250,14 @@ async fn renewal_happens_once_and_survives_a_caller_that_stops_waiting() {
 async fn renewal_that_fails_for_now_keeps_the_login() {
     let world = World::new().await;
     world.log_in().await;
-    world.fake.state().is_down = true;
+    world.fake.lock_state().is_down = true;
     world.clock.advance(std::time::Duration::from_secs(LIFETIME - 30));
     assert_eq!(world.tools().await, Ok(1));
     world.clock.advance(std::time::Duration::from_secs(60));
-    world.fake.state().access.clear();
+    world.fake.lock_state().access.clear();
     let error = world.tools().await.unwrap_err();
     assert!(error.contains("cannot renew its token: the authorization server answers"), "{error}");
-    world.fake.state().is_down = false;
+    world.fake.lock_state().is_down = false;
     assert_eq!(world.tools().await, Ok(1));
 }
 
@@ -268,7 +269,7 @@ async fn revoked_login_needs_another_with_the_same_scopes() {
     })
     .await;
     assert_eq!(world.log_in().await.scopes, ["extra"]);
-    world.fake.state().revoke_all();
+    world.fake.lock_state().revoke_all();
     let ended = world.tools().await.unwrap_err();
     assert!(
         ended.ends_with("its login has expired (invalid_grant); run `avocet mcp login web`"),
@@ -286,17 +287,17 @@ async fn renewed_login_is_used_from_memory_if_it_cannot_be_written() {
     let old = world.file();
     let home = world.home.path();
     let aside = home.with_extension("aside");
-    world.fake.state().moved_at_refresh = Some((home.to_owned(), aside.clone()));
-    let access = world.client.access("web").unwrap();
-    let token = access.token().await.unwrap();
-    world.fake.state().access.clear();
-    access.refused(None, token.as_ref()).await.unwrap();
+    world.fake.lock_state().moved_at_refresh = Some((home.to_owned(), aside.clone()));
+    let access = world.client.access_of("web").unwrap();
+    let token = access.token_for_request().await.unwrap();
+    world.fake.lock_state().access.clear();
+    access.renew_refused(None, token.as_ref()).await.unwrap();
     std::fs::rename(&aside, home).unwrap();
     assert_eq!(world.file(), old);
-    let forms = || world.fake.state().forms.len();
+    let forms = || world.fake.lock_state().forms.len();
     assert_eq!((world.tools().await, forms()), (Ok(1), 2));
     // The next renewal has the new refresh token, and is stored.
-    world.fake.state().access.clear();
+    world.fake.lock_state().access.clear();
     assert_eq!((world.tools().await, forms()), (Ok(1), 3));
     assert_ne!(world.file(), old);
 }
@@ -306,7 +307,7 @@ async fn call_whose_result_repeats_the_token_shows_no_secret() {
     let world = World::new().await;
     world.log_in().await;
     world.tools().await.unwrap();
-    world.fake.state().repeats_token = true;
+    world.fake.lock_state().repeats_token = true;
     let tool = ToolSource::tools(&world.client).remove(0);
     let result = OutsideTool::execute(&*tool, &Map::new(), &tool_context()).await;
     assert_eq!(result, Ok(json!("got Bearer [secret]").into()));
@@ -318,7 +319,7 @@ async fn refusal_of_a_server_with_configured_scopes_names_the_key() {
     let world = World::with(McpOAuthConfig { scopes, ..McpOAuthConfig::default() }).await;
     world.log_in().await;
     world.tools().await.unwrap();
-    world.fake.state().needed = Some("write".to_owned());
+    world.fake.lock_state().needed = Some("write".to_owned());
     let tool = ToolSource::tools(&world.client).remove(0);
     let result = OutsideTool::execute(&*tool, &Map::new(), &tool_context()).await;
     let error = result.unwrap_err().to_string();
@@ -331,9 +332,9 @@ async fn client_credentials_need_no_login() {
     let world = World::with(registered(OAuthGrant::ClientCredentials)).await;
     assert_eq!(world.tools().await, Ok(1));
     world.clock.advance(std::time::Duration::from_secs(LIFETIME));
-    world.fake.state().access.clear();
+    world.fake.lock_state().access.clear();
     assert_eq!(world.tools().await, Ok(1));
-    assert_eq!(world.fake.state().scopes(), ["read".to_owned()].into());
+    assert_eq!(world.fake.lock_state().granted_scopes(), ["read".to_owned()].into());
     let error = world.begin().await.unwrap_err();
     assert!(error.contains("logs in by itself"), "{error}");
 }
@@ -343,20 +344,20 @@ async fn token_is_never_sent_to_another_url() {
     let world = World::new().await;
     world.log_in().await;
     let other = FakeOAuth::start().await;
-    let moved = other.client(world.home.path(), &world.clock, McpOAuthConfig::default());
+    let moved = other.create_client(world.home.path(), &world.clock, McpOAuthConfig::default());
     let error = McpServers::tools(&moved, "web", true).await.unwrap_err().to_string();
     assert!(error.contains("it needs a login"), "{error}");
-    assert_eq!(other.state().authorizations, [None]);
+    assert_eq!(other.lock_state().authorizations, [None]);
 }
 
 #[tokio::test]
 async fn logout_revokes_the_tokens_and_deletes_them() {
     let world = World::new().await;
     world.log_in().await;
-    assert_eq!(world.client.logout("web").await.unwrap(), (true, None));
+    assert_eq!(world.client.log_out("web").await.unwrap(), (true, None));
     assert_eq!(world.file(), "{}");
-    assert!(world.fake.state().refresh.is_empty());
-    assert_eq!(world.client.logout("web").await.unwrap(), (false, None));
+    assert!(world.fake.lock_state().refresh.is_empty());
+    assert_eq!(world.client.log_out("web").await.unwrap(), (false, None));
     assert!(world.tools().await.is_err());
 }
 
@@ -391,7 +392,7 @@ fn scopes_follow_the_order_of_the_specification() {
             names_issuer: false,
         };
         let entry = ServerTokens { missing_scopes: set(missing), ..ServerTokens::default() };
-        let found = scopes(&list(configured), &entry, challenge.as_ref(), &server);
+        let found = choose_scopes(&list(configured), &entry, challenge.as_ref(), &server);
         assert_eq!(found, set(expected), "{configured} {asked:?}");
     }
 }
@@ -403,7 +404,7 @@ async fn callback_listener_takes_the_answer_of_its_login_only() {
     let login = world.begin().await.unwrap();
     let group = avocet_supervise::Group::new("test");
     let listener = crate::CallbackListener::open(0, world.clock.clone(), group).await.unwrap();
-    let address = listener.redirect();
+    let address = listener.redirect_address();
     let address: std::net::SocketAddr =
         address.strip_prefix("http://").unwrap().split('/').next().unwrap().parse().unwrap();
     let state = login.state.expose().to_owned();
@@ -421,13 +422,13 @@ async fn callback_listener_takes_the_answer_of_its_login_only() {
         }
         pages
     };
-    let (received, pages) = tokio::join!(listener.receive(&login), browser);
+    let (received, pages) = tokio::join!(listener.receive_query(&login), browser);
     assert_eq!(pages, [404, 400, 200]);
     assert_eq!(received.unwrap(), format!("code=a&state={state}"));
 }
 
 #[test]
 fn value_decodes_a_query() {
-    assert_eq!(value("a=b%20c+d&e", "a"), Some("b c d".to_owned()));
-    assert_eq!(value("a=b", "c"), None);
+    assert_eq!(query_value("a=b%20c+d&e", "a"), Some("b c d".to_owned()));
+    assert_eq!(query_value("a=b", "c"), None);
 }

@@ -4,7 +4,7 @@
 use avocet_net::Url;
 use serde::Deserialize;
 
-use super::address::{checked, covers, shown};
+use super::address::{check_address, covers_server, shorten_text};
 use super::challenge::BearerChallenge;
 use super::endpoint::OAuthHttp;
 
@@ -63,7 +63,7 @@ impl AuthorizationServer {
     ///
     /// # Errors
     /// The reason, as a sentence.
-    pub(crate) async fn find(
+    pub(crate) async fn find_server(
         http: &OAuthHttp,
         server: &Url,
         challenge: Option<&BearerChallenge>,
@@ -76,25 +76,28 @@ impl AuthorizationServer {
             None => return Err("it needs no login".to_owned()),
         };
         let ResourceDocument { resource, authorization_servers, scopes_supported } = document;
-        if !covers(&resource, server) {
+        if !covers_server(&resource, server) {
             return Err(format!(
                 "its metadata is of another resource: {}, not {}",
-                shown(&resource),
-                shown(server.as_str())
+                shorten_text(&resource),
+                shorten_text(server.as_str())
             ));
         }
         let Some(issuer) = authorization_servers.first() else {
             return Err("its metadata names no authorization server".to_owned());
         };
-        let found = server_document(http, &checked(server, issuer)?).await?;
+        let found = server_document(http, &check_address(server, issuer)?).await?;
         let Some(document) = found else {
-            return Err(format!("the authorization server {} has no metadata", shown(issuer)));
+            return Err(format!(
+                "the authorization server {} has no metadata",
+                shorten_text(issuer)
+            ));
         };
         if document.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
             return Err(format!(
                 "the metadata of {} is of another authorization server: {}",
-                shown(issuer),
-                shown(&document.issuer)
+                shorten_text(issuer),
+                shorten_text(&document.issuer)
             ));
         }
         Self::new(server, document, resource, scopes_supported)
@@ -103,7 +106,7 @@ impl AuthorizationServer {
     /// Finds the authorization server of an MCP server without metadata of its own, at its origin
     /// (MCP specification of 2025-03-26, "Server Metadata Discovery" and "Fallbacks").
     async fn without_resource(http: &OAuthHttp, server: &Url) -> Result<Self, String> {
-        let base = at(server, "");
+        let base = url_at_path(server, "");
         let resource = server.as_str().to_owned();
         if let Some(document) = server_document(http, &base).await? {
             let has_same_origin =
@@ -111,7 +114,7 @@ impl AuthorizationServer {
             if !has_same_origin {
                 return Err(format!(
                     "its metadata is of another authorization server: {}",
-                    shown(&document.issuer)
+                    shorten_text(&document.issuer)
                 ));
             }
             return Self::new(server, document, resource, None);
@@ -120,9 +123,9 @@ impl AuthorizationServer {
             resource,
             resource_scopes: None,
             issuer: base.as_str().trim_end_matches('/').to_owned(),
-            authorization: Some(at(server, "/authorize")),
-            token: at(server, "/token"),
-            registration: Some(at(server, "/register")),
+            authorization: Some(url_at_path(server, "/authorize")),
+            token: url_at_path(server, "/token"),
+            registration: Some(url_at_path(server, "/register")),
             revocation: None,
             scopes: Vec::new(),
             has_s256: true,
@@ -137,8 +140,9 @@ impl AuthorizationServer {
         resource: String,
         resource_scopes: Option<Vec<String>>,
     ) -> Result<Self, String> {
-        let one =
-            |address: Option<String>| address.map(|address| checked(server, &address)).transpose();
+        let one = |address: Option<String>| {
+            address.map(|address| check_address(server, &address)).transpose()
+        };
         let token = one(document.token_endpoint)?;
         let methods = document.code_challenge_methods_supported.unwrap_or_default();
         Ok(Self {
@@ -158,7 +162,7 @@ impl AuthorizationServer {
 }
 
 /// Returns this path at the origin of a URL.
-fn at(url: &Url, path: &str) -> Url {
+fn url_at_path(url: &Url, path: &str) -> Url {
     let mut url = url.clone();
     url.set_path(path);
     url.set_query(None);
@@ -173,24 +177,27 @@ async fn resource_document(
     stated: Option<&str>,
 ) -> Result<Option<ResourceDocument>, String> {
     if let Some(stated) = stated {
-        let url = checked(server, stated)?;
-        let found = http.document(url.as_str()).await?;
-        return found.map(Some).ok_or_else(|| format!("its metadata is not at {}", shown(stated)));
+        let url = check_address(server, stated)?;
+        let found = http.get_document(url.as_str()).await?;
+        return found
+            .map(Some)
+            .ok_or_else(|| format!("its metadata is not at {}", shorten_text(stated)));
     }
-    first(http, &resource_addresses(server)).await
+    first_document(http, &resource_addresses(server)).await
 }
 
 /// Returns the addresses of the metadata of a resource (RFC 9728, section 3.1), that of its path
 /// first.
 fn resource_addresses(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
-    let mut addresses = vec![at(server, &format!("{RESOURCE}{path}")), at(server, RESOURCE)];
+    let mut addresses =
+        vec![url_at_path(server, &format!("{RESOURCE}{path}")), url_at_path(server, RESOURCE)];
     addresses.dedup();
     addresses
 }
 
 async fn server_document(http: &OAuthHttp, issuer: &Url) -> Result<Option<ServerDocument>, String> {
-    first(http, &issuer_addresses(issuer)).await
+    first_document(http, &issuer_addresses(issuer)).await
 }
 
 /// Returns the addresses of the metadata of an authorization server (MCP specification,
@@ -199,17 +206,17 @@ fn issuer_addresses(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let addresses =
         [format!("{OAUTH}{path}"), format!("{OPENID}{path}"), format!("{path}{OPENID}")];
-    let mut addresses = addresses.map(|path| at(issuer, &path)).to_vec();
+    let mut addresses = addresses.map(|path| url_at_path(issuer, &path)).to_vec();
     addresses.dedup();
     addresses
 }
 
-async fn first<T: serde::de::DeserializeOwned>(
+async fn first_document<T: serde::de::DeserializeOwned>(
     http: &OAuthHttp,
     candidates: &[Url],
 ) -> Result<Option<T>, String> {
     for url in candidates {
-        if let Some(found) = http.document(url.as_str()).await? {
+        if let Some(found) = http.get_document(url.as_str()).await? {
             return Ok(Some(found));
         }
     }

@@ -15,13 +15,12 @@ const SHORTEST: usize = 8;
 pub(crate) struct SentTokens(Mutex<VecDeque<Secret>>);
 
 impl SentTokens {
-    fn list(&self) -> MutexGuard<'_, VecDeque<Secret>> {
+    fn lock_list(&self) -> MutexGuard<'_, VecDeque<Secret>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a token.
-    pub(crate) fn note(&self, token: &Secret) {
-        let mut list = self.list();
+    pub(crate) fn keep_token(&self, token: &Secret) {
+        let mut list = self.lock_list();
         if !list.iter().any(|one| one.is(token.expose().as_bytes())) {
             list.push_front(token.clone());
             list.truncate(MOST);
@@ -29,8 +28,8 @@ impl SentTokens {
     }
 
     /// Removes the tokens from a text of the server.
-    pub(crate) fn redacted(&self, text: String) -> String {
-        let list = self.list();
+    pub(crate) fn redact_tokens(&self, text: String) -> String {
+        let list = self.lock_list();
         let secrets = list.iter().map(Secret::expose).filter(|one| one.len() >= SHORTEST);
         secrets.fold(
             text,
@@ -49,9 +48,10 @@ mod tests {
     fn redacted_removes_the_last_tokens_and_keeps_short_words() {
         let sent = SentTokens::default();
         for token in ["token-zero", "token-one", "token-two", "token-two", "token-three", "short"] {
-            sent.note(&Secret::new(token.to_owned()));
+            sent.keep_token(&Secret::new(token.to_owned()));
         }
-        let text = sent.redacted("token-zero token-one token-two token-three short".to_owned());
+        let text =
+            sent.redact_tokens("token-zero token-one token-two token-three short".to_owned());
         assert_eq!(text, "token-zero [secret] [secret] [secret] short");
     }
 }

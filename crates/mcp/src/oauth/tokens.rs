@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use avocet_protocol::{Secret, Timestamp, plain_io};
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -28,7 +28,7 @@ pub(crate) struct StoredLogin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) revocation_endpoint: Option<String>,
     pub(crate) client: OAuthClient,
-    #[serde(serialize_with = "exposed")]
+    #[serde(serialize_with = "serialize_exposed")]
     pub(crate) access_token: Secret,
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "exposed_option")]
     pub(crate) refresh_token: Option<Secret>,
@@ -69,11 +69,14 @@ pub(crate) struct ServerTokens {
 }
 
 /// Returns scopes as requests have them (RFC 6749, section 3.3).
-pub(super) fn joined(scopes: &BTreeSet<String>) -> String {
+pub(super) fn join_scopes(scopes: &BTreeSet<String>) -> String {
     scopes.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn exposed<S: Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize_exposed<S: Serializer>(
+    secret: &Secret,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(secret.expose())
 }
 
@@ -116,12 +119,12 @@ impl TokenFile {
     ///
     /// # Errors
     /// The reason, as a sentence.
-    pub(crate) async fn lock(&self) -> Result<TokenWriter, String> {
+    pub(crate) async fn lock_file(&self) -> Result<TokenWriter, String> {
         let Some(file) = self.0.clone() else {
             return Err("there is no data directory for the tokens".to_owned());
         };
-        let locked = blocking(move || {
-            let failed = |error: io::Error| cannot("lock", &file, &error);
+        let locked = run_blocking(move || {
+            let failed = |error: io::Error| describe_failure("lock", &file, &error);
             let lock = open_lock(&file.with_extension("lock")).map_err(failed)?;
             lock.lock().map_err(failed)?;
             let entries = read(&file)?;
@@ -132,7 +135,7 @@ impl TokenFile {
 }
 
 impl TokenWriter {
-    pub(crate) fn entry(&mut self, server: &str) -> &mut ServerTokens {
+    pub(crate) fn entry_of(&mut self, server: &str) -> &mut ServerTokens {
         self.entries.entry(server.to_owned()).or_default()
     }
 
@@ -152,17 +155,17 @@ impl TokenWriter {
         self.entries.retain(|_, entry| entry.login.is_some() || !entry.missing_scopes.is_empty());
         let write = || {
             let new = self.file.with_extension(format!("{}.new", uuid::Uuid::new_v4()));
-            let written = self.put(&new);
+            let written = self.write_new(&new);
             if written.is_err() {
                 fs::remove_file(&new).unwrap_or_default();
             }
             written
         };
-        write().map_err(|error| cannot("write", &self.file, &error))
+        write().map_err(|error| describe_failure("write", &self.file, &error))
     }
 
     /// Writes a new file with all entries in place of the old one.
-    fn put(&self, new: &Path) -> io::Result<()> {
+    fn write_new(&self, new: &Path) -> io::Result<()> {
         let mut options = File::options();
         let mut written = options.write(true).create_new(true).mode(0o600).open(new)?;
         written.write_all(&serde_json::to_vec(&self.entries)?)?;
@@ -213,11 +216,11 @@ fn read(file: &Path) -> Result<Entries, String> {
             )
         }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Entries::new()),
-        Err(error) => Err(cannot("read", file, &error)),
+        Err(error) => Err(describe_failure("read", file, &error)),
     }
 }
 
-fn cannot(verb: &str, file: &Path, error: &io::Error) -> String {
+fn describe_failure(verb: &str, file: &Path, error: &io::Error) -> String {
     format!("cannot {verb} the tokens in {}: {}", file.display(), plain_io(error))
 }
 

@@ -28,9 +28,9 @@ async fn token_file_is_private_and_debug_hides_the_tokens() {
     let path = home.path().join("data/mcp-tokens.json");
     let file = TokenFile::new(Some(path.clone()));
     assert!(file.get("web").unwrap().login.is_none());
-    let mut writer = file.lock().await.unwrap();
-    writer.entry("web").login = Some(login());
-    writer.entry("empty");
+    let mut writer = file.lock_file().await.unwrap();
+    writer.entry_of("web").login = Some(login());
+    writer.entry_of("empty");
     assert!(!format!("{writer:?}").contains("-token\""), "{writer:?}");
     writer.write().unwrap();
     let read = file.get("web").unwrap().login.unwrap();
@@ -48,18 +48,18 @@ async fn token_file_is_private_and_debug_hides_the_tokens() {
 async fn token_file_has_one_writer_at_a_time() {
     let home = TempDir::new().unwrap();
     let file = TokenFile::new(Some(home.path().join("mcp-tokens.json")));
-    let first = file.lock().await.unwrap();
+    let first = file.lock_file().await.unwrap();
     let (other, order) = (file.clone(), Arc::new(Semaphore::new(0)));
     let released = order.clone();
     let second = async move {
-        let mut writer = other.lock().await.unwrap();
+        let mut writer = other.lock_file().await.unwrap();
         assert_eq!(released.available_permits(), 1);
-        writer.entry("b").login = Some(login());
+        writer.entry_of("b").login = Some(login());
         writer.write().unwrap();
     };
     let first = async {
         let mut first = first;
-        first.entry("a").login = Some(login());
+        first.entry_of("a").login = Some(login());
         order.add_permits(1);
         first.write().unwrap();
     };
@@ -74,14 +74,14 @@ async fn token_file_follows_no_links_and_overwrites_no_other_file() {
     let (file, lock) = (TokenFile::new(Some(path.clone())), path.with_extension("lock"));
     fs::write(&other, "kept").unwrap();
     std::os::unix::fs::symlink(&other, &lock).unwrap();
-    assert!(file.lock().await.is_err());
+    assert!(file.lock_file().await.is_err());
     fs::remove_file(&lock).unwrap();
     fs::hard_link(&other, &lock).unwrap();
-    assert!(file.lock().await.unwrap_err().contains("not a regular file with one name"));
+    assert!(file.lock_file().await.unwrap_err().contains("not a regular file with one name"));
     fs::remove_file(&lock).unwrap();
     std::os::unix::fs::symlink(&other, path.with_extension("new")).unwrap();
-    let mut writer = file.lock().await.unwrap();
-    writer.entry("web").login = Some(login());
+    let mut writer = file.lock_file().await.unwrap();
+    writer.entry_of("web").login = Some(login());
     writer.write().unwrap();
     assert_eq!(fs::read_to_string(&other).unwrap(), "kept");
     assert!(file.get("web").unwrap().login.is_some());

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::fields::{as_list, as_plain_text, as_text, present, text_field};
-use crate::form::cut;
+use super::fields::{as_list, as_plain_text, as_text, present_fields, text_field};
+use crate::form::cut_text;
 
 /// Characters of a block that cannot be read, as the model sees them.
 const SHOWN: usize = 4000;
@@ -48,7 +48,7 @@ pub(super) fn rebuild_block(block: Value) -> Value {
 pub(super) fn rebuild_resource(object: &Map<String, Value>) -> Option<Map<String, Value>> {
     let uri = text_field(object, "uri").or_else(|| text_field(object, "url"))?;
     let name = text_field(object, "name").or_else(|| text_field(object, "title"));
-    Some(present([
+    Some(present_fields([
         ("name", Some(name.unwrap_or_else(|| uri.clone()))),
         ("uri", Some(uri)),
         ("description", text_field(object, "description")),
@@ -66,7 +66,7 @@ pub(super) fn rebuild_contents(contents: &Value) -> Option<Value> {
     if text.is_none() && blob.is_none() {
         return None;
     }
-    Some(Value::Object(present([
+    Some(Value::Object(present_fields([
         ("uri", Some(text_field(object, "uri").unwrap_or_else(|| json!("")))),
         ("mimeType", text_field(object, "mimeType")),
         ("blob", blob.filter(|_| text.is_none()).map(Value::from)),
@@ -115,7 +115,7 @@ fn bare_base64(text: &str) -> String {
 fn describe_unknown(kind: Option<&str>, mut object: Map<String, Value>) -> Value {
     object.remove("type");
     let kind = match kind {
-        Some(kind) => format!("of the unknown type {:?}", cut(kind, LONGEST_WORD)),
+        Some(kind) => format!("of the unknown type {:?}", cut_text(kind, LONGEST_WORD)),
         None => "without a type".to_owned(),
     };
     let text = object.get("text").and_then(Value::as_str).map(str::to_owned);
@@ -124,7 +124,7 @@ fn describe_unknown(kind: Option<&str>, mut object: Map<String, Value>) -> Value
         leave_out_data(&mut value);
         value.to_string()
     });
-    text_block(&format!("[a content block {kind}] {}", cut(&content, SHOWN)))
+    text_block(&format!("[a content block {kind}] {}", cut_text(&content, SHOWN)))
 }
 
 /// Replaces long texts without a space, which a model cannot read, by their length.

@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 /// Reads the number of one of our requests: a whole number, perhaps as a float or as text.
 pub(super) fn as_id(value: &Value) -> Option<i64> {
     match value {
-        Value::Number(number) => number.as_i64().or_else(|| whole(number.as_f64()?)),
+        Value::Number(number) => number.as_i64().or_else(|| whole_number(number.as_f64()?)),
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     }
 }
 
 /// Returns a float as a whole number, if it is one.
-fn whole(number: f64) -> Option<i64> {
+fn whole_number(number: f64) -> Option<i64> {
     let is_whole = number.fract() == 0.0 && number.abs() < 1e15;
     is_whole.then(|| format!("{number:.0}").parse().ok()).flatten()
 }
@@ -59,13 +59,14 @@ pub(super) fn as_bool(value: &Value) -> Option<bool> {
     }
 }
 
-/// Returns the text of a field of an object.
 pub(super) fn text_field(object: &Map<String, Value>, key: &str) -> Option<Value> {
     object.get(key).and_then(as_plain_text).map(Value::String)
 }
 
 /// Returns an object of the fields that have values.
-pub(super) fn present<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Value> {
+pub(super) fn present_fields<const N: usize>(
+    fields: [(&str, Option<Value>); N],
+) -> Map<String, Value> {
     let fields = fields.into_iter();
     fields.filter_map(|(key, value)| value.map(|value| (key.to_owned(), value))).collect()
 }

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::LEFT_OUT;
 use super::blocks::rebuild_resource;
-use super::fields::{as_bool, as_list, as_plain_text, present, text_field};
-use crate::form::cut;
+use super::fields::{as_bool, as_list, as_plain_text, present_fields, text_field};
+use crate::form::cut_text;
 use crate::schema::{ToolSchema, read_schema};
 
 /// Characters of a tool's name in a reason.
@@ -21,7 +21,7 @@ pub(super) fn rebuild_tools(result: Value) -> Value {
         match rebuild_tool(key, entry) {
             Ok(tool) => tools.push(tool),
             Err(NoTool { name: Some(name), why }) => {
-                left_out.push(format!("the tool {:?} is left out: {why}", cut(&name, SHOWN)));
+                left_out.push(format!("the tool {:?} is left out: {why}", cut_text(&name, SHOWN)));
             }
             Err(NoTool { name: None, why }) => {
                 left_out.push(format!("the tool in place {} is left out: {why}", place + 1));
@@ -29,25 +29,25 @@ pub(super) fn rebuild_tools(result: Value) -> Value {
         }
     }
     let meta = (!left_out.is_empty()).then(|| json!({LEFT_OUT: left_out}));
-    page([("tools", Some(Value::Array(tools))), ("nextCursor", cursor), ("_meta", meta)])
+    page_json([("tools", Some(Value::Array(tools))), ("nextCursor", cursor), ("_meta", meta)])
 }
 
 pub(super) fn rebuild_resources(result: Value) -> Value {
     let (entries, cursor) = split_page(result, "resources");
     let entries = entries.into_iter().filter_map(|(_, entry)| rebuild_resource(entry.as_object()?));
     let entries: Vec<Value> = entries.map(Value::Object).collect();
-    page([("resources", Some(Value::Array(entries))), ("nextCursor", cursor)])
+    page_json([("resources", Some(Value::Array(entries))), ("nextCursor", cursor)])
 }
 
 pub(super) fn rebuild_prompts(result: Value) -> Value {
     let (entries, cursor) = split_page(result, "prompts");
     let entries = entries.into_iter().filter_map(|(key, entry)| rebuild_prompt(key, &entry));
     let entries: Vec<Value> = entries.map(Value::Object).collect();
-    page([("prompts", Some(Value::Array(entries))), ("nextCursor", cursor)])
+    page_json([("prompts", Some(Value::Array(entries))), ("nextCursor", cursor)])
 }
 
-fn page<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
-    Value::Object(present(fields))
+fn page_json<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    Value::Object(present_fields(fields))
 }
 
 /// An entry of a list, with its key if the list is an object.
@@ -56,7 +56,7 @@ type Entry = (Option<String>, Value);
 /// Returns the entries of a page, and the cursor of the next one. An empty cursor is none.
 fn split_page(result: Value, key: &str) -> (Vec<Entry>, Option<Value>) {
     let Value::Object(mut object) = result else {
-        return (unnamed(as_list(result)), None);
+        return (unnamed_entries(as_list(result)), None);
     };
     let cursor = text_field(&object, "nextCursor");
     let cursor = cursor.filter(|cursor| cursor.as_str().is_some_and(|text| !text.is_empty()));
@@ -65,12 +65,12 @@ fn split_page(result: Value, key: &str) -> (Vec<Entry>, Option<Value>) {
         Some(Value::Object(entries)) if !entries.contains_key("name") => {
             entries.into_iter().map(|(key, entry)| (Some(key), entry)).collect()
         }
-        entries => unnamed(as_list(entries.unwrap_or_default())),
+        entries => unnamed_entries(as_list(entries.unwrap_or_default())),
     };
     (entries, cursor)
 }
 
-fn unnamed(entries: Vec<Value>) -> Vec<Entry> {
+fn unnamed_entries(entries: Vec<Value>) -> Vec<Entry> {
     entries.into_iter().map(|entry| (None, entry)).collect()
 }
 
@@ -104,7 +104,7 @@ fn rebuild_tool(key: Option<String>, entry: Value) -> Result<Value, NoTool> {
         }
     };
     let hints = object.get("annotations").and_then(Value::as_object).map(rebuild_hints);
-    Ok(Value::Object(present([
+    Ok(Value::Object(present_fields([
         ("name", Some(name.into())),
         ("title", text_field(&object, "title")),
         ("description", text_field(&object, "description")),
@@ -115,7 +115,7 @@ fn rebuild_tool(key: Option<String>, entry: Value) -> Result<Value, NoTool> {
 
 fn rebuild_hints(annotations: &Map<String, Value>) -> Map<String, Value> {
     let hint = |key| annotations.get(key).and_then(as_bool).map(Value::Bool);
-    present(HINTS.map(|key| (key, hint(key))))
+    present_fields(HINTS.map(|key| (key, hint(key))))
 }
 
 fn rebuild_prompt(key: Option<String>, entry: &Value) -> Option<Map<String, Value>> {
@@ -125,7 +125,7 @@ fn rebuild_prompt(key: Option<String>, entry: &Value) -> Option<Map<String, Valu
         let arguments = as_list(arguments).into_iter();
         arguments.filter_map(|one| rebuild_argument(&one).map(Value::Object)).collect::<Vec<_>>()
     });
-    Some(present([
+    Some(present_fields([
         ("name", Some(name)),
         ("title", text_field(object, "title")),
         ("description", text_field(object, "description")),
@@ -135,9 +135,9 @@ fn rebuild_prompt(key: Option<String>, entry: &Value) -> Option<Map<String, Valu
 
 fn rebuild_argument(argument: &Value) -> Option<Map<String, Value>> {
     let Some(object) = argument.as_object() else {
-        return Some(present([("name", Some(as_plain_text(argument)?.into()))]));
+        return Some(present_fields([("name", Some(as_plain_text(argument)?.into()))]));
     };
-    Some(present([
+    Some(present_fields([
         ("name", Some(text_field(object, "name")?)),
         ("description", text_field(object, "description")),
         ("required", object.get("required").and_then(as_bool).map(Value::Bool)),

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::LEFT_OUT;
 use super::blocks::{rebuild_block, rebuild_content, rebuild_contents, text_block};
-use super::fields::{as_bool, as_list, as_plain_text, as_text, present, text_field};
+use super::fields::{as_bool, as_list, as_plain_text, as_text, present_fields, text_field};
 use super::lists::{rebuild_prompts, rebuild_resources, rebuild_tools};
-use crate::form::cut;
+use crate::form::cut_text;
 
 /// Characters of a version that are shown.
 const SHOWN: usize = 100;
@@ -70,7 +70,7 @@ fn read_version(stated: Option<&Value>) -> (&str, Option<String>) {
     let remark = format!(
         "it speaks version {:?} of MCP, which is unknown, and is used like {used}; the known \
          versions are {}",
-        cut(stated, SHOWN),
+        cut_text(stated, SHOWN),
         names.join(", ")
     );
     (used, Some(remark))
@@ -78,18 +78,18 @@ fn read_version(stated: Option<&Value>) -> (&str, Option<String>) {
 
 fn read_capabilities(stated: Option<&Value>) -> Map<String, Value> {
     let Some(Value::Object(stated)) = stated else {
-        return present([("tools", Some(json!({})))]);
+        return present_fields([("tools", Some(json!({})))]);
     };
     let read = |key: &str| match stated.get(key) {
         None | Some(Value::Null | Value::Bool(false)) => None,
         Some(Value::Object(parts)) => {
             let part = |key| parts.get(key).and_then(as_bool).map(Value::Bool);
             let parts = ["listChanged", "subscribe"].map(|key| (key, part(key)));
-            Some(Value::Object(present(parts)))
+            Some(Value::Object(present_fields(parts)))
         }
         Some(_) => Some(json!({})),
     };
-    present(CAPABILITIES.map(|key| (key, read(key))))
+    present_fields(CAPABILITIES.map(|key| (key, read(key))))
 }
 
 /// Rebuilds the result of a call. Its text reaches the model in any form: the tool has run.
@@ -118,7 +118,7 @@ fn rebuild_call_result(result: Value) -> Value {
             }
         }
     };
-    Value::Object(present([
+    Value::Object(present_fields([
         ("content", Some(Value::Array(content))),
         ("structuredContent", structured),
         ("isError", is_error.map(Value::Bool)),
@@ -142,7 +142,7 @@ fn rebuild_prompt_text(result: Value) -> Value {
     };
     let messages = as_list(object.remove("messages").unwrap_or_default());
     let messages: Vec<Value> = messages.into_iter().flat_map(rebuild_prompt_message).collect();
-    Value::Object(present([
+    Value::Object(present_fields([
         ("description", text_field(&object, "description")),
         ("messages", Some(Value::Array(messages))),
     ]))

@@ -9,11 +9,12 @@ use avocet_protocol::{
     EditedFile, MemoryFiles, MemoryId, MemoryScope, StoreError, TakenEdit, TakenEditKind,
     conflicts_with,
 };
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 
-use super::format::{ParsedFile, render};
+use super::format::{ParsedFile, render_scope};
 use super::place::{
-    FileFault, FilePlace, FileStamp, MOST_BYTES, ReadFile, Replaced, digest, file_name, read,
+    FileFault, FilePlace, FileStamp, MOST_BYTES, ReadFile, ReplacedFile, digest_parts, file_name,
+    read,
 };
 
 /// The file of a scope.
@@ -26,7 +27,7 @@ pub(super) struct ScopeFile<'s> {
 
 /// The result of a comparison.
 #[derive(Debug)]
-pub(super) struct Comparison {
+pub(super) struct FileComparison {
     /// Number of edits that were taken into the log.
     pub(super) edits: u64,
     /// `None` if a person has saved the file meanwhile.
@@ -60,24 +61,24 @@ struct TakenFile {
 
 impl<'s> ScopeFile<'s> {
     pub(super) fn new(log: Arc<dyn MemoryFiles>, directory: &Path, scope: &'s MemoryScope) -> Self {
-        Self { log, scope, place: FilePlace::of(directory, scope) }
+        Self { log, scope, place: FilePlace::from_scope(directory, scope) }
     }
 
     /// Looks at metadata only, which takes less time than the way to a thread for blocking work.
     pub(super) fn is_unchanged(&self, known: Option<FileStamp>) -> bool {
-        self.place.stamp() == known && !self.place.has_other()
+        self.place.current_stamp() == known && !self.place.has_other()
     }
 
-    pub(super) async fn stamp(&self) -> Option<FileStamp> {
-        self.on_disk(|place| Ok(place.stamp())).await.unwrap_or_default()
+    pub(super) async fn stamp_on_disk(&self) -> Option<FileStamp> {
+        self.on_disk(|place| Ok(place.current_stamp())).await.unwrap_or_default()
     }
 
-    pub(super) fn problem(&self, fault: &FileFault) -> String {
-        format!("{}: {fault}", self.place.path().display())
+    pub(super) fn describe_fault(&self, fault: &FileFault) -> String {
+        format!("{}: {fault}", self.place.file_path().display())
     }
 
     /// Takes in the edits of the file, and writes the log to it.
-    pub(super) async fn compare(&self) -> Result<Comparison, SyncError> {
+    pub(super) async fn compare_with_log(&self) -> Result<FileComparison, SyncError> {
         let mut edits = self.take_in_other().await?;
         let before = self.on_disk(FilePlace::read).await?;
         let mut rest = Vec::new();
@@ -92,27 +93,30 @@ impl<'s> ScopeFile<'s> {
         let (conflicts, problem) = (conflicts.collect(), self.problem_of(&rest));
         if before.is_none() && memories.memories.is_empty() {
             let equal = Some(EqualFile { stamp: None, conflicts, problem });
-            return Ok(Comparison { edits, equal });
+            return Ok(FileComparison { edits, equal });
         }
-        let export = render(self.scope, &memories, &rest).into_bytes();
+        let export = render_scope(self.scope, &memories, &rest).into_bytes();
         if export.len() as u64 > MOST_BYTES {
             return Err(FileFault::TooMany(export.len()).into());
         }
         let stamp = match before {
             Some(ReadFile { stamp, bytes }) if bytes == export => Some(stamp),
             before => {
-                match self.on_disk(move |place| place.replace(before.as_ref(), &export)).await? {
-                    Replaced::Done(stamp) => Some(stamp),
-                    Replaced::Displaced => return Ok(Comparison { edits, equal: None }),
+                match self
+                    .on_disk(move |place| place.replace_content(before.as_ref(), &export))
+                    .await?
+                {
+                    ReplacedFile::Done(stamp) => Some(stamp),
+                    ReplacedFile::Displaced => return Ok(FileComparison { edits, equal: None }),
                 }
             }
         };
-        Ok(Comparison { edits, equal: Some(EqualFile { stamp, conflicts, problem }) })
+        Ok(FileComparison { edits, equal: Some(EqualFile { stamp, conflicts, problem }) })
     }
 
     fn problem_of(&self, rest: &[String]) -> Option<String> {
         let lines = rest.iter().filter(|line| !line.trim().is_empty()).count();
-        let file = self.place.path();
+        let file = self.place.file_path();
         (lines > 0).then(|| {
             format!(
                 "{}: it has lines that are not part of the memory ({lines}); see \"Not taken in\" at its end",
@@ -155,7 +159,7 @@ impl<'s> ScopeFile<'s> {
         if let Some(named) = scope.filter(|named| named != self.scope) {
             return Err(FileFault::OtherScope(named).into());
         }
-        let digest = digest(&[self.scope.to_string().as_bytes(), bytes]);
+        let digest = digest_parts(&[self.scope.to_string().as_bytes(), bytes]);
         let edited = EditedFile { scope: self.scope.clone(), digest, shown_to, entries };
         let taken = self.log.take_in(&edited).await?;
         self.log_edits(&taken);
@@ -163,7 +167,7 @@ impl<'s> ScopeFile<'s> {
     }
 
     fn log_edits(&self, edits: &[TakenEdit]) {
-        let file = self.place.path();
+        let file = self.place.file_path();
         let file = file.display();
         for TakenEdit { memory, kind } in edits {
             match kind {
@@ -188,7 +192,7 @@ impl<'s> ScopeFile<'s> {
         work: impl FnOnce(&FilePlace) -> Result<T, FileFault> + Send + 'static,
     ) -> Result<T, FileFault> {
         let place = self.place.clone();
-        let done = blocking(move || work(&place)).await;
+        let done = run_blocking(move || work(&place)).await;
         done.unwrap_or_else(|panicked| Err(FileFault::Io(panicked.to_string())))
     }
 }
@@ -196,7 +200,7 @@ impl<'s> ScopeFile<'s> {
 /// Returns the names of the memory files in a directory.
 pub(super) async fn file_names(directory: &Path) -> BTreeSet<String> {
     let directory = directory.to_owned();
-    let names = blocking(move || {
+    let names = run_blocking(move || {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         names.filter(|name| name.ends_with(".md") && !name.starts_with('.')).collect()
@@ -210,7 +214,7 @@ pub(super) async fn scope_of(directory: &Path, name: &str) -> Result<MemoryScope
         return Ok(MemoryScope::Everyone);
     }
     let path = directory.join(name);
-    let found = blocking(move || read(&path)).await;
+    let found = run_blocking(move || read(&path)).await;
     let found = found.unwrap_or_else(|panicked| Err(FileFault::Io(panicked.to_string())))?;
     let text = found.map(|file| String::from_utf8_lossy(&file.bytes).into_owned());
     let scope = ParsedFile::read(&text.unwrap_or_default(), &[]).scope;

@@ -46,7 +46,7 @@ impl ParsedFile {
             if line == REST {
                 break;
             }
-            reader.line(line);
+            reader.read_line(line);
         }
         reader.end_entry();
         let mut file = reader.file;
@@ -80,10 +80,10 @@ struct OpenEntry {
 }
 
 impl LineReader<'_> {
-    fn line(&mut self, line: &str) {
-        if let Some(begun) = bullet(line) {
+    fn read_line(&mut self, line: &str) {
+        if let Some(begun) = strip_bullet(line) {
             self.end_entry();
-            let (shown, text) = match mark(begun) {
+            let (shown, text) = match parse_mark(begun) {
                 Some((shown, text)) => (Some(shown), text),
                 None => (None, begun.trim_start()),
             };
@@ -92,18 +92,18 @@ impl LineReader<'_> {
             return;
         }
         if let Some(open) = &mut self.open
-            && let Some(text) = continuation(line, open.raw.last())
+            && let Some(text) = strip_continuation(line, open.raw.last())
         {
             open.text.push(text.to_owned());
             open.raw.push(line.to_owned());
             return;
         }
         self.end_entry();
-        self.outside(line);
+        self.read_outside(line);
     }
 
     /// Reads a line that belongs to no entry.
-    fn outside(&mut self, line: &str) {
+    fn read_outside(&mut self, line: &str) {
         if line.is_empty() || HELP.contains(&line) {
             return;
         }
@@ -141,7 +141,7 @@ impl LineReader<'_> {
 }
 
 /// Returns the rest of a line that begins an entry.
-fn bullet(line: &str) -> Option<&str> {
+fn strip_bullet(line: &str) -> Option<&str> {
     if ["-", "*", "+"].contains(&line) {
         return Some("");
     }
@@ -150,7 +150,7 @@ fn bullet(line: &str) -> Option<&str> {
 
 /// Returns the text of a line that continues an entry: a blank or indented one, or one directly below
 /// other text, as in Markdown.
-fn continuation<'l>(line: &'l str, above: Option<&String>) -> Option<&'l str> {
+fn strip_continuation<'l>(line: &'l str, above: Option<&String>) -> Option<&'l str> {
     if line.is_empty() {
         return Some(line);
     }
@@ -162,7 +162,7 @@ fn continuation<'l>(line: &'l str, above: Option<&String>) -> Option<&'l str> {
 
 /// Parses the mark of an entry, such as `<!-- m12 r3 full 2026-01-31 -->`, and returns the text after
 /// it.
-fn mark(begun: &str) -> Option<(ShownMemory, &str)> {
+fn parse_mark(begun: &str) -> Option<(ShownMemory, &str)> {
     let (words, text) = begun.trim_start().strip_prefix("<!--")?.split_once(COMMENT_END)?;
     let mut words = words.split_whitespace();
     let id = words.next()?.parse().ok()?;
@@ -179,7 +179,7 @@ fn shown_to(line: &str) -> Option<ShownChange> {
 }
 
 /// Returns the file of a scope, with these lines that are not entries.
-pub(super) fn render(scope: &MemoryScope, state: &ScopeMemories, rest: &[String]) -> String {
+pub(super) fn render_scope(scope: &MemoryScope, state: &ScopeMemories, rest: &[String]) -> String {
     let ScopeMemories { memories, last: ShownChange { id, at } } = state;
     let mut file = format!("{HEADING}{scope}\n\n{SHOWN_TO}{id} {} {COMMENT_END}\n", at.0);
     for line in HELP {

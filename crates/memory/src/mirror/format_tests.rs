@@ -34,7 +34,8 @@ fn entry(shown: Option<i64>, text: &str) -> FileEntry {
 #[test]
 fn file_shows_scope_change_and_entries() {
     let rest = ["junk".to_owned()];
-    let file = render(&MemoryScope::Everyone, &state(&["one\n\n- two\n  three", "four"]), &rest);
+    let file =
+        render_scope(&MemoryScope::Everyone, &state(&["one\n\n- two\n  three", "four"]), &rest);
     let [help, rest_help] = [HELP.join("\n"), REST_HELP.to_owned()];
     let expected = format!(
         "# Memory: everyone\n\n<!-- avocet c57 9 -->\n{help}\n\n\
@@ -69,7 +70,7 @@ fn file_returns_every_text_unchanged() {
     ];
     let state = state(&texts);
     for rest in [&[][..], &["# Heading".to_owned(), String::new(), "- entry".to_owned()]] {
-        let file = render(&MemoryScope::Everyone, &state, rest);
+        let file = render_scope(&MemoryScope::Everyone, &state, rest);
         for file in [file.clone(), file.replace('\n', "\r\n"), format!("\u{feff}{file}")] {
             let parsed = ParsedFile::read(&file, &state.memories);
             let expected = (1..).zip(&texts).map(|(id, text)| entry(Some(id), &visible_text(text)));
@@ -114,7 +115,9 @@ fn entry_that_is_too_long_is_no_edit_and_stays_in_the_file() {
     assert_eq!(parsed.entries, [entry(Some(1), "one"), entry(None, "short")]);
     let kept = [format!("- <!-- m1 r3 user --> {long}"), "  end".to_owned(), format!("- {long}")];
     assert_eq!(parsed.rest, kept);
-    let again =
-        ParsedFile::read(&render(&MemoryScope::Everyone, &state, &parsed.rest), &state.memories);
+    let again = ParsedFile::read(
+        &render_scope(&MemoryScope::Everyone, &state, &parsed.rest),
+        &state.memories,
+    );
     assert_eq!((again.entries, again.rest), (vec![entry(Some(1), "one")], kept.to_vec()));
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use avocet_protocol::MemoryScope;
-use avocet_supervise::fail_point::{Moment, pass};
+use avocet_supervise::fail_point::{FailMoment, pass_fail_point};
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -36,11 +36,11 @@ pub(super) fn file_name(scope: &MemoryScope) -> String {
     if is_exact && readable.len() == scope.len() {
         return format!("{readable}.md");
     }
-    format!("{readable}_{}.md", &digest(&[scope.as_bytes()])[..16])
+    format!("{readable}_{}.md", &digest_parts(&[scope.as_bytes()])[..16])
 }
 
 /// Returns the SHA-256 of these parts, in hexadecimal.
-pub(super) fn digest(parts: &[&[u8]]) -> String {
+pub(super) fn digest_parts(parts: &[&[u8]]) -> String {
     let mut digest = Sha256::new();
     for part in parts {
         digest.update((part.len() as u64).to_le_bytes());
@@ -59,7 +59,7 @@ pub(super) struct FileStamp {
 }
 
 impl FileStamp {
-    fn of(found: &fs::Metadata) -> Self {
+    fn from_metadata(found: &fs::Metadata) -> Self {
         Self {
             inode: found.ino(),
             size: found.size(),
@@ -112,110 +112,111 @@ pub(super) struct FilePlace {
 
 /// The result of replacing a file.
 #[derive(Debug)]
-pub(super) enum Replaced {
+pub(super) enum ReplacedFile {
     Done(FileStamp),
     /// The person has saved the file meanwhile. [`FilePlace::read_other`] returns their content.
     Displaced,
 }
 
 impl FilePlace {
-    pub(super) fn of(directory: &Path, scope: &MemoryScope) -> Self {
+    pub(super) fn from_scope(directory: &Path, scope: &MemoryScope) -> Self {
         Self { directory: directory.to_owned(), name: file_name(scope) }
     }
 
-    pub(super) fn path(&self) -> PathBuf {
+    pub(super) fn file_path(&self) -> PathBuf {
         self.directory.join(&self.name)
     }
 
     pub(super) fn read(&self) -> Result<Option<ReadFile>, FileFault> {
         check_directory(&self.directory)?;
-        read(&self.path())
+        read(&self.file_path())
     }
 
     /// Reads the content that a replacement has left beside the file. It is a whole file, of a person
     /// or of an export.
     pub(super) fn read_other(&self) -> Result<Option<ReadFile>, FileFault> {
         check_directory(&self.directory)?;
-        read(&self.other())
+        read(&self.path_of_other())
     }
 
     pub(super) fn has_other(&self) -> bool {
-        fs::symlink_metadata(self.other()).is_ok()
+        fs::symlink_metadata(self.path_of_other()).is_ok()
     }
 
     pub(super) fn remove_other(&self) -> Result<(), FileFault> {
-        Ok(fs::remove_file(self.other())?)
+        Ok(fs::remove_file(self.path_of_other())?)
     }
 
-    fn other(&self) -> PathBuf {
-        self.hidden(OTHER)
+    fn path_of_other(&self) -> PathBuf {
+        self.hidden_path(OTHER)
     }
 
-    fn hidden(&self, ending: &str) -> PathBuf {
+    fn hidden_path(&self, ending: &str) -> PathBuf {
         self.directory.join(format!(".{}.{ending}", self.name))
     }
 
     /// Returns the present stamp; `None` if there is no file.
-    pub(super) fn stamp(&self) -> Option<FileStamp> {
-        fs::symlink_metadata(self.path()).ok().map(|found| FileStamp::of(&found))
+    pub(super) fn current_stamp(&self) -> Option<FileStamp> {
+        fs::symlink_metadata(self.file_path()).ok().map(|found| FileStamp::from_metadata(&found))
     }
 
     /// Replaces the content `before` of the file.
-    pub(super) fn replace(
+    pub(super) fn replace_content(
         &self,
         before: Option<&ReadFile>,
         bytes: &[u8],
-    ) -> Result<Replaced, FileFault> {
+    ) -> Result<ReplacedFile, FileFault> {
         make_directory(&self.directory)?;
-        let (part, other, path) = (self.hidden(PART), self.other(), self.path());
+        let (part, other, path) = (self.hidden_path(PART), self.path_of_other(), self.file_path());
         let stamp = write_synced(&part, bytes)?;
         if before.is_none() {
             return match renameat_with(CWD, &part, CWD, &path, RenameFlags::NOREPLACE) {
-                Ok(()) => self.renamed(stamp),
+                Ok(()) => self.stamp_after_rename(stamp),
                 Err(Errno::EXIST) => {
                     fs::remove_file(&part)?;
-                    Ok(Replaced::Displaced)
+                    Ok(ReplacedFile::Displaced)
                 }
                 Err(error) => Err(io::Error::from(error).into()),
             };
         }
         fs::rename(&part, &other)?;
-        pass(EXCHANGE, Moment::Before);
+        pass_fail_point(EXCHANGE, FailMoment::Before);
         match renameat_with(CWD, &other, CWD, &path, RenameFlags::EXCHANGE) {
             Ok(()) => {}
             Err(Errno::NOENT) => {
                 // The person has removed the file: the next comparison makes it again.
                 fs::remove_file(&other)?;
-                return Ok(Replaced::Displaced);
+                return Ok(ReplacedFile::Displaced);
             }
             Err(error) => {
                 fs::remove_file(&other)?;
                 return Err(io::Error::from(error).into());
             }
         }
-        pass(EXCHANGE, Moment::After);
+        pass_fail_point(EXCHANGE, FailMoment::After);
         let displaced = read(&other)?;
         if displaced.map(|file| file.bytes) != before.map(|file| file.bytes.clone()) {
-            return Ok(Replaced::Displaced);
+            return Ok(ReplacedFile::Displaced);
         }
         fs::remove_file(&other)?;
-        self.renamed(stamp)
+        self.stamp_after_rename(stamp)
     }
 
     /// Returns the stamp of the export after its renames.
-    fn renamed(&self, written: FileStamp) -> Result<Replaced, FileFault> {
+    fn stamp_after_rename(&self, written: FileStamp) -> Result<ReplacedFile, FileFault> {
         File::open(&self.directory)?.sync_all()?;
         // A rename changes the time of the last change only.
-        let now =
-            self.stamp().filter(|now| FileStamp { changed: written.changed, ..*now } == written);
-        Ok(now.map_or(Replaced::Displaced, Replaced::Done))
+        let now = self
+            .current_stamp()
+            .filter(|now| FileStamp { changed: written.changed, ..*now } == written);
+        Ok(now.map_or(ReplacedFile::Displaced, ReplacedFile::Done))
     }
 
     /// Gives the content beside the file a visible name.
     pub(super) fn keep_other(&self) -> Result<PathBuf, FileFault> {
         for number in 1..100 {
             let kept = self.directory.join(format!("{}.kept-{number}", self.name));
-            match renameat_with(CWD, self.other(), CWD, &kept, RenameFlags::NOREPLACE) {
+            match renameat_with(CWD, self.path_of_other(), CWD, &kept, RenameFlags::NOREPLACE) {
                 Ok(()) => return Ok(kept),
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(io::Error::from(error).into()),
@@ -269,7 +270,7 @@ pub(super) fn read(path: &Path) -> Result<Option<ReadFile>, FileFault> {
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 {
         length if length > MOST_BYTES => Err(FileFault::TooLarge(length)),
-        _ => Ok(Some(ReadFile { stamp: FileStamp::of(&found), bytes })),
+        _ => Ok(Some(ReadFile { stamp: FileStamp::from_metadata(&found), bytes })),
     }
 }
 
@@ -282,7 +283,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<FileStamp> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()?;
-    Ok(FileStamp::of(&file.metadata()?))
+    Ok(FileStamp::from_metadata(&file.metadata()?))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::*;
 
 fn place() -> (tempfile::TempDir, FilePlace) {
     let directory = tempfile::tempdir().unwrap();
-    let place = FilePlace::of(&directory.path().join("memory"), &MemoryScope::Everyone);
+    let place = FilePlace::from_scope(&directory.path().join("memory"), &MemoryScope::Everyone);
     (directory, place)
 }
 
@@ -48,7 +48,7 @@ fn read_refuses_everything_but_a_file_of_limited_size() {
     let (_directory, place) = place();
     assert_eq!(place.read(), Ok(None));
     fs::create_dir(&place.directory).unwrap();
-    let path = place.path();
+    let path = place.file_path();
     fs::write(place.directory.join("target"), "secret").unwrap();
     symlink("target", &path).unwrap();
     assert_eq!(place.read(), Err(FileFault::NotAFile));
@@ -69,7 +69,7 @@ fn link_in_place_of_the_directory_is_refused() {
     fs::create_dir(&elsewhere).unwrap();
     symlink(&elsewhere, &place.directory).unwrap();
     assert!(matches!(place.read(), Err(FileFault::Io(_))));
-    assert!(matches!(place.replace(None, b"x"), Err(FileFault::Io(_))));
+    assert!(matches!(place.replace_content(None, b"x"), Err(FileFault::Io(_))));
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
 }
 
@@ -78,35 +78,43 @@ fn replace_makes_a_private_file_and_leaves_no_other() {
     let (_directory, place) = place();
     for text in ["one", "two"] {
         let before = place.read().unwrap();
-        let Replaced::Done(stamp) = place.replace(before.as_ref(), text.as_bytes()).unwrap() else {
+        let ReplacedFile::Done(stamp) =
+            place.replace_content(before.as_ref(), text.as_bytes()).unwrap()
+        else {
             panic!("{text}")
         };
-        assert_eq!(place.stamp(), Some(stamp));
-        assert_eq!(fs::read_to_string(place.path()).unwrap(), text);
+        assert_eq!(place.current_stamp(), Some(stamp));
+        assert_eq!(fs::read_to_string(place.file_path()).unwrap(), text);
         assert_eq!(names(&place), ["everyone.md"]);
     }
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&place.directory), mode(&place.path())), (0o700, 0o600));
+    assert_eq!((mode(&place.directory), mode(&place.file_path())), (0o700, 0o600));
 }
 
 /// A content that the program has not read is never lost: it stays beside the file.
 #[test]
 fn replace_keeps_a_content_that_was_saved_meanwhile() {
     let (_directory, place) = place();
-    assert!(matches!(place.replace(None, b"old").unwrap(), Replaced::Done(_)));
+    assert!(matches!(place.replace_content(None, b"old").unwrap(), ReplacedFile::Done(_)));
     let before = place.read().unwrap();
-    fs::write(place.path(), "saved meanwhile").unwrap();
-    assert!(matches!(place.replace(None, b"new").unwrap(), Replaced::Displaced));
-    assert_eq!(fs::read_to_string(place.path()).unwrap(), "saved meanwhile");
-    assert!(matches!(place.replace(before.as_ref(), b"new").unwrap(), Replaced::Displaced));
-    assert_eq!(fs::read_to_string(place.path()).unwrap(), "new");
+    fs::write(place.file_path(), "saved meanwhile").unwrap();
+    assert!(matches!(place.replace_content(None, b"new").unwrap(), ReplacedFile::Displaced));
+    assert_eq!(fs::read_to_string(place.file_path()).unwrap(), "saved meanwhile");
+    assert!(matches!(
+        place.replace_content(before.as_ref(), b"new").unwrap(),
+        ReplacedFile::Displaced
+    ));
+    assert_eq!(fs::read_to_string(place.file_path()).unwrap(), "new");
     assert_eq!(place.read_other().unwrap().unwrap().bytes, b"saved meanwhile");
     let kept = place.keep_other().unwrap();
     assert_eq!(kept.file_name().unwrap(), "everyone.md.kept-1");
     assert_eq!(fs::read_to_string(kept).unwrap(), "saved meanwhile");
 
     let before = place.read().unwrap();
-    fs::remove_file(place.path()).unwrap();
-    assert!(matches!(place.replace(before.as_ref(), b"newer").unwrap(), Replaced::Displaced));
+    fs::remove_file(place.file_path()).unwrap();
+    assert!(matches!(
+        place.replace_content(before.as_ref(), b"newer").unwrap(),
+        ReplacedFile::Displaced
+    ));
     assert_eq!(names(&place), ["everyone.md.kept-1"]);
 }

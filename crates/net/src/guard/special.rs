@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::Rule;
+use super::UrlRule;
 
 /// Networks outside the public Internet: address, prefix length, description. 192.0.0.0/24 is
 /// refused as a whole. The registry calls two of its anycast addresses global, but they lead to the
@@ -52,17 +52,17 @@ const IPV6: [(Ipv6Addr, u32, &str); 14] = [
 /// Internet.
 ///
 /// # Errors
-/// [`Rule::Special`] names the network of the address.
-pub fn is_public(address: IpAddr) -> Result<(), Rule> {
-    reached(address).into_iter().try_for_each(|address| match special(address) {
-        Some(what) => Err(Rule::Special(what)),
+/// [`UrlRule::Special`] names the network of the address.
+pub fn is_public(address: IpAddr) -> Result<(), UrlRule> {
+    reached_addresses(address).into_iter().try_for_each(|address| match special_network(address) {
+        Some(what) => Err(UrlRule::Special(what)),
         None => Ok(()),
     })
 }
 
 /// Returns the addresses that a packet to this one reaches or passes: the address itself, or
 /// embedded addresses that a translator or a tunnel takes out.
-pub(super) fn reached(address: IpAddr) -> Vec<IpAddr> {
+pub(super) fn reached_addresses(address: IpAddr) -> Vec<IpAddr> {
     let IpAddr::V6(address) = address else { return vec![address] };
     let s = address.segments();
     let ipv4 = |high: u16, low: u16| {
@@ -88,7 +88,7 @@ pub(super) fn reached(address: IpAddr) -> Vec<IpAddr> {
 }
 
 /// Describes the network of an address; `None` if the address is public.
-fn special(address: IpAddr) -> Option<&'static str> {
+fn special_network(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => {
             let within = |network: Ipv4Addr, bits| {

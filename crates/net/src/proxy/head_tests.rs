@@ -2,8 +2,8 @@ use super::*;
 
 /// Parses a head and shows it in one line: target, forwarded head, length of the body.
 fn read(head: &str) -> Result<String, ProxyRefusal> {
-    let Request { host, port, kind } = parse(head.as_bytes())?;
-    let to = shown(&host, port);
+    let ProxyRequest { host, port, kind } = parse_head(head.as_bytes())?;
+    let to = format_host(&host, port);
     Ok(match kind {
         RequestKind::Tunnel => to,
         RequestKind::Forward { head, length } => {

@@ -19,7 +19,7 @@ pub(super) struct ByteCount(AtomicU64);
 
 impl ByteCount {
     /// Copies bytes until the end of `from`, and returns their number.
-    pub(super) async fn pass(
+    pub(super) async fn copy_counted(
         &self,
         mut from: impl AsyncRead + Unpin,
         to: &mut (impl AsyncWrite + Unpin),
@@ -33,13 +33,13 @@ impl ByteCount {
         Ok(passed)
     }
 
-    /// Copies bytes like [`Self::pass`], then closes the writing side of `to`.
+    /// Copies bytes like [`Self::copy_counted`], then closes the writing side of `to`.
     pub(super) async fn pass_all(
         &self,
         from: impl AsyncRead + Unpin,
         to: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<()> {
-        self.pass(from, to).await?;
+        self.copy_counted(from, to).await?;
         to.shutdown().await
     }
 
@@ -52,11 +52,11 @@ impl ByteCount {
         tokio::select! {
             // An error is ignored: the side that broke the connection knows it.
             _ = work => {}
-            () = self.idle(clock) => {}
+            () = self.wait_until_idle(clock) => {}
         }
     }
 
-    async fn idle(&self, clock: &dyn Clock) {
+    async fn wait_until_idle(&self, clock: &dyn Clock) {
         loop {
             let before = self.0.load(Ordering::Relaxed);
             clock.sleep(IDLE).await;

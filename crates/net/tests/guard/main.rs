@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_net::{
-    Dial, DialResponse, FetchError, FetchLimits, GuardedClient, NetError, OwnAddresses, Page,
-    Resolve,
+    DialAddress, DialResponse, FetchError, FetchLimits, FetchedPage, GuardedClient, NetError,
+    OwnAddresses, ResolveNames,
 };
 use avocet_testkit::ManualClock;
 use bytes::Bytes;
@@ -37,8 +37,8 @@ struct FakeResolver {
 }
 
 #[async_trait]
-impl Resolve for FakeResolver {
-    async fn resolve(&self, name: &str) -> Vec<IpAddr> {
+impl ResolveNames for FakeResolver {
+    async fn resolve_name(&self, name: &str) -> Vec<IpAddr> {
         let mut looked_up = self.looked_up.lock().unwrap();
         let before = looked_up.iter().filter(|one| *one == name).count();
         looked_up.push(name.to_owned());
@@ -56,8 +56,8 @@ struct Servers {
 }
 
 #[async_trait]
-impl Dial for Servers {
-    async fn ask(
+impl DialAddress for Servers {
+    async fn send_request(
         &self,
         url: &Url,
         headers: &[(&str, &str)],
@@ -79,11 +79,11 @@ impl DialResponse for RedirectResponse {
         if self.0.is_some() { 302 } else { 200 }
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    fn first_header(&self, name: &str) -> Option<&str> {
         self.0.as_deref().filter(|_| name == "location")
     }
 
-    fn headers(&self, name: &str) -> Vec<String> {
+    fn all_headers(&self, name: &str) -> Vec<String> {
         let said: &[&str] = match (name, &self.0) {
             ("cache-control", Some(_)) => &["max-age=1", "no-store"],
             ("cache-control", None) => &["public"],
@@ -92,7 +92,7 @@ impl DialResponse for RedirectResponse {
         said.iter().map(|&value| value.to_owned()).collect()
     }
 
-    async fn chunk(&mut self) -> Result<Option<Bytes>, NetError> {
+    async fn next_chunk(&mut self) -> Result<Option<Bytes>, NetError> {
         Ok(None)
     }
 }
@@ -101,10 +101,10 @@ impl DialResponse for RedirectResponse {
 fn client(names: &Arc<FakeResolver>, servers: &Arc<Servers>) -> GuardedClient {
     let clock = Arc::new(ManualClock::default());
     let client = GuardedClient::new(Arc::new(own()), clock, FetchLimits::default());
-    client.resolving(names.clone()).dialling(servers.clone())
+    client.with_resolver(names.clone()).with_dialler(servers.clone())
 }
 
-fn verdict(page: &Result<Page, FetchError>) -> String {
+fn verdict(page: &Result<FetchedPage, FetchError>) -> String {
     match page {
         Ok(page) => {
             assert_eq!(page.status, 200);
@@ -141,13 +141,13 @@ async fn asked(url: &str, everywhere: IpAddr) -> String {
     #[derive(Debug)]
     struct FixedAddress(IpAddr);
     #[async_trait]
-    impl Resolve for FixedAddress {
-        async fn resolve(&self, _: &str) -> Vec<IpAddr> {
+    impl ResolveNames for FixedAddress {
+        async fn resolve_name(&self, _: &str) -> Vec<IpAddr> {
             vec![self.0]
         }
     }
     let (names, servers) = (Arc::default(), Arc::default());
-    let client = client(&names, &servers).resolving(Arc::new(FixedAddress(everywhere)));
+    let client = client(&names, &servers).with_resolver(Arc::new(FixedAddress(everywhere)));
     let verdict = verdict(&client.get(url, &[]).await);
     let dialled = servers.dialled.lock().unwrap();
     assert_eq!(dialled.is_empty(), verdict != "page", "{url} ({everywhere}) at {dialled:?}");
@@ -290,13 +290,14 @@ async fn guard_refuses_addresses_that_the_host_gets_later() {
     #[derive(Debug, Default)]
     struct Moving(Mutex<Vec<IpAddr>>);
     impl OwnAddresses for Moving {
-        fn addresses(&self) -> Vec<IpAddr> {
+        fn own_addresses(&self) -> Vec<IpAddr> {
             self.0.lock().unwrap().clone()
         }
     }
     let (host, servers) = (Arc::new(Moving::default()), Arc::<Servers>::default());
     let clock = Arc::new(ManualClock::default());
-    let client = GuardedClient::new(host.clone(), clock, FetchLimits::default()).dialling(servers);
+    let client =
+        GuardedClient::new(host.clone(), clock, FetchLimits::default()).with_dialler(servers);
     assert_eq!(verdict(&client.get("http://8.8.8.8/", &[]).await), "page");
     host.0.lock().unwrap().push("8.8.8.8".parse().unwrap());
     assert_eq!(verdict(&client.get("http://8.8.8.8/", &[]).await), "an address of this host");

@@ -33,7 +33,7 @@ async fn post_json_checks_the_address_and_sends_to_one_server_only() {
 /// The real client, allowed to reach only this server.
 fn reaching(fake: &HttpFake, clock: &Arc<ManualClock>, limits: FetchLimits) -> GuardedClient {
     let nothing = Arc::new(Vec::new());
-    GuardedClient::new(nothing, clock.clone(), limits).allowing(fake.address())
+    GuardedClient::new(nothing, clock.clone(), limits).with_allowed(fake.address())
 }
 
 /// `site.dev`: the first lookup finds the fake's address, later ones another loopback address.
@@ -54,7 +54,8 @@ async fn get_connects_to_the_checked_address_of_any_name() {
     })
     .await;
     let names = rebound();
-    let client = reaching(&fake, &Arc::default(), FetchLimits::default()).resolving(names.clone());
+    let client =
+        reaching(&fake, &Arc::default(), FetchLimits::default()).with_resolver(names.clone());
     let url = format!("http://site.dev:{}/a?b", fake.address().port());
     let page = client.get(&url, &[]).await.unwrap();
     assert_eq!((page.url.as_str(), page.status, &*page.body), (&*url, 404, &b"/a?b"[..]));
@@ -146,7 +147,7 @@ async fn get_has_one_timeout_for_the_body_and_all_redirects() {
 async fn get_of_an_absent_server_is_an_error_but_not_a_refusal() {
     let closed_port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (own, clock) = (Arc::new(Vec::new()), Arc::new(ManualClock::default()));
-    let client = GuardedClient::new(own, clock, FetchLimits::default()).allowing(closed_port);
+    let client = GuardedClient::new(own, clock, FetchLimits::default()).with_allowed(closed_port);
     let error = client.get(&format!("http://{closed_port}/secret"), &[]).await.unwrap_err();
     assert!(matches!(error, FetchError::Net(NetError::Connect(_))), "{error}");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");

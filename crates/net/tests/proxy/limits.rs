@@ -87,7 +87,8 @@ async fn proxy_limits_the_connections_of_all_programs_and_lets_the_next_wait() {
     let World { proxy, reached, .. } = World::new(&[address.to_string()], &[]);
     let on_reached = |to: &str| reached.lock().unwrap().push(to.to_owned());
     let listeners = [(); 5].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    let serving = listeners.iter().map(|one| proxy.serve(one.try_clone().unwrap(), &on_reached));
+    let serving =
+        listeners.iter().map(|one| proxy.serve_listener(one.try_clone().unwrap(), &on_reached));
     let connect = |listener: &std::net::TcpListener| {
         let to = listener.local_addr().unwrap();
         async move {

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use avocet_net::{Hosts, Proxy, Resolve};
+use avocet_net::{HostsProxy, OpenedHosts, ResolveNames};
 use avocet_protocol::Clock;
 use avocet_testkit::ManualClock;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,8 +26,8 @@ struct FakeResolver {
 }
 
 #[async_trait]
-impl Resolve for FakeResolver {
-    async fn resolve(&self, name: &str) -> Vec<IpAddr> {
+impl ResolveNames for FakeResolver {
+    async fn resolve_name(&self, name: &str) -> Vec<IpAddr> {
         self.looked_up.lock().unwrap().push(name.to_owned());
         self.names.get(name).cloned().unwrap_or_default()
     }
@@ -35,7 +35,7 @@ impl Resolve for FakeResolver {
 
 /// A proxy, and the targets that it has reported.
 struct World {
-    proxy: Proxy,
+    proxy: HostsProxy,
     listener: std::net::TcpListener,
     names: Arc<FakeResolver>,
     clock: Arc<ManualClock>,
@@ -52,10 +52,10 @@ impl World {
         let names = Arc::new(FakeResolver { names, ..FakeResolver::default() });
         let clock = Arc::new(ManualClock::default());
         let own: Vec<IpAddr> = vec![OWN.parse().unwrap()];
-        let hosts = Hosts::parse(hosts).unwrap();
-        let proxy = Proxy::new(hosts, Arc::new(own), clock.clone() as Arc<dyn Clock>);
+        let hosts = OpenedHosts::parse_entries(hosts).unwrap();
+        let proxy = HostsProxy::new(hosts, Arc::new(own), clock.clone() as Arc<dyn Clock>);
         Self {
-            proxy: proxy.resolving(names.clone()),
+            proxy: proxy.with_resolver(names.clone()),
             listener: std::net::TcpListener::bind("127.0.0.1:0").unwrap(),
             names,
             clock,
@@ -67,7 +67,7 @@ impl World {
     async fn with<T>(&self, work: impl Future<Output = T>) -> T {
         let reached = |to: &str| self.reached.lock().unwrap().push(to.to_owned());
         tokio::select! {
-            ended = self.proxy.serve(self.listener.try_clone().unwrap(), &reached) => {
+            ended = self.proxy.serve_listener(self.listener.try_clone().unwrap(), &reached) => {
                 panic!("it does not end by itself: {ended:?}")
             }
             done = work => done,

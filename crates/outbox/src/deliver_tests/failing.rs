@@ -45,7 +45,7 @@ async fn deliverer_abandons_a_chunk_that_fails_alone_and_sends_the_next() {
     let notice = "I could not confirm that this message arrived: “cursed” /resend sends it again.";
     assert_eq!(texts[8..], ["behind it", notice]);
     assert_eq!(harness.clock.elapsed(), 255 * SECOND);
-    harness.idle().await;
+    harness.wait_until_idle().await;
     let status = harness.store.log_status().await.unwrap();
     assert_eq!((status.unconfirmed, status.pending, status.dead), (1, 0, 0));
 }

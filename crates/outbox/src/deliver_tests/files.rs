@@ -41,7 +41,7 @@ async fn deliverer_reports_a_deleted_file_that_may_have_arrived_as_unconfirmed()
     harness.send_file("a", "here", "report.pdf").await;
     harness.channel.taken(1).await;
     harness.files.remove("report.pdf");
-    harness.pass(AFTER_UNKNOWN).await;
+    harness.pass_time(AFTER_UNKNOWN).await;
     assert!(harness.channel.texts(2).await[1].starts_with("I could not confirm"));
     assert_eq!(harness.store.log_status().await.unwrap().unconfirmed, 1);
 }
@@ -60,7 +60,7 @@ async fn deliverer_deletes_a_recording_of_which_the_platform_has_a_copy() {
     for keeps_files in [false, true] {
         let channel =
             if keeps_files { FakeChannel::with_preview(SECOND) } else { FakeChannel::default() };
-        let harness = DeliveryHarness::through(channel).await;
+        let harness = DeliveryHarness::with_channel(channel).await;
         let path = Attachment::recording_path(TurnId(1), 7);
         harness.files.put(&path, b"OggS");
         harness.files.put("answers/mine.ogg", b"OggS");

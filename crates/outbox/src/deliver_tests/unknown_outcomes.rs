@@ -12,7 +12,7 @@ async fn f5_deliverer_repeats_a_send_of_unknown_outcome_once_and_marked() {
     let harness = DeliveryHarness::new().await;
     harness.channel.script([OnSend::TakeAndReset]);
     harness.send("a", "1").await;
-    harness.pass(AFTER_UNKNOWN).await;
+    harness.pass_time(AFTER_UNKNOWN).await;
     let taken = harness.channel.taken(2).await;
     let repeats: Vec<_> = taken.iter().map(|one| (one.content.text.as_str(), one.repeat)).collect();
     assert_eq!(repeats, [("1", false), ("1", true)]);
@@ -26,8 +26,8 @@ async fn deliverer_reports_an_outcome_that_stays_unknown_as_unconfirmed() {
     harness.channel.script([OnSend::TakeAndReset, OnSend::TakeAndReset]);
     harness.send("a", "1").await;
     harness.send("a", "2").await;
-    harness.pass(AFTER_UNKNOWN).await;
-    harness.pass(AFTER_UNKNOWN).await;
+    harness.pass_time(AFTER_UNKNOWN).await;
+    harness.pass_time(AFTER_UNKNOWN).await;
     let notice = "I could not confirm that this message arrived: “1” /resend sends it again.";
     assert_eq!(harness.channel.texts(4).await, ["1", "1", "2", notice]);
     assert_eq!(harness.store.log_status().await.unwrap().unconfirmed, 1);
@@ -40,7 +40,7 @@ async fn unconfirmed_notice_is_retried_during_the_outage_that_it_reports() {
     harness.channel.script([OnSend::Say(SendError::Unknown("reset".to_owned()))]);
     harness.send("a", "1").await;
     for _ in 0..3 {
-        harness.pass(AFTER_UNKNOWN).await;
+        harness.pass_time(AFTER_UNKNOWN).await;
     }
     let taken = harness.channel.taken(3).await;
     assert!(taken[2].repeat && taken[2].content.text.starts_with("I could not confirm"));
@@ -55,7 +55,7 @@ async fn wake_repeats_an_unconfirmed_chunk_at_once_when_the_chat_is_reachable() 
     harness.clock.sleeper(SEND_LIMIT).await;
     harness.channel.set_reachable(&chat, false);
     harness.clock.advance(SEND_LIMIT);
-    harness.idle().await;
+    harness.wait_until_idle().await;
     harness.channel.set_reachable(&chat, true);
     harness.deliverer.wake(&chat);
     assert!(harness.channel.taken(1).await[0].repeat);
@@ -69,7 +69,7 @@ async fn deliverer_repeats_unmarked_if_the_platform_recognises_repetitions() {
     harness.send("a", "1").await;
     // The waits grow, so that the retries may outlast the failure.
     for attempts in 1..=3 {
-        harness.pass(rules::wait_after(attempts)).await;
+        harness.pass_time(rules::wait_after(attempts)).await;
     }
     assert!(!harness.channel.taken(1).await[0].repeat);
 }
@@ -80,18 +80,18 @@ async fn deliverer_treats_a_crash_during_a_send_as_an_unknown_outcome() {
     harness.channel.script([OnSend::Hang]);
     harness.send("a", "1").await;
     harness.clock.sleeper(SEND_LIMIT).await;
-    let harness = harness.restart().await;
+    let harness = harness.kill_and_restart().await;
     harness.deliverer.start().await.unwrap();
     assert!(harness.channel.taken(1).await[0].repeat);
 
     harness.channel.script([OnSend::Hang]);
     harness.send("a", "2").await;
     harness.clock.sleeper(SEND_LIMIT).await;
-    let harness = harness.restart().await;
+    let harness = harness.kill_and_restart().await;
     harness.channel.script([OnSend::Hang]);
     harness.deliverer.start().await.unwrap();
     harness.clock.sleeper(SEND_LIMIT).await;
-    let harness = harness.restart().await;
+    let harness = harness.kill_and_restart().await;
     harness.deliverer.start().await.unwrap();
     let texts = harness.channel.texts(2).await;
     assert!(texts[1].starts_with("I could not confirm"), "at most two copies: {texts:?}");
@@ -102,11 +102,11 @@ async fn deliverer_treats_a_channel_timeout_or_panic_as_an_unknown_outcome() {
     let harness = DeliveryHarness::new().await;
     harness.channel.script([OnSend::Hang]);
     harness.send("a", "1").await;
-    harness.pass(SEND_LIMIT).await;
-    harness.pass(AFTER_UNKNOWN).await;
+    harness.pass_time(SEND_LIMIT).await;
+    harness.pass_time(AFTER_UNKNOWN).await;
     assert!(harness.channel.taken(1).await[0].repeat);
     harness.channel.script([OnSend::Panic]);
     harness.send("a", "2").await;
-    harness.pass(AFTER_UNKNOWN).await;
+    harness.pass_time(AFTER_UNKNOWN).await;
     assert!(harness.channel.taken(2).await[1].repeat);
 }

@@ -29,9 +29,9 @@ async fn f6_retry_after_survives_a_restart() {
     harness.channel.script([OnSend::Say(SendError::RetryAfter(hour))]);
     harness.send("a", "1").await;
     harness.clock.sleeper(hour).await;
-    let harness = harness.restart().await;
+    let harness = harness.kill_and_restart().await;
     harness.deliverer.start().await.unwrap();
-    harness.pass(hour).await;
+    harness.pass_time(hour).await;
     assert_eq!(harness.channel.texts(1).await, ["1"]);
 }
 
@@ -41,7 +41,7 @@ async fn deliverer_waits_for_wake_if_a_chat_is_unreachable() {
     let chat = chat_address("a");
     harness.channel.script([OnSend::Say(SendError::Unreachable)]);
     harness.send("a", "1").await;
-    harness.idle().await;
+    harness.wait_until_idle().await;
     harness.channel.set_reachable(&chat, false);
     harness.deliverer.wake(&chat);
     harness.send("b", "other").await;
@@ -59,7 +59,7 @@ async fn chunk_sent_in_part_to_an_unreachable_chat_is_marked_when_it_is_sent_aga
     let in_part = SendError::Partly(Box::new(SendError::Unreachable));
     harness.channel.script([OnSend::Say(in_part)]);
     harness.send("a", "1").await;
-    harness.idle().await;
+    harness.wait_until_idle().await;
     harness.deliverer.wake(&chat);
     let taken = harness.channel.taken(1).await;
     assert_eq!((taken[0].content.text.as_str(), taken[0].repeat), ("1", true));
@@ -89,7 +89,7 @@ async fn deliverer_does_not_prolong_a_wait_if_the_clock_is_set_back() {
         harness.clock.set_back(Duration::from_hours(3));
         let left = if restarts { minutes(30) } else { minutes(20) };
         if restarts {
-            harness = harness.restart().await;
+            harness = harness.kill_and_restart().await;
             harness.clock.set_back(Duration::from_hours(3));
             harness.deliverer.start().await.unwrap();
         }
@@ -105,13 +105,13 @@ async fn deliverer_sends_a_chunk_queued_for_its_turn_unmarked_after_a_crash() {
     harness.channel.give_turns(false);
     harness.send("a", "hello").await;
     harness.channel.in_line(1).await;
-    let harness = harness.restart().await;
+    let harness = harness.kill_and_restart().await;
     harness.deliverer.start().await.unwrap();
     harness.channel.in_line(2).await;
     harness.channel.give_turns(true);
     let taken = harness.channel.taken(1).await;
     assert!(!taken[0].repeat, "{taken:?}");
-    harness.idle().await;
+    harness.wait_until_idle().await;
     assert_eq!(harness.channel.texts(1).await, ["hello"]);
 }
 
@@ -131,14 +131,14 @@ async fn deliverer_begins_no_send_during_a_platform_pause_and_sends_unmarked_lat
     harness.channel.set_pause(SECOND);
     harness.send("a", "hello").await;
     harness.clock.sleeper(SECOND).await;
-    let harness = harness.restart().await;
+    let harness = harness.kill_and_restart().await;
     harness.deliverer.start().await.unwrap();
     harness.clock.sleeper(SECOND).await;
     harness.channel.set_pause(Duration::ZERO);
     harness.clock.advance(SECOND);
     let taken = harness.channel.taken(1).await;
     assert!(!taken[0].repeat, "{taken:?}");
-    harness.idle().await;
+    harness.wait_until_idle().await;
     assert_eq!(harness.channel.texts(1).await, ["hello"]);
 }
 
@@ -150,15 +150,15 @@ async fn wait_ends_when_the_channel_of_the_account_is_replaced() {
     harness.send("a", "hello").await;
     harness.clock.sleeper(long).await;
     let newer = Arc::new(FakeChannel::with_rule(OnUnknown::RepeatMarked));
-    harness.deliverer.worker.channels.add(newer.clone());
+    harness.deliverer.worker.channels.add_channel(newer.clone());
     assert_eq!(newer.texts(1).await, ["hello"]);
-    harness.idle().await;
+    harness.wait_until_idle().await;
 
     newer.give_turns(false);
     harness.send("a", "again").await;
     newer.in_line(1).await;
     let newest = Arc::new(FakeChannel::with_rule(OnUnknown::RepeatMarked));
-    harness.deliverer.worker.channels.add(newest.clone());
+    harness.deliverer.worker.channels.add_channel(newest.clone());
     newer.give_turns(true);
     assert_eq!(newest.texts(1).await, ["again"], "a channel that was replaced sends nothing");
 }
@@ -170,7 +170,7 @@ async fn wake_account_sends_the_waiting_chunks_of_all_its_chats() {
         harness.channel.set_reachable(&chat_address(chat), false);
         harness.send(chat, chat).await;
     }
-    let harness = harness.restart().await;
+    let harness = harness.kill_and_restart().await;
     for chat in ["a", "b"] {
         harness.channel.set_reachable(&chat_address(chat), true);
     }

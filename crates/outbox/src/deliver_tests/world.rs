@@ -12,7 +12,7 @@ use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
 use avocet_testkit::{FakeChannel, FakeFiles, ManualClock, OneWorkspace};
 
-use crate::{Channels, Deliverer};
+use crate::{ChannelRegistry, Deliverer};
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 
@@ -31,49 +31,49 @@ impl DeliveryHarness {
     }
 
     pub(super) async fn with_rule(rule: OnUnknown) -> Self {
-        Self::through(FakeChannel::with_rule(rule)).await
+        Self::with_channel(FakeChannel::with_rule(rule)).await
     }
 
-    pub(super) async fn through(channel: FakeChannel) -> Self {
-        Self::on(TempStore::new(), Arc::new(channel)).await
+    pub(super) async fn with_channel(channel: FakeChannel) -> Self {
+        Self::with_log(TempStore::new(), Arc::new(channel)).await
     }
 
-    async fn on(log: TempStore, channel: Arc<FakeChannel>) -> Self {
+    async fn with_log(log: TempStore, channel: Arc<FakeChannel>) -> Self {
         let clock = Arc::new(ManualClock::default());
         let group = Group::new("test");
         let store = log.open(clock.clone()).await;
-        let channels = Arc::new(Channels::new(vec![channel.clone()]));
+        let channels = Arc::new(ChannelRegistry::new(vec![channel.clone()]));
         let files = Arc::<FakeFiles>::default();
         let deliverer = Deliverer::new(
             store.clone(),
             channels,
             Arc::new(OneWorkspace(files.clone())),
             clock.clone(),
-            group.child("outbox"),
+            group.child_group("outbox"),
         );
         Self { deliverer, channel, clock, store, files, log }
     }
 
     /// Kills the daemon like `kill -9` and starts it again.
-    pub(super) async fn restart(self) -> Self {
+    pub(super) async fn kill_and_restart(self) -> Self {
         let Self { deliverer, channel, clock, store, log, .. } = self;
         let group = deliverer.chats.group().clone();
-        group.abort();
-        group.finish(clock.as_ref(), SECOND).await.unwrap();
+        group.abort_tasks();
+        group.wait_for_tasks(clock.as_ref(), SECOND).await.unwrap();
         drop((deliverer, store));
-        Self::on(log, channel).await
+        Self::with_log(log, channel).await
     }
 
     /// Puts a message into the outbox, and wakes the chat.
     pub(super) async fn send(&self, chat: &str, text: &str) {
-        self.enqueue(chat, text).await;
+        self.enqueue_text(chat, text).await;
         self.deliverer.wake(&chat_address(chat));
     }
 
     /// Puts a message into the outbox.
-    pub(super) async fn enqueue(&self, chat: &str, text: &str) {
+    pub(super) async fn enqueue_text(&self, chat: &str, text: &str) {
         let key = DedupeKey::parse(text).unwrap();
-        self.store.enqueue(&message(chat, text), &key, None).await.unwrap();
+        self.store.enqueue(&planned_message(chat, text), &key, None).await.unwrap();
     }
 
     /// Sends like [`Self::send`], with a file of the workspace.
@@ -92,13 +92,13 @@ impl DeliveryHarness {
     }
 
     /// Waits until a task sleeps for this time, and lets the time pass.
-    pub(super) async fn pass(&self, time: Duration) {
+    pub(super) async fn pass_time(&self, time: Duration) {
         self.clock.sleeper(time).await;
         self.clock.advance(time);
     }
 
     /// Waits until all workers have ended.
-    pub(super) async fn idle(&self) {
+    pub(super) async fn wait_until_idle(&self) {
         while !self.deliverer.chats.is_empty() {
             tokio::task::yield_now().await;
         }
@@ -110,7 +110,7 @@ impl DeliveryHarness {
 }
 
 /// A message of the chunks that `|` separates.
-pub(super) fn message(chat: &str, text: &str) -> Planned {
+pub(super) fn planned_message(chat: &str, text: &str) -> Planned {
     let chunks = text.split('|').map(Content::text).collect();
     Planned { address: chat_address(chat), chunks }
 }

@@ -44,7 +44,7 @@ impl ConfigEntry {
     }
 
     /// Returns the key in the usual notation, with dots.
-    pub(crate) fn key(&self) -> String {
+    pub(crate) fn dotted_key(&self) -> String {
         let Self { section, subsection, name, .. } = self;
         match subsection {
             Some(subsection) => format!("{section}.{subsection}.{name}"),
@@ -76,7 +76,7 @@ fn runs_helper(url: &str) -> bool {
 }
 
 /// Parses the entries of a configuration, in their order. Returns `None` if git would refuse it.
-pub(crate) fn parse(text: &str) -> Option<Vec<ConfigEntry>> {
+pub(crate) fn parse_config(text: &str) -> Option<Vec<ConfigEntry>> {
     let mut reader =
         ConfigReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text).chars().peekable() };
     let (mut entries, mut section) = (Vec::new(), None);
@@ -84,10 +84,10 @@ pub(crate) fn parse(text: &str) -> Option<Vec<ConfigEntry>> {
         match next {
             '#' | ';' => reader.skip_line(),
             next if is_space(next) => drop(reader.next()),
-            '[' => section = Some(reader.header()?),
+            '[' => section = Some(reader.read_header()?),
             _ => {
                 let (section, subsection): &(String, Option<String>) = section.as_ref()?;
-                let (name, value) = reader.entry()?;
+                let (name, value) = reader.read_entry()?;
                 let (section, subsection) = (section.clone(), subsection.clone());
                 entries.push(ConfigEntry { section, subsection, name, value });
             }
@@ -123,14 +123,14 @@ impl ConfigReader<'_> {
     }
 
     /// Reads `[section]`, `[section "subsection"]`, or the old form `[section.subsection]`.
-    fn header(&mut self) -> Option<(String, Option<String>)> {
+    fn read_header(&mut self) -> Option<(String, Option<String>)> {
         self.next();
         let mut section = String::new();
         loop {
             match self.next()? {
                 ']' => break,
                 '\n' => return None,
-                next if is_space(next) => return Some((section, Some(self.subsection()?))),
+                next if is_space(next) => return Some((section, Some(self.read_subsection()?))),
                 next if next.is_ascii_alphanumeric() || matches!(next, '-' | '.') => {
                     section.push(next.to_ascii_lowercase());
                 }
@@ -142,7 +142,7 @@ impl ConfigReader<'_> {
         Some(split.unwrap_or((section, None)))
     }
 
-    fn subsection(&mut self) -> Option<String> {
+    fn read_subsection(&mut self) -> Option<String> {
         while self.peek().is_some_and(|next| next != '\n' && is_space(next)) {
             self.next();
         }
@@ -164,7 +164,7 @@ impl ConfigReader<'_> {
         (self.next()? == ']').then_some(subsection)
     }
 
-    fn entry(&mut self) -> Option<(String, Option<String>)> {
+    fn read_entry(&mut self) -> Option<(String, Option<String>)> {
         let mut name = String::new();
         while let Some(next) = self.peek()
             && (next.is_ascii_alphanumeric() || next == '-')
@@ -180,12 +180,12 @@ impl ConfigReader<'_> {
         }
         match self.next() {
             None | Some('\n') => Some((name, None)),
-            Some('=') => Some((name, Some(self.value()?))),
+            Some('=') => Some((name, Some(self.read_value()?))),
             Some(_) => None,
         }
     }
 
-    fn value(&mut self) -> Option<String> {
+    fn read_value(&mut self) -> Option<String> {
         let (mut value, mut spaces, mut is_quoted) = (String::new(), String::new(), false);
         loop {
             let next = match self.next() {
@@ -251,12 +251,12 @@ pub(crate) fn is_plain(text: &str) -> bool {
 }
 
 /// Writes a configuration with these entries in git's syntax.
-pub(crate) fn written<'e>(entries: impl Iterator<Item = &'e ConfigEntry>) -> String {
+pub(crate) fn write_config<'e>(entries: impl Iterator<Item = &'e ConfigEntry>) -> String {
     let (mut text, mut last) = (String::new(), None);
     for ConfigEntry { section, subsection, name, value } in entries {
         if last != Some((section, subsection)) {
             let header = match subsection {
-                Some(subsection) => format!("[{section} \"{}\"]", escaped(subsection)),
+                Some(subsection) => format!("[{section} \"{}\"]", escape_value(subsection)),
                 None => format!("[{section}]"),
             };
             writeln!(text, "{header}").unwrap_or_default();
@@ -264,7 +264,7 @@ pub(crate) fn written<'e>(entries: impl Iterator<Item = &'e ConfigEntry>) -> Str
         }
         match value {
             Some(value) => {
-                let value = escaped(value)
+                let value = escape_value(value)
                     .replace('\n', "\\n")
                     .replace('\t', "\\t")
                     .replace('\u{8}', "\\b");
@@ -276,7 +276,7 @@ pub(crate) fn written<'e>(entries: impl Iterator<Item = &'e ConfigEntry>) -> Str
     text
 }
 
-fn escaped(text: &str) -> String {
+fn escape_value(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 

@@ -36,7 +36,7 @@ fn by_git(text: &str) -> Option<Vec<(String, Option<String>)>> {
 }
 
 fn by_us(text: &str) -> Option<Vec<(String, Option<String>)>> {
-    Some(parse(text)?.into_iter().map(|entry| (entry.key(), entry.value)).collect())
+    Some(parse_config(text)?.into_iter().map(|entry| (entry.dotted_key(), entry.value)).collect())
 }
 
 const SAMPLES: [&str; 23] = [
@@ -77,10 +77,10 @@ fn parse_agrees_with_git() {
 
 #[test]
 fn written_round_trips_through_parse_and_git() {
-    for text in SAMPLES.into_iter().filter(|text| parse(text).is_some()) {
-        let entries = parse(text).unwrap();
-        let again = written(entries.iter());
-        assert_eq!(parse(&again), Some(entries), "{again}");
+    for text in SAMPLES.into_iter().filter(|text| parse_config(text).is_some()) {
+        let entries = parse_config(text).unwrap();
+        let again = write_config(entries.iter());
+        assert_eq!(parse_config(&again), Some(entries), "{again}");
         if let Some(listed) = by_git(&again) {
             assert_eq!(by_us(text), Some(listed), "{again}");
         }
@@ -90,7 +90,7 @@ fn written_round_trips_through_parse_and_git() {
 #[test]
 fn is_plain_accepts_the_style_of_git_and_nothing_ambiguous() {
     for text in [SAMPLES[0], SAMPLES[1], SAMPLES[21], "", "# a\n\n[a]\n\tb\n"] {
-        assert!(is_plain(text) && parse(text).is_some(), "{text:?}");
+        assert!(is_plain(text) && parse_config(text).is_some(), "{text:?}");
     }
     for ambiguous in [
         "[core] fsmonitor = x\n",
@@ -154,7 +154,7 @@ fn is_harmless_accepts_common_keys_and_none_that_run_programs() {
 proptest! {
     #[test]
     fn parse_of_plain_text_has_one_entry_per_line(text in "(\\[[a-z]{1,3}( \"[ -~]{0,4}\")?\\]\n|\t?[a-z-]{1,3} ?=? ?[ -~]{0,6}\n|[#;][ -~]{0,3}\n){0,6}") {
-        if is_plain(&text) && let Some(entries) = parse(&text) {
+        if is_plain(&text) && let Some(entries) = parse_config(&text) {
             let lines = text.lines().map(str::trim);
             let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';', '[']));
             prop_assert_eq!(entries.len(), lines.count(), "{}", text);

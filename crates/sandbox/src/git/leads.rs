@@ -7,7 +7,11 @@ use super::config::ConfigEntry;
 
 /// Returns the paths, absolute and without `..`. `config` is the file of the entries, in `git_dir`.
 /// Paths relative to a home are left out, because programs have another home.
-pub(crate) fn leads(entries: &[ConfigEntry], config: &Path, git_dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn paths_git_follows(
+    entries: &[ConfigEntry],
+    config: &Path,
+    git_dir: &Path,
+) -> Vec<PathBuf> {
     let value_of =
         |section, name| entries.iter().rev().find_map(move |entry| entry.value_of(section, name));
     // Hooks run in the directory of the checked-out files; in a bare repository, that is the git
@@ -48,7 +52,7 @@ pub fn without_dots(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::config::parse;
+    use super::super::config::parse_config;
     use super::*;
 
     #[test]
@@ -70,8 +74,8 @@ mod tests {
             ("/w/a/.git/config", "/w/a/.git", "[core] hooksPath=~/x [include] path=", &[]),
             ("/w/a/.git/config", "/w/a/.git", "[core] bare=false", &[]),
         ] {
-            let entries = parse(&text(entries)).unwrap();
-            let found = leads(&entries, Path::new(config), Path::new(git_dir));
+            let entries = parse_config(&text(entries)).unwrap();
+            let found = paths_git_follows(&entries, Path::new(config), Path::new(git_dir));
             assert_eq!(
                 found,
                 expected.iter().map(PathBuf::from).collect::<Vec<_>>(),

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use cap_std::fs::{Dir, FileType, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
 use rustix::fs::OFlags;
 
-use crate::git::{ConfigEntry, MOST_CONFIG, leads, parse};
-use crate::protection::{FileIdentity, ProtectedKind, Protection, plain_name};
+use crate::git::{ConfigEntry, MOST_CONFIG, parse_config, paths_git_follows};
+use crate::protection::{FileIdentity, PathProtection, ProtectedKind, plain_name};
 use crate::untrusted_tree::is_untrusted;
 
 /// Entries that are searched. The sandbox of a larger directory does not start.
@@ -21,7 +21,7 @@ const ONLY_DATA: [&str; 4] = ["lfs", "logs", "objects", "refs"];
 
 /// The protected files, by their paths from the root.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct ProtectedSurvey {
     pub(crate) files: BTreeMap<PathBuf, ProtectedFile>,
     /// Trusted protected files and directories. With namespaces, programs find them read-only.
     pub(crate) trusted: BTreeSet<PathBuf>,
@@ -37,19 +37,19 @@ pub(crate) struct ProtectedFile {
     pub(crate) entries: Option<Vec<ConfigEntry>>,
 }
 
-impl Survey {
+impl ProtectedSurvey {
     /// Searches everything below a directory. Links are not followed.
-    pub(crate) fn of(root: &Dir, protection: &Protection) -> io::Result<Self> {
+    pub(crate) fn search_directory(root: &Dir, protection: &PathProtection) -> io::Result<Self> {
         let mut survey = Self::default();
         let mut open = vec![PathBuf::new()];
         // A configuration may name an absolute path below the root.
         let base = fs::read_link(place_of(root))?;
         let mut hooks = BTreeSet::new();
         while let Some(directory) = open.pop() {
-            let Some(entries) = survey.list(root, &directory)? else { continue };
+            let Some(entries) = survey.list_entries(root, &directory)? else { continue };
             let named = entries.iter().map(|(name, kind)| (name.as_os_str(), kind.is_dir()));
             let mut is_repository = false;
-            for (at, kind) in protection.among(&directory, named) {
+            for (at, kind) in protection.protected_entries(&directory, named) {
                 let path = directory.join(&entries[at].0);
                 let is_trusted = !is_untrusted(&place_of(root), &path);
                 if is_trusted {
@@ -64,7 +64,11 @@ impl Survey {
                 if let Some(entries) =
                     survey.files.get(&path).and_then(|seen| seen.entries.as_ref())
                 {
-                    hooks.extend(leads(entries, &base.join(&path), &base.join(&directory)));
+                    hooks.extend(paths_git_follows(
+                        entries,
+                        &base.join(&path),
+                        &base.join(&directory),
+                    ));
                 }
             }
             let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
@@ -108,7 +112,7 @@ impl Survey {
     fn look_into(&mut self, root: &Dir, directory: &Path, kind: ProtectedKind) -> io::Result<()> {
         let mut open = vec![directory.to_owned()];
         while let Some(directory) = open.pop() {
-            for (name, found) in self.list(root, &directory)?.unwrap_or_default() {
+            for (name, found) in self.list_entries(root, &directory)?.unwrap_or_default() {
                 let path = directory.join(name);
                 if !found.is_dir() {
                     self.look_at(root, &path, kind);
@@ -124,7 +128,9 @@ impl Survey {
         // The file may have gone since.
         let Ok(found) = root.symlink_metadata(path) else { return };
         let entries = match kind {
-            ProtectedKind::Config => read_config(root, path, &found).and_then(|text| parse(&text)),
+            ProtectedKind::Config => {
+                read_config(root, path, &found).and_then(|text| parse_config(&text))
+            }
             ProtectedKind::Hooks | ProtectedKind::Link | ProtectedKind::Other => None,
         };
         let identity = (found.dev(), found.ino(), found.ctime(), found.ctime_nsec());
@@ -133,7 +139,7 @@ impl Survey {
 
     /// Lists the entries of a directory. Returns `None` if it has gone, or is closed to this user
     /// and so to programs.
-    fn list(
+    fn list_entries(
         &mut self,
         root: &Dir,
         directory: &Path,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::mounts::unescaped;
+use super::mounts::unescape_field;
 use super::plan::SandboxLimits;
 
 /// The controllers that a group needs.
@@ -23,7 +23,7 @@ const STAGES: u64 = 8;
 /// Control groups for sandboxes, below the group that systemd has delegated to this process
 /// (`Delegate=`).
 #[derive(Debug)]
-pub struct Cgroups {
+pub struct CgroupParent {
     place: PathBuf,
     next: AtomicU64,
     /// Groups with processes that were still dying when the sandbox ended.
@@ -47,13 +47,13 @@ pub enum NoCgroups {
     Failed(PathBuf, String),
 }
 
-impl Cgroups {
+impl CgroupParent {
     /// Returns the group of this process if systemd has delegated it. Only reads.
     ///
     /// # Errors
     /// [`NoCgroups`] if the group belongs to another process or lacks a controller.
-    pub fn delegated() -> Result<Self, NoCgroups> {
-        let place = Self::place().ok_or(NoCgroups::Unknown)?;
+    pub fn find_delegated() -> Result<Self, NoCgroups> {
+        let place = Self::find_own_group().ok_or(NoCgroups::Unknown)?;
         // systemd.resource-control(5): the attribute exists since systemd 251, for ordinary users,
         // too.
         let mut mark = [0_u8; 8];
@@ -61,15 +61,15 @@ impl Cgroups {
         if marked.map(|length| &mark[..length]) != Ok(b"1") {
             return Err(NoCgroups::NotOurs(place));
         }
-        Self::at(place)
+        Self::try_from_path(place)
     }
 
-    fn place() -> Option<PathBuf> {
+    fn find_own_group() -> Option<PathBuf> {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
-        find(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
+        find_group_path(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
     }
 
-    fn at(place: PathBuf) -> Result<Self, NoCgroups> {
+    fn try_from_path(place: PathBuf) -> Result<Self, NoCgroups> {
         let has = fs::read_to_string(place.join("cgroup.controllers"))
             .map_err(|error| NoCgroups::Failed(place.clone(), error.to_string()))?;
         if !CONTROLLERS.iter().all(|one| has.split_whitespace().any(|other| *one == other)) {
@@ -83,14 +83,14 @@ impl Cgroups {
     ///
     /// # Errors
     /// [`NoCgroups::Failed`] if the system refuses.
-    pub fn divide(self) -> Result<Self, NoCgroups> {
+    pub fn move_daemon_aside(self) -> Result<Self, NoCgroups> {
         let divide = || {
-            self.sweep()?;
+            self.remove_leftover_groups()?;
             let daemon = self.place.join(DAEMON);
-            make(&daemon)?;
-            put(&daemon, "cgroup.procs", &std::process::id().to_string())?;
+            make_group(&daemon)?;
+            write_kernel_file(&daemon, "cgroup.procs", &std::process::id().to_string())?;
             let wanted = CONTROLLERS.map(|one| format!("+{one}")).join(" ");
-            put(&self.place, "cgroup.subtree_control", &wanted)
+            write_kernel_file(&self.place, "cgroup.subtree_control", &wanted)
         };
         match divide() {
             Ok(()) => Ok(self),
@@ -99,18 +99,17 @@ impl Cgroups {
     }
 
     /// Removes the groups that a killed daemon has left.
-    fn sweep(&self) -> io::Result<()> {
+    fn remove_leftover_groups(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.place)?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(GROUP) {
-                drop(self.of(entry.path()));
+                drop(self.group_at(entry.path()));
             }
         }
         Ok(())
     }
 
-    /// Creates the group of one sandbox.
-    pub(super) fn group(&self, limits: SandboxLimits) -> io::Result<Cgroup> {
-        self.dying().retain(|place| fs::remove_dir(place).is_err() && place.exists());
+    pub(super) fn create_group(&self, limits: SandboxLimits) -> io::Result<SandboxCgroup> {
+        self.lock_dying().retain(|place| fs::remove_dir(place).is_err() && place.exists());
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let place = self.place.join(format!("{GROUP}{number}"));
@@ -118,37 +117,41 @@ impl Cgroups {
                 // This group could not be removed earlier, and its events are those of another
                 // sandbox.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(named(&place, &error)),
+                Err(error) => return Err(name_path(&place, &error)),
                 Ok(()) => {
-                    let group = self.of(place);
-                    group.limit(limits)?;
+                    let group = self.group_at(place);
+                    group.write_limits(limits)?;
                     return Ok(group);
                 }
             }
         }
     }
 
-    fn of(&self, place: PathBuf) -> Cgroup {
-        Cgroup { place, dying: self.dying.clone() }
+    fn group_at(&self, place: PathBuf) -> SandboxCgroup {
+        SandboxCgroup { place, dying: self.dying.clone() }
     }
 
-    fn dying(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+    fn lock_dying(&self) -> MutexGuard<'_, Vec<PathBuf>> {
         self.dying.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The group of a sandbox. Dropping it kills its processes.
 #[derive(Debug)]
-pub(super) struct Cgroup {
+pub(super) struct SandboxCgroup {
     place: PathBuf,
     dying: Arc<Mutex<Vec<PathBuf>>>,
 }
 
-impl Cgroup {
-    fn limit(&self, limits: SandboxLimits) -> io::Result<()> {
-        put(&self.place, "memory.max", &limits.memory_bytes.to_string())?;
-        put(&self.place, "pids.max", &limits.processes.saturating_add(STAGES).to_string())?;
-        match put(&self.place, "memory.swap.max", "0") {
+impl SandboxCgroup {
+    fn write_limits(&self, limits: SandboxLimits) -> io::Result<()> {
+        write_kernel_file(&self.place, "memory.max", &limits.memory_bytes.to_string())?;
+        write_kernel_file(
+            &self.place,
+            "pids.max",
+            &limits.processes.saturating_add(STAGES).to_string(),
+        )?;
+        match write_kernel_file(&self.place, "memory.swap.max", "0") {
             // A system without swap.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             put => put,
@@ -156,8 +159,8 @@ impl Cgroup {
     }
 
     /// Adds a process. Call this before the process starts others.
-    pub(super) fn take(&self, process: u32) -> io::Result<()> {
-        put(&self.place, "cgroup.procs", &process.to_string())
+    pub(super) fn add_process(&self, process: u32) -> io::Result<()> {
+        write_kernel_file(&self.place, "cgroup.procs", &process.to_string())
     }
 
     /// Returns `true` if a process of the group was killed because the memory was used up.
@@ -168,10 +171,10 @@ impl Cgroup {
     }
 }
 
-impl Drop for Cgroup {
+impl Drop for SandboxCgroup {
     fn drop(&mut self) {
         // Linux before 5.14 lacks `cgroup.kill`; there the lifeline alone kills the processes.
-        put(&self.place, "cgroup.kill", "1").unwrap_or_default();
+        write_kernel_file(&self.place, "cgroup.kill", "1").unwrap_or_default();
         if fs::remove_dir(&self.place).is_err() && self.place.exists() {
             // Processes may take a moment to die; then the group is removed when the next sandbox
             // is made.
@@ -181,36 +184,36 @@ impl Drop for Cgroup {
     }
 }
 
-fn make(place: &Path) -> io::Result<()> {
+fn make_group(place: &Path) -> io::Result<()> {
     match fs::create_dir(place) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(named(place, &error)),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(name_path(place, &error)),
         _ => Ok(()),
     }
 }
 
 /// Writes to an existing file of the kernel.
-fn put(place: &Path, file: &str, value: &str) -> io::Result<()> {
+fn write_kernel_file(place: &Path, file: &str, value: &str) -> io::Result<()> {
     let path = place.join(file);
     let written = fs::File::options()
         .write(true)
         .open(&path)
         .and_then(|mut file| io::Write::write_all(&mut file, value.as_bytes()));
-    written.map_err(|error| named(&path, &error))
+    written.map_err(|error| name_path(&path, &error))
 }
 
-fn named(path: &Path, error: &io::Error) -> io::Error {
+fn name_path(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Returns the path of a process's group in the file system: proc_pid_mountinfo(5), cgroups(7).
-fn find(groups: &str, mounts: &str) -> Option<PathBuf> {
+fn find_group_path(groups: &str, mounts: &str) -> Option<PathBuf> {
     let group = Path::new(groups.lines().find_map(|line| line.strip_prefix("0::"))?);
     mounts.lines().find_map(|line| {
         let (about, kind) = line.split_once(" - ")?;
         if kind.split(' ').next() != Some("cgroup2") {
             return None;
         }
-        let mut fields = about.split(' ').skip(3).map(|field| unescaped(field.as_bytes()));
+        let mut fields = about.split(' ').skip(3).map(|field| unescape_field(field.as_bytes()));
         let (root, place) = (fields.next()?, fields.next()?);
         Some(place.join(group.strip_prefix(root).ok()?))
     })

@@ -15,7 +15,7 @@ const LIMITS: SandboxLimits = SandboxLimits {
 
 /// Makes a directory with these files, as the kernel does.
 fn directory(place: &Path, files: &[(&str, &str)]) {
-    make(place).unwrap();
+    make_group(place).unwrap();
     for (file, text) in files {
         fs::write(place.join(file), text).unwrap();
     }
@@ -40,7 +40,11 @@ fn find_locates_the_mounted_cgroup_of_a_process() {
         ("0::/x\n", "22 1 0:21 / / rw - ext4 /dev/sda rw\n", None),
         ("", "", None),
     ] {
-        assert_eq!(find(groups, mounts), expected.map(PathBuf::from), "{groups:?} in {mounts:?}");
+        assert_eq!(
+            find_group_path(groups, mounts),
+            expected.map(PathBuf::from),
+            "{groups:?} in {mounts:?}"
+        );
     }
 }
 
@@ -50,7 +54,8 @@ fn divide_needs_the_memory_and_pids_controllers() {
         let home = tempfile::tempdir().unwrap();
         directory(home.path(), &[("cgroup.controllers", has), ("cgroup.subtree_control", "")]);
         directory(&home.path().join(DAEMON), &[("cgroup.procs", "")]);
-        let divided = Cgroups::at(home.path().to_owned()).and_then(Cgroups::divide);
+        let divided = CgroupParent::try_from_path(home.path().to_owned())
+            .and_then(CgroupParent::move_daemon_aside);
         assert_eq!(divided.is_ok(), expected, "{divided:?}");
         let daemon = if expected { std::process::id().to_string() } else { String::new() };
         assert_eq!(text(&home.path().join(DAEMON), "cgroup.procs"), daemon);
@@ -63,7 +68,10 @@ fn divide_needs_the_memory_and_pids_controllers() {
 fn divide_error_names_the_file_and_the_cause() {
     let home = tempfile::tempdir().unwrap();
     directory(home.path(), &[("cgroup.controllers", "memory pids")]);
-    let error = Cgroups::at(home.path().to_owned()).unwrap().divide().unwrap_err();
+    let error = CgroupParent::try_from_path(home.path().to_owned())
+        .unwrap()
+        .move_daemon_aside()
+        .unwrap_err();
     let said = error.to_string();
     assert!(said.contains("daemon/cgroup.procs: No such file"), "{said}");
 }
@@ -72,13 +80,13 @@ fn divide_error_names_the_file_and_the_cause() {
 fn cgroup_limits_all_processes_of_a_sandbox_together() {
     let home = tempfile::tempdir().unwrap();
     directory(home.path(), &[("cgroup.controllers", "memory pids")]);
-    let groups = Cgroups::at(home.path().to_owned()).unwrap();
+    let groups = CgroupParent::try_from_path(home.path().to_owned()).unwrap();
     let place = home.path().join("cell-0");
     let files = [("memory.max", ""), ("pids.max", ""), ("cgroup.procs", ""), ("cgroup.kill", "")];
     directory(&place, &files);
-    let group = groups.of(place.clone());
-    group.limit(LIMITS).unwrap();
-    group.take(4711).unwrap();
+    let group = groups.group_at(place.clone());
+    group.write_limits(LIMITS).unwrap();
+    group.add_process(4711).unwrap();
     for (file, expected) in
         [("memory.max", "1073741824"), ("pids.max", "72"), ("cgroup.procs", "4711")]
     {
@@ -93,31 +101,32 @@ fn cgroup_limits_all_processes_of_a_sandbox_together() {
     // A group with dying processes is removed later, and is not used again. Without the files of
     // the kernel, limits and so the sandbox fail.
     assert!(place.exists());
-    let error = groups.group(LIMITS).unwrap_err().to_string();
+    let error = groups.create_group(LIMITS).unwrap_err().to_string();
     assert!(error.contains("cell-1/memory.max: No such file"), "{error}");
     assert!(place.exists() && !home.path().join("cell-1").exists());
     for file in fs::read_dir(&place).unwrap().flatten() {
         fs::remove_file(file.path()).unwrap();
     }
-    groups.group(LIMITS).unwrap_err();
+    groups.create_group(LIMITS).unwrap_err();
     assert!(!place.exists());
 }
 
 /// Uses the kernel's own groups, below that of the test.
 #[test]
 fn cgroup_of_the_kernel_takes_a_process_and_kills_it() {
-    let place = Cgroups::place().map(|own| own.join(format!("avocet-test-{}", std::process::id())));
+    let place = CgroupParent::find_own_group()
+        .map(|own| own.join(format!("avocet-test-{}", std::process::id())));
     let Some(place) = place.filter(|place| fs::create_dir(place).is_ok()) else {
         return skip_without(SystemPart::ControlGroups);
     };
-    let group = Cgroup { place: place.clone(), dying: Arc::default() };
+    let group = SandboxCgroup { place: place.clone(), dying: Arc::default() };
     if !place.join("cgroup.kill").exists() {
         return skip_without(SystemPart::ControlGroups);
     }
     let mut sleeper = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-    group.take(sleeper.id()).unwrap();
+    group.add_process(sleeper.id()).unwrap();
     assert_eq!(text(&place, "cgroup.procs"), format!("{}\n", sleeper.id()));
-    put(&place, "cgroup.kill", "1").unwrap();
+    write_kernel_file(&place, "cgroup.kill", "1").unwrap();
     assert_eq!(sleeper.wait().unwrap().signal(), Some(9));
     drop(group);
     assert!(!place.exists());

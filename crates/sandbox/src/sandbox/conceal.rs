@@ -8,10 +8,10 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Root, SandboxPlan};
-use super::protect::{Protect, ReadOnly};
-use crate::protection::{BadPath, Protection};
-use crate::secrets::{BadPattern, PathKind, SECRET_FILES, Secrets, is_of_packages};
+use super::plan::{SandboxPlan, SandboxRoot};
+use super::protect::{ProtectedSearch, ReadOnly};
+use crate::protection::{BadPath, PathProtection};
+use crate::secrets::{BadPattern, PathKind, SECRET_FILES, SecretRules, is_of_packages};
 
 /// Entries of a root that are searched. A root with more entries is refused, because secrets in it
 /// could be missed.
@@ -25,7 +25,7 @@ const MOST_PEM: u64 = 1024 * 1024;
 
 /// The result of a search through the roots of a sandbox.
 #[derive(Debug, Default)]
-pub(super) struct Concealed {
+pub(super) struct ConcealedPaths {
     /// Directories with names that make the files in them secrets. Under another name, those files
     /// would be visible.
     pub(super) pinned: BTreeSet<PathBuf>,
@@ -56,27 +56,31 @@ pub(super) enum ConcealError {
 
 /// Returns the secrets and the protected paths in these roots of a plan. The root directory of the
 /// sandbox is at `new`.
-pub(super) fn concealed<'r>(
+pub(super) fn find_concealed_paths<'r>(
     plan: &'r SandboxPlan,
-    roots: impl Iterator<Item = &'r Root> + Clone,
+    roots: impl Iterator<Item = &'r SandboxRoot> + Clone,
     new: &'r Path,
-) -> Result<Concealed, ConcealError> {
-    let protection = Protection::new(&plan.protected)?;
-    let protect = Protect {
+) -> Result<ConcealedPaths, ConcealError> {
+    let protection = PathProtection::new(&plan.protected)?;
+    let protect = ProtectedSearch {
         protection: &protection,
         rights: &plan.rights,
         new,
-        roots: plan.writable().collect(),
+        roots: plan.writable_paths().collect(),
         found: ReadOnly::default(),
     };
     let mut search =
-        SecretSearch { new, found: Concealed::default(), linked: BTreeSet::new(), protect };
+        SecretSearch { new, found: ConcealedPaths::default(), linked: BTreeSet::new(), protect };
     for root in roots.clone() {
-        let secrets = plan.secrets_but.as_ref().map(|but| Secrets::new(but, &[])).transpose()?;
+        let secrets =
+            plan.secrets_but.as_ref().map(|but| SecretRules::new(but, &[])).transpose()?;
         // For a read-only root its own path counts, too: everything in a directory called `.ssh` is
         // a secret.
-        let secrets =
-            if root.writable { secrets } else { secrets.map(|secrets| secrets.below(&root.path)) };
+        let secrets = if root.writable {
+            secrets
+        } else {
+            secrets.map(|secrets| secrets.with_directory(&root.path))
+        };
         let protects = root.writable && !protection.is_none();
         if protects || secrets.as_ref().is_some_and(|secrets| !secrets.opens_everything()) {
             search.look_through(root, secrets.as_ref())?;
@@ -88,36 +92,40 @@ pub(super) fn concealed<'r>(
         }
     }
     let read_only = search.protect.found;
-    Ok(Concealed { read_only, ..search.found })
+    Ok(ConcealedPaths { read_only, ..search.found })
 }
 
 /// A search through the roots.
 struct SecretSearch<'n> {
     /// The path of the sandbox's root directory, as this stage sees it.
     new: &'n Path,
-    found: Concealed,
+    found: ConcealedPaths,
     /// Device and inode of each secret with more than one name.
     linked: BTreeSet<(u64, u64)>,
-    protect: Protect<'n>,
+    protect: ProtectedSearch<'n>,
 }
 
 /// The names and types of the entries of a directory.
 type Entries = [(OsString, FileType)];
 
 impl SecretSearch<'_> {
-    fn look_through(&mut self, root: &Root, secrets: Option<&Secrets>) -> Result<(), ConcealError> {
-        self.walk(root, |search, place, directory, entries| {
+    fn look_through(
+        &mut self,
+        root: &SandboxRoot,
+        secrets: Option<&SecretRules>,
+    ) -> Result<(), ConcealError> {
+        self.walk_root(root, |search, place, directory, entries| {
             if root.writable {
-                search.protect.look(root, directory, entries);
+                search.protect.look_at_directory(root, directory, entries);
             }
             let Some(secrets) = secrets else { return Ok(()) };
             for (name, _) in entries.iter().filter(|(_, kind)| kind.is_file()) {
                 let path = directory.join(name);
-                let is_secret = secrets.why(&path, PathKind::File).is_some();
+                let is_secret = secrets.why_secret(&path, PathKind::File).is_some();
                 let there = place.join(&path);
                 if is_secret && (root.writable || !is_public(&there)) {
                     match fs::symlink_metadata(there) {
-                        Ok(found) => search.cover(root, &path, &found),
+                        Ok(found) => search.cover_secret(root, &path, &found),
                         Err(error) if error.kind() == ErrorKind::NotFound => {}
                         Err(error) => return Err(error),
                     }
@@ -129,8 +137,8 @@ impl SecretSearch<'_> {
 
     /// Covers further names (hard links) of secrets, and protects those of protected files. Such
     /// names may be anything.
-    fn look_for_links(&mut self, root: &Root) -> Result<(), ConcealError> {
-        self.walk(root, |search, place, directory, entries| {
+    fn look_for_links(&mut self, root: &SandboxRoot) -> Result<(), ConcealError> {
+        self.walk_root(root, |search, place, directory, entries| {
             for (name, _) in entries.iter().filter(|(_, kind)| kind.is_file()) {
                 let path = directory.join(name);
                 let Ok(found) = fs::symlink_metadata(place.join(&path)) else { continue };
@@ -145,12 +153,12 @@ impl SecretSearch<'_> {
         })
     }
 
-    fn cover(&mut self, root: &Root, path: &Path, found: &fs::Metadata) {
+    fn cover_secret(&mut self, root: &SandboxRoot, path: &Path, found: &fs::Metadata) {
         if found.nlink() > 1 {
             self.linked.insert((found.dev(), found.ino()));
         }
         if root.writable {
-            let above = path.ancestors().skip(1).filter(|above| Secrets::is_of_secrets(above));
+            let above = path.ancestors().skip(1).filter(|above| SecretRules::is_of_secrets(above));
             self.found.pinned.extend(above.map(|above| root.path.join(above)));
         }
         self.found.covered.insert(root.path.join(path));
@@ -159,9 +167,9 @@ impl SecretSearch<'_> {
     /// Calls `look` for each directory of a root, with the path of the root, the path from there,
     /// and the entries. Links are not followed. In a writable root, an unreadable directory is
     /// covered as a whole.
-    fn walk(
+    fn walk_root(
         &mut self,
-        root: &Root,
+        root: &SandboxRoot,
         mut look: impl FnMut(&mut Self, &Path, &Path, &Entries) -> io::Result<()>,
     ) -> Result<(), ConcealError> {
         let place = self.new.join(root.path.strip_prefix("/").unwrap_or(&root.path));
@@ -171,7 +179,7 @@ impl SecretSearch<'_> {
             if !root.writable && is_of_packages(&root.path.join(&directory)) {
                 continue;
             }
-            let listed = list(&place, &directory).and_then(|entries| {
+            let listed = list_entries(&place, &directory).and_then(|entries| {
                 looked_at += entries.len();
                 look(self, &place, &directory, &entries)?;
                 Ok(entries)
@@ -201,7 +209,7 @@ impl SecretSearch<'_> {
     }
 }
 
-fn list(place: &Path, directory: &Path) -> io::Result<Vec<(OsString, FileType)>> {
+fn list_entries(place: &Path, directory: &Path) -> io::Result<Vec<(OsString, FileType)>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(place.join(directory))? {
         let entry = entry?;

@@ -15,7 +15,10 @@ use tokio::net::UnixStream;
 const MOST: usize = 3;
 
 /// Sends the files to the process at the other end of the socket.
-pub(super) fn send<const N: usize>(to: impl AsFd, files: [BorrowedFd<'_>; N]) -> io::Result<()> {
+pub(super) fn send_files<const N: usize>(
+    to: impl AsFd,
+    files: [BorrowedFd<'_>; N],
+) -> io::Result<()> {
     const { assert!(N <= MOST) };
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -25,7 +28,7 @@ pub(super) fn send<const N: usize>(to: impl AsFd, files: [BorrowedFd<'_>; N]) ->
 }
 
 /// Receives exactly `N` files. Fails if the socket ends before they come.
-pub(super) async fn receive<const N: usize>(from: &UnixStream) -> io::Result<[OwnedFd; N]> {
+pub(super) async fn receive_files<const N: usize>(from: &UnixStream) -> io::Result<[OwnedFd; N]> {
     const { assert!(N <= MOST) };
     from.async_io(Interest::READABLE, || {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];

@@ -23,9 +23,11 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits,
 };
 
-use super::conceal::concealed;
+use super::conceal::find_concealed_paths;
 use super::filter;
-use super::plan::{DEVICES, HIDDEN, Isolation, OF_THE_KERNEL, Rights, SandboxLimits, SandboxPlan};
+use super::plan::{
+    DEVICES, HIDDEN, Isolation, OF_THE_KERNEL, ProgramRights, SandboxLimits, SandboxPlan,
+};
 use super::report::{StageContext, StageError, StageReport};
 use super::streams::{ProgramEnds, hand_over_streams};
 
@@ -42,7 +44,7 @@ pub(super) fn run(plan: &SandboxPlan) -> Result<(), StageError> {
     // If memory is short, the program is killed first: the stages have to report, and the daemon
     // has to live.
     fs::write("/proc/self/oom_score_adj", "500").unwrap_or_default();
-    limit(plan.limits).context("limits")?;
+    set_limits(plan.limits).context("limits")?;
     if plan.isolation == Isolation::Landlock {
         // The filter lets programs set only modes that give rights to the owner alone. New files
         // get such modes, too.
@@ -62,9 +64,10 @@ pub(super) fn run(plan: &SandboxPlan) -> Result<(), StageError> {
         return Err(StageError(StageReport::Program("there is no program to run".to_owned())));
     };
     // The lookup has to come first, while programs can still be executed.
-    let alone = (plan.rights == Rights::Alone).then(|| find(plan, name)).transpose()?;
+    let alone =
+        (plan.rights == ProgramRights::Alone).then(|| find_program(plan, name)).transpose()?;
     if plan.isolation.has_layers() {
-        filter::apply(plan).context("the system call filter")?;
+        filter::apply_filters(plan).context("the system call filter")?;
     }
     let failed = match alone {
         Some(program) => become_alone(plan, &program, &streams),
@@ -83,7 +86,7 @@ pub(super) fn run(plan: &SandboxPlan) -> Result<(), StageError> {
 }
 
 /// Opens a program found in `PATH`.
-fn find(plan: &SandboxPlan, name: &str) -> Result<OwnedFd, StageError> {
+fn find_program(plan: &SandboxPlan, name: &str) -> Result<OwnedFd, StageError> {
     let path = plan.environment.iter().find(|(name, _)| name == "PATH");
     let directories = path.map_or("", |(_, path)| path.as_str()).split(':').map(Path::new);
     let mut places = directories.map(|directory| directory.join(name));
@@ -126,7 +129,7 @@ fn program_fault(plan: &SandboxPlan, error: &std::io::Error) -> StageError {
 /// Java adapts to the available space.
 const RESERVED: u64 = 16 << 30;
 
-fn limit(limits: SandboxLimits) -> nix::Result<()> {
+fn set_limits(limits: SandboxLimits) -> nix::Result<()> {
     for (resource, most) in [
         // This bounds shared memory, which `RLIMIT_DATA` leaves out.
         (Resource::RLIMIT_AS, limits.memory_bytes.saturating_add(RESERVED)),
@@ -171,12 +174,15 @@ fn restrict_paths(plan: &SandboxPlan) -> Result<(), StageError> {
         // Landlock grants rights to whole directories. In writable directories secrets stay
         // visible: hiding them would also stop programs from making files beside them.
         let read = plan.roots.iter().filter(|root| !root.writable);
-        hidden.extend(concealed(plan, read, Path::new("/")).context("secrets")?.covered);
+        hidden.extend(find_concealed_paths(plan, read, Path::new("/")).context("secrets")?.covered);
     }
-    restrict(plan, &hidden).context("Landlock")
+    restrict_with_landlock(plan, &hidden).context("Landlock")
 }
 
-fn restrict(plan: &SandboxPlan, hidden: &[PathBuf]) -> Result<(), landlock::RulesetError> {
+fn restrict_with_landlock(
+    plan: &SandboxPlan,
+    hidden: &[PathBuf],
+) -> Result<(), landlock::RulesetError> {
     let has_namespaces = plan.isolation.has_namespaces();
     let (abi, level) = if has_namespaces {
         (LANDLOCK, CompatLevel::BestEffort)
@@ -199,11 +205,11 @@ fn restrict(plan: &SandboxPlan, hidden: &[PathBuf]) -> Result<(), landlock::Rule
         created
             .add_rules(path_beneath_rules(["/"], read))?
             .add_rules(path_beneath_rules(["/tmp", "/dev/shm"], all))?
-            .add_rules(path_beneath_rules(plan.writable(), all))?
+            .add_rules(path_beneath_rules(plan.writable_paths(), all))?
     } else {
         created
-            .add_rules(path_beneath_rules(without_hidden(hidden, plan.readable()), read))?
-            .add_rules(path_beneath_rules(without_hidden(hidden, plan.writable()), all))?
+            .add_rules(path_beneath_rules(without_hidden(hidden, plan.readable_paths()), read))?
+            .add_rules(path_beneath_rules(without_hidden(hidden, plan.writable_paths()), all))?
             .add_rules(path_beneath_rules(OF_THE_KERNEL, AccessFs::ReadFile))?
     };
     created.add_rules(path_beneath_rules(DEVICES, device))?.restrict_self()?;
@@ -215,10 +221,10 @@ fn restrict(plan: &SandboxPlan, hidden: &[PathBuf]) -> Result<(), landlock::Rule
 fn without_hidden<'a>(hidden: &[PathBuf], paths: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
     let hidden: Vec<_> = hidden.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
     let paths = paths.filter_map(|path| fs::canonicalize(path).ok());
-    paths.flat_map(|path| shown(path, &hidden)).collect()
+    paths.flat_map(|path| split_around_hidden(path, &hidden)).collect()
 }
 
-fn shown(path: PathBuf, hidden: &[PathBuf]) -> Vec<PathBuf> {
+fn split_around_hidden(path: PathBuf, hidden: &[PathBuf]) -> Vec<PathBuf> {
     if hidden.iter().any(|one| path.starts_with(one)) {
         return Vec::new();
     }
@@ -228,5 +234,5 @@ fn shown(path: PathBuf, hidden: &[PathBuf]) -> Vec<PathBuf> {
     let entries = fs::read_dir(&path).into_iter().flatten().flatten();
     // A rule for a link would open its target.
     let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
-    entries.flat_map(|entry| shown(entry.path(), hidden)).collect()
+    entries.flat_map(|entry| split_around_hidden(entry.path(), hidden)).collect()
 }

@@ -9,7 +9,7 @@ use seccompiler::{
     SeccompRule, apply_filter,
 };
 
-use super::plan::{Isolation, Rights, SandboxPlan};
+use super::plan::{Isolation, ProgramRights, SandboxPlan};
 
 /// The last system call that this filter knows (Linux 6.18, `listns`). Newer ones are reported as
 /// missing, so that libraries fall back to known ones.
@@ -152,13 +152,13 @@ const NAMESPACES: [i32; 8] = [
 
 /// Applies the filters permanently. Without namespaces of its own, the program gets connected pairs
 /// as its only sockets, and can change only its own objects.
-pub(super) fn apply(plan: &SandboxPlan) -> Result<(), Box<dyn std::error::Error>> {
+pub(super) fn apply_filters(plan: &SandboxPlan) -> Result<(), Box<dyn std::error::Error>> {
     // If several filters apply, the strictest one decides.
-    apply_filter(&known()?)?;
-    apply_filter(&refusals(plan.isolation)?)?;
-    apply_filter(&attributes()?)?;
+    apply_filter(&known_calls_filter()?)?;
+    apply_filter(&refusals_filter(plan.isolation)?)?;
+    apply_filter(&attributes_filter()?)?;
     apply_filter(&large_mappings(plan.limits.memory_bytes)?)?;
-    if plan.rights == Rights::Alone {
+    if plan.rights == ProgramRights::Alone {
         apply_filter(&no_execution()?)?;
     }
     Ok(())
@@ -166,7 +166,7 @@ pub(super) fn apply(plan: &SandboxPlan) -> Result<(), Box<dyn std::error::Error>
 
 /// A filter that reports unknown system calls as missing. It also keeps out the numbers of the x32
 /// ABI.
-fn known() -> Result<BpfProgram, Box<dyn std::error::Error>> {
+fn known_calls_filter() -> Result<BpfProgram, Box<dyn std::error::Error>> {
     let numbers = (0..=LAST).filter(|number| !ABSENT.contains(number));
     let rules = numbers.map(|number| (number, Vec::new())).collect();
     let (allow, absent) =
@@ -174,14 +174,14 @@ fn known() -> Result<BpfProgram, Box<dyn std::error::Error>> {
     Ok(SeccompFilter::new(rules, absent, allow, std::env::consts::ARCH.try_into()?)?.try_into()?)
 }
 
-fn attributes() -> Result<BpfProgram, Box<dyn std::error::Error>> {
+fn attributes_filter() -> Result<BpfProgram, Box<dyn std::error::Error>> {
     let rules = ATTRIBUTES.into_iter().map(|number| (number, Vec::new())).collect();
     let (allow, absent) =
         (SeccompAction::Allow, SeccompAction::Errno(libc::EOPNOTSUPP.cast_unsigned()));
     Ok(SeccompFilter::new(rules, allow, absent, std::env::consts::ARCH.try_into()?)?.try_into()?)
 }
 
-/// A filter that keeps a program with `Rights::Alone` from executing another one. It refuses
+/// A filter that keeps a program with `ProgramRights::Alone` from executing another one. It refuses
 /// `execve`, which C libraries use for that; the program itself is started by `execveat`.
 fn no_execution() -> Result<BpfProgram, Box<dyn std::error::Error>> {
     let rules = BTreeMap::from([(libc::SYS_execve, Vec::new())]);
@@ -195,8 +195,8 @@ fn no_execution() -> Result<BpfProgram, Box<dyn std::error::Error>> {
 fn large_mappings(most: u64) -> Result<BpfProgram, Box<dyn std::error::Error>> {
     const LENGTH: u8 = 1;
     const FLAGS: u8 = 3;
-    let shared = set(FLAGS, (libc::MAP_SHARED | libc::MAP_ANONYMOUS).cast_unsigned());
-    let large = rule(&[(LENGTH, SeccompCmpArgLen::Qword, SeccompCmpOp::Gt, most), shared])?;
+    let shared = bits_are_set(FLAGS, (libc::MAP_SHARED | libc::MAP_ANONYMOUS).cast_unsigned());
+    let large = rule_for_all(&[(LENGTH, SeccompCmpArgLen::Qword, SeccompCmpOp::Gt, most), shared])?;
     let rules = BTreeMap::from([(libc::SYS_mmap, vec![large])]);
     let (allow, no_memory) =
         (SeccompAction::Allow, SeccompAction::Errno(libc::ENOMEM.cast_unsigned()));
@@ -204,16 +204,16 @@ fn large_mappings(most: u64) -> Result<BpfProgram, Box<dyn std::error::Error>> {
         .try_into()?)
 }
 
-fn refusals(isolation: Isolation) -> Result<BpfProgram, Box<dyn std::error::Error>> {
+fn refusals_filter(isolation: Isolation) -> Result<BpfProgram, Box<dyn std::error::Error>> {
     let has_namespaces = isolation.has_namespaces();
     let elsewhere = if has_namespaces { &[] } else { ELSEWHERE };
     let mut rules: SyscallRules =
         REFUSED.iter().chain(elsewhere).map(|number| (*number, Vec::new())).collect();
-    let of_namespaces = NAMESPACES.into_iter().map(|flag| bits(0, flag.cast_unsigned()));
+    let of_namespaces = NAMESPACES.into_iter().map(|flag| rule_for_bits(0, flag.cast_unsigned()));
     rules.insert(libc::SYS_clone, of_namespaces.collect::<Result<_, _>>()?);
     // These requests write into the terminal that the daemon may have been started from.
     let of_terminals = [TIOCSTI, TIOCLINUX]
-        .map(|request| rule(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)]));
+        .map(|request| rule_for_all(&[(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)]));
     rules.insert(libc::SYS_ioctl, of_terminals.into_iter().collect::<Result<_, _>>()?);
     let families: &[i32] = if has_namespaces {
         &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]
@@ -221,9 +221,9 @@ fn refusals(isolation: Isolation) -> Result<BpfProgram, Box<dyn std::error::Erro
         &[]
     };
     let others: Vec<_> = families.iter().map(|family| other_than(0, *family)).collect();
-    let other_families = if others.is_empty() { Vec::new() } else { vec![rule(&others)?] };
+    let other_families = if others.is_empty() { Vec::new() } else { vec![rule_for_all(&others)?] };
     rules.insert(libc::SYS_socket, other_families);
-    rules.insert(libc::SYS_socketpair, vec![rule(&[other_than(0, libc::AF_UNIX)])?]);
+    rules.insert(libc::SYS_socketpair, vec![rule_for_all(&[other_than(0, libc::AF_UNIX)])?]);
     refuse_other_users(&mut rules)?;
     if !has_namespaces {
         refuse_elsewhere(&mut rules)?;
@@ -253,7 +253,7 @@ fn refuse_other_users(rules: &mut SyscallRules) -> Result<(), seccompiler::Backe
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_mknod, 1),
     ] {
-        let refused = BITS.into_iter().map(|bit| rule(&[set(mode, bit)]));
+        let refused = BITS.into_iter().map(|bit| rule_for_all(&[bits_are_set(mode, bit)]));
         rules.insert(number, refused.collect::<Result<_, _>>()?);
     }
     // The mode counts only if a file is made; otherwise the argument holds any value.
@@ -263,9 +263,11 @@ fn refuse_other_users(rules: &mut SyscallRules) -> Result<(), seccompiler::Backe
         (libc::SYS_open, 1),
     ] {
         let making = [libc::O_CREAT, libc::O_TMPFILE].map(i32::cast_unsigned);
-        let refused = making
-            .into_iter()
-            .flat_map(|making| BITS.map(|bit| rule(&[set(flags, making), set(flags + 1, bit)])));
+        let refused = making.into_iter().flat_map(|making| {
+            BITS.map(|bit| {
+                rule_for_all(&[bits_are_set(flags, making), bits_are_set(flags + 1, bit)])
+            })
+        });
         rules.insert(number, refused.collect::<Result<_, _>>()?);
     }
     Ok(())
@@ -283,19 +285,19 @@ fn refuse_elsewhere(rules: &mut SyscallRules) -> Result<(), seccompiler::Backend
         libc::SYS_sched_setparam,
         libc::SYS_sched_setscheduler,
     ] {
-        rules.insert(number, vec![rule(&[other_than(0, 0)])?]);
+        rules.insert(number, vec![rule_for_all(&[other_than(0, 0)])?]);
     }
     // The same for calls in which the first argument tells the meaning of the second one: a
     // process, a group, or a user.
     for (number, process) in [(libc::SYS_ioprio_set, 1), (libc::SYS_setpriority, 0)] {
         let (others, another) = (other_than(0, process), other_than(1, 0));
-        rules.insert(number, vec![rule(&[others])?, rule(&[another])?]);
+        rules.insert(number, vec![rule_for_all(&[others])?, rule_for_all(&[another])?]);
     }
     // A datagram socket of a pair can send to any other socket.
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
         let masked = SeccompCmpOp::MaskedEq(KIND);
         let pair = (1, SeccompCmpArgLen::Dword, masked, u64::from(kind.cast_unsigned()));
-        rules.entry(libc::SYS_socketpair).or_default().push(rule(&[pair])?);
+        rules.entry(libc::SYS_socketpair).or_default().push(rule_for_all(&[pair])?);
     }
     refuse_modes(rules)
 }
@@ -308,9 +310,10 @@ fn refuse_modes(rules: &mut SyscallRules) -> Result<(), seccompiler::BackendErro
         let single = (0..12).map(|bit| 1_u32 << bit);
         let missing = single.clone().filter(move |bit| least & bit != 0).map(move |bit| {
             let masked = SeccompCmpOp::MaskedEq(u64::from(bit));
-            rule(&[(argument, SeccompCmpArgLen::Dword, masked, 0)])
+            rule_for_all(&[(argument, SeccompCmpArgLen::Dword, masked, 0)])
         });
-        let surplus = single.filter(move |bit| most & bit == 0).map(move |bit| bits(argument, bit));
+        let surplus =
+            single.filter(move |bit| most & bit == 0).map(move |bit| rule_for_bits(argument, bit));
         surplus.chain(missing).collect::<Result<Vec<_>, _>>()
     };
     rules.insert(libc::SYS_fchmod, refused(1, 0o0775, 0o400)?);
@@ -322,11 +325,11 @@ fn refuse_modes(rules: &mut SyscallRules) -> Result<(), seccompiler::BackendErro
 }
 
 /// A rule for an argument with all of these bits.
-fn bits(argument: u8, bits: u32) -> Result<SeccompRule, seccompiler::BackendError> {
-    rule(&[set(argument, bits)])
+fn rule_for_bits(argument: u8, bits: u32) -> Result<SeccompRule, seccompiler::BackendError> {
+    rule_for_all(&[bits_are_set(argument, bits)])
 }
 
-fn set(argument: u8, bits: u32) -> (u8, SeccompCmpArgLen, SeccompCmpOp, u64) {
+fn bits_are_set(argument: u8, bits: u32) -> (u8, SeccompCmpArgLen, SeccompCmpOp, u64) {
     let masked = SeccompCmpOp::MaskedEq(u64::from(bits));
     (argument, SeccompCmpArgLen::Dword, masked, u64::from(bits))
 }
@@ -338,7 +341,7 @@ fn other_than(argument: u8, value: i32) -> (u8, SeccompCmpArgLen, SeccompCmpOp, 
 }
 
 /// A rule for arguments that meet all of these conditions.
-fn rule(
+fn rule_for_all(
     conditions: &[(u8, SeccompCmpArgLen, SeccompCmpOp, u64)],
 ) -> Result<SeccompRule, seccompiler::BackendError> {
     let conditions = conditions.iter().map(|(argument, width, compare, value)| {

@@ -17,16 +17,16 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::oneshot;
 
-use super::cgroup::{Cgroup, Cgroups};
+use super::cgroup::{CgroupParent, SandboxCgroup};
 use super::conceal::sockets_below;
-use super::network::{Proxy, Reached, environment, take_listener, url};
-use super::output::Output;
-use super::plan::{Isolation, Root, SandboxLimits, SandboxPlan};
+use super::network::{ProgramProxy, ReachedHosts, proxy_environment, proxy_url, take_listener};
+use super::output::SandboxOutput;
+use super::plan::{Isolation, SandboxLimits, SandboxPlan, SandboxRoot};
 use super::report::{SharedLimit, StageReport};
 use super::request::{ProgramEnd, ProgramRequest, ProgramResult, SandboxError};
-use super::stage::{ARGUMENT, Stage};
+use super::stage::{ARGUMENT, SandboxStage};
 use super::streams::{ProgramStreams, take_streams};
-use crate::Protection;
+use crate::PathProtection;
 
 /// Time that all processes of a sandbox may take to die.
 const DYING: Duration = Duration::from_secs(5);
@@ -49,21 +49,21 @@ pub struct ProgramSandbox {
     /// Paths below those that stay invisible.
     pub hidden: Vec<PathBuf>,
     /// The patterns of secrets that are shown all the same, as in
-    /// [`Workspace::guarded`](crate::Workspace::guarded). `None` if all secrets are shown. Secrets
-    /// in `writable` are hidden with namespaces only.
+    /// [`Workspace::with_secret_rules`](crate::Workspace::with_secret_rules). `None` if all secrets
+    /// are shown. Secrets in `writable` are hidden with namespaces only.
     pub secrets_but: Option<Vec<String>>,
     /// The paths in `writable` that are protected from changes. With namespaces they are read-only.
-    pub protection: Arc<Protection>,
+    pub protection: Arc<PathProtection>,
     /// The whole environment of programs, except for the variables about the proxy.
     pub environment: Vec<(String, String)>,
     /// The way to the hosts that the operator has opened; `None` if all hosts are closed. Sandboxes
     /// without namespaces have no network; without any layers they have that of the host.
-    pub proxy: Option<Arc<dyn Proxy>>,
+    pub proxy: Option<Arc<dyn ProgramProxy>>,
     /// The resources that a program may use.
     pub limits: SandboxLimits,
     /// The control groups that limit all processes of a sandbox together; `None` without a
     /// delegated group.
-    pub cgroups: Option<Arc<Cgroups>>,
+    pub cgroups: Option<Arc<CgroupParent>>,
     /// The clock for timeouts.
     pub clock: Arc<dyn Clock>,
 }
@@ -108,15 +108,15 @@ impl ProgramSandbox {
         on_output: impl Fn(&[u8]) + Send + Sync,
     ) -> Result<ProgramResult, SandboxError> {
         let (stdout, theirs) = output_pipe().map_err(start_error)?;
-        let mut output = Output::new(request.output);
-        let drained = output.drain(stdout, &on_output);
+        let mut output = SandboxOutput::new(request.output);
+        let drained = output.drain_stream(stdout, &on_output);
         let (ended, exceeded) = self.run_stages(&request, theirs, false, drained).await?;
         if let Some(limit) = exceeded {
             let note = self.limit_note(limit);
             on_output(note.as_bytes());
             output.push(note.as_bytes());
         }
-        Ok(ProgramResult { ended, output, reached: request.reached.hosts() })
+        Ok(ProgramResult { ended, output, reached: request.reached.host_names() })
     }
 
     /// Like [`ProgramSandbox::run`], for a program that the daemon talks to: its standard streams
@@ -140,11 +140,11 @@ impl ProgramSandbox {
             ours.read_u8().await.map(drop).unwrap_or_default();
         };
         let (ended, exceeded) = self.run_stages(&request, theirs, true, handed_over).await?;
-        let mut output = Output::new(request.output);
+        let mut output = SandboxOutput::new(request.output);
         if let Some(limit) = exceeded {
             output.push(self.limit_note(limit).trim().as_bytes());
         }
-        Ok(ProgramResult { ended, output, reached: request.reached.hosts() })
+        Ok(ProgramResult { ended, output, reached: request.reached.host_names() })
     }
 
     /// Runs the stages, whose standard output is `stdout`, until they end. `drained` reads the
@@ -157,9 +157,10 @@ impl ProgramSandbox {
         streamed: bool,
         drained: impl Future<Output = ()>,
     ) -> Result<(ProgramEnd, Option<SharedLimit>), SandboxError> {
-        let plan = self.plan(request, streamed)?;
+        let plan = self.write_plan(request, streamed)?;
         let _writing = self.protection.writing.add_program(&self.writable);
-        let group = self.cgroups.as_ref().map(|groups| groups.group(self.limits)).transpose();
+        let group =
+            self.cgroups.as_ref().map(|groups| groups.create_group(self.limits)).transpose();
         let group = group.map_err(cgroup_error)?;
         let started = self.start(&plan, group.as_ref(), stdout).await?;
         let RunningSandbox { mut supervisor, lifeline, stderr } = started;
@@ -167,8 +168,8 @@ impl ProgramSandbox {
         let drained = async {
             tokio::join!(drained, read_report(stderr, &mut lines));
         };
-        let interrupted = self.wait(drained, lifeline, request).await;
-        end(&mut supervisor).await.map_err(start_error)?;
+        let interrupted = self.wait_for_end(drained, lifeline, request).await;
+        kill_supervisor(&mut supervisor).await.map_err(start_error)?;
         let report = first_report(&lines);
         let exceeded = match &report {
             Ok(StageReport::Exceeded(limit)) => Some(*limit),
@@ -186,28 +187,28 @@ impl ProgramSandbox {
 
     /// Returns the way to the opened hosts, if programs can use it.
     #[must_use]
-    pub fn opened(&self) -> Option<&Arc<dyn Proxy>> {
+    pub fn opened_hosts(&self) -> Option<&Arc<dyn ProgramProxy>> {
         self.proxy.as_ref().filter(|_| self.isolation.has_namespaces())
     }
 
     /// Returns the URL of the proxy, for programs that ignore their environment.
     #[must_use]
     pub fn proxy_url(&self) -> Option<String> {
-        self.opened().map(|_| url())
+        self.opened_hosts().map(|_| proxy_url())
     }
 
     /// Starts stage 1, in the control group, and sends it the plan.
     async fn start(
         &self,
         plan: &str,
-        group: Option<&Cgroup>,
+        group: Option<&SandboxCgroup>,
         stdout: Stdio,
     ) -> Result<RunningSandbox, SandboxError> {
         let (mut lifeline, theirs) = socket_pair().map_err(start_error)?;
         // Dropping `supervisor` leaves it running: after the end of its lifeline it still has to
         // kill the rest.
         let mut supervisor = Command::new(&self.program)
-            .args([ARGUMENT, Stage::Supervisor.name()])
+            .args([ARGUMENT, SandboxStage::Supervisor.name()])
             .env_clear()
             .stdin(theirs)
             .stdout(stdout)
@@ -219,7 +220,7 @@ impl ProgramSandbox {
         };
         if let (Some(group), Some(process)) = (group, supervisor.id()) {
             // The supervisor is waiting for its plan, before it starts children.
-            group.take(process).map_err(cgroup_error)?;
+            group.add_process(process).map_err(cgroup_error)?;
         }
         lifeline.write_all(plan.as_bytes()).await.map_err(start_error)?;
         Ok(RunningSandbox { supervisor, lifeline, stderr })
@@ -227,7 +228,7 @@ impl ProgramSandbox {
 
     /// Waits until the streams of the sandbox end. On cancellation or timeout, kills everything in
     /// it and returns that end.
-    async fn wait(
+    async fn wait_for_end(
         &self,
         drained: impl Future<Output = ()>,
         lifeline: UnixStream,
@@ -239,7 +240,7 @@ impl ProgramSandbox {
             () = request.cancel.cancelled() => Some(ProgramEnd::Cancelled),
             () = &mut drained => None,
             () = self.clock.sleep(request.limit) => Some(ProgramEnd::TimedOut),
-            never = self.serve(&lifeline, &request.reached) => match never {},
+            never = self.serve_proxy(&lifeline, &request.reached) => match never {},
         };
         drop(lifeline);
         if interrupted.is_some() {
@@ -254,10 +255,11 @@ impl ProgramSandbox {
     }
 
     /// Connects programs with the opened hosts until the future is dropped.
-    async fn serve(&self, lifeline: &UnixStream, reached: &Reached) -> Infallible {
-        if let Some(proxy) = self.opened() {
+    async fn serve_proxy(&self, lifeline: &UnixStream, reached: &ReachedHosts) -> Infallible {
+        if let Some(proxy) = self.opened_hosts() {
             let served: io::Result<_> =
-                async { proxy.serve(take_listener(lifeline).await?, reached).await }.await;
+                async { proxy.serve_connections(take_listener(lifeline).await?, reached).await }
+                    .await;
             match served {
                 Ok(never) => match never {},
                 // This happens if a sandbox layer could not be built, which is reported elsewhere.
@@ -282,16 +284,18 @@ impl ProgramSandbox {
         }
     }
 
-    fn plan(&self, request: &ProgramRequest, streamed: bool) -> Result<String, SandboxError> {
+    fn write_plan(&self, request: &ProgramRequest, streamed: bool) -> Result<String, SandboxError> {
         let readable =
-            self.readable.iter().map(|path| Root { path: path.clone(), writable: false });
-        let writable = self.writable.iter().map(|path| Root { path: path.clone(), writable: true });
+            self.readable.iter().map(|path| SandboxRoot { path: path.clone(), writable: false });
+        let writable =
+            self.writable.iter().map(|path| SandboxRoot { path: path.clone(), writable: true });
         // The filter refuses sockets to programs without namespaces.
         let sockets = match self.isolation {
             Isolation::Namespaces => sockets_below(&self.readable),
             Isolation::Landlock | Isolation::LimitsOnly => Vec::new(),
         };
-        let of_proxy = self.opened().map(|proxy| environment(&**proxy)).unwrap_or_default();
+        let of_proxy =
+            self.opened_hosts().map(|proxy| proxy_environment(&**proxy)).unwrap_or_default();
         let plan = SandboxPlan {
             program: request.program.clone(),
             directory: request.directory.clone(),
@@ -304,7 +308,7 @@ impl ProgramSandbox {
             limits: self.limits,
             meters_memory: self.cgroups.is_none(),
             isolation: self.isolation,
-            proxied: self.opened().is_some(),
+            proxied: self.opened_hosts().is_some(),
             streamed,
         };
         let mut line = serde_json::to_string(&plan)
@@ -336,7 +340,7 @@ fn output_pipe() -> io::Result<(Receiver, Stdio)> {
     Ok((Receiver::from_owned_fd(ours.into())?, theirs.into()))
 }
 
-async fn end(supervisor: &mut Child) -> io::Result<()> {
+async fn kill_supervisor(supervisor: &mut Child) -> io::Result<()> {
     // If the supervisor has closed its output, it ends by itself.
     supervisor.start_kill().unwrap_or_default();
     supervisor.wait().await.map(drop)

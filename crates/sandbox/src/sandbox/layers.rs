@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::launch::ProgramSandbox;
-use super::network::Reached;
-use super::plan::{Isolation, Rights};
+use super::network::ReachedHosts;
+use super::plan::{Isolation, ProgramRights};
 use super::request::{ProgramEnd, ProgramRequest, SandboxError};
 
 /// Timeout of building a sandbox once.
@@ -26,7 +26,7 @@ pub struct SandboxLayers {
 
 impl SandboxLayers {
     /// Builds each layer around an empty program.
-    pub async fn probe(sandbox: &ProgramSandbox) -> Self {
+    pub async fn probe_layers(sandbox: &ProgramSandbox) -> Self {
         let (namespaces, landlock) = tokio::join!(
             try_isolation(sandbox, Isolation::Namespaces),
             try_isolation(sandbox, Isolation::Landlock)
@@ -36,7 +36,7 @@ impl SandboxLayers {
 
     /// Returns the best available isolation.
     #[must_use]
-    pub fn best(&self) -> Isolation {
+    pub fn best_isolation(&self) -> Isolation {
         match (&self.namespaces, &self.landlock) {
             (Ok(()), _) => Isolation::Namespaces,
             (Err(_), Ok(())) => Isolation::Landlock,
@@ -53,8 +53,8 @@ async fn try_isolation(sandbox: &ProgramSandbox, isolation: Isolation) -> Result
         limit: PROBING,
         output: 0,
         cancel: CancellationToken::new(),
-        reached: Reached::default(),
-        rights: Rights::default(),
+        reached: ReachedHosts::default(),
+        rights: ProgramRights::default(),
     };
     match sandbox.run(request).await {
         Ok(ran) if ran.ended == ProgramEnd::Code(0) => Ok(()),

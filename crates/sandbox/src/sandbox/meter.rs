@@ -11,8 +11,8 @@ use std::time::Duration;
 use super::plan::{Isolation, SandboxPlan};
 use super::process_tree;
 use super::report::{SharedLimit, StageContext, StageError, StageReport};
-use disk::Disk;
-use memory::Memory;
+use disk::DiskMeter;
+use memory::MemoryMeter;
 
 /// Time from one measurement to the next: shorter at the beginning, since memory is taken quickly.
 const INTERVALS: [Duration; 3] =
@@ -22,21 +22,21 @@ const SHARE: u32 = 20;
 
 /// Measures the processes of a sandbox. Clones share their state.
 #[derive(Clone)]
-pub(super) struct Meter(Arc<Mutex<Measured>>);
+pub(super) struct ResourceMeter(Arc<Mutex<MeasuredUse>>);
 
-struct Measured {
+struct MeasuredUse {
     /// With namespaces, `/proc` shows the processes of the sandbox alone.
     isolation: Isolation,
     /// `None` if a control group limits memory.
-    memory: Option<Memory>,
-    disk: Disk,
+    memory: Option<MemoryMeter>,
+    disk: DiskMeter,
 }
 
-impl Meter {
+impl ResourceMeter {
     pub(super) fn new(plan: &SandboxPlan) -> Self {
-        let memory = plan.meters_memory.then(|| Memory::new(plan));
-        let disk = Disk::new(plan);
-        Self(Arc::new(Mutex::new(Measured { isolation: plan.isolation, memory, disk })))
+        let memory = plan.meters_memory.then(|| MemoryMeter::new(plan));
+        let disk = DiskMeter::new(plan);
+        Self(Arc::new(Mutex::new(MeasuredUse { isolation: plan.isolation, memory, disk })))
     }
 
     /// Starts measuring in its own thread. If a limit is exceeded, the thread reports it,
@@ -52,8 +52,8 @@ impl Meter {
                     reason = "a stage has no clock but the system's"
                 )]
                 std::thread::sleep(interval);
-                let before = now();
-                if let Some(limit) = meter.exceeded() {
+                let before = monotonic_now();
+                if let Some(limit) = meter.exceeded_limit() {
                     StageReport::Exceeded(limit).write_to(&mut std::io::stderr());
                     kill();
                     #[expect(
@@ -62,7 +62,7 @@ impl Meter {
                     )]
                     std::process::exit(1)
                 }
-                let spent = now().saturating_sub(before);
+                let spent = monotonic_now().saturating_sub(before);
                 let next = intervals.next().unwrap_or(INTERVALS[INTERVALS.len() - 1]);
                 interval = next.max(spent * SHARE);
             }
@@ -76,7 +76,7 @@ impl Meter {
     }
 
     /// Returns the limit that is exceeded now, if any.
-    pub(super) fn exceeded(&self) -> Option<SharedLimit> {
+    pub(super) fn exceeded_limit(&self) -> Option<SharedLimit> {
         let mut measured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let processes = match measured.isolation {
             Isolation::Namespaces => numbers_in_proc(),
@@ -96,7 +96,7 @@ fn numbers_in_proc() -> Vec<i32> {
 }
 
 /// Returns the monotonic time, which ignores changes of the system's clock.
-fn now() -> Duration {
+fn monotonic_now() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Duration::new(
         now.tv_sec.try_into().unwrap_or_default(),

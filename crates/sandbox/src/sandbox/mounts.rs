@@ -12,30 +12,33 @@ use nix::mount::MsFlags;
 /// The paths of mounts, each with the flags that a namespace may not remove. Of several mounts at
 /// the same path, the last counts.
 #[derive(Debug, Default)]
-pub(super) struct Mounts(BTreeMap<PathBuf, MsFlags>);
+pub(super) struct MountTable(BTreeMap<PathBuf, MsFlags>);
 
-impl Mounts {
+impl MountTable {
     pub(super) fn of_this_process() -> io::Result<Self> {
-        fs::read("/proc/self/mountinfo").map(|text| Self::parse(&text))
+        fs::read("/proc/self/mountinfo").map(|text| Self::parse_mountinfo(&text))
     }
 
     /// Parses proc_pid_mountinfo(5): the fifth field is the path, the sixth has the options.
-    fn parse(text: &[u8]) -> Self {
+    fn parse_mountinfo(text: &[u8]) -> Self {
         let lines = text.split(|byte| *byte == b'\n');
         Self(
             lines
                 .filter_map(|line| {
                     let mut fields = line.split(|byte| *byte == b' ').skip(4);
-                    let place = unescaped(fields.next()?);
+                    let place = unescape_field(fields.next()?);
                     let options = fields.next()?.split(|byte| *byte == b',');
-                    Some((place, options.map(flag).collect()))
+                    Some((place, options.map(flag_of_option).collect()))
                 })
                 .collect(),
         )
     }
 
     /// Returns the mounts below a path, without the one at the path itself.
-    pub(super) fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = (&'a Path, MsFlags)> {
+    pub(super) fn mounts_below<'a>(
+        &'a self,
+        path: &'a Path,
+    ) -> impl Iterator<Item = (&'a Path, MsFlags)> {
         let below = move |place: &Path| place != path && place.starts_with(path);
         self.0
             .iter()
@@ -44,7 +47,7 @@ impl Mounts {
     }
 }
 
-fn flag(option: &[u8]) -> MsFlags {
+fn flag_of_option(option: &[u8]) -> MsFlags {
     match option {
         b"ro" => MsFlags::MS_RDONLY,
         b"noexec" => MsFlags::MS_NOEXEC,
@@ -56,7 +59,7 @@ fn flag(option: &[u8]) -> MsFlags {
 }
 
 /// Decodes a field: a backslash and three octal digits stand for a space and the like.
-pub(super) fn unescaped(field: &[u8]) -> PathBuf {
+pub(super) fn unescape_field(field: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((first, behind)) = rest.split_first() {
@@ -80,11 +83,11 @@ mod tests {
             24 22 0:23 / /srv ro - tmpfs none rw\n\
             25 22 0:24 / /srv/a\\040b ro,relatime - tmpfs none rw\n\
             26 22 0:25 / /srvx rw - tmpfs none rw\n";
-        let mounts = Mounts::parse(text);
-        let below: Vec<_> = mounts.below(Path::new("/srv")).collect();
+        let mounts = MountTable::parse_mountinfo(text);
+        let below: Vec<_> = mounts.mounts_below(Path::new("/srv")).collect();
         let flags = MsFlags::MS_RDONLY | MsFlags::MS_RELATIME;
         assert_eq!(below, [(Path::new("/srv/a b"), flags)]);
-        assert_eq!(mounts.below(Path::new("/")).count(), 3);
-        assert_eq!(mounts.below(Path::new("/srv/a b")).count(), 0);
+        assert_eq!(mounts.mounts_below(Path::new("/")).count(), 3);
+        assert_eq!(mounts.mounts_below(Path::new("/srv/a b")).count(), 0);
     }
 }

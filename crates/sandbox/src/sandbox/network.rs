@@ -25,29 +25,33 @@ const REMEMBERED: usize = 50;
 
 /// The way of programs to the hosts that the operator has opened.
 #[async_trait]
-pub trait Proxy: std::fmt::Debug + Send + Sync {
+pub trait ProgramProxy: std::fmt::Debug + Send + Sync {
     /// Returns the hosts as a text for people and models.
-    fn hosts(&self) -> String;
+    fn hosts_text(&self) -> String;
 
     /// Returns `true` if this address is one of the hosts.
-    fn has(&self, address: IpAddr) -> bool;
+    fn is_opened_host(&self, address: IpAddr) -> bool;
 
     /// Serves connections until the future is dropped. Adds each permitted host to `reached` before
     /// any byte comes from there.
     ///
     /// # Errors
     /// If the listener cannot be used.
-    async fn serve(&self, listener: TcpListener, reached: &Reached) -> io::Result<Infallible>;
+    async fn serve_connections(
+        &self,
+        listener: TcpListener,
+        reached: &ReachedHosts,
+    ) -> io::Result<Infallible>;
 }
 
 /// The hosts that a program has reached. Clones share their state.
 #[derive(Debug, Clone, Default)]
-pub struct Reached(Arc<Mutex<BTreeSet<String>>>);
+pub struct ReachedHosts(Arc<Mutex<BTreeSet<String>>>);
 
-impl Reached {
+impl ReachedHosts {
     /// Adds a host; keeps the first fifty.
-    pub fn add(&self, host: &str) {
-        let mut hosts = self.names();
+    pub fn add_host(&self, host: &str) {
+        let mut hosts = self.lock_names();
         if hosts.len() < REMEMBERED {
             hosts.insert(host.to_owned());
         }
@@ -55,35 +59,35 @@ impl Reached {
 
     /// Returns `true` if a host was reached.
     #[must_use]
-    pub fn any(&self) -> bool {
-        !self.names().is_empty()
+    pub fn is_any_reached(&self) -> bool {
+        !self.lock_names().is_empty()
     }
 
     /// Returns the first fifty hosts, sorted.
     #[must_use]
-    pub fn hosts(&self) -> Vec<String> {
-        self.names().iter().cloned().collect()
+    pub fn host_names(&self) -> Vec<String> {
+        self.lock_names().iter().cloned().collect()
     }
 
-    fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn lock_names(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns the URL of the proxy for programs.
-pub(super) fn url() -> String {
+pub(super) fn proxy_url() -> String {
     format!("http://{}:{PORT}", Ipv4Addr::LOCALHOST)
 }
 
 /// Returns the environment variables that announce a proxy. Programs connect to the loopback
 /// interface directly, because it is their own, unless the operator has opened an address there.
-pub(super) fn environment(proxy: &dyn Proxy) -> Vec<(String, String)> {
+pub(super) fn proxy_environment(proxy: &dyn ProgramProxy) -> Vec<(String, String)> {
     let own = ["127.0.0.1", "::1"];
-    let own = own.iter().filter(|own| own.parse().is_ok_and(|address| !proxy.has(address)));
+    let own =
+        own.iter().filter(|own| own.parse().is_ok_and(|address| !proxy.is_opened_host(address)));
     let own = ["localhost"].iter().chain(own).copied().collect::<Vec<_>>().join(",");
     let through =
         ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
-    let through = through.map(|name| (name.to_owned(), url()));
+    let through = through.map(|name| (name.to_owned(), proxy_url()));
     through
         .into_iter()
         .chain(["no_proxy", "NO_PROXY"].map(|name| (name.to_owned(), own.clone())))
@@ -94,12 +98,12 @@ pub(super) fn environment(proxy: &dyn Proxy) -> Vec<(String, String)> {
 /// of standard input, which is a socket.
 pub(super) fn hand_over_listener() -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))?;
-    descriptors::send(io::stdin(), [listener.as_fd()])
+    descriptors::send_files(io::stdin(), [listener.as_fd()])
 }
 
 /// Receives the listener from stage 1. Fails if that stage ends without sending it.
 pub(super) async fn take_listener(from: &UnixStream) -> io::Result<TcpListener> {
-    let [listener] = descriptors::receive(from).await?;
+    let [listener] = descriptors::receive_files(from).await?;
     Ok(listener.into())
 }
 

@@ -6,14 +6,14 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The output of a program, standard output and standard error in one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
+pub struct SandboxOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out: u64,
     most: usize,
 }
 
-impl Output {
+impl SandboxOutput {
     /// Creates an empty output. Of a long one, `most` bytes are kept, half of them from its end.
     #[must_use]
     pub fn new(most: usize) -> Self {
@@ -32,7 +32,7 @@ impl Output {
     }
 
     /// Reads to the end of the stream, even past the kept bytes: a full pipe blocks its writer.
-    pub(super) async fn drain(
+    pub(super) async fn drain_stream(
         &mut self,
         mut from: impl AsyncRead + Unpin,
         on_output: &impl Fn(&[u8]),
@@ -46,7 +46,7 @@ impl Output {
 
     /// Returns the output as text, with a line that counts the bytes left out.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let (first, second) = self.tail.as_slices();
         let tail = [first, second].concat();
         if self.left_out == 0 {
@@ -58,7 +58,7 @@ impl Output {
 
     /// Returns the number of printed bytes.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub fn count_bytes(&self) -> u64 {
         self.left_out + (self.head.len() + self.tail.len()) as u64
     }
 }

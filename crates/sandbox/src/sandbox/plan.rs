@@ -65,14 +65,14 @@ impl Default for SandboxLimits {
 
 /// A directory or file of the host that is visible in a sandbox, at the same path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Root {
+pub(crate) struct SandboxRoot {
     pub(crate) path: PathBuf,
     pub(crate) writable: bool,
 }
 
 /// The rights of a program beyond those of all programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Rights {
+pub enum ProgramRights {
     /// Any program. Protected paths are read-only.
     #[default]
     Ordinary,
@@ -100,7 +100,7 @@ impl GitPlace {
     }
 }
 
-impl Rights {
+impl ProgramRights {
     pub(crate) fn may_change(&self, path: &Path, kind: ProtectedKind) -> bool {
         let Self::Git(places) = self else { return false };
         places.iter().any(|GitPlace { worktree, git_dirs }| match kind {
@@ -125,7 +125,7 @@ pub(crate) struct SandboxPlan {
     /// The whole environment of the program.
     pub(crate) environment: Vec<(String, String)>,
     /// Visible paths beside the system.
-    pub(crate) roots: Vec<Root>,
+    pub(crate) roots: Vec<SandboxRoot>,
     /// Invisible paths below the roots.
     pub(crate) hidden: Vec<PathBuf>,
     /// Patterns of files that are shown although they have the names of secrets; `None` if all
@@ -133,7 +133,7 @@ pub(crate) struct SandboxPlan {
     pub(crate) secrets_but: Option<Vec<String>>,
     /// Patterns of protected paths.
     pub(crate) protected: Vec<String>,
-    pub(crate) rights: Rights,
+    pub(crate) rights: ProgramRights,
     pub(crate) limits: SandboxLimits,
     /// `true` if memory is measured, in place of a control group.
     pub(crate) meters_memory: bool,
@@ -201,14 +201,12 @@ pub(crate) const OF_THE_KERNEL: [&str; 6] = [
 ];
 
 impl SandboxPlan {
-    /// Returns every readable path.
-    pub(crate) fn readable(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn readable_paths(&self) -> impl Iterator<Item = &Path> {
         let of_the_system = SYSTEM_PATHS.iter().chain(&CONFIGURATION).map(Path::new);
         of_the_system.chain(self.roots.iter().map(|root| root.path.as_path()))
     }
 
-    /// Returns every writable path.
-    pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn writable_paths(&self) -> impl Iterator<Item = &Path> {
         self.roots.iter().filter(|root| root.writable).map(|root| root.path.as_path())
     }
 }

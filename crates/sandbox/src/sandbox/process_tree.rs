@@ -28,7 +28,7 @@ pub(super) fn watch_lifeline(kill: fn()) -> Result<(), StageError> {
 pub(super) fn kill_below() {
     let own = Pid::this();
     loop {
-        for pid in below(own.as_raw()).into_iter().chain(children("self")) {
+        for pid in processes_below(own.as_raw()).into_iter().chain(children_of("self")) {
             // The process may have ended by itself.
             kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap_or_default();
         }
@@ -43,7 +43,7 @@ pub(super) fn kill_below() {
 }
 
 /// Returns the children of a process. The kernel lists them even if `/proc` hides them.
-fn children(parent: &str) -> Vec<i32> {
+fn children_of(parent: &str) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
     let listed =
         threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
@@ -56,14 +56,14 @@ pub(super) fn below_and_self() -> Vec<i32> {
     let mut all = vec![Pid::this().as_raw()];
     let mut next = 0;
     while let Some(parent) = all.get(next) {
-        all.extend(children(&parent.to_string()));
+        all.extend(children_of(&parent.to_string()));
         next += 1;
     }
     all
 }
 
 /// Returns the processes below `root`, by their parents in `/proc`.
-fn below(root: i32) -> Vec<i32> {
+fn processes_below(root: i32) -> Vec<i32> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {

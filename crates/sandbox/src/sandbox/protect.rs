@@ -6,9 +6,9 @@ use std::fs::{self, FileType};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Rights, Root};
-use crate::git::{MOST_CONFIG, leads, parse};
-use crate::protection::{ProtectedKind, Protection, is_git_dir};
+use super::plan::{ProgramRights, SandboxRoot};
+use crate::git::{MOST_CONFIG, parse_config, paths_git_follows};
+use crate::protection::{PathProtection, ProtectedKind, is_git_dir};
 use crate::untrusted_tree::is_untrusted;
 
 /// Depth to which included configuration files are followed.
@@ -28,9 +28,9 @@ pub(super) struct ReadOnly {
 }
 
 /// A search for protected paths.
-pub(super) struct Protect<'p> {
-    pub(super) protection: &'p Protection,
-    pub(super) rights: &'p Rights,
+pub(super) struct ProtectedSearch<'p> {
+    pub(super) protection: &'p PathProtection,
+    pub(super) rights: &'p ProgramRights,
     /// The path of the sandbox's root directory, as this stage sees it.
     pub(super) new: &'p Path,
     /// The roots that programs may change.
@@ -38,15 +38,20 @@ pub(super) struct Protect<'p> {
     pub(super) found: ReadOnly,
 }
 
-impl Protect<'_> {
+impl ProtectedSearch<'_> {
     /// Searches the entries of a directory of a root.
-    pub(super) fn look(&mut self, root: &Root, directory: &Path, entries: &[(OsString, FileType)]) {
+    pub(super) fn look_at_directory(
+        &mut self,
+        root: &SandboxRoot,
+        directory: &Path,
+        entries: &[(OsString, FileType)],
+    ) {
         let named = entries.iter().map(|(name, kind)| (name.as_os_str(), kind.is_dir()));
-        let found = self.protection.among(directory, named);
+        let found = self.protection.protected_entries(directory, named);
         if found.is_empty() {
             return;
         }
-        let (place, mut is_trusted_repository) = (self.place(&root.path), false);
+        let (place, mut is_trusted_repository) = (self.place_in_sandbox(&root.path), false);
         for (at, kind) in found {
             let below = directory.join(&entries[at].0);
             // An untrusted file may be any program's already, so it stays writable.
@@ -59,7 +64,7 @@ impl Protect<'_> {
                 self.follow_config(&path, &root.path.join(directory), 0);
             }
             if !self.rights.may_change(&path, kind) {
-                self.add(&path);
+                self.add_path(&path);
             }
         }
         let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted);
@@ -68,38 +73,38 @@ impl Protect<'_> {
         if is_trusted_repository && is_complete && !has("hooks") && is_git_dir(directory, names) {
             // A program could make the missing directory.
             let hooks = root.path.join(directory).join("hooks");
-            if fs::create_dir(self.place(&hooks)).is_ok() {
-                self.add(&hooks);
+            if fs::create_dir(self.place_in_sandbox(&hooks)).is_ok() {
+                self.add_path(&hooks);
             }
         }
     }
 
     /// Adds the paths to which a configuration leads git, if programs may change them.
     fn follow_config(&mut self, config: &Path, git_dir: &Path, depth: usize) {
-        let place = self.place(config);
+        let place = self.place_in_sandbox(config);
         let is_short = fs::metadata(&place).is_ok_and(|found| found.len() <= MOST_CONFIG);
         let text = fs::read_to_string(&place).ok().filter(|_| is_short);
-        let Some(entries) = text.and_then(|text| parse(&text)) else { return };
-        for lead in leads(&entries, config, git_dir) {
-            if !self.place(&lead).exists() {
+        let Some(entries) = text.and_then(|text| parse_config(&text)) else { return };
+        for lead in paths_git_follows(&entries, config, git_dir) {
+            if !self.place_in_sandbox(&lead).exists() {
                 continue;
             }
-            self.add(&lead);
-            if depth < DEEPEST && self.place(&lead).is_file() {
+            self.add_path(&lead);
+            if depth < DEEPEST && self.place_in_sandbox(&lead).is_file() {
                 self.follow_config(&lead, git_dir, depth + 1);
             }
         }
     }
 
     /// Adds a path, and its target through links.
-    fn add(&mut self, path: &Path) {
+    fn add_path(&mut self, path: &Path) {
         let Some(root) = self.roots.iter().find(|root| path.starts_with(root) && path != **root)
         else {
             return;
         };
         let above = path.ancestors().skip(1).take_while(|above| above != root);
         let above: Vec<PathBuf> = above.map(Path::to_owned).collect();
-        let place = self.place(path);
+        let place = self.place_in_sandbox(path);
         let Ok(found) = fs::symlink_metadata(&place) else { return };
         if !found.is_symlink() {
             self.note_links(&place, &found);
@@ -108,10 +113,10 @@ impl Protect<'_> {
         } else if let Ok(target) = fs::read_link(&place) {
             // The link itself can be replaced; the comparison after the program's end finds that.
             let target = crate::git::without_dots(&path.parent().unwrap_or(path).join(target));
-            let is_link =
-                fs::symlink_metadata(self.place(&target)).is_ok_and(|found| found.is_symlink());
+            let is_link = fs::symlink_metadata(self.place_in_sandbox(&target))
+                .is_ok_and(|found| found.is_symlink());
             if !is_link {
-                self.add(&target);
+                self.add_path(&target);
             }
         }
     }
@@ -135,7 +140,7 @@ impl Protect<'_> {
         }
     }
 
-    fn place(&self, path: &Path) -> PathBuf {
+    fn place_in_sandbox(&self, path: &Path) -> PathBuf {
         self.new.join(path.strip_prefix("/").unwrap_or(path))
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct StageError(pub(super) StageReport);
 
 impl StageError {
     /// Creates the failure of a sandbox layer.
-    pub(super) fn layer(step: &str, error: impl Display) -> Self {
+    pub(super) fn from_layer(step: &str, error: impl Display) -> Self {
         Self(StageReport::Layer(format!("{step}: {error}")))
     }
 }
@@ -56,6 +56,6 @@ pub(super) trait StageContext<T> {
 
 impl<T, E: Display> StageContext<T> for Result<T, E> {
     fn context(self, step: &str) -> Result<T, StageError> {
-        self.map_err(|error| StageError::layer(step, error))
+        self.map_err(|error| StageError::from_layer(step, error))
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::network::Reached;
-use super::output::Output;
-use super::plan::Rights;
+use super::network::ReachedHosts;
+use super::output::SandboxOutput;
+use super::plan::ProgramRights;
 
 /// A program to run in a sandbox.
 #[derive(Debug, Clone)]
@@ -23,9 +23,9 @@ pub struct ProgramRequest {
     /// Cancels the run.
     pub cancel: CancellationToken,
     /// Collects the hosts that the program reaches, while it runs.
-    pub reached: Reached,
+    pub reached: ReachedHosts,
     /// Its rights beyond those of all programs.
-    pub rights: Rights,
+    pub rights: ProgramRights,
 }
 
 /// The result of a run.
@@ -34,7 +34,7 @@ pub struct ProgramResult {
     /// The end of the program.
     pub ended: ProgramEnd,
     /// The printed output.
-    pub output: Output,
+    pub output: SandboxOutput,
     /// The hosts that the program has reached.
     pub reached: Vec<String>,
 }

@@ -11,8 +11,8 @@ use nix::sys::utsname::uname;
 use nix::unistd::pivot_root;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
-use super::conceal::concealed;
-use super::mounts::Mounts;
+use super::conceal::find_concealed_paths;
+use super::mounts::MountTable;
 use super::plan::{CONFIGURATION, DEVICES, HIDDEN, SYSTEM_PATHS, SandboxPlan};
 use super::report::{StageContext, StageError};
 
@@ -53,65 +53,69 @@ const OF_THE_SYSTEM: [&str; 17] = [
 
 const NONE: Option<&Path> = None;
 
-pub(super) fn build(plan: &SandboxPlan) -> Result<(), StageError> {
+pub(super) fn build_root(plan: &SandboxPlan) -> Result<(), StageError> {
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).context("own mounts")?;
-    let mounts = Mounts::of_this_process().context("the mounts of the system")?;
-    scaffold().context("the place to build in")?;
-    system(&mounts).context("the system")?;
+    let mounts = MountTable::of_this_process().context("the mounts of the system")?;
+    mount_scaffold().context("the place to build in")?;
+    mount_system(&mounts).context("the system")?;
     let memory = plan.limits.memory_bytes;
-    devices(memory).context("the devices")?;
-    processes(plan.limits.processes, memory).context("/proc of its own")?;
-    scratch("/tmp", plan.limits.file_bytes.min(memory)).context("/tmp of its own")?;
+    mount_devices(memory).context("the devices")?;
+    mount_processes(plan.limits.processes, memory).context("/proc of its own")?;
+    mount_scratch("/tmp", plan.limits.file_bytes.min(memory)).context("/tmp of its own")?;
     for root in &plan.roots {
         let access = if root.writable { MsFlags::empty() } else { MsFlags::MS_RDONLY };
-        bind(&root.path, access, &mounts)
-            .map_err(|error| StageError::layer(&root.path.display().to_string(), error))?;
+        bind_path(&root.path, access, &mounts)
+            .map_err(|error| StageError::from_layer(&root.path.display().to_string(), error))?;
     }
-    let concealed = concealed(plan, plan.roots.iter(), Path::new(NEW)).context("secrets")?;
+    let concealed =
+        find_concealed_paths(plan, plan.roots.iter(), Path::new(NEW)).context("secrets")?;
     // A directory comes before its subdirectories, so that no mount is copied.
     for path in concealed.pinned.union(&concealed.read_only.pinned) {
-        pin(path).map_err(|error| StageError::layer(&path.display().to_string(), error))?;
+        pin_directory(path)
+            .map_err(|error| StageError::from_layer(&path.display().to_string(), error))?;
     }
     for path in &concealed.read_only.paths {
-        let protected = unless_gone(protect(path));
-        protected.map_err(|error| StageError::layer(&path.display().to_string(), error))?;
+        let protected = unless_gone(protect_path(path));
+        protected.map_err(|error| StageError::from_layer(&path.display().to_string(), error))?;
     }
     let hidden = HIDDEN.iter().map(PathBuf::from).chain(plan.hidden.clone());
     for path in hidden.chain(concealed.covered) {
-        hide(&path).map_err(|error| StageError::layer(&path.display().to_string(), error))?;
+        hide_path(&path)
+            .map_err(|error| StageError::from_layer(&path.display().to_string(), error))?;
     }
-    enter().context("the new root")
+    enter_root().context("the new root")
 }
 
 /// Builds an empty file system with the host in a corner of it.
-fn scaffold() -> nix::Result<()> {
-    tmpfs(Path::new(SITE), "size=1m,mode=755")?;
+fn mount_scaffold() -> nix::Result<()> {
+    mount_tmpfs(Path::new(SITE), "size=1m,mode=755")?;
     let (host, new) = (Path::new(SITE).join("host"), Path::new(SITE).join("new"));
-    fs::create_dir(&host).map_err(errno)?;
-    fs::create_dir(&new).map_err(errno)?;
+    fs::create_dir(&host).map_err(errno_of)?;
+    fs::create_dir(&new).map_err(errno_of)?;
     pivot_root(SITE, &host)?;
     nix::unistd::chdir("/")?;
-    fs::write(COVER, "").map_err(errno)?;
-    fs::set_permissions(COVER, fs::Permissions::from_mode(0o0)).map_err(errno)?;
+    fs::write(COVER, "").map_err(errno_of)?;
+    fs::set_permissions(COVER, fs::Permissions::from_mode(0o0)).map_err(errno_of)?;
     mount(Some(COVER), COVER, NONE, MsFlags::MS_BIND, NONE)?;
-    restrict(Path::new(COVER), MsFlags::MS_RDONLY | MsFlags::MS_NOEXEC)?;
-    tmpfs(Path::new(NEW), "size=1m,mode=755")
+    restrict_mount(Path::new(COVER), MsFlags::MS_RDONLY | MsFlags::MS_NOEXEC)?;
+    mount_tmpfs(Path::new(NEW), "size=1m,mode=755")
 }
 
-fn system(mounts: &Mounts) -> nix::Result<()> {
+fn mount_system(mounts: &MountTable) -> nix::Result<()> {
     for path in SYSTEM_PATHS.iter().chain(&CONFIGURATION).map(Path::new) {
         let Ok(found) = fs::symlink_metadata(of_host(path)) else { continue };
         if found.is_symlink() && SYSTEM_PATHS.iter().any(|system| Path::new(system) == path) {
             // On some systems `/bin` is a link to `usr/bin`.
-            symlink(fs::read_link(of_host(path)).map_err(errno)?, inside(path)).map_err(errno)?;
+            symlink(fs::read_link(of_host(path)).map_err(errno_of)?, inside_new_root(path))
+                .map_err(errno_of)?;
         } else {
-            bind(path, MsFlags::MS_RDONLY, mounts)?;
+            bind_path(path, MsFlags::MS_RDONLY, mounts)?;
         }
     }
     Ok(())
 }
 
-fn devices(memory: u64) -> nix::Result<()> {
+fn mount_devices(memory: u64) -> nix::Result<()> {
     for device in DEVICES.map(Path::new) {
         let place = make_place(device)?;
         mount(Some(&of_host(device)), &place, NONE, MsFlags::MS_BIND, NONE)?;
@@ -122,16 +126,16 @@ fn devices(memory: u64) -> nix::Result<()> {
         ("/dev/stdout", "/proc/self/fd/1"),
         ("/dev/stderr", "/proc/self/fd/2"),
     ] {
-        symlink(target, inside(name)).map_err(errno)?;
+        symlink(target, inside_new_root(name)).map_err(errno_of)?;
     }
-    scratch("/dev/shm", memory.min(64 << 20))
+    mount_scratch("/dev/shm", memory.min(64 << 20))
 }
 
 /// Mounts a `/proc` with the processes of the sandbox alone. Entries about the whole system are
 /// read-only or covered, because root can write there without any capability.
-fn processes(most: u64, shared: u64) -> nix::Result<()> {
-    let proc = inside("/proc");
-    fs::create_dir(&proc).map_err(errno)?;
+fn mount_processes(most: u64, shared: u64) -> nix::Result<()> {
+    let proc = inside_new_root("/proc");
+    fs::create_dir(&proc).map_err(errno_of)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), &proc, Some("proc"), flags, NONE)?;
     if counts_by_namespace(&uname()?.release().to_string_lossy()) {
@@ -151,7 +155,7 @@ fn processes(most: u64, shared: u64) -> nix::Result<()> {
         }
     }
     for name in OF_THE_SYSTEM {
-        hide(&Path::new("/proc").join(name))?;
+        hide_path(&Path::new("/proc").join(name))?;
     }
     Ok(())
 }
@@ -164,24 +168,24 @@ fn counts_by_namespace(release: &str) -> bool {
 }
 
 /// Mounts an empty directory that everybody can write to, and that is gone afterwards.
-fn scratch(path: &str, bytes: u64) -> nix::Result<()> {
-    let place = inside(path);
-    fs::create_dir_all(&place).map_err(errno)?;
-    tmpfs(&place, &format!("size={bytes},mode=1777"))
+fn mount_scratch(path: &str, bytes: u64) -> nix::Result<()> {
+    let place = inside_new_root(path);
+    fs::create_dir_all(&place).map_err(errno_of)?;
+    mount_tmpfs(&place, &format!("size={bytes},mode=1777"))
 }
 
 /// Shows a path of the host at the same place, with the mounts below it. `access` is `MS_RDONLY` or
 /// empty. A missing path is skipped.
-fn bind(path: &Path, access: MsFlags, mounts: &Mounts) -> nix::Result<()> {
+fn bind_path(path: &Path, access: MsFlags, mounts: &MountTable) -> nix::Result<()> {
     let source = of_host(path);
     if !source.exists() {
         return Ok(());
     }
     let place = make_place(path)?;
     mount(Some(&source), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
-    restrict(&place, access | kept(&place)?)?;
-    for (below, had) in mounts.below(path) {
-        match restrict(&inside(below), access | had) {
+    restrict_mount(&place, access | flags_to_keep(&place)?)?;
+    for (below, had) in mounts.mounts_below(path) {
+        match restrict_mount(&inside_new_root(below), access | had) {
             // Another mount covers this one and hides its path.
             Err(Errno::EINVAL | Errno::ENOENT | Errno::ENOTDIR) => {}
             restricted => restricted?,
@@ -192,14 +196,14 @@ fn bind(path: &Path, access: MsFlags, mounts: &Mounts) -> nix::Result<()> {
 
 /// Restricts a mount. `flags` has to include those that the mount had, because a namespace may not
 /// remove them.
-fn restrict(place: &Path, flags: MsFlags) -> nix::Result<()> {
+fn restrict_mount(place: &Path, flags: MsFlags) -> nix::Result<()> {
     let always = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(NONE, place, NONE, always | flags, NONE)
 }
 
-/// Returns the flags of the mount at a place that [`restrict`] has to include. `rustix` knows all of
-/// them with each C library.
-fn kept(place: &Path) -> nix::Result<MsFlags> {
+/// Returns the flags of the mount at a place that [`restrict_mount`] has to include. `rustix` knows
+/// all of them with each C library.
+fn flags_to_keep(place: &Path) -> nix::Result<MsFlags> {
     let found = statvfs(place).map_err(|error| Errno::from_raw(error.raw_os_error()))?.f_flag;
     let of = [
         (StatVfsMountFlags::NOEXEC, MsFlags::MS_NOEXEC),
@@ -212,22 +216,22 @@ fn kept(place: &Path) -> nix::Result<MsFlags> {
 }
 
 /// Keeps an existing directory below a root in its place: a mount point cannot be renamed.
-fn pin(path: &Path) -> nix::Result<()> {
-    let place = inside(path);
+fn pin_directory(path: &Path) -> nix::Result<()> {
+    let place = inside_new_root(path);
     let pinned = mount(Some(&place), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE);
     unless_gone(pinned)
 }
 
 /// Makes a path below a root read-only. Fails with `ENOENT` if the path is gone.
-fn protect(path: &Path) -> nix::Result<()> {
-    let place = inside(path);
+fn protect_path(path: &Path) -> nix::Result<()> {
+    let place = inside_new_root(path);
     mount(Some(&place), &place, NONE, MsFlags::MS_BIND | MsFlags::MS_REC, NONE)?;
-    restrict(&place, MsFlags::MS_RDONLY | kept(&place)?)
+    restrict_mount(&place, MsFlags::MS_RDONLY | flags_to_keep(&place)?)
 }
 
 /// Covers a path below a root, if it exists.
-fn hide(path: &Path) -> nix::Result<()> {
-    let place = inside(path);
+fn hide_path(path: &Path) -> nix::Result<()> {
+    let place = inside_new_root(path);
     let covered = match fs::symlink_metadata(&place) {
         Ok(found) if found.is_dir() => {
             mount(Some("none"), &place, Some("tmpfs"), MsFlags::MS_RDONLY, Some("size=4k"))
@@ -244,7 +248,7 @@ fn unless_gone(done: nix::Result<()>) -> nix::Result<()> {
 }
 
 /// Replaces the old root by the new one, which is read-only. The old root becomes unreachable.
-fn enter() -> nix::Result<()> {
+fn enter_root() -> nix::Result<()> {
     nix::unistd::chdir(NEW)?;
     pivot_root(".", ".")?;
     umount2(".", MntFlags::MNT_DETACH)?;
@@ -255,39 +259,39 @@ fn enter() -> nix::Result<()> {
 
 /// Makes a mount point for this path of the host: a directory or a file.
 fn make_place(path: &Path) -> nix::Result<PathBuf> {
-    let place = inside(path);
-    let found = fs::metadata(of_host(path)).map_err(errno)?;
+    let place = inside_new_root(path);
+    let found = fs::metadata(of_host(path)).map_err(errno_of)?;
     if found.is_dir() {
-        fs::create_dir_all(&place).map_err(errno)?;
+        fs::create_dir_all(&place).map_err(errno_of)?;
     } else {
         if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent).map_err(errno)?;
+            fs::create_dir_all(parent).map_err(errno_of)?;
         }
-        fs::write(&place, "").map_err(errno)?;
-        fs::set_permissions(&place, fs::Permissions::from_mode(0o444)).map_err(errno)?;
+        fs::write(&place, "").map_err(errno_of)?;
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o444)).map_err(errno_of)?;
     }
     Ok(place)
 }
 
-fn tmpfs(place: &Path, options: &str) -> nix::Result<()> {
+fn mount_tmpfs(place: &Path, options: &str) -> nix::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("tmpfs"), place, Some("tmpfs"), flags, Some(options))
 }
 
 fn of_host(path: impl AsRef<Path>) -> PathBuf {
-    below(HOST, path.as_ref())
+    path_below(HOST, path.as_ref())
 }
 
-fn inside(path: impl AsRef<Path>) -> PathBuf {
-    below(NEW, path.as_ref())
+fn inside_new_root(path: impl AsRef<Path>) -> PathBuf {
+    path_below(NEW, path.as_ref())
 }
 
-fn below(root: &str, path: &Path) -> PathBuf {
+fn path_below(root: &str, path: &Path) -> PathBuf {
     Path::new(root).join(path.strip_prefix("/").unwrap_or(path))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
-fn errno(error: std::io::Error) -> Errno {
+fn errno_of(error: std::io::Error) -> Errno {
     Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
 }
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::plan::SandboxPlan;
 use super::report::{StageContext, StageError};
-use super::stage::{ARGUMENT, Stage, read_plan};
+use super::stage::{ARGUMENT, SandboxStage, read_plan};
 use super::{exec, init, supervisor};
 
 /// Runs a stage of a sandbox if our program was started as one; otherwise returns `None`. Call this
@@ -28,10 +28,12 @@ pub fn run_stage() -> Option<ExitCode> {
 fn run(name: &str) -> Result<(), StageError> {
     let line = read_plan().context("the plan")?;
     let plan: SandboxPlan = serde_json::from_str(&line).context("the plan")?;
-    match Stage::named(name) {
-        Some(Stage::Supervisor) => supervisor::run(&line, &plan),
-        Some(Stage::Init) => init::run(&line, &plan),
-        Some(Stage::Exec) => exec::run(&plan),
-        None => Err(StageError::layer("the stage", format_args!("there is no stage {name:?}"))),
+    match SandboxStage::from_name(name) {
+        Some(SandboxStage::Supervisor) => supervisor::run(&line, &plan),
+        Some(SandboxStage::Init) => init::run(&line, &plan),
+        Some(SandboxStage::Exec) => exec::run(&plan),
+        None => {
+            Err(StageError::from_layer("the stage", format_args!("there is no stage {name:?}")))
+        }
     }
 }

@@ -13,15 +13,15 @@ const OURSELVES: &str = "/proc/self/exe";
 
 /// The stages, in their order.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Stage {
+pub(super) enum SandboxStage {
     Supervisor,
     Init,
     Exec,
 }
 
-impl Stage {
+impl SandboxStage {
     /// Returns the stage with this name, as in the second argument of our program.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         [Self::Supervisor, Self::Init, Self::Exec].into_iter().find(|stage| stage.name() == name)
     }
 

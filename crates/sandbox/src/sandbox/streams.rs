@@ -43,13 +43,16 @@ pub(super) fn hand_over_streams() -> io::Result<ProgramEnds> {
     let (stdin, to_stdin) = io::pipe()?;
     let (from_stdout, stdout) = io::pipe()?;
     let (from_stderr, stderr) = io::pipe()?;
-    descriptors::send(io::stdout(), [to_stdin.as_fd(), from_stdout.as_fd(), from_stderr.as_fd()])?;
+    descriptors::send_files(
+        io::stdout(),
+        [to_stdin.as_fd(), from_stdout.as_fd(), from_stderr.as_fd()],
+    )?;
     Ok(ProgramEnds { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() })
 }
 
 /// Receives the streams from stage 3. Fails if the stages end without sending them.
 pub(super) async fn take_streams(from: &UnixStream) -> io::Result<ProgramStreams> {
-    let [stdin, stdout, stderr] = descriptors::receive(from).await?;
+    let [stdin, stdout, stderr] = descriptors::receive_files(from).await?;
     Ok(ProgramStreams {
         stdin: Sender::from_owned_fd(stdin)?,
         stdout: Receiver::from_owned_fd(stdout)?,

@@ -10,12 +10,12 @@ use rustix::thread::{
     set_capabilities,
 };
 
-use super::init::supervise;
+use super::init::supervise_program;
 use super::network::{hand_over_listener, raise_loopback};
 use super::plan::SandboxPlan;
 use super::process_tree;
 use super::report::{StageContext, StageError};
-use super::stage::Stage;
+use super::stage::SandboxStage;
 
 /// The capabilities to build the file system, to give up rights, and to measure processes that have
 /// made themselves unreadable.
@@ -30,7 +30,7 @@ pub(super) fn run(line: &str, plan: &SandboxPlan) -> Result<(), StageError> {
     close_inherited();
     if !plan.isolation.has_namespaces() {
         prctl::set_child_subreaper(true).context("reaping")?;
-        return supervise(line, plan, process_tree::kill_below);
+        return supervise_program(line, plan, process_tree::kill_below);
     }
     leave_user_namespace()?;
     // The lifeline needs a thread, which cannot start once children go to another PID namespace.
@@ -40,7 +40,7 @@ pub(super) fn run(line: &str, plan: &SandboxPlan) -> Result<(), StageError> {
     if plan.proxied {
         hand_over_listener().context("the way to the proxy")?;
     }
-    let mut init = Stage::Init.start(line).context("stage 2")?;
+    let mut init = SandboxStage::Init.start(line).context("stage 2")?;
     // `wait` would close the lifeline of the child. The child ends when its whole namespace is
     // dead.
     let lifeline = init.stdin.take();

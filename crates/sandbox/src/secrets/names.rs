@@ -115,7 +115,7 @@ pub(crate) fn is_of_packages(directory: &std::path::Path) -> bool {
 
 /// Returns every directory name that is part of a pattern. A file below such a directory is a
 /// secret as long as the directory keeps its name.
-pub(super) fn directories() -> impl Iterator<Item = &'static str> {
+pub(super) fn secret_directories() -> impl Iterator<Item = &'static str> {
     let above = |pattern: &'static str| pattern.rsplit_once('/').map_or("", |(above, _)| above);
     NAMES.iter().flat_map(move |pattern| above(pattern).split('/')).filter(|name| *name != "**")
 }

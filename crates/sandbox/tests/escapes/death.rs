@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Isolation, ProgramRequest, ProgramSandbox, Reached, Rights};
+use avocet_sandbox::{Isolation, ProgramRequest, ProgramRights, ProgramSandbox, ReachedHosts};
 use avocet_supervise::SystemClock;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -104,7 +104,7 @@ fn request(workspace: &Path) -> ProgramRequest {
         limit: Duration::from_secs(600),
         output: 1024,
         cancel: CancellationToken::new(),
-        reached: Reached::default(),
-        rights: Rights::default(),
+        reached: ReachedHosts::default(),
+        rights: ProgramRights::default(),
     }
 }

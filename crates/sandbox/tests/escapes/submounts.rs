@@ -5,7 +5,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_sandbox::{Isolation, ProgramEnd, ProgramRequest, ProgramSandbox, Reached, Rights};
+use avocet_sandbox::{
+    Isolation, ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, ReachedHosts,
+};
 use avocet_supervise::SystemClock;
 use avocet_testkit::{SystemPart, skip_without};
 use tempfile::TempDir;
@@ -79,11 +81,11 @@ async fn try_to_write(read: &Path) {
         limit: Duration::from_secs(60),
         output: 4096,
         cancel: CancellationToken::new(),
-        reached: Reached::default(),
-        rights: Rights::default(),
+        reached: ReachedHosts::default(),
+        rights: ProgramRights::default(),
     };
     let ran = sandbox.run(request).await.unwrap();
-    let text = ran.output.text();
+    let text = ran.output.to_text();
     assert!(ran.ended == ProgramEnd::Code(0) && text.contains("shown"), "{:?} {text}", ran.ended);
     assert!(!text.contains("ESCAPED"), "{text}");
     // Each attempt was refused, and for this reason.

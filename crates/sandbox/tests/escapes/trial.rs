@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_sandbox::{
-    Isolation, ProgramEnd, ProgramRequest, ProgramResult, ProgramSandbox, Proxy, Reached, Rights,
-    SandboxError, SandboxLayers, SandboxLimits,
+    Isolation, ProgramEnd, ProgramProxy, ProgramRequest, ProgramResult, ProgramRights,
+    ProgramSandbox, ReachedHosts, SandboxError, SandboxLayers, SandboxLimits,
 };
 use avocet_supervise::SystemClock;
 use avocet_testkit::{SystemPart, skip_without};
@@ -35,16 +35,20 @@ const BROKEN: [&str; 6] =
 struct Nowhere;
 
 #[async_trait]
-impl Proxy for Nowhere {
-    fn hosts(&self) -> String {
+impl ProgramProxy for Nowhere {
+    fn hosts_text(&self) -> String {
         "a.example".to_owned()
     }
 
-    fn has(&self, _: IpAddr) -> bool {
+    fn is_opened_host(&self, _: IpAddr) -> bool {
         false
     }
 
-    async fn serve(&self, listener: TcpListener, _: &Reached) -> io::Result<Infallible> {
+    async fn serve_connections(
+        &self,
+        listener: TcpListener,
+        _: &ReachedHosts,
+    ) -> io::Result<Infallible> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         loop {
@@ -157,9 +161,9 @@ impl Trials {
             let ran = self.run(&host, kind, workspace.path(), case, &case.script).await;
             let wanted = (ProgramEnd::Code(0), case.prints.as_deref().unwrap_or_default().trim());
             match ran {
-                Ok(ran) if (ran.ended, ran.output.text().trim()) == wanted => {}
+                Ok(ran) if (ran.ended, ran.output.to_text().trim()) == wanted => {}
                 Ok(ran) => {
-                    let (ended, text) = (ran.ended, ran.output.text());
+                    let (ended, text) = (ran.ended, ran.output.to_text());
                     results.wrong.push(format!("{name}: {ended:?} {text:?}, not {wanted:?}"));
                 }
                 Err(error) => results.wrong.push(format!("{name}: {error}")),
@@ -171,14 +175,14 @@ impl Trials {
     /// Returns the kinds of sandboxes that this system provides.
     async fn kinds(&self, results: &mut TrialResults) -> Vec<SandboxKind> {
         let workspace = TempDir::new().unwrap();
-        let layers = SandboxLayers::probe(&self.sandbox(
+        let layers = SandboxLayers::probe_layers(&self.sandbox(
             &Host::new(),
             SandboxKind::Namespaces,
             workspace.path(),
         ))
         .await;
         println!("{layers}");
-        assert_ne!(layers.best(), Isolation::LimitsOnly, "{layers}");
+        assert_ne!(layers.best_isolation(), Isolation::LimitsOnly, "{layers}");
         let kinds = [
             (SandboxKind::Namespaces, SystemPart::Namespaces, layers.namespaces.clone()),
             (SandboxKind::Opened, SystemPart::Namespaces, layers.namespaces),
@@ -208,7 +212,7 @@ impl Trials {
         sandbox.limits = ResourceLoad::Forks.limits();
         let script = "i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i + 1)); echo $i; done";
         let ran = sandbox.run(request(workspace.path(), script, None)).await.unwrap();
-        let text = ran.output.text();
+        let text = ran.output.to_text();
         !text.lines().any(|line| line == "100") && text.lines().any(|line| line == "1")
     }
 
@@ -306,7 +310,8 @@ impl Trials {
             hidden,
             secrets_but: Some(vec!["open.pem".to_owned()]),
             environment,
-            proxy: (kind == SandboxKind::Opened).then(|| Arc::new(Nowhere) as Arc<dyn Proxy>),
+            proxy: (kind == SandboxKind::Opened)
+                .then(|| Arc::new(Nowhere) as Arc<dyn ProgramProxy>),
             ..ProgramSandbox::new(
                 self.parts.stage.clone(),
                 kind.isolation(),
@@ -399,13 +404,13 @@ fn request(workspace: &Path, script: &str, load: Option<ResourceLoad>) -> Progra
         limit,
         output: 64 * 1024,
         cancel: CancellationToken::new(),
-        reached: Reached::default(),
-        rights: Rights::default(),
+        reached: ReachedHosts::default(),
+        rights: ProgramRights::default(),
     }
 }
 
 fn held_against(case: &Case, ran: &ProgramResult) -> Vec<String> {
-    let text = ran.output.text();
+    let text = ran.output.to_text();
     let as_told = match case.ends {
         Ends::Itself => ran.ended == ProgramEnd::Code(0) && text.contains("tried"),
         Ends::TimedOut => ran.ended == ProgramEnd::TimedOut,

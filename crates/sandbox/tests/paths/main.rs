@@ -78,7 +78,8 @@ fn try_all(corpus: &PathCorpus, kind: RootKind) {
                 let roots = world.open();
                 case.opened.iter().try_for_each(|step| world.make(step)).unwrap();
                 let before = if case.opened.is_empty() { before } else { world.state() };
-                let resolved = roots.of(&path).and_then(|one| Ok((one, one.resolve(&path)?)));
+                let resolved =
+                    roots.root_of(&path).and_then(|one| Ok((one, one.resolve_path(&path)?)));
                 case.later.iter().try_for_each(|step| world.make(step)).unwrap();
                 let unchanged = world.unchanged();
                 let result = resolved.map_err(|error| error.to_string());
@@ -105,8 +106,8 @@ fn try_all(corpus: &PathCorpus, kind: RootKind) {
             let world = World::new(in_memory, kind);
             case.make.iter().chain(&case.later).try_for_each(|step| world.make(step)).unwrap();
             let (roots, path) = (world.open(), world.given(&world.filled(path)));
-            let one = roots.of(&path).unwrap();
-            let read = one.read(&one.resolve(&path).unwrap());
+            let one = roots.root_of(&path).unwrap();
+            let read = one.read(&one.resolve_path(&path).unwrap());
             assert_eq!(read, Ok(b"plain".to_vec()), "{kind:?} {}", case.name);
         }
     }

@@ -12,9 +12,9 @@ pub(crate) const OPERATIONS: [(&str, Operation); 17] = [
     ("start_of", |workspace, path| {
         said(workspace.start_of(path, 1000).map(|it| it.map(|(bytes, size)| (text(bytes), size))))
     }),
-    ("size", |workspace, path| said(workspace.size(path))),
+    ("size", |workspace, path| said(workspace.file_size(path))),
     ("kind", |workspace, path| said(workspace.kind(path))),
-    ("list", |workspace, path| said(workspace.list(path))),
+    ("list", |workspace, path| said(workspace.list_entries(path))),
     ("entries_below", |workspace, path| said(workspace.entries_below(path))),
     ("search", |workspace, path| said(search(workspace, path))),
     ("can_write", |workspace, path| said(workspace.can_write(path))),
@@ -26,9 +26,9 @@ pub(crate) const OPERATIONS: [(&str, Operation); 17] = [
     }),
     ("rename", |workspace, path| said(rename(workspace, path))),
     ("create_directory", |workspace, path| said(workspace.create_directory(path))),
-    ("remove", |workspace, path| said(workspace.remove(path, RemoveMode::Single))),
+    ("remove", |workspace, path| said(workspace.remove_entry(path, RemoveMode::Single))),
     ("remove with all in it", |workspace, path| {
-        said(workspace.remove(path, RemoveMode::Recursive))
+        said(workspace.remove_entry(path, RemoveMode::Recursive))
     }),
 ];
 
@@ -45,14 +45,14 @@ fn text(bytes: Vec<u8>) -> String {
 fn search(workspace: &Workspace, start: &WorkspacePath) -> Result<Vec<String>, FileError> {
     let (mut texts, mut open) = (Vec::new(), vec![start.clone()]);
     while let Some(directory) = open.pop() {
-        let entries = workspace.list(&directory);
+        let entries = workspace.list_entries(&directory);
         let entries = if directory.as_path() == start.as_path() {
             entries?
         } else {
             entries.unwrap_or_default()
         };
         for entry in entries {
-            let path = directory.join(&entry.name);
+            let path = directory.join_name(&entry.name);
             match entry.kind {
                 EntryKind::Directory => open.push(path),
                 // Kinds that a search skips are tried, too.
@@ -66,8 +66,8 @@ fn search(workspace: &Workspace, start: &WorkspacePath) -> Result<Vec<String>, F
 
 /// Writes the content under another name and back, like a patch that renames.
 fn rename(workspace: &Workspace, path: &WorkspacePath) -> Result<(), FileError> {
-    let other = workspace.resolve("renamed.txt")?;
+    let other = workspace.resolve_path("renamed.txt")?;
     workspace.write(&other, &workspace.read(path)?)?;
-    workspace.remove(path, RemoveMode::Single)?;
+    workspace.remove_entry(path, RemoveMode::Single)?;
     workspace.write(path, &workspace.read(&other)?)
 }

@@ -78,8 +78,8 @@ fn race(kind: RootKind, steps: &[&str], paths: &[&str], least: u64) -> (u64, u64
             for (name, operation) in OPERATIONS {
                 for given in paths {
                     let given = world.given(given);
-                    let one = roots.of(&given).unwrap();
-                    let result = operation(one, &one.resolve(&given).unwrap());
+                    let one = roots.root_of(&given).unwrap();
+                    let result = operation(one, &one.resolve_path(&given).unwrap());
                     *(if result.is_ok() { &mut done } else { &mut refused }) += 1;
                     let said = format!("{result:?}");
                     if said.contains(CANARY) {

@@ -144,11 +144,11 @@ fn run_operations() {
         let roots = open_roots(Path::new(directory), KINDS[kind.parse::<usize>().unwrap()]);
         let operation = OPERATIONS.get(operation.parse::<usize>().unwrap());
         let path = Path::new(directory).join("workspace").join(given);
-        let one = roots.of(given).unwrap();
+        let one = roots.root_of(given).unwrap();
         raise(Signal::SIGUSR1).unwrap();
         let result = match operation {
             Some((_, operation)) => one
-                .resolve(given)
+                .resolve_path(given)
                 .map_err(|error| error.to_string())
                 .and_then(|path| operation(one, &path)),
             None => read_checked(&path),

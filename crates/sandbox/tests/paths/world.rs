@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use avocet_sandbox::{Access, Roots, Workspace};
+use avocet_sandbox::{RootAccess, Workspace, WorkspaceRoots};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::mkfifo;
 use tempfile::TempDir;
@@ -24,11 +24,11 @@ pub(crate) const CANARY: &str = "kestrel";
 pub(crate) enum RootKind {
     Workspace,
     /// A directory beside a workspace.
-    Beside(Access),
+    Beside(RootAccess),
 }
 
 pub(crate) const KINDS: [RootKind; 3] =
-    [RootKind::Workspace, RootKind::Beside(Access::Change), RootKind::Beside(Access::Read)];
+    [RootKind::Workspace, RootKind::Beside(RootAccess::Change), RootKind::Beside(RootAccess::Read)];
 
 pub(crate) struct World {
     directory: TempDir,
@@ -71,7 +71,7 @@ impl World {
     }
 
     /// The directory, alone or beside a workspace.
-    pub(crate) fn open(&self) -> Roots {
+    pub(crate) fn open(&self) -> WorkspaceRoots {
         open_roots(self.directory.path(), self.kind)
     }
 
@@ -104,7 +104,7 @@ impl World {
                 below.iter().for_each(|path| all(path, into));
             }
         }
-        let is_read = self.kind == RootKind::Beside(Access::Read);
+        let is_read = self.kind == RootKind::Beside(RootAccess::Read);
         is_read.then(|| {
             let mut state = String::new();
             all(&self.root(), &mut state);
@@ -180,13 +180,13 @@ impl World {
 }
 
 /// Opens the workspace of a world, alone or beside another one.
-pub(crate) fn open_roots(directory: &Path, kind: RootKind) -> Roots {
+pub(crate) fn open_roots(directory: &Path, kind: RootKind) -> WorkspaceRoots {
     let root = directory.join("workspace");
     match kind {
         RootKind::Workspace => Workspace::open(&root).unwrap().into(),
         RootKind::Beside(access) => {
             let own = Workspace::open(&directory.join("own")).unwrap();
-            Roots::new(own, vec![Workspace::beside(&root, access).unwrap()])
+            WorkspaceRoots::new(own, vec![Workspace::open_beside(&root, access).unwrap()])
         }
     }
 }

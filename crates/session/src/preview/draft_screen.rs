@@ -1,7 +1,7 @@
 //! Shows a growing answer as a draft of the platform, as long as it fits into one message.
 
 use avocet_protocol::{DraftError, within};
-use avocet_supervise::catch;
+use avocet_supervise::catch_panic;
 
 use super::parts::PartUpdate;
 use super::screen::{PreviewState, SHOW_LIMIT, Screen, Showed};
@@ -24,7 +24,7 @@ impl Screen<'_> {
         if !is_known && !matches!(self.lanes.parts.outbox.preview(self.turn).await, Ok(None)) {
             return None;
         }
-        let showing = catch(self.channel.show_draft(self.chat, self.turn, content));
+        let showing = catch_panic(self.channel.show_draft(self.chat, self.turn, content));
         match within(self.lanes.parts.clock.as_ref(), SHOW_LIMIT, showing).await {
             Ok(Ok(Ok(()))) => {
                 let content = Some(content.clone());

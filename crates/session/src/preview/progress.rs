@@ -7,7 +7,7 @@ use avocet_protocol::{
     ChatAddress, ChildMode, Clock, Content, Delivery, DeliveryId, Destinations, Origin, PlatformId,
     TurnEvent, TurnId, TurnRecord, WaitKind, or_pending, task_name, within,
 };
-use avocet_supervise::catch;
+use avocet_supervise::catch_panic;
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
@@ -162,7 +162,7 @@ impl Lanes {
             Some(message) => Some(message),
             None => logged.await,
         };
-        let (Some(message), Some(channel)) = (message, self.parts.channels.of(chat)) else {
+        let (Some(message), Some(channel)) = (message, self.parts.channels.channel_of(chat)) else {
             return;
         };
         let text = progress.with(&match last {
@@ -184,7 +184,7 @@ impl Lanes {
             tracing::debug!(turn = %turn.id, "the chat has no room for the last progress");
             return;
         }
-        let editing = catch(channel.deliver(&edit));
+        let editing = catch_panic(channel.deliver(&edit));
         let done = within(self.parts.clock.as_ref(), LAST_LIMIT, editing).await;
         let is_shown = matches!(done, Ok(Ok(Ok(_))));
         tracing::debug!(turn = %turn.id, is_shown, "the progress of the task has ended");

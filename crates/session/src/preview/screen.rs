@@ -8,7 +8,7 @@ use avocet_protocol::{
     Channel, ChatAddress, Content, Delivery, DeliveryId, LoggedInbound, PlatformId, Receipt,
     SendError, Showing, StoreError, Timestamp, TurnId, within,
 };
-use avocet_supervise::catch;
+use avocet_supervise::catch_panic;
 
 use super::parts::PartUpdate;
 use crate::lane::Lanes;
@@ -217,7 +217,7 @@ impl Screen<'_> {
 
     async fn deliver(&self, delivery: Delivery) -> Result<Receipt, SendError> {
         let clock = self.lanes.parts.clock.as_ref();
-        match within(clock, SHOW_LIMIT, catch(self.channel.deliver(&delivery))).await {
+        match within(clock, SHOW_LIMIT, catch_panic(self.channel.deliver(&delivery))).await {
             Ok(Ok(sent)) => sent,
             Ok(Err(panicked)) => Err(SendError::Unknown(panicked.to_string())),
             Err(elapsed) => Err(SendError::Unknown(elapsed.to_string())),

@@ -22,29 +22,29 @@ const NOTHING: &str = "000000000000000000000000000000000000000000000000000000000
 impl Audit for SqliteStore {
     async fn audit_rows(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
         let filter = filter.clone();
-        self.read(move |db| list(db, &filter)).await
+        self.read(move |db| list_rows(db, &filter)).await
     }
 
     async fn audit_head(&self) -> Result<Option<AuditHead>> {
-        self.read(head).await
+        self.read(read_head).await
     }
 
     async fn durable_audit_head(&self) -> Result<Option<AuditHead>> {
         self.write("audit-head", Durability::Synced, |tx| {
             // SQLite syncs earlier writes only together with a change.
-            tx.update("UPDATE meta SET epoch = epoch WHERE only = 1", ())?;
-            head(tx.db)
+            tx.change_rows("UPDATE meta SET epoch = epoch WHERE only = 1", ())?;
+            read_head(tx.db)
         })
         .await
     }
 
     async fn check_audit(&self, noted: Option<&AuditHead>) -> Result<AuditCheck> {
-        let mut walk = Walk::new(noted.cloned());
+        let mut walk = ChainWalk::new(noted.cloned());
         loop {
             let next = walk.next;
-            let (page, counted) = self.read(move |db| page(db, next)).await?;
+            let (page, counted) = self.read(move |db| read_page(db, next)).await?;
             let is_last = page.len() < PAGE;
-            if let Err(fault) = walk.through(&page, is_last.then_some(counted)) {
+            if let Err(fault) = walk.check_rows(&page, is_last.then_some(counted)) {
                 return Ok(AuditCheck { rows: walk.rows, head: None, fault: Some(fault) });
             }
             if is_last {
@@ -55,8 +55,8 @@ impl Audit for SqliteStore {
 }
 
 /// Appends a row. A sequence number is used once only, so that rows cut off at the end leave a gap.
-pub(super) fn append(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
-    let (counted, previous) = tx.db.one(
+pub(super) fn append_row(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
+    let (counted, previous) = tx.db.query_one(
         "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0), \
              (SELECT hash FROM audit ORDER BY sequence DESC LIMIT 1)",
         (),
@@ -74,7 +74,7 @@ pub(super) fn append(tx: &Tx<'_>, entry: NewAuditRow<'_>) -> Result<()> {
         actor: actor.to_string(),
         tool: tool.map(|tool| tx.redactor.summary(&tool, AuditRow::SUMMARY)),
         summary: tx.redactor.summary(summary, AuditRow::SUMMARY),
-        digest: arguments.map(|arguments| hex(&Sha256::digest(arguments))),
+        digest: arguments.map(|arguments| to_hex(&Sha256::digest(arguments))),
         outcome: outcome.map(str::to_owned),
         previous: previous.unwrap_or_else(|| NOTHING.to_owned()),
         hash: String::new(),
@@ -133,15 +133,15 @@ fn hash(row: &AuditRow) -> String {
         Some(&row.previous),
     ];
     rest.into_iter().for_each(|value| text(&mut hasher, value));
-    hex(&hasher.finalize())
+    to_hex(&hasher.finalize())
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn head(db: Db<'_>) -> Result<Option<AuditHead>> {
-    db.row("SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1", (), |row| {
+fn read_head(db: Db<'_>) -> Result<Option<AuditHead>> {
+    db.query_row("SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1", (), |row| {
         Ok(AuditHead { sequence: row.get(0)?, hash: row.get(1)? })
     })
 }
@@ -149,9 +149,9 @@ fn head(db: Db<'_>) -> Result<Option<AuditHead>> {
 const ROW: &str = "SELECT sequence, at, kind, session, turn, call, actor, tool, digest, summary, \
     outcome, previous, hash FROM audit";
 
-fn list(db: Db<'_>, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
+fn list_rows(db: Db<'_>, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
     let AuditFilter { session, since, kind, before, limit } = filter;
-    let mut rows = db.rows(
+    let mut rows = db.query_rows(
         &format!(
             "{ROW} WHERE (?1 IS NULL OR session = ?1) AND (?2 IS NULL OR at >= ?2) \
                  AND (?3 IS NULL OR kind = ?3) AND sequence < ?4 ORDER BY sequence DESC LIMIT ?5"
@@ -171,14 +171,14 @@ fn list(db: Db<'_>, filter: &AuditFilter) -> Result<Vec<AuditRow>> {
 
 /// Returns up to `PAGE` rows from `next` on, and the last sequence number that SQLite has given
 /// out.
-fn page(db: Db<'_>, next: i64) -> Result<(Vec<AuditRow>, i64)> {
-    let rows = db.rows(
+fn read_page(db: Db<'_>, next: i64) -> Result<(Vec<AuditRow>, i64)> {
+    let rows = db.query_rows(
         &format!("{ROW} WHERE sequence >= ?1 ORDER BY sequence LIMIT ?2"),
         params![next, PAGE],
         read_row,
     )?;
     let counted =
-        db.row("SELECT seq FROM sqlite_sequence WHERE name = 'audit'", (), |row| row.get(0))?;
+        db.query_row("SELECT seq FROM sqlite_sequence WHERE name = 'audit'", (), |row| row.get(0))?;
     Ok((rows, counted.unwrap_or(0)))
 }
 
@@ -201,29 +201,29 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
 }
 
 /// The state of a walk through the chain.
-struct Walk {
+struct ChainWalk {
     noted: Option<AuditHead>,
     last: Option<AuditHead>,
     next: i64,
     rows: u64,
 }
 
-impl Walk {
+impl ChainWalk {
     fn new(noted: Option<AuditHead>) -> Self {
         Self { noted, last: None, next: i64::MIN, rows: 0 }
     }
 
     /// Checks these rows. `counted` is the last sequence number given out; pass it with the last
     /// rows.
-    fn through(&mut self, rows: &[AuditRow], counted: Option<i64>) -> Result<(), AuditFault> {
-        rows.iter().try_for_each(|row| self.step(row))?;
+    fn check_rows(&mut self, rows: &[AuditRow], counted: Option<i64>) -> Result<(), AuditFault> {
+        rows.iter().try_for_each(|row| self.check_row(row))?;
         let Some(counted) = counted else { return Ok(()) };
         let last = self.last.as_ref().map_or(0, |last| last.sequence);
         let known = self.noted.as_ref().map_or(counted, |noted| noted.sequence.max(counted));
         if last < known { Err(AuditFault::Cut { last, known }) } else { Ok(()) }
     }
 
-    fn step(&mut self, row: &AuditRow) -> Result<(), AuditFault> {
+    fn check_row(&mut self, row: &AuditRow) -> Result<(), AuditFault> {
         self.rows += 1;
         let (last, previous) = match &self.last {
             None => (0, NOTHING),

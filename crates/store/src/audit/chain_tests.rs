@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::audit::person_removed;
-use crate::{DATABASE, Durability, Holder, OpenOptions};
+use crate::{DATABASE, Durability, LogHolder, OpenOptions};
 
 async fn open(directory: &Path) -> SqliteStore {
     let options = OpenOptions {
@@ -24,7 +24,7 @@ async fn open(directory: &Path) -> SqliteStore {
         start_empty: false,
         redactor: Arc::new(Redactor::new([Secret::new("correct horse".to_owned())])),
         zone: jiff::tz::TimeZone::UTC,
-        holder: Holder::Daemon,
+        holder: LogHolder::Daemon,
     };
     SqliteStore::open(options, Arc::new(ManualClock::default()), &Group::new("test")).await.unwrap()
 }
@@ -120,7 +120,7 @@ async fn check_audit_reports_the_place_of_every_change_of_rows() {
 fn forge(path: &Path, from: i64) {
     let connection = Connection::open(path).unwrap();
     let db = Db { connection: &connection, path };
-    let (rows, _) = page(db, i64::MIN).unwrap();
+    let (rows, _) = read_page(db, i64::MIN).unwrap();
     let mut previous = NOTHING.to_owned();
     for mut row in rows {
         if row.sequence >= from {
@@ -198,7 +198,7 @@ async fn audit_summary_of_arguments_is_redacted_and_short() {
     assert_eq!(said[..2], [r#"{"header":"[secret]"}"#, r#"{"token":"[secret]"}"#]);
     assert_eq!(said[2].chars().count(), AuditRow::SUMMARY);
     let digests: Vec<&String> = rows.iter().filter_map(|row| row.digest.as_ref()).collect();
-    assert_eq!(digests[0], &hex(&Sha256::digest(arguments[0].to_string())));
+    assert_eq!(digests[0], &to_hex(&Sha256::digest(arguments[0].to_string())));
 }
 
 #[tokio::test]
@@ -228,11 +228,16 @@ async fn check_audit_accepts_a_gap_that_a_roll_back_explains() {
     let (file, now) = (path.join("copy.db"), Timestamp(1_767_300_000_000));
     crate::back_up(path, &file, now, &crate::CancelCopy::default()).unwrap();
     let clock = ManualClock::default();
-    let lock = crate::Lock::take(path, Holder::Command, &clock).await.unwrap();
+    let lock = crate::DirectoryLock::take_lock(path, LogHolder::Command, &clock).await.unwrap();
     let (redactor, audit_head) = (Redactor::default(), Some(9));
-    let replace =
-        crate::Replace { directory: path, lock: &lock, audit_head, redactor: &redactor, now };
-    replace.restore(&file).unwrap();
+    let replace = crate::LogReplacement {
+        directory: path,
+        lock: &lock,
+        audit_head,
+        redactor: &redactor,
+        now,
+    };
+    replace.restore_copy(&file).unwrap();
     drop(lock);
     let store = open(path).await;
     let last = store.audit_head().await.unwrap().unwrap();

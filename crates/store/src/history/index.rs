@@ -9,8 +9,8 @@ use avocet_protocol::{Content, Inbound, SessionId, Transcript, TurnId, index_tex
 use rusqlite::params;
 use sha2::{Digest as _, Sha256};
 
-use crate::rows::messages::{INBOUND, inbound};
-use crate::rows::parsed;
+use crate::rows::messages::{INBOUND, inbound_from_row};
+use crate::rows::parse_column;
 use crate::tx::{Db, Result, Tx};
 
 /// Maximum number of texts in one write transaction, since other writes wait for it. A single turn
@@ -39,7 +39,7 @@ impl TextId {
     /// The number of a turn's notice among its steps. A turn has far fewer steps.
     const NOTICE: i64 = (1 << 16) - 1;
 
-    pub(super) fn row(self) -> i64 {
+    pub(super) fn row_id(self) -> i64 {
         let of_turn = |turn: i64, number: i64| (turn << 17) | (number << 1) | 1;
         match self {
             Self::Message(id) => id << 1,
@@ -82,7 +82,7 @@ struct IndexedText {
 impl IndexBatch {
     /// Reads the next batch; `None` if the index is up to date.
     pub(super) fn next(db: Db<'_>) -> Result<Option<Self>> {
-        let mark: i64 = db.one("SELECT turn FROM history_mark", (), |row| row.get(0))?;
+        let mark: i64 = db.query_one("SELECT turn FROM history_mark", (), |row| row.get(0))?;
         let mut batch = Self {
             mark,
             new_mark: mark,
@@ -90,7 +90,7 @@ impl IndexBatch {
             pending: Vec::new(),
             texts: Vec::new(),
         };
-        let settled = db.rows(
+        let settled = db.query_rows(
             &format!(
                 "SELECT id FROM history_pending JOIN turns ON turns.id = history_pending.turn \
                  WHERE {ENDED} ORDER BY id LIMIT ?1"
@@ -99,12 +99,12 @@ impl IndexBatch {
             |row| row.get::<_, i64>(0),
         )?;
         for turn in settled {
-            if !batch.take(texts(db, TurnId(turn))?) {
+            if !batch.take_texts(texts_of_turn(db, TurnId(turn))?) {
                 return Ok(Some(batch));
             }
             batch.settled.push(turn);
         }
-        let newer = db.rows(
+        let newer = db.query_rows(
             &format!(
                 "SELECT id, {ENDED}, parent IS NULL FROM turns WHERE id > ?1 ORDER BY id LIMIT ?2"
             ),
@@ -116,7 +116,7 @@ impl IndexBatch {
                 // The parent reports the text of its child.
                 (_, false) => {}
                 (false, true) => batch.pending.push(turn),
-                (true, true) if batch.take(texts(db, TurnId(turn))?) => {}
+                (true, true) if batch.take_texts(texts_of_turn(db, TurnId(turn))?) => {}
                 (true, true) => break,
             }
             batch.new_mark = turn;
@@ -126,7 +126,7 @@ impl IndexBatch {
     }
 
     /// Adds the texts of a turn if they fit.
-    fn take(&mut self, texts: Vec<IndexedText>) -> bool {
+    fn take_texts(&mut self, texts: Vec<IndexedText>) -> bool {
         let fits = self.texts.is_empty() || self.texts.len() + texts.len() <= MAX_TEXTS;
         if fits {
             self.texts.extend(texts);
@@ -135,18 +135,18 @@ impl IndexBatch {
     }
 
     /// Adds the batch to the index, unless another search has added it.
-    pub(super) fn add(&self, tx: &Tx<'_>) -> Result<()> {
-        let mark: i64 = tx.db.one("SELECT turn FROM history_mark", (), |row| row.get(0))?;
+    pub(super) fn add_to_index(&self, tx: &Tx<'_>) -> Result<()> {
+        let mark: i64 = tx.db.query_one("SELECT turn FROM history_mark", (), |row| row.get(0))?;
         if mark != self.mark
             || !self.settled.iter().try_fold(true, |all, turn| {
                 let sql = "SELECT 1 FROM history_pending WHERE turn = ?1";
-                Ok(all && tx.db.row(sql, [turn], |_| Ok(()))?.is_some())
+                Ok(all && tx.db.query_row(sql, [turn], |_| Ok(()))?.is_some())
             })?
         {
             return Ok(());
         }
         for turn in &self.settled {
-            tx.update("DELETE FROM history_pending WHERE turn = ?1", [turn])?;
+            tx.change_rows("DELETE FROM history_pending WHERE turn = ?1", [turn])?;
         }
         for turn in &self.pending {
             tx.insert("INSERT INTO history_pending (turn) VALUES (?1)", [turn])?;
@@ -154,17 +154,17 @@ impl IndexBatch {
         for IndexedText { id, scope, words } in &self.texts {
             tx.insert(
                 "INSERT INTO history_index (rowid, scope, words) VALUES (?1, ?2, ?3)",
-                params![id.row(), scope, words],
+                params![id.row_id(), scope, words],
             )?;
         }
-        tx.update("UPDATE history_mark SET turn = ?1 WHERE only = 1", [self.new_mark])?;
+        tx.change_rows("UPDATE history_mark SET turn = ?1 WHERE only = 1", [self.new_mark])?;
         Ok(())
     }
 }
 
 /// Removes the texts of a turn from the index, before the turn itself is removed.
-pub(crate) fn forget(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
-    let is_indexed = tx.db.one(
+pub(crate) fn forget_turn(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
+    let is_indexed = tx.db.query_one(
         "SELECT ?1 <= (SELECT turn FROM history_mark) \
              AND NOT EXISTS (SELECT 1 FROM history_pending WHERE turn = ?1)",
         [turn.0],
@@ -173,12 +173,12 @@ pub(crate) fn forget(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     if !is_indexed {
         return Ok(());
     }
-    for IndexedText { id, scope, words } in texts(tx.db, turn)? {
+    for IndexedText { id, scope, words } in texts_of_turn(tx.db, turn)? {
         // An index without contents needs the texts again ("The 'delete' Command" of FTS5).
         tx.insert(
             "INSERT INTO history_index (history_index, rowid, scope, words) \
              VALUES ('delete', ?1, ?2, ?3)",
-            params![id.row(), scope, words],
+            params![id.row_id(), scope, words],
         )?;
     }
     Ok(())
@@ -186,13 +186,13 @@ pub(crate) fn forget(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
 
 /// Returns the texts of an ended turn: its messages, the model's texts and its notice. Results of
 /// tools are left out, because anybody may have written them.
-fn texts(db: Db<'_>, turn: TurnId) -> Result<Vec<IndexedText>> {
-    let messages = db.rows(
+fn texts_of_turn(db: Db<'_>, turn: TurnId) -> Result<Vec<IndexedText>> {
+    let messages = db.query_rows(
         &format!("{INBOUND} WHERE turn = ?1 AND kind = 'text' ORDER BY id"),
         [turn.0],
-        inbound,
+        inbound_from_row,
     )?;
-    let steps = db.rows(
+    let steps = db.query_rows(
         "SELECT number, text FROM steps WHERE turn = ?1 ORDER BY number",
         [turn.0],
         |row| {
@@ -201,8 +201,8 @@ fn texts(db: Db<'_>, turn: TurnId) -> Result<Vec<IndexedText>> {
         },
     )?;
     let (session, notice): (SessionId, Option<String>) =
-        db.one("SELECT session, notice FROM turns WHERE id = ?1", [turn.0], |row| {
-            Ok((parsed(row, "session")?, row.get(1)?))
+        db.query_one("SELECT session, notice FROM turns WHERE id = ?1", [turn.0], |row| {
+            Ok((parse_column(row, "session")?, row.get(1)?))
         })?;
     let senders = messages.iter().map(|message| &message.message.inbound);
     let scope = [Some(scope_of_session(&session)), scope_of(senders)];
@@ -239,13 +239,13 @@ pub(crate) fn text_of(content: &Content) -> String {
 
 /// Returns the word of the index for texts of this session.
 pub(super) fn scope_of_session(session: &SessionId) -> String {
-    word("session", session.as_str())
+    single_word("session", session.as_str())
 }
 
 /// Returns the word of the index for the private turns of the one person who asked for this turn.
 pub(super) fn scope_of_sender(db: Db<'_>, turn: TurnId) -> Result<Option<String>> {
     let sql = format!("{INBOUND} WHERE turn = ?1 AND kind = 'text'");
-    let messages = db.rows(&sql, [turn.0], inbound)?;
+    let messages = db.query_rows(&sql, [turn.0], inbound_from_row)?;
     Ok(scope_of(messages.iter().map(|message| &message.message.inbound)))
 }
 
@@ -257,11 +257,13 @@ fn scope_of<'a>(mut messages: impl Iterator<Item = &'a Inbound>) -> Option<Strin
         is_private.then(|| format!("{}:{}:{}", address.channel, address.account, sender.id))
     };
     let first = key(messages.next()?)?;
-    messages.all(|message| key(message).as_ref() == Some(&first)).then(|| word("sender", &first))
+    messages
+        .all(|message| key(message).as_ref() == Some(&first))
+        .then(|| single_word("sender", &first))
 }
 
 /// Returns a word that FTS5 keeps as one.
-fn word(kind: &str, key: &str) -> String {
+fn single_word(kind: &str, key: &str) -> String {
     let digest = Sha256::digest(format!("{kind} {key}"));
     digest.iter().take(16).fold(kind.to_owned(), |word, byte| format!("{word}{byte:02x}"))
 }
@@ -280,7 +282,7 @@ mod tests {
             TextId::Notice { turn: 7 },
         ];
         for id in ids {
-            assert_eq!(TextId::of_row(id.row()), id);
+            assert_eq!(TextId::of_row(id.row_id()), id);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rusqlite::types::Value;
 
-use super::record::{values, varint};
+use super::record::{read_values, read_varint};
 use super::wal::WalFile;
 use super::{be_u16, be_u32};
 
@@ -24,7 +24,7 @@ const LEAST_USABLE: usize = 480;
 
 /// The pages of a database file, some replaced by newer versions from its `-wal`.
 #[derive(Debug)]
-pub(crate) struct Pages<'w> {
+pub(crate) struct RawPages<'w> {
     /// `None` if the file is missing.
     file: Option<File>,
     size: usize,
@@ -70,19 +70,19 @@ pub(crate) enum NodeKind {
 
 /// A page of a B-tree.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub(crate) struct TreeNode {
     pub(crate) kind: NodeKind,
     /// Numbers of the pages below this one.
     pub(crate) children: Vec<u32>,
     /// Rows in this page; always empty for an interior page of a table.
-    pub(crate) cells: Vec<Cell>,
+    pub(crate) cells: Vec<RawCell>,
     /// Number of unreadable cells.
     pub(crate) broken: usize,
 }
 
 /// A row as stored in a page.
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub(crate) struct RawCell {
     /// `None` in a tree without rowids.
     pub(crate) rowid: Option<i64>,
     size: usize,
@@ -90,7 +90,7 @@ pub(crate) struct Cell {
     overflow: Option<u32>,
 }
 
-impl<'w> Pages<'w> {
+impl<'w> RawPages<'w> {
     /// Opens a database file. A missing file has zero pages.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = match File::open(path) {
@@ -121,15 +121,15 @@ impl<'w> Pages<'w> {
     }
 
     /// Returns the schema version (`user_version`); `None` if the header is unreadable.
-    pub(crate) fn version(&self) -> Option<u32> {
-        let Some(page) = self.newer.contains_key(&1).then(|| self.page(1)).flatten() else {
+    pub(crate) fn schema_version(&self) -> Option<u32> {
+        let Some(page) = self.newer.contains_key(&1).then(|| self.read_page(1)).flatten() else {
             return self.version;
         };
         page.starts_with(MAGIC).then(|| be_u32(&page, 60)).flatten()
     }
 
     /// Returns the page size in bytes.
-    pub(crate) fn size(&self) -> usize {
+    pub(crate) fn page_size(&self) -> usize {
         self.size
     }
 
@@ -144,19 +144,19 @@ impl<'w> Pages<'w> {
     }
 
     /// Returns the number of the last page.
-    pub(crate) fn last(&self) -> u32 {
+    pub(crate) fn last_page(&self) -> u32 {
         self.newer.keys().copied().fold(self.in_file, u32::max)
     }
 
     /// Returns the age rank of a page: 0 in the file, higher in later frames of the `-wal`.
-    pub(crate) fn age(&self, number: u32) -> usize {
+    pub(crate) fn age_of_page(&self, number: u32) -> usize {
         self.newer.get(&number).map_or(0, |frame| frame + 1)
     }
 
     /// Returns the bytes of a page. The first page is number 1.
-    pub(crate) fn page(&self, number: u32) -> Option<Vec<u8>> {
+    pub(crate) fn read_page(&self, number: u32) -> Option<Vec<u8>> {
         if let (Some(frame), Some(wal)) = (self.newer.get(&number), self.wal) {
-            return wal.content(*frame);
+            return wal.frame_content(*frame);
         }
         let mut page = vec![0; self.size];
         let at = u64::from(number.checked_sub(1)?) * self.size as u64;
@@ -165,8 +165,8 @@ impl<'w> Pages<'w> {
     }
 
     /// Reads a page as part of a B-tree; `None` for any other page.
-    pub(crate) fn node(&self, number: u32) -> Option<Node> {
-        let page = self.page(number)?;
+    pub(crate) fn read_node(&self, number: u32) -> Option<TreeNode> {
+        let page = self.read_page(number)?;
         let page = page.get(..self.usable)?;
         let header = if number == 1 { 100 } else { 0 };
         let (kind, length) = match page.get(header)? {
@@ -179,12 +179,13 @@ impl<'w> Pages<'w> {
         let count = be_u16(page, header + 3)?;
         let pointers = header + length;
         let content = pointers + 2 * count;
-        let mut node = Node { kind, children: Vec::new(), cells: Vec::new(), broken: 0 };
+        let mut node = TreeNode { kind, children: Vec::new(), cells: Vec::new(), broken: 0 };
         // A page with more cells than can fit holds something else.
         page.get(pointers..content)?;
         for pointer in 0..count {
             let at = be_u16(page, pointers + 2 * pointer).filter(|at| *at >= content);
-            let cell = at.and_then(|at| page.get(at..)).and_then(|bytes| self.cell(kind, bytes));
+            let cell =
+                at.and_then(|at| page.get(at..)).and_then(|bytes| self.read_cell(kind, bytes));
             match cell {
                 None => node.broken += 1,
                 Some((child, cell)) => {
@@ -199,7 +200,7 @@ impl<'w> Pages<'w> {
         Some(node)
     }
 
-    fn cell(&self, kind: NodeKind, bytes: &[u8]) -> Option<(Option<u32>, Option<Cell>)> {
+    fn read_cell(&self, kind: NodeKind, bytes: &[u8]) -> Option<(Option<u32>, Option<RawCell>)> {
         match kind {
             NodeKind::TableInterior => Some((Some(be_u32(bytes, 0)?), None)),
             NodeKind::IndexInterior => {
@@ -208,47 +209,51 @@ impl<'w> Pages<'w> {
             }
             NodeKind::IndexLeaf => Some((None, Some(self.index_cell(bytes)?))),
             NodeKind::TableLeaf => {
-                let (size, taken) = varint(bytes)?;
-                let (rowid, more) = varint(bytes.get(taken..)?)?;
+                let (size, taken) = read_varint(bytes)?;
+                let (rowid, more) = read_varint(bytes.get(taken..)?)?;
                 let rest = bytes.get(taken + more..)?;
-                Some((None, Some(self.local(size, rest, Some(rowid))?)))
+                Some((None, Some(self.read_local(size, rest, Some(rowid))?)))
             }
         }
     }
 
-    fn index_cell(&self, bytes: &[u8]) -> Option<Cell> {
-        let (size, taken) = varint(bytes)?;
-        self.local(size, bytes.get(taken..)?, None)
+    fn index_cell(&self, bytes: &[u8]) -> Option<RawCell> {
+        let (size, taken) = read_varint(bytes)?;
+        self.read_local(size, bytes.get(taken..)?, None)
     }
 
     /// Reads the part of a payload that lies in this page ("Cell Payload Overflow Pages").
-    fn local(&self, size: i64, bytes: &[u8], rowid: Option<i64>) -> Option<Cell> {
+    fn read_local(&self, size: i64, bytes: &[u8], rowid: Option<i64>) -> Option<RawCell> {
         let size = usize::try_from(size).ok()?;
         let usable = self.usable;
         let most = if rowid.is_some() { usable - 35 } else { (usable - 12) * 64 / 255 - 23 };
         if size <= most {
             let local = bytes.get(..size)?.to_vec();
-            return Some(Cell { rowid, size, local, overflow: None });
+            return Some(RawCell { rowid, size, local, overflow: None });
         }
         let least = (usable - 12) * 32 / 255 - 23;
         let fitting = least + (size - least) % (usable - 4);
         let length = if fitting <= most { fitting } else { least };
         let local = bytes.get(..length)?.to_vec();
-        Some(Cell { rowid, size, local, overflow: Some(be_u32(bytes, length)?) })
+        Some(RawCell { rowid, size, local, overflow: Some(be_u32(bytes, length)?) })
     }
 
     /// Returns the values of a row. Calls `passed` for each overflow page of the row.
-    pub(crate) fn values(&self, cell: &Cell, mut passed: impl FnMut(u32)) -> Option<Vec<Value>> {
+    pub(crate) fn row_values(
+        &self,
+        cell: &RawCell,
+        mut passed: impl FnMut(u32),
+    ) -> Option<Vec<Value>> {
         let mut payload = cell.local.clone();
         let mut next = cell.overflow;
         while payload.len() < cell.size {
             let number = next.filter(|number| *number > 1)?;
-            let page = self.page(number)?;
+            let page = self.read_page(number)?;
             passed(number);
             let missing = (cell.size - payload.len()).min(self.usable - 4);
             payload.extend_from_slice(page.get(4..4 + missing)?);
             next = be_u32(&page, 0);
         }
-        values(&payload)
+        read_values(&payload)
     }
 }

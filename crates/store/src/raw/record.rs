@@ -3,7 +3,7 @@
 use rusqlite::types::Value;
 
 /// Reads a variable-length integer. Returns it with its length in bytes.
-pub(super) fn varint(bytes: &[u8]) -> Option<(i64, usize)> {
+pub(super) fn read_varint(bytes: &[u8]) -> Option<(i64, usize)> {
     let mut value = 0_u64;
     for (index, byte) in bytes.iter().take(9).enumerate() {
         if index == 8 {
@@ -19,24 +19,24 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(i64, usize)> {
 
 /// Reads the values of a record; `None` if its parts contradict each other, or a text is invalid
 /// UTF-8.
-pub(super) fn values(payload: &[u8]) -> Option<Vec<Value>> {
-    let (length, mut at) = varint(payload)?;
+pub(super) fn read_values(payload: &[u8]) -> Option<Vec<Value>> {
+    let (length, mut at) = read_varint(payload)?;
     let length = usize::try_from(length).ok()?;
     let header = payload.get(..length)?;
     let mut rest = payload.get(length..)?;
     let mut values = Vec::new();
     while at < length {
-        let (serial_type, taken) = varint(header.get(at..)?)?;
+        let (serial_type, taken) = read_varint(header.get(at..)?)?;
         at += taken;
-        let size = size(serial_type)?;
+        let size = size_of_type(serial_type)?;
         let (bytes, after) = rest.split_at_checked(size)?;
-        values.push(value(serial_type, bytes)?);
+        values.push(read_value(serial_type, bytes)?);
         rest = after;
     }
     rest.is_empty().then_some(values)
 }
 
-fn size(serial_type: i64) -> Option<usize> {
+fn size_of_type(serial_type: i64) -> Option<usize> {
     Some(match serial_type {
         0 | 8 | 9 => 0,
         1..=4 => usize::try_from(serial_type).ok()?,
@@ -47,10 +47,10 @@ fn size(serial_type: i64) -> Option<usize> {
     })
 }
 
-fn value(serial_type: i64, bytes: &[u8]) -> Option<Value> {
+fn read_value(serial_type: i64, bytes: &[u8]) -> Option<Value> {
     Some(match serial_type {
         0 => Value::Null,
-        1..=6 => Value::Integer(integer(bytes)),
+        1..=6 => Value::Integer(read_integer(bytes)),
         7 => Value::Real(f64::from_be_bytes(bytes.try_into().ok()?)),
         8 => Value::Integer(0),
         9 => Value::Integer(1),
@@ -60,7 +60,7 @@ fn value(serial_type: i64, bytes: &[u8]) -> Option<Value> {
 }
 
 /// Reads a big-endian two's complement integer of one to eight bytes.
-fn integer(bytes: &[u8]) -> i64 {
+fn read_integer(bytes: &[u8]) -> i64 {
     let negative = bytes.first().is_some_and(|first| first & 0x80 != 0);
     bytes.iter().fold(if negative { -1 } else { 0 }, |value, byte| (value << 8) | i64::from(*byte))
 }

@@ -60,9 +60,9 @@ impl WalFile {
         }
         let mut header = [0; HEADER];
         let read = file.read_exact_at(&mut header, 0).is_ok();
-        let reading = if read { Reading::new(&header) } else { None };
+        let reading = if read { WalHeader::new(&header) } else { None };
         Ok(reading
-            .map_or(FoundWal::Headless, |reading| FoundWal::Wal(reading.frames(file, length))))
+            .map_or(FoundWal::Headless, |reading| FoundWal::Wal(reading.read_frames(file, length))))
     }
 
     /// Reads a `-wal` with a damaged header. Accepts frames whose checksums confirm each other.
@@ -86,7 +86,8 @@ impl WalFile {
         }
         // SQLite writes in the byte order of the machine, here this one.
         let big_endian = cfg!(target_endian = "big");
-        let mut wal = Reading { page_size, big_endian, salts, sum: (0, 0) }.frames(file, length);
+        let mut wal =
+            WalHeader { page_size, big_endian, salts, sum: (0, 0) }.read_frames(file, length);
         wal.read_by_sqlite = 0;
         Ok(wal)
     }
@@ -106,20 +107,20 @@ impl WalFile {
     }
 
     /// Returns every readable committed frame, including those behind a broken one.
-    pub(crate) fn readable(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn readable_frames(&self) -> impl Iterator<Item = usize> {
         (0..self.committed).filter(|frame| self.frames[*frame].whole)
     }
 
     /// Returns the number of unreadable committed frames.
-    pub(crate) fn unreadable(&self) -> usize {
-        self.committed - self.readable().count()
+    pub(crate) fn count_unreadable(&self) -> usize {
+        self.committed - self.readable_frames().count()
     }
 
     pub(crate) fn page_of(&self, frame: usize) -> Option<u32> {
         self.frames.get(frame).map(|frame| frame.page)
     }
 
-    pub(crate) fn content(&self, frame: usize) -> Option<Vec<u8>> {
+    pub(crate) fn frame_content(&self, frame: usize) -> Option<Vec<u8>> {
         let mut page = vec![0; self.page_size];
         self.file.read_exact_at(&mut page, self.frames.get(frame)?.at).ok()?;
         Some(page)
@@ -127,19 +128,19 @@ impl WalFile {
 }
 
 /// The fields of the header.
-struct Reading {
+struct WalHeader {
     page_size: usize,
     big_endian: bool,
     salts: [u8; 8],
     sum: Sum,
 }
 
-impl Reading {
+impl WalHeader {
     fn new(header: &[u8; HEADER]) -> Option<Self> {
         let magic = be_u32(header, 0)?;
         let page_size = be_u32(header, 8)? as usize;
         let big_endian = magic & 1 == 1;
-        let sum = checksum(big_endian, (0, 0), &header[..24]);
+        let sum = extend_checksum(big_endian, (0, 0), &header[..24]);
         let stored = (be_u32(header, 24)?, be_u32(header, 28)?);
         let is_one = magic & !1 == MAGIC
             && be_u32(header, 4)? == FORMAT
@@ -152,7 +153,7 @@ impl Reading {
 
     /// Reads the frames. Frames behind a broken one stay readable, because each stores the running
     /// checksum.
-    fn frames(self, file: File, length: u64) -> WalFile {
+    fn read_frames(self, file: File, length: u64) -> WalFile {
         let Self { page_size, big_endian, salts, mut sum } = self;
         let mut wal =
             WalFile { file, page_size, frames: Vec::new(), read_by_sqlite: 0, committed: 0 };
@@ -166,7 +167,8 @@ impl Reading {
             }
             let (header, page) = bytes.split_at(FRAME_HEADER);
             let word = |at| be_u32(header, at).unwrap_or_default();
-            let expected = checksum(big_endian, checksum(big_endian, sum, &header[..8]), page);
+            let expected =
+                extend_checksum(big_endian, extend_checksum(big_endian, sum, &header[..8]), page);
             sum = (word(16), word(20));
             let whole = header[8..16] == salts && expected == sum && word(0) > 0;
             wal.frames.push(WalFrame { page: word(0), at: at + FRAME_HEADER as u64, whole });
@@ -184,7 +186,7 @@ impl Reading {
 }
 
 /// Continues the checksum ("Checksum Algorithm").
-fn checksum(big_endian: bool, (mut first, mut second): Sum, bytes: &[u8]) -> Sum {
+fn extend_checksum(big_endian: bool, (mut first, mut second): Sum, bytes: &[u8]) -> Sum {
     let word = |four: &[u8]| {
         let four = four.try_into().unwrap_or_default();
         if big_endian { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) }

@@ -47,7 +47,7 @@ pub(crate) enum OutboxSource {
 }
 
 impl OutboxSource {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_word(self) -> &'static str {
         match self {
             Self::Reply => "reply",
             Self::Tool => "tool",
@@ -77,7 +77,7 @@ pub(crate) fn insert_notice(tx: &Tx<'_>, notice: &Planned) -> Result<()> {
 
 /// Returns the ordinal after all messages of a turn.
 pub(crate) fn next_ordinal(tx: &Tx<'_>, turn: Option<TurnId>) -> Result<i64> {
-    tx.db.one(
+    tx.db.query_one(
         "SELECT coalesce(max(ordinal) + 1, 0) FROM outbox WHERE turn = ?1",
         [turn.map(|turn| turn.0)],
         |row| row.get(0),
@@ -131,7 +131,7 @@ pub(crate) fn insert_chunk(
             position.ordinal,
             position.chunk,
             position.key.map(DedupeKey::as_str),
-            position.source.word(),
+            position.source.as_word(),
             to_json(content)?,
             tx.now.0,
         ],

@@ -6,17 +6,17 @@ use rusqlite::params;
 use crate::tx::{Db, Result, Tx};
 
 /// Returns the number of the newest event that was ever written; 0 if there was none.
-pub(crate) fn newest(db: Db<'_>) -> Result<EventSeq> {
+pub(crate) fn newest_event(db: Db<'_>) -> Result<EventSeq> {
     let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'events'";
-    Ok(EventSeq(db.row(sql, (), |row| row.get(0))?.unwrap_or_default()))
+    Ok(EventSeq(db.query_row(sql, (), |row| row.get(0))?.unwrap_or_default()))
 }
 
 /// Sets the time of the events that the transaction has added behind `after`, because triggers do
 /// not know the clock. Called at the end of the transaction.
 pub(crate) fn set_times(tx: &Tx<'_>, after: EventSeq) -> Result<()> {
     let sql = "UPDATE events SET at = ?1 WHERE seq > ?2";
-    if tx.update(sql, params![tx.now.0, after.0])? > 0 {
-        tx.changed.newest_event.set(Some(newest(tx.db)?));
+    if tx.change_rows(sql, params![tx.now.0, after.0])? > 0 {
+        tx.changed.newest_event.set(Some(newest_event(tx.db)?));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use avocet_protocol::{
 };
 use rusqlite::{Row, params};
 
-use super::{RowResult, address_at, at, json, parsed, parsed_if_any, word};
+use super::{RowResult, address_at, at, json_column, parse_column, parsed_if_any, word_column};
 use crate::tx::{Db, Result, Tx};
 
 /// `inbound.after_step` of a message that answered a question of its turn and ends with it.
@@ -17,7 +17,7 @@ pub(crate) const NEXT: &str = "session = ?1 AND state = 'queued' AND turn IS NUL
     AND kind = 'text' AND id < coalesce((SELECT min(id) FROM inbound WHERE session = ?1 \
         AND state = 'queued' AND turn IS NULL AND kind = 'command'), 9223372036854775807)";
 
-/// Columns that [`inbound`] reads.
+/// Columns that [`inbound_from_row`] reads.
 pub(crate) const INBOUND: &str = "SELECT id, session, channel, account, chat, topic, chat_kind, \
     key, sender, sender_name, is_bot, kind, content, removed, received_at, written_at, \
     corrects, edited_at, trust, turn, after_step FROM inbound";
@@ -28,7 +28,7 @@ pub(crate) fn place_in_turn(row: &Row<'_>) -> RowResult<(TurnId, Option<u32>)> {
 }
 
 /// Reads a message from the columns of [`INBOUND`].
-pub(crate) fn inbound(row: &Row<'_>) -> RowResult<LoggedInbound> {
+pub(crate) fn inbound_from_row(row: &Row<'_>) -> RowResult<LoggedInbound> {
     let address = [
         at!(INBOUND, "channel"),
         at!(INBOUND, "account"),
@@ -39,18 +39,18 @@ pub(crate) fn inbound(row: &Row<'_>) -> RowResult<LoggedInbound> {
         id: MessageId(row.get(at!(INBOUND, "id"))?),
         received_at: Timestamp(row.get(at!(INBOUND, "received_at"))?),
         message: NewInbound {
-            session: parsed(row, at!(INBOUND, "session"))?,
-            kind: word(row, at!(INBOUND, "kind"), &KINDS, kind_word)?,
+            session: parse_column(row, at!(INBOUND, "session"))?,
+            kind: word_column(row, at!(INBOUND, "kind"), &KINDS, kind_word)?,
             inbound: Inbound {
                 address: address_at(row, address)?,
                 sender: Sender {
-                    id: parsed(row, at!(INBOUND, "sender"))?,
+                    id: parse_column(row, at!(INBOUND, "sender"))?,
                     name: row.get(at!(INBOUND, "sender_name"))?,
                     is_bot: row.get(at!(INBOUND, "is_bot"))?,
                 },
-                key: parsed(row, at!(INBOUND, "key"))?,
-                content: json::<Content>(row, at!(INBOUND, "content"))?,
-                chat: word(row, at!(INBOUND, "chat_kind"), &ChatKind::ALL, ChatKind::word)?,
+                key: parse_column(row, at!(INBOUND, "key"))?,
+                content: json_column::<Content>(row, at!(INBOUND, "content"))?,
+                chat: word_column(row, at!(INBOUND, "chat_kind"), &ChatKind::ALL, ChatKind::word)?,
                 written_at: row.get::<_, Option<i64>>(at!(INBOUND, "written_at"))?.map(Timestamp),
                 corrects: parsed_if_any(row, at!(INBOUND, "corrects"))?,
                 from_platform: false,
@@ -58,13 +58,13 @@ pub(crate) fn inbound(row: &Row<'_>) -> RowResult<LoggedInbound> {
                 edited_at: row.get::<_, Option<i64>>(at!(INBOUND, "edited_at"))?.map(Timestamp),
             },
             removed: row.get(at!(INBOUND, "removed"))?,
-            trust: super::trust(row, at!(INBOUND, "trust"))?,
+            trust: super::trust_column(row, at!(INBOUND, "trust"))?,
         },
     })
 }
 
 pub(crate) fn kind(row: &Row<'_>) -> RowResult<InboundKind> {
-    word(row, "kind", &KINDS, kind_word)
+    word_column(row, "kind", &KINDS, kind_word)
 }
 
 const KINDS: [InboundKind; 2] = [InboundKind::Text, InboundKind::Command];
@@ -77,8 +77,8 @@ pub(crate) fn kind_word(kind: InboundKind) -> &'static str {
 }
 
 /// Returns the messages that steered a turn after one of its steps.
-pub(crate) fn steered(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
-    db.rows(
+pub(crate) fn steering_messages(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedInbound>> {
+    db.query_rows(
         &format!("{INBOUND} WHERE turn = ?1 AND after_step = ?2 ORDER BY id"),
         params![turn.0, step],
         inbound,
@@ -88,7 +88,7 @@ pub(crate) fn steered(db: Db<'_>, turn: TurnId, step: u32) -> Result<Vec<LoggedI
 /// Returns `true` if the turn works for this author, who may then answer its questions.
 pub(crate) fn has_asked(tx: &Tx<'_>, turn: TurnId, inbound: &Inbound) -> Result<bool> {
     let Inbound { address, sender, .. } = inbound;
-    let asked = tx.db.row(
+    let asked = tx.db.query_row(
         "SELECT 1 FROM inbound WHERE turn = ?1 AND channel = ?2 AND account = ?3 AND sender = ?4",
         params![turn.0, address.channel.as_str(), address.account.as_str(), sender.id.as_str()],
         |_| Ok(()),

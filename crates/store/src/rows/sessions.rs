@@ -4,13 +4,13 @@ use avocet_protocol::{Effort, PermissionMode, QueueMode, SessionId, SessionSetti
 use rusqlite::types::Type;
 use rusqlite::{Row, params};
 
-use super::{RowResult, parsed_if_any, word};
+use super::{RowResult, parsed_if_any, word_column};
 use crate::tx::{Db, Result, Tx};
 
 /// Creates the session if it is new, and marks it as used now. Returns its queue mode; `None` for
 /// the configured default.
 pub(crate) fn use_session(tx: &Tx<'_>, session: &SessionId) -> Result<Option<QueueMode>> {
-    tx.db.one(
+    tx.db.query_one(
         "INSERT INTO sessions (id, used_at) VALUES (?1, ?2) \
          ON CONFLICT DO UPDATE SET used_at = excluded.used_at RETURNING mode",
         params![session.as_str(), tx.now.0],
@@ -31,14 +31,14 @@ pub(crate) fn choose_setting(
         SessionSetting::Permissions(mode) => ("permission_mode", Some(mode.word())),
     };
     let update = format!("UPDATE sessions SET {column} = ?2 WHERE id = ?1");
-    tx.update(&update, params![session.as_str(), value]).map(drop)
+    tx.change_rows(&update, params![session.as_str(), value]).map(drop)
 }
 
-/// Reads the column `mode`.
+/// Reads the column `queue_mode`.
 pub(crate) fn mode_if_any(row: &Row<'_>) -> RowResult<Option<QueueMode>> {
     match row.get_ref("mode")?.data_type() {
         Type::Null => Ok(None),
-        _ => word(row, "mode", &QueueMode::ALL, QueueMode::word).map(Some),
+        _ => word_column(row, "mode", &QueueMode::ALL, QueueMode::word).map(Some),
     }
 }
 
@@ -47,12 +47,11 @@ pub(crate) fn permission_mode(row: &Row<'_>) -> RowResult<PermissionMode> {
     Ok(parsed_if_any(row, "permission_mode")?.unwrap_or_default())
 }
 
-/// Returns the queue mode of a session.
-pub(crate) fn mode(db: Db<'_>, session: &SessionId, default: QueueMode) -> Result<QueueMode> {
-    let found = db.row(
+pub(crate) fn queue_mode(db: Db<'_>, session: &SessionId, default: QueueMode) -> Result<QueueMode> {
+    let found = db.query_row(
         "SELECT mode FROM sessions WHERE id = ?1 AND mode IS NOT NULL",
         [session.as_str()],
-        |row| word(row, "mode", &QueueMode::ALL, QueueMode::word),
+        |row| word_column(row, "mode", &QueueMode::ALL, QueueMode::word),
     )?;
     Ok(found.unwrap_or(default))
 }

@@ -9,7 +9,7 @@ use rusqlite::{Row, ToSql, params};
 use serde_json::Value;
 
 use super::sessions::permission_mode;
-use super::{RowResult, json, parsed, to_json, word};
+use super::{RowResult, json_column, parse_column, to_json, word_column};
 use crate::rows;
 use crate::tx::{Db, Result, Tx};
 
@@ -38,7 +38,7 @@ impl TurnIds {
     }
 
     /// Returns the condition that a column is one of these ids. Bind the ids to `?1`.
-    pub(crate) fn are(&self, column: &str) -> String {
+    pub(crate) fn sql_condition(&self, column: &str) -> String {
         match self {
             Self::One(_) => format!("{column} = ?1"),
             Self::Many(_) => format!("{column} IN (SELECT value FROM json_each(?1))"),
@@ -55,7 +55,6 @@ impl ToSql for TurnIds {
     }
 }
 
-/// Inserts a turn for messages.
 pub(crate) fn insert_turn(tx: &Tx<'_>, session: &SessionId, state: TurnState) -> Result<TurnId> {
     let id = tx.insert(
         "INSERT INTO turns (session, state, started_at) VALUES (?1, ?2, ?3)",
@@ -64,9 +63,8 @@ pub(crate) fn insert_turn(tx: &Tx<'_>, session: &SessionId, state: TurnState) ->
     Ok(TurnId(id.unwrap_or_default()))
 }
 
-/// Returns the open turn of a session.
 pub(crate) fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<TurnId>> {
-    tx.db.row(
+    tx.db.query_row(
         &format!("SELECT id FROM turns WHERE session = ?1 AND {OPEN_TURN}"),
         [session.as_str()],
         |row| row.get(0).map(TurnId),
@@ -75,13 +73,13 @@ pub(crate) fn open_turn(tx: &Tx<'_>, session: &SessionId) -> Result<Option<TurnI
 
 /// Fails with [`StoreError::Stale`] unless the turn is running.
 pub(crate) fn must_run(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
-    running(tx, turn).map(drop)
+    running_turn(tx, turn).map(drop)
 }
 
 /// Fails with [`StoreError::Stale`] unless the turn runs, or waits for its children.
 pub(crate) fn must_be_open(tx: &Tx<'_>, turn: TurnId) -> Result<()> {
     let sql = "SELECT 1 FROM turns WHERE id = ?1 AND state IN ('running', 'waiting')";
-    let open = tx.db.row(sql, [turn.0], |_| Ok(()))?;
+    let open = tx.db.query_row(sql, [turn.0], |_| Ok(()))?;
     open.ok_or_else(|| StoreError::Stale(turn.to_string()))
 }
 
@@ -96,14 +94,14 @@ pub(crate) struct RunningTurn {
 }
 
 /// Returns a turn. Fails with [`StoreError::Stale`] unless it is running.
-pub(crate) fn running(tx: &Tx<'_>, turn: TurnId) -> Result<RunningTurn> {
-    let found = tx.db.row(
+pub(crate) fn running_turn(tx: &Tx<'_>, turn: TurnId) -> Result<RunningTurn> {
+    let found = tx.db.query_row(
         "SELECT session, background, parent, attempts FROM turns \
          WHERE id = ?1 AND state = 'running'",
         [turn.0],
         |row| {
             Ok(RunningTurn {
-                session: parsed(row, "session")?,
+                session: parse_column(row, "session")?,
                 is_background: row.get("background")?,
                 parent: row.get::<_, Option<i64>>("parent")?.map(TurnId),
                 deaths: row.get("attempts")?,
@@ -117,14 +115,14 @@ pub(crate) fn running(tx: &Tx<'_>, turn: TurnId) -> Result<RunningTurn> {
 /// same place each time, so it makes no progress.
 pub(crate) fn reset_deaths(tx: &Tx<'_>, id: TurnId, turn: &RunningTurn) -> Result<()> {
     if turn.deaths > 0 {
-        tx.update("UPDATE turns SET attempts = 0, deaths_alone = 0 WHERE id = ?1", [id.0])?;
+        tx.change_rows("UPDATE turns SET attempts = 0, deaths_alone = 0 WHERE id = ?1", [id.0])?;
     }
     Ok(())
 }
 
 /// Returns a turn and its ancestors up to the root. A parent is older than its children.
-pub(crate) fn lineage(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
-    let mut line = db.rows(
+pub(crate) fn lineage_of(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
+    let mut line = db.query_rows(
         &format!(
             "WITH RECURSIVE {ANCESTORS} SELECT turns.id, session, agent, permission_mode, background FROM line \
                  JOIN turns ON turns.id = turn JOIN sessions ON sessions.id = session \
@@ -134,7 +132,7 @@ pub(crate) fn lineage(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
         |row| {
             Ok(LineageTurn {
                 turn: TurnId(row.get("id")?),
-                session: parsed(row, "session")?,
+                session: parse_column(row, "session")?,
                 agent: row.get("agent")?,
                 person: None,
                 permission_mode: permission_mode(row)?,
@@ -156,13 +154,13 @@ pub(crate) fn lineage(db: Db<'_>, turn: TurnId) -> Result<Vec<LineageTurn>> {
 
 /// Returns the calls before `call`, in the same turn, whose results name a skill.
 fn skill_calls_before(db: Db<'_>, call: CallId) -> Result<Vec<SkillCall>> {
-    let called = db.rows(
+    let called = db.query_rows(
         "SELECT name, result FROM calls \
          WHERE turn = ?1 AND (step, ordinal) < (?2, ?3) AND state = 'finished' AND ok = 1 \
              AND result LIKE '\"[skill %' \
          ORDER BY step, ordinal",
         params![call.turn.0, call.step, call.ordinal],
-        |row| Ok((row.get::<_, String>("name")?, json::<Value>(row, "result")?)),
+        |row| Ok((row.get::<_, String>("name")?, json_column::<Value>(row, "result")?)),
     )?;
     let stated = called.into_iter().filter_map(|(tool, result)| {
         Some(SkillCall { tool, limit: SkillLimit::of_result(&result)? })
@@ -174,15 +172,15 @@ fn skill_calls_before(db: Db<'_>, call: CallId) -> Result<Vec<SkillCall>> {
 /// who have no access.
 pub(crate) fn person_of(db: Db<'_>, session: &SessionId) -> Result<Option<PersonId>> {
     let chat = session.address();
-    db.row(
+    db.query_row(
         "SELECT channel, account, sender FROM private_chats \
          WHERE channel = ?1 AND account = ?2 AND chat = ?3",
         rows::chat_key(&chat),
         |row| {
             Ok(PersonId {
-                channel: parsed(row, "channel")?,
-                account: parsed(row, "account")?,
-                sender: parsed(row, "sender")?,
+                channel: parse_column(row, "channel")?,
+                account: parse_column(row, "account")?,
+                sender: parse_column(row, "sender")?,
             })
         },
     )
@@ -191,19 +189,21 @@ pub(crate) fn person_of(db: Db<'_>, session: &SessionId) -> Result<Option<Person
 /// Returns the session to which the messages of a turn belong: that of its root turn, or of its
 /// background task.
 pub(crate) fn speaking_session(db: Db<'_>, turn: TurnId) -> Result<SessionId> {
-    db.one(
+    db.query_one(
         &format!(
             "WITH RECURSIVE {ANCESTORS} SELECT session FROM turns \
              WHERE id IN (SELECT turn FROM line) AND (parent IS NULL OR background = 1) \
              ORDER BY id DESC LIMIT 1"
         ),
         [turn.0],
-        |row| parsed(row, "session"),
+        |row| parse_column(row, "session"),
     )
 }
 
 pub(crate) fn session_of(db: Db<'_>, turn: TurnId) -> Result<SessionId> {
-    db.one("SELECT session FROM turns WHERE id = ?1", [turn.0], |row| parsed(row, "session"))
+    db.query_one("SELECT session FROM turns WHERE id = ?1", [turn.0], |row| {
+        parse_column(row, "session")
+    })
 }
 
 pub(crate) fn child_mode(row: &Row<'_>) -> RowResult<ChildMode> {
@@ -211,6 +211,6 @@ pub(crate) fn child_mode(row: &Row<'_>) -> RowResult<ChildMode> {
     Ok(if is_background { ChildMode::Background } else { ChildMode::Awaited })
 }
 
-pub(crate) fn state(row: &Row<'_>) -> RowResult<TurnState> {
-    word(row, "state", &TurnState::ALL, TurnState::word)
+pub(crate) fn turn_state(row: &Row<'_>) -> RowResult<TurnState> {
+    word_column(row, "state", &TurnState::ALL, TurnState::word)
 }

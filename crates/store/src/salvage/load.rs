@@ -7,7 +7,7 @@ use rusqlite::{Connection, Error, params_from_iter};
 
 use super::SavedTable;
 use super::source::DamagedLog;
-use crate::binding::columns;
+use crate::binding::columns_of_table;
 use crate::raw::{NodeKind, RawRow};
 
 /// Tables that accept rows from lost pages, which no tree names. Excluded are access control
@@ -52,11 +52,11 @@ const NOT_RECOVERED: [&str; 9] = [
 struct TargetTable {
     name: String,
     has_rowid: bool,
-    columns: Vec<Column>,
+    columns: Vec<TargetColumn>,
     saved: SavedTable,
 }
 
-struct Column {
+struct TargetColumn {
     name: String,
     kind: String,
     not_null: bool,
@@ -69,13 +69,13 @@ pub(super) fn load(
     connection: &Connection,
     source: &mut DamagedLog<'_>,
 ) -> rusqlite::Result<(Vec<SavedTable>, usize)> {
-    let mut targets = targets(connection)?;
+    let mut targets = target_tables(connection)?;
     let mut unreadable = 0;
     for target in &mut targets {
-        let Some(table) = source.take(&target.name) else { continue };
-        let names = columns(&table.sql).unwrap_or_else(|| target.names());
+        let Some(table) = source.take_table(&target.name) else { continue };
+        let names = columns_of_table(&table.sql).unwrap_or_else(|| target.column_names());
         for page in table.pages {
-            let (rows, broken) = source.rows(page);
+            let (rows, broken) = source.rows_of_page(page);
             unreadable += broken;
             for row in rows {
                 target.insert(connection, &names, row)?;
@@ -84,21 +84,21 @@ pub(super) fn load(
     }
     for page in source.lost_pages() {
         // Long rows read meanwhile may have shown that this page is an overflow page.
-        let Some(node) = source.pages.node(page) else { continue };
+        let Some(node) = source.pages.read_node(page) else { continue };
         let has_rowid = match node.kind {
             NodeKind::TableLeaf => true,
             NodeKind::IndexLeaf | NodeKind::IndexInterior => false,
             NodeKind::TableInterior => continue,
         };
-        let (rows, _) = source.rows(page);
+        let (rows, _) = source.rows_of_page(page);
         let fits = |target: &&mut TargetTable| {
             FROM_LOST_PAGES.contains(&target.name.as_str())
                 && target.has_rowid == has_rowid
-                && rows.iter().all(|row| target.fits(row))
+                && rows.iter().all(|row| target.fits_table(row))
         };
         let mut fitting = targets.iter_mut().filter(fits);
         if let (Some(target), None) = (fitting.next(), fitting.next()) {
-            let names = target.names();
+            let names = target.column_names();
             for row in rows {
                 target.insert(connection, &names, row)?;
             }
@@ -107,7 +107,7 @@ pub(super) fn load(
     Ok((targets.into_iter().map(|target| target.saved).collect(), unreadable))
 }
 
-fn targets(connection: &Connection) -> rusqlite::Result<Vec<TargetTable>> {
+fn target_tables(connection: &Connection) -> rusqlite::Result<Vec<TargetTable>> {
     let mut statement = connection.prepare(
         "SELECT list.name AS \"table\", list.wr, info.name, info.type, info.\"notnull\", info.pk \
          FROM pragma_table_list AS list, pragma_table_info(list.name) AS info \
@@ -124,7 +124,7 @@ fn targets(connection: &Connection) -> rusqlite::Result<Vec<TargetTable>> {
         }
         let has_rowid = !row.get::<_, bool>(1)?;
         let (column, kind, not_null) = (row.get(2)?, row.get(3)?, row.get(4)?);
-        let column = Column { name: column, kind, not_null, key: row.get(5)? };
+        let column = TargetColumn { name: column, kind, not_null, key: row.get(5)? };
         let target = targets.entry(name.clone()).or_insert_with(|| {
             let saved = SavedTable { name: name.clone(), rows: 0, left_out: 0, why: None };
             TargetTable { name, has_rowid, columns: Vec::new(), saved }
@@ -135,17 +135,17 @@ fn targets(connection: &Connection) -> rusqlite::Result<Vec<TargetTable>> {
 }
 
 impl TargetTable {
-    fn names(&self) -> Vec<String> {
+    fn column_names(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
     /// Returns `true` if this column is the rowid, for which stored rows contain NULL.
-    fn is_rowid(&self, column: &Column) -> bool {
+    fn is_rowid(&self, column: &TargetColumn) -> bool {
         self.has_rowid && column.key == 1 && column.kind == "INTEGER"
     }
 
     /// Returns `true` if the number and types of the values fit this table.
-    fn fits(&self, (_, values): &RawRow) -> bool {
+    fn fits_table(&self, (_, values): &RawRow) -> bool {
         // Older rows lack columns that were added later.
         let required = self.columns.iter().rposition(|column| column.key > 0).unwrap_or_default();
         let number = values.len();

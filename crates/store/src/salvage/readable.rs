@@ -19,34 +19,34 @@ type Check = fn(&str) -> bool;
 
 /// The required content of columns with this name, in every table.
 const COLUMNS: [(&str, Check); 25] = [
-    ("account", parses::<AccountName>),
+    ("account", can_parse::<AccountName>),
     ("arguments", is_json::<Arguments>),
-    ("channel", parses::<ChannelName>),
-    ("chat", parses::<ChatId>),
-    ("code", parses::<PairingCode>),
+    ("channel", can_parse::<ChannelName>),
+    ("chat", can_parse::<ChatId>),
+    ("code", can_parse::<PairingCode>),
     ("content", is_json::<Content>),
-    ("corrects", parses::<DedupeKey>),
-    ("effort", parses::<Effort>),
+    ("corrects", can_parse::<DedupeKey>),
+    ("effort", can_parse::<Effort>),
     ("evidence", is_json::<Evidence>),
     ("failure", is_json::<TurnFailure>),
-    ("key", parses::<DedupeKey>),
+    ("key", can_parse::<DedupeKey>),
     ("may_grant", is_json::<Grant>),
     ("message", is_json::<NewInbound>),
     ("mode", |text| QueueMode::ALL.iter().any(|mode| mode.word() == text)),
-    ("permission_mode", parses::<PermissionMode>),
-    ("platform_id", parses::<PlatformId>),
+    ("permission_mode", can_parse::<PermissionMode>),
+    ("platform_id", can_parse::<PlatformId>),
     ("reasoning", is_json::<Reasoning>),
     ("result", is_json::<serde_json::Value>),
     ("rule", is_json::<ScheduleRule>),
-    ("said_from", parses::<SessionId>),
-    ("sender", parses::<SenderId>),
+    ("said_from", can_parse::<SessionId>),
+    ("sender", can_parse::<SenderId>),
     ("sender_roles", is_json::<Vec<String>>),
-    ("session", parses::<SessionId>),
-    ("topic", parses::<TopicId>),
-    ("voice", parses::<VoiceMode>),
+    ("session", can_parse::<SessionId>),
+    ("topic", can_parse::<TopicId>),
+    ("voice", can_parse::<VoiceMode>),
 ];
 
-fn parses<T: FromStr>(text: &str) -> bool {
+fn can_parse<T: FromStr>(text: &str) -> bool {
     text.parse::<T>().is_ok()
 }
 
@@ -58,22 +58,25 @@ fn is_json<T: DeserializeOwned>(text: &str) -> bool {
 pub(super) fn leave_out_unreadable(db: Db<'_>, tables: &mut [SavedTable]) -> Result<()> {
     for table in tables.iter_mut().filter(|table| table.name != "audit") {
         let name = &table.name;
-        let key = db.rows(
+        let key = db.query_rows(
             "SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk",
             [name],
             |row| row.get::<_, String>(0),
         )?;
-        let unreadable = db.rows(&format!("SELECT * FROM \"{name}\""), (), |row| {
-            match unreadable_column(name, row)? {
-                Some(column) => Ok(Some((column, key_of(row, &key)?))),
-                None => Ok(None),
-            }
-        })?;
+        let unreadable =
+            db.query_rows(
+                &format!("SELECT * FROM \"{name}\""),
+                (),
+                |row| match unreadable_column(name, row)? {
+                    Some(column) => Ok(Some((column, key_of(row, &key)?))),
+                    None => Ok(None),
+                },
+            )?;
         let terms: Vec<String> = key.iter().map(|column| format!("\"{column}\" = ?")).collect();
         let delete = format!("DELETE FROM \"{name}\" WHERE {}", terms.join(" AND "));
         for (column, key) in unreadable.into_iter().flatten() {
             let deleted = db.connection.execute(&delete, params_from_iter(key));
-            deleted.map_err(|error| db.error(&error))?;
+            deleted.map_err(|error| db.store_error(&error))?;
             let why = || format!("{name}.{column} has an unexpected value");
             table.why = table.why.take().or_else(|| Some(why()));
         }

@@ -6,7 +6,7 @@ use super::readable::leave_out_unreadable;
 use crate::tx::{Db, Result};
 
 /// Makes references between rows valid. Returns a text for each kind of change.
-pub(super) fn repair(db: Db<'_>, tables: &mut [SavedTable]) -> Result<Vec<String>> {
+pub(super) fn repair_references(db: Db<'_>, tables: &mut [SavedTable]) -> Result<Vec<String>> {
     leave_out_unreadable(db, tables)?;
     let mut repairs = Vec::new();
     let run_all = |statements: &[(&str, &str)], repairs: &mut Vec<String>| -> Result<()> {
@@ -23,7 +23,9 @@ pub(super) fn repair(db: Db<'_>, tables: &mut [SavedTable]) -> Result<Vec<String
     run_all(&SETTLED, &mut repairs)?;
     for table in tables {
         let rows =
-            db.one(&format!("SELECT count(*) FROM \"{}\"", table.name), (), |row| row.get(0))?;
+            db.query_one(&format!("SELECT count(*) FROM \"{}\"", table.name), (), |row| {
+                row.get(0)
+            })?;
         // Rows were also recreated.
         table.left_out += table.rows.saturating_sub(rows);
         table.rows = rows;
@@ -32,7 +34,7 @@ pub(super) fn repair(db: Db<'_>, tables: &mut [SavedTable]) -> Result<Vec<String
 }
 
 fn run(db: Db<'_>, sql: &str) -> Result<usize> {
-    db.connection.execute(sql, ()).map_err(|error| db.error(&error))
+    db.connection.execute(sql, ()).map_err(|error| db.store_error(&error))
 }
 
 /// Lost rows that can be recreated from rows that refer to them.
@@ -87,7 +89,7 @@ const SETTLED: [(&str, &str); 3] = [
 
 /// A foreign key.
 #[derive(Debug, Default)]
-struct Reference {
+struct ForeignKey {
     parent: String,
     /// Columns of the table with the matching columns of the parent.
     columns: Vec<(String, String)>,
@@ -105,8 +107,8 @@ fn drop_lost_references(
     let mut changed = true;
     while std::mem::take(&mut changed) {
         for SavedTable { name, .. } in tables {
-            for reference in references(db, name)? {
-                let number = run(db, &reference.mending(name))?;
+            for reference in foreign_keys(db, name)? {
+                let number = run(db, &reference.mending_sql(name))?;
                 changed |= number > 0;
                 let parent = &reference.parent;
                 match (number, reference.optional) {
@@ -123,8 +125,8 @@ fn drop_lost_references(
     Ok(())
 }
 
-fn references(db: Db<'_>, table: &str) -> Result<Vec<Reference>> {
-    let rows = db.rows(
+fn foreign_keys(db: Db<'_>, table: &str) -> Result<Vec<ForeignKey>> {
+    let rows = db.query_rows(
         "SELECT keys.id, keys.\"table\", keys.\"from\", keys.\"to\", info.\"notnull\" \
          FROM pragma_foreign_key_list(?1) AS keys JOIN pragma_table_info(?1) AS info \
              ON info.name = keys.\"from\" ORDER BY keys.id, keys.seq",
@@ -142,7 +144,7 @@ fn references(db: Db<'_>, table: &str) -> Result<Vec<Reference>> {
     let mut references = Vec::new();
     for (id, parent, from, to, not_null) in rows {
         if references.len() <= id {
-            references.push(Reference { parent, columns: Vec::new(), optional: true });
+            references.push(ForeignKey { parent, columns: Vec::new(), optional: true });
         }
         if let Some(reference) = references.last_mut() {
             reference.columns.push((from, to));
@@ -152,8 +154,8 @@ fn references(db: Db<'_>, table: &str) -> Result<Vec<Reference>> {
     Ok(references)
 }
 
-impl Reference {
-    fn mending(&self, table: &str) -> String {
+impl ForeignKey {
+    fn mending_sql(&self, table: &str) -> String {
         let terms = |term: &dyn Fn(&(String, String)) -> String, between: &str| {
             self.columns.iter().map(term).collect::<Vec<_>>().join(between)
         };

@@ -6,20 +6,22 @@ use std::path::Path;
 
 use rusqlite::types::Value;
 
-use crate::binding::{Meta, Misfit, compare};
+use crate::binding::{DatabaseMeta, WalMisfit, compare_meta};
 use crate::files::with_suffix;
-use crate::raw::{FoundWal, Owned, Pages, RawRow, SchemaRow, WalFile, rows_of, schema};
-use crate::schema::newest;
+use crate::raw::{
+    FoundWal, OwnedPages, RawPages, RawRow, SchemaRow, WalFile, read_schema, rows_of,
+};
+use crate::schema::newest_version;
 
 /// A log that is read page by page.
 pub(super) struct DamagedLog<'w> {
-    pub(super) pages: Pages<'w>,
+    pub(super) pages: RawPages<'w>,
     /// Text about the use of the `-wal`.
     pub(super) wal_used: String,
-    pub(super) meta: Option<Meta>,
+    pub(super) meta: Option<DatabaseMeta>,
     pub(super) version: usize,
     tables: BTreeMap<String, DamagedTable>,
-    owned: Owned,
+    owned: OwnedPages,
 }
 
 pub(super) struct DamagedTable {
@@ -30,11 +32,11 @@ pub(super) struct DamagedTable {
 }
 
 /// Reads the `-wal` beside a database, even with a damaged header.
-pub(super) fn wal(path: &Path) -> io::Result<FoundWal> {
+pub(super) fn read_wal(path: &Path) -> io::Result<FoundWal> {
     let wal = with_suffix(path, "-wal");
     match WalFile::read(&wal)? {
         FoundWal::Headless => {
-            let page_size = Pages::open(path)?.size();
+            let page_size = RawPages::open(path)?.page_size();
             WalFile::read_headless(&wal, page_size).map(FoundWal::Wal)
         }
         found => Ok(found),
@@ -43,41 +45,42 @@ pub(super) fn wal(path: &Path) -> io::Result<FoundWal> {
 
 impl<'w> DamagedLog<'w> {
     pub(super) fn open(path: &Path, wal: &'w FoundWal) -> io::Result<Self> {
-        let mut pages = Pages::open(path)?;
+        let mut pages = RawPages::open(path)?;
         let wal_used = match wal {
             FoundWal::Wal(wal) => {
-                let meta = Meta::read(&pages);
-                match compare(path, meta.as_ref(), wal, wal.readable())? {
-                    Err(misfit @ (Misfit::Another | Misfit::Earlier { .. })) => {
+                let meta = DatabaseMeta::read(&pages);
+                match compare_meta(path, meta.as_ref(), wal, wal.readable_frames())? {
+                    Err(misfit @ (WalMisfit::Another | WalMisfit::Earlier { .. })) => {
                         format!("not used: {misfit}")
                     }
-                    _ if wal.page_size() != pages.size() => {
+                    _ if wal.page_size() != pages.page_size() => {
                         "not used: its pages have another size".to_owned()
                     }
-                    Ok(()) | Err(Misfit::Later { .. }) => {
-                        pages.put_over(wal, wal.readable());
-                        let (used, broken) = (wal.readable().count(), wal.unreadable());
+                    Ok(()) | Err(WalMisfit::Later { .. }) => {
+                        pages.put_over(wal, wal.readable_frames());
+                        let (used, broken) =
+                            (wal.readable_frames().count(), wal.count_unreadable());
                         format!("{used} pages of it are used, {broken} cannot be read")
                     }
                 }
             }
             FoundWal::Nothing | FoundWal::Headless => "there is none".to_owned(),
         };
-        let meta = Meta::read(&pages).map(|(meta, _)| meta);
-        let known = |version: &usize| (1..=newest()).contains(version);
-        let version = pages.version().map(|version| version as usize).filter(known);
-        let version = version.unwrap_or_else(newest);
-        let (tables, owned) = tables(&pages);
+        let meta = DatabaseMeta::read(&pages).map(|(meta, _)| meta);
+        let known = |version: &usize| (1..=newest_version()).contains(version);
+        let version = pages.schema_version().map(|version| version as usize).filter(known);
+        let version = version.unwrap_or_else(newest_version);
+        let (tables, owned) = find_tables(&pages);
         Ok(Self { pages, wal_used, meta, version, tables, owned })
     }
 
     /// Takes a table out of the log.
-    pub(super) fn take(&mut self, name: &str) -> Option<DamagedTable> {
+    pub(super) fn take_table(&mut self, name: &str) -> Option<DamagedTable> {
         self.tables.remove(name)
     }
 
     /// Returns the rows of a page and the number of its unreadable rows.
-    pub(super) fn rows(&mut self, page: u32) -> (Vec<RawRow>, usize) {
+    pub(super) fn rows_of_page(&mut self, page: u32) -> (Vec<RawRow>, usize) {
         rows_of(&self.pages, page, &mut self.owned)
     }
 
@@ -85,8 +88,8 @@ impl<'w> DamagedLog<'w> {
     /// lost its path to them, others deleted or moved rows.
     pub(super) fn lost_pages(&self) -> Vec<u32> {
         let mut lost: Vec<u32> =
-            (2..=self.pages.last()).filter(|page| !self.owned.has(*page)).collect();
-        lost.sort_by_key(|page| std::cmp::Reverse(self.pages.age(*page)));
+            (2..=self.pages.last_page()).filter(|page| !self.owned.has_page(*page)).collect();
+        lost.sort_by_key(|page| std::cmp::Reverse(self.pages.age_of_page(*page)));
         lost
     }
 
@@ -95,10 +98,10 @@ impl<'w> DamagedLog<'w> {
     }
 
     /// Returns the last row numbers given out, by table.
-    pub(super) fn numbers(&self) -> BTreeMap<String, i64> {
+    pub(super) fn last_numbers(&self) -> BTreeMap<String, i64> {
         let sequence = self.tables.get("sqlite_sequence");
         let pages = sequence.into_iter().flat_map(|table| &table.pages);
-        let rows = pages.flat_map(|page| rows_of(&self.pages, *page, &mut Owned::default()).0);
+        let rows = pages.flat_map(|page| rows_of(&self.pages, *page, &mut OwnedPages::default()).0);
         let numbers = rows.filter_map(|(_, values)| match &values[..] {
             [Value::Text(table), Value::Integer(number)] => Some((table.clone(), *number)),
             _ => None,
@@ -108,11 +111,11 @@ impl<'w> DamagedLog<'w> {
 }
 
 /// Returns the tables of a log, and all pages that belong to a tree or are free.
-fn tables(pages: &Pages<'_>) -> (BTreeMap<String, DamagedTable>, Owned) {
-    let mut owned = Owned::default();
-    let mut rows = schema(pages, &mut owned);
-    let mut free = Owned::default();
-    if free.freelist(pages) {
+fn find_tables(pages: &RawPages<'_>) -> (BTreeMap<String, DamagedTable>, OwnedPages) {
+    let mut owned = OwnedPages::default();
+    let mut rows = read_schema(pages, &mut owned);
+    let mut free = OwnedPages::default();
+    if free.add_freelist(pages) {
         owned.take_all(free);
     }
     rows.extend(lost_schema(pages, &owned, &rows));
@@ -123,8 +126,8 @@ fn tables(pages: &Pages<'_>) -> (BTreeMap<String, DamagedTable>, Owned) {
         if root == 0 {
             continue;
         }
-        let mut with_rows = owned.tree(pages, root);
-        with_rows.sort_by_key(|page| std::cmp::Reverse(pages.age(*page)));
+        let mut with_rows = owned.add_tree(pages, root);
+        with_rows.sort_by_key(|page| std::cmp::Reverse(pages.age_of_page(*page)));
         if kind == "table" {
             tables.insert(name, DamagedTable { sql, pages: with_rows });
         }
@@ -133,9 +136,9 @@ fn tables(pages: &Pages<'_>) -> (BTreeMap<String, DamagedTable>, Owned) {
 }
 
 /// Returns schema rows in lost pages, except those that `known` contains.
-fn lost_schema(pages: &Pages<'_>, owned: &Owned, known: &[SchemaRow]) -> Vec<SchemaRow> {
-    let lost = (2..=pages.last()).filter(|page| !owned.has(*page));
-    let rows = lost.flat_map(|page| rows_of(pages, page, &mut Owned::default()).0);
-    let rows = rows.filter_map(|(_, values)| SchemaRow::of(&values));
+fn lost_schema(pages: &RawPages<'_>, owned: &OwnedPages, known: &[SchemaRow]) -> Vec<SchemaRow> {
+    let lost = (2..=pages.last_page()).filter(|page| !owned.has_page(*page));
+    let rows = lost.flat_map(|page| rows_of(pages, page, &mut OwnedPages::default()).0);
+    let rows = rows.filter_map(|(_, values)| SchemaRow::from_values(&values));
     rows.filter(|row| known.iter().all(|known| known.name != row.name)).collect()
 }

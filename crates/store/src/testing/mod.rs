@@ -12,7 +12,7 @@ use avocet_protocol::{Clock, QueueMode};
 use avocet_supervise::Group;
 use tempfile::TempDir;
 
-use crate::{Durability, Holder, OpenOptions, SqliteStore};
+use crate::{Durability, LogHolder, OpenOptions, SqliteStore};
 
 /// A temporary directory for a log.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl TempStore {
             start_empty: false,
             redactor: Arc::default(),
             zone: jiff::tz::TimeZone::UTC,
-            holder: Holder::Daemon,
+            holder: LogHolder::Daemon,
         }
     }
 

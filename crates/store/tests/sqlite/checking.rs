@@ -40,7 +40,7 @@ fn damage(directory: &Path) {
 
 async fn ended_check(store: &SqliteStore) -> LogCheck {
     loop {
-        match store.check() {
+        match store.current_check() {
             LogCheck::Running => tokio::task::yield_now().await,
             ended => return ended,
         }
@@ -62,7 +62,7 @@ async fn open_of_a_large_log_checks_it_only_after_a_crash() {
     store.close().await;
 
     let store = open(directory.path()).await.unwrap();
-    assert_eq!((store.check(), messages(&store).await), (LogCheck::AtStart, 1));
+    assert_eq!((store.current_check(), messages(&store).await), (LogCheck::AtStart, 1));
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn open_of_a_large_damaged_log_stops_its_writes_and_the_next_start_moves_i
     crash(directory.path());
     damage(directory.path());
     let store = open(directory.path()).await.unwrap();
-    assert!(matches!(store.lost().await, StoreError::Damaged { .. }));
+    assert!(matches!(store.wait_until_lost().await, StoreError::Damaged { .. }));
     assert!(matches!(accept(&store, "1").await, Err(StoreError::Damaged { .. })));
     assert_eq!(ended_check(&store).await, LogCheck::Damaged);
     store.close().await;

@@ -281,7 +281,10 @@ async fn open_and_recover_survive_mutated_files_without_a_panic_or_silent_loss()
         });
         // A log of a newer version is recovered in place, because a start leaves it there.
         let from = (moved.count() == 0).then_some(from);
-        if replacing(directory.path(), |replace| replace.recover(from.as_deref())).await.is_ok() {
+        if replacing(directory.path(), |replace| replace.recover_damaged(from.as_deref()))
+            .await
+            .is_ok()
+        {
             let store = open(directory.path()).await.unwrap();
             let status = store.log_status().await.unwrap();
             assert!(status.rolled_back.is_some(), "{status:?}");

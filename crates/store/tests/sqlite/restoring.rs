@@ -10,7 +10,8 @@ use avocet_protocol::{
     Timestamp,
 };
 use avocet_store::{
-    CancelCopy, CopyError, DATABASE, Holder, Lock, OpenError, Replace, back_up, recover_into,
+    CancelCopy, CopyError, DATABASE, DirectoryLock, LogHolder, LogReplacement, OpenError, back_up,
+    recover_into,
 };
 use avocet_testkit::{ManualClock, START, SystemPart, skip_without};
 use rusqlite::Connection;
@@ -26,12 +27,15 @@ fn copy(directory: &Path, to: &Path) -> Result<u64, CopyError> {
 }
 
 /// Runs a function that replaces the log of a stopped daemon.
-pub(crate) async fn replacing<T>(directory: &Path, work: impl FnOnce(&Replace<'_>) -> T) -> T {
+pub(crate) async fn replacing<T>(
+    directory: &Path,
+    work: impl FnOnce(&LogReplacement<'_>) -> T,
+) -> T {
     let clock = ManualClock::default();
-    let lock = Lock::take(directory, Holder::Command, &clock).await.unwrap();
+    let lock = DirectoryLock::take_lock(directory, LogHolder::Command, &clock).await.unwrap();
     let redactor = Arc::<Redactor>::default();
     let audit_head = Some(2_000);
-    work(&Replace { directory, lock: &lock, audit_head, redactor: &redactor, now: NOW })
+    work(&LogReplacement { directory, lock: &lock, audit_head, redactor: &redactor, now: NOW })
 }
 
 fn connect(path: &Path) -> Connection {
@@ -56,7 +60,7 @@ async fn back_up_copies_everything_while_the_daemon_writes() {
         }
     };
     let (source, target) = (directory.path().to_owned(), to.clone());
-    let copying = avocet_supervise::blocking(move || copy(&source, &target));
+    let copying = avocet_supervise::run_blocking(move || copy(&source, &target));
     let (copied, ()) = tokio::join!(copying, writes);
     let copied = copied.unwrap().unwrap();
     let found = rows(&connect(&to));
@@ -85,7 +89,7 @@ async fn back_up_refuses_a_missing_log_an_existing_target_and_damage() {
     assert!(refused.contains("nowhere") && refused.contains("No such file"), "{refused}");
 
     let cancel = CancelCopy::default();
-    cancel.cancel();
+    cancel.cancel_copy();
     let to = directory.path().join("other.db");
     let cancelled = back_up(directory.path(), &to, NOW, &cancel);
     assert!(matches!(cancelled, Err(CopyError::Cancelled)), "{cancelled:?}");
@@ -116,7 +120,7 @@ async fn restore_moves_the_numbers_of_events_ahead() {
     accept(&store, "lost").await.unwrap();
     let lost = store.event_range().await.unwrap();
     store.close().await;
-    replacing(directory.path(), |replace| replace.restore(&file).unwrap()).await;
+    replacing(directory.path(), |replace| replace.restore_copy(&file).unwrap()).await;
     let store = open(directory.path()).await.unwrap();
     let range = store.event_range().await.unwrap();
     assert!(range.log != lost.log && range.newest > lost.newest, "{range:?} {lost:?}");
@@ -146,7 +150,8 @@ async fn restore_repeats_nothing_and_keeps_the_previous_log() {
     };
     let old = id(&file);
 
-    let restored = replacing(directory.path(), |replace| replace.restore(&file)).await.unwrap();
+    let restored =
+        replacing(directory.path(), |replace| replace.restore_copy(&file)).await.unwrap();
     assert_eq!(restored.copied_at, Some(NOW));
     let ended = restored.ended;
     assert_eq!((ended.turns, ended.messages, ended.deliveries, ended.chats), (3, 3, 3, 5));
@@ -182,7 +187,7 @@ async fn restore_by_root_gives_the_log_to_the_owner_of_the_data_directory() {
     let file = copies.path().join("copy.db");
     copy(directory.path(), &file).unwrap();
     chown(directory.path(), Some(65534), Some(65534)).unwrap();
-    replacing(directory.path(), |replace| replace.restore(&file)).await.unwrap();
+    replacing(directory.path(), |replace| replace.restore_copy(&file)).await.unwrap();
     for entry in fs::read_dir(directory.path()).unwrap() {
         let entry = entry.unwrap();
         assert_eq!(entry.metadata().unwrap().uid(), 65534, "{}", entry.path().display());
@@ -207,14 +212,14 @@ async fn restore_refuses_a_file_that_is_not_a_whole_log() {
     for (name, bytes, says) in table {
         fs::write(&file, bytes).unwrap();
         let refused =
-            replacing(directory.path(), |replace| replace.restore(&file)).await.unwrap_err();
+            replacing(directory.path(), |replace| replace.restore_copy(&file)).await.unwrap_err();
         assert!(refused.to_string().contains(says), "{name}: {refused}");
         assert_eq!(fs::read(&database).unwrap(), there, "{name}");
     }
     let missing = directory.path().join("nothing.db");
     for (from, says) in [(&missing, "there is no such file"), (&database, "it is the log in use")] {
         let refused =
-            replacing(directory.path(), |replace| replace.restore(from)).await.unwrap_err();
+            replacing(directory.path(), |replace| replace.restore_copy(from)).await.unwrap_err();
         assert!(refused.to_string().contains(says), "{refused}");
     }
     open(directory.path()).await.unwrap();
@@ -233,13 +238,14 @@ async fn restore_migrates_a_copy_of_an_older_version() {
     )
     .unwrap();
     drop(old);
-    let restored = replacing(directory.path(), |replace| replace.restore(&file)).await.unwrap();
+    let restored =
+        replacing(directory.path(), |replace| replace.restore_copy(&file)).await.unwrap();
     assert_eq!((restored.moved, restored.copied_at), (None, None));
     let store = open(directory.path()).await.unwrap();
     assert_eq!(store.log_status().await.unwrap().sessions, 1);
 }
 
-/// A start moves a damaged log aside, and `recover` then restores it.
+/// A start moves a damaged log aside, and `recover_damaged` then restores it.
 #[tokio::test]
 async fn recover_saves_the_readable_rows_of_a_damaged_log() {
     let directory = TempDir::new().unwrap();
@@ -264,7 +270,8 @@ async fn recover_saves_the_readable_rows_of_a_damaged_log() {
     let OpenError::Damaged { moved, .. } = &refused else { panic!("{refused}") };
     assert!(refused.to_string().contains("avocet recover"), "{refused}");
 
-    let recovered = replacing(directory.path(), |replace| replace.recover(None)).await.unwrap();
+    let recovered =
+        replacing(directory.path(), |replace| replace.recover_damaged(None)).await.unwrap();
     assert_eq!(&recovered.from, moved);
     assert_eq!(fs::read(moved).unwrap(), bytes, "the damaged log is unchanged");
     let log = connect(&database);
@@ -337,7 +344,7 @@ async fn accept_after_restore_drops_messages_of_the_lost_part_and_notifies_once(
     copy(directory.path(), &file).unwrap();
     accept(&store, "lost").await.unwrap();
     store.close().await;
-    replacing(directory.path(), |replace| replace.restore(&file)).await.unwrap();
+    replacing(directory.path(), |replace| replace.restore_copy(&file)).await.unwrap();
     let store = open(directory.path()).await.unwrap();
     // The last transaction of the lost part was made at the start of the manual clock.
     let at = |text: &str, after: i64| {

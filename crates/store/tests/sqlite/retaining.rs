@@ -4,7 +4,7 @@ use std::path::Path;
 
 use avocet_protocol::Timestamp;
 use avocet_store::{
-    ContentKind, DATABASE, Holder, Lock, OldRows, RemovedBatch, SqliteStore, vacuum,
+    ContentKind, DATABASE, DirectoryLock, LogHolder, OldRows, RemovedBatch, SqliteStore, vacuum_log,
 };
 use avocet_testkit::ManualClock;
 use rusqlite::Connection;
@@ -203,8 +203,8 @@ async fn excess_before_is_the_time_up_to_which_content_does_not_fit() {
 async fn vacuum_makes_the_file_smaller_and_later_removals_shrink_it() {
     let (directory, store, log) = opened(1..201).await;
     remove(&store, OldRows::Turns, 101).await;
-    assert!(store.size().await.unwrap().free > 0);
-    assert_eq!(store.shrink(100).await, Ok(0), "before the first vacuum");
+    assert!(store.measure_size().await.unwrap().free > 0);
+    assert_eq!(store.shrink_file(100).await, Ok(0), "before the first vacuum");
     store.close().await;
     // As versions before schema 10 made it.
     let old = directory.path().join("old.db");
@@ -214,18 +214,19 @@ async fn vacuum_makes_the_file_smaller_and_later_removals_shrink_it() {
     std::fs::rename(&old, directory.path().join(DATABASE)).unwrap();
 
     let clock = ManualClock::default();
-    let lock = Lock::take(directory.path(), Holder::Command, &clock).await.unwrap();
-    let (before, after) = vacuum(&lock, directory.path()).unwrap();
+    let lock =
+        DirectoryLock::take_lock(directory.path(), LogHolder::Command, &clock).await.unwrap();
+    let (before, after) = vacuum_log(&lock, directory.path()).unwrap();
     assert!(after < before, "{before} {after}");
     drop(lock);
 
     let store = open(directory.path()).await.unwrap();
-    let size = store.size().await.unwrap();
+    let size = store.measure_size().await.unwrap();
     assert_eq!((size.free, size.shrinks, size.messages.rows), (0, true, 100));
     remove(&store, OldRows::Turns, 1000).await;
-    let free = store.size().await.unwrap().free / PAGE as u64;
-    assert_eq!(store.shrink(2).await, Ok(free - 2));
-    while store.shrink(100).await.unwrap() > 0 {}
+    let free = store.measure_size().await.unwrap().free / PAGE as u64;
+    assert_eq!(store.shrink_file(2).await, Ok(free - 2));
+    while store.shrink_file(100).await.unwrap() > 0 {}
     store.close().await;
     open(directory.path()).await.unwrap();
 }

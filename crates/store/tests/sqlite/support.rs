@@ -7,7 +7,7 @@ use avocet_protocol::{
     Content, Inbound, InboundKind, Inbox, NewInbound, Query, QueueMode, Sender, SessionId,
     StoreError, Trust,
 };
-use avocet_store::{Durability, Holder, OpenError, OpenOptions, SqliteStore};
+use avocet_store::{Durability, LogHolder, OpenError, OpenOptions, SqliteStore};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 
@@ -23,7 +23,7 @@ pub(crate) fn options(directory: &Path) -> OpenOptions {
         start_empty: false,
         redactor: Arc::default(),
         zone: jiff::tz::TimeZone::UTC,
-        holder: Holder::Daemon,
+        holder: LogHolder::Daemon,
     }
 }
 

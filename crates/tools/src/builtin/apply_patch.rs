@@ -7,26 +7,28 @@ use avocet_protocol::{
     Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
     Trust, Verdict,
 };
-use avocet_sandbox::{RemoveMode, Workspace, digest};
+use avocet_sandbox::{RemoveMode, Workspace, digest_bytes};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::buffers::{Buffers, CallEditor, PresentText, SavedText, TextSource, shown_in_editor};
-use super::files::{ToolFiles, read_text, state, tool_error, verdict};
-use crate::approval::fenced;
-use crate::patch::{FileChange, FilePatch, Hunk, apply, parse};
+use super::buffers::{
+    CallEditor, EditorBuffers, PresentText, SavedText, TextSource, shown_in_editor,
+};
+use super::files::{ToolFiles, digest_of_file, read_text, tool_error, verdict_from_state};
+use crate::approval::fence_text;
+use crate::patch::{FileChange, FilePatch, PatchHunk, apply_hunks, parse_patch};
 
 #[derive(Debug)]
 pub(super) struct ApplyPatch {
     files: ToolFiles,
-    buffers: Buffers,
+    buffers: EditorBuffers,
 }
 
 impl ApplyPatch {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: Buffers::new(parts) }
+        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: EditorBuffers::new(parts) }
     }
 }
 
@@ -39,7 +41,7 @@ pub(super) struct Arguments {
 
 /// A file before and after the patch.
 #[derive(Debug)]
-struct Staged {
+struct StagedFile {
     before: Option<FileText>,
     after: Option<FileText>,
     /// The origin of the text before the patch.
@@ -55,9 +57,9 @@ struct FileText {
 
 /// The result of a patch before it is written to disk.
 #[derive(Debug, Default)]
-struct Stage {
+struct StagedPatch {
     /// Keyed by the file's path, relative to the root.
-    files: BTreeMap<String, Staged>,
+    files: BTreeMap<String, StagedFile>,
     /// The report to the model, one line per file.
     report: Vec<String>,
     editor: CallEditor,
@@ -76,15 +78,18 @@ impl Tool for ApplyPatch {
     }
 
     async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
-        self.files.caution(paths_of(&arguments.patch)).await
+        self.files.caution_for_change(paths_of(&arguments.patch)).await
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        paths_of(&arguments.patch).iter().map(|path| self.files.roots.place(path)).collect()
+        paths_of(&arguments.patch)
+            .iter()
+            .map(|path| self.files.roots.canonical_name(path))
+            .collect()
     }
 
     async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
-        Some(Question { shown: fenced(&arguments.patch, "diff"), scope: String::new() })
+        Some(Question { shown: fence_text(&arguments.patch, "diff"), scope: String::new() })
     }
 
     async fn prepare(
@@ -95,9 +100,10 @@ impl Tool for ApplyPatch {
         let patch = arguments.patch.clone();
         let trust = context.trust;
         let editor = self.buffers.editor_for(context);
-        let stage =
-            self.files.with(context, move |workspace| Stage::of(workspace, &patch, trust, editor));
-        Ok(Some(stage.await?.evidence()))
+        let stage = self.files.run_in_workspace(context, move |workspace| {
+            StagedPatch::apply_in_memory(workspace, &patch, trust, editor)
+        });
+        Ok(Some(stage.await?.stage_evidence()))
     }
 
     async fn execute(
@@ -107,8 +113,8 @@ impl Tool for ApplyPatch {
     ) -> Result<ToolOutcome, ToolError> {
         let trust = context.trust;
         let editor = self.buffers.editor_for(context);
-        let report = self.files.with(context, move |workspace| {
-            let stage = Stage::of(workspace, &arguments.patch, trust, editor)?;
+        let report = self.files.run_in_workspace(context, move |workspace| {
+            let stage = StagedPatch::apply_in_memory(workspace, &arguments.patch, trust, editor)?;
             let notes = stage.write(workspace)?;
             Ok([stage.report, notes].concat().join("\n"))
         });
@@ -117,31 +123,31 @@ impl Tool for ApplyPatch {
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
         let subject = evidence.subject.clone();
-        let now = self.files.look(move |workspace| {
+        let now = self.files.look_in_workspace(move |workspace| {
             let states = subject.lines().map(|given| {
-                let path = workspace.resolve(given).map_err(tool_error)?;
-                Ok((given.to_owned(), state(workspace, &path)?))
+                let path = workspace.resolve_path(given).map_err(tool_error)?;
+                Ok((given.to_owned(), digest_of_file(workspace, &path)?))
             });
             Ok(Some(of_all(states.collect::<Result<Vec<_>, ToolError>>()?)))
         });
         let done = "\nwere patched before a restart and have the expected content";
-        verdict(evidence, now.await, done)
+        verdict_from_state(evidence, now.await, done)
     }
 }
 
-impl Stage {
+impl StagedPatch {
     /// Applies a patch of trust level `trust` to the current files in memory. Nothing is written.
-    fn of(
+    fn apply_in_memory(
         workspace: &Workspace,
         patch: &str,
         trust: Trust,
         editor: CallEditor,
     ) -> Result<Self, ToolError> {
-        let files =
-            parse(patch).map_err(|error| ToolError::InvalidArgs(format!("patch: {error}")))?;
+        let files = parse_patch(patch)
+            .map_err(|error| ToolError::InvalidArgs(format!("patch: {error}")))?;
         let mut stage = Self { editor, ..Self::default() };
         for file in &files {
-            stage.take(workspace, file, trust)?;
+            stage.stage_file(workspace, file, trust)?;
         }
         let text = |text: &Option<FileText>| text.as_ref().map(|it| it.text.clone());
         stage.files.retain(|_, file| text(&file.before) != text(&file.after));
@@ -152,33 +158,33 @@ impl Stage {
         }
     }
 
-    fn take(
+    fn stage_file(
         &mut self,
         workspace: &Workspace,
         file: &FilePatch,
         trust: Trust,
     ) -> Result<(), ToolError> {
         let FilePatch { change, hunks } = file;
-        let old = match change.old() {
+        let old = match change.old_path() {
             None => FileText { text: String::new(), trust },
-            Some(path) => match self.at(workspace, path)?.after.clone() {
+            Some(path) => match self.staged_file(workspace, path)?.after.clone() {
                 Some(text) => text,
-                None => return Err(absent(workspace, path)),
+                None => return Err(absent_file(workspace, path)),
             },
         };
-        let (new, offsets) = patched(change, &old.text, hunks)?;
+        let (new, offsets) = apply_hunks(change, &old.text, hunks)?;
         let new = FileText { text: new, trust: old.trust.min(trust) };
-        let is_new_place = change.old() != change.new_path();
+        let is_new_place = change.old_path() != change.new_path();
         if let Some(path) = change.new_path().filter(|_| is_new_place)
-            && self.at(workspace, path)?.after.is_some()
+            && self.staged_file(workspace, path)?.after.is_some()
         {
-            return Err(failed(format!("{path} exists already")));
+            return Err(failed_patch(format!("{path} exists already")));
         }
-        if let Some(path) = change.old() {
-            self.at(workspace, path)?.after = None;
+        if let Some(path) = change.old_path() {
+            self.staged_file(workspace, path)?.after = None;
         }
         if let Some(path) = change.new_path() {
-            self.at(workspace, path)?.after = Some(new);
+            self.staged_file(workspace, path)?.after = Some(new);
         }
         self.report.push(match change {
             FileChange::Create(path) => format!("made {path}"),
@@ -190,12 +196,16 @@ impl Stage {
     }
 
     /// The state of a file after the parts of the patch that were applied so far.
-    fn at(&mut self, workspace: &Workspace, given: &str) -> Result<&mut Staged, ToolError> {
-        let path = workspace.resolve(given).map_err(tool_error)?;
+    fn staged_file(
+        &mut self,
+        workspace: &Workspace,
+        given: &str,
+    ) -> Result<&mut StagedFile, ToolError> {
+        let path = workspace.resolve_path(given).map_err(tool_error)?;
         let key = path.to_string();
         if !self.files.contains_key(&key) {
             // `apart` counts trust separately: this file must not lower that of the others.
-            let apart = workspace.apart();
+            let apart = workspace.examine_apart();
             let is_there = apart.read_if_any(&path).map_err(tool_error)?.is_some();
             let before = is_there.then(|| self.editor.read_present(&apart, given)).transpose()?;
             let source = before.as_ref().map_or(TextSource::Disk, |before| before.source);
@@ -205,15 +215,15 @@ impl Stage {
             self.is_through_editor |= self.editor.is_writer(workspace, given, source)?;
             // Reject links and pipes now, before any file is written.
             workspace.can_write(&path).map_err(tool_error)?;
-            self.files.insert(key.clone(), Staged { after: before.clone(), before, source });
+            self.files.insert(key.clone(), StagedFile { after: before.clone(), before, source });
         }
-        self.files.get_mut(&key).ok_or_else(|| failed(format!("{given} is not staged")))
+        self.files.get_mut(&key).ok_or_else(|| failed_patch(format!("{given} is not staged")))
     }
 
-    fn evidence(&self) -> Evidence {
-        let states = |of: fn(&Staged) -> &Option<FileText>| {
+    fn stage_evidence(&self) -> Evidence {
+        let states = |of: fn(&StagedFile) -> &Option<FileText>| {
             let states = self.files.iter().map(|(path, file)| {
-                (path.clone(), of(file).as_ref().map(|it| digest(it.text.as_bytes())))
+                (path.clone(), of(file).as_ref().map(|it| digest_bytes(it.text.as_bytes())))
             });
             of_all(states.collect())
         };
@@ -230,11 +240,11 @@ impl Stage {
     /// model.
     fn write(&self, workspace: &Workspace) -> Result<Vec<String>, ToolError> {
         let mut notes = Vec::new();
-        let mut done: Vec<(&str, &Staged)> = Vec::new();
+        let mut done: Vec<(&str, &StagedFile)> = Vec::new();
         let (stay, go): (Vec<_>, Vec<_>) =
             self.files.iter().partition(|(_, file)| file.after.is_some());
         for (path, file) in stay.into_iter().chain(go) {
-            let error = match self.put(workspace, path, file.after.as_ref(), file.source) {
+            let error = match self.write_file(workspace, path, file.after.as_ref(), file.source) {
                 Ok(saved) => {
                     let note = saved.report_note();
                     notes.extend((!note.is_empty()).then(|| format!("{path}{note}")));
@@ -245,19 +255,21 @@ impl Stage {
             };
             let mut kept = Vec::new();
             for (path, file) in done.into_iter().rev() {
-                if let Err(error) = self.put(workspace, path, file.before.as_ref(), file.source) {
+                if let Err(error) =
+                    self.write_file(workspace, path, file.before.as_ref(), file.source)
+                {
                     kept.push(format!("{path} is changed and could not be put back: {error}"));
                 }
             }
             let outcome =
                 if kept.is_empty() { "nothing is changed".to_owned() } else { kept.join("; ") };
-            return Err(failed(format!("{error}; {outcome}")));
+            return Err(failed_patch(format!("{error}; {outcome}")));
         }
         Ok(notes)
     }
 
     /// Writes a file, or removes it if `text` is `None`.
-    fn put(
+    fn write_file(
         &self,
         workspace: &Workspace,
         given: &str,
@@ -267,26 +279,32 @@ impl Stage {
         if let Some(FileText { text, trust }) = text {
             return self.editor.write_text(workspace, given, text, source, Some(*trust));
         }
-        let path = workspace.resolve(given).map_err(tool_error)?;
-        let removed = workspace.remove(&path, RemoveMode::Single);
+        let path = workspace.resolve_path(given).map_err(tool_error)?;
+        let removed = workspace.remove_entry(&path, RemoveMode::Single);
         removed.map(|_| SavedText::AsWritten).map_err(tool_error)
     }
 }
 
 fn paths_of(patch: &str) -> Vec<String> {
-    let files = parse(patch).unwrap_or_default();
-    let both = files.iter().flat_map(|file| [file.change.old(), file.change.new_path()]);
+    let files = parse_patch(patch).unwrap_or_default();
+    let both = files.iter().flat_map(|file| [file.change.old_path(), file.change.new_path()]);
     both.flatten().map(str::to_owned).collect()
 }
 
 /// Returns a file's text after its hunks, and a note on hunks that matched at other lines.
-fn patched(change: &FileChange, old: &str, hunks: &[Hunk]) -> Result<(String, String), ToolError> {
-    let path = change.new_path().or(change.old()).unwrap_or_default();
-    let applied = apply(old, hunks).map_err(|error| {
-        failed(format!("{path}: {error}. Nothing is changed; read the file again with read_file"))
+fn apply_hunks(
+    change: &FileChange,
+    old: &str,
+    hunks: &[PatchHunk],
+) -> Result<(String, String), ToolError> {
+    let path = change.new_path().or(change.old_path()).unwrap_or_default();
+    let applied = apply_hunks(old, hunks).map_err(|error| {
+        failed_patch(format!(
+            "{path}: {error}. Nothing is changed; read the file again with read_file"
+        ))
     })?;
     if matches!(change, FileChange::Delete(_)) && !hunks.is_empty() && !applied.text.is_empty() {
-        return Err(failed(format!(
+        return Err(failed_patch(format!(
             "{path}: the patch deletes it and does not remove all of its lines; nothing is changed"
         )));
     }
@@ -305,16 +323,16 @@ fn patched(change: &FileChange, old: &str, hunks: &[Hunk]) -> Result<(String, St
 fn of_all(states: Vec<(String, Option<String>)>) -> String {
     let lines =
         states.into_iter().map(|(path, state)| format!("{path}\t{}\n", state.unwrap_or_default()));
-    digest(lines.collect::<String>().as_bytes())
+    digest_bytes(lines.collect::<String>().as_bytes())
 }
 
-fn absent(workspace: &Workspace, given: &str) -> ToolError {
+fn absent_file(workspace: &Workspace, given: &str) -> ToolError {
     match read_text(workspace, given) {
         Err(error) => error,
-        Ok(_) => failed(format!("{given} is deleted or renamed earlier in the patch")),
+        Ok(_) => failed_patch(format!("{given} is deleted or renamed earlier in the patch")),
     }
 }
 
-fn failed(what: String) -> ToolError {
+fn failed_patch(what: String) -> ToolError {
     ToolError::ExecutionFailed(what)
 }

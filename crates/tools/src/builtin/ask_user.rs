@@ -54,7 +54,7 @@ impl Tool for AskUser {
         if question.trim().is_empty() {
             return Err(ToolError::InvalidArgs("question is empty".to_owned()));
         }
-        let choices = choices(&options).map_err(ToolError::InvalidArgs)?;
+        let choices = choices_for_options(&options).map_err(ToolError::InvalidArgs)?;
         let minutes = timeout_minutes.unwrap_or(DEFAULT_MINUTES);
         Ok(ToolOutcome::Waiting(WaitRequest {
             kind: WaitKind::Answer,
@@ -81,7 +81,7 @@ impl Tool for AskUser {
 }
 
 /// Makes a button for each option. Its label is also the text that it sends.
-fn choices(options: &[String]) -> Result<Vec<Choice>, String> {
+fn choices_for_options(options: &[String]) -> Result<Vec<Choice>, String> {
     let mut choices: Vec<Choice> = Vec::new();
     for option in options.iter().map(|option| option.trim()) {
         let wrong = if option.is_empty() {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{Clock, SessionId, ToolContext, ToolError, within};
-use avocet_sandbox::{ProgramRequest, ProgramSandbox, Rights};
+use avocet_sandbox::{ProgramRequest, ProgramRights, ProgramSandbox};
 use avocet_supervise::Group;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ const KEPT_FOR: Duration = Duration::from_hours(1);
 
 /// The background programs of one daemon. They end when the daemon ends.
 #[derive(Debug)]
-pub struct Background {
+pub struct BackgroundPrograms {
     /// The number of this start of the daemon. It is part of each id, so that ids of an earlier
     /// start are recognised.
     start: i64,
@@ -52,10 +52,10 @@ pub(super) struct BackgroundTask {
     /// The model's timeout; the operator's limit caps it.
     pub(super) limit: Option<Duration>,
     pub(super) watched: ProgramWatch,
-    pub(super) rights: Rights,
+    pub(super) rights: ProgramRights,
 }
 
-impl Background {
+impl BackgroundPrograms {
     /// Creates an empty table. `start` differs at each start of the daemon. A program is killed
     /// after `longest`, or when `group` ends.
     #[must_use]
@@ -73,8 +73,8 @@ impl Background {
         let limit = limit.map_or(self.longest, |limit| limit.min(self.longest));
         let started = self.clock.elapsed();
         let entered = {
-            let mut table = self.table();
-            table.forget(started);
+            let mut table = self.lock_table();
+            table.forget_ended(started);
             Self::make_room(&table, session)?;
             table.started += 1;
             let number = table.started;
@@ -84,7 +84,7 @@ impl Background {
                 command,
                 started,
                 limit,
-                cancel: self.group.token().child_token(),
+                cancel: self.group.cancel_token().child_token(),
             };
             let entered = Arc::new(BackgroundProgram::new(details, watched));
             table.programs.insert(number, entered.clone());
@@ -99,9 +99,9 @@ impl Background {
         let (clock, id) = (self.clock.clone(), entered.details.id.clone());
         let seconds = limit.as_secs();
         self.group.spawn(&id.clone(), async move {
-            let ran = sandbox.run_with_output(request, |bytes| entered.receive(bytes)).await;
-            entered.settle().await;
-            entered.end(ran, clock.elapsed());
+            let ran = sandbox.run_with_output(request, |bytes| entered.add_output(bytes)).await;
+            entered.settle_changes().await;
+            entered.mark_ended(ran, clock.elapsed());
         });
         Ok(json!({
             "id": id,
@@ -118,11 +118,11 @@ impl Background {
         wait: Duration,
         context: &ToolContext,
     ) -> Result<Value, ToolError> {
-        let program = self.find(id, &context.session)?;
-        let waiting = within(self.clock.as_ref(), wait, program.news());
+        let program = self.find_program(id, &context.session)?;
+        let waiting = within(self.clock.as_ref(), wait, program.wait_for_news());
         tokio::select! {
             // With or without new output.
-            _ = waiting => Ok(self.report(&program, context)),
+            _ = waiting => Ok(self.report_program(&program, context)),
             // A report that is read now would be lost with the cancelled call.
             () = context.cancel.cancelled() => {
                 Err(ToolError::ExecutionFailed("the poll was stopped; the program was not".to_owned()))
@@ -131,23 +131,27 @@ impl Background {
     }
 
     /// Kills a program and all its children.
-    pub(super) async fn kill(&self, id: &str, context: &ToolContext) -> Result<Value, ToolError> {
-        let program = self.find(id, &context.session)?;
+    pub(super) async fn kill_program(
+        &self,
+        id: &str,
+        context: &ToolContext,
+    ) -> Result<Value, ToolError> {
+        let program = self.find_program(id, &context.session)?;
         program.details.cancel.cancel();
-        program.ended().await;
-        Ok(self.report(&program, context))
+        program.wait_for_end().await;
+        Ok(self.report_program(&program, context))
     }
 
-    pub(super) fn list(&self, context: &ToolContext) -> Value {
+    pub(super) fn list_programs(&self, context: &ToolContext) -> Value {
         let now = self.clock.elapsed();
-        let mut table = self.table();
-        table.forget(now);
+        let mut table = self.lock_table();
+        table.forget_ended(now);
         let own =
             table.programs.values().filter(|program| program.details.session == context.session);
         own.map(|program| {
             // The command carries the trust level of the turn that wrote it.
-            context.read.lower(program.trust());
-            let mut listed = program.state(now);
+            context.read.lower(program.least_trust());
+            let mut listed = program.state_json(now);
             listed.insert("unread_bytes".to_owned(), program.unread_bytes().into());
             Value::Object(listed)
         })
@@ -155,13 +159,17 @@ impl Background {
     }
 
     /// The command of a program, to show to a person.
-    pub(super) fn command(&self, id: &str, session: &SessionId) -> Option<String> {
-        self.find(id, session).ok().map(|program| program.details.command.clone())
+    pub(super) fn command_of(&self, id: &str, session: &SessionId) -> Option<String> {
+        self.find_program(id, session).ok().map(|program| program.details.command.clone())
     }
 
-    fn find(&self, id: &str, session: &SessionId) -> Result<Arc<BackgroundProgram>, ToolError> {
-        let mut table = self.table();
-        table.forget(self.clock.elapsed());
+    fn find_program(
+        &self,
+        id: &str,
+        session: &SessionId,
+    ) -> Result<Arc<BackgroundProgram>, ToolError> {
+        let mut table = self.lock_table();
+        table.forget_ended(self.clock.elapsed());
         let numbers = id.strip_prefix('p').and_then(|rest| rest.split_once('.'));
         let number = |text: &str| text.parse::<u64>().ok();
         let why = match numbers.and_then(|(start, one)| Some((number(start)?, number(one)?))) {
@@ -182,20 +190,20 @@ impl Background {
     }
 
     /// Returns the new output and the state of a program, and forgets the program if it has ended.
-    fn report(&self, program: &Arc<BackgroundProgram>, context: &ToolContext) -> Value {
-        let mut report = program.state(self.clock.elapsed());
+    fn report_program(&self, program: &Arc<BackgroundProgram>, context: &ToolContext) -> Value {
+        let mut report = program.state_json(self.clock.elapsed());
         // The state was read before the output, so a report of the end includes all output. Read
         // the output before its trust, too.
         report.insert("output".to_owned(), program.read().into());
-        context.read.lower(program.trust());
+        context.read.lower(program.least_trust());
         if report["running"] == false {
-            self.table().programs.retain(|_, kept| !Arc::ptr_eq(kept, program));
+            self.lock_table().programs.retain(|_, kept| !Arc::ptr_eq(kept, program));
         }
         Value::Object(report)
     }
 
     fn make_room(table: &ProgramTable, session: &SessionId) -> Result<(), ToolError> {
-        let running = || table.programs.values().filter(|program| program.runs());
+        let running = || table.programs.values().filter(|program| program.is_running());
         let own: Vec<&str> = running()
             .filter(|program| program.details.session == *session)
             .map(|program| program.details.id.as_str())
@@ -216,14 +224,14 @@ impl Background {
         Ok(())
     }
 
-    fn table(&self) -> MutexGuard<'_, ProgramTable> {
+    fn lock_table(&self) -> MutexGuard<'_, ProgramTable> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ProgramTable {
     /// Forgets programs that ended long ago, and the oldest ended ones above the limit.
-    fn forget(&mut self, now: Duration) {
+    fn forget_ended(&mut self, now: Duration) {
         self.programs.retain(|_, program| {
             program.ended_at().is_none_or(|at| now.saturating_sub(at) < KEPT_FOR)
         });

@@ -1,21 +1,21 @@
 use std::time::Duration;
 
-use avocet_sandbox::{Rights, Workspace};
+use avocet_sandbox::{ProgramRights, Workspace};
 use avocet_testkit::{ManualClock, tool_context};
 use tempfile::TempDir;
 
 use super::*;
 use crate::builtin::programs::tests::nowhere;
 
-fn background(clock: &Arc<ManualClock>, start: i64) -> Arc<Background> {
+fn background(clock: &Arc<ManualClock>, start: i64) -> Arc<BackgroundPrograms> {
     let hour = Duration::from_hours(1);
-    Arc::new(Background::new(start, hour, clock.clone(), Group::new("test")))
+    Arc::new(BackgroundPrograms::new(start, hour, clock.clone(), Group::new("test")))
 }
 
 /// A program that fails to start, and so ends at once.
 fn task(clock: &Arc<ManualClock>) -> BackgroundTask {
     let (command, program) = ("make".to_owned(), vec!["make".to_owned()]);
-    let (sandbox, rights) = (Arc::new(nowhere(clock.clone())), Rights::Ordinary);
+    let (sandbox, rights) = (Arc::new(nowhere(clock.clone())), ProgramRights::Ordinary);
     let workspace = Workspace::open(TempDir::new().unwrap().path()).unwrap();
     BackgroundTask {
         watched: ProgramWatch::new(&sandbox, &rights, &workspace),
@@ -28,10 +28,14 @@ fn task(clock: &Arc<ManualClock>) -> BackgroundTask {
     }
 }
 
-async fn start(background: &Arc<Background>, clock: &Arc<ManualClock>, of: &SessionId) -> String {
+async fn start(
+    background: &Arc<BackgroundPrograms>,
+    clock: &Arc<ManualClock>,
+    of: &SessionId,
+) -> String {
     let started = background.start(task(clock), of).unwrap();
     let id = started["id"].as_str().unwrap().to_owned();
-    background.find(&id, of).unwrap().ended().await;
+    background.find_program(&id, of).unwrap().wait_for_end().await;
     id
 }
 
@@ -45,12 +49,12 @@ async fn background_keeps_ended_programs_for_an_hour_up_to_a_limit() {
         start(&background, &clock, &one).await;
     }
     let context = ToolContext { session: one.clone(), ..tool_context() };
-    let listed = background.list(&context);
+    let listed = background.list_programs(&context);
     assert_eq!(listed.as_array().unwrap().len(), MOST, "an ended program takes no place");
     assert_eq!(listed[0]["id"], "p3.2", "the oldest has made room");
     clock.advance(KEPT_FOR);
-    assert_eq!(background.list(&context), json!([]));
-    let Err(error) = background.find(&first, &one) else { panic!("it is kept") };
+    assert_eq!(background.list_programs(&context), json!([]));
+    let Err(error) = background.find_program(&first, &one) else { panic!("it is kept") };
     assert!(error.to_string().contains("more than an hour ago"), "{error}");
 }
 
@@ -68,7 +72,7 @@ async fn poll_reports_a_program_from_before_a_restart_as_ended() {
         ("1234", "ids are those that exec_shell gives"),
         ("p4.x", "ids are those that exec_shell gives"),
     ] {
-        let Err(error) = after.find(id, &one) else { panic!("{id} is there") };
+        let Err(error) = after.find_program(id, &one) else { panic!("{id} is there") };
         let error = error.to_string();
         assert!(error.contains(&format!("there is no program {id}: {why}")), "{error}");
     }

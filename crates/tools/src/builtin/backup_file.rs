@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::files::{ToolFiles, evidence, read_text, write};
+use super::files::{ToolFiles, evidence_of_write, read_text, write};
 
 #[derive(Debug)]
 pub(super) struct BackupFile {
@@ -39,7 +39,7 @@ impl Tool for BackupFile {
     }
 
     fn paths(&self, Arguments { path }: &Arguments) -> Vec<String> {
-        self.files.places([path, &format!("{path}.bak")])
+        self.files.canonical_names([path, &format!("{path}.bak")])
     }
 
     async fn prepare(
@@ -47,10 +47,11 @@ impl Tool for BackupFile {
         arguments: &Arguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        let noted = self.files.at(context, arguments.path.clone(), |workspace, path| {
-            let content = read_text(workspace, path)?;
-            evidence(workspace, &format!("{path}.bak"), content.as_bytes())
-        });
+        let noted =
+            self.files.run_in_root_of(context, arguments.path.clone(), |workspace, path| {
+                let content = read_text(workspace, path)?;
+                evidence_of_write(workspace, &format!("{path}.bak"), content.as_bytes())
+            });
         noted.await.map(Some)
     }
 
@@ -59,7 +60,7 @@ impl Tool for BackupFile {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let report = self.files.at(context, arguments.path, |workspace, path| {
+        let report = self.files.run_in_root_of(context, arguments.path, |workspace, path| {
             let content = read_text(workspace, path)?;
             write(workspace, &format!("{path}.bak"), content.as_bytes())?;
             Ok(format!("copied {} bytes to {path}.bak", content.len()))
@@ -68,6 +69,6 @@ impl Tool for BackupFile {
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
-        self.files.verify(evidence).await
+        self.files.verify_write(evidence).await
     }
 }

@@ -14,15 +14,15 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{BuiltinParts, add_builtin, backup_file};
-use crate::{AlreadyRegistered, Registry, Web};
+use crate::{AlreadyRegistered, ToolRegistry, WebAccess};
 
 const CHAPTER: &str = include_str!("../../../../docs/src/build/tool.md");
 const FILE: &str = include_str!("backup_file.rs");
 /// The line that the chapter adds to the list.
-const LINE: &str = "    registry.add(backup_file::BackupFile::new(parts))?;\n";
+const LINE: &str = "    registry.add_tool(backup_file::BackupFile::new(parts))?;\n";
 
-fn add(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), AlreadyRegistered> {
-    registry.add(backup_file::BackupFile::new(parts))?;
+fn add(registry: &mut ToolRegistry, parts: &BuiltinParts) -> Result<(), AlreadyRegistered> {
+    registry.add_tool(backup_file::BackupFile::new(parts))?;
     Ok(())
 }
 
@@ -49,7 +49,7 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
         roles: Arc::new(FakeRoles),
         skills: Arc::new(FakeSkills::default()),
         shell: None,
-        web: Arc::new(Web::new(client, None, clock.clone())),
+        web: Arc::new(WebAccess::new(client, None, clock.clone())),
         zone: jiff::tz::TimeZone::UTC,
         tasks: store.clone(),
         profiles: Arc::default(),
@@ -57,7 +57,7 @@ async fn backup_file_copies_a_file_and_verifies_the_copy() {
         calendar: Arc::new(FakeCalendar),
         clock: clock.clone(),
     };
-    let mut registry = Registry::new(clock);
+    let mut registry = ToolRegistry::new(clock);
     add_builtin(&mut registry, &parts).unwrap();
     add(&mut registry, &parts).unwrap();
     fs::write(workspace.path().join("a.txt"), "precious").unwrap();

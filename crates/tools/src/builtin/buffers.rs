@@ -12,7 +12,7 @@ use avocet_protocol::{
 use avocet_sandbox::{Workspace, WorkspacePath};
 
 use super::BuiltinParts;
-use super::files::{evidence, read_text, tool_error, write};
+use super::files::{evidence_of_write, read_text, tool_error, write};
 use super::lines::{line_end, plain_ends};
 use super::live_output::LiveOutput;
 
@@ -21,15 +21,15 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The editors of all sessions, as file tools use them.
 #[derive(Debug, Clone)]
-pub(super) struct Buffers(Arc<dyn Editors>);
+pub(super) struct EditorBuffers(Arc<dyn Editors>);
 
-impl Default for Buffers {
+impl Default for EditorBuffers {
     fn default() -> Self {
         Self(Arc::new(NoEditors))
     }
 }
 
-impl Buffers {
+impl EditorBuffers {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
         Self(parts.editors.clone())
     }
@@ -128,7 +128,7 @@ impl CallEditor {
     /// Asks the editor for the text of a file that was read from the disk.
     fn shown_text(&self, workspace: &Workspace, given: &str) -> Option<String> {
         let open = self.0.as_ref().filter(|open| open.editor.can_read() && !open.is_silent())?;
-        let place = workspace.place_for_editor(&workspace.resolve(given).ok()?)?;
+        let place = workspace.place_for_editor(&workspace.resolve_path(given).ok()?)?;
         match open.note_silence(open.editor.read_text(&place)) {
             Ok(text) => Some(text).filter(|text| !text.contains('\0')),
             Err(error) => {
@@ -140,7 +140,7 @@ impl CallEditor {
 
     /// Returns the editor for a change of this file, and the path for it. `None` if the workspace
     /// writes the file itself.
-    fn writer(
+    fn editor_for_change(
         &self,
         workspace: &Workspace,
         path: &WorkspacePath,
@@ -162,7 +162,7 @@ impl CallEditor {
         after: &[u8],
         source: TextSource,
     ) -> Result<Evidence, ToolError> {
-        let evidence = evidence(workspace, given, after)?;
+        let evidence = evidence_of_write(workspace, given, after)?;
         Ok(if self.is_writer(workspace, given, source)? {
             Evidence { before: Some(shown_in_editor()), ..evidence }
         } else {
@@ -177,8 +177,8 @@ impl CallEditor {
         given: &str,
         source: TextSource,
     ) -> Result<bool, ToolError> {
-        let path = workspace.resolve(given).map_err(tool_error)?;
-        Ok(self.writer(workspace, &path, source).is_some())
+        let path = workspace.resolve_path(given).map_err(tool_error)?;
+        Ok(self.editor_for_change(workspace, &path, source).is_some())
     }
 
     /// Refuses to change a file while the editor may still make an earlier change.
@@ -209,7 +209,7 @@ impl CallEditor {
         source: TextSource,
         trust: Option<Trust>,
     ) -> Result<SavedText, ToolError> {
-        let path = workspace.resolve(given).map_err(tool_error)?;
+        let path = workspace.resolve_path(given).map_err(tool_error)?;
         let write_directly = || {
             let written = match trust {
                 Some(trust) => {
@@ -220,11 +220,11 @@ impl CallEditor {
             written.map(|()| SavedText::AsWritten)
         };
         self.check_open_change(workspace, &path)?;
-        let Some((open, place)) = self.writer(workspace, &path, source) else {
+        let Some((open, place)) = self.editor_for_change(workspace, &path, source) else {
             return write_directly();
         };
         workspace.can_write(&path).map_err(tool_error)?;
-        let apart = workspace.apart();
+        let apart = workspace.examine_apart();
         let Ok(before) = apart.read(&path) else { return write_directly() };
         let trust = trust.unwrap_or_else(|| workspace.trust_of_writing());
         // The editor keeps the mark of the file if it writes into it.

@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
-use avocet_sandbox::{Access, EntryKind, Workspace};
+use avocet_sandbox::{EntryKind, RootAccess, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::files::{ToolFiles, tool_error, verdict};
+use super::files::{ToolFiles, tool_error, verdict_from_state};
 
 /// The state of an existing directory in an `Evidence`.
 const THERE: &str = "directory";
@@ -39,15 +39,15 @@ impl Tool for CreateDirectory {
         const TEXT: &str = "Create an empty directory. write_file makes those that it needs.";
         Description::new("create_directory", ToolClass::Verifiable, TEXT)
             .in_group("files")
-            .and(&self.files.also(Access::Change))
+            .and(&self.files.describe_beside(RootAccess::Change))
     }
 
     async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
-        self.files.caution(vec![arguments.path.clone()]).await
+        self.files.caution_for_change(vec![arguments.path.clone()]).await
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        self.files.places([&arguments.path])
+        self.files.canonical_names([&arguments.path])
     }
 
     async fn prepare(
@@ -55,12 +55,13 @@ impl Tool for CreateDirectory {
         arguments: &Arguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        let noted = self.files.at(context, arguments.path.clone(), |workspace, given| {
-            let path = workspace.resolve(given).map_err(tool_error)?;
-            workspace.can_change(&path).map_err(tool_error)?;
-            let (subject, before) = (path.to_string(), state(workspace, given)?);
-            Ok(Evidence { subject, before, after: THERE.to_owned() })
-        });
+        let noted =
+            self.files.run_in_root_of(context, arguments.path.clone(), |workspace, given| {
+                let path = workspace.resolve_path(given).map_err(tool_error)?;
+                workspace.can_change(&path).map_err(tool_error)?;
+                let (subject, before) = (path.to_string(), state_of_path(workspace, given)?);
+                Ok(Evidence { subject, before, after: THERE.to_owned() })
+            });
         noted.await.map(Some)
     }
 
@@ -69,8 +70,8 @@ impl Tool for CreateDirectory {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let made = self.files.at(context, arguments.path, |workspace, path| {
-            let path = workspace.resolve(path).map_err(tool_error)?;
+        let made = self.files.run_in_root_of(context, arguments.path, |workspace, path| {
+            let path = workspace.resolve_path(path).map_err(tool_error)?;
             let is_new = workspace.create_directory(&path).map_err(tool_error)?;
             Ok(if is_new { format!("made {path}") } else { format!("{path} existed already") })
         });
@@ -78,13 +79,13 @@ impl Tool for CreateDirectory {
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
-        let now = self.files.look_at(evidence.subject.clone(), state).await;
-        verdict(evidence, now, "is there")
+        let now = self.files.look_at(evidence.subject.clone(), state_of_path).await;
+        verdict_from_state(evidence, now, "is there")
     }
 }
 
-fn state(workspace: &Workspace, given: &str) -> Result<Option<String>, ToolError> {
-    let path = workspace.resolve(given).map_err(tool_error)?;
+fn state_of_path(workspace: &Workspace, given: &str) -> Result<Option<String>, ToolError> {
+    let path = workspace.resolve_path(given).map_err(tool_error)?;
     let kind = workspace.kind(&path).map_err(tool_error)?;
     Ok(kind.map(|kind| match kind {
         EntryKind::Directory => THERE.to_owned(),

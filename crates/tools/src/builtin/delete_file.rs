@@ -4,13 +4,13 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Evidence, Tool, ToolClass, ToolContext, ToolError, ToolOutcome, Verdict,
 };
-use avocet_sandbox::{Access, EntryKind, RemoveMode, Removed, Workspace, WorkspacePath};
+use avocet_sandbox::{EntryKind, RemoveMode, RemovedKind, RootAccess, Workspace, WorkspacePath};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::files::{ToolFiles, read_text, state, tool_error, verdict};
+use super::files::{ToolFiles, digest_of_file, read_text, tool_error, verdict_from_state};
 
 /// The state of a missing path in an `Evidence`.
 const GONE: &str = "gone";
@@ -42,7 +42,7 @@ impl Tool for DeleteFile {
         const TEXT: &str = "Delete a file, a link or a directory, for good.";
         Description::new("delete_file", ToolClass::Verifiable, TEXT)
             .in_group("files")
-            .and(&self.files.also(Access::Change))
+            .and(&self.files.describe_beside(RootAccess::Change))
     }
 
     async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
@@ -58,7 +58,7 @@ impl Tool for DeleteFile {
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        self.files.places([&arguments.path])
+        self.files.canonical_names([&arguments.path])
     }
 
     async fn prepare(
@@ -66,16 +66,21 @@ impl Tool for DeleteFile {
         arguments: &Arguments,
         context: &ToolContext,
     ) -> Result<Option<Evidence>, ToolError> {
-        let noted = self.files.at(context, arguments.path.clone(), |workspace, given| {
-            let path = workspace.resolve(given).map_err(tool_error)?;
-            workspace.can_change(&path).map_err(tool_error)?;
-            let before = found(workspace, given)?;
-            if before == GONE {
-                // Reading it returns the error that says why the file is absent.
-                read_text(workspace, given)?;
-            }
-            Ok(Evidence { subject: path.to_string(), before: Some(before), after: GONE.to_owned() })
-        });
+        let noted =
+            self.files.run_in_root_of(context, arguments.path.clone(), |workspace, given| {
+                let path = workspace.resolve_path(given).map_err(tool_error)?;
+                workspace.can_change(&path).map_err(tool_error)?;
+                let before = state_of_path(workspace, given)?;
+                if before == GONE {
+                    // Reading it returns the error that says why the file is absent.
+                    read_text(workspace, given)?;
+                }
+                Ok(Evidence {
+                    subject: path.to_string(),
+                    before: Some(before),
+                    after: GONE.to_owned(),
+                })
+            });
         noted.await.map(Some)
     }
 
@@ -85,17 +90,17 @@ impl Tool for DeleteFile {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { path, recursive } = arguments;
-        let deleted = self.files.at(context, path, move |workspace, path| {
-            let path = workspace.resolve(path).map_err(tool_error)?;
+        let deleted = self.files.run_in_root_of(context, path, move |workspace, path| {
+            let path = workspace.resolve_path(path).map_err(tool_error)?;
             let is_recursive = recursive.unwrap_or(false);
             let mode = if is_recursive { RemoveMode::Recursive } else { RemoveMode::Single };
-            let removed = workspace.remove(&path, mode);
+            let removed = workspace.remove_entry(&path, mode);
             Ok(match removed.map_err(tool_error)? {
-                Removed::File => format!("deleted {path}"),
-                Removed::Link => format!("deleted the link {path}"),
-                Removed::Directory(0) => format!("deleted the empty directory {path}"),
-                Removed::Directory(1) => format!("deleted the directory {path} with 1 entry"),
-                Removed::Directory(all) => {
+                RemovedKind::File => format!("deleted {path}"),
+                RemovedKind::Link => format!("deleted the link {path}"),
+                RemovedKind::Directory(0) => format!("deleted the empty directory {path}"),
+                RemovedKind::Directory(1) => format!("deleted the directory {path} with 1 entry"),
+                RemovedKind::Directory(all) => {
                     format!("deleted the directory {path} with {all} entries")
                 }
             })
@@ -104,14 +109,14 @@ impl Tool for DeleteFile {
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
-        let now = self.files.look_at(evidence.subject.clone(), found).await;
-        verdict(evidence, now.map(Some), "was deleted before a restart and is gone")
+        let now = self.files.look_at(evidence.subject.clone(), state_of_path).await;
+        verdict_from_state(evidence, now.map(Some), "was deleted before a restart and is gone")
     }
 }
 
 /// The state of a path, to compare with a later state.
-fn found(workspace: &Workspace, given: &str) -> Result<String, ToolError> {
-    let path = workspace.resolve(given).map_err(tool_error)?;
+fn state_of_path(workspace: &Workspace, given: &str) -> Result<String, ToolError> {
+    let path = workspace.resolve_path(given).map_err(tool_error)?;
     Ok(match workspace.kind(&path).map_err(tool_error)? {
         None => GONE.to_owned(),
         Some(EntryKind::Directory) => {
@@ -119,7 +124,7 @@ fn found(workspace: &Workspace, given: &str) -> Result<String, ToolError> {
             format!("a directory of {entries}")
         }
         // A file too large to read is compared by its size.
-        Some(EntryKind::File(bytes)) => match state(workspace, &path) {
+        Some(EntryKind::File(bytes)) => match digest_of_file(workspace, &path) {
             Ok(Some(digest)) => digest,
             _ => format!("{bytes} bytes"),
         },

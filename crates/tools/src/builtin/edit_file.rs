@@ -5,15 +5,15 @@ use avocet_protocol::{
     Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
     Verdict,
 };
-use avocet_sandbox::{Access, MAX_FILE_BYTES, Workspace};
+use avocet_sandbox::{MAX_FILE_BYTES, RootAccess, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::buffers::{Buffers, CallEditor, PresentText};
-use super::files::{ToolFiles, shown};
-use super::lines::{Lines, line_end, plain, plain_ends};
+use super::buffers::{CallEditor, EditorBuffers, PresentText};
+use super::files::{ToolFiles, shown_path};
+use super::lines::{TextLines, line_end, plain_ends, plain_lines};
 
 /// Places of an ambiguous text that the error lists.
 const SHOWN: usize = 10;
@@ -21,12 +21,12 @@ const SHOWN: usize = 10;
 #[derive(Debug)]
 pub(super) struct EditFile {
     pub(super) files: ToolFiles,
-    pub(super) buffers: Buffers,
+    pub(super) buffers: EditorBuffers,
 }
 
 impl EditFile {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: Buffers::new(parts) }
+        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: EditorBuffers::new(parts) }
     }
 }
 
@@ -62,7 +62,7 @@ enum EditTarget<'a> {
 }
 
 /// A file after the edit.
-struct Edited {
+struct EditedText {
     text: String,
     /// A phrase such as "deleted line 3 of 9 in"; the path follows it.
     done: String,
@@ -76,15 +76,15 @@ impl Tool for EditFile {
         const TEXT: &str = "In a file, replace find (exact, occurs once).";
         Description::new("edit_file", ToolClass::Verifiable, TEXT)
             .in_group("files")
-            .and(&self.files.also(Access::Change))
+            .and(&self.files.describe_beside(RootAccess::Change))
     }
 
     async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
-        self.files.caution(vec![arguments.path.clone()]).await
+        self.files.caution_for_change(vec![arguments.path.clone()]).await
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        self.files.places([&arguments.path])
+        self.files.canonical_names([&arguments.path])
     }
 
     async fn prepare(
@@ -95,9 +95,9 @@ impl Tool for EditFile {
         let arguments = arguments.clone();
         let path = arguments.path.clone();
         let editor = self.buffers.editor_for(context);
-        let noted = self.files.at(context, path, move |workspace, path| {
+        let noted = self.files.run_in_root_of(context, path, move |workspace, path| {
             let PresentText { text, source } = read_to_edit(workspace, &arguments, &editor)?;
-            let edited = edit(workspace, &text, &arguments)?;
+            let edited = edit_text(workspace, &text, &arguments)?;
             editor.evidence_of_write(workspace, path, edited.text.as_bytes(), source)
         });
         noted.await.map(Some)
@@ -110,9 +110,9 @@ impl Tool for EditFile {
     ) -> Result<ToolOutcome, ToolError> {
         let path = arguments.path.clone();
         let editor = self.buffers.editor_for(context);
-        let replaced = self.files.at(context, path, move |workspace, path| {
+        let replaced = self.files.run_in_root_of(context, path, move |workspace, path| {
             let PresentText { text, source } = read_to_edit(workspace, &arguments, &editor)?;
-            let Edited { text, done } = edit(workspace, &text, &arguments)?;
+            let EditedText { text, done } = edit_text(workspace, &text, &arguments)?;
             let saved = editor.write_text(workspace, path, &text, source, None)?;
             Ok(format!("{done} {path}{}", saved.report_note()))
         });
@@ -122,13 +122,14 @@ impl Tool for EditFile {
     async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
         let arguments = arguments.clone();
         let path = arguments.path.clone();
-        let after =
-            move |workspace: &Workspace, text: &str| Ok(edit(workspace, text, &arguments)?.text);
-        self.files.change(path, self.buffers.editor_for(context), after).await
+        let after = move |workspace: &Workspace, text: &str| {
+            Ok(edit_text(workspace, text, &arguments)?.text)
+        };
+        self.files.question_for_change(path, self.buffers.editor_for(context), after).await
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
-        self.files.verify(evidence).await
+        self.files.verify_write(evidence).await
     }
 }
 
@@ -138,21 +139,25 @@ fn read_to_edit(
     arguments: &Arguments,
     editor: &CallEditor,
 ) -> Result<PresentText, ToolError> {
-    place(arguments)?;
+    read_target(arguments)?;
     editor.read_present(workspace, &arguments.path)
 }
 
-fn edit(workspace: &Workspace, text: &str, arguments: &Arguments) -> Result<Edited, ToolError> {
-    let place = place(arguments)?;
-    let path = shown(workspace, &arguments.path);
+fn edit_text(
+    workspace: &Workspace,
+    text: &str,
+    arguments: &Arguments,
+) -> Result<EditedText, ToolError> {
+    let place = read_target(arguments)?;
+    let path = shown_path(workspace, &arguments.path);
     let edited = match place {
         EditTarget::Text { find, all } => by_text(text, find, &arguments.replace, all, &path),
         EditTarget::Lines { first, last } => by_lines(text, first, last, arguments, &path),
-        EditTarget::Before(line) => inserted(text, line, arguments, &path),
+        EditTarget::Before(line) => insert_lines(text, line, arguments, &path),
     };
     edited.and_then(|edited| {
         if edited.text == text {
-            invalid(format!("{path} would not change: it has the new text already"))
+            invalid_arguments(format!("{path} would not change: it has the new text already"))
         } else {
             Ok(edited)
         }
@@ -160,17 +165,21 @@ fn edit(workspace: &Workspace, text: &str, arguments: &Arguments) -> Result<Edit
 }
 
 /// Reads the place from the arguments. They must name it in exactly one of the three ways.
-fn place(arguments: &Arguments) -> Result<EditTarget<'_>, ToolError> {
+fn read_target(arguments: &Arguments) -> Result<EditTarget<'_>, ToolError> {
     let Arguments { find, replace, replace_all, start_line, end_line, insert_line, .. } = arguments;
     let wrong = |what: &str| {
-        invalid(format!(
+        invalid_arguments(format!(
             "{what}; give the place in one way: find, or start_line with end_line, or insert_line"
         ))
     };
     match (find, start_line, insert_line) {
         (Some(find), None, None) => match () {
-            () if find.is_empty() => invalid("find is empty; to create a file, use write_file"),
-            () if find == replace => invalid("find and replace are the same; nothing would change"),
+            () if find.is_empty() => {
+                invalid_arguments("find is empty; to create a file, use write_file")
+            }
+            () if find == replace => {
+                invalid_arguments("find and replace are the same; nothing would change")
+            }
             () if end_line.is_some() => wrong("end_line needs start_line and no find"),
             () if arguments.expect.is_some() => {
                 wrong("expect goes with lines; find already says what is there")
@@ -183,7 +192,7 @@ fn place(arguments: &Arguments) -> Result<EditTarget<'_>, ToolError> {
         }
         (None, None, Some(_)) if end_line.is_some() => wrong("end_line needs start_line"),
         (None, None, Some(_)) if replace.is_empty() => {
-            invalid("replace is empty; nothing would be inserted")
+            invalid_arguments("replace is empty; nothing would be inserted")
         }
         (None, None, Some(line)) => Ok(EditTarget::Before(*line)),
         (None, None, None) if end_line.is_some() => wrong("end_line needs start_line"),
@@ -192,7 +201,7 @@ fn place(arguments: &Arguments) -> Result<EditTarget<'_>, ToolError> {
     }
 }
 
-fn invalid<T>(what: impl Into<String>) -> Result<T, ToolError> {
+fn invalid_arguments<T>(what: impl Into<String>) -> Result<T, ToolError> {
     Err(ToolError::InvalidArgs(what.into()))
 }
 
@@ -202,7 +211,7 @@ fn by_text(
     replace: &str,
     all: bool,
     path: &str,
-) -> Result<Edited, ToolError> {
+) -> Result<EditedText, ToolError> {
     // `read_file` strips line ends, so the model writes `\n` even where the file has `\r\n`.
     let end = line_end(text);
     let adapted = |part: &str| match end {
@@ -228,12 +237,12 @@ fn by_text(
         (count, _) if count == 1 || all => {
             let occurrences = if count == 1 { "occurrence" } else { "occurrences" };
             let done = format!("replaced {count} {occurrences} in");
-            Ok(Edited { text: text.replace(find, replace), done })
+            Ok(EditedText { text: text.replace(find, replace), done })
         }
         (count, _) => Err(ToolError::ExecutionFailed(format!(
             "the text to find occurs {count} times in {path}; give more of the text around it, or \
              set replace_all. Places:\n{}",
-            places(text, find)
+            describe_matches(text, find)
         ))),
     }
 }
@@ -244,50 +253,60 @@ fn by_lines(
     last: usize,
     arguments: &Arguments,
     path: &str,
-) -> Result<Edited, ToolError> {
-    let lines = Lines::of(text);
-    let count = lines.count();
+) -> Result<EditedText, ToolError> {
+    let lines = TextLines::split_text(text);
+    let count = lines.count_lines();
     if first > last || last > count {
-        return invalid(format!(
+        return invalid_arguments(format!(
             "lines {first} to {last} are not in {path}, which has {count} lines"
         ));
     }
-    expected(arguments, &lines.stands(first..=last), &span(first, last), path)?;
-    let text = lines.replaced(first..=last, &arguments.replace);
+    check_expected(
+        arguments,
+        &lines.text_in_range(first..=last),
+        &describe_span(first, last),
+        path,
+    )?;
+    let text = lines.replace_range(first..=last, &arguments.replace);
     let did = if arguments.replace.is_empty() { "deleted" } else { "replaced" };
-    let done = format!("{did} {} of {count} in", span(first, last));
-    Ok(Edited { text, done })
+    let done = format!("{did} {} of {count} in", describe_span(first, last));
+    Ok(EditedText { text, done })
 }
 
-fn inserted(
+fn insert_lines(
     text: &str,
     line: usize,
     arguments: &Arguments,
     path: &str,
-) -> Result<Edited, ToolError> {
-    let lines = Lines::of(text);
-    let count = lines.count();
+) -> Result<EditedText, ToolError> {
+    let lines = TextLines::split_text(text);
+    let count = lines.count_lines();
     if line > count + 1 {
-        return invalid(format!(
+        return invalid_arguments(format!(
             "insert_line {line} is not in {path}, which has {count} lines; to append, give {}",
             count + 1
         ));
     }
-    let stands = if line > count { String::new() } else { lines.stands(line..=line) };
-    expected(arguments, &stands, &span(line, line), path)?;
-    let text = lines.inserted(line, &arguments.replace);
+    let stands = if line > count { String::new() } else { lines.text_in_range(line..=line) };
+    check_expected(arguments, &stands, &describe_span(line, line), path)?;
+    let text = lines.insert_before(line, &arguments.replace);
     let new = arguments.replace.lines().count();
     let done = format!(
         "inserted {} as line {line} of",
         if new == 1 { "1 line".to_owned() } else { format!("{new} lines") }
     );
-    Ok(Edited { text, done })
+    Ok(EditedText { text, done })
 }
 
 /// Fails if the current lines differ from the `expect` argument.
-fn expected(arguments: &Arguments, stands: &str, span: &str, path: &str) -> Result<(), ToolError> {
+fn check_expected(
+    arguments: &Arguments,
+    stands: &str,
+    span: &str,
+    path: &str,
+) -> Result<(), ToolError> {
     match &arguments.expect {
-        Some(expect) if plain(expect) != stands => Err(ToolError::ExecutionFailed(format!(
+        Some(expect) if plain_lines(expect) != stands => Err(ToolError::ExecutionFailed(format!(
             "{path} is not as expected; there now ({span}):\n{stands}\nRead the file again with \
              read_file; nothing was changed"
         ))),
@@ -295,12 +314,12 @@ fn expected(arguments: &Arguments, stands: &str, span: &str, path: &str) -> Resu
     }
 }
 
-fn span(first: usize, last: usize) -> String {
+fn describe_span(first: usize, last: usize) -> String {
     if first == last { format!("line {first}") } else { format!("lines {first} to {last}") }
 }
 
 /// The lines in which the matches of an ambiguous text begin.
-fn places(text: &str, find: &str) -> String {
+fn describe_matches(text: &str, find: &str) -> String {
     let mut lines: Vec<String> = text
         .match_indices(find)
         .take(SHOWN + 1)

@@ -8,15 +8,18 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Leaving, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::{GitPlace, Isolation, Rights, Roots};
+use avocet_sandbox::{GitPlace, Isolation, ProgramRights, WorkspaceRoots};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::background::BackgroundTask;
-use super::buffers::Buffers;
+use super::buffers::EditorBuffers;
 use super::files::tool_error;
-use super::programs::{Done, ENDING, Programs, Shell, Wanted, code_block, shown_directory};
+use super::programs::{
+    ENDING, EndedProgram, ProgramRunner, ProgramSettings, WantedProgram, code_block,
+    shown_directory,
+};
 use crate::command_precheck;
 use crate::only_git::only_git;
 
@@ -26,34 +29,38 @@ const MAX_OUTPUT: usize = 48 * 1024;
 
 #[derive(Debug)]
 pub(super) struct ExecShell {
-    programs: Programs,
+    programs: ProgramRunner,
 }
 
 impl ExecShell {
-    pub(super) fn new(roots: Arc<Roots>, shell: Shell, buffers: Buffers) -> Self {
-        Self { programs: Programs::new(roots, shell).with_buffers(buffers) }
+    pub(super) fn new(
+        roots: Arc<WorkspaceRoots>,
+        shell: ProgramSettings,
+        buffers: EditorBuffers,
+    ) -> Self {
+        Self { programs: ProgramRunner::new(roots, shell).with_buffers(buffers) }
     }
 
     /// The rights of a command. A command that consists only of git calls may change the
     /// repositories in which it runs, provided that they are trusted.
-    async fn rights(&self, command: &str, working_dir: Option<&str>) -> Rights {
-        let Some(called) = only_git(command) else { return Rights::Ordinary };
+    async fn rights_of_command(&self, command: &str, working_dir: Option<&str>) -> ProgramRights {
+        let Some(called) = only_git(command) else { return ProgramRights::Ordinary };
         let working_dir = working_dir.unwrap_or_default().to_owned();
-        let places = self.programs.files().look(move |workspace| {
+        let places = self.programs.tool_files().look_in_workspace(move |workspace| {
             let places = called.iter().map(|directory| {
                 let below = Path::new(&working_dir).join(directory).display().to_string();
-                let path = workspace.resolve(&below).map_err(tool_error)?;
-                workspace.repository(&path).map_err(tool_error)
+                let path = workspace.resolve_path(&below).map_err(tool_error)?;
+                workspace.find_repository(&path).map_err(tool_error)
             });
             places.collect::<Result<Vec<_>, ToolError>>()
         });
         // If the lookup fails, git gets the rights of an ordinary program.
         let places = places.await.unwrap_or_default();
         if places.is_empty() || places.iter().any(|repository| repository.untrusted.is_some()) {
-            return Rights::Ordinary;
+            return ProgramRights::Ordinary;
         }
         let places = places.into_iter().filter_map(|repository| repository.place);
-        Rights::Git(places.filter(GitPlace::is_text).collect())
+        ProgramRights::Git(places.filter(GitPlace::is_text).collect())
     }
 }
 
@@ -76,7 +83,7 @@ impl Tool for ExecShell {
 
     fn describe(&self) -> Description {
         let shell = &self.programs.shell;
-        let reach = match (shell.sandbox.isolation, shell.hosts()) {
+        let reach = match (shell.sandbox.isolation, shell.opened_hosts()) {
             (Isolation::Namespaces | Isolation::Landlock, None) => {
                 "sandboxed, without network".to_owned()
             }
@@ -99,7 +106,7 @@ impl Tool for ExecShell {
     }
 
     async fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
-        self.programs.shell.caution()
+        self.programs.shell.caution_by_isolation()
     }
 
     async fn execute(
@@ -108,20 +115,21 @@ impl Tool for ExecShell {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { command, working_dir, timeout, background } = arguments;
-        let Shell { sandbox, longest, commands, background: programs, .. } = &self.programs.shell;
-        command_precheck::check(&command, commands).map_err(ToolError::PermissionDenied)?;
-        let rights = self.rights(&command, working_dir.as_deref()).await;
-        let directory = self.programs.directory(working_dir, context).await?;
+        let ProgramSettings { sandbox, longest, commands, background: programs, .. } =
+            &self.programs.shell;
+        command_precheck::check_script(&command, commands).map_err(ToolError::PermissionDenied)?;
+        let rights = self.rights_of_command(&command, working_dir.as_deref()).await;
+        let directory = self.programs.directory_path(working_dir, context).await?;
         let program = ["/bin/sh", "-c", &command].map(str::to_owned).to_vec();
         let limit = timeout.map(Duration::from_secs);
         if background.unwrap_or(false) {
-            let watched = self.programs.watch(&rights, context).await?;
+            let watched = self.programs.watch_program(&rights, context).await?;
             let sandbox = sandbox.clone();
             let task =
                 BackgroundTask { sandbox, command, program, directory, limit, watched, rights };
             return Ok(programs.start(task, &context.session)?.into());
         }
-        let wanted = Wanted {
+        let wanted = WantedProgram {
             program,
             directory,
             environment: Vec::new(),
@@ -129,17 +137,17 @@ impl Tool for ExecShell {
             output: MAX_OUTPUT,
             rights,
         };
-        let Done { end, output, notes } = self.programs.run(wanted, context).await?;
-        let (end, number) = end.named();
+        let EndedProgram { end, output, notes } = self.programs.run(wanted, context).await?;
+        let (end, number) = end.key_and_number();
         let mut result = Map::new();
         result.insert(end.to_owned(), number.into());
-        result.insert("output".to_owned(), output.text().into());
+        result.insert("output".to_owned(), output.to_text().into());
         notes.add_to(&mut result);
         Ok(Value::Object(result).into())
     }
 
     fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
-        let leaves = self.programs.shell.hosts().is_some();
+        let leaves = self.programs.shell.opened_hosts().is_some();
         leaves.then(|| Leaving::Data(arguments.command.clone())).into_iter().collect()
     }
 

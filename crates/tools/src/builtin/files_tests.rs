@@ -1,11 +1,11 @@
 use std::fs;
 
 use avocet_protocol::Tool;
-use avocet_sandbox::{Access, Roots, Workspace};
+use avocet_sandbox::{RootAccess, Workspace, WorkspaceRoots};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::super::buffers::Buffers;
+use super::super::buffers::EditorBuffers;
 use super::super::{create_directory, delete_file, edit_file, list_directory, outline, read_file};
 use super::super::{search_files, write_file};
 use super::*;
@@ -21,9 +21,9 @@ fn paths_of_file_tools_are_equal_for_every_name_of_a_file() {
     let here = directory.path().canonicalize().unwrap();
     let [workspace, notes] = ["workspace", "notes"].map(|name| here.join(name));
     fs::create_dir(&notes).unwrap();
-    let beside = vec![Workspace::beside(&notes, Access::Change).unwrap()];
-    let roots = Arc::new(Roots::new(Workspace::open(&workspace).unwrap(), beside));
-    let (files, buffers) = (|| ToolFiles { roots: roots.clone() }, Buffers::default);
+    let beside = vec![Workspace::open_beside(&notes, RootAccess::Change).unwrap()];
+    let roots = Arc::new(WorkspaceRoots::new(Workspace::open(&workspace).unwrap(), beside));
+    let (files, buffers) = (|| ToolFiles { roots: roots.clone() }, EditorBuffers::default);
     for (given, place) in [
         ("a".to_owned(), workspace.join("a")),
         (workspace.join("a").display().to_string(), workspace.join("a")),
@@ -36,7 +36,7 @@ fn paths_of_file_tools_are_equal_for_every_name_of_a_file() {
             expected
         );
         assert_eq!(
-            paths(&outline::Outline { files: files(), buffers: buffers() }, &plain),
+            paths(&outline::OutlineTool { files: files(), buffers: buffers() }, &plain),
             expected
         );
         assert_eq!(paths(&list_directory::ListDirectory { files: files() }, &plain), expected);

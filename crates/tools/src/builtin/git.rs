@@ -20,17 +20,17 @@ pub(super) use diff::GitDiff;
 pub(super) use job::{JobBranchTool, JobCommitsTool};
 pub(super) use log::GitLog;
 pub(super) use push::GitPush;
-pub(super) use repository::Git;
+pub(super) use repository::WorkspaceGit;
 pub(super) use status::GitStatus;
 pub(super) use switch::GitSwitch;
 
 /// Runs every parser of git output on a text. For fuzzing.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn read_as_git(text: &str) {
-    parse::status(text);
-    parse::log(text);
-    parse::branches(text);
-    parse::diff(text);
-    parse::pushed(text);
+    parse::parse_status(text);
+    parse::parse_log(text);
+    parse::parse_branches(text);
+    parse::split_diff(text);
+    parse::parse_push(text);
     parse::without_credentials(text);
 }

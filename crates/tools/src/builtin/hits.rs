@@ -12,7 +12,7 @@ const MAX_LINE: usize = 400;
 
 /// The matching lines with their context lines.
 #[derive(Debug, Default)]
-pub(super) struct Hits {
+pub(super) struct SearchHits {
     text: String,
     matches: usize,
     is_full: bool,
@@ -20,19 +20,19 @@ pub(super) struct Hits {
 
 /// Collects the matches of one file.
 #[derive(Debug)]
-pub(super) struct InFile<'h> {
-    hits: &'h mut Hits,
+pub(super) struct HitsInFile<'h> {
+    hits: &'h mut SearchHits,
     path: String,
     is_first: bool,
 }
 
-impl Hits {
-    pub(super) fn of(&mut self, path: String) -> InFile<'_> {
-        InFile { hits: self, path, is_first: true }
+impl SearchHits {
+    pub(super) fn hits_in_file(&mut self, path: String) -> HitsInFile<'_> {
+        HitsInFile { hits: self, path, is_first: true }
     }
 
     /// Bytes collected so far.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn collected_bytes(&self) -> usize {
         self.text.len()
     }
 
@@ -42,7 +42,7 @@ impl Hits {
 
     /// The report for the model. `passed_over` lists numbers of unsearched files, with the reason
     /// for each.
-    pub(super) fn report(self, searched: usize, passed_over: &[(usize, &str)]) -> String {
+    pub(super) fn write_report(self, searched: usize, passed_over: &[(usize, &str)]) -> String {
         let Self { mut text, matches, is_full } = self;
         let plural = |count: usize| if count == 1 { "file" } else { "files" };
         if matches == 0 {
@@ -75,7 +75,7 @@ impl Hits {
     }
 }
 
-impl Sink for InFile<'_> {
+impl Sink for HitsInFile<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
@@ -83,7 +83,7 @@ impl Sink for InFile<'_> {
             self.hits.is_full = true;
             return Ok(false);
         }
-        self.separate(searcher);
+        self.add_separator(searcher);
         let goes_on = self.hits.push(&self.path, ':', found.line_number(), found.bytes());
         self.hits.matches += usize::from(goes_on);
         Ok(goes_on)
@@ -93,7 +93,7 @@ impl Sink for InFile<'_> {
         if self.hits.matches == MAX_MATCHES && self.is_first {
             return Ok(true);
         }
-        self.separate(searcher);
+        self.add_separator(searcher);
         Ok(self.hits.push(&self.path, '-', context.line_number(), context.bytes()))
     }
 
@@ -103,9 +103,9 @@ impl Sink for InFile<'_> {
     }
 }
 
-impl InFile<'_> {
+impl HitsInFile<'_> {
     /// Puts a separator before each further file if context lines are shown.
-    fn separate(&mut self, searcher: &Searcher) {
+    fn add_separator(&mut self, searcher: &Searcher) {
         let has_context = searcher.before_context() + searcher.after_context() > 0;
         if std::mem::take(&mut self.is_first) && has_context && !self.hits.text.is_empty() {
             self.hits.text.push_str("--\n");

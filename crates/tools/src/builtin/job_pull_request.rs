@@ -10,7 +10,8 @@ use avocet_protocol::{
     ToolOutcome,
 };
 use avocet_sandbox::{
-    ProgramEnd, ProgramRequest, ProgramSandbox, Reached, Rights, Roots, Workspace,
+    ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, ReachedHosts, Workspace,
+    WorkspaceRoots,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ use serde_json::json;
 
 use super::BuiltinParts;
 use super::files::{ToolFiles, tool_error};
-use super::programs::{ENDING, code_block, last, sandbox_error};
+use super::programs::{ENDING, code_block, last_characters, sandbox_error};
 
 /// The timeout of the command.
 const LONGEST: Duration = Duration::from_mins(5);
@@ -35,7 +36,7 @@ pub(super) struct JobPullRequest {
 
 impl JobPullRequest {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        let roots: Arc<Roots> = parts.roots.clone();
+        let roots: Arc<WorkspaceRoots> = parts.roots.clone();
         let outside = parts.shell.as_ref().map(|shell| shell.outside.clone());
         Self { files: ToolFiles { roots }, outside }
     }
@@ -43,10 +44,10 @@ impl JobPullRequest {
     /// Refuses a repository with untrusted files that decide about programs of git.
     async fn check_repository(&self) -> Result<(), ToolError> {
         let look = |workspace: &Workspace| {
-            let root = workspace.resolve("").map_err(tool_error)?;
-            workspace.repository(&root).map_err(tool_error)
+            let root = workspace.resolve_path("").map_err(tool_error)?;
+            workspace.find_repository(&root).map_err(tool_error)
         };
-        match self.files.look(look).await?.untrusted {
+        match self.files.look_in_workspace(look).await?.untrusted {
             None => Ok(()),
             Some(path) => Err(ToolError::ExecutionFailed(format!(
                 "{path} of this repository is untrusted, and git would run programs that it names: \
@@ -64,7 +65,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    fn shown(&self) -> String {
+    fn command_text(&self) -> String {
         self.command.join(" ")
     }
 }
@@ -96,19 +97,19 @@ impl Tool for JobPullRequest {
             return Err(ToolError::ExecutionFailed("programs are switched off here".to_owned()));
         };
         self.check_repository().await?;
-        let shown = arguments.shown();
+        let shown = arguments.command_text();
         let request = ProgramRequest {
             program: arguments.command,
             directory: self.files.roots.workspace().root().to_owned(),
             limit: LONGEST,
             output: MAX_OUTPUT,
             cancel: context.cancel.clone(),
-            reached: Reached::default(),
-            rights: Rights::Ordinary,
+            reached: ReachedHosts::default(),
+            rights: ProgramRights::Ordinary,
         };
         let ran = outside.run(request).await.map_err(sandbox_error)?;
-        let text = ran.output.text();
-        let output = last(text.trim(), MOST_OUTPUT);
+        let text = ran.output.to_text();
+        let output = last_characters(text.trim(), MOST_OUTPUT);
         let why = match ran.ended {
             ProgramEnd::Code(0) => {
                 return Ok(json!({ "command": shown, "output": output }).into());
@@ -122,7 +123,7 @@ impl Tool for JobPullRequest {
     }
 
     async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
-        let command = arguments.shown();
+        let command = arguments.command_text();
         let shown = format!(
             "Open a pull request for this job, in its workspace:\n\n{}",
             code_block(&command)

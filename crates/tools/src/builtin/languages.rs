@@ -52,7 +52,7 @@ const ANY: &[&str] = &[
 
 /// A regular expression for lines that define `name`, in files with this extension. `name` is
 /// itself a regular expression.
-pub(super) fn definition(extension: &str, name: &str) -> String {
+pub(super) fn definition_pattern(extension: &str, name: &str) -> String {
     let extension = extension.to_ascii_lowercase();
     let known = LANGUAGES.iter().find(|(extensions, _)| extensions.contains(&&*extension));
     let lines = known.map_or(ANY, |(_, lines)| lines);
@@ -62,7 +62,7 @@ pub(super) fn definition(extension: &str, name: &str) -> String {
 }
 
 /// The extension of a path; empty if it has none.
-pub(super) fn extension(path: &std::path::Path) -> &str {
+pub(super) fn extension_of(path: &std::path::Path) -> &str {
     path.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default()
 }
 
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn definition_matches_definitions_and_no_uses() {
         for (extension, definitions, uses) in LANGUAGES {
-            let regex = regex::Regex::new(&definition(extension, "run")).unwrap();
+            let regex = regex::Regex::new(&definition_pattern(extension, "run")).unwrap();
             definitions
                 .iter()
                 .for_each(|line| assert!(regex.is_match(line), "{extension}: {line}"));

@@ -5,40 +5,40 @@ use std::ops::RangeInclusive;
 
 /// A text and its kind of line end.
 #[derive(Debug)]
-pub(super) struct Lines<'t> {
+pub(super) struct TextLines<'t> {
     text: &'t str,
     /// Each with its line end.
     lines: Vec<&'t str>,
     end: &'static str,
 }
 
-impl<'t> Lines<'t> {
-    pub(super) fn of(text: &'t str) -> Self {
+impl<'t> TextLines<'t> {
+    pub(super) fn split_text(text: &'t str) -> Self {
         Self { text, lines: text.split_inclusive('\n').collect(), end: line_end(text) }
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn count_lines(&self) -> usize {
         self.lines.len()
     }
 
     /// The lines of this range, counted from 1, without the last line end. Panics if out of range.
-    pub(super) fn stands(&self, range: RangeInclusive<usize>) -> String {
+    pub(super) fn text_in_range(&self, range: RangeInclusive<usize>) -> String {
         let lines = &self.lines[range.start() - 1..*range.end()];
-        plain(&lines.concat())
+        plain_lines(&lines.concat())
     }
 
     /// The text with this range of lines replaced by `new`; an empty `new` deletes them. Panics if
     /// out of range.
-    pub(super) fn replaced(&self, range: RangeInclusive<usize>, new: &str) -> String {
-        self.spliced(range.start() - 1, *range.end(), new)
+    pub(super) fn replace_range(&self, range: RangeInclusive<usize>, new: &str) -> String {
+        self.splice_lines(range.start() - 1, *range.end(), new)
     }
 
     /// The text with `new` inserted before a line, or after the last one.
-    pub(super) fn inserted(&self, before: usize, new: &str) -> String {
-        self.spliced(before - 1, before - 1, new)
+    pub(super) fn insert_before(&self, before: usize, new: &str) -> String {
+        self.splice_lines(before - 1, before - 1, new)
     }
 
-    fn spliced(&self, start: usize, end: usize, new: &str) -> String {
+    fn splice_lines(&self, start: usize, end: usize, new: &str) -> String {
         let mut text = self.lines[..start].concat();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push_str(self.end);
@@ -71,7 +71,7 @@ pub(super) fn plain_ends(text: &str) -> String {
 }
 
 /// A text normalised for comparison: `\n` line ends, and none at the end.
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn plain_lines(text: &str) -> String {
     let plain = plain_ends(text);
     plain.strip_suffix('\n').unwrap_or(&plain).to_owned()
 }
@@ -94,7 +94,11 @@ mod tests {
             ("a\r\nb", 2, 2, "x\r\ny\r\n", "a\r\nx\r\ny"),
         ];
         for (text, first, last, new, expected) in table {
-            assert_eq!(Lines::of(text).replaced(first..=last, new), expected, "{text:?} {new:?}");
+            assert_eq!(
+                TextLines::split_text(text).replace_range(first..=last, new),
+                expected,
+                "{text:?} {new:?}"
+            );
         }
         let table = [
             ("a\nb\n", 1, "x", "x\na\nb\n"),
@@ -105,8 +109,12 @@ mod tests {
             ("a\n", 2, "\n", "a\n\n"),
         ];
         for (text, before, new, expected) in table {
-            assert_eq!(Lines::of(text).inserted(before, new), expected, "{text:?} {new:?}");
+            assert_eq!(
+                TextLines::split_text(text).insert_before(before, new),
+                expected,
+                "{text:?} {new:?}"
+            );
         }
-        assert_eq!(Lines::of("a\r\nb\r\nc").stands(1..=2), "a\nb");
+        assert_eq!(TextLines::split_text("a\r\nb\r\nc").text_in_range(1..=2), "a\nb");
     }
 }

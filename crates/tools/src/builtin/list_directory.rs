@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::{Access, DirectoryEntry, EntryKind};
+use avocet_sandbox::{DirectoryEntry, EntryKind, RootAccess};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -34,13 +34,13 @@ impl Tool for ListDirectory {
         const TEXT: &str = "List a directory.";
         Description::new("list_directory", ToolClass::Pure, TEXT)
             .in_group("files")
-            .and(&self.files.also(Access::Read))
+            .and(&self.files.describe_beside(RootAccess::Read))
             .parallel()
             .at_most(32 * 1024)
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        self.files.places([arguments.path.as_deref().unwrap_or_default()])
+        self.files.canonical_names([arguments.path.as_deref().unwrap_or_default()])
     }
 
     async fn execute(
@@ -49,16 +49,16 @@ impl Tool for ListDirectory {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let path = arguments.path.unwrap_or_default();
-        let entries = self.files.at(context, path, |workspace, path| {
-            let path = workspace.resolve(path).map_err(tool_error)?;
-            workspace.list(&path).map_err(tool_error)
+        let entries = self.files.run_in_root_of(context, path, |workspace, path| {
+            let path = workspace.resolve_path(path).map_err(tool_error)?;
+            workspace.list_entries(&path).map_err(tool_error)
         });
-        let entries: Vec<Value> = entries.await?.iter().map(shown).collect();
+        let entries: Vec<Value> = entries.await?.iter().map(entry_json).collect();
         Ok(json!(entries).into())
     }
 }
 
-fn shown(entry: &DirectoryEntry) -> Value {
+fn entry_json(entry: &DirectoryEntry) -> Value {
     let name = &entry.name;
     match entry.kind {
         EntryKind::Directory => json!({ "name": name, "type": "directory" }),

@@ -41,7 +41,7 @@ impl LiveOutput {
         }
         state.held.extend_from_slice(bytes);
         let complete = complete_bytes(&state.held);
-        self.show(&mut state, complete);
+        self.show_bytes(&mut state, complete);
         state.is_over |= state.held.len() > MOST_HELD;
     }
 
@@ -50,11 +50,11 @@ impl LiveOutput {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.is_over {
             let all = state.held.len();
-            self.show(&mut state, all);
+            self.show_bytes(&mut state, all);
         }
     }
 
-    fn show(&self, state: &mut LiveState, count: usize) {
+    fn show_bytes(&self, state: &mut LiveState, count: usize) {
         if count == 0 {
             return;
         }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 /// Asks for an approval if an owner's turn has read text of other people. A user's own words may
 /// change the memory of that user and of the chat.
-pub(super) fn caution(context: &ToolContext) -> Caution {
+pub(super) fn caution_for_memory(context: &ToolContext) -> Caution {
     if context.role == Role::Owner && context.trust == Trust::User {
         return Caution::Because("somebody who is not an owner has written here".to_owned());
     }
@@ -16,21 +16,21 @@ pub(super) fn caution(context: &ToolContext) -> Caution {
 }
 
 /// The scopes that a call may read.
-pub(super) fn readable(context: &ToolContext) -> ScopeFilter {
+pub(super) fn readable_scopes(context: &ToolContext) -> ScopeFilter {
     ScopeFilter::Only(MemoryScope::readable(context.asker.as_ref()))
 }
 
 /// Returns memories as a result with their least trust.
-pub(super) fn listed(memories: &[Memory], nothing: &str) -> ToolOutcome {
+pub(super) fn list_memories(memories: &[Memory], nothing: &str) -> ToolOutcome {
     if memories.is_empty() {
         return json!(nothing).into();
     }
     let trust = memories.iter().map(|memory| memory.trust).min();
-    let lines: Vec<String> = memories.iter().map(line).collect();
+    let lines: Vec<String> = memories.iter().map(memory_line).collect();
     ToolOutcome::Finished(ToolOutput { trust, ..ToolOutput::with_writes(json!(lines), Vec::new()) })
 }
 
-fn line(memory: &Memory) -> String {
+fn memory_line(memory: &Memory) -> String {
     let at = jiff::Timestamp::from_millisecond(memory.source.written_at.0).unwrap_or_default();
     let date = at.strftime("%F");
     format!("{} ({}, {date}): {}", memory.id, memory.scope.kind().word(), memory.text)
@@ -42,6 +42,6 @@ pub(super) fn parse_id(id: &str) -> Result<MemoryId, ToolError> {
     })
 }
 
-pub(super) fn failed(error: &StoreError) -> ToolError {
+pub(super) fn failed_store(error: &StoreError) -> ToolError {
     ToolError::ExecutionFailed(error.to_string())
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::memories::{caution, failed, parse_id, readable};
+use super::memories::{caution_for_memory, failed_store, parse_id, readable_scopes};
 
 #[derive(Debug)]
 pub(super) struct MemoryForget {
@@ -41,7 +41,7 @@ impl Tool for MemoryForget {
     }
 
     async fn caution(&self, _arguments: &Arguments, context: &ToolContext) -> Caution {
-        caution(context)
+        caution_for_memory(context)
     }
 
     async fn execute(
@@ -50,10 +50,10 @@ impl Tool for MemoryForget {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let id = parse_id(&arguments.id)?;
-        let memory = self.memories.memory(id).await.map_err(|error| failed(&error))?;
+        let memory = self.memories.memory(id).await.map_err(|error| failed_store(&error))?;
         // A memory of another scope is not even confirmed to exist.
         let memory = memory
-            .filter(|memory| !memory.forgotten && readable(context).includes(&memory.scope))
+            .filter(|memory| !memory.forgotten && readable_scopes(context).includes(&memory.scope))
             .ok_or_else(|| ToolError::ExecutionFailed(format!("there is no memory {id} here")))?;
         memory
             .scope

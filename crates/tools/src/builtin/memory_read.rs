@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::BuiltinParts;
-use super::memories::{failed, listed, parse_id, readable};
+use super::memories::{failed_store, list_memories, parse_id, readable_scopes};
 
 /// The number of newest memories that are shown without ids.
 const NEWEST: u32 = 20;
@@ -50,23 +50,23 @@ impl Tool for MemoryRead {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        let scopes = readable(context);
+        let scopes = readable_scopes(context);
         let ids = arguments.ids.unwrap_or_default();
         if ids.is_empty() {
             let found = self
                 .memories
                 .search_memories(&scopes, "", NEWEST)
                 .await
-                .map_err(|error| failed(&error))?;
+                .map_err(|error| failed_store(&error))?;
             let found: Vec<_> = found.into_iter().map(|found| found.memory).collect();
-            return Ok(listed(&found, "there are no memories"));
+            return Ok(list_memories(&found, "there are no memories"));
         }
         let mut found = Vec::new();
         for id in &ids {
             let memory =
-                self.memories.memory(parse_id(id)?).await.map_err(|error| failed(&error))?;
+                self.memories.memory(parse_id(id)?).await.map_err(|error| failed_store(&error))?;
             found.extend(memory.filter(|one| !one.forgotten && scopes.includes(&one.scope)));
         }
-        Ok(listed(&found, "there are no such memories here"))
+        Ok(list_memories(&found, "there are no such memories here"))
     }
 }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::BuiltinParts;
-use super::memories::{failed, listed, readable};
+use super::memories::{failed_store, list_memories, readable_scopes};
 
 const DEFAULT_LIMIT: u32 = 10;
 const MAX_LIMIT: u32 = 50;
@@ -54,9 +54,12 @@ impl Tool for MemorySearch {
     ) -> Result<ToolOutcome, ToolError> {
         let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT);
         let found =
-            self.memories.search_memories(&readable(context), &arguments.query, limit).await;
-        let found: Vec<_> =
-            found.map_err(|error| failed(&error))?.into_iter().map(|found| found.memory).collect();
-        Ok(listed(&found, "there are no memories about this"))
+            self.memories.search_memories(&readable_scopes(context), &arguments.query, limit).await;
+        let found: Vec<_> = found
+            .map_err(|error| failed_store(&error))?
+            .into_iter()
+            .map(|found| found.memory)
+            .collect();
+        Ok(list_memories(&found, "there are no memories about this"))
     }
 }

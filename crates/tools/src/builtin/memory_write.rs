@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::memories::{caution, failed};
+use super::memories::{caution_for_memory, failed_store};
 
 #[derive(Debug)]
 pub(super) struct MemoryWrite {
@@ -26,7 +26,7 @@ impl MemoryWrite {
 
     /// Returns the memory that has this text already: one of the scope, or one that the request
     /// contains. A copy of the latter into a scope that the model names is deliberate.
-    async fn known(
+    async fn find_known(
         &self,
         text: &str,
         scope: &MemoryScope,
@@ -41,7 +41,8 @@ impl MemoryWrite {
         if let Some(recalled) = recalled {
             return Ok(Some(recalled.id));
         }
-        let same = self.memories.same_memory(scope, text).await.map_err(|error| failed(&error))?;
+        let same =
+            self.memories.same_memory(scope, text).await.map_err(|error| failed_store(&error))?;
         Ok(same.map(|memory| memory.id))
     }
 }
@@ -51,11 +52,11 @@ pub(super) struct Arguments {
     text: String,
     /// The readers. Default: person; in a group: chat.
     #[serde(default)]
-    #[schemars(schema_with = "scopes", extend("x-rare" = true))]
+    #[schemars(schema_with = "scope_schema", extend("x-rare" = true))]
     scope: Option<ScopeKind>,
 }
 
-fn scopes(_: &mut SchemaGenerator) -> Schema {
+fn scope_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": ["person", "chat", "everyone"] })
 }
 
@@ -69,7 +70,7 @@ impl Tool for MemoryWrite {
     }
 
     async fn caution(&self, _arguments: &Arguments, context: &ToolContext) -> Caution {
-        caution(context)
+        caution_for_memory(context)
     }
 
     async fn execute(
@@ -89,7 +90,7 @@ impl Tool for MemoryWrite {
         }
         let scope = MemoryScope::writable(context.asker.as_ref(), context.role, arguments.scope)
             .map_err(|refused| ToolError::PermissionDenied(refused.to_string()))?;
-        if let Some(id) = self.known(&text, &scope, arguments.scope, context).await? {
+        if let Some(id) = self.find_known(&text, &scope, arguments.scope, context).await? {
             return Ok(json!(format!("already known as {id}")).into());
         }
         let value = json!(format!("remembered ({}): {text}", scope.kind().word()));

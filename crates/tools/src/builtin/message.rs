@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::attachments::{Recipient, attachments};
+use super::attachments::{FileRecipient, check_attachments};
 use super::files::ToolFiles;
 use super::poll;
-use crate::approval::fenced;
+use crate::approval::fence_text;
 
 #[derive(Debug)]
 pub(super) struct MessageTool {
@@ -78,7 +78,7 @@ impl Tool for MessageTool {
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        arguments.files.iter().map(|path| self.files.roots.place(path)).collect()
+        arguments.files.iter().map(|path| self.files.roots.canonical_name(path)).collect()
     }
 
     async fn question(&self, arguments: &Arguments, _: &ToolContext) -> Option<Question> {
@@ -90,9 +90,9 @@ impl Tool for MessageTool {
         let files = if files.is_empty() {
             String::new()
         } else {
-            format!("\n\nWith these files:\n{}", fenced(&files.join("\n"), ""))
+            format!("\n\nWith these files:\n{}", fence_text(&files.join("\n"), ""))
         };
-        let shown = format!("To:\n{}\n\n{}{files}", fenced(chat, ""), fenced(&text, ""));
+        let shown = format!("To:\n{}\n\n{}{files}", fence_text(chat, ""), fence_text(&text, ""));
         let scope = [&[chat.to_owned()], &sorted[..]].concat().join(" ");
         Some(Question { shown, scope })
     }
@@ -111,13 +111,14 @@ impl Tool for MessageTool {
             None => context.chat.clone().ok_or_else(|| {
                 ToolError::InvalidArgs("this turn has no chat of its own; give chat".to_owned())
             })?,
-            Some(chat) => self.permitted(&chat, context)?,
+            Some(chat) => self.permitted_chat(&chat, context)?,
         };
         let poll = poll::read(&arguments.text, &arguments.files, &arguments.poll)?;
         let max_file_bytes = self.destinations.max_file_bytes(&address);
-        let to = Recipient { address: address.clone(), max_file_bytes };
-        let attachments =
-            self.files.all(context, move |roots| attachments(roots, &arguments.files, &to));
+        let to = FileRecipient { address: address.clone(), max_file_bytes };
+        let attachments = self.files.run_in_all_roots(context, move |roots| {
+            check_attachments(roots, &arguments.files, &to)
+        });
         let text = Content { poll, ..Content::text(arguments.text) };
         let content = Content { attachments: attachments.await?, ..text };
         if content.is_empty() {
@@ -134,7 +135,7 @@ impl Tool for MessageTool {
 }
 
 impl MessageTool {
-    fn permitted(&self, chat: &str, context: &ToolContext) -> Result<ChatAddress, ToolError> {
+    fn permitted_chat(&self, chat: &str, context: &ToolContext) -> Result<ChatAddress, ToolError> {
         let address: ChatAddress = chat
             .parse()
             .map_err(|error: avocet_protocol::IdError| ToolError::InvalidArgs(error.to_string()))?;

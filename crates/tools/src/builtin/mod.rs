@@ -52,20 +52,20 @@ use avocet_protocol::{
     Calendar, Clock, Destinations, Editors, History, KeptResults, Memories, Roles, Schedules,
     Skills, Tasks,
 };
-use avocet_sandbox::Roots;
+use avocet_sandbox::WorkspaceRoots;
 use jiff::tz::TimeZone;
 
-pub use background::Background;
-pub use programs::Shell;
+pub use background::BackgroundPrograms;
+pub use programs::ProgramSettings;
 
-use crate::{AlreadyRegistered, Registry, Web};
-use buffers::Buffers;
+use crate::{AlreadyRegistered, ToolRegistry, WebAccess};
+use buffers::EditorBuffers;
 
 /// The dependencies of the built-in tools.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each field is the part of its type")]
 pub struct BuiltinParts {
-    pub roots: Arc<Roots>,
+    pub roots: Arc<WorkspaceRoots>,
     pub editors: Arc<dyn Editors>,
     pub memories: Arc<dyn Memories>,
     pub history: Arc<dyn History>,
@@ -74,8 +74,8 @@ pub struct BuiltinParts {
     pub roles: Arc<dyn Roles>,
     pub skills: Arc<dyn Skills>,
     /// `None` if no sandbox layer works.
-    pub shell: Option<Shell>,
-    pub web: Arc<Web>,
+    pub shell: Option<ProgramSettings>,
+    pub web: Arc<WebAccess>,
     /// The zone of the times that a model reads.
     pub zone: TimeZone,
     pub tasks: Arc<dyn Tasks>,
@@ -130,53 +130,53 @@ pub const BUILT_IN: &[&str] = &[
 /// # Errors
 /// [`AlreadyRegistered`] if one of their names is taken.
 #[rustfmt::skip]
-pub fn add_builtin(registry: &mut Registry, parts: &BuiltinParts) -> Result<(), AlreadyRegistered> {
-    registry.add(apply_patch::ApplyPatch::new(parts))?;
-    registry.add(ask_user::AskUser)?;
-    registry.add(create_directory::CreateDirectory::new(parts))?;
-    registry.add(delete_file::DeleteFile::new(parts))?;
-    registry.add(edit_file::EditFile::new(parts))?;
+pub fn add_builtin(registry: &mut ToolRegistry, parts: &BuiltinParts) -> Result<(), AlreadyRegistered> {
+    registry.add_tool(apply_patch::ApplyPatch::new(parts))?;
+    registry.add_tool(ask_user::AskUser)?;
+    registry.add_tool(create_directory::CreateDirectory::new(parts))?;
+    registry.add_tool(delete_file::DeleteFile::new(parts))?;
+    registry.add_tool(edit_file::EditFile::new(parts))?;
     if let Some(shell) = &parts.shell {
-        registry.add(exec_shell::ExecShell::new(parts.roots.clone(), shell.clone(), Buffers::new(parts)))?;
+        registry.add_tool(exec_shell::ExecShell::new(parts.roots.clone(), shell.clone(), EditorBuffers::new(parts)))?;
     }
     if let Some(shell) = &parts.shell {
-        let git = || git::Git::new(parts.roots.clone(), shell.clone());
-        registry.add(git::GitAdd(git().changing()))?;
-        registry.add(git::GitBranches(git()))?;
-        registry.add(git::GitCommit(git().changing()))?;
-        registry.add(git::GitDiff(git()))?;
-        registry.add(git::GitLog(git()))?;
-        registry.add(git::GitPush(git().changing()))?;
-        registry.add(git::GitStatus(git()))?;
-        registry.add(git::GitSwitch(git().changing()))?;
+        let git = || git::WorkspaceGit::new(parts.roots.clone(), shell.clone());
+        registry.add_tool(git::GitAdd(git().with_changes()))?;
+        registry.add_tool(git::GitBranches(git()))?;
+        registry.add_tool(git::GitCommit(git().with_changes()))?;
+        registry.add_tool(git::GitDiff(git()))?;
+        registry.add_tool(git::GitLog(git()))?;
+        registry.add_tool(git::GitPush(git().with_changes()))?;
+        registry.add_tool(git::GitStatus(git()))?;
+        registry.add_tool(git::GitSwitch(git().with_changes()))?;
     }
-    registry.add(list_directory::ListDirectory::new(parts))?;
-    registry.add(memory_forget::MemoryForget::new(parts))?;
-    registry.add(memory_read::MemoryRead::new(parts))?;
-    registry.add(memory_search::MemorySearch::new(parts))?;
-    registry.add(memory_write::MemoryWrite::new(parts))?;
-    registry.add(message::MessageTool::new(parts))?;
-    registry.add(outline::Outline::new(parts))?;
+    registry.add_tool(list_directory::ListDirectory::new(parts))?;
+    registry.add_tool(memory_forget::MemoryForget::new(parts))?;
+    registry.add_tool(memory_read::MemoryRead::new(parts))?;
+    registry.add_tool(memory_search::MemorySearch::new(parts))?;
+    registry.add_tool(memory_write::MemoryWrite::new(parts))?;
+    registry.add_tool(message::MessageTool::new(parts))?;
+    registry.add_tool(outline::OutlineTool::new(parts))?;
     if let Some(shell) = &parts.shell {
-        registry.add(process_kill::ProcessKill(shell.background.clone()))?;
-        registry.add(process_poll::ProcessPoll(shell.background.clone()))?;
+        registry.add_tool(process_kill::ProcessKill(shell.background.clone()))?;
+        registry.add_tool(process_poll::ProcessPoll(shell.background.clone()))?;
     }
-    registry.add(read_file::ReadFile::new(parts))?;
-    registry.add(read_result::ReadResult::new(parts))?;
+    registry.add_tool(read_file::ReadFile::new(parts))?;
+    registry.add_tool(read_result::ReadResult::new(parts))?;
     if let Some(shell) = &parts.shell {
-        registry.add(run_tests::RunTests::new(parts.roots.clone(), shell.clone(), Buffers::new(parts)))?;
+        registry.add_tool(run_tests::RunTests::new(parts.roots.clone(), shell.clone(), EditorBuffers::new(parts)))?;
     }
-    registry.add(schedule::ScheduleTool::new(parts))?;
-    registry.add(search_files::SearchFiles::new(parts))?;
-    registry.add(search_history::SearchHistory::new(parts))?;
-    registry.add(spawn::Spawn::new(parts))?;
-    registry.add(update_plan::UpdatePlan)?;
-    registry.add(use_skill::UseSkill::new(parts))?;
-    registry.add(web_fetch::WebFetch::new(parts))?;
-    registry.add(web_search::WebSearch::new(parts))?;
-    registry.add(write_file::WriteFile::new(parts))?;
-    let git = || parts.shell.as_ref().map(|shell| git::Git::new(parts.roots.clone(), shell.clone()));
-    registry.add_internal(git::JobBranchTool(git().map(git::Git::changing)))?;
+    registry.add_tool(schedule::ScheduleTool::new(parts))?;
+    registry.add_tool(search_files::SearchFiles::new(parts))?;
+    registry.add_tool(search_history::SearchHistory::new(parts))?;
+    registry.add_tool(spawn::SpawnTool::new(parts))?;
+    registry.add_tool(update_plan::UpdatePlan)?;
+    registry.add_tool(use_skill::UseSkill::new(parts))?;
+    registry.add_tool(web_fetch::WebFetch::new(parts))?;
+    registry.add_tool(web_search::WebSearch::new(parts))?;
+    registry.add_tool(write_file::WriteFile::new(parts))?;
+    let git = || parts.shell.as_ref().map(|shell| git::WorkspaceGit::new(parts.roots.clone(), shell.clone()));
+    registry.add_internal(git::JobBranchTool(git().map(git::WorkspaceGit::with_changes)))?;
     registry.add_internal(git::JobCommitsTool(git()))?;
     registry.add_internal(job_pull_request::JobPullRequest::new(parts))?;
     Ok(())

@@ -5,30 +5,30 @@ mod plain;
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::Access;
+use avocet_sandbox::RootAccess;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use std::path::Path;
 
 use super::BuiltinParts;
-use super::buffers::Buffers;
+use super::buffers::EditorBuffers;
 use super::files::{ToolFiles, tool_error};
-use super::languages::extension;
+use super::languages::extension_of;
 
 const MAX_ENTRIES: usize = 1000;
 /// Characters of an entry that are shown.
 const MAX_ENTRY: usize = 160;
 
 #[derive(Debug)]
-pub(super) struct Outline {
+pub(super) struct OutlineTool {
     pub(super) files: ToolFiles,
-    pub(super) buffers: Buffers,
+    pub(super) buffers: EditorBuffers,
 }
 
-impl Outline {
+impl OutlineTool {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: Buffers::new(parts) }
+        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: EditorBuffers::new(parts) }
     }
 }
 
@@ -48,7 +48,7 @@ struct OutlineEntry {
 }
 
 #[async_trait]
-impl Tool for Outline {
+impl Tool for OutlineTool {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
@@ -56,12 +56,12 @@ impl Tool for Outline {
             only what matters.";
         Description::new("outline", ToolClass::Pure, TEXT)
             .in_group("files")
-            .and(&self.files.also(Access::Read))
+            .and(&self.files.describe_beside(RootAccess::Read))
             .parallel()
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        self.files.places([&arguments.path])
+        self.files.canonical_names([&arguments.path])
     }
 
     async fn execute(
@@ -74,27 +74,31 @@ impl Tool for Outline {
         let stop = context.cancel.child_token();
         let _dropped = stop.clone().drop_guard();
         let editor = self.buffers.editor_for(context);
-        let outline = self.files.at(context, arguments.path, move |workspace, path| {
+        let outline = self.files.run_in_root_of(context, arguments.path, move |workspace, path| {
             let text = editor.read_present(workspace, path)?.text;
-            let path = workspace.resolve(path).map_err(tool_error)?;
-            let entries = entries(path.as_path(), &text, &|| stop.is_cancelled())
+            let path = workspace.resolve_path(path).map_err(tool_error)?;
+            let entries = outline_entries(path.as_path(), &text, &|| stop.is_cancelled())
                 .ok_or_else(|| ToolError::ExecutionFailed("the parser was stopped".to_owned()))?;
-            Ok(shown(&entries, &path.to_string(), text.lines().count()))
+            Ok(format_entries(&entries, &path.to_string(), text.lines().count()))
         });
         Ok(json!(outline.await?).into())
     }
 }
 
 /// The entries of a text; `None` if parsing was cancelled.
-fn entries(path: &Path, text: &str, is_stopped: &dyn Fn() -> bool) -> Option<Vec<OutlineEntry>> {
-    let extension = extension(path).to_ascii_lowercase();
-    match grammar::of(&extension) {
-        Some(grammar) => grammar.entries(text, is_stopped),
-        None => Some(plain::entries(&extension, text)),
+fn outline_entries(
+    path: &Path,
+    text: &str,
+    is_stopped: &dyn Fn() -> bool,
+) -> Option<Vec<OutlineEntry>> {
+    let extension = extension_of(path).to_ascii_lowercase();
+    match grammar::grammar_for(&extension) {
+        Some(grammar) => grammar.parse_entries(text, is_stopped),
+        None => Some(plain::plain_entries(&extension, text)),
     }
 }
 
-fn shown(entries: &[OutlineEntry], path: &str, lines: usize) -> String {
+fn format_entries(entries: &[OutlineEntry], path: &str, lines: usize) -> String {
     if entries.is_empty() {
         return format!("{path} has {lines} lines and no outline; use read_file");
     }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn outline(path: &str, text: &str) -> Vec<String> {
-    let entries = entries(Path::new(path), text, &|| false).unwrap();
+    let entries = outline_entries(Path::new(path), text, &|| false).unwrap();
     let shown =
         |entry: &OutlineEntry| format!("{} {}{}", entry.line, "  ".repeat(entry.depth), entry.text);
     entries.iter().map(shown).collect()
@@ -93,7 +93,7 @@ fn outline_skips_text_that_cannot_be_parsed() {
             outline(path, text);
         }
     }
-    let stopped = entries(Path::new("a.rs"), &"fn a() {}\n".repeat(10_000), &|| true);
+    let stopped = outline_entries(Path::new("a.rs"), &"fn a() {}\n".repeat(10_000), &|| true);
     assert_eq!(stopped, None);
 }
 
@@ -102,7 +102,7 @@ fn outline_cuts_long_lines_and_long_lists() {
     let long = OutlineEntry { line: 7, depth: 1, text: "x".repeat(500) };
     let entries: Vec<OutlineEntry> =
         (0..1001).map(|_| OutlineEntry { text: long.text.clone(), ..long }).collect();
-    let shown = shown(&entries, "a.rs", 9);
+    let shown = format_entries(&entries, "a.rs", 9);
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!((lines[0], lines[1]), ("a.rs, 9 lines", &*format!("     7\t  {}", "x".repeat(160))));
     assert_eq!(lines[1001], "[1 more are not shown]");
@@ -110,6 +110,7 @@ fn outline_cuts_long_lines_and_long_lists() {
 
 #[test]
 fn outline_entries_of_one_huge_line_stay_short() {
-    let entries = entries(Path::new("a.js"), &"function a(){}".repeat(20_000), &|| false).unwrap();
+    let entries =
+        outline_entries(Path::new("a.js"), &"function a(){}".repeat(20_000), &|| false).unwrap();
     assert!(entries.iter().all(|entry| entry.text.len() < 1000));
 }

@@ -21,52 +21,52 @@ pub(super) fn read(
     let answers: Vec<String> = answers.into_iter().map(ToOwned::to_owned).collect();
     let mut poll = Poll { answers, multiple: false, hours: Poll::DEFAULT_HOURS };
     for setting in settings {
-        match (setting, hours(setting)) {
+        match (setting, parse_hours(setting)) {
             (MULTIPLE, _) => poll.multiple = true,
             (_, Some(hours)) => poll.hours = hours,
             _ => {
                 let known = format!("{MULTIPLE} and :48h (at most {} hours)", Poll::MAX_HOURS);
-                return Err(invalid(&format!("{setting} is no setting; there are {known}")));
+                return Err(invalid_poll(&format!("{setting} is no setting; there are {known}")));
             }
         }
     }
     if !files.is_empty() {
-        return Err(invalid("it takes no files; send them in another message"));
+        return Err(invalid_poll("it takes no files; send them in another message"));
     }
     let length = text.trim().chars().count();
     if !(1..=Poll::MAX_QUESTION).contains(&length) {
         let most = Poll::MAX_QUESTION;
-        return Err(invalid(&format!("its question is text, with 1 to {most} characters")));
+        return Err(invalid_poll(&format!("its question is text, with 1 to {most} characters")));
     }
-    check(&poll.answers)?;
+    check_answers(&poll.answers)?;
     Ok(Some(poll))
 }
 
-fn check(answers: &[String]) -> Result<(), ToolError> {
+fn check_answers(answers: &[String]) -> Result<(), ToolError> {
     if !(2..=Poll::MAX_ANSWERS).contains(&answers.len()) {
-        return Err(invalid(&format!("it has 2 to {} answers", Poll::MAX_ANSWERS)));
+        return Err(invalid_poll(&format!("it has 2 to {} answers", Poll::MAX_ANSWERS)));
     }
     for (place, answer) in answers.iter().enumerate() {
         if !(1..=Poll::MAX_ANSWER).contains(&answer.chars().count()) {
             let most = Poll::MAX_ANSWER;
-            return Err(invalid(&format!(
+            return Err(invalid_poll(&format!(
                 "an answer has 1 to {most} characters, unlike {answer:?}"
             )));
         }
         if answers[..place].contains(answer) {
-            return Err(invalid(&format!("it has the answer {answer:?} twice")));
+            return Err(invalid_poll(&format!("it has the answer {answer:?} twice")));
         }
     }
     Ok(())
 }
 
 /// Returns the hours of a setting such as `:48h`.
-fn hours(setting: &str) -> Option<u16> {
+fn parse_hours(setting: &str) -> Option<u16> {
     let hours = setting.strip_prefix(':')?.strip_suffix('h')?.parse().ok()?;
     (1..=Poll::MAX_HOURS).contains(&hours).then_some(hours)
 }
 
-fn invalid(why: &str) -> ToolError {
+fn invalid_poll(why: &str) -> ToolError {
     ToolError::InvalidArgs(format!("poll: {why}"))
 }
 

@@ -9,11 +9,11 @@ use avocet_protocol::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::background::Background;
+use super::background::BackgroundPrograms;
 use super::programs::code_block;
 
 #[derive(Debug)]
-pub(super) struct ProcessKill(pub(super) Arc<Background>);
+pub(super) struct ProcessKill(pub(super) Arc<BackgroundPrograms>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
@@ -35,11 +35,11 @@ impl Tool for ProcessKill {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        Ok(self.0.kill(&arguments.id, context).await?.into())
+        Ok(self.0.kill_program(&arguments.id, context).await?.into())
     }
 
     async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
-        let command = self.0.command(&arguments.id, &context.session)?;
+        let command = self.0.command_of(&arguments.id, &context.session)?;
         let shown = format!("Kill the program {}:\n\n{}", arguments.id, code_block(&command));
         Some(Question { shown, scope: arguments.id.clone() })
     }

@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::background::Background;
+use super::background::BackgroundPrograms;
 
 /// The longest wait for output, in seconds.
 const LONGEST: u64 = 30;
 
 #[derive(Debug)]
-pub(super) struct ProcessPoll(pub(super) Arc<Background>);
+pub(super) struct ProcessPoll(pub(super) Arc<BackgroundPrograms>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
@@ -43,7 +43,7 @@ impl Tool for ProcessPoll {
     ) -> Result<ToolOutcome, ToolError> {
         let wait = Duration::from_secs(arguments.wait.unwrap_or_default().min(LONGEST));
         Ok(match arguments.id {
-            None => json!({ "programs": self.0.list(context) }).into(),
+            None => json!({ "programs": self.0.list_programs(context) }).into(),
             Some(id) => self.0.poll(&id, wait, context).await?.into(),
         })
     }

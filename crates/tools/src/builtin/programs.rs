@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use avocet_protocol::{Caution, ToolContext, ToolError};
 use avocet_sandbox::{
-    Isolation, Output, ProgramEnd, ProgramRequest, ProgramSandbox, Rights, Roots, SandboxError,
-    Workspace,
+    Isolation, ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, SandboxError,
+    SandboxOutput, Workspace, WorkspaceRoots,
 };
 
-use super::background::Background;
-use super::buffers::Buffers;
+use super::background::BackgroundPrograms;
+use super::buffers::EditorBuffers;
 use super::files::{ToolFiles, tool_error};
 use super::live_output::LiveOutput;
-use super::watched::{Notes, ProgramWatch, refused};
+use super::watched::{ProgramNotes, ProgramWatch, refused_paths};
 use crate::command_precheck;
 
 /// Characters kept from the end of the output after a timeout.
@@ -25,7 +25,7 @@ pub(super) const ENDING: Duration = Duration::from_secs(10);
 
 /// The operator's settings for programs.
 #[derive(Debug, Clone)]
-pub struct Shell {
+pub struct ProgramSettings {
     /// The sandbox that commands run in.
     pub sandbox: Arc<ProgramSandbox>,
     /// The longest timeout of a command in the foreground.
@@ -33,14 +33,14 @@ pub struct Shell {
     /// The permitted programs, `*` for any characters. Empty permits all.
     pub commands: Vec<String>,
     /// Programs that run in the background.
-    pub background: Arc<Background>,
+    pub background: Arc<BackgroundPrograms>,
     /// Runs the operator's own commands, without sandbox layers.
     pub outside: Arc<ProgramSandbox>,
 }
 
-impl Shell {
+impl ProgramSettings {
     /// A command without a sandbox always needs approval.
-    pub(super) fn caution(&self) -> Caution {
+    pub(super) fn caution_by_isolation(&self) -> Caution {
         match self.sandbox.isolation {
             Isolation::Namespaces | Isolation::Landlock => Caution::ByTrust,
             Isolation::LimitsOnly => Caution::Always,
@@ -48,22 +48,22 @@ impl Shell {
     }
 
     /// The hosts that programs can connect to, if any are open to them.
-    pub(super) fn hosts(&self) -> Option<String> {
-        self.sandbox.opened().map(|proxy| proxy.hosts())
+    pub(super) fn opened_hosts(&self) -> Option<String> {
+        self.sandbox.opened_hosts().map(|proxy| proxy.hosts_text())
     }
 }
 
 /// Runs programs in a workspace.
 #[derive(Debug, Clone)]
-pub(super) struct Programs {
+pub(super) struct ProgramRunner {
     files: ToolFiles,
-    pub(super) shell: Shell,
+    pub(super) shell: ProgramSettings,
     /// The editors that show the output of running programs.
-    buffers: Buffers,
+    buffers: EditorBuffers,
 }
 
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct WantedProgram {
     /// The program's name and its arguments.
     pub(super) program: Vec<String>,
     pub(super) directory: PathBuf,
@@ -73,15 +73,15 @@ pub(super) struct Wanted {
     /// Bytes of output that are kept.
     pub(super) output: usize,
     /// Rights beyond those of ordinary programs.
-    pub(super) rights: Rights,
+    pub(super) rights: ProgramRights,
 }
 
 /// A program that ended by itself.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct EndedProgram {
     pub(super) end: ProgramExit,
-    pub(super) output: Output,
-    pub(super) notes: Notes,
+    pub(super) output: SandboxOutput,
+    pub(super) notes: ProgramNotes,
 }
 
 /// The end of a program that was neither cancelled nor timed out.
@@ -93,7 +93,7 @@ pub(super) enum ProgramExit {
 
 impl ProgramExit {
     /// The key and the number for a result.
-    pub(super) fn named(self) -> (&'static str, i32) {
+    pub(super) fn key_and_number(self) -> (&'static str, i32) {
         match self {
             Self::Code(code) => ("exit_code", code),
             Self::Signal(signal) => ("killed_by_signal", signal),
@@ -101,50 +101,50 @@ impl ProgramExit {
     }
 }
 
-impl Programs {
-    pub(super) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
-        Self { files: ToolFiles { roots }, shell, buffers: Buffers::default() }
+impl ProgramRunner {
+    pub(super) fn new(roots: Arc<WorkspaceRoots>, shell: ProgramSettings) -> Self {
+        Self { files: ToolFiles { roots }, shell, buffers: EditorBuffers::default() }
     }
 
     /// Returns the same with editors that show the output of running programs.
-    pub(super) fn with_buffers(self, buffers: Buffers) -> Self {
+    pub(super) fn with_buffers(self, buffers: EditorBuffers) -> Self {
         Self { buffers, ..self }
     }
 
     /// The absolute path of a directory of the workspace.
-    pub(super) async fn directory(
+    pub(super) async fn directory_path(
         &self,
         given: Option<String>,
         context: &ToolContext,
     ) -> Result<PathBuf, ToolError> {
-        let directory = self.files.with(context, move |workspace| {
-            let path = workspace.resolve(&given.unwrap_or_default()).map_err(tool_error)?;
-            workspace.apart().list(&path).map_err(tool_error)?;
+        let directory = self.files.run_in_workspace(context, move |workspace| {
+            let path = workspace.resolve_path(&given.unwrap_or_default()).map_err(tool_error)?;
+            workspace.examine_apart().list_entries(&path).map_err(tool_error)?;
             Ok(workspace.root().join(path.to_string()))
         });
         directory.await
     }
 
-    pub(super) fn files(&self) -> &ToolFiles {
+    pub(super) fn tool_files(&self) -> &ToolFiles {
         &self.files
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(super) fn workspace_root(&self) -> &Path {
         self.files.roots.workspace().root()
     }
 
     pub(super) async fn run(
         &self,
-        wanted: Wanted,
+        wanted: WantedProgram,
         context: &ToolContext,
-    ) -> Result<Done, ToolError> {
-        let Wanted { program, directory, environment, limit, output, rights } = wanted;
+    ) -> Result<EndedProgram, ToolError> {
+        let WantedProgram { program, directory, environment, limit, output, rights } = wanted;
         let mut sandbox = ProgramSandbox::clone(&self.shell.sandbox);
         sandbox.environment.extend(environment);
         let cancel = context.cancel.clone();
         // Watch the program until all its processes have ended.
-        let watched = self.watch(&rights, context).await?;
-        let (reached, read_only) = (watched.reached(), watched.read_only());
+        let watched = self.watch_program(&rights, context).await?;
+        let (reached, read_only) = (watched.reached_hosts(), watched.read_only());
         let request = ProgramRequest { program, directory, limit, output, cancel, reached, rights };
         let live = self.buffers.live_output(context);
         let show = |bytes: &[u8]| live.iter().for_each(|live| live.add_bytes(bytes));
@@ -153,7 +153,7 @@ impl Programs {
         if let Ok(ran) = &ran {
             watched.note_output(&ran.output);
         }
-        let (read, aside) = watched.settle().await;
+        let (read, aside) = watched.settle_changes().await;
         // Before the error return: an error text may contain data that the program read.
         context.read.lower(read);
         let ran = ran.map_err(sandbox_error)?;
@@ -165,21 +165,21 @@ impl Programs {
                 return Err(ToolError::ExecutionFailed("the command was stopped".to_owned()));
             }
         };
-        let read_only = refused(&ran.output.text(), read_only);
-        let notes = Notes { reached: ran.reached, aside, read_only };
-        Ok(Done { end, output: ran.output, notes })
+        let read_only = refused_paths(&ran.output.to_text(), read_only);
+        let notes = ProgramNotes { reached: ran.reached, aside, read_only };
+        Ok(EndedProgram { end, output: ran.output, notes })
     }
 
     /// Begins to watch a program. Call it before the program starts.
-    pub(super) async fn watch(
+    pub(super) async fn watch_program(
         &self,
-        rights: &Rights,
+        rights: &ProgramRights,
         context: &ToolContext,
     ) -> Result<ProgramWatch, ToolError> {
         let (sandbox, rights) = (self.shell.sandbox.clone(), rights.clone());
         let watch =
             move |workspace: &Workspace| Ok(ProgramWatch::new(&sandbox, &rights, workspace));
-        self.files.with(context, watch).await
+        self.files.run_in_workspace(context, watch).await
     }
 
     /// Rejects a program that is missing from the operator's list.
@@ -189,9 +189,9 @@ impl Programs {
     }
 }
 
-fn timed_out(limit: Duration, output: &Output) -> ToolError {
+fn timed_out(limit: Duration, output: &SandboxOutput) -> ToolError {
     let seconds = limit.as_secs();
-    match last(&output.text(), LAST_WORDS).trim() {
+    match last_characters(&output.to_text(), LAST_WORDS).trim() {
         "" => ToolError::Timeout(seconds),
         output => ToolError::TimedOut { seconds, output: output.to_owned() },
     }
@@ -207,8 +207,7 @@ pub(super) fn sandbox_error(error: SandboxError) -> ToolError {
     }
 }
 
-/// The last `characters` characters of a text.
-pub(super) fn last(text: &str, characters: usize) -> &str {
+pub(super) fn last_characters(text: &str, characters: usize) -> &str {
     let from = text.char_indices().rev().nth(characters.saturating_sub(1));
     from.map_or(text, |(at, _)| &text[at..])
 }

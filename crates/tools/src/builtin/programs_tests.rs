@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::builtin::exec_shell::ExecShell;
-use crate::builtin::git::{Git, GitPush};
+use crate::builtin::git::{GitPush, WorkspaceGit};
 use crate::builtin::process_kill::ProcessKill;
 use crate::builtin::run_tests::RunTests;
 
@@ -19,13 +19,13 @@ pub(in crate::builtin) fn nowhere(clock: Arc<dyn Clock>) -> ProgramSandbox {
     }
 }
 
-fn shell() -> Shell {
+fn shell() -> ProgramSettings {
     let (clock, hour) = (Arc::new(ManualClock::default()), Duration::from_hours(1));
-    Shell {
+    ProgramSettings {
         sandbox: Arc::new(nowhere(clock.clone())),
         longest: hour,
         commands: Vec::new(),
-        background: Arc::new(Background::new(1, hour, clock.clone(), Group::new("test"))),
+        background: Arc::new(BackgroundPrograms::new(1, hour, clock.clone(), Group::new("test"))),
         outside: Arc::new(nowhere(clock)),
     }
 }
@@ -44,9 +44,9 @@ async fn question<T: Tool>(tool: T, given: Value) -> Option<Question> {
 async fn question_shows_the_whole_command_of_a_program() {
     let directory = TempDir::new().unwrap();
     std::fs::write(directory.path().join("Cargo.toml"), "").unwrap();
-    let roots = Arc::new(Roots::from(Workspace::open(directory.path()).unwrap()));
+    let roots = Arc::new(WorkspaceRoots::from(Workspace::open(directory.path()).unwrap()));
     let shell = shell();
-    let exec = || ExecShell::new(roots.clone(), shell.clone(), Buffers::default());
+    let exec = || ExecShell::new(roots.clone(), shell.clone(), EditorBuffers::default());
 
     let command = format!("echo ```\nrm -r {}", "x".repeat(5000));
     let asked = question(exec(), json!({"command": command, "working_dir": "src"})).await.unwrap();
@@ -66,7 +66,7 @@ async fn question_shows_the_whole_command_of_a_program() {
     assert_eq!(asked.shown, "Kill the program p1.1:\n\n```\nmake all\n```");
     assert_eq!(question(kill(), json!({"id": "p1.9"})).await, None);
 
-    let tests = RunTests::new(roots.clone(), shell.clone(), Buffers::default());
+    let tests = RunTests::new(roots.clone(), shell.clone(), EditorBuffers::default());
     let asked = question(tests, json!({"filter": "it's"})).await.unwrap();
     let command = "cargo test --no-fail-fast 'it'\\''s'";
     assert_eq!(asked.scope, format!("{command} in the root of the workspace"));
@@ -79,8 +79,8 @@ async fn question_shows_the_whole_command_of_a_program() {
 #[tokio::test]
 async fn git_push_caution_is_always() {
     let directory = TempDir::new().unwrap();
-    let roots = Arc::new(Roots::from(Workspace::open(directory.path()).unwrap()));
-    let push = GitPush(Git::new(roots, shell()));
+    let roots = Arc::new(WorkspaceRoots::from(Workspace::open(directory.path()).unwrap()));
+    let push = GitPush(WorkspaceGit::new(roots, shell()));
     let caution = push.caution(&arguments(&push, &json!({})), &tool_context()).await;
     assert_eq!(caution, Caution::Always);
 }
@@ -93,8 +93,8 @@ fn code_block_cannot_be_closed_by_its_text() {
 
 #[test]
 fn last_cuts_between_characters() {
-    assert_eq!(last("äöü", 2), "öü");
-    assert_eq!(last("äöü", 3), "äöü");
-    assert_eq!(last("äöü", 9), "äöü");
-    assert_eq!(last("", 9), "");
+    assert_eq!(last_characters("äöü", 2), "öü");
+    assert_eq!(last_characters("äöü", 3), "äöü");
+    assert_eq!(last_characters("äöü", 9), "äöü");
+    assert_eq!(last_characters("", 9), "");
 }

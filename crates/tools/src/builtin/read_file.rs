@@ -2,24 +2,24 @@
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::Access;
+use avocet_sandbox::RootAccess;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::buffers::Buffers;
-use super::files::{ToolFiles, shown};
+use super::buffers::EditorBuffers;
+use super::files::{ToolFiles, shown_path};
 
 #[derive(Debug)]
 pub(super) struct ReadFile {
     pub(super) files: ToolFiles,
-    pub(super) buffers: Buffers,
+    pub(super) buffers: EditorBuffers,
 }
 
 impl ReadFile {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: Buffers::new(parts) }
+        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: EditorBuffers::new(parts) }
     }
 }
 
@@ -40,12 +40,12 @@ impl Tool for ReadFile {
         const TEXT: &str = "Read a text file, with line numbers.";
         Description::new("read_file", ToolClass::Pure, TEXT)
             .in_group("files")
-            .and(&self.files.also(Access::Read))
+            .and(&self.files.describe_beside(RootAccess::Read))
             .parallel()
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        self.files.places([&arguments.path])
+        self.files.canonical_names([&arguments.path])
     }
 
     async fn execute(
@@ -55,10 +55,10 @@ impl Tool for ReadFile {
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { path, start_line, end_line } = arguments;
         let editor = self.buffers.editor_for(context);
-        let read = self.files.at(context, path, move |workspace, path| {
+        let read = self.files.run_in_root_of(context, path, move |workspace, path| {
             let text = editor.read_present(workspace, path)?.text;
-            numbered(&text, start_line, end_line).map_err(|(first, last, count)| {
-                let path = shown(workspace, path);
+            number_lines(&text, start_line, end_line).map_err(|(first, last, count)| {
+                let path = shown_path(workspace, path);
                 ToolError::InvalidArgs(format!(
                     "lines {first} to {last} are not in {path}, which has {count} lines"
                 ))
@@ -70,7 +70,7 @@ impl Tool for ReadFile {
 
 /// Numbers the lines of a range. The error holds the first and last line asked for, and the number
 /// of lines that exist.
-fn numbered(
+fn number_lines(
     text: &str,
     start: Option<usize>,
     end: Option<usize>,

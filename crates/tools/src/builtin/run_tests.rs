@@ -20,17 +20,18 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
 };
-use avocet_sandbox::{Output, Rights, Roots, Workspace};
-use avocet_supervise::blocking;
+use avocet_sandbox::{ProgramRights, SandboxOutput, Workspace, WorkspaceRoots};
+use avocet_supervise::run_blocking;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::buffers::Buffers;
+use super::buffers::EditorBuffers;
 use super::programs::{
-    Done, ENDING, ProgramExit, Programs, Shell, Wanted, code_block, last, shown_directory,
+    ENDING, EndedProgram, ProgramExit, ProgramRunner, ProgramSettings, WantedProgram, code_block,
+    last_characters, shown_directory,
 };
-use framework::{Framework, TestCommand};
+use framework::{TestCommand, TestFramework};
 use report::TestReport;
 
 /// The default timeout of a test run.
@@ -44,12 +45,16 @@ const TAIL: (usize, usize) = (500, 3000);
 
 #[derive(Debug)]
 pub(super) struct RunTests {
-    programs: Programs,
+    programs: ProgramRunner,
 }
 
 impl RunTests {
-    pub(super) fn new(roots: Arc<Roots>, shell: Shell, buffers: Buffers) -> Self {
-        Self { programs: Programs::new(roots, shell).with_buffers(buffers) }
+    pub(super) fn new(
+        roots: Arc<WorkspaceRoots>,
+        shell: ProgramSettings,
+        buffers: EditorBuffers,
+    ) -> Self {
+        Self { programs: ProgramRunner::new(roots, shell).with_buffers(buffers) }
     }
 }
 
@@ -59,7 +64,7 @@ pub(super) struct Arguments {
     #[schemars(extend("x-aliases" = ["cwd", "working_dir"]))]
     directory: Option<String>,
     /// Default: by the files of the directory.
-    framework: Option<Framework>,
+    framework: Option<TestFramework>,
     /// Part of the names of tests.
     #[schemars(extend("x-aliases" = ["pattern", "test_name"]))]
     filter: Option<String>,
@@ -73,7 +78,7 @@ impl Tool for RunTests {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        let network = match self.programs.shell.hosts() {
+        let network = match self.programs.shell.opened_hosts() {
             None => "There is no network.".to_owned(),
             Some(hosts) => format!("Of the network there are only these hosts: {hosts}."),
         };
@@ -85,7 +90,7 @@ impl Tool for RunTests {
     }
 
     async fn caution(&self, _: &Arguments, _: &ToolContext) -> Caution {
-        self.programs.shell.caution()
+        self.programs.shell.caution_by_isolation()
     }
 
     async fn execute(
@@ -94,42 +99,42 @@ impl Tool for RunTests {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let plan = self.plan(&arguments, Some(context)).await?;
-        self.programs.check_allowed(plan.framework.program())?;
-        let directory = self.programs.directory(arguments.directory, context).await?;
+        self.programs.check_allowed(plan.framework.program_name())?;
+        let directory = self.programs.directory_path(arguments.directory, context).await?;
         let limit = arguments.timeout.map_or(DEFAULT_LIMIT, Duration::from_secs);
-        let wanted = Wanted {
+        let wanted = WantedProgram {
             program: plan.command.clone(),
             directory: directory.clone(),
-            environment: framework::environment(),
+            environment: framework::test_environment(),
             limit: limit.min(self.programs.shell.longest),
             output: MAX_OUTPUT,
-            rights: Rights::Ordinary,
+            rights: ProgramRights::Ordinary,
         };
         let ran = self.programs.run(wanted, context).await;
-        let Done { end, output, notes } = ran.map_err(|error| match error {
+        let EndedProgram { end, output, notes } = ran.map_err(|error| match error {
             ToolError::ExecutionFailed(why) if why.contains("there is no program") => {
                 ToolError::ExecutionFailed(format!("{why}. {}", framework::WHERE_PROGRAMS_ARE))
             }
             error => error,
         })?;
         let (report, text) = read(plan.framework, output).await?;
-        let report = relative_to(&directory, report).limited();
-        let (key, number) = end.named();
+        let report = relative_to(&directory, report).limit_failures();
+        let (key, number) = end.key_and_number();
         let well = end == ProgramExit::Code(0);
         let mut result = json!({
             "framework": plan.framework,
-            "command": plan.shown(),
+            "command": plan.quoted_text(),
             key: number,
             "passed": report.passed,
             "failed": report.failed,
             "skipped": report.skipped,
             "failures": report.failures,
-            "output_tail": last(text.trim_end(), if well { TAIL.0 } else { TAIL.1 }),
+            "output_tail": last_characters(text.trim_end(), if well { TAIL.0 } else { TAIL.1 }),
         });
         if !plan.also.is_empty() {
             result["also_here"] = json!(plan.also);
         }
-        if let Some(hint) = framework::hint(&text).filter(|_| !well) {
+        if let Some(hint) = framework::hint_for_missing(&text).filter(|_| !well) {
             result["hint"] = hint.into();
         }
         if let Some(result) = result.as_object_mut() {
@@ -139,7 +144,7 @@ impl Tool for RunTests {
     }
 
     async fn question(&self, arguments: &Arguments, _context: &ToolContext) -> Option<Question> {
-        let command = self.plan(arguments, None).await.ok()?.shown();
+        let command = self.plan(arguments, None).await.ok()?.quoted_text();
         let directory = shown_directory(arguments.directory.as_deref());
         let shown = format!("Run tests in {directory}:\n\n{}", code_block(&command));
         Some(Question { shown, scope: format!("{command} in {directory}") })
@@ -156,21 +161,25 @@ impl RunTests {
         let Arguments { directory, framework, filter, .. } = arguments;
         let (directory, framework, filter) =
             (directory.clone().unwrap_or_default(), *framework, filter.clone());
-        let files = self.programs.files();
-        let plan =
-            move |workspace: &Workspace| framework::plan(workspace, &directory, framework, filter);
+        let files = self.programs.tool_files();
+        let plan = move |workspace: &Workspace| {
+            framework::plan_tests(workspace, &directory, framework, filter)
+        };
         match context {
-            Some(context) => files.with(context, plan).await,
-            None => files.look(plan).await,
+            Some(context) => files.run_in_workspace(context, plan).await,
+            None => files.look_in_workspace(plan).await,
         }
     }
 }
 
 /// Parses the output; also returns the part that was parsed, as plain text. Runs in a blocking
 /// thread, because hostile output can make it slow.
-async fn read(framework: Framework, output: Output) -> Result<(TestReport, String), ToolError> {
-    let read = blocking(move || {
-        let text = report::plain(end_of(&output.text()));
+async fn read(
+    framework: TestFramework,
+    output: SandboxOutput,
+) -> Result<(TestReport, String), ToolError> {
+    let read = run_blocking(move || {
+        let text = report::strip_escapes(end_of(&output.to_text()));
         (parse(framework, &text), text)
     });
     read.await.map_err(|panicked| ToolError::ExecutionFailed(panicked.to_string()))
@@ -186,12 +195,14 @@ fn end_of(text: &str) -> &str {
 }
 
 /// Parses any output, complete or cut off.
-fn parse(framework: Framework, text: &str) -> TestReport {
+fn parse(framework: TestFramework, text: &str) -> TestReport {
     match framework {
-        Framework::Cargo => cargo::parse(text),
-        Framework::Go => go::parse(text),
-        Framework::Npm | Framework::Pnpm | Framework::Yarn => javascript::parse(text),
-        Framework::Pytest => pytest::parse(text),
+        TestFramework::Cargo => cargo::parse_cargo(text),
+        TestFramework::Go => go::parse_go(text),
+        TestFramework::Npm | TestFramework::Pnpm | TestFramework::Yarn => {
+            javascript::parse_javascript(text)
+        }
+        TestFramework::Pytest => pytest::parse_pytest(text),
     }
 }
 
@@ -199,17 +210,17 @@ fn parse(framework: Framework, text: &str) -> TestReport {
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn read_as_tests(text: &str) {
     let parsers = [
-        cargo::parse,
-        go::parse,
-        jest::parse,
-        mocha::parse,
-        node::parse,
-        pytest::parse,
-        tap::parse,
-        vitest::parse,
+        cargo::parse_cargo,
+        go::parse_go,
+        jest::parse_jest,
+        mocha::parse_mocha,
+        node::parse_node,
+        pytest::parse_pytest,
+        tap::parse_tap,
+        vitest::parse_vitest,
     ];
     for parse in parsers {
-        report::assert_limited(&parse(&report::plain(text)).limited());
+        report::assert_limited(&parse(&report::strip_escapes(text)).limit_failures());
     }
 }
 

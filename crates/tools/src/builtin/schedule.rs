@@ -40,7 +40,7 @@ impl ScheduleTool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-enum Action {
+enum ScheduleAction {
     Add,
     List,
     Remove,
@@ -50,7 +50,7 @@ enum Action {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Arguments {
-    action: Action,
+    action: ScheduleAction,
     /// A reminder, sent as it is.
     text: Option<String>,
     /// A task that you do then.
@@ -81,8 +81,11 @@ impl Tool for ScheduleTool {
 
     async fn caution(&self, arguments: &Arguments, _context: &ToolContext) -> Caution {
         match arguments.action {
-            Action::List => Caution::Never,
-            Action::Add | Action::Remove | Action::Pause | Action::Resume => Caution::ByTrust,
+            ScheduleAction::List => Caution::Never,
+            ScheduleAction::Add
+            | ScheduleAction::Remove
+            | ScheduleAction::Pause
+            | ScheduleAction::Resume => Caution::ByTrust,
         }
     }
 
@@ -98,38 +101,42 @@ impl Tool for ScheduleTool {
     ) -> Result<ToolOutcome, ToolError> {
         let chat = own_chat(context)?;
         match arguments.action {
-            Action::Add => self.add(arguments, chat).await,
-            Action::List => self.list(chat).await,
-            Action::Remove => {
-                self.change(&arguments, chat, "removed", |_| Ok(ScheduleChange::Remove)).await
+            ScheduleAction::Add => self.add_schedule(arguments, chat).await,
+            ScheduleAction::List => self.list_schedules(chat).await,
+            ScheduleAction::Remove => {
+                self.change_schedule(&arguments, chat, "removed", |_| Ok(ScheduleChange::Remove))
+                    .await
             }
-            Action::Pause => {
-                self.change(&arguments, chat, "paused", |_| Ok(ScheduleChange::Pause(None))).await
+            ScheduleAction::Pause => {
+                self.change_schedule(&arguments, chat, "paused", |_| {
+                    Ok(ScheduleChange::Pause(None))
+                })
+                .await
             }
-            Action::Resume => {
+            ScheduleAction::Resume => {
                 let resume = |one: &Schedule| {
                     self.next(&one.rule, 1)?
                         .first()
                         .copied()
                         .map(ScheduleChange::Resume)
-                        .ok_or_else(|| failed("all its times have passed"))
+                        .ok_or_else(|| failed_schedule("all its times have passed"))
                 };
-                self.change(&arguments, chat, "resumed", resume).await
+                self.change_schedule(&arguments, chat, "resumed", resume).await
             }
         }
     }
 }
 
 impl ScheduleTool {
-    async fn add(
+    async fn add_schedule(
         &self,
         arguments: Arguments,
         chat: &ChatAddress,
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { text, task, r#in, at, every, cron, zone, .. } = arguments;
-        let work = work(text, task)?;
-        if self.of_chat(chat).await?.len() >= MOST {
-            return Err(failed(&format!(
+        let work = scheduled_work(text, task)?;
+        if self.schedules_of_chat(chat).await?.len() >= MOST {
+            return Err(failed_schedule(&format!(
                 "this chat has {MOST} schedules already; remove one first"
             )));
         }
@@ -154,15 +161,15 @@ impl ScheduleTool {
         Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, vec![LogWrite::Schedule(add)])))
     }
 
-    async fn list(&self, chat: &ChatAddress) -> Result<ToolOutcome, ToolError> {
-        let all = self.of_chat(chat).await?;
+    async fn list_schedules(&self, chat: &ChatAddress) -> Result<ToolOutcome, ToolError> {
+        let all = self.schedules_of_chat(chat).await?;
         let trust = all.iter().map(|one| one.trust).min();
-        let rows: Vec<_> = all.iter().map(|one| self.row(one)).collect();
+        let rows: Vec<_> = all.iter().map(|one| self.schedule_row(one)).collect();
         let output = ToolOutput::with_writes(json!(rows), Vec::new());
         Ok(ToolOutcome::Finished(ToolOutput { trust, ..output }))
     }
 
-    fn row(&self, one: &Schedule) -> serde_json::Value {
+    fn schedule_row(&self, one: &Schedule) -> serde_json::Value {
         let next = match (one.state, one.next_at) {
             (ScheduleState::Active, Some(next)) => self.calendar.words(&one.rule, next),
             (state, _) => state.word().to_owned(),
@@ -175,7 +182,7 @@ impl ScheduleTool {
         })
     }
 
-    async fn change(
+    async fn change_schedule(
         &self,
         arguments: &Arguments,
         chat: &ChatAddress,
@@ -186,9 +193,9 @@ impl ScheduleTool {
         let id: ScheduleId = id.parse().map_err(|_| {
             ToolError::InvalidArgs(format!("{id:?} is no schedule; use list to find its id"))
         })?;
-        let all = self.of_chat(chat).await?;
+        let all = self.schedules_of_chat(chat).await?;
         let Some(one) = all.iter().find(|one| one.id == id) else {
-            return Err(failed(&format!(
+            return Err(failed_schedule(&format!(
                 "this chat has no schedule {id}; use list to find its id"
             )));
         };
@@ -202,7 +209,7 @@ impl ScheduleTool {
         Ok(ToolOutcome::Finished(ToolOutput::with_writes(value, vec![LogWrite::Schedule(write)])))
     }
 
-    async fn of_chat(&self, chat: &ChatAddress) -> Result<Vec<Schedule>, ToolError> {
+    async fn schedules_of_chat(&self, chat: &ChatAddress) -> Result<Vec<Schedule>, ToolError> {
         let all = self.schedules.schedules(Some(chat), EndedSchedules::Exclude).await;
         all.map_err(|error| of_log(&error))
     }
@@ -224,7 +231,7 @@ fn own_chat(context: &ToolContext) -> Result<&ChatAddress, ToolError> {
     }
 }
 
-fn work(text: Option<String>, task: Option<String>) -> Result<ScheduledWork, ToolError> {
+fn scheduled_work(text: Option<String>, task: Option<String>) -> Result<ScheduledWork, ToolError> {
     let work = match (text, task) {
         (Some(text), None) => ScheduledWork::Text(text.trim().to_owned()),
         (None, Some(task)) => ScheduledWork::Task(task.trim().to_owned()),
@@ -240,7 +247,7 @@ fn work(text: Option<String>, task: Option<String>) -> Result<ScheduledWork, Too
     }
 }
 
-fn failed(text: &str) -> ToolError {
+fn failed_schedule(text: &str) -> ToolError {
     ToolError::ExecutionFailed(text.to_owned())
 }
 

@@ -5,7 +5,7 @@ use std::collections::btree_map;
 
 use async_trait::async_trait;
 use avocet_protocol::{Description, Tool, ToolClass, ToolContext, ToolError, ToolOutcome};
-use avocet_sandbox::{Access, FileError, Workspace, WorkspacePath};
+use avocet_sandbox::{FileError, RootAccess, Workspace, WorkspacePath};
 use globset::{GlobBuilder, GlobMatcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -15,9 +15,9 @@ use serde_json::json;
 
 use super::BuiltinParts;
 use super::files::{ToolFiles, tool_error};
-use super::hits::Hits;
-use super::languages::{definition, extension};
-use super::walk::{Walk, is_sane_glob};
+use super::hits::SearchHits;
+use super::languages::{definition_pattern, extension_of};
+use super::walk::{WorkspaceWalk, is_sane_glob};
 
 /// Memory limit of a compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 10 * 1024 * 1024;
@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     /// Plain text, no expression.
     #[schemars(extend("x-aliases" = ["F"]))]
     literal: Option<bool>,
-    case: Option<Case>,
+    case: Option<CaseMode>,
     /// Lines around each match. Default: 0.
     #[schemars(range(max = 10), extend("x-aliases" = ["C"]))]
     context: Option<usize>,
@@ -59,7 +59,7 @@ pub(super) struct Arguments {
 /// The treatment of case.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Case {
+enum CaseMode {
     #[default]
     Smart,
     Sensitive,
@@ -75,12 +75,12 @@ impl Tool for SearchFiles {
             name.";
         Description::new("search_files", ToolClass::Pure, TEXT)
             .in_group("search")
-            .and(&self.files.also(Access::Read))
+            .and(&self.files.describe_beside(RootAccess::Read))
             .parallel()
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        self.files.places([arguments.path.as_deref().unwrap_or_default()])
+        self.files.canonical_names([arguments.path.as_deref().unwrap_or_default()])
     }
 
     async fn execute(
@@ -93,7 +93,7 @@ impl Tool for SearchFiles {
         let stop = context.cancel.child_token();
         let _dropped = stop.clone().drop_guard();
         let path = arguments.path.clone().unwrap_or_default();
-        let found = self.files.at(context, path, move |workspace, _| {
+        let found = self.files.run_in_root_of(context, path, move |workspace, _| {
             FileSearch::new(&arguments)?.run(workspace, &arguments, &|| stop.is_cancelled())
         });
         Ok(json!(found.await?).into())
@@ -105,14 +105,14 @@ struct FileSearch {
     glob: Option<GlobMatcher>,
     /// Keyed by file extension if definitions are searched; otherwise one entry with an empty key.
     matchers: BTreeMap<String, RegexMatcher>,
-    hits: Hits,
+    hits: SearchHits,
     too_large: usize,
 }
 
 impl FileSearch {
     fn new(arguments: &Arguments) -> Result<Self, ToolError> {
         if arguments.pattern.is_empty() {
-            return Err(invalid("pattern is empty; to list files, use list_directory"));
+            return Err(invalid_arguments("pattern is empty; to list files, use list_directory"));
         }
         let context = arguments.context.unwrap_or(0);
         let searcher = SearcherBuilder::new()
@@ -120,8 +120,8 @@ impl FileSearch {
             .after_context(context)
             .binary_detection(BinaryDetection::quit(0))
             .build();
-        let glob = arguments.glob.as_deref().map(glob).transpose()?;
-        let (matchers, hits) = (BTreeMap::new(), Hits::default());
+        let glob = arguments.glob.as_deref().map(compile_glob).transpose()?;
+        let (matchers, hits) = (BTreeMap::new(), SearchHits::default());
         Ok(Self { searcher, glob, matchers, hits, too_large: 0 })
     }
 
@@ -132,11 +132,12 @@ impl FileSearch {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<String, ToolError> {
         let given = arguments.path.as_deref().unwrap_or_default();
-        let start = workspace.resolve(given).map_err(tool_error)?;
-        let mut walk = Walk::new(workspace, start.clone(), arguments.hidden.unwrap_or(false))?;
+        let start = workspace.resolve_path(given).map_err(tool_error)?;
+        let mut walk =
+            WorkspaceWalk::new(workspace, start.clone(), arguments.hidden.unwrap_or(false))?;
         let mut searched = 0;
         // Report a bad pattern even if no file matches.
-        self.matcher("", arguments)?;
+        self.matcher_for("", arguments)?;
         for file in walk.by_ref() {
             if is_stopped() {
                 return Err(ToolError::ExecutionFailed("the search was stopped".to_owned()));
@@ -147,15 +148,17 @@ impl FileSearch {
                 continue;
             }
             searched += 1;
-            self.search(workspace, &path, is_named, arguments)?;
+            self.search_file(workspace, &path, is_named, arguments)?;
             if self.hits.is_full() {
                 break;
             }
         }
-        Ok(self.hits.report(searched, &[(self.too_large, "too large"), (walk.secrets, "secret")]))
+        Ok(self
+            .hits
+            .write_report(searched, &[(self.too_large, "too large"), (walk.secrets, "secret")]))
     }
 
-    fn search(
+    fn search_file(
         &mut self,
         workspace: &Workspace,
         path: &WorkspacePath,
@@ -163,7 +166,7 @@ impl FileSearch {
         arguments: &Arguments,
     ) -> Result<(), ToolError> {
         // `apart` counts trust separately: only a file with a match lowers the call's trust.
-        let apart = workspace.apart();
+        let apart = workspace.examine_apart();
         let bytes = match apart.read(path) {
             Ok(bytes) => bytes,
             Err(error) if is_named => return Err(tool_error(error)),
@@ -174,19 +177,19 @@ impl FileSearch {
             // The file has disappeared or is unreadable.
             Err(_) => return Ok(()),
         };
-        let matcher = self.matcher(extension(path.as_path()), arguments)?;
-        let bytes = plain(bytes);
-        let before = self.hits.bytes();
-        let sink = self.hits.of(path.to_string());
+        let matcher = self.matcher_for(extension_of(path.as_path()), arguments)?;
+        let bytes = plain_line_ends(bytes);
+        let before = self.hits.collected_bytes();
+        let sink = self.hits.hits_in_file(path.to_string());
         let searched = self.searcher.search_slice(matcher, &bytes, sink);
-        if self.hits.bytes() > before {
+        if self.hits.collected_bytes() > before {
             workspace.note_shown(apart.least_read());
             workspace.note_shown_name(path);
         }
         searched.map_err(|error| ToolError::ExecutionFailed(format!("{path}: {error}")))
     }
 
-    fn matcher(
+    fn matcher_for(
         &mut self,
         extension: &str,
         arguments: &Arguments,
@@ -196,14 +199,17 @@ impl FileSearch {
         match self.matchers.entry(key) {
             btree_map::Entry::Occupied(known) => Ok(known.get().clone()),
             btree_map::Entry::Vacant(new) => {
-                let compiled = compiled(arguments, definitions.then_some(extension))?;
+                let compiled = compile_matcher(arguments, definitions.then_some(extension))?;
                 Ok(new.insert(compiled).clone())
             }
         }
     }
 }
 
-fn compiled(arguments: &Arguments, extension: Option<&str>) -> Result<RegexMatcher, ToolError> {
+fn compile_matcher(
+    arguments: &Arguments,
+    extension: Option<&str>,
+) -> Result<RegexMatcher, ToolError> {
     let Arguments { pattern, case, literal, .. } = arguments;
     let pattern = if literal.unwrap_or(false) { regex::escape(pattern) } else { pattern.clone() };
     let has_capitals = pattern.chars().any(char::is_uppercase);
@@ -211,15 +217,16 @@ fn compiled(arguments: &Arguments, extension: Option<&str>) -> Result<RegexMatch
     builder.line_terminator(Some(b'\n'));
     builder.size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
     match (case.unwrap_or_default(), extension) {
-        (Case::Smart, None) => builder.case_smart(true),
+        (CaseMode::Smart, None) => builder.case_smart(true),
         // The definition pattern around the name contains capitals too, so test the name alone.
-        (Case::Smart, Some(_)) => builder.case_insensitive(!has_capitals),
-        (Case::Sensitive, _) => builder.case_insensitive(false),
-        (Case::Insensitive, _) => builder.case_insensitive(true),
+        (CaseMode::Smart, Some(_)) => builder.case_insensitive(!has_capitals),
+        (CaseMode::Sensitive, _) => builder.case_insensitive(false),
+        (CaseMode::Insensitive, _) => builder.case_insensitive(true),
     };
-    let whole = extension.map_or(pattern.clone(), |extension| definition(extension, &pattern));
+    let whole =
+        extension.map_or(pattern.clone(), |extension| definition_pattern(extension, &pattern));
     builder.build(&whole).map_err(|error| {
-        invalid(&format!(
+        invalid_arguments(&format!(
             "pattern is not a regular expression: {error}; escape it, or set literal to true for \
                 plain text"
         ))
@@ -227,7 +234,7 @@ fn compiled(arguments: &Arguments, extension: Option<&str>) -> Result<RegexMatch
 }
 
 /// Changes `\r\n` to `\n`, so that `$` matches at the end of a line.
-fn plain(mut bytes: Vec<u8>) -> Vec<u8> {
+fn plain_line_ends(mut bytes: Vec<u8>) -> Vec<u8> {
     if bytes.contains(&b'\r') {
         let ends = bytes.windows(2).map(|two| two == b"\r\n").chain([false]).collect::<Vec<_>>();
         let mut ends = ends.into_iter();
@@ -237,17 +244,20 @@ fn plain(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Compiles a glob. Unless it begins with `/`, it matches at any depth.
-fn glob(given: &str) -> Result<GlobMatcher, ToolError> {
+fn compile_glob(given: &str) -> Result<GlobMatcher, ToolError> {
     if !is_sane_glob(given) {
-        return Err(invalid("glob: it is too long, or has too many braces; for example *.rs"));
+        return Err(invalid_arguments(
+            "glob: it is too long, or has too many braces; for example *.rs",
+        ));
     }
     let anywhere = format!("**/{given}");
     let pattern = given.strip_prefix('/').unwrap_or(&anywhere);
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    let glob = glob.map_err(|error| invalid(&format!("glob: {error}; for example *.rs")))?;
+    let glob =
+        glob.map_err(|error| invalid_arguments(&format!("glob: {error}; for example *.rs")))?;
     Ok(glob.compile_matcher())
 }
 
-fn invalid(what: &str) -> ToolError {
+fn invalid_arguments(what: &str) -> ToolError {
     ToolError::InvalidArgs(what.to_owned())
 }

@@ -76,8 +76,8 @@ impl Tool for SearchHistory {
         if found.is_empty() {
             return Ok(json!("nothing was said about this").into());
         }
-        let trust = found.iter().map(|hit| self.trust(hit)).min();
-        let shown = found.iter().map(|hit| self.shown(hit, &query, context)).collect();
+        let trust = found.iter().map(|hit| self.trust_of_hit(hit)).min();
+        let shown = found.iter().map(|hit| self.hit_json(hit, &query, context)).collect();
         let output = ToolOutput::with_writes(Value::Array(shown), Vec::new());
         Ok(ToolOutcome::Finished(ToolOutput { trust, ..output }))
     }
@@ -94,7 +94,7 @@ impl SearchHistory {
 
     /// Returns the trust of a text. That of a message depends on the present role of its sender;
     /// forwarded text is untrusted.
-    fn trust(&self, hit: &HistoryHit) -> Trust {
+    fn trust_of_hit(&self, hit: &HistoryHit) -> Trust {
         match &hit.author {
             HistoryAuthor::Person(inbound) if inbound.content.forwarded_from.is_some() => {
                 Trust::Low
@@ -104,7 +104,7 @@ impl SearchHistory {
         }
     }
 
-    fn shown(&self, hit: &HistoryHit, query: &str, context: &ToolContext) -> Value {
+    fn hit_json(&self, hit: &HistoryHit, query: &str, context: &ToolContext) -> Value {
         let who = match &hit.author {
             HistoryAuthor::Person(inbound) => {
                 inbound.sender.name.as_deref().unwrap_or(inbound.sender.id.as_str())

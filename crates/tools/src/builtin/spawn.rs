@@ -19,18 +19,18 @@ use super::BuiltinParts;
 const LONGEST: Duration = Duration::from_hours(24);
 
 #[derive(Debug)]
-pub(super) struct Spawn {
+pub(super) struct SpawnTool {
     tasks: Arc<dyn Tasks>,
     profiles: Arc<[String]>,
 }
 
-impl Spawn {
+impl SpawnTool {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
         Self { tasks: parts.tasks.clone(), profiles: parts.profiles.clone() }
     }
 
     /// Returns the name of a profile that works in this workspace.
-    fn profile(&self, name: &str) -> Result<String, ToolError> {
+    fn check_profile(&self, name: &str) -> Result<String, ToolError> {
         let name = name.trim();
         match self.profiles.iter().find(|known| *known == name) {
             Some(known) => Ok(known.clone()),
@@ -63,7 +63,7 @@ pub(super) struct Arguments {
 }
 
 #[async_trait]
-impl Tool for Spawn {
+impl Tool for SpawnTool {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
@@ -86,7 +86,7 @@ impl Tool for Spawn {
             return Err(ToolError::InvalidArgs("task is empty".to_owned()));
         }
         let agent = agent.filter(|name| !name.trim().is_empty());
-        let agent = agent.map(|name| self.profile(&name)).transpose()?;
+        let agent = agent.map(|name| self.check_profile(&name)).transpose()?;
         let child = NewChild { label, agent, ..NewChild::awaited(task) };
         if !background {
             return Ok(ToolOutcome::Waiting(WaitRequest {

@@ -47,7 +47,7 @@ impl Tool for UseSkill {
     ) -> Result<ToolOutcome, ToolError> {
         let file = file.filter(|file| !file.trim().is_empty());
         let (text, trust) = match &file {
-            None => (loaded(&self.skills.load(&name).await?), Trust::Full),
+            None => (loaded_text(&self.skills.load(&name).await?), Trust::Full),
             Some(file) => {
                 let SkillFile { text, trust } = self.skills.file(&name, file).await?;
                 // The first line is ours, so that the file cannot pretend to be a loaded skill.
@@ -60,7 +60,7 @@ impl Tool for UseSkill {
 }
 
 /// The result for a loaded skill. The registry reads the limit on tools from its first line.
-fn loaded(skill: &Skill) -> String {
+fn loaded_text(skill: &Skill) -> String {
     let Skill { limit, folder, body } = skill;
     let folder = match folder {
         Some(folder) => format!("[its files are in {folder}]\n"),

@@ -16,7 +16,7 @@ const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 const MAX_IGNORE_BYTES: u64 = 256 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct WorkspaceWalk {
     /// With its own record of trust: names count only if the caller shows them to the model.
     workspace: Workspace,
     hidden: bool,
@@ -39,7 +39,7 @@ struct IgnoreRules {
     above: Option<Rc<IgnoreRules>>,
 }
 
-impl Walk {
+impl WorkspaceWalk {
     /// Walks the files below a directory, or the single file `start`. Hidden files only if
     /// `hidden`.
     ///
@@ -50,8 +50,8 @@ impl Walk {
         start: WorkspacePath,
         hidden: bool,
     ) -> Result<Self, ToolError> {
-        let workspace = workspace.apart();
-        let is_directory = match workspace.list(&start) {
+        let workspace = workspace.examine_apart();
+        let is_directory = match workspace.list_entries(&start) {
             Ok(_) => true,
             Err(FileError::WrongKind { .. }) => false,
             Err(error) => return Err(tool_error(error)),
@@ -60,7 +60,7 @@ impl Walk {
         if let (true, Some(parent)) = (is_directory, start.as_path().parent()) {
             let above = parent.ancestors().collect::<Vec<_>>();
             for directory in above.into_iter().rev() {
-                let path = workspace.resolve(&directory.display().to_string());
+                let path = workspace.resolve_path(&directory.display().to_string());
                 rules = with_rules(&workspace, &path.map_err(tool_error)?, rules);
             }
         }
@@ -69,13 +69,13 @@ impl Walk {
     }
 
     /// Queues the entries of a directory, in order. A directory that has disappeared is skipped.
-    fn enter(&mut self, directory: &WalkEntry) {
-        let entries = self.workspace.list(&directory.path).unwrap_or_default();
+    fn enter_directory(&mut self, directory: &WalkEntry) {
+        let entries = self.workspace.list_entries(&directory.path).unwrap_or_default();
         let rules = with_rules(&self.workspace, &directory.path, directory.rules.clone());
         let mut entries: Vec<&DirectoryEntry> = entries.iter().collect();
         entries.sort_by(|one, other| other.name.cmp(&one.name));
         for DirectoryEntry { name, kind } in entries {
-            let path = directory.path.join(name);
+            let path = directory.path.join_name(name);
             let is_directory = *kind == EntryKind::Directory;
             let is_hidden = name.starts_with('.') && !self.hidden;
             if name == ".git" || is_hidden || is_ignored(&rules, path.as_path(), is_directory) {
@@ -92,14 +92,14 @@ impl Walk {
     }
 }
 
-impl Iterator for Walk {
+impl Iterator for WorkspaceWalk {
     /// A file, or `None` for a directory, so that the caller can stop in between.
     type Item = Option<WorkspacePath>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let found = self.open.pop()?;
         if found.is_directory {
-            self.enter(&found);
+            self.enter_directory(&found);
             return Some(None);
         }
         Some(Some(found.path))
@@ -113,7 +113,7 @@ fn with_rules(
     above: Option<Rc<IgnoreRules>>,
 ) -> Option<Rc<IgnoreRules>> {
     let own = IGNORE_FILES.iter().rev().filter_map(|name| {
-        let bytes = workspace.read_up_to(&directory.join(name), MAX_IGNORE_BYTES).ok()?;
+        let bytes = workspace.read_up_to(&directory.join_name(name), MAX_IGNORE_BYTES).ok()?;
         let mut builder = GitignoreBuilder::new(directory.as_path());
         for line in String::from_utf8_lossy(&bytes).lines().filter(|line| is_sane_glob(line)) {
             if let Err(error) = builder.add_line(None, line) {

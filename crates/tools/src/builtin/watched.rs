@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 
 use avocet_protocol::Trust;
-use avocet_sandbox::{Guard, Guarded, Output, ProgramSandbox, Reached, Rights, Watch, Workspace};
-use avocet_supervise::blocking;
+use avocet_sandbox::{
+    ProgramRights, ProgramSandbox, ProtectedChanges, ProtectionGuard, ReachedHosts, SandboxOutput,
+    WatchedProgram, Workspace,
+};
+use avocet_supervise::run_blocking;
 use serde_json::{Map, Value};
 
 /// Paths that are listed at most.
@@ -14,7 +17,7 @@ const REFUSALS: [&str; 2] = ["Read-only file system", "Device or resource busy"]
 
 /// Notes about a program, besides its output.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Notes {
+pub(super) struct ProgramNotes {
     /// The hosts that it connected to.
     pub(super) reached: Vec<String>,
     /// Files that it left at protected paths, with the action taken.
@@ -23,7 +26,7 @@ pub(super) struct Notes {
     pub(super) read_only: Vec<PathBuf>,
 }
 
-impl Notes {
+impl ProgramNotes {
     /// Adds the notes to the result of a program.
     pub(super) fn add_to(self, result: &mut Map<String, Value>) {
         let Self { reached, mut aside, read_only } = self;
@@ -55,7 +58,7 @@ impl Notes {
 }
 
 /// The read-only paths, if the output suggests that one of them was refused.
-pub(super) fn refused(output: &str, read_only: Vec<PathBuf>) -> Vec<PathBuf> {
+pub(super) fn refused_paths(output: &str, read_only: Vec<PathBuf>) -> Vec<PathBuf> {
     if REFUSALS.iter().any(|refusal| output.contains(refusal)) { read_only } else { Vec::new() }
 }
 
@@ -63,28 +66,32 @@ pub(super) fn refused(output: &str, read_only: Vec<PathBuf>) -> Vec<PathBuf> {
 /// processes of the program have ended.
 #[derive(Debug)]
 pub(super) struct ProgramWatch {
-    watch: Watch,
-    guard: Guard,
+    watch: WatchedProgram,
+    guard: ProtectionGuard,
 }
 
 impl ProgramWatch {
     /// Begins to watch; call it before the program starts. This blocks.
-    pub(super) fn new(sandbox: &ProgramSandbox, rights: &Rights, workspace: &Workspace) -> Self {
-        Self { guard: sandbox.guard(rights), watch: workspace.watch() }
+    pub(super) fn new(
+        sandbox: &ProgramSandbox,
+        rights: &ProgramRights,
+        workspace: &Workspace,
+    ) -> Self {
+        Self { guard: sandbox.guard_protected_paths(rights), watch: workspace.watch_program() }
     }
 
     /// The lowest trust level of the data that it has read so far.
-    pub(super) fn least(&self) -> Trust {
-        self.watch.least()
+    pub(super) fn least_trust(&self) -> Trust {
+        self.watch.least_trust()
     }
 
     /// Lowers the trust if the output shows an odd name of an untrusted file.
-    pub(super) fn note_output(&self, output: &Output) {
-        self.watch.note_output(|| output.text());
+    pub(super) fn note_output(&self, output: &SandboxOutput) {
+        self.watch.note_output(|| output.to_text());
     }
 
-    pub(super) fn reached(&self) -> Reached {
-        self.watch.reached()
+    pub(super) fn reached_hosts(&self) -> ReachedHosts {
+        self.watch.reached_hosts()
     }
 
     /// Protected paths that are read-only for the program.
@@ -93,12 +100,12 @@ impl ProgramWatch {
     }
 
     /// Returns the trust level of the program's output, and the files that were set aside.
-    pub(super) async fn settle(self) -> (Trust, Vec<String>) {
+    pub(super) async fn settle_changes(self) -> (Trust, Vec<String>) {
         let settle = move || {
             // Set files aside first, so that they get their trust mark too.
-            let Guarded { aside, kept } = self.guard.settle();
+            let ProtectedChanges { aside, kept } = self.guard.settle_changes();
             (self.watch.settle_but(&kept), aside)
         };
-        blocking(settle).await.unwrap_or((Trust::Low, Vec::new()))
+        run_blocking(settle).await.unwrap_or((Trust::Low, Vec::new()))
     }
 }

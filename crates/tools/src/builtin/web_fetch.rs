@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::BuiltinParts;
-use crate::web::{Format, PageView, Redirects, Web};
+use crate::web::{FollowedRedirects, PageFormat, PageView, WebAccess};
 
 /// Bytes returned by default.
 const DEFAULT_LENGTH: usize = 16 * 1024;
@@ -22,7 +22,7 @@ const MAX_LENGTH: usize = 28 * 1024;
 
 #[derive(Debug)]
 pub(super) struct WebFetch {
-    web: Arc<Web>,
+    web: Arc<WebAccess>,
 }
 
 impl WebFetch {
@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     url: String,
     /// markdown: the readable part; text: with its markup; json: a value a line. Default: markdown.
     #[schemars(extend("x-rare" = true))]
-    format: Option<Format>,
+    format: Option<PageFormat>,
     offset: Option<usize>,
     /// Bytes, up to 28672. Default: 16384.
     #[schemars(range(min = 1, max = 28672), extend("x-rare" = true))]
@@ -63,13 +63,13 @@ impl Tool for WebFetch {
     ) -> Result<ToolOutcome, ToolError> {
         let Arguments { url, format, offset, length } = arguments;
         let redirects = if context.trust.suffices_for(context.role) {
-            Redirects::Anywhere
+            FollowedRedirects::Anywhere
         } else {
-            Redirects::SameSite
+            FollowedRedirects::SameSite
         };
-        let view = self.web.page(url.trim(), format.unwrap_or_default(), redirects).await?;
+        let view = self.web.get_page(url.trim(), format.unwrap_or_default(), redirects).await?;
         let length = length.unwrap_or(DEFAULT_LENGTH).min(MAX_LENGTH);
-        Ok(part(&view, offset.unwrap_or(0), length)?.into())
+        Ok(part_of_page(&view, offset.unwrap_or(0), length)?.into())
     }
 
     fn leaving(&self, arguments: &Arguments) -> Vec<Leaving> {
@@ -85,7 +85,7 @@ impl Tool for WebFetch {
 }
 
 /// A part of a page, with the offset of the next part.
-fn part(view: &PageView, offset: usize, length: usize) -> Result<Value, ToolError> {
+fn part_of_page(view: &PageView, offset: usize, length: usize) -> Result<Value, ToolError> {
     let PageView { url, status, title, content, note } = view;
     let total = content.len();
     let start = content.floor_char_boundary(offset);

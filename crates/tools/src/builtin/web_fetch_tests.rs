@@ -6,12 +6,12 @@ use super::*;
 use crate::builtin::web_search::{self, WebSearch};
 use crate::{SearchConfig, SearchEngine};
 
-fn web() -> Arc<Web> {
+fn web() -> Arc<WebAccess> {
     let clock = Arc::new(ManualClock::default());
     let client = GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
     let config = SearchConfig { provider: "duckduckgo".to_owned(), base_url: None, api_key: None };
     let search = SearchEngine::new(&config, &client, clock.clone()).unwrap();
-    Arc::new(Web::new(client, Some(search), clock))
+    Arc::new(WebAccess::new(client, Some(search), clock))
 }
 
 fn arguments<A: serde::de::DeserializeOwned>(arguments: Value) -> A {
@@ -21,7 +21,7 @@ fn arguments<A: serde::de::DeserializeOwned>(arguments: Value) -> A {
 #[test]
 fn web_tools_have_low_trust_and_no_effect() {
     let fetch = WebFetch { web: web() }.describe();
-    let search = WebSearch::of(web()).describe();
+    let search = WebSearch::from_web(web()).describe();
     for description in [fetch, search] {
         assert_eq!(description.trust, Trust::Low, "{description:?}");
         assert_eq!((description.class, description.parallel), (ToolClass::Pure, true));
@@ -51,7 +51,7 @@ async fn web_fetch_question_shows_the_exact_url_and_grants_its_host() {
 #[tokio::test]
 async fn web_search_leaving_contains_the_query() {
     let arguments: web_search::Arguments = arguments(json!({ "query": "the `mill`\nturns" }));
-    let search = WebSearch::of(web());
+    let search = WebSearch::from_web(web());
     let query = Leaving::Data("the `mill`\nturns".to_owned());
     assert_eq!(search.leaving(&arguments), [query]);
     let question = search.question(&arguments, &tool_context()).await.unwrap();

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::BuiltinParts;
-use crate::web::Web;
+use crate::web::WebAccess;
 use crate::web::search::SearchResult;
 
 /// Results returned by default.
@@ -25,15 +25,15 @@ const NOT_CONFIGURED: &str = "no search engine is configured; the operator has t
 
 #[derive(Debug)]
 pub(super) struct WebSearch {
-    web: Arc<Web>,
+    web: Arc<WebAccess>,
 }
 
 impl WebSearch {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self::of(parts.web.clone())
+        Self::from_web(parts.web.clone())
     }
 
-    pub(super) fn of(web: Arc<Web>) -> Self {
+    pub(super) fn from_web(web: Arc<WebAccess>) -> Self {
         Self { web }
     }
 }
@@ -68,7 +68,8 @@ impl Tool for WebSearch {
         let Some(search) = &self.web.search else {
             return Err(ToolError::ExecutionFailed(NOT_CONFIGURED.to_owned()));
         };
-        let found = search.find(&arguments.query, arguments.count.unwrap_or(DEFAULT_COUNT)).await?;
+        let found =
+            search.find_results(&arguments.query, arguments.count.unwrap_or(DEFAULT_COUNT)).await?;
         let result = |found: SearchResult| {
             let SearchResult { title, url, snippet } = found;
             json!({ "title": title, "url": url, "snippet": snippet })

@@ -5,24 +5,24 @@ use avocet_protocol::{
     Caution, Description, Evidence, Question, Tool, ToolClass, ToolContext, ToolError, ToolOutcome,
     Verdict,
 };
-use avocet_sandbox::Access;
+use avocet_sandbox::RootAccess;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::BuiltinParts;
-use super::buffers::{Buffers, TextSource};
+use super::buffers::{EditorBuffers, TextSource};
 use super::files::ToolFiles;
 
 #[derive(Debug)]
 pub(super) struct WriteFile {
     pub(super) files: ToolFiles,
-    pub(super) buffers: Buffers,
+    pub(super) buffers: EditorBuffers,
 }
 
 impl WriteFile {
     pub(super) fn new(parts: &BuiltinParts) -> Self {
-        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: Buffers::new(parts) }
+        Self { files: ToolFiles { roots: parts.roots.clone() }, buffers: EditorBuffers::new(parts) }
     }
 }
 
@@ -40,15 +40,15 @@ impl Tool for WriteFile {
         const TEXT: &str = "Write a whole text file.";
         Description::new("write_file", ToolClass::Verifiable, TEXT)
             .in_group("files")
-            .and(&self.files.also(Access::Change))
+            .and(&self.files.describe_beside(RootAccess::Change))
     }
 
     async fn caution(&self, arguments: &Arguments, _: &ToolContext) -> Caution {
-        self.files.caution(vec![arguments.path.clone()]).await
+        self.files.caution_for_change(vec![arguments.path.clone()]).await
     }
 
     fn paths(&self, arguments: &Arguments) -> Vec<String> {
-        self.files.places([&arguments.path])
+        self.files.canonical_names([&arguments.path])
     }
 
     async fn prepare(
@@ -58,7 +58,7 @@ impl Tool for WriteFile {
     ) -> Result<Option<Evidence>, ToolError> {
         let (path, content) = (arguments.path.clone(), arguments.content.clone());
         let editor = self.buffers.editor_for(context);
-        let noted = self.files.at(context, path, move |workspace, path| {
+        let noted = self.files.run_in_root_of(context, path, move |workspace, path| {
             editor.evidence_of_write(workspace, path, content.as_bytes(), TextSource::Model)
         });
         noted.await.map(Some)
@@ -72,7 +72,7 @@ impl Tool for WriteFile {
         let Arguments { path, content } = arguments;
         let report = format!("wrote {} bytes to {path}", content.len());
         let editor = self.buffers.editor_for(context);
-        let saved = self.files.at(context, path, move |workspace, path| {
+        let saved = self.files.run_in_root_of(context, path, move |workspace, path| {
             editor.write_text(workspace, path, &content, TextSource::Model, None)
         });
         Ok(json!(format!("{report}{}", saved.await?.report_note())).into())
@@ -80,10 +80,12 @@ impl Tool for WriteFile {
 
     async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
         let Arguments { path, content } = arguments.clone();
-        self.files.change(path, self.buffers.editor_for(context), move |_, _| Ok(content)).await
+        self.files
+            .question_for_change(path, self.buffers.editor_for(context), move |_, _| Ok(content))
+            .await
     }
 
     async fn verify(&self, evidence: &Evidence) -> Verdict {
-        self.files.verify(evidence).await
+        self.files.verify_write(evidence).await
     }
 }

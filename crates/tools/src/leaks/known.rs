@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use avocet_net::Url;
 use avocet_protocol::Seen;
 
-use super::sites::{is_site, site, without_www};
+use super::sites::{is_site, site_of_host, without_www};
 use super::urls;
 
 /// Unnamed hosts that a turn may reach without a question.
@@ -73,7 +73,7 @@ impl<'a> KnownHosts<'a> {
 
     /// Names the hosts in a person's own words.
     pub(crate) fn name_hosts(&mut self, words: &str) {
-        for host in urls::hosts(words) {
+        for host in urls::hosts_in_text(words) {
             self.name(&host);
         }
     }
@@ -81,21 +81,21 @@ impl<'a> KnownHosts<'a> {
     /// Marks a host and its site as named.
     pub(crate) fn name(&mut self, host: &str) {
         self.named.insert(without_www(host).to_owned());
-        self.named.insert(site(host).to_owned());
+        self.named.insert(site_of_host(host).to_owned());
     }
 
     /// Records a host that an earlier call connected to.
-    pub(crate) fn reach(&mut self, host: &str) {
+    pub(crate) fn add_reached(&mut self, host: &str) {
         self.reached.insert(host.to_owned());
     }
 
     /// Records a host of an earlier call of this turn.
-    pub(crate) fn count(&mut self, host: &str) {
+    pub(crate) fn add_in_turn(&mut self, host: &str) {
         self.in_turn.insert(host.to_owned());
     }
 
     /// Records a search result whose query no page can have influenced.
-    pub(crate) fn find(&mut self, url: &str) {
+    pub(crate) fn add_found(&mut self, url: &str) {
         self.found.extend(Url::parse(url).map(|url| url.as_str().to_owned()));
     }
 
@@ -142,7 +142,7 @@ impl<'a> KnownHosts<'a> {
         let configured = self.configured.iter();
         let configured = configured.map(|host| host.strip_prefix("*.").unwrap_or(host));
         let known = self.named.iter().chain(&self.reached).map(String::as_str).chain(configured);
-        known.map(site).any(|known| known == site(host))
+        known.map(site_of_host).any(|known| known == site_of_host(host))
     }
 
     fn is_named(&self, host: &str) -> bool {

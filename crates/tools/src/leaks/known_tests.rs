@@ -14,8 +14,8 @@ fn new_host_asks_unless_a_person_the_configuration_or_a_link_of_the_site_names_i
     );
     let configured = ["search.example".to_owned(), "*.crates.io".to_owned()];
     let mut known = KnownHosts::new(&seen, &configured);
-    known.reach("reached.github.io");
-    known.find("https://found.example/page");
+    known.add_reached("reached.github.io");
+    known.add_found("https://found.example/page");
     let asks = [
         "https://ab.docs.evil-site.com/",
         "https://other.example/x",
@@ -63,10 +63,10 @@ fn new_host_asks_after_too_many_unnamed_hosts() {
     for (number, link) in links.iter().enumerate() {
         let expected = (number >= NEW_HOSTS).then_some(NewHost::TooMany);
         assert_eq!(known.new_host(link), expected, "{link}");
-        known.count(&format!("d{number}.shop.example"));
+        known.add_in_turn(&format!("d{number}.shop.example"));
     }
     assert_eq!(known.new_host("https://shop.example/"), None, "it is named");
-    known.reach("d7.shop.example");
+    known.add_reached("d7.shop.example");
     assert_eq!(known.new_host(&links[7]), None, "its name has been looked up already");
 }
 

@@ -13,12 +13,12 @@ const LONGEST_NAME: usize = 24;
 
 /// The registered name that a host belongs to, such as `example.co.uk`. For an IP address or a
 /// public suffix, the host itself.
-pub(crate) fn site(host: &str) -> &str {
-    registered(host).unwrap_or(host)
+pub(crate) fn site_of_host(host: &str) -> &str {
+    registered_name(host).unwrap_or(host)
 }
 
 /// The registered name that a host belongs to; `None` for an IP address or a public suffix.
-fn registered(host: &str) -> Option<&str> {
+fn registered_name(host: &str) -> Option<&str> {
     let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     DEFAULT_PROVIDER.effective_tld_plus_one(host).ok().filter(|_| !is_address)
 }
@@ -27,7 +27,7 @@ fn registered(host: &str) -> Option<&str> {
 /// be chosen anew for each piece of data. Suffixes of hosting services are excluded, because
 /// anybody gets a name there at once.
 pub(super) fn is_site(host: &str) -> bool {
-    let Some(site) = registered(host) else { return false };
+    let Some(site) = registered_name(host) else { return false };
     let Some((name, suffix)) = site.split_once('.') else { return false };
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())

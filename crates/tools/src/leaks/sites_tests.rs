@@ -17,7 +17,7 @@ fn site_is_the_registered_domain() {
         ("[2001:db8::1]", "[2001:db8::1]"),
     ];
     for (host, expected) in table {
-        assert_eq!(site(host), expected, "{host}");
+        assert_eq!(site_of_host(host), expected, "{host}");
     }
 }
 

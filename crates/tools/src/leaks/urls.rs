@@ -20,11 +20,15 @@ const TO_SOMEBODY: [&str; 6] = ["mailto", "sms", "smsto", "sip", "tel", "xmpp"];
 /// The links in a text that may leak data to their servers. A link leaks if it was never read word
 /// for word and either has more than a host or has an unknown host. With `for_people`, hosts and
 /// mail addresses without a scheme count too, because clients turn them into links.
-pub(super) fn leaving(text: &str, for_people: bool, known: &KnownHosts<'_>) -> BTreeSet<String> {
+pub(super) fn leaking_links(
+    text: &str,
+    for_people: bool,
+    known: &KnownHosts<'_>,
+) -> BTreeSet<String> {
     let mut leaving = BTreeSet::new();
     let tells = |link: &str| {
-        let tells =
-            carries_data(link) || host(link).is_some_and(|host| !known.may_be_linked(&host));
+        let tells = carries_data(link)
+            || host_of_link(link).is_some_and(|host| !known.may_be_linked(&host));
         tells && !known.has_read(link) && !is_read_address(link, known)
     };
     // A URL that one reading finds is blanked, so that the next readings skip it.
@@ -33,15 +37,16 @@ pub(super) fn leaving(text: &str, for_people: bool, known: &KnownHosts<'_>) -> B
         [as_it_stands as fn(&str) -> Cow<'_, str>, as_markdown, percent_decoded, percent_decoded]
     {
         let reading = read(&rest);
-        let found: Vec<Range<usize>> = urls(&reading).collect();
+        let found: Vec<Range<usize>> = find_urls(&reading).collect();
         let links = found.iter().map(|range| &reading[range.clone()]);
         leaving.extend(links.filter(|link| tells(link)).map(str::to_owned));
-        rest = Cow::Owned(blanked(&reading, &found));
+        rest = Cow::Owned(blank_ranges(&reading, &found));
     }
     if for_people {
-        let shown = shown(text);
-        let shown = blanked(&shown, &urls(&shown).collect::<Vec<_>>());
-        let links = bare(&shown).map(|range| &shown[range]).filter(|link| is_on_top_level(link));
+        let shown = displayed_text(text);
+        let shown = blank_ranges(&shown, &find_urls(&shown).collect::<Vec<_>>());
+        let links =
+            find_bare_hosts(&shown).map(|range| &shown[range]).filter(|link| is_on_top_level(link));
         leaving.extend(links.filter(|link| tells(link)).map(str::to_owned));
     }
     leaving
@@ -49,12 +54,12 @@ pub(super) fn leaving(text: &str, for_people: bool, known: &KnownHosts<'_>) -> B
 
 /// Returns `true` if the top-level domain of a link's host exists. Clients ignore others.
 fn is_on_top_level(link: &str) -> bool {
-    let host = host(link);
+    let host = host_of_link(link);
     host.is_some_and(|host| host.rsplit('.').next().is_some_and(is_top_level))
 }
 
 /// A Markdown text as displayed. Code blocks are left out, because clients make no links there.
-fn shown(text: &str) -> String {
+fn displayed_text(text: &str) -> String {
     let (mut shown, mut in_code) = (String::with_capacity(text.len()), false);
     for event in Parser::new(text) {
         match event {
@@ -76,7 +81,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Replaces ranges, which are in order, by blanks. The length stays the same.
-fn blanked(text: &str, ranges: &[Range<usize>]) -> String {
+fn blank_ranges(text: &str, ranges: &[Range<usize>]) -> String {
     let mut blanked = String::with_capacity(text.len());
     let mut end = 0;
     for range in ranges {
@@ -88,11 +93,11 @@ fn blanked(text: &str, ranges: &[Range<usize>]) -> String {
 }
 
 /// The hosts in a text, in lower case and ASCII: in URLs, in mail addresses, and alone.
-pub(super) fn hosts(text: &str) -> BTreeSet<String> {
-    let found: Vec<Range<usize>> = urls(text).collect();
-    let in_urls = found.iter().filter_map(|range| host(&text[range.clone()]));
-    let without = blanked(text, &found);
-    let alone = bare(&without).filter_map(|range| host(&without[range]));
+pub(super) fn hosts_in_text(text: &str) -> BTreeSet<String> {
+    let found: Vec<Range<usize>> = find_urls(text).collect();
+    let in_urls = found.iter().filter_map(|range| host_of_link(&text[range.clone()]));
+    let without = blank_ranges(text, &found);
+    let alone = find_bare_hosts(&without).filter_map(|range| host_of_link(&without[range]));
     in_urls.chain(alone).collect()
 }
 
@@ -100,7 +105,7 @@ fn as_it_stands(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-fn regex(pattern: &str) -> Regex {
+fn compile_regex(pattern: &str) -> Regex {
     match Regex::new(pattern) {
         Ok(regex) => regex,
         Err(error) => panic!("the pattern is written in the source: {error}"),
@@ -108,9 +113,9 @@ fn regex(pattern: &str) -> Regex {
 }
 
 /// The ranges of URLs: after a scheme, with `www.`, or as a link target without a scheme.
-fn urls(text: &str) -> impl Iterator<Item = Range<usize>> {
+fn find_urls(text: &str) -> impl Iterator<Item = Range<usize>> {
     static URL: LazyLock<Regex> = LazyLock::new(|| {
-        regex(
+        compile_regex(
             r#"(?ix) (?: https?:[/\\]*[^\s/\\<>"`'()] | [a-z][a-z0-9+.-]*:[/\\]{2,} | \bwww\d?\.
                 | \b(?:mailto|sms|smsto|sip|tel|xmpp):[^\s<>"`'()]
                 | \]\(\s*<?[/\\]{2} | \b(?:src|href)\s*=\s*["']?[/\\]{2} ) [^\s<>"`]* "#,
@@ -123,15 +128,15 @@ fn urls(text: &str) -> impl Iterator<Item = Range<usize>> {
                 || found.as_str().contains('=') && !found.as_str().contains(':')
         });
         let start = found.start() + lead.unwrap_or(0);
-        let url = trimmed(&text[start..found.end()]);
+        let url = trim_url(&text[start..found.end()]);
         (!url.is_empty()).then(|| start..start + url.len())
     })
 }
 
 /// The ranges of hosts and mail addresses without a scheme, and the path after a host.
-fn bare(text: &str) -> impl Iterator<Item = Range<usize>> {
+fn find_bare_hosts(text: &str) -> impl Iterator<Item = Range<usize>> {
     static BARE: LazyLock<Regex> = LazyLock::new(|| {
-        regex(
+        compile_regex(
             r#"(?x) (?:[\p{L}\p{N}._%+-]+@)? (?:[\p{L}\p{N}_-]+\.)+[\p{L}\p{N}-]{2,}
                 (?: :[0-9]{1,5}\b )? (?: [/?\#][^\s<>"`]* )? "#,
         )
@@ -140,13 +145,13 @@ fn bare(text: &str) -> impl Iterator<Item = Range<usize>> {
         // Parts of paths and mentions are skipped.
         let is_part = text[..found.start()].ends_with(['/', '\\', '@', '$', '~'])
             || text[found.end()..].starts_with('_');
-        let link = trimmed(found.as_str());
+        let link = trim_url(found.as_str());
         (!is_part).then(|| found.start()..found.start() + link.len())
     })
 }
 
 /// Strips punctuation that ends a sentence, and brackets opened before the URL.
-fn trimmed(url: &str) -> &str {
+fn trim_url(url: &str) -> &str {
     let count = |url: &str, c| url.matches(c).count();
     let (mut round, mut square) = (count(url, ')'), count(url, ']'));
     let (opened_round, opened_square) = (count(url, '('), count(url, '['));
@@ -182,7 +187,7 @@ struct UrlParts<'u> {
     behind: &'u str,
 }
 
-fn parts(url: &str) -> UrlParts<'_> {
+fn split_url(url: &str) -> UrlParts<'_> {
     let (scheme, rest) = match url.split_once(':') {
         Some((scheme, rest)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
             (scheme.to_ascii_lowercase(), rest)
@@ -205,7 +210,7 @@ fn parts(url: &str) -> UrlParts<'_> {
 /// Returns `true` if a link can carry data beside a plain host name: a path, a user, or a host in
 /// an alphabet or a spelling that allows many variants.
 pub(super) fn carries_data(url: &str) -> bool {
-    let UrlParts { scheme, host, port, behind } = parts(url);
+    let UrlParts { scheme, host, port, behind } = split_url(url);
     if TO_SOMEBODY.contains(&scheme.as_str()) {
         return true;
     }
@@ -220,8 +225,8 @@ pub(super) fn carries_data(url: &str) -> bool {
 
 /// The host of a link in its DNS form: lower case and ASCII. `None` if it has none or is this
 /// machine.
-pub(crate) fn host(url: &str) -> Option<String> {
-    let UrlParts { scheme, host, .. } = parts(url);
+pub(crate) fn host_of_link(url: &str) -> Option<String> {
+    let UrlParts { scheme, host, .. } = split_url(url);
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     if scheme == "file" || TO_SOMEBODY.contains(&&*scheme) && scheme != "mailto" {
         return None;
@@ -248,7 +253,7 @@ fn is_this_machine(host: &str) -> bool {
 /// and entities are replaced.
 fn as_markdown(text: &str) -> Cow<'_, str> {
     static ESCAPED: LazyLock<Regex> = LazyLock::new(|| {
-        regex(
+        compile_regex(
             r"\\(?<p>[[:punct:]])|&\#(?<d>[0-9]{1,7});|&\#[xX](?<x>[0-9a-fA-F]{1,6});|&(?<n>[a-zA-Z]{2,6});",
         )
     });
@@ -259,7 +264,7 @@ fn as_markdown(text: &str) -> Cow<'_, str> {
             (Some(punctuation), ..) => punctuation.as_str().chars().next(),
             (_, Some(digits), ..) => code(digits.as_str(), 10),
             (_, _, Some(digits), _) => code(digits.as_str(), 16),
-            (.., Some(name)) => named(name.as_str()),
+            (.., Some(name)) => named_entity(name.as_str()),
             _ => None,
         };
         meant.map_or_else(|| found[0].to_owned(), String::from)
@@ -267,7 +272,7 @@ fn as_markdown(text: &str) -> Cow<'_, str> {
 }
 
 /// The entities that a URL could be written with.
-fn named(entity: &str) -> Option<char> {
+fn named_entity(entity: &str) -> Option<char> {
     Some(match entity {
         "amp" => '&',
         "bsol" => '\\',

@@ -4,14 +4,14 @@
 use std::iter::{Enumerate, Peekable};
 use std::str::Lines;
 
-use super::{FileChange, FilePatch, Hunk, PatchLine};
+use super::{FileChange, FilePatch, PatchHunk, PatchLine};
 
 /// The name that stands for a missing file.
 const NOWHERE: &str = "/dev/null";
 
 /// The header of a file, as far as it was read.
 #[derive(Debug, Default)]
-struct Header<'p> {
+struct FileHeader<'p> {
     /// Both paths of `diff --git`.
     git: Option<(&'p str, &'p str)>,
     old: Option<&'p str>,
@@ -21,23 +21,23 @@ struct Header<'p> {
     is_deleted: bool,
 }
 
-struct Parser<'p> {
+struct PatchParser<'p> {
     lines: Peekable<Enumerate<Lines<'p>>>,
     files: Vec<FilePatch>,
-    header: Header<'p>,
-    hunks: Vec<Hunk>,
+    header: FileHeader<'p>,
+    hunks: Vec<PatchHunk>,
 }
 
 /// Parses a patch.
 ///
 /// # Errors
 /// If a line cannot be read: its number and the expected syntax.
-pub(crate) fn parse(text: &str) -> Result<Vec<FilePatch>, String> {
+pub(crate) fn parse_patch(text: &str) -> Result<Vec<FilePatch>, String> {
     let lines = text.lines().enumerate().peekable();
     let mut parser =
-        Parser { lines, files: Vec::new(), header: Header::default(), hunks: Vec::new() };
+        PatchParser { lines, files: Vec::new(), header: FileHeader::default(), hunks: Vec::new() };
     while let Some((number, line)) = parser.lines.next() {
-        parser.line(number + 1, line)?;
+        parser.read_line(number + 1, line)?;
     }
     parser.end_file()?;
     if parser.files.is_empty() {
@@ -47,14 +47,14 @@ pub(crate) fn parse(text: &str) -> Result<Vec<FilePatch>, String> {
     Ok(parser.files)
 }
 
-impl<'p> Parser<'p> {
-    fn line(&mut self, number: usize, line: &'p str) -> Result<(), String> {
+impl<'p> PatchParser<'p> {
+    fn read_line(&mut self, number: usize, line: &'p str) -> Result<(), String> {
         if line.starts_with("@@") {
-            let hunk = self.hunk(number, line)?;
+            let hunk = self.read_hunk(number, line)?;
             self.hunks.push(hunk);
         } else if let Some(paths) = line.strip_prefix("diff --git ") {
             self.end_file()?;
-            self.header.git = both(paths);
+            self.header.git = split_names(paths);
         } else if let Some(path) = line.strip_prefix("--- ") {
             if self.header.old.is_some() || !self.hunks.is_empty() {
                 self.end_file()?;
@@ -84,7 +84,7 @@ impl<'p> Parser<'p> {
     fn end_file(&mut self) -> Result<(), String> {
         let header = std::mem::take(&mut self.header);
         let hunks = std::mem::take(&mut self.hunks);
-        match header.change()? {
+        match header.file_change()? {
             Some(change) => self.files.push(FilePatch { change, hunks }),
             None if hunks.is_empty() => {}
             None => {
@@ -97,11 +97,11 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    fn hunk(&mut self, at: usize, line: &str) -> Result<Hunk, String> {
-        let Some((start, mut old, mut new)) = ranges(line) else {
+    fn read_hunk(&mut self, at: usize, line: &str) -> Result<PatchHunk, String> {
+        let Some((start, mut old, mut new)) = parse_ranges(line) else {
             return Err(format!("line {at}: {line:?} is not a hunk header; write @@ -1,3 +1,4 @@"));
         };
-        let mut hunk = Hunk { at, start, lines: Vec::new(), is_open: (false, false) };
+        let mut hunk = PatchHunk { at, start, lines: Vec::new(), is_open: (false, false) };
         let ends = |place: &str| {
             format!("line {at}: the hunk ends {place} its @@ line says; correct the counts")
         };
@@ -137,7 +137,7 @@ impl<'p> Parser<'p> {
     }
 }
 
-impl Hunk {
+impl PatchHunk {
     /// Notes that the last line lacks a line end (`\ No newline at end of file`).
     fn note_open(&mut self) {
         match self.lines.last() {
@@ -149,8 +149,8 @@ impl Hunk {
     }
 }
 
-impl Header<'_> {
-    fn change(self) -> Result<Option<FileChange>, String> {
+impl FileHeader<'_> {
+    fn file_change(self) -> Result<Option<FileChange>, String> {
         let Self { git, old, new, renamed, is_new, is_deleted } = self;
         if let (Some(from), Some(to)) = renamed {
             return Ok(Some(FileChange::Rename { from: from.to_owned(), to: to.to_owned() }));
@@ -164,7 +164,7 @@ impl Header<'_> {
             (Some(old), None, _) => return Err(format!("--- {old} has no line +++ behind it")),
             (None, Some(new), _) => return Err(format!("+++ {new} has no line --- before it")),
         };
-        Ok(Some(match (bare(old, "a/"), bare(new, "b/")) {
+        Ok(Some(match (strip_prefix_of_git(old, "a/"), strip_prefix_of_git(new, "b/")) {
             (NOWHERE, NOWHERE) => return Err("a file is /dev/null on both sides".to_owned()),
             (NOWHERE, new) => FileChange::Create(new.to_owned()),
             (old, NOWHERE) => FileChange::Delete(old.to_owned()),
@@ -186,18 +186,18 @@ fn name(given: &str) -> &str {
 }
 
 /// A name without the prefix that git adds.
-fn bare<'n>(name: &'n str, letter: &str) -> &'n str {
+fn strip_prefix_of_git<'n>(name: &'n str, letter: &str) -> &'n str {
     name.strip_prefix(letter).unwrap_or(name)
 }
 
 /// Both names of `diff --git a/x b/x`.
-fn both(names: &str) -> Option<(&str, &str)> {
+fn split_names(names: &str) -> Option<(&str, &str)> {
     let at = names.find(" b/")?;
     Some((name(&names[..at]), name(&names[at + 1..])))
 }
 
 /// The first line of a hunk in the old file, and its numbers of old and new lines.
-fn ranges(line: &str) -> Option<(usize, usize, usize)> {
+fn parse_ranges(line: &str) -> Option<(usize, usize, usize)> {
     let inner = line.strip_prefix("@@ -")?;
     let (old, rest) = inner.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;

@@ -6,40 +6,41 @@ use avocet_protocol::{
     Grant, Leaving, Rule, SeenCall, ToolCall, ToolClass, ToolContext, ToolError, Trust, WaitRequest,
 };
 
-use super::{Registry, case, is_trusted};
-use crate::erased::Review;
-use crate::leaks::{self, KnownHosts, Leak};
+use super::{ToolRegistry, is_trusted, policy_case};
+use crate::erased::CallReview;
+use crate::leaks::{self, FoundLeak, KnownHosts};
 use crate::policy::PolicyDecision;
-use crate::registered::Registered;
+use crate::registered::RegisteredTool;
 use crate::{aliases, approval};
 
 /// The reason for an approval prompt if the call was written as text.
 const AS_TEXT: &str = "the model wrote this call as text, perhaps only to explain it";
 
-impl Registry {
+impl ToolRegistry {
     /// Decides by the rules, by the form of the call, and by the data that it would carry away.
     /// Ignores grants for the session.
-    pub(super) fn decide(
+    pub(super) fn decide_call(
         &self,
-        registered: &Registered,
-        review: &Review,
+        registered: &RegisteredTool,
+        review: &CallReview,
         context: &ToolContext,
     ) -> PolicyDecision {
         let tool = &registered.description;
-        let mut decision = self.policy.decide(tool, &review.caution, case(context));
+        let mut decision = self.policy.decide_call(tool, &review.caution, policy_case(context));
         if decision.rule == Rule::Deny {
             return decision;
         }
         // A call that needs approval each time skips the leak check.
         let may_leave =
             decision.once_only || is_trusted(context) || self.policy.lets_go(&tool.name);
-        let leaks = if may_leave { Vec::new() } else { self.leaks(&review.leaving, context) };
+        let leaks = if may_leave { Vec::new() } else { self.leaks_in(&review.leaving, context) };
         if !leaks.is_empty() {
             // The destination of a call can be allowed for the session; a message's content or a
             // secret cannot.
             let is_place = leaks.iter().all(|leak| leak.kind.is_place());
             let once_only = tool.class != ToolClass::Pure || !is_place;
-            decision = PolicyDecision { rule: Rule::Ask, why: leaks::why(&leaks), once_only };
+            decision =
+                PolicyDecision { rule: Rule::Ask, why: leaks::why_approval(&leaks), once_only };
         }
         if context.as_text && tool.class != ToolClass::Pure {
             let why = match decision.rule {
@@ -52,17 +53,17 @@ impl Registry {
     }
 
     /// The approval prompt; `None` if a grant for the session covers the call.
-    pub(super) async fn approval(
+    pub(super) async fn approval_request(
         &self,
-        registered: &Registered,
+        registered: &RegisteredTool,
         call: &ToolCall,
         decision: &PolicyDecision,
         context: &ToolContext,
     ) -> Result<Option<WaitRequest>, ToolError> {
         let PolicyDecision { why, once_only, .. } = decision;
-        let arguments = registered.arguments(call)?;
+        let arguments = registered.validated_arguments(call)?;
         let question = registered.tool.question(&arguments, context).await?;
-        let question = question.unwrap_or_else(|| approval::plain(&arguments));
+        let question = question.unwrap_or_else(|| approval::plain_question(&arguments));
         let grant = Grant { tool: registered.description.name.clone(), scope: question.scope };
         if !once_only && approval::is_covered(&grant, &context.grants) {
             return Ok(None);
@@ -77,16 +78,16 @@ impl Registry {
     }
 
     /// The leaks in `leaving` that need approval.
-    pub(super) fn leaks(&self, leaving: &[Leaving], context: &ToolContext) -> Vec<Leak> {
+    pub(super) fn leaks_in(&self, leaving: &[Leaving], context: &ToolContext) -> Vec<FoundLeak> {
         if leaving.is_empty() {
             return Vec::new();
         }
-        let known = self.known(context);
-        leaving.iter().flat_map(|one| leaks::find(one, &self.redactor, &known)).collect()
+        let known = self.known_hosts(context);
+        leaving.iter().flat_map(|one| leaks::find_leaks(one, &self.redactor, &known)).collect()
     }
 
     /// The hosts and addresses known at the time of a call.
-    fn known<'a>(&'a self, context: &'a ToolContext) -> KnownHosts<'a> {
+    fn known_hosts<'a>(&'a self, context: &'a ToolContext) -> KnownHosts<'a> {
         let mut known = KnownHosts::new(&context.seen, &self.hosts);
         // The scope of a grant is a host if its tool connects somewhere.
         let is_host =
@@ -99,29 +100,34 @@ impl Registry {
             place(call.id) < place(context.call)
         };
         for earlier in context.seen.calls.iter().filter(before) {
-            self.note(&mut known, earlier, context);
+            self.note_earlier_call(&mut known, earlier, context);
         }
         known
     }
 
     /// Records the destination and the results of an earlier call, and a person's answer to it.
-    fn note(&self, known: &mut KnownHosts<'_>, earlier: &SeenCall, context: &ToolContext) {
+    fn note_earlier_call(
+        &self,
+        known: &mut KnownHosts<'_>,
+        earlier: &SeenCall,
+        context: &ToolContext,
+    ) {
         let session = Some(&context.session);
         let Some(registered) = self.named_in(&earlier.call.name, session) else { return };
-        let Ok(leaving) = registered.leaving(&earlier.call) else { return };
+        let Ok(leaving) = registered.leaving_data(&earlier.call) else { return };
         let was_trusted = earlier.trust.suffices_for(context.role);
         let mut is_query_clean = was_trusted;
         for one in &leaving {
             match one {
                 Leaving::Url(url) => {
-                    let Some(host) = leaks::host(url) else { continue };
+                    let Some(host) = leaks::host_of_link(url) else { continue };
                     if was_trusted || earlier.is_allowed {
                         known.name(&host);
                     } else if earlier.result.is_some() {
-                        known.reach(&host);
+                        known.add_reached(&host);
                     }
                     if earlier.id.turn == context.call.turn {
-                        known.count(&host);
+                        known.add_in_turn(&host);
                     }
                 }
                 Leaving::Data(query) => is_query_clean |= known.is_known(query),
@@ -130,7 +136,7 @@ impl Registry {
         }
         let Some(result) = &earlier.result else { return };
         if is_query_clean {
-            registered.tool.found(&result.value).iter().for_each(|url| known.find(url));
+            registered.tool.found(&result.value).iter().for_each(|url| known.add_found(url));
         }
         if result.trust > Trust::Low
             && let Some(words) = registered.tool.answered(&result.value)
@@ -140,13 +146,13 @@ impl Registry {
     }
 
     /// Finds a tool by its name, in any case, or by an alias.
-    pub(super) fn named(&self, name: &str) -> Option<Arc<Registered>> {
-        let is_alike = |one: &&Arc<Registered>| one.name().eq_ignore_ascii_case(name);
+    pub(super) fn find_named(&self, name: &str) -> Option<Arc<RegisteredTool>> {
+        let is_alike = |one: &&Arc<RegisteredTool>| one.name().eq_ignore_ascii_case(name);
         let alike = || self.tools.values().find(is_alike);
-        let other = || self.tools.get(aliases::tool(name)?);
+        let other = || self.tools.get(aliases::tool_of_alias(name)?);
         let own = self.tools.get(name).or_else(alike).or_else(other);
         own.cloned().or_else(|| {
-            let outside = self.outside();
+            let outside = self.outside_tools();
             outside.get(name).or_else(|| outside.values().find(is_alike)).cloned()
         })
     }

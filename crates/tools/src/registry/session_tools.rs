@@ -8,10 +8,10 @@ use avocet_protocol::{
     Trust,
 };
 
-use super::Registry;
-use crate::outside::{Outside, OutsideTools};
-use crate::policy::Case;
-use crate::registered::Registered;
+use super::ToolRegistry;
+use crate::outside::{OutsideSource, OutsideTools};
+use crate::policy::PolicyCase;
+use crate::registered::RegisteredTool;
 
 /// The sources of the tools of single sessions.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct SessionSources {
 struct SessionEntry {
     source: Arc<dyn ToolSource>,
     /// The source with the checks of the registry. All registries have the same tools of ours.
-    outside: OnceLock<Outside>,
+    outside: OnceLock<OutsideSource>,
     /// The last list, so that a model gets the identical one until something changes.
     merged: Mutex<Option<MergedSpecs>>,
 }
@@ -48,7 +48,7 @@ pub struct SessionOffer {
 impl SessionSources {
     /// Offers the tools of a source in a session, instead of those that it has had.
     #[must_use]
-    pub fn offer(
+    pub fn offer_tools(
         self: &Arc<Self>,
         session: SessionId,
         source: Arc<dyn ToolSource>,
@@ -76,16 +76,16 @@ impl Drop for SessionOffer {
 }
 
 impl SessionEntry {
-    fn tools(&self, registry: &Registry) -> OutsideTools {
+    fn session_tools(&self, registry: &ToolRegistry) -> OutsideTools {
         let outside = self.outside.get_or_init(|| match &registry.outside {
             Some(outside) => outside.with_other_source(self.source.clone()),
-            None => Outside::new(self.source.clone(), Vec::new(), Vec::new(), Vec::new()),
+            None => OutsideSource::new(self.source.clone(), Vec::new(), Vec::new(), Vec::new()),
         });
-        outside.tools()
+        outside.current_tools()
     }
 }
 
-impl Registry {
+impl ToolRegistry {
     /// Adds the tools that single sessions have. A tool with the name of another tool is left out.
     #[must_use]
     pub fn with_sessions(self, sessions: Arc<SessionSources>) -> Self {
@@ -97,9 +97,9 @@ impl Registry {
         &self,
         name: &str,
         session: Option<&SessionId>,
-    ) -> Option<Arc<Registered>> {
-        self.named(name).or_else(|| {
-            let tools = self.sessions.find_entry(session?)?.tools(self);
+    ) -> Option<Arc<RegisteredTool>> {
+        self.find_named(name).or_else(|| {
+            let tools = self.sessions.find_entry(session?)?.session_tools(self);
             let alike = || tools.values().find(|one| one.name().eq_ignore_ascii_case(name));
             tools.get(name).or_else(alike).cloned()
         })
@@ -140,12 +140,12 @@ impl Registry {
         {
             return known.specs.clone();
         }
-        let case = Case { role, place, trust: Trust::Full, mode: PermissionMode::Default };
-        let tools = entry.tools(self);
-        let own = tools
-            .values()
-            .filter(|one| self.named(one.name()).is_none() && self.refusal(one, case).is_none());
-        let mut specs: Vec<ToolSpec> = own.map(|one| self.spec(one)).collect();
+        let case = PolicyCase { role, place, trust: Trust::Full, mode: PermissionMode::Default };
+        let tools = entry.session_tools(self);
+        let own = tools.values().filter(|one| {
+            self.find_named(one.name()).is_none() && self.why_refused(one, case).is_none()
+        });
+        let mut specs: Vec<ToolSpec> = own.map(|one| self.tool_spec(one)).collect();
         specs.extend(base.iter().cloned());
         specs.sort_by(|one, other| one.name.cmp(&other.name));
         let specs: Arc<[ToolSpec]> = specs.into();

@@ -66,17 +66,17 @@ fn source(tools: &[&'static str]) -> Arc<FixedSource> {
     Arc::new(FixedSource { tools, ..FixedSource::default() })
 }
 
-fn registry(sessions: &Arc<SessionSources>) -> Registry {
-    let registry = Registry::new(Arc::new(ManualClock::default()));
+fn registry(sessions: &Arc<SessionSources>) -> ToolRegistry {
+    let registry = ToolRegistry::new(Arc::new(ManualClock::default()));
     let registry = registry.with_source(source(&["files__read"]), Vec::new());
     registry.with_sessions(sessions.clone()).with_same_tools()
 }
 
-fn specs(registry: &Registry, session: &str) -> Arc<[ToolSpec]> {
+fn specs(registry: &ToolRegistry, session: &str) -> Arc<[ToolSpec]> {
     registry.specs_in_session(&session.parse().unwrap(), Role::Owner, &private_place())
 }
 
-fn names(registry: &Registry, session: &str) -> Vec<String> {
+fn names(registry: &ToolRegistry, session: &str) -> Vec<String> {
     specs(registry, session).iter().map(|spec| spec.name.clone()).collect()
 }
 
@@ -91,7 +91,8 @@ const OTHER: &str = "terminal:local:b";
 async fn session_tools_are_offered_and_called_in_their_session_only() {
     let sessions = Arc::new(SessionSources::default());
     let registry = registry(&sessions);
-    let _offer = sessions.offer(MINE.parse().unwrap(), source(&["editor-a__write", "files__read"]));
+    let _offer =
+        sessions.offer_tools(MINE.parse().unwrap(), source(&["editor-a__write", "files__read"]));
     assert_eq!(names(&registry, MINE), ["editor-a__write", "files__read"]);
     assert_eq!(names(&registry, OTHER), ["files__read"]);
     assert!(Arc::ptr_eq(&specs(&registry, MINE), &specs(&registry, MINE)));
@@ -109,8 +110,8 @@ async fn session_tools_are_offered_and_called_in_their_session_only() {
 async fn session_tools_end_with_their_offer_and_a_later_offer_replaces_them() {
     let sessions = Arc::new(SessionSources::default());
     let registry = registry(&sessions);
-    let first = sessions.offer(MINE.parse().unwrap(), source(&["editor-a__one"]));
-    let second = sessions.offer(MINE.parse().unwrap(), source(&["editor-a__two"]));
+    let first = sessions.offer_tools(MINE.parse().unwrap(), source(&["editor-a__one"]));
+    let second = sessions.offer_tools(MINE.parse().unwrap(), source(&["editor-a__two"]));
     assert_eq!(names(&registry, MINE), ["editor-a__two", "files__read"]);
     drop(first);
     assert_eq!(names(&registry, MINE), ["editor-a__two", "files__read"]);
@@ -129,7 +130,7 @@ fn session_tools_follow_the_version_of_their_source() {
     let sessions = Arc::new(SessionSources::default());
     let registry = registry(&sessions);
     let source = source(&["editor-a__one"]);
-    let _offer = sessions.offer(MINE.parse().unwrap(), source.clone());
+    let _offer = sessions.offer_tools(MINE.parse().unwrap(), source.clone());
     let before = specs(&registry, MINE);
     source.version.fetch_add(1, Ordering::SeqCst);
     assert!(!Arc::ptr_eq(&before, &specs(&registry, MINE)));
@@ -145,6 +146,6 @@ fn has_accepts_patterns_of_session_tools() {
         ("edit", false),
         ("b*", false),
     ] {
-        assert_eq!(registry.has(pattern), expected, "{pattern}");
+        assert_eq!(registry.has_match(pattern), expected, "{pattern}");
     }
 }

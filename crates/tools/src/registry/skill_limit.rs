@@ -3,9 +3,9 @@
 
 use avocet_protocol::{SkillCall, SkillLimit, ToolContext, UPDATE_PLAN, USE_SKILL, fits};
 
-use super::Registry;
+use super::ToolRegistry;
 use crate::aliases;
-use crate::registered::Registered;
+use crate::registered::RegisteredTool;
 
 /// The tools that run under every skill: they load another skill, ask the user, show the plan, and
 /// show the rest of an earlier result.
@@ -18,22 +18,22 @@ const STANDS_FOR: [(&str, &[&str]); 3] = [
     ("MultiEdit", &["edit_file"]),
 ];
 
-impl Registry {
+impl ToolRegistry {
     /// Returns the reason why a skill in use forbids a tool; `None` if all of them allow the tool.
     /// The skills of the turns above limit a sub-agent as well.
     pub(super) fn skill_refusal(
         &self,
-        registered: &Registered,
+        registered: &RegisteredTool,
         context: &ToolContext,
     ) -> Option<String> {
-        if let Some((skill, tools)) = self.forbids(registered, &context.skills) {
+        if let Some((skill, tools)) = self.skill_that_forbids(registered, &context.skills) {
             return Some(format!(
                 "is not one of the tools of the skill {skill}: {tools}. Go on with these, or end \
                     your turn; the limit then ends, too"
             ));
         }
         let mut above = context.skills_above.iter();
-        let (skill, tools) = above.find_map(|calls| self.forbids(registered, calls))?;
+        let (skill, tools) = above.find_map(|calls| self.skill_that_forbids(registered, calls))?;
         Some(format!(
             "is not one of the tools of the skill {skill}, which the agent above uses: {tools}. Go \
                 on with these, or answer what is missing"
@@ -41,15 +41,15 @@ impl Registry {
     }
 
     /// Returns the skill that a turn uses and the list of its tools, if it forbids a tool.
-    fn forbids<'c>(
+    fn skill_that_forbids<'c>(
         &self,
-        registered: &Registered,
+        registered: &RegisteredTool,
         calls: &'c [SkillCall],
     ) -> Option<(&'c str, String)> {
         let SkillLimit { skill, tools } = self.skill_in_use(calls)?;
         let (tools, name) = (tools.as_ref()?, registered.name());
         let is_allowed =
-            ALWAYS.contains(&name) || tools.iter().any(|pattern| allows(pattern, name));
+            ALWAYS.contains(&name) || tools.iter().any(|pattern| allows_tool(pattern, name));
         (!is_allowed).then(|| (skill.as_str(), tools.join(", ")))
     }
 
@@ -57,7 +57,7 @@ impl Registry {
     /// not count.
     fn skill_in_use<'c>(&self, calls: &'c [SkillCall]) -> Option<&'c SkillLimit> {
         let is_loaded = |call: &&SkillCall| {
-            self.named(&call.tool).is_some_and(|registered| registered.name() == USE_SKILL)
+            self.find_named(&call.tool).is_some_and(|registered| registered.name() == USE_SKILL)
         };
         calls.iter().rev().find(is_loaded).map(|call| &call.limit)
     }
@@ -65,11 +65,11 @@ impl Registry {
 
 /// Returns `true` if a name in the `allowed-tools` of a skill allows our tool `name`.
 #[must_use]
-pub fn allows(pattern: &str, name: &str) -> bool {
+pub fn allows_tool(pattern: &str, name: &str) -> bool {
     let others = STANDS_FOR.iter().find(|(other, _)| other.eq_ignore_ascii_case(pattern));
     fits(pattern, name)
         || others.is_some_and(|(_, ours)| ours.contains(&name))
-        || aliases::tool(pattern) == Some(name)
+        || aliases::tool_of_alias(pattern) == Some(name)
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
             ("WebFetch", &["web_fetch"]),
             ("WebSearch", &["web_search"]),
         ] {
-            names.iter().for_each(|name| assert!(allows(pattern, name), "{pattern} {name}"));
+            names.iter().for_each(|name| assert!(allows_tool(pattern, name), "{pattern} {name}"));
         }
         for (pattern, name) in [
             ("Read", "write_file"),
@@ -103,7 +103,7 @@ mod tests {
             ("READ_FILES", "read_file"),
             ("", "read_file"),
         ] {
-            assert!(!allows(pattern, name), "{pattern} {name}");
+            assert!(!allows_tool(pattern, name), "{pattern} {name}");
         }
     }
 }

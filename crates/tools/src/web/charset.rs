@@ -8,11 +8,11 @@ const PRESCAN: usize = 1024;
 
 /// Decodes a page; invalid bytes become U+FFFD. A byte order mark overrides the server's header
 /// (Encoding standard, 6).
-pub(crate) fn decode(body: &[u8], content_type: Option<&str>) -> String {
+pub(crate) fn decode_page(body: &[u8], content_type: Option<&str>) -> String {
     let declared = || content_type.and_then(of_header).or_else(|| of_page(body));
     let encoding = match Encoding::for_bom(body) {
         Some((encoding, _)) => encoding,
-        None => declared().unwrap_or_else(|| guessed(body)),
+        None => declared().unwrap_or_else(|| guess_encoding(body)),
     };
     encoding.decode(body).0.into_owned()
 }
@@ -31,22 +31,22 @@ fn of_page(body: &[u8]) -> Option<&'static Encoding> {
     let tags = start.split("<meta").skip(1).filter_map(|rest| rest.split('>').next());
     let mut labels = xml
         .into_iter()
-        .filter_map(|tag| after(tag, "encoding"))
-        .chain(tags.filter_map(|tag| after(tag, "charset")));
+        .filter_map(|tag| value_after_key(tag, "encoding"))
+        .chain(tags.filter_map(|tag| value_after_key(tag, "charset")));
     let encoding = labels.find_map(|label| Encoding::for_label(label.as_bytes()))?;
     // The declaration was readable as ASCII, so UTF-16 must be wrong.
     Some(if [UTF_16LE, UTF_16BE].contains(&encoding) { UTF_8 } else { encoding })
 }
 
 /// The value after `key=` in a tag.
-fn after<'t>(tag: &'t str, key: &str) -> Option<&'t str> {
+fn value_after_key<'t>(tag: &'t str, key: &str) -> Option<&'t str> {
     let (_, rest) = tag.split_once(key)?;
     let value = rest.trim_start().strip_prefix('=')?.trim_start();
     let value = value.trim_start_matches(['"', '\'']);
     value.split(|c: char| c.is_whitespace() || "\"';/?".contains(c)).next()
 }
 
-fn guessed(body: &[u8]) -> &'static Encoding {
+fn guess_encoding(body: &[u8]) -> &'static Encoding {
     if std::str::from_utf8(body).is_ok() {
         return UTF_8;
     }
@@ -88,7 +88,7 @@ mod tests {
             ("broken", Some("text/html; charset=utf-8"), b"a\xffb", "a\u{fffd}b"),
         ];
         for (about, content_type, body, text) in table {
-            assert_eq!(decode(body, content_type), text, "{about}");
+            assert_eq!(decode_page(body, content_type), text, "{about}");
         }
     }
 }

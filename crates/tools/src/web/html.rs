@@ -46,18 +46,22 @@ const HIDING: [&str; 6] = [
 
 /// The readable part of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Readable {
+pub(crate) struct ReadablePage {
     pub(crate) title: String,
     pub(crate) markdown: String,
 }
 
 /// The readable part of a page from this URL. `None` if it is nested deeper or larger than people
 /// write, or if the work was cancelled.
-pub(crate) fn readable(html: &str, url: &Url, is_stopped: &dyn Fn() -> bool) -> Option<Readable> {
-    let page = tree(html, is_stopped)?;
+pub(crate) fn read_page(
+    html: &str,
+    url: &Url,
+    is_stopped: &dyn Fn() -> bool,
+) -> Option<ReadablePage> {
+    let page = parse_tree(html, is_stopped)?;
     let base = page.base_uri().and_then(|base| url.join(&base).ok());
     let base = base.unwrap_or_else(|| url.clone());
-    remove(&page.root(), &is_hidden);
+    remove_nodes(&page.root(), &is_hidden);
     let config = Config { disable_json_ld: true, ..Config::default() };
     let mut readability = Readability::with_document(page.clone(), None, Some(config)).ok()?;
     let title = readability.get_article_title().to_string();
@@ -65,19 +69,19 @@ pub(crate) fn readable(html: &str, url: &Url, is_stopped: &dyn Fn() -> bool) -> 
     let article = article.then(|| readability.doc.select_single("#readability-page-1"));
     let article = article.as_ref().and_then(|found| found.nodes().first());
     let markdown = match article {
-        Some(article) => markdown(article, &base),
+        Some(article) => to_markdown(article, &base),
         None => {
             let body = page.body().unwrap_or_else(|| page.root());
             let whole = |node: &NodeRef<'_>| AROUND.iter().any(|name| node.has_name(name));
-            remove(&body, &whole);
-            markdown(&body, &base)
+            remove_nodes(&body, &whole);
+            to_markdown(&body, &base)
         }
     };
-    Some(Readable { title, markdown })
+    Some(ReadablePage { title, markdown })
 }
 
 /// Parses a page. `None` if it is nested deeper or larger than people write, or if cancelled.
-pub(crate) fn tree(html: &str, is_stopped: &dyn Fn() -> bool) -> Option<Document> {
+pub(crate) fn parse_tree(html: &str, is_stopped: &dyn Fn() -> bool) -> Option<Document> {
     let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let builder = TreeBuilder::new(Document::default(), tree_builder);
     let watched = LimitedTreeBuilder { builder, is_overloaded: Cell::new(false) };
@@ -148,7 +152,7 @@ fn is_shallow(document: &Document) -> bool {
     true
 }
 
-fn remove(root: &NodeRef<'_>, is_meant: &dyn Fn(&NodeRef<'_>) -> bool) {
+fn remove_nodes(root: &NodeRef<'_>, is_meant: &dyn Fn(&NodeRef<'_>) -> bool) {
     let mut open = vec![*root];
     while let Some(node) = open.pop() {
         for child in node.children() {
@@ -168,11 +172,11 @@ fn is_hidden(node: &NodeRef<'_>) -> bool {
     }
     let attribute = |name: &str| node.attr(name).map(|value| value.to_string());
     UNSEEN.iter().any(|name| node.has_name(name))
-        || hides(node.has_name("dialog") && !node.has_attr("open"), &attribute)
+        || hides_element(node.has_name("dialog") && !node.has_attr("open"), &attribute)
 }
 
 /// Returns `true` if the attributes of an element hide it.
-pub(crate) fn hides(is_closed: bool, attribute: &dyn Fn(&str) -> Option<String>) -> bool {
+pub(crate) fn hides_element(is_closed: bool, attribute: &dyn Fn(&str) -> Option<String>) -> bool {
     is_closed
         || attribute("hidden").is_some()
         || attribute("aria-hidden").is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
@@ -193,7 +197,7 @@ fn is_hiding(style: &str) -> bool {
 }
 
 /// Converts elements to Markdown; links lead only to the web.
-fn markdown(root: &NodeRef<'_>, base: &Url) -> String {
+fn to_markdown(root: &NodeRef<'_>, base: &Url) -> String {
     let mut room = MAX_LINKS;
     for node in root.descendants() {
         // Markdown would join these with the words before or after them.
@@ -204,9 +208,9 @@ fn markdown(root: &NodeRef<'_>, base: &Url) -> String {
             node.append_child(&node.tree.new_text(" "));
         }
         if node.has_name("a") {
-            link(&node, "href", base, &mut room);
+            make_link_absolute(&node, "href", base, &mut room);
         }
-        if node.has_name("img") && !link(&node, "src", base, &mut room) {
+        if node.has_name("img") && !make_link_absolute(&node, "src", base, &mut room) {
             node.remove_from_parent();
         }
     }
@@ -215,7 +219,7 @@ fn markdown(root: &NodeRef<'_>, base: &Url) -> String {
 
 /// Makes a link absolute. Removes it if it does not lead to a page, or if the space for links is
 /// used up.
-fn link(node: &NodeRef<'_>, attribute: &str, base: &Url, room: &mut usize) -> bool {
+fn make_link_absolute(node: &NodeRef<'_>, attribute: &str, base: &Url, room: &mut usize) -> bool {
     let Some(given) = node.attr(attribute) else { return false };
     let target = base.join(given.trim()).ok().filter(|url| {
         matches!(url.scheme(), "http" | "https" | "mailto")
@@ -259,15 +263,15 @@ mod tests {
             (tag(MAX_ATTRIBUTES + 1), false),
         ];
         for (html, is_read) in table {
-            assert_eq!(tree(&html, &|| false).is_some(), is_read, "{}", &html[..50]);
-            assert!(tree(&html, &|| true).is_none());
+            assert_eq!(parse_tree(&html, &|| false).is_some(), is_read, "{}", &html[..50]);
+            assert!(parse_tree(&html, &|| true).is_none());
         }
     }
     #[test]
     fn readable_limits_the_total_length_of_links() {
         let url = Url::parse(&format!("https://a.dev/{}/", "x".repeat(MAX_LINK / 2))).unwrap();
         let page = format!("<p>{}", "<a href=y>z</a> ".repeat(5000));
-        let markdown = readable(&page, &url, &|| false).unwrap().markdown;
+        let markdown = read_page(&page, &url, &|| false).unwrap().markdown;
         assert!(
             (MAX_LINKS / 2..MAX_LINKS + 100_000).contains(&markdown.len()),
             "{}",

@@ -9,7 +9,7 @@ const DEEPEST: usize = 32;
 ///
 /// # Errors
 /// If the text is not valid JSON.
-pub(crate) fn pretty(text: &str) -> Result<String, serde_json::Error> {
+pub(crate) fn pretty_json(text: &str) -> Result<String, serde_json::Error> {
     serde_json::from_str::<IgnoredAny>(text)?;
     let mut out = String::with_capacity(text.len());
     let (mut depth, mut in_text, mut is_escaped) = (0_usize, false, false);
@@ -29,17 +29,17 @@ pub(crate) fn pretty(text: &str) -> Result<String, serde_json::Error> {
                     out.push(end);
                 } else {
                     depth += 1;
-                    line(&mut out, depth);
+                    begin_line(&mut out, depth);
                 }
             }
             '}' | ']' => {
                 depth = depth.saturating_sub(1);
-                line(&mut out, depth);
+                begin_line(&mut out, depth);
                 out.push(c);
             }
             ',' => {
                 out.push(c);
-                line(&mut out, depth);
+                begin_line(&mut out, depth);
             }
             ':' => out.push_str(": "),
             c if c.is_ascii_whitespace() => {}
@@ -52,7 +52,7 @@ pub(crate) fn pretty(text: &str) -> Result<String, serde_json::Error> {
     Ok(out)
 }
 
-fn line(out: &mut String, depth: usize) {
+fn begin_line(out: &mut String, depth: usize) {
     out.push('\n');
     out.extend(std::iter::repeat_n(' ', (depth * 2).min(DEEPEST)));
 }
@@ -66,10 +66,10 @@ mod tests {
         let text = r#"{"b":12345678901234567890.10, "a" : [ ], "c":[{ },"x\"{,:\\", true]}"#;
         let expected = "{\n  \"b\": 12345678901234567890.10,\n  \"a\": [],\n  \"c\": [\n    {},\n    \
             \"x\\\"{,:\\\\\",\n    true\n  ]\n}";
-        let once = pretty(text).unwrap();
+        let once = pretty_json(text).unwrap();
         assert_eq!(once, expected);
-        assert_eq!(pretty(&once).unwrap(), expected);
-        assert!(pretty("{\"a\": }").unwrap_err().to_string().contains("column 7"));
-        assert!(pretty(&"[".repeat(100_000)).is_err());
+        assert_eq!(pretty_json(&once).unwrap(), expected);
+        assert!(pretty_json("{\"a\": }").unwrap_err().to_string().contains("column 7"));
+        assert!(pretty_json(&"[".repeat(100_000)).is_err());
     }
 }

@@ -27,12 +27,12 @@ pub(super) fn kind(content_type: Option<&str>, body: &[u8]) -> Result<PageKind, 
         ("text", _) | ("application", "xml") => Ok(PageKind::Text),
         ("image", _) => Err(media_type),
         (_, name) if name.ends_with("+xml") => Ok(PageKind::Text),
-        ("", _) => unsaid(body),
+        ("", _) => guess_kind(body),
         _ => Err(media_type),
     }
 }
 
-fn unsaid(body: &[u8]) -> Result<PageKind, String> {
+fn guess_kind(body: &[u8]) -> Result<PageKind, String> {
     let is_wide = body.starts_with(b"\xff\xfe") || body.starts_with(b"\xfe\xff");
     match body.trim_ascii_start() {
         [] => Ok(PageKind::Text),

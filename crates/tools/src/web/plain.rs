@@ -4,7 +4,7 @@
 
 use html5ever::data::NAMED_ENTITIES;
 
-use super::html::hides;
+use super::html::hides_element;
 
 /// Elements with raw, invisible text.
 const RAW: [&str; 6] = ["iframe", "noembed", "noframes", "script", "style", "xmp"];
@@ -24,16 +24,16 @@ const INLINE: [&str; 30] = [
 
 /// The words of a page, and its title.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Plain {
+pub(crate) struct PlainPage {
     pub(crate) title: String,
     pub(crate) text: String,
 }
 
 /// Reads HTML without building a tree.
-pub(crate) fn plain(html: &str) -> Plain {
+pub(crate) fn plain_page(html: &str) -> PlainPage {
     let mut reader = PlainHtmlReader { rest: html, ..PlainHtmlReader::default() };
     while !reader.rest.is_empty() {
-        reader.step();
+        reader.read_step();
     }
     let mut plain = reader.plain;
     plain.title = plain.title.trim().to_owned();
@@ -44,39 +44,39 @@ pub(crate) fn plain(html: &str) -> Plain {
 #[derive(Default)]
 struct PlainHtmlReader<'h> {
     rest: &'h str,
-    plain: Plain,
+    plain: PlainPage,
     /// The outermost open invisible element, and the nesting count of its name.
     unseen: Option<(String, usize)>,
 }
 
 impl<'h> PlainHtmlReader<'h> {
-    fn step(&mut self) {
+    fn read_step(&mut self) {
         let Some(at) = self.rest.find('<') else {
             let text = std::mem::take(&mut self.rest);
-            return self.text(text);
+            return self.push_text(text);
         };
         let (text, markup) = self.rest.split_at(at);
         self.rest = markup;
-        self.text(text);
+        self.push_text(text);
         if let Some(comment) = markup.strip_prefix("<!--") {
-            self.rest = behind(comment, "-->");
+            self.rest = text_behind(comment, "-->");
         } else if markup.starts_with("<!") || markup.starts_with("<?") {
-            self.rest = behind(markup, ">");
+            self.rest = text_behind(markup, ">");
         } else if let Some(tag) = markup.strip_prefix("</").filter(|tag| is_name(tag)) {
-            let (name, _, _) = self.tag(tag);
+            let (name, _, _) = self.read_tag(tag);
             self.close(&name);
         } else if is_name(&markup[1..]) {
-            let (name, attributes, is_closed) = self.tag(&markup[1..]);
+            let (name, attributes, is_closed) = self.read_tag(&markup[1..]);
             self.open(&name, attributes, is_closed);
         } else {
             self.rest = &markup[1..];
-            self.text("<");
+            self.push_text("<");
         }
     }
 
     /// Reads a tag from its name on. Returns its name, its attributes, and `true` if it closes
     /// itself, which only non-HTML elements can do.
-    fn tag(&mut self, tag: &'h str) -> (String, &'h str, bool) {
+    fn read_tag(&mut self, tag: &'h str) -> (String, &'h str, bool) {
         let end = tag.find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>'));
         let (name, attributes) = tag.split_at(end.unwrap_or(tag.len()));
         let (mut quote, mut is_value) = (None, false);
@@ -106,15 +106,15 @@ impl<'h> PlainHtmlReader<'h> {
             let end = find_end(self.rest, "title");
             let (title, rest) = self.rest.split_at(end);
             self.rest = rest;
-            push_words(&mut self.plain.title, &entities(title));
+            push_words(&mut self.plain.title, &decode_entities(title));
         } else if !VOID.contains(&name) && !RAW.contains(&name) {
-            let is_dialog = name == "dialog" && attribute(attributes, "open").is_none();
+            let is_dialog = name == "dialog" && find_attribute(attributes, "open").is_none();
             let is_unseen = UNSEEN.contains(&name) && !is_closed;
-            if is_unseen || hides(is_dialog, &|key| attribute(attributes, key)) {
+            if is_unseen || hides_element(is_dialog, &|key| find_attribute(attributes, key)) {
                 self.unseen = Some((name.to_owned(), 1));
             }
         }
-        self.between(name);
+        self.break_line(name);
         if RAW.contains(&name) {
             self.rest = &self.rest[find_end(self.rest, name)..];
         }
@@ -127,11 +127,11 @@ impl<'h> PlainHtmlReader<'h> {
                 self.unseen = None;
             }
         }
-        self.between(name);
+        self.break_line(name);
     }
 
     /// Ends the line where a block begins or ends.
-    fn between(&mut self, name: &str) {
+    fn break_line(&mut self, name: &str) {
         let text = &mut self.plain.text;
         if self.unseen.is_none() && !INLINE.contains(&name) && !text.is_empty() {
             text.truncate(text.trim_end_matches(' ').len());
@@ -141,15 +141,15 @@ impl<'h> PlainHtmlReader<'h> {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if self.unseen.is_none() {
-            push_words(&mut self.plain.text, &entities(text));
+            push_words(&mut self.plain.text, &decode_entities(text));
         }
     }
 }
 
 /// The text after the first `end`; empty if there is none.
-fn behind<'h>(text: &'h str, end: &str) -> &'h str {
+fn text_behind<'h>(text: &'h str, end: &str) -> &'h str {
     text.split_once(end).map_or("", |(_, rest)| rest)
 }
 
@@ -167,7 +167,7 @@ fn find_end(text: &str, name: &str) -> usize {
 }
 
 /// The value of an attribute; empty if it has none.
-fn attribute(attributes: &str, name: &str) -> Option<String> {
+fn find_attribute(attributes: &str, name: &str) -> Option<String> {
     let mut rest = attributes;
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '/');
@@ -179,16 +179,16 @@ fn attribute(attributes: &str, name: &str) -> Option<String> {
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let end = rest[first..].find(is_end).map_or(rest.len(), |at| at + first);
         let (key, behind) = rest.split_at(end);
-        let (value, behind) = value(behind.trim_ascii_start());
+        let (value, behind) = split_value(behind.trim_ascii_start());
         if key.eq_ignore_ascii_case(name) {
-            return Some(entities(value));
+            return Some(decode_entities(value));
         }
         rest = behind;
     }
 }
 
 /// The value after an equals sign, and the rest of the text.
-fn value(text: &str) -> (&str, &str) {
+fn split_value(text: &str) -> (&str, &str) {
     let Some(value) = text.strip_prefix('=') else { return ("", text) };
     let value = value.trim_ascii_start();
     for quote in ['"', '\''] {
@@ -211,11 +211,11 @@ fn push_words(text: &mut String, more: &str) {
 }
 
 /// Decodes the character references that end with a semicolon.
-fn entities(text: &str) -> String {
+fn decode_entities(text: &str) -> String {
     let mut parts = text.split('&');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let (characters, rest) = reference(part).unwrap_or_else(|| ("&".to_owned(), part));
+        let (characters, rest) = decode_reference(part).unwrap_or_else(|| ("&".to_owned(), part));
         out.push_str(&characters);
         out.push_str(rest);
     }
@@ -223,7 +223,7 @@ fn entities(text: &str) -> String {
 }
 
 /// The characters of a reference without its `&`, and the text behind it.
-fn reference(text: &str) -> Option<(String, &str)> {
+fn decode_reference(text: &str) -> Option<(String, &str)> {
     let (name, rest) = text.split_at(text.find(';')? + 1);
     let codes = match name.trim_end_matches(';').strip_prefix('#') {
         Some(number) => {

@@ -36,11 +36,11 @@ fn plain_reads_only_the_text_of_a_page() {
         ("<a href='", ""),
     ];
     for (html, text) in table {
-        assert_eq!(plain(html).text, text, "{html}");
+        assert_eq!(plain_page(html).text, text, "{html}");
     }
     let page =
-        plain("<html><head><title>A &amp;\n B</title></head><body><h1>c</h1><title>d</title>");
-    assert_eq!(page, Plain { title: "A & B".to_owned(), text: "c".to_owned() });
+        plain_page("<html><head><title>A &amp;\n B</title></head><body><h1>c</h1><title>d</title>");
+    assert_eq!(page, PlainPage { title: "A & B".to_owned(), text: "c".to_owned() });
 }
 
 #[test]
@@ -64,6 +64,6 @@ fn plain_reads_a_hostile_page_in_one_pass() {
     ];
     for piece in pieces {
         let html = piece.repeat(2_000_000 / piece.len());
-        assert!(plain(&html).text.len() <= html.len(), "{piece}");
+        assert!(plain_page(&html).text.len() <= html.len(), "{piece}");
     }
 }

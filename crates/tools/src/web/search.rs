@@ -15,11 +15,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::plain::plain;
-use super::{off_thread, on_a_line, refused};
+use super::plain::plain_page;
+use super::{explain_fetch_error, off_thread, on_a_line};
 use crate::schema::ALIKE;
 
-const PROVIDERS: [Provider; 4] =
+const PROVIDERS: [SearchProvider; 4] =
     [brave::PROVIDER, duckduckgo::PROVIDER, searxng::PROVIDER, tavily::PROVIDER];
 
 /// The timeout of an operator's own engine.
@@ -53,9 +53,9 @@ impl SearchConfig {
     ///
     /// # Errors
     /// If a key is wrong or missing: the key and the reason. Shows no value.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+    pub fn check_values(&self) -> Result<(), (&'static str, String)> {
         let names = || PROVIDERS.iter().map(|known| known.name);
-        let Some(provider) = self.known() else {
+        let Some(provider) = self.known_provider() else {
             let alike = |name: &&str| strsim::jaro_winkler(name, &self.provider) > ALIKE;
             let meant =
                 names().find(|name| alike(name)).map(|name| format!("did you mean `{name}`? "));
@@ -87,25 +87,25 @@ impl SearchConfig {
 
     /// The base URL of the engine.
     #[must_use]
-    pub fn place(&self) -> Option<&str> {
-        self.base_url.as_deref().or(self.known()?.place)
+    pub fn engine_url(&self) -> Option<&str> {
+        self.base_url.as_deref().or(self.known_provider()?.place)
     }
 
-    fn known(&self) -> Option<&'static Provider> {
+    fn known_provider(&self) -> Option<&'static SearchProvider> {
         PROVIDERS.iter().find(|known| known.name == self.provider)
     }
 }
 
 /// A search engine: its requests and the format of its responses.
 #[derive(Debug)]
-struct Provider {
+struct SearchProvider {
     name: &'static str,
     /// The base URL; `None` if every operator runs their own.
     place: Option<&'static str>,
     wants_key: bool,
     /// Advice for a response of 401 or 403.
     if_refused: &'static str,
-    request: fn(&SearchParameters<'_>) -> Option<Request>,
+    request: fn(&SearchParameters<'_>) -> Option<SearchRequest>,
     /// Parses a response of status 2xx. The error describes the fault.
     parse: fn(&str) -> Result<Vec<SearchResult>, String>,
 }
@@ -119,7 +119,7 @@ struct SearchParameters<'a> {
     count: usize,
 }
 
-struct Request {
+struct SearchRequest {
     url: Url,
     headers: Vec<(&'static str, String)>,
     /// Sent with POST; `None` means GET.
@@ -133,7 +133,7 @@ pub(crate) struct SearchResult {
     pub(crate) snippet: String,
 }
 
-struct Answered {
+struct SearchAnswer {
     status: u16,
     retry_after: Option<Duration>,
     body: String,
@@ -142,16 +142,16 @@ struct Answered {
 /// The search engine of a configuration.
 #[derive(Debug)]
 pub struct SearchEngine {
-    provider: &'static Provider,
+    provider: &'static SearchProvider,
     /// A secret, because the URL may contain a password.
     base: Secret,
     key: Option<Secret>,
-    way: Way,
+    way: EngineClient,
 }
 
 /// The network path to the engine.
 #[derive(Debug)]
-enum Way {
+enum EngineClient {
     /// The provider's default URL, reached through the guard.
     Guarded(GuardedClient),
     /// A URL from the configuration, which is trusted. Redirects are not followed.
@@ -168,13 +168,15 @@ impl SearchEngine {
         guarded: &GuardedClient,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, NetError> {
-        config.check().map_err(|(key, error)| NetError::Invalid(format!("{key}: {error}")))?;
+        config
+            .check_values()
+            .map_err(|(key, error)| NetError::Invalid(format!("{key}: {error}")))?;
         let SearchConfig { provider, base_url, api_key } = config;
         let unknown = || NetError::Invalid(format!("there is no provider {provider}"));
-        let provider = config.known().ok_or_else(unknown)?;
+        let provider = config.known_provider().ok_or_else(unknown)?;
         let way = match base_url {
-            Some(_) => Way::Written(HttpClient::new()?, clock),
-            None => Way::Guarded(guarded.clone()),
+            Some(_) => EngineClient::Written(HttpClient::new()?, clock),
+            None => EngineClient::Guarded(guarded.clone()),
         };
         let base = base_url.as_deref().or(provider.place).unwrap_or_default();
         let base = Secret::new(base.trim_end_matches('/').to_owned());
@@ -189,62 +191,66 @@ impl SearchEngine {
     ///
     /// # Errors
     /// [`ToolError`] if the engine does not answer, or its answer is unreadable.
-    pub(crate) async fn find(
+    pub(crate) async fn find_results(
         &self,
         query: &str,
         count: usize,
     ) -> Result<Vec<SearchResult>, ToolError> {
         let key = self.key.as_ref().map_or("", Secret::expose);
         let asked = SearchParameters { base: self.base.expose(), key, query, count };
-        let request =
-            (self.provider.request)(&asked).ok_or_else(|| self.failed("base_url is not a URL"))?;
-        let answered = self.ask(&request).await?;
+        let request = (self.provider.request)(&asked)
+            .ok_or_else(|| self.failed_search("base_url is not a URL"))?;
+        let answered = self.send_request(&request).await?;
         if !(200..300).contains(&answered.status) {
-            return Err(self.refusal(&answered));
+            return Err(self.error_from_status(&answered));
         }
         let (parse, body) = (self.provider.parse, answered.body);
         let found = off_thread(move || Ok(parse(&body))).await?;
-        let found = found.map_err(|error| self.failed(&error))?;
-        Ok(found.iter().filter_map(presentable).take(count).collect())
+        let found = found.map_err(|error| self.failed_search(&error))?;
+        Ok(found.iter().filter_map(limit_result).take(count).collect())
     }
 
-    async fn ask(&self, request: &Request) -> Result<Answered, ToolError> {
+    async fn send_request(&self, request: &SearchRequest) -> Result<SearchAnswer, ToolError> {
         let url = request.url.as_str();
         let headers: Vec<(&str, &str)> =
             request.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let body = request.body.as_ref().map(|body| body.to_string().into_bytes());
         match &self.way {
-            Way::Guarded(client) => {
+            EngineClient::Guarded(client) => {
                 let page = match body {
                     Some(body) => client.post_json(url, &headers, &body).await,
                     None => client.get(url, &headers).await,
                 };
                 let page = page.map_err(|error| match error {
-                    FetchError::Refused(_) => refused(error),
-                    error => self.failed(&error.to_string()),
+                    FetchError::Refused(_) => explain_fetch_error(error),
+                    error => self.failed_search(&error.to_string()),
                 })?;
                 let body = String::from_utf8_lossy(&page.body).into_owned();
-                Ok(Answered { status: page.status, retry_after: page.retry_after, body })
+                Ok(SearchAnswer { status: page.status, retry_after: page.retry_after, body })
             }
-            Way::Written(client, clock) => {
+            EngineClient::Written(client, clock) => {
                 let answered = async {
                     let answer = match body {
                         Some(body) => client.post_json(url, &headers, body).await?,
                         None => client.get(url, &headers).await?,
                     };
                     let (status, retry_after) = (answer.status(), answer.retry_after());
-                    Ok(Answered { status, retry_after, body: answer.text(MAX_BODY).await? })
+                    Ok(SearchAnswer {
+                        status,
+                        retry_after,
+                        body: answer.read_text(MAX_BODY).await?,
+                    })
                 };
                 let answered: Result<_, NetError> = within(clock.as_ref(), TIME, answered)
                     .await
-                    .map_err(|_| self.failed(&FetchError::Slow(TIME).to_string()))?;
-                answered.map_err(|error| self.failed(&error.to_string()))
+                    .map_err(|_| self.failed_search(&FetchError::Slow(TIME).to_string()))?;
+                answered.map_err(|error| self.failed_search(&error.to_string()))
             }
         }
     }
 
-    fn refusal(&self, answered: &Answered) -> ToolError {
-        let Answered { status, retry_after, body } = answered;
+    fn error_from_status(&self, answered: &SearchAnswer) -> ToolError {
+        let SearchAnswer { status, retry_after, body } = answered;
         let then = match (status, retry_after) {
             (429, Some(wait)) => format!("; ask again in {} s", wait.as_secs()),
             (429, None) => "; ask again later".to_owned(),
@@ -265,11 +271,11 @@ impl SearchEngine {
             said if said.is_empty() => said,
             said => format!(": {said}"),
         };
-        self.failed(&format!("it answers {status}{then}{detail}"))
+        self.failed_search(&format!("it answers {status}{then}{detail}"))
     }
 
     /// An error that names the engine. Our key is removed, because some engines repeat it.
-    fn failed(&self, why: &str) -> ToolError {
+    fn failed_search(&self, why: &str) -> ToolError {
         let key = self.key.as_ref().map(Secret::expose).filter(|key| !key.is_empty());
         let why = key.map_or_else(|| why.to_owned(), |key| why.replace(key, "[secret]"));
         ToolError::ExecutionFailed(format!(
@@ -280,7 +286,7 @@ impl SearchEngine {
 }
 
 /// A result cut to the limits; `None` if its URL is not of the web.
-fn presentable(found: &SearchResult) -> Option<SearchResult> {
+fn limit_result(found: &SearchResult) -> Option<SearchResult> {
     let url = Url::parse(&found.url).ok()?;
     let fits = matches!(url.scheme(), "http" | "https") && url.as_str().len() <= MAX_URL;
     fits.then(|| SearchResult {
@@ -291,7 +297,7 @@ fn presentable(found: &SearchResult) -> Option<SearchResult> {
 }
 
 /// Reads results from JSON: `path` leads to the list, `snippet` is the key of the snippet.
-fn listed(body: &str, path: &str, snippet: &str) -> Result<Vec<SearchResult>, String> {
+fn results_in_json(body: &str, path: &str, snippet: &str) -> Result<Vec<SearchResult>, String> {
     let answer: Value = decode_json(body.as_bytes())
         .map_err(|error| format!("its answer is not JSON ({error})"))?;
     let Some(results) = answer.pointer(path) else { return Ok(Vec::new()) };
@@ -307,7 +313,7 @@ fn listed(body: &str, path: &str, snippet: &str) -> Result<Vec<SearchResult>, St
 
 /// The error message in a response, in any of the engines' formats.
 fn error_text(body: &str) -> String {
-    let Ok(answer) = serde_json::from_str::<Value>(body) else { return plain(body).text };
+    let Ok(answer) = serde_json::from_str::<Value>(body) else { return plain_page(body).text };
     let shapes =
         ["/error/detail", "/detail/error", "/error/message", "/error", "/detail", "/message"];
     let said = shapes.iter().find_map(|shape| answer.pointer(shape)?.as_str());

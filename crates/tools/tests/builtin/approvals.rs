@@ -5,7 +5,7 @@ use std::sync::Arc;
 use avocet_protocol::{
     Grant, Role, Rule, Seen, ToolContext, ToolList, ToolName, ToolPolicy, Toolbox, Trust,
 };
-use avocet_tools::{Listed, Policy};
+use avocet_tools::{AgentPolicy, ListedTools};
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context};
@@ -198,7 +198,7 @@ async fn approval_for_the_session_covers_the_same_command_only() {
 #[tokio::test]
 async fn f13_denied_tool_is_not_offered_and_runs_under_no_approval() {
     let world = World::new().await;
-    let deny = |table: &str, channel: Option<&str>, role, deny: &[&str]| Listed {
+    let deny = |table: &str, channel: Option<&str>, role, deny: &[&str]| ListedTools {
         table: table.to_owned(),
         above: None,
         channel: channel.map(str::to_owned),
@@ -208,7 +208,7 @@ async fn f13_denied_tool_is_not_offered_and_runs_under_no_approval() {
             ..ToolList::default()
         },
     };
-    let policy = Policy {
+    let policy = AgentPolicy {
         rules: vec![(
             "list_*".to_owned(),
             ToolPolicy { default: Some(Rule::Deny), ..ToolPolicy::default() },

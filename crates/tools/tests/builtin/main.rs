@@ -60,7 +60,7 @@ async fn specs_describe_every_tool() {
 #[tokio::test]
 async fn built_in_names_every_tool() {
     let world = World::new().await;
-    assert_eq!(world.registry.names().collect::<Vec<_>>(), BUILT_IN);
+    assert_eq!(world.registry.tool_names().collect::<Vec<_>>(), BUILT_IN);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use avocet_protocol::{
     CallId, CallResult, Grant, Role, Seen, SeenCall, ToolContext, ToolName, Toolbox, Trust, TurnId,
 };
-use avocet_tools::Registry;
+use avocet_tools::ToolRegistry;
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context};
@@ -115,7 +115,7 @@ fn searches() -> [Case; 2] {
 }
 
 /// The approval prompt of a fetch; `None` if the fetch may run.
-async fn asked(registry: &Registry, context: &ToolContext, url: &str) -> Option<String> {
+async fn asked(registry: &ToolRegistry, context: &ToolContext, url: &str) -> Option<String> {
     let call = call("web_fetch", &json!({ "url": url }));
     let prepared = registry.prepare(&call, None, context).await.unwrap();
     Some(prepared.approval?.prompt.unwrap().text)

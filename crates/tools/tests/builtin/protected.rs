@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use avocet_protocol::{Rule, ToolContext, ToolPolicy, Toolbox, Trust, WaitRequest};
 use avocet_sandbox::Workspace;
 use avocet_testkit::{SystemPart, skip_without};
-use avocet_tools::Policy;
+use avocet_tools::AgentPolicy;
 use serde_json::{Value, json};
 
 use crate::world::{World, call, context, has};
@@ -274,7 +274,7 @@ async fn protected_path_is_changed_by_file_tools_only_after_a_question() {
         ..ToolPolicy::default()
     };
     let rules = vec![("*".to_owned(), allow)];
-    let world = World::new().await.with_policy(Policy { rules, ..Policy::default() });
+    let world = World::new().await.with_policy(AgentPolicy { rules, ..AgentPolicy::default() });
     world.put("a/.git/config", "[core]\n");
     world.put("a/.git/objects/x", "");
     world.put("a/.git/refs/x", "");
@@ -329,7 +329,8 @@ async fn protected_path_keeps_an_approved_change_when_a_program_ends() {
 #[tokio::test]
 async fn protected_paths_exist_beside_the_workspace_too() {
     let directory = tempfile::TempDir::new().unwrap();
-    let beside = Workspace::beside(directory.path(), avocet_sandbox::Access::Change).unwrap();
+    let beside =
+        Workspace::open_beside(directory.path(), avocet_sandbox::RootAccess::Change).unwrap();
     let world = World::beside(vec![beside]).await;
     let path = directory.path().canonicalize().unwrap().join(".envrc").display().to_string();
     let question = text(asked(&world, "write_file", json!({"path": path, "content": "x"})).await);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use avocet_protocol::{
     AttachmentSource, LeastTrust, LogWrite, Role, ToolContext, Toolbox, Trust, Verdict,
 };
-use avocet_sandbox::{Access, Workspace};
+use avocet_sandbox::{RootAccess, Workspace};
 use avocet_testkit::private_place;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -28,8 +28,9 @@ impl ExtraDirectories {
             fs::write(place.join("a.txt"), format!("of {name}\n")).unwrap();
             fs::write(place.join(".env"), "KEY=1\n").unwrap();
         }
-        let open = |name, access| Workspace::beside(&directory.path().join(name), access).unwrap();
-        let beside = vec![open("notes", Access::Change), open("docs", Access::Read)];
+        let open =
+            |name, access| Workspace::open_beside(&directory.path().join(name), access).unwrap();
+        let beside = vec![open("notes", RootAccess::Change), open("docs", RootAccess::Read)];
         let world = World::beside(beside).await;
         world.put("a.txt", "of workspace\n");
         Self { world, directory }

@@ -4,7 +4,7 @@ use avocet_protocol::{
     ChildMode, LogWrite, NewChild, Place, ToolContext, ToolError, ToolList, ToolOutcome, Trust,
     WaitKind,
 };
-use avocet_tools::{Listed, Policy};
+use avocet_tools::{AgentPolicy, ListedTools};
 use serde_json::{Value, json};
 
 use super::world::World;
@@ -75,14 +75,14 @@ async fn spawn_needs_an_approval_after_untrusted_content() {
 async fn f13_tool_outside_the_list_of_an_ancestor_is_refused_to_a_child() {
     use avocet_protocol::{Role, Toolbox};
     let world = World::new().await;
-    let reading = Listed {
+    let reading = ListedTools {
         table: "[agents.reviewer.tools]".to_owned(),
         above: Some("reviewer".to_owned()),
         channel: None,
         role: None,
         tools: ToolList { allow: vec!["read_*".to_owned()], deny: Vec::new() },
     };
-    let world = world.with_policy(Policy { rules: Vec::new(), lists: vec![reading] });
+    let world = world.with_policy(AgentPolicy { rules: Vec::new(), lists: vec![reading] });
     let place = Place { within: vec!["reviewer".to_owned()], ..context().place };
     let below = ToolContext { place: place.clone(), ..context() };
     for name in ["write_file", "edit", "EXEC_SHELL"] {

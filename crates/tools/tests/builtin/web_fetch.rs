@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{FetchLimits, GuardedClient, Resolve};
+use avocet_net::{FetchLimits, GuardedClient, ResolveNames};
 use avocet_protocol::{Seen, ToolContext, ToolError, ToolOutcome, Toolbox, Trust};
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole, whole_bytes};
-use avocet_tools::Web;
+use avocet_tools::WebAccess;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -21,8 +21,8 @@ use crate::world::{World, call, context};
 pub(crate) struct Everywhere(pub(crate) IpAddr);
 
 #[async_trait]
-impl Resolve for Everywhere {
-    async fn resolve(&self, _: &str) -> Vec<IpAddr> {
+impl ResolveNames for Everywhere {
+    async fn resolve_name(&self, _: &str) -> Vec<IpAddr> {
         vec![self.0]
     }
 }
@@ -52,8 +52,9 @@ impl Site {
         let (clock, address) = (Arc::new(ManualClock::default()), fake.address());
         let client =
             GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
-        let client = client.allowing(address).resolving(Arc::new(Everywhere(address.ip())));
-        let world = World::on_the_web(Web::new(client, None, clock.clone()), clock.clone()).await;
+        let client = client.with_allowed(address).with_resolver(Arc::new(Everywhere(address.ip())));
+        let world =
+            World::on_the_web(WebAccess::new(client, None, clock.clone()), clock.clone()).await;
         Self { world, clock, address, asked }
     }
 

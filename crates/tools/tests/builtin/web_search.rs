@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{Dial, DialResponse, FetchLimits, GuardedClient, HttpClient, NetError, Url};
+use avocet_net::{
+    DialAddress, DialResponse, FetchLimits, GuardedClient, HttpClient, NetError, Url,
+};
 use avocet_protocol::Secret;
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{Piece, whole};
 use avocet_testkit::search::{Engine, Hit, KEY, SearchFake};
-use avocet_tools::{SearchConfig, SearchEngine, Web};
+use avocet_tools::{SearchConfig, SearchEngine, WebAccess};
 use serde_json::{Value, json};
 
 use crate::web_fetch::Everywhere;
@@ -28,8 +30,8 @@ struct ToFake {
 }
 
 #[async_trait]
-impl Dial for ToFake {
-    async fn ask(
+impl DialAddress for ToFake {
+    async fn send_request(
         &self,
         url: &Url,
         headers: &[(&str, &str)],
@@ -62,8 +64,8 @@ impl Searching {
         let dialler = ToFake { fake: fake.address(), dialled: Arc::clone(&dialled) };
         let client =
             GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default())
-                .resolving(Arc::new(Everywhere(IpAddr::from(PUBLIC))))
-                .dialling(Arc::new(dialler));
+                .with_resolver(Arc::new(Everywhere(IpAddr::from(PUBLIC))))
+                .with_dialler(Arc::new(dialler));
         let wants_key = matches!(engine, Engine::Brave | Engine::Tavily);
         let config = SearchConfig {
             provider: engine.name().to_owned(),
@@ -71,7 +73,7 @@ impl Searching {
             api_key: wants_key.then(|| Secret::new(key.to_owned())),
         };
         let search = SearchEngine::new(&config, &client, clock.clone()).unwrap();
-        let web = Web::new(client, Some(search), clock.clone());
+        let web = WebAccess::new(client, Some(search), clock.clone());
         let world = World::on_the_web(web, clock.clone()).await;
         Self { world, clock, fake, dialled }
     }
@@ -269,7 +271,7 @@ async fn f15_web_search_network_error_hides_the_engine_url() {
     let base_url = Some(format!("http://me:sk-secret@{closed_port}/sk-secret"));
     let config = SearchConfig { provider: "searxng".to_owned(), base_url, api_key: None };
     let search = SearchEngine::new(&config, &client, clock.clone()).unwrap();
-    let web = Web::new(client, Some(search), clock.clone());
+    let web = WebAccess::new(client, Some(search), clock.clone());
     let world = World::on_the_web(web, clock).await;
     let error = world.error("web_search", json!({"query": "sk-query"})).await;
     assert!(error.contains("no connection") && !error.contains("sk-"), "{error}");

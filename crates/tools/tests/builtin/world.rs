@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_net::{FetchLimits, GuardedClient, Hosts, Resolve};
+use avocet_net::{FetchLimits, GuardedClient, OpenedHosts, ResolveNames};
 use avocet_protocol::{
     Arguments, SessionId, ToolCall, ToolContext, ToolError, ToolOutcome, ToolOutput, Toolbox,
 };
-use avocet_sandbox::{Isolation, ProgramSandbox, Protection, Proxy, Roots, Workspace};
+use avocet_sandbox::{
+    Isolation, PathProtection, ProgramProxy, ProgramSandbox, Workspace, WorkspaceRoots,
+};
 use avocet_store::SqliteStore;
 use avocet_store::testing::TempStore;
 use avocet_supervise::Group;
@@ -20,13 +22,14 @@ use avocet_testkit::{
     FakeCalendar, FakeDestinations, FakeEditor, FakeRoles, FakeSkills, ManualClock, tool_context,
 };
 use avocet_tools::{
-    Background, BuiltinParts, OpenHosts, Policy, Registry, Shell, Web, add_builtin,
+    AgentPolicy, BackgroundPrograms, BuiltinParts, OpenHosts, ProgramSettings, ToolRegistry,
+    WebAccess, add_builtin,
 };
 use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) struct World {
-    pub(crate) registry: Registry,
+    pub(crate) registry: ToolRegistry,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) skills: Arc<FakeSkills>,
     /// No session has it before `attach`.
@@ -73,19 +76,19 @@ impl World {
         let clock = Arc::new(ManualClock::default());
         let client =
             GuardedClient::new(Arc::new(Vec::new()), clock.clone(), FetchLimits::default());
-        Self::made(Web::new(client, None, clock.clone()), clock, has).await
+        Self::made(WebAccess::new(client, None, clock.clone()), clock, has).await
     }
 
-    pub(crate) async fn on_the_web(web: Web, clock: Arc<ManualClock>) -> Self {
+    pub(crate) async fn on_the_web(web: WebAccess, clock: Arc<ManualClock>) -> Self {
         Self::made(web, clock, Has::default()).await
     }
 
-    async fn made(web: Web, clock: Arc<ManualClock>, has: Has<'_>) -> Self {
+    async fn made(web: WebAccess, clock: Arc<ManualClock>, has: Has<'_>) -> Self {
         let Has { commands, hosts, beside, is_without_programs } = has;
         let (workspace, log) = (TempDir::new().unwrap(), TempStore::new());
         let store = log.open(clock.clone()).await;
-        let protection = Arc::<Protection>::default();
-        let root = Workspace::open(workspace.path()).unwrap().protecting(protection.clone());
+        let protection = Arc::<PathProtection>::default();
+        let root = Workspace::open(workspace.path()).unwrap().with_protection(protection.clone());
         let mut sandbox =
             ProgramSandbox { protection, ..sandbox(root.root(), hosts, clock.clone()) };
         if is_without_programs {
@@ -93,11 +96,11 @@ impl World {
             sandbox.environment.push(("PATH".to_owned(), "/none".to_owned()));
         }
         let outside = ProgramSandbox { isolation: Isolation::LimitsOnly, ..sandbox.clone() };
-        let shell = Shell {
+        let shell = ProgramSettings {
             sandbox: Arc::new(sandbox),
             longest: Duration::from_mins(10),
             commands: commands.iter().map(|name| (*name).to_owned()).collect(),
-            background: Arc::new(Background::new(
+            background: Arc::new(BackgroundPrograms::new(
                 7,
                 Duration::from_hours(2),
                 clock.clone(),
@@ -107,7 +110,7 @@ impl World {
         };
         let (skills, editor) = (Arc::new(FakeSkills::default()), FakeEditor::default());
         let parts = BuiltinParts {
-            roots: Arc::new(Roots::new(root, beside)),
+            roots: Arc::new(WorkspaceRoots::new(root, beside)),
             editors: Arc::new(editor.clone()),
             memories: store.clone(),
             history: store.clone(),
@@ -124,12 +127,12 @@ impl World {
             calendar: Arc::new(FakeCalendar),
             clock: clock.clone(),
         };
-        let mut registry = Registry::new(clock.clone());
+        let mut registry = ToolRegistry::new(clock.clone());
         add_builtin(&mut registry, &parts).unwrap();
         Self { registry, store, skills, editor, workspace, clock, _log: log }
     }
 
-    pub(crate) fn with_policy(self, policy: Policy) -> Self {
+    pub(crate) fn with_policy(self, policy: AgentPolicy) -> Self {
         let registry = self.registry.with_policy(policy, Duration::from_hours(1));
         Self { registry, ..self }
     }
@@ -192,10 +195,14 @@ fn sandbox(workspace: &Path, hosts: &[String], clock: Arc<ManualClock>) -> Progr
     }
 }
 
-fn proxy(hosts: &[String], clock: Arc<ManualClock>) -> Arc<dyn Proxy> {
-    let proxy = avocet_net::Proxy::new(Hosts::parse(hosts).unwrap(), Arc::new(Vec::new()), clock);
+fn proxy(hosts: &[String], clock: Arc<ManualClock>) -> Arc<dyn ProgramProxy> {
+    let proxy = avocet_net::HostsProxy::new(
+        OpenedHosts::parse_entries(hosts).unwrap(),
+        Arc::new(Vec::new()),
+        clock,
+    );
     // Names are never looked up.
-    Arc::new(OpenHosts::through(proxy.resolving(Arc::new(NoResolver))))
+    Arc::new(OpenHosts::from_proxy(proxy.with_resolver(Arc::new(NoResolver))))
 }
 
 /// A resolver that finds no addresses.
@@ -203,8 +210,8 @@ fn proxy(hosts: &[String], clock: Arc<ManualClock>) -> Arc<dyn Proxy> {
 struct NoResolver;
 
 #[async_trait]
-impl Resolve for NoResolver {
-    async fn resolve(&self, _: &str) -> Vec<IpAddr> {
+impl ResolveNames for NoResolver {
+    async fn resolve_name(&self, _: &str) -> Vec<IpAddr> {
         Vec::new()
     }
 }

@@ -72,7 +72,7 @@ impl Socket {
             .header("upgrade", "websocket")
             .header("sec-websocket-version", "13")
             .header("sec-websocket-key", &key);
-        let response = request.send().await.map_err(detail)?;
+        let response = request.send().await.map_err(describe_error)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(format!("HTTP {}", response.status().as_u16()));
         }
@@ -80,7 +80,7 @@ impl Socket {
         if accepted.is_none_or(|accepted| *accepted != derive_accept_key(key.as_bytes())) {
             return Err("the other side speaks no websocket".to_owned());
         }
-        let stream = response.upgrade().await.map_err(detail)?;
+        let stream = response.upgrade().await.map_err(describe_error)?;
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_FRAME))
             .max_frame_size(Some(MAX_FRAME));

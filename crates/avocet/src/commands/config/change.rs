@@ -9,7 +9,7 @@ use std::process::Command;
 
 use avocet_config::{ConfigError, Document};
 use avocet_protocol::{ConfigFileError, MAX_CONFIG_BYTES, plain_io};
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 use futures_util::FutureExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -118,7 +118,8 @@ async fn read_value(context: &CommandContext, key: &str) -> Result<String, Failu
             answer = questions.ask_secret(&question) => answer,
         };
     }
-    let text = blocking(|| io::read_to_string(io::stdin().take(MAX_CONFIG_BYTES as u64))).await?;
+    let text =
+        run_blocking(|| io::read_to_string(io::stdin().take(MAX_CONFIG_BYTES as u64))).await?;
     let text = text.map_err(|error| {
         failed(format!("cannot read the value from standard input: {}", plain_io(&error)))
     })?;
@@ -328,7 +329,7 @@ async fn run_editor(path: PathBuf) -> Result<(), Failure> {
     let program = words.next().unwrap_or_else(|| "vi".to_owned());
     let mut command = Command::new(&program);
     command.args(words).arg(path);
-    let ended = blocking(move || command.status()).await?;
+    let ended = run_blocking(move || command.status()).await?;
     match ended {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(failed(format!("the editor {program} failed: {status}"))),

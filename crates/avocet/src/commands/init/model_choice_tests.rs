@@ -1,4 +1,4 @@
-use avocet_llm::Facts;
+use avocet_llm::SourcedFacts;
 
 use super::*;
 
@@ -63,7 +63,7 @@ fn table_shows_at_most_twenty_models() {
     let shown: Vec<&str> = all.iter().map(String::as_str).collect();
     let models: Vec<OfferedModel> = all
         .iter()
-        .map(|name| OfferedModel { name: name.clone(), facts: Facts::default() })
+        .map(|name| OfferedModel { name: name.clone(), facts: SourcedFacts::default() })
         .collect();
     let text = table(&models, &shown);
     assert!(text.contains("model-19") && !text.contains("model-20"), "{text}");

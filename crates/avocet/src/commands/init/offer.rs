@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_llm::{Catalogue, ConfiguredModel, Facts, KnownModel, OfferedModel, Probe};
+use avocet_llm::{
+    ConfiguredModel, KnownModel, ModelCatalogue, OfferedModel, ProbeResult, SourcedFacts,
+};
 use avocet_protocol::{Check, Message, Model as _, ModelError, ModelRequest, Retries, within};
 
 use super::InitRun;
@@ -57,8 +59,8 @@ impl InitRun<'_> {
             ConfiguredModel::Served(model) => model,
             ConfiguredModel::Embedded(_) => return Ok(Vec::new()),
         };
-        let catalogue = Catalogue::default();
-        match within(clock.as_ref(), LIMIT, model.offered(&catalogue)).await {
+        let catalogue = ModelCatalogue::default();
+        match within(clock.as_ref(), LIMIT, model.list_models(&catalogue)).await {
             Ok(listed) => listed.map_err(NoList::from),
             Err(_) => Err(NoList::Failed(format!("no answer within {} s", LIMIT.as_secs()))),
         }
@@ -69,7 +71,7 @@ impl InitRun<'_> {
         &self,
         provider: &AddedProvider,
         model: &str,
-        facts: Facts,
+        facts: SourcedFacts,
     ) -> Option<Arc<KnownModel>> {
         let additions = Additions { provider: Some(provider.clone()), ..self.additions.clone() };
         let (document, _) = self.candidate(&additions).ok()?;
@@ -82,7 +84,7 @@ impl InitRun<'_> {
 
     /// Asks a model for a word. The answer costs a few tokens.
     pub(super) async fn test_model(&self, provider: &AddedProvider, model: &str) -> ModelTest {
-        let facts = Facts { max_output: Some(TEST_TOKENS), ..Facts::default() };
+        let facts = SourcedFacts { max_output: Some(TEST_TOKENS), ..SourcedFacts::default() };
         let Some(served) = self.served(provider, model, facts) else { return ModelTest::Passed };
         let mut request = ModelRequest {
             messages: vec![Message::user("Say ok")].into(),
@@ -93,8 +95,8 @@ impl InitRun<'_> {
         match within(self.context.clock.as_ref(), LIMIT, asked).await {
             Ok(Ok(_)) => ModelTest::Passed,
             // Only the key of a public list is not known to be good.
-            Ok(Err(ModelError::Unauthorized { detail, .. })) => match served.probe().await {
-                Ok(Probe::KeyUnchecked) => ModelTest::Key(detail),
+            Ok(Err(ModelError::Unauthorized { detail, .. })) => match served.probe_model().await {
+                Ok(ProbeResult::KeyUnchecked) => ModelTest::Key(detail),
                 _ => ModelTest::Refused(detail),
             },
             Ok(Err(error)) => ModelTest::from(error),
@@ -109,11 +111,11 @@ impl InitRun<'_> {
         model: &str,
         is_tested: bool,
     ) -> Vec<String> {
-        let served = self.served(provider, model, Facts::default());
+        let served = self.served(provider, model, SourcedFacts::default());
         let (Some(served), clock) = (served, &self.context.clock) else { return Vec::new() };
         let (known, probed) = tokio::join!(
-            within(clock.as_ref(), LIMIT, served.known()),
-            within(clock.as_ref(), LIMIT, served.probe()),
+            within(clock.as_ref(), LIMIT, served.known_facts()),
+            within(clock.as_ref(), LIMIT, served.probe_model()),
         );
         let table = format!("providers.{}", provider.name);
         let lacks = known.ok().and_then(|known| of_model(model, &table, &known));
@@ -121,7 +123,7 @@ impl InitRun<'_> {
             lacks.map(|Check { says, fix, .. }| format!("{says}; {}", fix.unwrap_or_default()));
         let is_untested = !is_tested
             && provider.api_key.is_some()
-            && matches!(probed, Ok(Ok(Probe::KeyUnchecked)));
+            && matches!(probed, Ok(Ok(ProbeResult::KeyUnchecked)));
         let untested = "the list of models is public, so the first message will show whether the key \
                         is good";
         lacks.into_iter().chain(is_untested.then(|| untested.to_owned())).collect()

@@ -29,7 +29,7 @@ impl Questions {
     pub(super) fn start(group: &Group, bots: KnownBots) -> io::Result<Self> {
         let (requests, requested) = flume::bounded::<()>(1);
         let (answered, answers) = flume::bounded(1);
-        group.thread("answers", move || {
+        group.spawn_thread("answers", move || {
             while requested.recv().is_ok() {
                 if answered.send(read_line()).is_err() {
                     return;

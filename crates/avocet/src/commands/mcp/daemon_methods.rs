@@ -117,7 +117,7 @@ impl SocketMethods for DaemonMethods {
         let (sender, events) = flume::bounded(BEHIND);
         let (ended, clock) = (CancellationToken::new(), self.clock.clone());
         let end = ended.clone().drop_guard();
-        let stopped = self.group.token();
+        let stopped = self.group.cancel_token();
         self.group.spawn("mcp-events", async move {
             let left = async {
                 ended.cancelled().await;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use avocet_gateway::{Client, ListMcpTools};
 use avocet_mcp::{CallbackListener, LoginDone, McpClient, PendingLogin};
 use avocet_protocol::{Clock, McpToolView, within};
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 use clap::Args;
 use jiff::tz::TimeZone;
 use serde::Serialize;
@@ -61,14 +61,17 @@ pub(crate) async fn login(context: &CommandContext, args: LoginArgs) -> Result<E
         let message = format!("cannot open port {port} of 127.0.0.1 for the browser: {error}");
         Failure::new(Exit::Failed, message)
     })?;
-    let login = client.begin_login(&server, &listener.redirect()).await?;
+    let login = client.begin_login(&server, &listener.redirect_address()).await?;
     let limit = Duration::from_secs(timeout);
-    print(&format!("Open this address in a browser, and log in:\n\n  {}\n\n", login.address()))?;
+    print(&format!(
+        "Open this address in a browser, and log in:\n\n  {}\n\n",
+        login.browser_address()
+    ))?;
     let done = if paste {
         pasted(clock.as_ref(), limit, &login).await?
     } else {
         let returned = returned(clock, limit, &listener, &login).await?;
-        login.finish(&returned).await?
+        login.finish_login(&returned).await?
     };
     print(&text(&server, &done))?;
     use_in_daemon(context, &configuration, &server).await;
@@ -116,7 +119,7 @@ async fn returned(
     };
     let waited = async {
         tokio::select! {
-            returned = listener.receive(login) => returned,
+            returned = listener.receive_query(login) => returned,
             () = count => Err(io::ErrorKind::TimedOut.into()),
         }
     };
@@ -148,7 +151,7 @@ async fn pasted(
     );
     let until = clock.elapsed() + limit;
     loop {
-        let read = blocking(|| {
+        let read = run_blocking(|| {
             let mut line = String::new();
             io::stdin().read_line(&mut line).map(|_| line)
         });
@@ -161,7 +164,7 @@ async fn pasted(
             let message = "the input ended before an address of this login; run the command again";
             return Err(Failure::new(Exit::Failed, message));
         }
-        match login.finish(&line).await {
+        match login.finish_login(&line).await {
             Ok(done) => return Ok(done),
             Err(error) => warning(&format!("{error}; paste the address again")),
         }
@@ -205,7 +208,7 @@ async fn use_in_daemon(context: &CommandContext, configuration: &Configuration, 
 pub(crate) async fn logout(context: &CommandContext, args: LogoutArgs) -> Result<Exit, Failure> {
     let LogoutArgs { server, json } = args;
     let (_, client) = client(context, &server).await?;
-    let (deleted, not_revoked) = client.logout(&server).await?;
+    let (deleted, not_revoked) = client.log_out(&server).await?;
     if let Some(why) = &not_revoked {
         warning(&format!("the tokens are deleted, but could not be revoked: {why}"));
     }

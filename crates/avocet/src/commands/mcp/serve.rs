@@ -47,7 +47,7 @@ pub(crate) async fn run(context: &CommandContext, serve: ServeArgs) -> Result<Ex
         return Err(Failure::new(Exit::NoDaemon, message));
     }
     let hello = Hello { client, token, ..Hello::default() };
-    let group = context.root.child("mcp");
+    let group = context.root.child_group("mcp");
     let socket = configuration.socket.clone();
     let methods = DaemonMethods::new(socket, hello, context.clock.clone(), group.clone());
     methods.check().await?;
@@ -57,7 +57,7 @@ pub(crate) async fn run(context: &CommandContext, serve: ServeArgs) -> Result<Ex
         group: group.clone(),
         session,
     };
-    let serving = serve_stream(McpServer::new(parts), stdin(), stdout(), group.token());
+    let serving = serve_stream(McpServer::new(parts), stdin(), stdout(), group.cancel_token());
     let mut signals = Signals::new()?;
     tokio::select! {
         served = serving => served.map_err(|error| Failure::new(Exit::Failed, error))?,

@@ -59,7 +59,7 @@ async fn tested(
     let began = clock.elapsed();
     let tools = client.tools(server, true).await?;
     let milliseconds = clock.elapsed().saturating_sub(began).as_millis();
-    let offers = client.offers(server).await?;
+    let offers = client.ask_offers(server).await?;
     let status = client.servers().into_iter().find(|one| one.name == server);
     Ok(Tested { status, milliseconds, tools, offers })
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use avocet_llm::{Catalogue, ConfiguredModel, OfferedModel};
+use avocet_llm::{ConfiguredModel, ModelCatalogue, OfferedModel};
 use avocet_protocol::{PlainTable, within};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ async fn offered(
     context: &CommandContext,
     configuration: &Configuration,
     provider: &str,
-    catalogue: &Catalogue,
+    catalogue: &ModelCatalogue,
 ) -> Result<Vec<OfferedModel>, String> {
     let document = &configuration.document;
     let table = format!("providers.{provider}.");
@@ -70,7 +70,7 @@ async fn offered(
         ConfiguredModel::Served(model) => model,
         ConfiguredModel::Embedded(_) => return Ok(Vec::new()),
     };
-    let listed = within(context.clock.as_ref(), LIMIT, model.offered(catalogue)).await;
+    let listed = within(context.clock.as_ref(), LIMIT, model.list_models(catalogue)).await;
     let listed = listed.map_err(|_| format!("no list within {} s", LIMIT.as_secs()))?;
     listed.map_err(|error| error.to_string())
 }

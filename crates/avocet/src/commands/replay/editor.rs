@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use avocet_protocol::{LoggedInbound, Origin, TurnRecord, plain_io, sanitise};
-use avocet_supervise::blocking;
+use avocet_supervise::run_blocking;
 
 use crate::environment::environment;
 use crate::exit::{Exit, Failure};
@@ -31,7 +31,7 @@ pub(super) async fn edited(record: &TurnRecord, directory: &Path) -> Result<Turn
 
 /// Opens the editor with a text. Returns the text that it saved.
 async fn edit(editor: String, file: PathBuf, text: String) -> Result<String, Failure> {
-    let edited = blocking(move || {
+    let edited = run_blocking(move || {
         let edited = write(&file, &text).and_then(|()| open(&editor, &file));
         let removed = fs::remove_file(&file);
         edited.and_then(|text| removed.map(|()| text).map_err(|error| failed(&file, &error)))

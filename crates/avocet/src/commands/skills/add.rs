@@ -46,7 +46,7 @@ impl Added {
     pub(super) fn text(&self) -> String {
         let Self { name, folder, files, hides } = self;
         let hides = match hides {
-            Some(source) => format!("; it is used instead of the {} skill", source.word()),
+            Some(source) => format!("; it is used instead of the {} skill", source.as_word()),
             None => String::new(),
         };
         format!("added the skill {name} to {}: {files} files{hides}\n", folder.display())
@@ -58,7 +58,7 @@ pub(super) async fn add(skills: &AgentSkills, path: &Path) -> Result<Added, Fail
     let skill = check::of_folder(path)?;
     if let SkillState::Broken(problems) = &skill.state {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        let text = format!("{}: {}", skill.path(), problems.join("; "));
+        let text = format!("{}: {}", skill.file_path(), problems.join("; "));
         return Err(failed(text));
     }
     check_name(&skill.name).map_err(failed)?;
@@ -92,10 +92,10 @@ fn write(workspace: &Workspace, name: &str, files: &[SourceFile]) -> Result<(), 
     let is_last = |file: &&SourceFile| SKILL_FILES.contains(&file.path.as_str());
     let first = files.iter().filter(|file| !is_last(file));
     for SourceFile { path, bytes } in first.chain(files.iter().filter(is_last)) {
-        let path = workspace.resolve(&format!("{folder}/{path}")).map_err(refused)?;
+        let path = workspace.resolve_path(&format!("{folder}/{path}")).map_err(refused)?;
         let Err(error) = workspace.write_as(&path, bytes, Trust::Full) else { continue };
-        let left = workspace.resolve(&folder);
-        let removed = left.and_then(|left| workspace.remove(&left, RemoveMode::Recursive));
+        let left = workspace.resolve_path(&folder);
+        let removed = left.and_then(|left| workspace.remove_entry(&left, RemoveMode::Recursive));
         let rest = match removed {
             Ok(_) => "nothing was added".to_owned(),
             Err(_) => format!("a part was added; to remove it, run: avocet skills remove {name}"),

@@ -54,7 +54,7 @@ pub(super) fn of_folder(path: &Path) -> Result<FoundSkill, Failure> {
 pub(super) fn of_folders(path: &Path) -> Result<FoundSkills, Failure> {
     let folder = given(path)?;
     if folder.is_dir() && find_skill_file(&folder).is_none() {
-        let below = FixedSkills::read(&[folder], &[]).found().clone();
+        let below = FixedSkills::read(&[folder], &[]).found_skills().clone();
         if below.skills.iter().any(|skill| skill.document().is_some()) {
             return Ok(below);
         }
@@ -100,7 +100,7 @@ fn text(skills: usize, findings: &[Finding]) -> String {
 fn findings(skill: &FoundSkill, tools: &[String]) -> Vec<Finding> {
     let file = match skill.folder.as_str() {
         "" => format!("{} (shipped)", skill.name),
-        _ => skill.path(),
+        _ => skill.file_path(),
     };
     let finding = |line, problem, text: &str| Finding {
         file: file.clone(),

@@ -81,13 +81,13 @@ pub(super) fn list(rows: &[SkillRow]) -> String {
         return "there are no skills; `avocet skills add FOLDER` adds one\n".to_owned();
     }
     let head = ["NAME", "SOURCE", "ABOUT"].map(str::to_owned);
-    let row = |row: &SkillRow| [row.name.clone(), row.source.word().to_owned(), row.about()];
+    let row = |row: &SkillRow| [row.name.clone(), row.source.as_word().to_owned(), row.about()];
     let table: PlainTable = [head].into_iter().chain(rows.iter().map(row)).collect();
     table.to_string()
 }
 
 pub(super) fn one(row: &SkillRow) -> String {
-    let mut text = format!("{} ({})\n", row.name, row.source.word());
+    let mut text = format!("{} ({})\n", row.name, row.source.as_word());
     let mut line = |key: &str, value: &str| {
         if !value.is_empty() {
             // Writing to a string cannot fail.

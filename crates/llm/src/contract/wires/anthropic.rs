@@ -7,24 +7,33 @@ use avocet_testkit::ManualClock;
 use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, event, last_results, signature};
 use serde_json::{Value, json};
 
-use crate::contract::server::{Answering, Server};
-use crate::contract::{Bit, Setup, StreamEnd, Wire, suite};
-use crate::{Anthropic, AnthropicConfig};
+use crate::contract::server::{Answering, WireServer};
+use crate::contract::{AnswerBit, ModelSetup, ProviderWire, StreamEnd, suite};
+use crate::{AnthropicConfig, AnthropicModel};
 
 struct AnthropicMessages;
 
-impl Wire for AnthropicMessages {
+impl ProviderWire for AnthropicMessages {
     const NAME: &'static str = "claude/claude-test-4-5";
     const KEY: &'static str = KEY;
     /// The input includes tokens read from the cache and written to it.
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 3, cache_written: 4 };
 
-    async fn start(answer: Answering, _: &Setup) -> Server {
+    async fn start(answer: Answering, _: &ModelSetup) -> WireServer {
         let fake = AnthropicFake::start(answer).await;
-        Server::new(fake, AnthropicFake::base_url, AnthropicFake::requests, AnthropicFake::refusals)
+        WireServer::new(
+            fake,
+            AnthropicFake::base_url,
+            AnthropicFake::requests,
+            AnthropicFake::refusals,
+        )
     }
 
-    fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model> {
+    fn create_model(
+        base_url: String,
+        setup: &ModelSetup,
+        clock: Arc<ManualClock>,
+    ) -> Arc<dyn Model> {
         let default = AnthropicConfig::default().max_output_tokens;
         let config = AnthropicConfig {
             base_url,
@@ -36,22 +45,22 @@ impl Wire for AnthropicMessages {
             thinking_tokens: Some(1024),
             ..AnthropicConfig::default()
         };
-        Arc::new(Anthropic::new("claude", MODEL, &config, clock).unwrap())
+        Arc::new(AnthropicModel::new("claude", MODEL, &config, clock).unwrap())
     }
 
-    fn greeting() -> Vec<String> {
+    fn greeting_events() -> Vec<String> {
         vec![event(&json!({ "type": "message_start", "message": {} }))]
     }
 
-    fn alive() -> String {
+    fn keep_alive_event() -> String {
         event(&json!({ "type": "ping" }))
     }
 
-    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String> {
-        let mut events = Self::greeting();
+    fn answer_events(bits: &[AnswerBit<'_>], end: StreamEnd<'_>) -> Vec<String> {
+        let mut events = Self::greeting_events();
         let mut begun = Vec::new();
         for bit in bits {
-            let (index, block, delta) = written(bit);
+            let (index, block, delta) = block_of_bit(bit);
             if !begun.contains(&index) {
                 begun.push(index);
                 let start = json!({ "type": "content_block_start", "index": index, "content_block": block });
@@ -63,11 +72,11 @@ impl Wire for AnthropicMessages {
                 events.push(event(&delta));
             }
         }
-        events.extend(ending(bits, end).iter().map(event));
+        events.extend(ending_events(bits, end).iter().map(event));
         events
     }
 
-    fn whole(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
+    fn whole_answer(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
         let text = (!text.is_empty()).then(|| json!({ "type": "text", "text": text }));
         let call = call.map(|(name, input)| {
             json!({ "type": "tool_use", "id": "toolu_1", "name": name, "input": input })
@@ -81,47 +90,49 @@ impl Wire for AnthropicMessages {
             "content": content, "stop_reason": "end_turn", "usage": usage })
     }
 
-    fn refusal(status: u16, says: &str) -> Value {
+    fn refusal_body(status: u16, says: &str) -> Value {
         json!({ "type": "error", "error": { "type": kind(status), "message": says } })
     }
 
-    fn results(request: &Value) -> Vec<String> {
+    fn results_of(request: &Value) -> Vec<String> {
         last_results(request).into_iter().map(str::to_owned).collect()
     }
 }
 
 /// The index of a block, its initial content, and the delta for this piece.
-fn written(bit: &Bit<'_>) -> (u64, Value, Option<Value>) {
+fn block_of_bit(bit: &AnswerBit<'_>) -> (u64, Value, Option<Value>) {
     let called = |id: Option<&str>, name: &str, input: Value| json!({ "type": "tool_use", "id": id, "name": name, "input": input });
     match bit {
-        Bit::Thought(text) => {
+        AnswerBit::Thought(text) => {
             let block = json!({ "type": "thinking", "thinking": "", "signature": signature(text) });
             (0, block, Some(json!({ "type": "thinking_delta", "thinking": text })))
         }
-        Bit::Text(text) => {
+        AnswerBit::Text(text) => {
             let delta = json!({ "type": "text_delta", "text": text });
             (1, json!({ "type": "text", "text": "" }), Some(delta))
         }
-        Bit::Call(number, id, name) => (number + 2, called(*id, name, json!({})), None),
-        Bit::Arguments(number, text) => {
+        AnswerBit::Call(number, id, name) => (number + 2, called(*id, name, json!({})), None),
+        AnswerBit::Arguments(number, text) => {
             let delta = json!({ "type": "input_json_delta", "partial_json": text });
             (number + 2, Value::Null, Some(delta))
         }
-        Bit::Whole(number, name, input) => {
+        AnswerBit::Whole(number, name, input) => {
             (number + 2, called(Some("a"), name, input.clone()), None)
         }
     }
 }
 
-fn ending(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<Value> {
-    let calls = bits.iter().any(|bit| matches!(bit, Bit::Call(..) | Bit::Whole(..)));
+fn ending_events(bits: &[AnswerBit<'_>], end: StreamEnd<'_>) -> Vec<Value> {
+    let calls = bits.iter().any(|bit| matches!(bit, AnswerBit::Call(..) | AnswerBit::Whole(..)));
     let stop = match end {
         StreamEnd::Done if calls => "tool_use",
         StreamEnd::Done => "end_turn",
         StreamEnd::Full => "max_tokens",
         StreamEnd::Filtered => "refusal",
         StreamEnd::Lost => return Vec::new(),
-        StreamEnd::Failed(status, says) => return vec![AnthropicMessages::refusal(status, says)],
+        StreamEnd::Failed(status, says) => {
+            return vec![AnthropicMessages::refusal_body(status, says)];
+        }
     };
     let delta = json!({ "stop_reason": stop, "stop_sequence": null });
     vec![json!({ "type": "message_delta", "delta": delta }), json!({ "type": "message_stop" })]

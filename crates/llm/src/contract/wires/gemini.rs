@@ -7,24 +7,28 @@ use avocet_testkit::ManualClock;
 use avocet_testkit::gemini::{GeminiFake, KEY, MODEL, event, last_results};
 use serde_json::{Map, Value, json};
 
-use crate::contract::server::{Answering, Server};
-use crate::contract::{Bit, Setup, StreamEnd, Wire, given, suite};
-use crate::{Gemini, GeminiConfig};
+use crate::contract::server::{Answering, WireServer};
+use crate::contract::{AnswerBit, ModelSetup, ProviderWire, StreamEnd, given_arguments, suite};
+use crate::{GeminiConfig, GeminiModel};
 
-struct Generate;
+struct GenerateWire;
 
-impl Wire for Generate {
+impl ProviderWire for GenerateWire {
     const NAME: &'static str = "google/gemini-3-test";
     const KEY: &'static str = KEY;
     /// The output includes reasoning.
     const USAGE: Usage = Usage { input: 12, output: 8, cached: 4, cache_written: 0 };
 
-    async fn start(answer: Answering, _: &Setup) -> Server {
+    async fn start(answer: Answering, _: &ModelSetup) -> WireServer {
         let fake = GeminiFake::start(answer).await;
-        Server::new(fake, GeminiFake::base_url, GeminiFake::requests, GeminiFake::refusals)
+        WireServer::new(fake, GeminiFake::base_url, GeminiFake::requests, GeminiFake::refusals)
     }
 
-    fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model> {
+    fn create_model(
+        base_url: String,
+        setup: &ModelSetup,
+        clock: Arc<ManualClock>,
+    ) -> Arc<dyn Model> {
         let config = GeminiConfig {
             base_url,
             api_key: Some(Secret::new(setup.key.to_owned()).into()),
@@ -34,38 +38,38 @@ impl Wire for Generate {
             images: Some(setup.images),
             ..GeminiConfig::default()
         };
-        Arc::new(Gemini::new("google", MODEL, &config, clock).unwrap())
+        Arc::new(GeminiModel::new("google", MODEL, &config, clock).unwrap())
     }
 
-    fn greeting() -> Vec<String> {
-        vec![event(&chunk(&[json!({ "text": "" })], None))]
+    fn greeting_events() -> Vec<String> {
+        vec![event(&answer_chunk(&[json!({ "text": "" })], None))]
     }
 
-    fn alive() -> String {
+    fn keep_alive_event() -> String {
         ": alive\r\n\r\n".to_owned()
     }
 
-    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String> {
-        let mut events = Self::greeting();
-        let parts = bits.iter().filter_map(|bit| part(bit, bits));
-        events.extend(parts.map(|part| event(&chunk(&[part], None))));
+    fn answer_events(bits: &[AnswerBit<'_>], end: StreamEnd<'_>) -> Vec<String> {
+        let mut events = Self::greeting_events();
+        let parts = bits.iter().filter_map(|bit| part_of_bit(bit, bits));
+        events.extend(parts.map(|part| event(&answer_chunk(&[part], None))));
         events.extend(match end {
-            StreamEnd::Done => Some(event(&chunk(&[], Some("STOP")))),
-            StreamEnd::Full => Some(event(&chunk(&[], Some("MAX_TOKENS")))),
-            StreamEnd::Filtered => Some(event(&chunk(&[], Some("SAFETY")))),
+            StreamEnd::Done => Some(event(&answer_chunk(&[], Some("STOP")))),
+            StreamEnd::Full => Some(event(&answer_chunk(&[], Some("MAX_TOKENS")))),
+            StreamEnd::Filtered => Some(event(&answer_chunk(&[], Some("SAFETY")))),
             StreamEnd::Lost => None,
-            StreamEnd::Failed(status, says) => Some(event(&Self::refusal(status, says))),
+            StreamEnd::Failed(status, says) => Some(event(&Self::refusal_body(status, says))),
         });
         events
     }
 
-    fn whole(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
+    fn whole_answer(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
         let text = (!text.is_empty()).then(|| json!({ "text": text }));
         let call = call.map(
             |(name, arguments)| json!({ "functionCall": { "name": name, "args": arguments } }),
         );
         let parts: Vec<Value> = text.into_iter().chain(call).collect();
-        let mut whole = chunk(&parts, Some("STOP"));
+        let mut whole = answer_chunk(&parts, Some("STOP"));
         if let Some(usage) = usage {
             whole["usageMetadata"] = json!({ "promptTokenCount": usage.input,
                 "candidatesTokenCount": usage.output, "cachedContentTokenCount": usage.cached });
@@ -73,23 +77,23 @@ impl Wire for Generate {
         whole
     }
 
-    fn refusal(status: u16, says: &str) -> Value {
+    fn refusal_body(status: u16, says: &str) -> Value {
         json!({ "error": { "code": status, "message": says, "status": name(status) } })
     }
 
-    fn results(request: &Value) -> Vec<String> {
-        last_results(request).into_iter().map(result).collect()
+    fn results_of(request: &Value) -> Vec<String> {
+        last_results(request).into_iter().map(result_text).collect()
     }
 }
 
-fn chunk(parts: &[Value], finish: Option<&str>) -> Value {
+fn answer_chunk(parts: &[Value], finish: Option<&str>) -> Value {
     let content = json!({ "parts": parts, "role": "model" });
     json!({ "candidates": [{ "content": content, "finishReason": finish, "index": 0 }],
         "modelVersion": MODEL, "responseId": "r1" })
 }
 
 /// The part for a piece; `None` if the piece was sent with its call.
-fn part(bit: &Bit<'_>, bits: &[Bit<'_>]) -> Option<Value> {
+fn part_of_bit(bit: &AnswerBit<'_>, bits: &[AnswerBit<'_>]) -> Option<Value> {
     let called = |id: Option<&str>, name: &str, args: Option<Value>| {
         let id = id.map(|id| ("id".to_owned(), json!(id)));
         let args = args.map(|args| ("args".to_owned(), args));
@@ -98,16 +102,18 @@ fn part(bit: &Bit<'_>, bits: &[Bit<'_>]) -> Option<Value> {
         json!({ "functionCall": call })
     };
     match bit {
-        Bit::Text(text) => Some(json!({ "text": text })),
-        Bit::Thought(text) => Some(json!({ "text": text, "thought": true })),
-        Bit::Call(number, id, name) => Some(called(*id, name, given(*number, bits))),
-        Bit::Arguments(..) => None,
-        Bit::Whole(_, name, arguments) => Some(called(None, name, Some(arguments.clone()))),
+        AnswerBit::Text(text) => Some(json!({ "text": text })),
+        AnswerBit::Thought(text) => Some(json!({ "text": text, "thought": true })),
+        AnswerBit::Call(number, id, name) => {
+            Some(called(*id, name, given_arguments(*number, bits)))
+        }
+        AnswerBit::Arguments(..) => None,
+        AnswerBit::Whole(_, name, arguments) => Some(called(None, name, Some(arguments.clone()))),
     }
 }
 
 /// The text of a result. Other values than objects are wrapped in one.
-fn result(response: &Value) -> String {
+fn result_text(response: &Value) -> String {
     match response.get("result").unwrap_or(response) {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -128,4 +134,4 @@ fn name(status: u16) -> &'static str {
     }
 }
 
-suite!(Generate);
+suite!(GenerateWire);

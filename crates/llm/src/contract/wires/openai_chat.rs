@@ -7,22 +7,26 @@ use avocet_testkit::ManualClock;
 use avocet_testkit::openai::{KEY, OpenAiFake, delta_event, event, last_results};
 use serde_json::{Value, json};
 
-use crate::contract::server::{Answering, Server};
-use crate::contract::{Bit, Setup, StreamEnd, Wire, suite};
+use crate::contract::server::{Answering, WireServer};
+use crate::contract::{AnswerBit, ModelSetup, ProviderWire, StreamEnd, suite};
 use crate::{OpenAi, OpenAiConfig};
 
 struct OpenAiChat;
 
-impl Wire for OpenAiChat {
+impl ProviderWire for OpenAiChat {
     const NAME: &'static str = "local/qwen3";
     const KEY: &'static str = KEY;
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 0, cache_written: 0 };
-    async fn start(answer: Answering, _: &Setup) -> Server {
+    async fn start(answer: Answering, _: &ModelSetup) -> WireServer {
         let fake = OpenAiFake::start_with_eyes(answer).await;
-        Server::new(fake, OpenAiFake::base_url, OpenAiFake::requests, OpenAiFake::refusals)
+        WireServer::new(fake, OpenAiFake::base_url, OpenAiFake::requests, OpenAiFake::refusals)
     }
 
-    fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model> {
+    fn create_model(
+        base_url: String,
+        setup: &ModelSetup,
+        clock: Arc<ManualClock>,
+    ) -> Arc<dyn Model> {
         let config = OpenAiConfig {
             base_url,
             api_key: Some(Secret::new(setup.key.to_owned()).into()),
@@ -35,18 +39,19 @@ impl Wire for OpenAiChat {
         Arc::new(OpenAi::new("local", "qwen3", &config, clock).unwrap())
     }
 
-    fn greeting() -> Vec<String> {
+    fn greeting_events() -> Vec<String> {
         vec![delta_event(&json!({ "role": "assistant", "content": "" }), None)]
     }
 
-    fn alive() -> String {
+    fn keep_alive_event() -> String {
         ": PROCESSING\n\n".to_owned()
     }
 
-    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String> {
-        let mut events = Self::greeting();
-        events.extend(bits.iter().map(|bit| delta_event(&delta(bit), None)));
-        let calls = bits.iter().any(|bit| matches!(bit, Bit::Call(..) | Bit::Whole(..)));
+    fn answer_events(bits: &[AnswerBit<'_>], end: StreamEnd<'_>) -> Vec<String> {
+        let mut events = Self::greeting_events();
+        events.extend(bits.iter().map(|bit| delta_event(&delta_of_bit(bit), None)));
+        let calls =
+            bits.iter().any(|bit| matches!(bit, AnswerBit::Call(..) | AnswerBit::Whole(..)));
         let finish = match end {
             StreamEnd::Done if calls => "tool_calls",
             StreamEnd::Done => "stop",
@@ -54,7 +59,7 @@ impl Wire for OpenAiChat {
             StreamEnd::Filtered => "content_filter",
             StreamEnd::Lost => return events,
             StreamEnd::Failed(status, says) => {
-                events.push(event(&Self::refusal(status, says).to_string()));
+                events.push(event(&Self::refusal_body(status, says).to_string()));
                 return events;
             }
         };
@@ -62,7 +67,7 @@ impl Wire for OpenAiChat {
         events
     }
 
-    fn whole(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
+    fn whole_answer(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
         let calls = call.map(|(name, arguments)| {
             let function = json!({ "name": name, "arguments": arguments.to_string() });
             json!([{ "id": "a", "type": "function", "function": function }])
@@ -77,27 +82,27 @@ impl Wire for OpenAiChat {
     }
 
     /// OpenRouter's format: the code is a number. In the middle of a stream it is the only hint.
-    fn refusal(status: u16, says: &str) -> Value {
+    fn refusal_body(status: u16, says: &str) -> Value {
         json!({ "error": { "message": says, "code": status } })
     }
 
-    fn results(request: &Value) -> Vec<String> {
+    fn results_of(request: &Value) -> Vec<String> {
         last_results(request).into_iter().map(str::to_owned).collect()
     }
 }
 
-fn delta(bit: &Bit<'_>) -> Value {
+fn delta_of_bit(bit: &AnswerBit<'_>) -> Value {
     let call = match bit {
-        Bit::Text(text) => return json!({ "content": text }),
-        Bit::Thought(text) => return json!({ "reasoning_content": text }),
-        Bit::Call(number, id, name) => {
+        AnswerBit::Text(text) => return json!({ "content": text }),
+        AnswerBit::Thought(text) => return json!({ "reasoning_content": text }),
+        AnswerBit::Call(number, id, name) => {
             let function = json!({ "name": name, "arguments": "" });
             json!({ "index": number, "id": id, "type": "function", "function": function })
         }
-        Bit::Arguments(number, text) => {
+        AnswerBit::Arguments(number, text) => {
             json!({ "index": number, "function": { "arguments": text } })
         }
-        Bit::Whole(number, name, arguments) => {
+        AnswerBit::Whole(number, name, arguments) => {
             let function = json!({ "name": name, "arguments": arguments });
             json!({ "index": number, "id": "a", "function": function })
         }

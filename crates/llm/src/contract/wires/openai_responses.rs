@@ -8,23 +8,32 @@ use avocet_testkit::openai::KEY;
 use avocet_testkit::openai::responses::{MODEL, ResponsesFake, event, last_results, response};
 use serde_json::{Value, json};
 
-use crate::contract::server::{Answering, Server};
-use crate::contract::{Bit, Setup, StreamEnd, Wire, suite};
+use crate::contract::server::{Answering, WireServer};
+use crate::contract::{AnswerBit, ModelSetup, ProviderWire, StreamEnd, suite};
 use crate::{OpenAi, OpenAiApi, OpenAiConfig};
 
-struct Responses;
+struct ResponsesWire;
 
-impl Wire for Responses {
+impl ProviderWire for ResponsesWire {
     const NAME: &'static str = "openai/gpt-5-test";
     const KEY: &'static str = KEY;
     const USAGE: Usage = Usage { input: 12, output: 3, cached: 4, cache_written: 0 };
 
-    async fn start(answer: Answering, _: &Setup) -> Server {
+    async fn start(answer: Answering, _: &ModelSetup) -> WireServer {
         let fake = ResponsesFake::start(answer).await;
-        Server::new(fake, ResponsesFake::base_url, ResponsesFake::requests, ResponsesFake::refusals)
+        WireServer::new(
+            fake,
+            ResponsesFake::base_url,
+            ResponsesFake::requests,
+            ResponsesFake::refusals,
+        )
     }
 
-    fn model(base_url: String, setup: &Setup, clock: Arc<ManualClock>) -> Arc<dyn Model> {
+    fn create_model(
+        base_url: String,
+        setup: &ModelSetup,
+        clock: Arc<ManualClock>,
+    ) -> Arc<dyn Model> {
         let config = OpenAiConfig {
             base_url,
             api: OpenAiApi::Responses,
@@ -38,7 +47,7 @@ impl Wire for Responses {
         Arc::new(OpenAi::new("openai", MODEL, &config, clock).unwrap())
     }
 
-    fn greeting() -> Vec<String> {
+    fn greeting_events() -> Vec<String> {
         let started = response("in_progress", &[], &Value::Null);
         let message = json!({ "id": "msg_1", "type": "message", "content": [] });
         vec![
@@ -48,13 +57,13 @@ impl Wire for Responses {
         ]
     }
 
-    fn alive() -> String {
+    fn keep_alive_event() -> String {
         event(&json!({ "type": "keepalive", "sequence_number": 3 }))
     }
 
-    fn events(bits: &[Bit<'_>], end: StreamEnd<'_>) -> Vec<String> {
-        let mut events = Self::greeting();
-        events.extend(bits.iter().map(|bit| event(&written(bit))));
+    fn answer_events(bits: &[AnswerBit<'_>], end: StreamEnd<'_>) -> Vec<String> {
+        let mut events = Self::greeting_events();
+        events.extend(bits.iter().map(|bit| event(&event_of_bit(bit))));
         let (status, kind) = match end {
             StreamEnd::Lost => return events,
             StreamEnd::Done => ("completed", "response.completed"),
@@ -70,7 +79,7 @@ impl Wire for Responses {
                 whole["incomplete_details"] = json!({ "reason": "content_filter" });
             }
             StreamEnd::Failed(status, says) => {
-                whole["error"] = Self::refusal(status, says)["error"].take();
+                whole["error"] = Self::refusal_body(status, says)["error"].take();
             }
             StreamEnd::Done | StreamEnd::Lost => {}
         }
@@ -78,7 +87,7 @@ impl Wire for Responses {
         events
     }
 
-    fn whole(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
+    fn whole_answer(text: &str, call: Option<(&str, Value)>, usage: Option<Usage>) -> Value {
         let part = json!({ "type": "output_text", "text": text });
         let mut output = vec![json!({ "type": "message", "role": "assistant", "content": [part] })];
         output.extend(call.map(|(name, arguments)| {
@@ -92,7 +101,7 @@ impl Wire for Responses {
         response("completed", &output, &json!(usage))
     }
 
-    fn refusal(status: u16, says: &str) -> Value {
+    fn refusal_body(status: u16, says: &str) -> Value {
         let code = match status {
             402 => "insufficient_quota",
             413 => "context_length_exceeded",
@@ -104,31 +113,33 @@ impl Wire for Responses {
         json!({ "error": { "code": code, "message": says, "param": null } })
     }
 
-    fn results(request: &Value) -> Vec<String> {
+    fn results_of(request: &Value) -> Vec<String> {
         last_results(request).into_iter().map(str::to_owned).collect()
     }
 }
 
-fn written(bit: &Bit<'_>) -> Value {
+fn event_of_bit(bit: &AnswerBit<'_>) -> Value {
     let called = |number: &u64, id: Option<&str>, name: &str, arguments: Value| {
         json!({ "type": "response.output_item.added", "output_index": number + 2,
             "item": { "type": "function_call", "call_id": id, "name": name,
                 "arguments": arguments } })
     };
     match bit {
-        Bit::Text(text) => {
+        AnswerBit::Text(text) => {
             json!({ "type": "response.output_text.delta", "output_index": 1, "delta": text })
         }
-        Bit::Thought(text) => {
+        AnswerBit::Thought(text) => {
             json!({ "type": "response.reasoning_text.delta", "output_index": 0, "delta": text })
         }
-        Bit::Call(number, id, name) => called(number, *id, name, json!("")),
-        Bit::Arguments(number, text) => {
+        AnswerBit::Call(number, id, name) => called(number, *id, name, json!("")),
+        AnswerBit::Arguments(number, text) => {
             json!({ "type": "response.function_call_arguments.delta",
                 "output_index": number + 2, "delta": text })
         }
-        Bit::Whole(number, name, arguments) => called(number, Some("a"), name, arguments.clone()),
+        AnswerBit::Whole(number, name, arguments) => {
+            called(number, Some("a"), name, arguments.clone())
+        }
     }
 }
 
-suite!(Responses);
+suite!(ResponsesWire);

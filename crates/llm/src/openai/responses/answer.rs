@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::CALLED;
 use super::phases::{keep_phase, phase_of_state, read_phase};
 use crate::cost::read_cost;
-use crate::dialects::repaired;
+use crate::dialects::repair_arguments;
 use crate::endpoint::{AnswerError, AnswerPiece, CompleteAnswer, ITEM, StreamedAnswer};
 use crate::event::read_error;
-use crate::finish::{Finish, FinishFlags};
+use crate::finish::{FinishFlags, FinishReason};
 use crate::openai::codes;
 use crate::wire_json::WireJson;
 
@@ -24,7 +24,7 @@ const END_STATUSES: [&str; 4] = ["cancelled", "completed", "failed", "incomplete
 /// The part of an answer that has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct ResponsesAnswer {
-    items: Vec<(Option<u64>, Item)>,
+    items: Vec<(Option<u64>, OutputItem)>,
     /// Bytes of reasoning.
     thought: u64,
     /// The reasoning that was not taken for display yet.
@@ -32,7 +32,7 @@ pub(crate) struct ResponsesAnswer {
     usage: Usage,
     cost: Option<Money>,
     /// The finish reason.
-    end: Option<(Finish, String)>,
+    end: Option<(FinishReason, String)>,
     /// `true` once the server has said that nothing follows, with or without a finish reason.
     is_over: bool,
     /// `true` if arguments came before their call.
@@ -42,7 +42,7 @@ pub(crate) struct ResponsesAnswer {
 
 /// An item of the output.
 #[derive(Debug)]
-enum Item {
+enum OutputItem {
     Message {
         text: String,
         phase: Option<String>,
@@ -61,17 +61,17 @@ impl StreamedAnswer for ResponsesAnswer {
     /// A single event ends the answer and contains everything else.
     const FAREWELL: Duration = Duration::ZERO;
 
-    fn take(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
+    fn take_event(&mut self, event: &WireJson<'_>) -> Result<AnswerPiece, AnswerError> {
         let index = event.get("output_index").read_count();
         let delta = event.get("delta").as_str().unwrap_or_default();
         match event.get("type").as_str().unwrap_or_default() {
-            "response.output_item.added" => Ok(self.add(index, event.get("item"))),
-            "response.output_item.done" => Ok(self.complete(index, event.get("item"))),
+            "response.output_item.added" => Ok(self.add_item(index, event.get("item"))),
+            "response.output_item.done" => Ok(self.complete_item(index, event.get("item"))),
             "response.output_text.delta" | "response.refusal.delta" => {
                 Ok(self.push_text(index, delta))
             }
             "response.function_call_arguments.delta" => {
-                match self.arguments(index) {
+                match self.arguments_of_call(index) {
                     Some(arguments) => {
                         arguments.push_str(delta);
                         self.bytes += delta.len();
@@ -81,8 +81,8 @@ impl StreamedAnswer for ResponsesAnswer {
                 Ok(if delta.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Unseen })
             }
             "response.function_call_arguments.done" => {
-                if let Some(arguments) = self.arguments(index) {
-                    self.bytes += replace(arguments, event.get("arguments"));
+                if let Some(arguments) = self.arguments_of_call(index) {
+                    self.bytes += replace_arguments(arguments, event.get("arguments"));
                 }
                 Ok(AnswerPiece::Unseen)
             }
@@ -114,7 +114,7 @@ impl StreamedAnswer for ResponsesAnswer {
         std::mem::take(&mut self.new_thought)
     }
 
-    fn end(&mut self) {
+    fn end_answer(&mut self) {
         self.is_over = true;
     }
 
@@ -122,44 +122,44 @@ impl StreamedAnswer for ResponsesAnswer {
         self.end.is_some()
     }
 
-    fn bytes(&self) -> usize {
+    fn kept_bytes(&self) -> usize {
         self.bytes
     }
 
-    fn cut(&mut self) {
-        self.end = Some((Finish::Truncated, "max_output_tokens".to_owned()));
+    fn cut_answer(&mut self) {
+        self.end = Some((FinishReason::Truncated, "max_output_tokens".to_owned()));
     }
 
-    fn finish(self) -> Result<CompleteAnswer, AnswerError> {
-        let has_call = self.items.iter().any(|(_, item)| matches!(item, Item::Called { .. }));
+    fn finish_answer(self) -> Result<CompleteAnswer, AnswerError> {
+        let has_call = self.items.iter().any(|(_, item)| matches!(item, OutputItem::Called { .. }));
         if self.lacks_call && !has_call {
             return Err("arguments belong to a call that has not begun".to_owned().into());
         }
         let is_empty = self.items.iter().all(|(_, item)| match item {
-            Item::Message { text, .. } => text.is_empty(),
-            Item::Called { .. } => false,
-            Item::Thought(_) | Item::Other => true,
+            OutputItem::Message { text, .. } => text.is_empty(),
+            OutputItem::Called { .. } => false,
+            OutputItem::Thought(_) | OutputItem::Other => true,
         });
         let (finish, reason) = match self.end {
             Some(end) => end,
-            None if self.is_over && !is_empty => (Finish::Complete, String::new()),
+            None if self.is_over && !is_empty => (FinishReason::Complete, String::new()),
             None => return Err("the stream ended before the answer did".to_owned().into()),
         };
-        let ended = finish.ended(&reason, "", is_empty)?;
+        let ended = finish.evaluate_answer(&reason, "", is_empty)?;
         let (mut text, mut calls, mut parts) = (String::new(), Vec::new(), Vec::new());
         for (_, item) in self.items {
             match item {
-                Item::Message { text: more, phase } => {
+                OutputItem::Message { text: more, phase } => {
                     text.push_str(&more);
                     parts.push(keep_phase(phase.as_deref()));
                 }
-                Item::Called { name, arguments } => {
-                    let arguments = repaired(&arguments, ended.text_end());
+                OutputItem::Called { name, arguments } => {
+                    let arguments = repair_arguments(&arguments, ended.text_end());
                     calls.push(ToolCall { name, arguments });
                     parts.push(Value::from(CALLED));
                 }
-                Item::Thought(thought) => parts.extend(thought),
-                Item::Other => {}
+                OutputItem::Thought(thought) => parts.extend(thought),
+                OutputItem::Other => {}
             }
         }
         let parts = Value::Array(parts);
@@ -179,56 +179,57 @@ impl StreamedAnswer for ResponsesAnswer {
 
 impl ResponsesAnswer {
     /// Begins an item.
-    fn add(&mut self, index: Option<u64>, item: &WireJson<'_>) -> AnswerPiece {
+    fn add_item(&mut self, index: Option<u64>, item: &WireJson<'_>) -> AnswerPiece {
         let kind = match item.get("type").as_str().unwrap_or_else(|| kind_of_untyped(item)) {
             "message" => {
                 let phase = read_phase(item.get("phase").as_str()).map(str::to_owned);
                 self.bytes += phase.as_ref().map_or(0, String::len);
-                Item::Message { text: String::new(), phase }
+                OutputItem::Message { text: String::new(), phase }
             }
             "function_call" => {
                 let name = item.get("name").as_str().unwrap_or_default().to_owned();
                 let mut arguments = String::new();
-                self.bytes += name.len() + replace(&mut arguments, item.get("arguments"));
-                Item::Called { name, arguments }
+                self.bytes += name.len() + replace_arguments(&mut arguments, item.get("arguments"));
+                OutputItem::Called { name, arguments }
             }
             // A search that this program runs is a call of `use_tools`.
             "tool_search_call" if item.get("execution").as_str() == Some("client") => {
                 let mut arguments = String::new();
-                self.bytes += USE_TOOLS.len() + replace(&mut arguments, item.get("arguments"));
-                Item::Called { name: USE_TOOLS.to_owned(), arguments }
+                self.bytes +=
+                    USE_TOOLS.len() + replace_arguments(&mut arguments, item.get("arguments"));
+                OutputItem::Called { name: USE_TOOLS.to_owned(), arguments }
             }
-            "reasoning" => Item::Thought(None),
-            _ => Item::Other,
+            "reasoning" => OutputItem::Thought(None),
+            _ => OutputItem::Other,
         };
-        let is_alive = matches!(kind, Item::Called { .. });
+        let is_alive = matches!(kind, OutputItem::Called { .. });
         self.bytes += ITEM;
         self.items.push((index, kind));
         if is_alive { AnswerPiece::Unseen } else { AnswerPiece::KeepAlive }
     }
 
     /// Completes an item, and adds the data that its pieces lacked.
-    fn complete(&mut self, index: Option<u64>, item: &WireJson<'_>) -> AnswerPiece {
+    fn complete_item(&mut self, index: Option<u64>, item: &WireJson<'_>) -> AnswerPiece {
         let place = self.place_of(index, item);
         let place = place.unwrap_or_else(|| {
-            self.add(index, item);
+            self.add_item(index, item);
             self.items.len() - 1
         });
         match &mut self.items[place].1 {
-            Item::Message { text, phase } => {
+            OutputItem::Message { text, phase } => {
                 if let Some(sent) = read_phase(item.get("phase").as_str()) {
                     *phase = Some(sent.to_owned());
                 }
-                let more = missing_end(text, &said(item)).to_owned();
+                let more = missing_end(text, &message_text(item)).to_owned();
                 text.push_str(&more);
                 self.bytes += more.len();
-                shown(more)
+                piece_from_text(more)
             }
-            Item::Called { arguments, .. } => {
-                self.bytes += replace(arguments, item.get("arguments"));
+            OutputItem::Called { arguments, .. } => {
+                self.bytes += replace_arguments(arguments, item.get("arguments"));
                 AnswerPiece::Unseen
             }
-            Item::Thought(thought) => {
+            OutputItem::Thought(thought) => {
                 let encrypted = item.get("encrypted_content").as_str();
                 self.bytes += encrypted.map_or(0, str::len);
                 // Without a stream, the summary comes with the item.
@@ -238,21 +239,21 @@ impl ResponsesAnswer {
                 *thought = encrypted.map(|_| item.to_value());
                 AnswerPiece::Unseen
             }
-            Item::Other => AnswerPiece::KeepAlive,
+            OutputItem::Other => AnswerPiece::KeepAlive,
         }
     }
 
     /// Finds the item that a complete item ends: by its index, or by its content if one of the two
     /// lacks a readable index.
     fn place_of(&self, index: Option<u64>, item: &WireJson<'_>) -> Option<usize> {
-        let all = said(item);
+        let all = message_text(item);
         let ours = |place: &usize| self.items[*place].1.is_of(item);
         let places = || (0..self.items.len()).filter(ours);
         let of_index = places().rfind(|place| index.is_some() && self.items[*place].0 == index);
         let has_no_index = |place: &usize| index.is_none() || self.items[*place].0.is_none();
         let known = |place: &usize| match &self.items[*place].1 {
-            Item::Message { text, .. } if all.starts_with(text.as_str()) => Some(text.len()),
-            Item::Message { .. } => None,
+            OutputItem::Message { text, .. } if all.starts_with(text.as_str()) => Some(text.len()),
+            OutputItem::Message { .. } => None,
             _ => Some(0),
         };
         let without = places().filter(has_no_index).filter(|place| known(place).is_some());
@@ -262,29 +263,32 @@ impl ResponsesAnswer {
     /// Adds text to the message with this index. Without one, or if another item has it, the text
     /// belongs to the last message.
     fn push_text(&mut self, index: Option<u64>, delta: &str) -> AnswerPiece {
-        let is_message = |item: &Item| matches!(item, Item::Message { .. });
-        let of_index = |(found, item): &(Option<u64>, Item)| is_message(item) && *found == index;
+        let is_message = |item: &OutputItem| matches!(item, OutputItem::Message { .. });
+        let of_index =
+            |(found, item): &(Option<u64>, OutputItem)| is_message(item) && *found == index;
         let is_mistaken = index.is_none() || self.items.iter().any(|(found, _)| *found == index);
-        let without = |(found, item): &(Option<u64>, Item)| {
+        let without = |(found, item): &(Option<u64>, OutputItem)| {
             is_message(item) && (is_mistaken || found.is_none())
         };
         let place = self.items.iter().rposition(of_index);
         let place = place.or_else(|| self.items.iter().rposition(without));
         let place = place.unwrap_or_else(|| {
-            self.items.push((index, Item::Message { text: String::new(), phase: None }));
+            self.items.push((index, OutputItem::Message { text: String::new(), phase: None }));
             self.items.len() - 1
         });
-        if let Item::Message { text, .. } = &mut self.items[place].1 {
+        if let OutputItem::Message { text, .. } = &mut self.items[place].1 {
             text.push_str(delta);
             self.bytes += delta.len();
         }
-        shown(delta.to_owned())
+        piece_from_text(delta.to_owned())
     }
 
     /// The arguments of the call with this index; of the last call if the index is missing.
-    fn arguments(&mut self, index: Option<u64>) -> Option<&mut String> {
+    fn arguments_of_call(&mut self, index: Option<u64>) -> Option<&mut String> {
         self.items.iter_mut().rev().find_map(|(found, item)| match item {
-            Item::Called { arguments, .. } if index.is_none() || *found == index => Some(arguments),
+            OutputItem::Called { arguments, .. } if index.is_none() || *found == index => {
+                Some(arguments)
+            }
             _ => None,
         })
     }
@@ -295,7 +299,7 @@ impl ResponsesAnswer {
     /// The error in it.
     fn end_with(
         &mut self,
-        end: (Finish, String),
+        end: (FinishReason, String),
         response: &WireJson<'_>,
     ) -> Result<AnswerPiece, AnswerError> {
         let usage = response.get("usage");
@@ -324,15 +328,15 @@ impl ResponsesAnswer {
         let mut text = String::new();
         if self.items.is_empty() {
             for (index, item) in (0..).zip(output) {
-                if let AnswerPiece::Text(more) = self.complete(Some(index), item) {
+                if let AnswerPiece::Text(more) = self.complete_item(Some(index), item) {
                     text.push_str(&more);
                 }
             }
             return text;
         }
-        let all: String = output.iter().map(said).collect();
+        let all: String = output.iter().map(message_text).collect();
         let messages = self.items.iter().filter_map(|(_, item)| match item {
-            Item::Message { text, .. } => Some(text.as_str()),
+            OutputItem::Message { text, .. } => Some(text.as_str()),
             _ => None,
         });
         let ours: String = messages.collect();
@@ -342,15 +346,15 @@ impl ResponsesAnswer {
             text.push_str(more);
         }
         let is_call = |item: &&WireJson<'_>| item.get("type").as_str() == Some("function_call");
-        let has_call = self.items.iter().any(|(_, item)| matches!(item, Item::Called { .. }));
+        let has_call = self.items.iter().any(|(_, item)| matches!(item, OutputItem::Called { .. }));
         for item in output.iter().filter(is_call).filter(|_| !has_call) {
-            self.add(None, item);
+            self.add_item(None, item);
         }
         text
     }
 }
 
-impl Item {
+impl OutputItem {
     /// Returns `true` if an item of the wire has this kind.
     fn is_of(&self, item: &WireJson<'_>) -> bool {
         match item.get("type").as_str().unwrap_or_else(|| kind_of_untyped(item)) {
@@ -363,17 +367,17 @@ impl Item {
 }
 
 /// Reads the end of an answer from its complete response; `None` before the end.
-fn read_end(kind: &str, response: &WireJson<'_>) -> Option<(Finish, String)> {
+fn read_end(kind: &str, response: &WireJson<'_>) -> Option<(FinishReason, String)> {
     let status = response.get("status").as_str();
     let status = status.filter(|status| END_STATUSES.contains(status));
     match status.or_else(|| kind.strip_prefix("response."))? {
-        "completed" => Some((Finish::Complete, String::new())),
+        "completed" => Some((FinishReason::Complete, String::new())),
         "incomplete" => {
             let reason = response.get("incomplete_details").get("reason");
             let reason = reason.as_str().unwrap_or_default().to_owned();
-            Some((incomplete(&reason), reason))
+            Some((finish_from_incomplete(&reason), reason))
         }
-        "failed" | "cancelled" => Some((Finish::Failed, String::new())),
+        "failed" | "cancelled" => Some((FinishReason::Failed, String::new())),
         _ => None,
     }
 }
@@ -383,27 +387,27 @@ fn missing_end<'t>(ours: &str, all: &'t str) -> &'t str {
     all.strip_prefix(ours).unwrap_or_default()
 }
 
-fn shown(text: String) -> AnswerPiece {
+fn piece_from_text(text: String) -> AnswerPiece {
     if text.is_empty() { AnswerPiece::KeepAlive } else { AnswerPiece::Text(text) }
 }
 
 /// Translates the reason of an incomplete answer. An unknown reason means a failure, because the
 /// answer is certainly incomplete.
-fn incomplete(reason: &str) -> Finish {
+fn finish_from_incomplete(reason: &str) -> FinishReason {
     match reason {
-        "max_output_tokens" | "max_tokens" | "length" => Finish::Truncated,
-        "content_filter" => Finish::Filtered,
-        _ => Finish::Failed,
+        "max_output_tokens" | "max_tokens" | "length" => FinishReason::Truncated,
+        "content_filter" => FinishReason::Filtered,
+        _ => FinishReason::Failed,
     }
 }
 
 /// The type of an item that lacks it.
 fn kind_of_untyped(item: &WireJson<'_>) -> &'static str {
-    if said(item).is_empty() { "" } else { "message" }
+    if message_text(item).is_empty() { "" } else { "message" }
 }
 
 /// The text of a message, or its refusal.
-fn said(message: &WireJson<'_>) -> String {
+fn message_text(message: &WireJson<'_>) -> String {
     let parts = message.get("content").read_list().iter();
     let text = |part: &WireJson<'_>| {
         let texts = [part, part.get("text"), part.get("refusal")];
@@ -422,7 +426,7 @@ fn read_summary(item: &WireJson<'_>) -> String {
 
 /// Replaces the arguments by the complete ones. Returns the increase in bytes. They are a string
 /// according to the API; some servers send the object itself.
-fn replace(arguments: &mut String, all: &WireJson<'_>) -> usize {
+fn replace_arguments(arguments: &mut String, all: &WireJson<'_>) -> usize {
     let before = arguments.len();
     match all {
         WireJson::Null => {}

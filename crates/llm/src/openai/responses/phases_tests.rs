@@ -8,7 +8,7 @@ use avocet_testkit::{ManualClock, ModelAnswer};
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::testing::request;
+use crate::testing::sample_request;
 use crate::{OpenAi, OpenAiApi, OpenAiConfig};
 
 const NAME: &str = "openai/gpt-5-test";
@@ -37,7 +37,7 @@ fn history(states: [Option<Value>; 2]) -> ModelRequest {
     messages.extend(step("c1", first));
     messages.extend([Message::assistant("done", Vec::new()), Message::user("two")]);
     messages.extend(step("c2", second));
-    ModelRequest { messages: messages.into(), ..request() }
+    ModelRequest { messages: messages.into(), ..sample_request() }
 }
 
 /// The phases of the texts of a request, in order.
@@ -88,7 +88,7 @@ async fn phase_of_an_answer_goes_back_with_its_call_and_later_with_each_text() {
     })
     .await;
     let model = model_at(&fake);
-    let asks = ModelRequest { messages: vec![Message::user("one")].into(), ..request() };
+    let asks = ModelRequest { messages: vec![Message::user("one")].into(), ..sample_request() };
     let reply = model.complete(&asks, &|_| ()).await.unwrap();
     let state = reply.reasoning.map(|own| own.content);
     assert_eq!(state, Some(json!(["message:commentary", "call"])));
@@ -105,7 +105,7 @@ fn with_state(reasoning: Reasoning) -> ModelRequest {
     let mut messages = step("c1", None);
     messages[0] =
         Message::Assistant { text: String::new(), calls: Vec::new(), reasoning: Some(reasoning) };
-    ModelRequest { messages: messages.to_vec().into(), ..request() }
+    ModelRequest { messages: messages.to_vec().into(), ..sample_request() }
 }
 
 #[tokio::test]

@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::phases::{has_earlier_phase, phase_of_part, phase_of_place, phase_of_state};
-use crate::deferred::{Deferral, PlacedTools};
+use crate::deferred::{PlacedTools, ToolDeferral};
 use crate::openai::options::OpenAiOptions;
 use crate::openai::request::data_url;
-use crate::repair::{Adjustment, Adjustments};
+use crate::repair::{RequestAdjustment, RequestAdjustments};
 use crate::schema::WireSchema;
 
 /// A request body. Serialised without a copy of its texts.
@@ -17,7 +17,7 @@ pub(in crate::openai) struct ResponsesRequest<'r> {
     model: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'r str>,
-    input: Vec<Item<'r>>,
+    input: Vec<InputItem<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<ResponsesTool<'r>>,
     stream: bool,
@@ -30,17 +30,17 @@ pub(in crate::openai) struct ResponsesRequest<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Effort<'r>>,
+    reasoning: Option<ReasoningField<'r>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Effort<'r> {
+struct ReasoningField<'r> {
     effort: &'r str,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Item<'r> {
+enum InputItem<'r> {
     Message {
         role: &'static str,
         content: InputContent<'r>,
@@ -50,7 +50,7 @@ enum Item<'r> {
     FunctionCall {
         call_id: &'r str,
         name: &'r str,
-        /// The name again for a tool that was loaded by a [`Item::ToolSearchOutput`]. The API
+        /// The name again for a tool that was loaded by a [`InputItem::ToolSearchOutput`]. The API
         /// refuses its calls otherwise.
         #[serde(skip_serializing_if = "Option::is_none")]
         namespace: Option<&'r str>,
@@ -120,13 +120,13 @@ impl<'r> ResponsesRequest<'r> {
     pub(in crate::openai) fn new(
         name: &str,
         options: &'r OpenAiOptions,
-        (adjustments, has_phases): (Adjustments, bool),
+        (adjustments, has_phases): (RequestAdjustments, bool),
         request: &'r ModelRequest,
     ) -> Self {
-        let has_phases = !adjustments.has(Adjustment::NoPhase)
+        let has_phases = !adjustments.has_adjustment(RequestAdjustment::NoPhase)
             && (has_phases || has_earlier_phase(request, name));
-        let effort = options.effort(request.options.effort).reasoning_effort;
-        let effort = effort.filter(|_| !adjustments.has(Adjustment::NoEffort));
+        let effort = options.effort_fields(request.options.effort).reasoning_effort;
+        let effort = effort.filter(|_| !adjustments.has_adjustment(RequestAdjustment::NoEffort));
         let thinks = effort.is_some() || is_reasoning(&options.model);
         let tools = PlacedTools::new(request, options.deferral);
         let mut body = Self {
@@ -134,20 +134,20 @@ impl<'r> ResponsesRequest<'r> {
             instructions: None,
             input: Vec::new(),
             tools: wire_tools(&tools, options.deferral),
-            stream: options.stream && !adjustments.has(Adjustment::NoStream),
+            stream: options.stream && !adjustments.has_adjustment(RequestAdjustment::NoStream),
             store: false,
             include: if thinks { &["reasoning.encrypted_content"] } else { &[] },
             max_output_tokens: options.max_tokens(request.options.effort),
             temperature: options.adjusted_temperature(adjustments),
-            reasoning: effort.map(|effort| Effort { effort }),
+            reasoning: effort.map(|effort| ReasoningField { effort }),
         };
         for message in &request.messages {
-            body.add(message, (name, has_phases), request, &tools);
+            body.add_message(message, (name, has_phases), request, &tools);
         }
         body
     }
 
-    fn add(
+    fn add_message(
         &mut self,
         message: &'r Message,
         (name, has_phases): (&str, bool),
@@ -158,7 +158,7 @@ impl<'r> ResponsesRequest<'r> {
             Message::System { text } => self.instructions = Some(text),
             Message::User { text, images } => {
                 let content = with_images(text, images, request);
-                self.input.push(Item::Message { role: "user", content, phase: None });
+                self.input.push(InputItem::Message { role: "user", content, phase: None });
             }
             Message::Assistant { text, calls, reasoning } => {
                 // Reasoning without a call is obsolete.
@@ -166,7 +166,7 @@ impl<'r> ResponsesRequest<'r> {
                 let kept = own.and_then(|own| phase_of_state(&own.content));
                 let phase = kept.unwrap_or_else(|| phase_of_place(!calls.is_empty()));
                 let phase = has_phases.then_some(phase);
-                self.step((text, phase), calls, own, tools);
+                self.add_step((text, phase), calls, own, tools);
             }
             Message::ToolResult { call, result, .. } => {
                 self.input.push(result_item(call, result, tools));
@@ -176,7 +176,7 @@ impl<'r> ResponsesRequest<'r> {
 
     /// Adds the text and the calls of a step, each after the reasoning that led to it. The API
     /// refuses a request with unused reasoning.
-    fn step(
+    fn add_step(
         &mut self,
         (text, phase): (&'r str, Option<&'r str>),
         calls: &'r [SentCall],
@@ -184,7 +184,7 @@ impl<'r> ResponsesRequest<'r> {
         tools: &PlacedTools<'r>,
     ) {
         let content = InputContent::Text(text);
-        let said = (!text.trim().is_empty()).then_some(Item::Message {
+        let said = (!text.trim().is_empty()).then_some(InputItem::Message {
             role: "assistant",
             content,
             phase,
@@ -195,7 +195,7 @@ impl<'r> ResponsesRequest<'r> {
         for part in own.and_then(|own| own.content.as_array()).into_iter().flatten() {
             let led_to = match part {
                 Value::Object(thought) => {
-                    thoughts.push(Item::Thought(thought));
+                    thoughts.push(InputItem::Thought(thought));
                     continue;
                 }
                 part if phase_of_part(part).is_some() => said.next(),
@@ -240,41 +240,41 @@ fn with_images<'r>(text: &'r str, images: &[ImageRef], request: &ModelRequest) -
 const BY_US: &str = "client";
 const DONE: &str = "completed";
 
-fn call_item<'r>(call: &'r SentCall, tools: &PlacedTools<'r>) -> Item<'r> {
+fn call_item<'r>(call: &'r SentCall, tools: &PlacedTools<'r>) -> InputItem<'r> {
     let SentCall { id: call_id, name, arguments } = call;
     if tools.loaded_by(call_id).is_some() {
-        return Item::ToolSearchCall { call_id, execution: BY_US, status: DONE, arguments };
+        return InputItem::ToolSearchCall { call_id, execution: BY_US, status: DONE, arguments };
     }
     let arguments = Value::Object(arguments.clone()).to_string();
     let namespace = tools.is_loaded(name).then_some(name.as_str());
-    Item::FunctionCall { call_id, name, namespace, arguments }
+    InputItem::FunctionCall { call_id, name, namespace, arguments }
 }
 
-fn result_item<'r>(call_id: &'r str, output: &'r str, tools: &PlacedTools<'r>) -> Item<'r> {
+fn result_item<'r>(call_id: &'r str, output: &'r str, tools: &PlacedTools<'r>) -> InputItem<'r> {
     match tools.loaded_by(call_id) {
         Some(loaded) => {
-            let tools = loaded.iter().map(|tool| function(tool, true)).collect();
-            Item::ToolSearchOutput { call_id, execution: BY_US, status: DONE, tools }
+            let tools = loaded.iter().map(|tool| function_tool(tool, true)).collect();
+            InputItem::ToolSearchOutput { call_id, execution: BY_US, status: DONE, tools }
         }
-        None => Item::FunctionCallOutput { call_id, output },
+        None => InputItem::FunctionCallOutput { call_id, output },
     }
 }
 
 /// The tools at the beginning. The API takes the definitions of the others from the item that loads
 /// them.
-fn wire_tools<'r>(tools: &PlacedTools<'r>, deferral: Deferral) -> Vec<ResponsesTool<'r>> {
+fn wire_tools<'r>(tools: &PlacedTools<'r>, deferral: ToolDeferral) -> Vec<ResponsesTool<'r>> {
     let wire = |tool: &&'r ToolSpec| match deferral {
-        Deferral::Native if tool.name == USE_TOOLS => ResponsesTool::ToolSearch {
+        ToolDeferral::Native if tool.name == USE_TOOLS => ResponsesTool::ToolSearch {
             execution: BY_US,
             description: &tool.description,
             parameters: WireSchema(&tool.parameters),
         },
-        _ => function(tool, false),
+        _ => function_tool(tool, false),
     };
     tools.first.iter().map(wire).collect()
 }
 
-fn function(tool: &ToolSpec, defer_loading: bool) -> ResponsesTool<'_> {
+fn function_tool(tool: &ToolSpec, defer_loading: bool) -> ResponsesTool<'_> {
     let ToolSpec { name, description, parameters, .. } = tool;
     let parameters = WireSchema(parameters);
     ResponsesTool::Function { name, description, parameters, strict: false, defer_loading }

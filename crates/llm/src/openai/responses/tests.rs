@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 
 use super::request::is_reasoning;
 use super::thoughts;
-use crate::testing::{ShownReply, ask, call, grouped_request, request, with_image};
+use crate::testing::{
+    ShownReply, ask_model, grouped_request, sample_request, tool_call, with_image,
+};
 use crate::{OpenAi, OpenAiApi, OpenAiConfig};
 
 async fn start(
@@ -40,7 +42,7 @@ async fn start(
 async fn asked(events: &[Value]) -> ShownReply {
     let events = events.iter().map(event).collect();
     let (_fake, model) = start(ModelAnswer::Events(events), MODEL, |_| ()).await;
-    ask(&model).await
+    ask_model(&model).await
 }
 
 async fn reply_of(events: &[Value]) -> ModelReply {
@@ -58,7 +60,7 @@ async fn sent(request: &ModelRequest) -> Value {
 
 #[tokio::test]
 async fn responses_request_has_the_format_of_the_api() {
-    let sent = sent(&request()).await;
+    let sent = sent(&sample_request()).await;
     insta::assert_snapshot!(serde_json::to_string_pretty(&sent).unwrap());
 }
 
@@ -69,7 +71,7 @@ async fn responses_request_has_the_configured_output_limit_and_effort() {
         config.reasoning_effort = Some("low".to_owned());
     })
     .await;
-    ask(&model).await.reply.unwrap();
+    ask_model(&model).await.reply.unwrap();
     let sent = fake.requests().remove(0);
     assert_eq!(
         (&sent["max_output_tokens"], &sent["reasoning"]["effort"]),
@@ -80,7 +82,7 @@ async fn responses_request_has_the_configured_output_limit_and_effort() {
 #[tokio::test]
 async fn responses_request_asks_for_reasoning_only_of_a_reasoning_model() {
     let (fake, model) = start(ModelAnswer::says("ok"), PLAIN, |_| ()).await;
-    assert_eq!(ask(&model).await.reply.unwrap().text, "ok");
+    assert_eq!(ask_model(&model).await.reply.unwrap().text, "ok");
     assert_eq!(fake.refusals(), [""; 0]);
     let thinks = [
         "gpt-5",
@@ -124,7 +126,7 @@ async fn step(text: &str, thoughts: Value) -> Vec<String> {
     let calls = vec![call("c1"), call("c2")];
     let step = Message::Assistant { text: text.to_owned(), calls, reasoning };
     let messages = vec![Message::user("hi"), step, result("c1"), result("c2")];
-    let sent = sent(&ModelRequest { messages: messages.into(), ..request() }).await;
+    let sent = sent(&ModelRequest { messages: messages.into(), ..sample_request() }).await;
     let items = sent["input"].as_array().unwrap();
     let shown = |item: &Value| {
         let parts = [&item["id"], &item["content"], &item["call_id"]];
@@ -169,7 +171,7 @@ fn thoughts_without_removes_reasoning_with_the_last_call_that_it_led_to() {
         (json!([one, two]), &[0], json!([one, two])),
     ];
     for (parts, places, expected) in table {
-        let kept = thoughts::without(parts.as_array().unwrap().clone(), places);
+        let kept = thoughts::without_calls(parts.as_array().unwrap().clone(), places);
         assert_eq!(Value::from(kept), expected, "{parts} without {places:?}");
     }
 }
@@ -199,7 +201,7 @@ async fn responses_keep_the_order_of_reasoning_text_and_calls() {
     let reply = reply_of(&[&events[..], &[completed(&[])]].concat()).await;
     let expected = json!([thoughts[0], "message", thoughts[1], "call"]);
     assert_eq!(reply.reasoning.map(|reasoning| reasoning.content), Some(expected));
-    assert_eq!((reply.text.as_str(), reply.calls), ("so", vec![call("f", &json!({}))]));
+    assert_eq!((reply.text.as_str(), reply.calls), ("so", vec![tool_call("f", &json!({}))]));
 }
 
 #[tokio::test]
@@ -234,7 +236,7 @@ async fn f20_responses_end_at_the_completed_event_and_keep_its_content() {
     let last = event(&completed(&[said]));
     let pieces = vec![stream_head(), Piece::chunk(last.as_bytes()), Piece::Hang];
     let (_fake, model) = start(ModelAnswer::Raw(pieces), MODEL, |_| ()).await;
-    assert_eq!(ask(&model).await.reply.unwrap().text, "all of it");
+    assert_eq!(ask_model(&model).await.reply.unwrap().text, "all of it");
 }
 
 #[tokio::test]
@@ -248,7 +250,7 @@ async fn responses_prefer_the_complete_arguments_of_a_call_to_its_deltas() {
     let item = json!({ "type": "function_call", "name": "f", "arguments": { "x": 1 } });
     for last in [all, done(0, &item)] {
         let reply = reply_of(&[begun.clone(), delta.clone(), last, completed(&[])]).await;
-        assert_eq!(reply.calls, [call("f", &json!({ "x": 1 }))]);
+        assert_eq!(reply.calls, [tool_call("f", &json!({ "x": 1 }))]);
     }
     let error = asked(&[delta, completed(&[])]).await.reply.unwrap_err();
     assert!(error.is_transient() && error.to_string().contains("has not begun"), "{error}");
@@ -316,7 +318,7 @@ async fn responses_request_follows_the_effort_of_the_request() {
         let limited = |config: &mut OpenAiConfig| config.max_output_tokens = Some(1000);
         let (fake, model) = start(ModelAnswer::says("ok"), name, limited).await;
         let options = RequestOptions { effort, ..RequestOptions::default() };
-        model.complete(&ModelRequest { options, ..request() }, &|_| ()).await.unwrap();
+        model.complete(&ModelRequest { options, ..sample_request() }, &|_| ()).await.unwrap();
         assert_eq!(fake.refusals(), [""; 0]);
         let sent = fake.requests().remove(0);
         assert_eq!(sent["reasoning"]["effort"], word, "{name} {effort:?}");
@@ -378,7 +380,7 @@ async fn tool_search_is_a_call_of_use_tools() {
     let answer = ModelAnswer::call(TOOL_SEARCH, json!({ "group": "git" }));
     let answer = ModelAnswer::thinks("hm", answer);
     let (_fake, model) = start(answer, MODEL, |_| ()).await;
-    let ShownReply { reply, shown, .. } = ask(&model).await;
+    let ShownReply { reply, shown, .. } = ask_model(&model).await;
     let calls = reply.unwrap().calls;
     let called: Vec<_> =
         calls.iter().map(|call| (call.name.as_str(), call.arguments.to_object())).collect();

@@ -6,7 +6,7 @@ use super::CALLED;
 
 /// Removes the calls at these indexes, and the reasoning items that led only to them. The API
 /// refuses a request with reasoning that lacks its call.
-pub(crate) fn without(parts: Vec<Value>, places: &[usize]) -> Vec<Value> {
+pub(crate) fn without_calls(parts: Vec<Value>, places: &[usize]) -> Vec<Value> {
     let (mut kept, mut thoughts) = (Vec::new(), Vec::new());
     let (mut calls, mut is_over) = (0.., false);
     for part in parts {

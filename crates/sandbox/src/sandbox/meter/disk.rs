@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::now;
+use super::monotonic_now;
 use crate::sandbox::plan::SandboxPlan;
 
 /// Time until the first measurement of the directories; most programs have ended by then.
@@ -24,7 +24,7 @@ const SHARE: u32 = 50;
 /// Bytes that each file counts for at least, even an empty one.
 const LEAST: u64 = 4096;
 
-pub(super) struct Disk {
+pub(super) struct DiskMeter {
     bytes: u64,
     roots: Vec<PathBuf>,
     /// The start, by the coarse clock from which file systems take their timestamps.
@@ -35,16 +35,16 @@ pub(super) struct Disk {
     before: Option<u64>,
 }
 
-impl Disk {
+impl DiskMeter {
     pub(super) fn new(plan: &SandboxPlan) -> Self {
         let coarse = clock_gettime(ClockId::RealtimeCoarse);
         let seconds = coarse.tv_sec.try_into().unwrap_or_default();
         let since = Duration::new(seconds, coarse.tv_nsec.try_into().unwrap_or_default());
         Self {
             bytes: plan.limits.disk_bytes,
-            roots: plan.writable().map(Path::to_owned).collect(),
+            roots: plan.writable_paths().map(Path::to_owned).collect(),
             started: SystemTime::UNIX_EPOCH + since,
-            next: now() + FIRST,
+            next: monotonic_now() + FIRST,
             before: None,
         }
     }
@@ -54,33 +54,33 @@ impl Disk {
     pub(super) fn is_over(&mut self, processes: &[i32]) -> bool {
         let written = processes.iter().map(|process| {
             let io = fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
-            written(&io)
+            written_bytes(&io)
         });
         i128::from(self.bytes) < written.sum() || self.has_grown(processes)
     }
 
     fn has_grown(&mut self, processes: &[i32]) -> bool {
-        let began = now();
+        let began = monotonic_now();
         if began < self.next {
             return false;
         }
         let (mut old, mut new) = (0, 0);
         for root in &self.roots {
-            measure(root, &mut |found| {
+            measure_tree(root, &mut |found| {
                 // A file without a known creation time counts as old.
                 let is_new = found.created().is_ok_and(|made| made >= self.started);
-                *(if is_new { &mut new } else { &mut old }) += space(found);
+                *(if is_new { &mut new } else { &mut old }) += bytes_on_disk(found);
             });
         }
         new += without_name(processes);
-        self.next = now() + NEXT.max(now().saturating_sub(began) * SHARE);
+        self.next = monotonic_now() + NEXT.max(monotonic_now().saturating_sub(began) * SHARE);
         let before = *self.before.get_or_insert(old);
         (old + new).saturating_sub(before) > self.bytes
     }
 }
 
 /// Returns the bytes in proc_pid_io(5) that have gone to disk, or will go there.
-fn written(io: &str) -> i128 {
+fn written_bytes(io: &str) -> i128 {
     let number = |name: &str| -> i128 {
         let line = io.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         line.and_then(|number| number.parse().ok()).unwrap_or_default()
@@ -89,11 +89,11 @@ fn written(io: &str) -> i128 {
 }
 
 /// Returns the bytes of a file, divided by its number of hard links, since all links are counted.
-fn space(found: &Metadata) -> u64 {
+fn bytes_on_disk(found: &Metadata) -> u64 {
     (found.blocks() * 512).max(LEAST) / found.nlink().max(1)
 }
 
-fn measure(root: &Path, add: &mut impl FnMut(&Metadata)) {
+fn measure_tree(root: &Path, add: &mut impl FnMut(&Metadata)) {
     let mut open = VecDeque::from([root.to_owned()]);
     while let Some(directory) = open.pop_front() {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -131,7 +131,7 @@ mod tests {
         let io = "rchar: 10\nwchar: 999\nsyscr: 1\nsyscw: 1\nread_bytes: 0\nwrite_bytes: 8192\n\
             cancelled_write_bytes: 4096\n";
         for (io, expected) in [(io, 4096), ("write_bytes: 7\n", 7), ("", 0)] {
-            assert_eq!(written(io), expected, "{io}");
+            assert_eq!(written_bytes(io), expected, "{io}");
         }
     }
 }

@@ -14,12 +14,12 @@ const IN_MEMORY: [&str; 2] = ["/tmp", "/dev/shm"];
 const WITHOUT_FILE: [&str; 2] = ["/dev/zero (deleted)", "/memfd:"];
 
 /// The limit of the private memory of one process plus the shared memory of all.
-pub(super) struct Memory {
+pub(super) struct MemoryMeter {
     bytes: u64,
     isolation: Isolation,
 }
 
-impl Memory {
+impl MemoryMeter {
     pub(super) fn new(plan: &SandboxPlan) -> Self {
         Self { bytes: plan.limits.memory_bytes, isolation: plan.isolation }
     }
@@ -30,9 +30,9 @@ impl Memory {
         let mut sharing = Vec::new();
         for process in processes {
             let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-            largest = largest.max(kilobytes(&status, "RssAnon").unwrap_or_default());
+            largest = largest.max(parse_kilobytes(&status, "RssAnon").unwrap_or_default());
             // A page is counted once for each process that maps it.
-            let shared = kilobytes(&status, "RssShmem").unwrap_or_default();
+            let shared = parse_kilobytes(&status, "RssShmem").unwrap_or_default();
             if shared > 0 {
                 mapped += shared;
                 sharing.push((process, shared));
@@ -83,14 +83,14 @@ fn share_without_file(maps: &str) -> u64 {
         if is_mapping {
             counts = WITHOUT_FILE.iter().any(|name| line.contains(name));
         } else if counts {
-            share += kilobytes(line, "Pss").unwrap_or_default();
+            share += parse_kilobytes(line, "Pss").unwrap_or_default();
         }
     }
     share
 }
 
 /// Returns the bytes of a line such as `RssShmem:      512 kB` in a file of `/proc`.
-fn kilobytes(text: &str, name: &str) -> Option<u64> {
+fn parse_kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let number = line.trim_start_matches(':').split_whitespace().next()?;
     number.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)

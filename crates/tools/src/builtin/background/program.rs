@@ -5,12 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_protocol::{LeastTrust, SessionId, Trust};
-use avocet_sandbox::{ProgramEnd, ProgramResult, Reached, SandboxError};
+use avocet_sandbox::{ProgramEnd, ProgramResult, ReachedHosts, SandboxError};
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::builtin::watched::{Notes, ProgramWatch};
+use crate::builtin::watched::{ProgramNotes, ProgramWatch};
 
 /// Bytes of unread output kept per program; the oldest are dropped first.
 const KEPT_BYTES: usize = 64 * 1024;
@@ -33,7 +33,7 @@ pub(super) struct ProgramDetails {
 pub(super) struct BackgroundProgram {
     pub(super) details: ProgramDetails,
     /// The hosts that it has connected to so far.
-    pub(super) reached: Reached,
+    pub(super) reached: ReachedHosts,
     output: Mutex<UnreadOutput>,
     changed: Notify,
     /// The files that the program reads and changes. `None` once it has ended.
@@ -48,7 +48,7 @@ impl BackgroundProgram {
     pub(super) fn new(details: ProgramDetails, watched: ProgramWatch) -> Self {
         Self {
             details,
-            reached: watched.reached(),
+            reached: watched.reached_hosts(),
             output: Mutex::default(),
             changed: Notify::new(),
             watched: Mutex::new(Some(watched)),
@@ -57,71 +57,71 @@ impl BackgroundProgram {
         }
     }
 
-    fn output(&self) -> MutexGuard<'_, UnreadOutput> {
+    fn lock_output(&self) -> MutexGuard<'_, UnreadOutput> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds printed bytes.
-    pub(super) fn receive(&self, bytes: &[u8]) {
-        self.output().push(bytes);
+    pub(super) fn add_output(&self, bytes: &[u8]) {
+        self.lock_output().push(bytes);
         self.changed.notify_waiters();
     }
 
-    pub(super) fn end(&self, ran: Result<ProgramResult, SandboxError>, at: Duration) {
-        self.output().end = Some(BackgroundEnd { how: ran.map(|ran| ran.ended), at });
+    pub(super) fn mark_ended(&self, ran: Result<ProgramResult, SandboxError>, at: Duration) {
+        self.lock_output().end = Some(BackgroundEnd { how: ran.map(|ran| ran.ended), at });
         self.changed.notify_waiters();
     }
 
     /// The lowest trust level of the data that it has read so far.
-    pub(super) fn trust(&self) -> Trust {
-        if let Some(watched) = &*self.watched() {
-            self.read.lower(watched.least());
+    pub(super) fn least_trust(&self) -> Trust {
+        if let Some(watched) = &*self.lock_watched() {
+            self.read.lower(watched.least_trust());
         }
         self.read.get()
     }
 
     /// Marks the files that the program changed, once all its processes have ended.
-    pub(super) async fn settle(&self) {
-        self.read.lower(self.trust());
-        let Some(watched) = self.watched().take() else { return };
-        let (read, aside) = watched.settle().await;
+    pub(super) async fn settle_changes(&self) {
+        self.read.lower(self.least_trust());
+        let Some(watched) = self.lock_watched().take() else { return };
+        let (read, aside) = watched.settle_changes().await;
         self.read.lower(read);
         *self.aside.lock().unwrap_or_else(PoisonError::into_inner) = aside;
     }
 
-    fn watched(&self) -> MutexGuard<'_, Option<ProgramWatch>> {
+    fn lock_watched(&self) -> MutexGuard<'_, Option<ProgramWatch>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the clock's `elapsed` at its end; `None` while it runs.
     pub(super) fn ended_at(&self) -> Option<Duration> {
-        self.output().end.as_ref().map(|end| end.at)
+        self.lock_output().end.as_ref().map(|end| end.at)
     }
 
     pub(super) fn unread_bytes(&self) -> usize {
-        self.output().unread.len()
+        self.lock_output().unread.len()
     }
 
-    pub(super) fn runs(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.ended_at().is_none()
     }
 
     /// Waits for unread output or for the end.
-    pub(super) async fn news(&self) {
-        self.until(|output| output.end.is_some() || !output.unread.is_empty()).await;
+    pub(super) async fn wait_for_news(&self) {
+        self.wait_until(|output| output.end.is_some() || !output.unread.is_empty()).await;
     }
 
-    pub(super) async fn ended(&self) {
-        self.until(|output| output.end.is_some()).await;
+    pub(super) async fn wait_for_end(&self) {
+        self.wait_until(|output| output.end.is_some()).await;
     }
 
-    async fn until(&self, holds: impl Fn(&UnreadOutput) -> bool) {
+    async fn wait_until(&self, holds: impl Fn(&UnreadOutput) -> bool) {
         loop {
             let changed = self.changed.notified();
             let mut changed = std::pin::pin!(changed);
             // Register first, so that a change during the check below wakes us.
             changed.as_mut().enable();
-            if holds(&self.output()) {
+            if holds(&self.lock_output()) {
                 return;
             }
             changed.await;
@@ -130,12 +130,12 @@ impl BackgroundProgram {
 
     /// Takes the unread output.
     pub(super) fn read(&self) -> String {
-        self.output().read()
+        self.lock_output().read()
     }
 
     /// The program's id, command and state, for the model.
-    pub(super) fn state(&self, now: Duration) -> Map<String, Value> {
-        let end = self.output().end.clone();
+    pub(super) fn state_json(&self, now: Duration) -> Map<String, Value> {
+        let end = self.lock_output().end.clone();
         let until = end.as_ref().map_or(now, |end| end.at);
         let mut state = Map::new();
         let mut put = |key: &str, value: Value| state.insert(key.to_owned(), value);
@@ -156,7 +156,8 @@ impl BackgroundProgram {
             Some(Err(error)) => drop(put("ended", format!("never started: {error}").into())),
         }
         let aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Notes { reached: self.reached.hosts(), aside, read_only: Vec::new() }.add_to(&mut state);
+        ProgramNotes { reached: self.reached.host_names(), aside, read_only: Vec::new() }
+            .add_to(&mut state);
         state
     }
 }

@@ -5,11 +5,11 @@ use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolEr
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::repository::Git;
-use super::status::status;
+use super::repository::WorkspaceGit;
+use super::status::git_status;
 
 #[derive(Debug)]
-pub(in crate::builtin) struct GitAdd(pub(in crate::builtin) Git);
+pub(in crate::builtin) struct GitAdd(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::builtin) struct Arguments {
@@ -35,7 +35,7 @@ impl Tool for GitAdd {
     }
 
     async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
-        self.0.caution(arguments.repository.as_deref(), context).await
+        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
@@ -58,6 +58,6 @@ impl Tool for GitAdd {
             }
         }
         self.0.run(repository, &words, context).await?;
-        Ok(status(&self.0, repository, context).await?.into())
+        Ok(git_status(&self.0, repository, context).await?.into())
     }
 }

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::parse::{self, BRANCH_FORMAT};
-use super::repository::Git;
+use super::repository::WorkspaceGit;
 
 #[derive(Debug)]
-pub(in crate::builtin) struct GitBranches(pub(in crate::builtin) Git);
+pub(in crate::builtin) struct GitBranches(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::builtin) struct Arguments {
@@ -30,7 +30,7 @@ impl Tool for GitBranches {
     }
 
     async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
-        self.0.caution(arguments.repository.as_deref(), context).await
+        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
@@ -41,6 +41,6 @@ impl Tool for GitBranches {
         let words =
             ["for-each-ref", BRANCH_FORMAT, "--sort=-committerdate", "refs/heads", "refs/remotes"];
         let text = self.0.run(arguments.repository.as_deref(), &words, context).await?;
-        Ok(parse::branches(&text).into())
+        Ok(parse::parse_branches(&text).into())
     }
 }

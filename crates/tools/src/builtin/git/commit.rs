@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::parse::{self, LOG_FORMAT};
-use super::repository::{Git, GitOutcome, wrong};
+use super::repository::{GitOutcome, WorkspaceGit, failed_command};
 
 /// git's complaint about a missing part of the author's identity, and the setting used in that
 /// case.
@@ -19,7 +19,7 @@ const IDENTITY: [(&str, &str); 2] = [
 const NOTHING: [&str; 3] = ["nothing to commit", "no changes added", "nothing added to commit"];
 
 #[derive(Debug)]
-pub(in crate::builtin) struct GitCommit(pub(in crate::builtin) Git);
+pub(in crate::builtin) struct GitCommit(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::builtin) struct Arguments {
@@ -43,7 +43,7 @@ impl Tool for GitCommit {
     }
 
     async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
-        self.0.caution(arguments.repository.as_deref(), context).await
+        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
@@ -59,10 +59,10 @@ impl Tool for GitCommit {
         let message = format!("--message={message}");
         let mut commit = vec!["commit", "--quiet", "--no-verify", "--no-gpg-sign", &message];
         commit.extend(all.unwrap_or(false).then_some("--all"));
-        self.commit(repository, &commit, context).await?;
+        self.run_commit(repository, &commit, context).await?;
         let newest = ["log", LOG_FORMAT, "--max-count=1", "--stat=120"];
         let text = self.0.run(repository, &newest, context).await?;
-        let commit = parse::log(&text).pop().unwrap_or_default();
+        let commit = parse::parse_log(&text).pop().unwrap_or_default();
         let stat = text.rsplit(parse::FIELD).next().unwrap_or_default().trim_matches('\n');
         Ok(json!({ "commit": commit["commit"], "author": commit["author"], "subject": commit["subject"], "stat": stat }).into())
     }
@@ -70,7 +70,7 @@ impl Tool for GitCommit {
 
 impl GitCommit {
     /// Commits. If git knows no author, Avocet is the author.
-    async fn commit(
+    async fn run_commit(
         &self,
         repository: Option<&str>,
         commit: &[&str],
@@ -79,7 +79,7 @@ impl GitCommit {
         let mut identity: Vec<&str> = Vec::new();
         loop {
             let words = [&identity[..], commit].concat();
-            let why = match self.0.ask(repository, &words, context).await? {
+            let why = match self.0.run_git(repository, &words, context).await? {
                 GitOutcome::Well(_) => return Ok(()),
                 GitOutcome::Wrong(why) => why,
             };
@@ -94,7 +94,7 @@ impl GitCommit {
                             .to_owned(),
                     ));
                 }
-                None => return Err(wrong(&words, &why)),
+                None => return Err(failed_command(&words, &why)),
             }
         }
     }

@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::parse;
-use super::repository::{Git, check_name};
+use super::repository::{WorkspaceGit, check_name};
 
 #[derive(Debug)]
-pub(in crate::builtin) struct GitDiff(pub(in crate::builtin) Git);
+pub(in crate::builtin) struct GitDiff(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::builtin) struct Arguments {
@@ -40,7 +40,7 @@ impl Tool for GitDiff {
     }
 
     async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
-        self.0.caution(arguments.repository.as_deref(), context).await
+        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
@@ -69,7 +69,7 @@ impl Tool for GitDiff {
         // Outside a repository, `git diff` would compare any two files.
         self.0.run(repository.as_deref(), &["rev-parse", "--git-dir"], context).await?;
         let text = self.0.run(repository.as_deref(), &words, context).await?;
-        let (stat, diff) = parse::diff(&text);
+        let (stat, diff) = parse::split_diff(&text);
         Ok(json!({ "stat": stat, "diff": diff }).into())
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::parse::{self, LOG_FORMAT};
-use super::repository::{Git, GitOutcome, NoGit, check_name, check_ref, wrong};
+use super::repository::{GitOutcome, NoGit, WorkspaceGit, check_name, check_ref, failed_command};
 
 /// The most commits that are listed.
 const MOST_COMMITS: &str = "--max-count=50";
@@ -23,7 +23,7 @@ const STATUS: [&str; 5] =
 
 /// Begins a branch at the current commit. `None` without a sandbox for programs.
 #[derive(Debug)]
-pub(in crate::builtin) struct JobBranchTool(pub(in crate::builtin) Option<Git>);
+pub(in crate::builtin) struct JobBranchTool(pub(in crate::builtin) Option<WorkspaceGit>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::builtin) struct BranchArguments {
@@ -47,7 +47,7 @@ impl Tool for JobBranchTool {
 
     async fn caution(&self, _: &BranchArguments, context: &ToolContext) -> Caution {
         match &self.0 {
-            Some(git) => git.caution(None, context).await,
+            Some(git) => git.caution_for_repository(None, context).await,
             None => Caution::Never,
         }
     }
@@ -61,15 +61,15 @@ impl Tool for JobBranchTool {
         let Some(git) = &self.0 else {
             return Ok(without_branch("programs are switched off here"));
         };
-        let status = match git.attempt(None, &STATUS, context).await? {
-            Ok(GitOutcome::Well(text)) => parse::status(&text),
-            Ok(GitOutcome::Wrong(why)) => return Err(wrong(&STATUS, &why)),
+        let status = match git.try_git(None, &STATUS, context).await? {
+            Ok(GitOutcome::Well(text)) => parse::parse_status(&text),
+            Ok(GitOutcome::Wrong(why)) => return Err(failed_command(&STATUS, &why)),
             Err(NoGit::NotInstalled) => return Ok(without_branch("git is not installed")),
             Err(NoGit::NoRepository(_)) => {
                 return Ok(without_branch("the workspace is not a git repository"));
             }
         };
-        Ok(json!(begin(git, &arguments.branch, &status, context).await?).into())
+        Ok(json!(begin_branch(git, &arguments.branch, &status, context).await?).into())
     }
 }
 
@@ -79,8 +79,8 @@ fn without_branch(why: &str) -> ToolOutcome {
 }
 
 /// Begins the branch, or goes on with the one that an interrupted run has begun.
-async fn begin(
-    git: &Git,
+async fn begin_branch(
+    git: &WorkspaceGit,
     branch: &str,
     status: &Value,
     context: &ToolContext,
@@ -89,10 +89,10 @@ async fn begin(
     let current = status["branch"].as_str().map(str::to_owned);
     let note = "commit your work on this branch with git_add and git_commit".to_owned();
     if current.as_deref() == Some(branch) {
-        let from = found(git, &["rev-parse", "--abbrev-ref", "@{-1}"], context).await?;
+        let from = line_of_git(git, &["rev-parse", "--abbrev-ref", "@{-1}"], context).await?;
         return Ok(JobBranch { branch: current, from, base, note });
     }
-    let changed = changed(status);
+    let changed = changed_files(status);
     if !changed.is_empty() {
         let named = changed.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
         return Err(ToolError::ExecutionFailed(format!(
@@ -101,7 +101,7 @@ async fn begin(
         )));
     }
     let place = format!("refs/heads/{branch}");
-    let at = found(git, &["rev-parse", "--verify", "--quiet", &place], context).await?;
+    let at = line_of_git(git, &["rev-parse", "--verify", "--quiet", &place], context).await?;
     let switch = ["switch", "--quiet", "--no-recurse-submodules"];
     match at {
         None => git.run(None, &[&switch[..], &["--create", branch]].concat(), context).await?,
@@ -120,19 +120,19 @@ async fn begin(
 }
 
 /// Returns the only line of git's output; `None` if git fails.
-async fn found(
-    git: &Git,
+async fn line_of_git(
+    git: &WorkspaceGit,
     arguments: &[&str],
     context: &ToolContext,
 ) -> Result<Option<String>, ToolError> {
-    match git.ask(None, arguments, context).await? {
+    match git.run_git(None, arguments, context).await? {
         GitOutcome::Well(text) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
         GitOutcome::Wrong(_) => Ok(None),
     }
 }
 
 /// Returns the changed files that git knows. Other files stay beside the commits of a job.
-fn changed(status: &Value) -> Vec<&str> {
+fn changed_files(status: &Value) -> Vec<&str> {
     let list = |key: &str| status[key].as_array().into_iter().flatten();
     let changes = list("changes").filter_map(|change| change["path"].as_str());
     changes.chain(list("conflicts").filter_map(Value::as_str)).collect()
@@ -140,7 +140,7 @@ fn changed(status: &Value) -> Vec<&str> {
 
 /// Lists the commits of a job. `None` without a sandbox for programs.
 #[derive(Debug)]
-pub(in crate::builtin) struct JobCommitsTool(pub(in crate::builtin) Option<Git>);
+pub(in crate::builtin) struct JobCommitsTool(pub(in crate::builtin) Option<WorkspaceGit>);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::builtin) struct CommitsArguments {
@@ -163,7 +163,7 @@ impl Tool for JobCommitsTool {
 
     async fn caution(&self, _: &CommitsArguments, context: &ToolContext) -> Caution {
         match &self.0 {
-            Some(git) => git.caution(None, context).await,
+            Some(git) => git.caution_for_repository(None, context).await,
             None => Caution::Never,
         }
     }
@@ -184,22 +184,25 @@ impl Tool for JobCommitsTool {
             None => "HEAD".to_owned(),
         };
         let words = ["log", LOG_FORMAT, "--no-show-signature", MOST_COMMITS, &range, "--"];
-        let commits = match git.ask(None, &words, context).await? {
-            GitOutcome::Well(text) => parse::log(&text),
+        let commits = match git.run_git(None, &words, context).await? {
+            GitOutcome::Well(text) => parse::parse_log(&text),
             // The branch has no commit yet.
             GitOutcome::Wrong(_) if arguments.base.is_none() => Vec::new(),
-            GitOutcome::Wrong(why) => return Err(wrong(&words, &why)),
+            GitOutcome::Wrong(why) => return Err(failed_command(&words, &why)),
         };
-        let status = parse::status(&git.run(None, &STATUS, context).await?);
+        let status = parse::parse_status(&git.run(None, &STATUS, context).await?);
         let untracked = status["untracked"].as_array().map_or(0, Vec::len);
         let left_out = status["left_out"].as_u64().unwrap_or_default();
-        let uncommitted = (changed(&status).len() + untracked) as u64 + left_out;
-        Ok(json!(JobCommits { commits: commits.iter().filter_map(commit).collect(), uncommitted })
-            .into())
+        let uncommitted = (changed_files(&status).len() + untracked) as u64 + left_out;
+        Ok(json!(JobCommits {
+            commits: commits.iter().filter_map(parse_commit).collect(),
+            uncommitted
+        })
+        .into())
     }
 }
 
-fn commit(entry: &Value) -> Option<JobCommit> {
+fn parse_commit(entry: &Value) -> Option<JobCommit> {
     let text = |key: &str| entry[key].as_str().map(str::to_owned);
     Some(JobCommit { commit: text("commit")?, subject: text("subject")? })
 }

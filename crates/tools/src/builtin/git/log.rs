@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::parse::{self, LOG_FORMAT};
-use super::repository::{Git, GitOutcome, check_name, wrong};
+use super::repository::{GitOutcome, WorkspaceGit, check_name, failed_command};
 
 const DEFAULT_COUNT: u64 = 20;
 
 #[derive(Debug)]
-pub(in crate::builtin) struct GitLog(pub(in crate::builtin) Git);
+pub(in crate::builtin) struct GitLog(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::builtin) struct Arguments {
@@ -42,7 +42,7 @@ impl Tool for GitLog {
     }
 
     async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
-        self.0.caution(arguments.repository.as_deref(), context).await
+        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
@@ -61,12 +61,12 @@ impl Tool for GitLog {
         }
         words.push("--");
         words.extend(path.as_deref());
-        match self.0.ask(repository.as_deref(), &words, context).await? {
-            GitOutcome::Well(text) => Ok(json!(parse::log(&text)).into()),
+        match self.0.run_git(repository.as_deref(), &words, context).await? {
+            GitOutcome::Well(text) => Ok(json!(parse::parse_log(&text)).into()),
             GitOutcome::Wrong(why) if why.contains("does not have any commits yet") => {
                 Ok(json!([]).into())
             }
-            GitOutcome::Wrong(why) => Err(wrong(&words, &why)),
+            GitOutcome::Wrong(why) => Err(failed_command(&words, &why)),
         }
     }
 }

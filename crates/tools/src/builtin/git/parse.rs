@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 pub(super) const FIELD: char = '\u{1f}';
 pub(super) const RECORD: char = '\u{1e}';
 
-/// The format of `git log` that [`log`] reads.
+/// The format of `git log` that [`parse_log`] reads.
 pub(super) const LOG_FORMAT: &str = "--format=%x1e%H%x1f%an <%ae>%x1f%aI%x1f%D%x1f%s%x1f%b%x1f";
-/// The format of `git for-each-ref` that [`branches`] reads.
+/// The format of `git for-each-ref` that [`parse_branches`] reads.
 pub(super) const BRANCH_FORMAT: &str = "--format=%1e%(HEAD)%1f%(refname)%1f%(objectname:short)%1f\
     %(upstream:short)%1f%(upstream:track,nobracket)%1f%(committerdate:iso-strict)%1f%(subject)%1f";
 
@@ -17,7 +17,7 @@ pub(super) const BRANCH_FORMAT: &str = "--format=%1e%(HEAD)%1f%(refname)%1f%(obj
 const MOST_CHANGES: usize = 300;
 
 /// Parses `git status --porcelain=v2 --branch -z`.
-pub(super) fn status(text: &str) -> Value {
+pub(super) fn parse_status(text: &str) -> Value {
     let mut branch = json!({ "branch": null });
     let (mut changes, mut untracked, mut conflicts) = (Vec::new(), Vec::new(), Vec::new());
     let mut records = text.split('\0');
@@ -25,10 +25,10 @@ pub(super) fn status(text: &str) -> Value {
         let record = from_its_beginning(record);
         let (kind, rest) = record.split_once(' ').unwrap_or((record, ""));
         match kind {
-            "#" => header(rest, &mut branch),
-            "1" => changes.extend(change(rest, 8, None)),
+            "#" => parse_header(rest, &mut branch),
+            "1" => changes.extend(parse_change(rest, 8, None)),
             // For a renamed or copied file, the next record is the old name.
-            "2" => changes.extend(change(rest, 9, records.next())),
+            "2" => changes.extend(parse_change(rest, 9, records.next())),
             "u" => conflicts.extend(rest.splitn(10, ' ').nth(9).map(str::to_owned)),
             "?" => untracked.push(rest.to_owned()),
             _ => {}
@@ -70,7 +70,7 @@ fn from_its_beginning(record: &str) -> &str {
     behind.into_iter().find(|text| is_record(text)).unwrap_or(record)
 }
 
-fn header(rest: &str, branch: &mut Value) {
+fn parse_header(rest: &str, branch: &mut Value) {
     match rest.split_once(' ') {
         Some(("branch.head", "(detached)")) => branch["detached"] = true.into(),
         Some(("branch.head", name)) => branch["branch"] = name.into(),
@@ -89,13 +89,13 @@ fn header(rest: &str, branch: &mut Value) {
 }
 
 /// Parses `XY sub mH mI mW hH hI [Xscore] path`; the path is word number `words`.
-fn change(rest: &str, words: usize, from: Option<&str>) -> Option<Value> {
+fn parse_change(rest: &str, words: usize, from: Option<&str>) -> Option<Value> {
     let path = rest.splitn(words, ' ').nth(words - 1)?;
     let mut letters = rest.chars();
     let (staged, unstaged) = (letters.next()?, letters.next()?);
     let mut change = json!({ "path": path });
     for (key, letter) in [("staged", staged), ("unstaged", unstaged)] {
-        if let Some(word) = word(letter) {
+        if let Some(word) = word_for_letter(letter) {
             change[key] = word.into();
         }
     }
@@ -105,7 +105,7 @@ fn change(rest: &str, words: usize, from: Option<&str>) -> Option<Value> {
     Some(change)
 }
 
-fn word(letter: char) -> Option<&'static str> {
+fn word_for_letter(letter: char) -> Option<&'static str> {
     Some(match letter {
         'M' => "modified",
         'T' => "type changed",
@@ -118,10 +118,10 @@ fn word(letter: char) -> Option<&'static str> {
 }
 
 /// Parses `git log` in [`LOG_FORMAT`].
-pub(super) fn log(text: &str) -> Vec<Value> {
-    records(text)
+pub(super) fn parse_log(text: &str) -> Vec<Value> {
+    split_records(text)
         .filter_map(|record| {
-            let [commit, author, date, refs, subject, body] = fields(record)?;
+            let [commit, author, date, refs, subject, body] = split_fields(record)?;
             let mut entry =
                 json!({ "commit": commit, "author": author, "date": date, "subject": subject });
             for (key, text) in [("refs", refs), ("body", body.trim())] {
@@ -135,11 +135,11 @@ pub(super) fn log(text: &str) -> Vec<Value> {
 }
 
 /// Parses `git for-each-ref` in [`BRANCH_FORMAT`].
-pub(super) fn branches(text: &str) -> Value {
+pub(super) fn parse_branches(text: &str) -> Value {
     let mut current = None;
-    let branches: Vec<Value> = records(text)
+    let branches: Vec<Value> = split_records(text)
         .filter_map(|record| {
-            let [head, name, commit, upstream, track, date, subject] = fields(record)?;
+            let [head, name, commit, upstream, track, date, subject] = split_fields(record)?;
             let local = name.strip_prefix("refs/heads/");
             let name = local.or_else(|| name.strip_prefix("refs/remotes/"))?;
             if head == "*" {
@@ -161,18 +161,18 @@ pub(super) fn branches(text: &str) -> Value {
     json!({ "current": current, "branches": branches })
 }
 
-fn records(text: &str) -> impl Iterator<Item = &str> {
+fn split_records(text: &str) -> impl Iterator<Item = &str> {
     text.split(RECORD).skip(1)
 }
 
 /// Splits a record into exactly `N` fields, each of which ends with a [`FIELD`].
-fn fields<const N: usize>(record: &str) -> Option<[&str; N]> {
+fn split_fields<const N: usize>(record: &str) -> Option<[&str; N]> {
     let fields: Vec<&str> = record.split(FIELD).collect();
     fields.get(..N)?.try_into().ok().filter(|_| fields.len() == N + 1)
 }
 
 /// Splits `git diff --stat --patch` into the stat and the diff.
-pub(super) fn diff(text: &str) -> (&str, &str) {
+pub(super) fn split_diff(text: &str) -> (&str, &str) {
     let starts = ["diff --git ", "diff --cc ", "diff --combined "];
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -185,7 +185,7 @@ pub(super) fn diff(text: &str) -> (&str, &str) {
 }
 
 /// The result of a push of one branch, from `git push --porcelain`.
-pub(super) fn pushed(text: &str) -> Option<&str> {
+pub(super) fn parse_push(text: &str) -> Option<&str> {
     let flags = [' ', '+', '-', '*', '!', '='];
     let line = text.lines().find(|line| {
         line.starts_with(flags) && line[1..].starts_with('\t') && line.matches('\t').count() >= 2

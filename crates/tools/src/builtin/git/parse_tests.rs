@@ -12,7 +12,7 @@ const STATUS: &str = "# branch.oid 433a21\0# branch.head main\0# branch.upstream
 #[test]
 fn status_parses_into_an_object() {
     assert_eq!(
-        status(STATUS),
+        parse_status(STATUS),
         json!({
             "branch": "main", "commit": "433a21", "upstream": "origin/main", "ahead": 2, "behind": 1,
             "clean": false,
@@ -26,22 +26,22 @@ fn status_parses_into_an_object() {
             "untracked": ["what is this"],
         })
     );
-    let initial = status("# branch.oid (initial)\0# branch.head main\0");
+    let initial = parse_status("# branch.oid (initial)\0# branch.head main\0");
     assert_eq!(initial, json!({"branch": "main", "commit": null, "clean": true}));
-    let detached = status("# branch.oid 1a\0# branch.head (detached)\0");
+    let detached = parse_status("# branch.oid 1a\0# branch.head (detached)\0");
     assert_eq!(detached["detached"], true);
 }
 
 #[test]
 fn status_skips_a_warning_before_the_records() {
     let warned = format!("warning: could not open directory 'x/': Permission denied\n{STATUS}");
-    assert_eq!(status(&warned), status(STATUS));
+    assert_eq!(parse_status(&warned), parse_status(STATUS));
 }
 
 #[test]
 fn status_lists_the_first_changes_and_counts_the_rest() {
     let many: String = (0..400).map(|number| format!("? {number}\0")).collect();
-    let status = status(&many);
+    let status = parse_status(&many);
     assert_eq!(status["untracked"].as_array().unwrap().len(), MOST_CHANGES);
     assert_eq!(status["left_out"], 100);
 }
@@ -51,7 +51,7 @@ fn log_lists_commits_and_skips_an_incomplete_record() {
     let text = "warning: x\n\u{1e}1a\u{1f}A <a@b>\u{1f}2026-01-01T00:00:00Z\u{1f}HEAD -> main\u{1f}fix: it\u{1f}why\n\nand how\n\u{1f}\n\
         \u{1e}2b\u{1f}B <b@c>\u{1f}2026-01-01T00:00:00Z\u{1f}\u{1f}\u{1f}\u{1f}\n\u{1e}3c\u{1f}C";
     assert_eq!(
-        json!(log(text)),
+        json!(parse_log(text)),
         json!([
             {"commit": "1a", "author": "A <a@b>", "date": "2026-01-01T00:00:00Z", "refs": "HEAD -> main", "subject": "fix: it", "body": "why\n\nand how"},
             {"commit": "2b", "author": "B <b@c>", "date": "2026-01-01T00:00:00Z", "subject": ""},
@@ -82,19 +82,19 @@ fn git_parsers_accept_output_cut_at_any_character() {
 #[test]
 fn diff_splits_the_stat_from_the_patch() {
     let text = " a | 2 +-\n 1 file changed\n\ndiff --git a/a b/a\n@@ -1 +1 @@\n-1\n+2\n";
-    let (stat, patch) = diff(text);
+    let (stat, patch) = split_diff(text);
     assert_eq!(stat, " a | 2 +-\n 1 file changed");
     assert!(patch.starts_with("diff --git a/a b/a\n") && patch.ends_with("+2\n"));
-    assert_eq!(diff(""), ("", ""));
+    assert_eq!(split_diff(""), ("", ""));
 }
 
 #[test]
 fn pushed_reads_the_result_from_the_ref_line() {
     let text = "To ../r.git\n*\trefs/heads/main:refs/heads/main\t[new branch]\nDone\n";
-    assert_eq!(pushed(text), Some("[new branch]"));
-    assert_eq!(pushed(" \ta:b\t1a..2b\n"), Some("1a..2b"));
-    assert_eq!(pushed("!\ta:b\t[rejected] (fetch first)\n"), Some("[rejected] (fetch first)"));
-    assert_eq!(pushed("fatal: no\n"), None);
+    assert_eq!(parse_push(text), Some("[new branch]"));
+    assert_eq!(parse_push(" \ta:b\t1a..2b\n"), Some("1a..2b"));
+    assert_eq!(parse_push("!\ta:b\t[rejected] (fetch first)\n"), Some("[rejected] (fetch first)"));
+    assert_eq!(parse_push("fatal: no\n"), None);
 }
 
 #[test]

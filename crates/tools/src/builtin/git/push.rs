@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::parse::{self, is_elsewhere, without_credentials};
-use super::repository::{Git, GitOutcome, check_ref, receiver, wrong};
+use super::repository::{GitOutcome, WorkspaceGit, check_ref, failed_command, receive_command};
 use crate::builtin::programs::code_block;
 
 const DEFAULT_REMOTE: &str = "origin";
@@ -30,7 +30,7 @@ const NO_NETWORK: [&str; 10] = [
 ];
 
 #[derive(Debug)]
-pub(in crate::builtin) struct GitPush(pub(in crate::builtin) Git);
+pub(in crate::builtin) struct GitPush(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::builtin) struct Arguments {
@@ -61,7 +61,7 @@ impl Tool for GitPush {
     type Arguments = Arguments;
 
     fn describe(&self) -> Description {
-        let reached = match self.0.hosts() {
+        let reached = match self.0.opened_hosts() {
             None => "There is no network: only remotes in the workspace.".to_owned(),
             Some(hosts) => {
                 format!("Reaches remotes in the workspace, and by https these hosts: {hosts}.")
@@ -81,17 +81,17 @@ impl Tool for GitPush {
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
         let PushTarget { remote, branch, commit, url, is_elsewhere } =
-            self.target(&arguments, context).await?;
+            self.push_target(&arguments, context).await?;
         let refs = format!("{commit}:refs/heads/{branch}");
         let mut words = vec!["push", "--porcelain", "--no-verify", "--no-signed"];
         // Leave out tags and submodules, and run no program that the repository names.
         words.extend(["--no-follow-tags", "--no-recurse-submodules"]);
         // Other machines know only the plain name; on this machine, use our own settings.
-        let receiver = if is_elsewhere { "git-receive-pack".to_owned() } else { receiver() };
+        let receiver = if is_elsewhere { "git-receive-pack".to_owned() } else { receive_command() };
         let receiver = format!("--receive-pack={receiver}");
         words.push(&receiver);
         words.extend([remote.as_str(), &refs]);
-        match self.0.ask(arguments.repository.as_deref(), &words, context).await? {
+        match self.0.run_git(arguments.repository.as_deref(), &words, context).await? {
             GitOutcome::Well(text) => {
                 if arguments.set_upstream.unwrap_or(false) {
                     // A push by commit id sets no upstream.
@@ -99,11 +99,11 @@ impl Tool for GitPush {
                     let words = ["branch", "--quiet", &upstream, &branch];
                     self.0.run(arguments.repository.as_deref(), &words, context).await?;
                 }
-                let result = parse::pushed(&text).unwrap_or("pushed");
+                let result = parse::parse_push(&text).unwrap_or("pushed");
                 Ok(json!({ "remote": remote, "url": url, "branch": branch, "result": result })
                     .into())
             }
-            GitOutcome::Wrong(why) => Err(refused(&words, &why, &url)),
+            GitOutcome::Wrong(why) => Err(refused_push(&words, &why, &url)),
         }
     }
 
@@ -112,18 +112,18 @@ impl Tool for GitPush {
     }
 
     async fn question(&self, arguments: &Arguments, context: &ToolContext) -> Option<Question> {
-        let target = self.target(arguments, context).await.ok()?;
+        let target = self.push_target(arguments, context).await.ok()?;
         let count = format!("--max-count={}", SHOWN_COMMITS + 1);
         let branch = format!("refs/heads/{}", target.branch);
         let known = format!("--remotes={}", target.remote);
         let words = ["log", "--format=%h %s", &count, &branch, "--not", &known, "--"];
         let commits = self.0.run(arguments.repository.as_deref(), &words, context).await.ok()?;
-        Some(question(&target, &commits))
+        Some(push_question(&target, &commits))
     }
 }
 
 /// The approval prompt for a push of these commits, one per line.
-fn question(
+fn push_question(
     PushTarget { remote, branch, commit, url, .. }: &PushTarget,
     commits: &str,
 ) -> Question {
@@ -143,7 +143,7 @@ fn question(
 }
 
 impl GitPush {
-    async fn target(
+    async fn push_target(
         &self,
         arguments: &Arguments,
         context: &ToolContext,
@@ -152,7 +152,7 @@ impl GitPush {
         let remote = arguments.remote.as_deref().unwrap_or(DEFAULT_REMOTE);
         check_ref("remote", remote)?;
         let get = ["remote", "get-url", "--push", "--all", remote];
-        let url = match self.0.ask(repository, &get, context).await? {
+        let url = match self.0.run_git(repository, &get, context).await? {
             GitOutcome::Well(urls) => urls,
             GitOutcome::Wrong(_) => {
                 return Err(ToolError::ExecutionFailed(format!(
@@ -182,7 +182,7 @@ impl GitPush {
         // Push this commit, even if the branch moves in the meantime.
         let name = format!("refs/heads/{branch}^{{commit}}");
         let commit =
-            match self.0.ask(repository, &["rev-parse", "--verify", &name], context).await? {
+            match self.0.run_git(repository, &["rev-parse", "--verify", &name], context).await? {
                 GitOutcome::Well(commit) => commit.trim().to_owned(),
                 GitOutcome::Wrong(_) => {
                     return Err(ToolError::ExecutionFailed(format!(
@@ -195,7 +195,7 @@ impl GitPush {
     }
 }
 
-fn refused(words: &[&str], why: &str, url: &str) -> ToolError {
+fn refused_push(words: &[&str], why: &str, url: &str) -> ToolError {
     let said = why.to_lowercase();
     if NO_NETWORK.iter().any(|words| said.contains(words)) {
         return ToolError::ExecutionFailed(format!(
@@ -203,14 +203,14 @@ fn refused(words: &[&str], why: &str, url: &str) -> ToolError {
                 configuration, and have no ssh. Ask the user to push the branch, or to add the host"
         ));
     }
-    match parse::pushed(why) {
+    match parse::parse_push(why) {
         Some(result) if result.contains("fetch first") || result.contains("non-fast-forward") => {
             ToolError::ExecutionFailed(format!(
                 "{result}: the remote has commits that this branch does not have. Fetch and merge \
                  them first (exec_shell: git pull)"
             ))
         }
-        _ => wrong(words, why),
+        _ => failed_command(words, why),
     }
 }
 
@@ -227,7 +227,7 @@ mod tests {
             url: "https://example.org/r.git".to_owned(),
             is_elsewhere: true,
         };
-        let asked = question(&target, "1a fix shutdown\n2b more\n");
+        let asked = push_question(&target, "1a fix shutdown\n2b more\n");
         assert_eq!(
             asked.shown,
             "Push a branch to a remote:\n\n```\nmain -> origin https://example.org/r.git\nat \
@@ -235,9 +235,9 @@ mod tests {
              The commits:\n\n```\n1a fix shutdown\n2b more\n```"
         );
         assert_eq!(asked.scope, "main to origin https://example.org/r.git");
-        let many = question(&target, &"1a x\n".repeat(21)).shown;
+        let many = push_question(&target, &"1a x\n".repeat(21)).shown;
         assert_eq!((many.matches("1a x").count(), many.matches("… and more").count()), (20, 1));
-        let none = question(&target, "").shown;
+        let none = push_question(&target, "").shown;
         assert!(none.contains("No commits that the remote lacks, as far as known"), "{none}");
     }
 
@@ -256,7 +256,7 @@ mod tests {
             ("!\ta:b\t[rejected] (non-fast-forward)\n", "does not have. Fetch and merge"),
             ("fatal: something else", "git push: fatal: something else"),
         ] {
-            let error = refused(&["push"], said, "u").to_string();
+            let error = refused_push(&["push"], said, "u").to_string();
             assert!(error.contains(meant), "{error}");
         }
     }

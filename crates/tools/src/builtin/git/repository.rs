@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{Caution, ToolContext, ToolError, Trust};
-use avocet_sandbox::{GitPlace, Repository, Rights, Roots, Workspace};
+use avocet_sandbox::{GitPlace, GitRepository, ProgramRights, Workspace, WorkspaceRoots};
 
 use crate::approval::one_line;
 use crate::builtin::files::tool_error;
-use crate::builtin::programs::{Done, ENDING, ProgramExit, Programs, Shell, Wanted, last};
+use crate::builtin::programs::{
+    ENDING, EndedProgram, ProgramExit, ProgramRunner, ProgramSettings, WantedProgram,
+    last_characters,
+};
 
 /// Bytes of output that are read.
 const MAX_OUTPUT: usize = 1024 * 1024;
@@ -69,15 +72,15 @@ const ENVIRONMENT: [(&str, &str); 10] = [
 
 /// The system's git, in repositories of a workspace.
 #[derive(Debug, Clone)]
-pub(in crate::builtin) struct Git {
-    programs: Programs,
+pub(in crate::builtin) struct WorkspaceGit {
+    programs: ProgramRunner,
     /// `true` if it may change the configuration of repositories and their protected files.
     changes: bool,
 }
 
 /// The permissions of git in one repository.
-struct Allowed {
-    rights: Rights,
+struct GitPermissions {
+    rights: ProgramRights,
     /// Filters that are switched off.
     filters: Vec<String>,
 }
@@ -102,68 +105,74 @@ pub(super) enum NoGit {
     NoRepository(String),
 }
 
-impl Git {
-    pub(in crate::builtin) fn new(roots: Arc<Roots>, shell: Shell) -> Self {
-        Self { programs: Programs::new(roots, shell), changes: false }
+impl WorkspaceGit {
+    pub(in crate::builtin) fn new(roots: Arc<WorkspaceRoots>, shell: ProgramSettings) -> Self {
+        Self { programs: ProgramRunner::new(roots, shell), changes: false }
     }
 
     /// A copy for tools that change repositories.
-    pub(in crate::builtin) fn changing(self) -> Self {
+    pub(in crate::builtin) fn with_changes(self) -> Self {
         Self { changes: true, ..self }
     }
 
     /// The hosts that git can connect to, if any are open to programs.
-    pub(super) fn hosts(&self) -> Option<String> {
-        self.programs.shell.hosts()
+    pub(super) fn opened_hosts(&self) -> Option<String> {
+        self.programs.shell.opened_hosts()
     }
 
     /// The time limit of a tool that makes `calls` calls of git.
     pub(super) fn time_limit(&self, calls: u32) -> Duration {
-        (self.limit() + ENDING) * calls
+        (self.shortest_limit() + ENDING) * calls
     }
 
     /// The caution for git in a repository: an untrusted repository might exploit git.
-    pub(super) async fn caution(&self, repository: Option<&str>, context: &ToolContext) -> Caution {
+    pub(super) async fn caution_for_repository(
+        &self,
+        repository: Option<&str>,
+        context: &ToolContext,
+    ) -> Caution {
         if context.trust < Trust::Full {
             return Caution::Always;
         }
-        match self.look(repository).await {
-            Ok(Repository { untrusted: Some(path), .. }) => Caution::Because(format!(
+        match self.find_repository(repository).await {
+            Ok(GitRepository { untrusted: Some(path), .. }) => Caution::Because(format!(
                 "{} of this repository is untrusted; its filters and hooks do not run (`avocet \
                     trust --believe` marks it as trusted)",
                 one_line(&path)
             )),
             // A lookup error appears again when the tool runs.
-            Ok(_) | Err(_) => self.programs.shell.caution(),
+            Ok(_) | Err(_) => self.programs.shell.caution_by_isolation(),
         }
     }
 
     /// The repository that git would use.
-    async fn look(&self, repository: Option<&str>) -> Result<Repository, ToolError> {
+    async fn find_repository(&self, repository: Option<&str>) -> Result<GitRepository, ToolError> {
         let given = repository.unwrap_or_default().to_owned();
         let look = move |workspace: &Workspace| {
-            let path = workspace.resolve(&given).map_err(tool_error)?;
-            workspace.repository(&path).map_err(tool_error)
+            let path = workspace.resolve_path(&given).map_err(tool_error)?;
+            workspace.find_repository(&path).map_err(tool_error)
         };
-        self.programs.files().look(look).await
+        self.programs.tool_files().look_in_workspace(look).await
     }
 
     /// The permissions of git. If the repository, or one below it, is untrusted, git may start no
     /// other program.
-    async fn allowed(
+    async fn permissions_in(
         &self,
         repository: Option<&str>,
         arguments: &[&str],
-    ) -> Result<Allowed, ToolError> {
-        let Repository { untrusted, untrusted_below, place, filters } =
-            self.look(repository).await?;
+    ) -> Result<GitPermissions, ToolError> {
+        let GitRepository { untrusted, untrusted_below, place, filters } =
+            self.find_repository(repository).await?;
         let has = |command: &str| arguments.contains(&command);
         // A push runs only git's own programs and reads no files of the working tree.
         let is_push = has("push");
         match (untrusted, untrusted_below) {
-            (Some(_), _) if !is_push => Ok(Allowed { rights: Rights::Alone, filters }),
+            (Some(_), _) if !is_push => {
+                Ok(GitPermissions { rights: ProgramRights::Alone, filters })
+            }
             (None, Some(_)) if filters.is_empty() && !is_push => {
-                Ok(Allowed { rights: Rights::Alone, filters })
+                Ok(GitPermissions { rights: ProgramRights::Alone, filters })
             }
             (None, Some(path)) if has("add") || has("commit") => {
                 Err(ToolError::ExecutionFailed(format!(
@@ -174,9 +183,9 @@ impl Git {
             }
             _ if self.changes => {
                 let rights = place.into_iter().filter(GitPlace::is_text).collect();
-                Ok(Allowed { rights: Rights::Git(rights), filters: Vec::new() })
+                Ok(GitPermissions { rights: ProgramRights::Git(rights), filters: Vec::new() })
             }
-            _ => Ok(Allowed { rights: Rights::Ordinary, filters: Vec::new() }),
+            _ => Ok(GitPermissions { rights: ProgramRights::Ordinary, filters: Vec::new() }),
         }
     }
 
@@ -187,33 +196,34 @@ impl Git {
         arguments: &[&str],
         context: &ToolContext,
     ) -> Result<String, ToolError> {
-        match self.ask(repository, arguments, context).await? {
+        match self.run_git(repository, arguments, context).await? {
             GitOutcome::Well(text) => Ok(text),
-            GitOutcome::Wrong(why) => Err(wrong(arguments, &why)),
+            GitOutcome::Wrong(why) => Err(failed_command(arguments, &why)),
         }
     }
 
     /// Runs git in a repository. A non-zero exit is `GitOutcome::Wrong`.
-    pub(super) async fn ask(
+    pub(super) async fn run_git(
         &self,
         repository: Option<&str>,
         arguments: &[&str],
         context: &ToolContext,
     ) -> Result<GitOutcome, ToolError> {
-        let asked = self.attempt(repository, arguments, context).await?;
+        let asked = self.try_git(repository, arguments, context).await?;
         asked.map_err(|no_git| ToolError::ExecutionFailed(no_git.to_string()))
     }
 
-    /// Like [`Git::ask`], but tells apart why git cannot work there at all.
-    pub(super) async fn attempt(
+    /// Like [`WorkspaceGit::run_git`], but tells apart why git cannot work there at all.
+    pub(super) async fn try_git(
         &self,
         repository: Option<&str>,
         arguments: &[&str],
         context: &ToolContext,
     ) -> Result<Result<GitOutcome, NoGit>, ToolError> {
         self.programs.check_allowed("git")?;
-        let directory = self.programs.directory(repository.map(str::to_owned), context).await?;
-        let Allowed { rights, filters } = self.allowed(repository, arguments).await?;
+        let directory =
+            self.programs.directory_path(repository.map(str::to_owned), context).await?;
+        let GitPermissions { rights, filters } = self.permissions_in(repository, arguments).await?;
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
         let program = ["git", "--no-pager", "--literal-pathspecs"].into_iter();
         let proxy = self.programs.shell.sandbox.proxy_url().map(|url| format!("http.proxy={url}"));
@@ -222,25 +232,26 @@ impl Git {
         let mut environment: Vec<(String, String)> =
             ENVIRONMENT.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         // Repositories above the workspace are ignored.
-        let above = self.programs.root().parent().map(|path| path.display().to_string());
+        let above = self.programs.workspace_root().parent().map(|path| path.display().to_string());
         environment.push(("GIT_CEILING_DIRECTORIES".to_owned(), above.unwrap_or_default()));
         environment.extend(without_filters(&filters));
-        let wanted = Wanted {
+        let wanted = WantedProgram {
             program: program.map(str::to_owned).collect(),
             directory,
             environment,
-            limit: self.limit(),
+            limit: self.shortest_limit(),
             output: MAX_OUTPUT,
             rights,
         };
-        let Done { end, output, notes: _ } = match self.programs.run(wanted, context).await {
+        let EndedProgram { end, output, notes: _ } = match self.programs.run(wanted, context).await
+        {
             Ok(done) => done,
             Err(ToolError::ExecutionFailed(why)) if why.contains("there is no program git") => {
                 return Ok(Err(NoGit::NotInstalled));
             }
             Err(error) => return Err(error),
         };
-        let text = output.text();
+        let text = output.to_text();
         if end == ProgramExit::Code(0) {
             return Ok(Ok(GitOutcome::Well(text)));
         }
@@ -251,7 +262,7 @@ impl Git {
         Ok(Ok(GitOutcome::Wrong(text)))
     }
 
-    fn limit(&self) -> Duration {
+    fn shortest_limit(&self) -> Duration {
         self.programs.shell.longest.min(LONGEST)
     }
 }
@@ -274,14 +285,14 @@ fn without_filters(filters: &[String]) -> Vec<(String, String)> {
 
 /// The shell command that receives a push to a remote on this machine. It has the same overrides,
 /// so the receiving repository's configuration cannot run programs either.
-pub(super) fn receiver() -> String {
+pub(super) fn receive_command() -> String {
     let settings = SETTINGS.map(|setting| format!("-c '{setting}'")).join(" ");
     format!("git {settings} receive-pack")
 }
 
 /// An error that names the git command.
-pub(super) fn wrong(arguments: &[&str], why: &str) -> ToolError {
-    let why = last(why.trim(), MAX_ERROR);
+pub(super) fn failed_command(arguments: &[&str], why: &str) -> ToolError {
+    let why = last_characters(why.trim(), MAX_ERROR);
     let command = arguments.iter().find(|word| !word.starts_with('-') && !word.contains('='));
     let command = command.copied().unwrap_or_default();
     ToolError::ExecutionFailed(format!("git {command}: {why}"))

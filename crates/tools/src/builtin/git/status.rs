@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::parse;
-use super::repository::Git;
+use super::repository::WorkspaceGit;
 
 #[derive(Debug)]
-pub(in crate::builtin) struct GitStatus(pub(in crate::builtin) Git);
+pub(in crate::builtin) struct GitStatus(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::builtin) struct Arguments {
@@ -32,7 +32,7 @@ impl Tool for GitStatus {
     }
 
     async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
-        self.0.caution(arguments.repository.as_deref(), context).await
+        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
@@ -40,13 +40,13 @@ impl Tool for GitStatus {
         arguments: Arguments,
         context: &ToolContext,
     ) -> Result<ToolOutcome, ToolError> {
-        Ok(status(&self.0, arguments.repository.as_deref(), context).await?.into())
+        Ok(git_status(&self.0, arguments.repository.as_deref(), context).await?.into())
     }
 }
 
 /// The status of a repository, in the form that the git tools return.
-pub(super) async fn status(
-    git: &Git,
+pub(super) async fn git_status(
+    git: &WorkspaceGit,
     repository: Option<&str>,
     context: &ToolContext,
 ) -> Result<Value, ToolError> {
@@ -58,5 +58,5 @@ pub(super) async fn status(
         "--untracked-files=all",
         "--ignore-submodules=dirty",
     ];
-    Ok(parse::status(&git.run(repository, &arguments, context).await?))
+    Ok(parse::parse_status(&git.run(repository, &arguments, context).await?))
 }

@@ -5,11 +5,11 @@ use avocet_protocol::{Caution, Description, Tool, ToolClass, ToolContext, ToolEr
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::repository::{Git, check_name, check_ref};
-use super::status::status;
+use super::repository::{WorkspaceGit, check_name, check_ref};
+use super::status::git_status;
 
 #[derive(Debug)]
-pub(in crate::builtin) struct GitSwitch(pub(in crate::builtin) Git);
+pub(in crate::builtin) struct GitSwitch(pub(in crate::builtin) WorkspaceGit);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(in crate::builtin) struct Arguments {
@@ -37,7 +37,7 @@ impl Tool for GitSwitch {
     }
 
     async fn caution(&self, arguments: &Arguments, context: &ToolContext) -> Caution {
-        self.0.caution(arguments.repository.as_deref(), context).await
+        self.0.caution_for_repository(arguments.repository.as_deref(), context).await
     }
 
     async fn execute(
@@ -59,6 +59,6 @@ impl Tool for GitSwitch {
             words.push(from);
         }
         self.0.run(repository, &words, context).await?;
-        Ok(status(&self.0, repository, context).await?.into())
+        Ok(git_status(&self.0, repository, context).await?.into())
     }
 }

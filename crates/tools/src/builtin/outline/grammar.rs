@@ -10,7 +10,7 @@ use super::OutlineEntry;
 const MAX_LEVELS: usize = 48;
 
 /// A language, and the kinds of its syntax nodes that matter.
-pub(super) struct Grammar {
+pub(super) struct OutlineGrammar {
     extensions: &'static [&'static str],
     language: fn() -> Language,
     /// Nodes shown with all of their text.
@@ -23,8 +23,8 @@ pub(super) struct Grammar {
     through: &'static [&'static str],
 }
 
-const GRAMMARS: [Grammar; 5] = [
-    Grammar {
+const GRAMMARS: [OutlineGrammar; 5] = [
+    OutlineGrammar {
         extensions: &["go"],
         language: || tree_sitter_go::LANGUAGE.into(),
         imports: &["import_spec"],
@@ -46,7 +46,7 @@ const GRAMMARS: [Grammar; 5] = [
             "var_spec_list",
         ],
     },
-    Grammar {
+    OutlineGrammar {
         extensions: &["py", "pyi"],
         language: || tree_sitter_python::LANGUAGE.into(),
         imports: &["future_import_statement", "import_from_statement", "import_statement"],
@@ -54,7 +54,7 @@ const GRAMMARS: [Grammar; 5] = [
         containers: &["class_definition"],
         through: &["block", "decorated_definition", "if_statement", "try_statement"],
     },
-    Grammar {
+    OutlineGrammar {
         extensions: &["rs"],
         language: || tree_sitter_rust::LANGUAGE.into(),
         imports: &["extern_crate_declaration", "use_declaration"],
@@ -76,14 +76,14 @@ const GRAMMARS: [Grammar; 5] = [
         through: &["foreign_mod_item"],
     },
     TYPESCRIPT,
-    Grammar {
+    OutlineGrammar {
         extensions: &["cjs", "js", "jsx", "mjs", "tsx"],
         language: || tree_sitter_typescript::LANGUAGE_TSX.into(),
         ..TYPESCRIPT
     },
 ];
 
-const TYPESCRIPT: Grammar = Grammar {
+const TYPESCRIPT: OutlineGrammar = OutlineGrammar {
     extensions: &["cts", "mts", "ts"],
     language: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
     imports: &["import_statement"],
@@ -107,13 +107,13 @@ const TYPESCRIPT: Grammar = Grammar {
 };
 
 /// The grammar for a file extension in lower case.
-pub(super) fn of(extension: &str) -> Option<&'static Grammar> {
+pub(super) fn grammar_for(extension: &str) -> Option<&'static OutlineGrammar> {
     const { &GRAMMARS }.iter().find(|grammar| grammar.extensions.contains(&extension))
 }
 
-impl Grammar {
+impl OutlineGrammar {
     /// The entries of a text; `None` if parsing was cancelled. Syntax errors are skipped.
-    pub(super) fn entries(
+    pub(super) fn parse_entries(
         &self,
         text: &str,
         is_stopped: &dyn Fn() -> bool,
@@ -127,12 +127,12 @@ impl Grammar {
         let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
         let tree = parser.parse_with_options(&mut read, None, Some(options))?;
         let mut entries = Vec::new();
-        self.walk(tree.root_node(), text, OutlinePlace::default(), &mut entries);
+        self.walk_node(tree.root_node(), text, OutlinePlace::default(), &mut entries);
         Some(entries)
     }
 
     /// Searches a node for entries.
-    fn walk(
+    fn walk_node(
         &self,
         within: Node<'_>,
         text: &str,
@@ -146,16 +146,16 @@ impl Grammar {
         for node in within.named_children(&mut within.walk()) {
             let kind = node.kind();
             if node.is_error() || self.through.contains(&kind) {
-                self.walk(node, text, OutlinePlace { level: level + 1, depth }, entries);
+                self.walk_node(node, text, OutlinePlace { level: level + 1, depth }, entries);
             } else if self.imports.contains(&kind) {
-                entries.push(entry(node, node.end_byte(), text, depth));
+                entries.push(entry_for_node(node, node.end_byte(), text, depth));
             } else if self.items.contains(&kind) {
                 let body = node.child_by_field_name("body");
                 let end = body.map_or_else(|| first_line(node, text), |body| body.start_byte());
-                entries.push(entry(node, end, text, depth));
+                entries.push(entry_for_node(node, end, text, depth));
                 if let Some(body) = body.filter(|_| self.containers.contains(&kind)) {
                     let place = OutlinePlace { level: level + 1, depth: depth + 1 };
-                    self.walk(body, text, place, entries);
+                    self.walk_node(body, text, place, entries);
                 }
             }
         }
@@ -183,7 +183,7 @@ const MAX_BEFORE: usize = 100;
 const MAX_READ: usize = 400;
 
 /// Makes one line from the start of the node's line to the offset `end`.
-fn entry(node: Node<'_>, end: usize, text: &str, depth: usize) -> OutlineEntry {
+fn entry_for_node(node: Node<'_>, end: usize, text: &str, depth: usize) -> OutlineEntry {
     let near = text.floor_char_boundary(node.start_byte().saturating_sub(MAX_BEFORE));
     let start = text[near..node.start_byte()].rfind('\n').map_or(near, |at| near + at + 1);
     let end = text.floor_char_boundary(end.min(start + MAX_BEFORE + MAX_READ));

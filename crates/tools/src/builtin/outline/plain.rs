@@ -4,7 +4,7 @@
 use regex::Regex;
 
 use super::OutlineEntry;
-use crate::builtin::languages::definition;
+use crate::builtin::languages::definition_pattern;
 
 /// Matches any name.
 const NAME: &str = r"[\p{L}_$][\w$]*";
@@ -15,21 +15,21 @@ const CONTROL: [&str; 9] =
 const IMPORT: &str = r"^\s*(?:import|from|use|using|require|require_once|require_relative|include|package|#\s*include|source)\b\s*\S+";
 
 /// The entries of a text. `extension` is in lower case.
-pub(super) fn entries(extension: &str, text: &str) -> Vec<OutlineEntry> {
+pub(super) fn plain_entries(extension: &str, text: &str) -> Vec<OutlineEntry> {
     match extension {
-        "md" | "markdown" | "mdx" => headings(text),
+        "md" | "markdown" | "mdx" => markdown_headings(text),
         "toml" | "ini" | "cfg" | "conf" => by_line(text, r"^\s*\[.*\]\s*$"),
         "yaml" | "yml" => by_line(text, r#"^["\w][^:#]*:"#),
         "css" | "scss" | "less" => by_line(text, r"^[^\s{}/*][^{}]*\{"),
         "txt" | "csv" | "tsv" | "json" | "jsonl" | "log" | "xml" | "html" | "svg" | "" => {
             Vec::new()
         }
-        _ => by_line(text, &format!("{}|{IMPORT}", definition(extension, NAME))),
+        _ => by_line(text, &format!("{}|{IMPORT}", definition_pattern(extension, NAME))),
     }
 }
 
 /// ATX headings, except inside fenced code blocks.
-fn headings(text: &str) -> Vec<OutlineEntry> {
+fn markdown_headings(text: &str) -> Vec<OutlineEntry> {
     let (mut fence, mut headings) = (None, Vec::new());
     for (number, line) in text.lines().enumerate() {
         let start = line.trim_start();

@@ -1,6 +1,6 @@
 //! Parses `cargo test`: the output of libtest for each binary in turn, and rustc's errors.
 
-use super::report::{Failure, MOST_KEPT, TestReport, counts, place};
+use super::report::{MOST_KEPT, TestFailure, TestReport, find_location, split_counts};
 
 /// Beginnings of cargo's summary errors, which name no fault of the code.
 const SUMMARIES: [&str; 5] =
@@ -12,11 +12,11 @@ struct CargoTestParser {
     /// Counts of the current binary from its lines: passed, failed, skipped.
     running: [u64; 3],
     /// The block that the lines belong to.
-    within: Within,
+    within: LineContext,
 }
 
 #[derive(Default, PartialEq, Eq, Clone, Copy)]
-enum Within {
+enum LineContext {
     #[default]
     Nothing,
     /// The output of a failed test, the last in `failures`.
@@ -28,7 +28,7 @@ enum Within {
     Cargo,
 }
 
-pub(super) fn parse(text: &str) -> TestReport {
+pub(super) fn parse_cargo(text: &str) -> TestReport {
     let mut parser = CargoTestParser::default();
     text.lines().for_each(|line| parser.read(line));
     parser.close_binary();
@@ -38,27 +38,27 @@ pub(super) fn parse(text: &str) -> TestReport {
 impl CargoTestParser {
     fn read(&mut self, line: &str) {
         if let Some(result) = line.strip_prefix("test result: ") {
-            return self.result(result);
+            return self.read_result(result);
         }
-        if let Some(name) = block(line) {
-            return self.block(name);
+        if let Some(name) = match_block(line) {
+            return self.begin_block(name);
         }
-        if let Some((name, outcome)) = outcome(line) {
-            return self.outcome(name, outcome);
+        if let Some((name, outcome)) = match_outcome(line) {
+            return self.read_outcome(name, outcome);
         }
         if let Some(error) = line.strip_prefix("error") {
-            return self.error(error);
+            return self.read_error(error);
         }
         if line == "failures:" || line.starts_with("     Running ") {
-            self.within = Within::Nothing;
+            self.within = LineContext::Nothing;
         }
-        self.detail(line);
+        self.read_detail(line);
     }
 
-    fn result(&mut self, result: &str) {
+    fn read_result(&mut self, result: &str) {
         self.running = [0; 3];
-        self.within = Within::Nothing;
-        for (count, word) in counts(result) {
+        self.within = LineContext::Nothing;
+        for (count, word) in split_counts(result) {
             match word {
                 "passed" => self.running[0] = count,
                 "failed" => self.running[1] = count,
@@ -77,23 +77,23 @@ impl CargoTestParser {
     }
 
     /// Begins the output block of a failed test.
-    fn block(&mut self, name: &str) {
+    fn begin_block(&mut self, name: &str) {
         let failures = &mut self.report.failures;
         // Another binary may have a test of the same name.
-        let open = |one: &Failure| one.name == name && one.message.is_empty();
+        let open = |one: &TestFailure| one.name == name && one.message.is_empty();
         let failure = match failures.iter().rposition(open) {
             Some(at) => failures.remove(at),
-            None => Failure::named(name),
+            None => TestFailure::with_name(name),
         };
-        self.fail(failure, Within::Test);
+        self.add_failure(failure, LineContext::Test);
     }
 
-    fn outcome(&mut self, name: &str, outcome: &str) {
+    fn read_outcome(&mut self, name: &str, outcome: &str) {
         match outcome.split([',', ' ']).next() {
             Some("ok") => self.running[0] += 1,
             Some("FAILED") => {
                 self.running[1] += 1;
-                self.fail(Failure::named(name), self.within);
+                self.add_failure(TestFailure::with_name(name), self.within);
             }
             Some("ignored") => self.running[2] += 1,
             _ => {}
@@ -101,76 +101,76 @@ impl CargoTestParser {
     }
 
     /// Parses `error: why` or `error[E0000]: why`.
-    fn error(&mut self, error: &str) {
+    fn read_error(&mut self, error: &str) {
         let Some((code, why)) = error.split_once(": ") else { return };
         let is_code = code.is_empty() || code.starts_with('[') && code.ends_with(']');
         let is_summary = SUMMARIES.iter().any(|summary| why.starts_with(summary))
             || why.ends_with("target failed:")
             || why.ends_with("targets failed:");
         if !is_code || is_summary {
-            self.within = Within::Nothing;
+            self.within = LineContext::Nothing;
             return;
         }
-        let mut failure = Failure::named(format!("error{code}"));
+        let mut failure = TestFailure::with_name(format!("error{code}"));
         failure.add_line(why);
-        self.fail(failure, Within::Compiler);
+        self.add_failure(failure, LineContext::Compiler);
     }
 
     /// Adds a failure; the next lines may belong to it.
-    fn fail(&mut self, failure: Failure, within: Within) {
+    fn add_failure(&mut self, failure: TestFailure, within: LineContext) {
         if self.report.failures.len() < MOST_KEPT {
             self.report.failures.push(failure);
             self.within = within;
         } else {
-            self.within = Within::Nothing;
+            self.within = LineContext::Nothing;
         }
     }
 
-    fn detail(&mut self, line: &str) {
+    fn read_detail(&mut self, line: &str) {
         let Some(failure) = self.report.failures.last_mut() else { return };
         match self.within {
-            Within::Nothing => {}
-            Within::Test => {
+            LineContext::Nothing => {}
+            LineContext::Test => {
                 if let Some((_, at)) = line
                     .split_once(" panicked at ")
                     .filter(|(before, _)| before.starts_with("thread '"))
                 {
-                    failure.at(place(at));
+                    failure.set_location(find_location(at));
                     failure.message.clear();
                     // Before Rust 1.73 the message was on the same line.
                     if let Some((message, _)) =
                         at.strip_prefix('\'').and_then(|at| at.rsplit_once("', "))
                     {
                         failure.add_line(message);
-                        self.within = Within::Nothing;
+                        self.within = LineContext::Nothing;
                         return;
                     }
-                    self.within = Within::Panic;
+                    self.within = LineContext::Panic;
                 } else if line.starts_with("note: test did not panic") {
-                    failure.at(place(line));
+                    failure.set_location(find_location(line));
                     failure.add_line(&line["note: ".len()..]);
                 } else if line.starts_with("error") || !line.starts_with("note: ") {
                     failure.add_line(line);
                 }
             }
-            Within::Panic
+            LineContext::Panic
                 if line.starts_with("stack backtrace:")
                     || line.starts_with("note: ")
                     || line.is_empty() =>
             {
                 // Skip the rest: the backtrace and further panics add nothing.
-                self.within = Within::Nothing;
+                self.within = LineContext::Nothing;
             }
-            Within::Panic => failure.add_line(line),
-            Within::Compiler => match line.trim_start().strip_prefix("--> ") {
+            LineContext::Panic => failure.add_line(line),
+            LineContext::Compiler => match line.trim_start().strip_prefix("--> ") {
                 Some(at) => {
-                    failure.at(place(at));
-                    self.within = Within::Nothing;
+                    failure.set_location(find_location(at));
+                    self.within = LineContext::Nothing;
                 }
-                None if line.is_empty() => self.within = Within::Cargo,
+                None if line.is_empty() => self.within = LineContext::Cargo,
                 None => failure.add_line(line),
             },
-            Within::Cargo => {
+            LineContext::Cargo => {
                 if line.starts_with("Caused by:") || line.starts_with("  ") {
                     failure.add_line(line);
                 }
@@ -180,13 +180,13 @@ impl CargoTestParser {
 }
 
 /// Matches `---- name stdout ----`.
-fn block(line: &str) -> Option<&str> {
+fn match_block(line: &str) -> Option<&str> {
     let name = line.strip_prefix("---- ")?.strip_suffix(" ----")?;
     name.strip_suffix(" stdout").or_else(|| name.strip_suffix(" stderr"))
 }
 
 /// Matches `test name ... ok`.
-fn outcome(line: &str) -> Option<(&str, &str)> {
+fn match_outcome(line: &str) -> Option<(&str, &str)> {
     let (name, outcome) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
     Some((name.strip_suffix(" - should panic").unwrap_or(name), outcome))
 }

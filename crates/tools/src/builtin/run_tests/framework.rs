@@ -11,7 +11,7 @@ use crate::builtin::files::tool_error;
 /// A test framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Framework {
+pub(super) enum TestFramework {
     Cargo,
     Go,
     Npm,
@@ -23,10 +23,10 @@ pub(super) enum Framework {
 /// A command that runs tests.
 #[derive(Debug)]
 pub(super) struct TestCommand {
-    pub(super) framework: Framework,
+    pub(super) framework: TestFramework,
     pub(super) command: Vec<String>,
     /// Other frameworks for which the directory has tests.
-    pub(super) also: Vec<Framework>,
+    pub(super) also: Vec<TestFramework>,
 }
 
 /// The hint for a program that is not found.
@@ -68,13 +68,13 @@ const HINTS: [(&str, &str); 18] = [
 ];
 
 /// The hint for an output that reports something missing.
-pub(super) fn hint(output: &str) -> Option<&'static str> {
+pub(super) fn hint_for_missing(output: &str) -> Option<&'static str> {
     let output = output.to_lowercase();
     HINTS.iter().find(|(said, _)| output.contains(said)).map(|(_, hint)| *hint)
 }
 
 /// Environment variables for all frameworks: no colours, and no wait for the network.
-pub(super) fn environment() -> Vec<(String, String)> {
+pub(super) fn test_environment() -> Vec<(String, String)> {
     let variables = [
         ("CARGO_NET_RETRY", "0"),
         ("CARGO_TERM_COLOR", "never"),
@@ -88,8 +88,8 @@ pub(super) fn environment() -> Vec<(String, String)> {
     variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
 }
 
-impl Framework {
-    pub(super) fn program(self) -> &'static str {
+impl TestFramework {
+    pub(super) fn program_name(self) -> &'static str {
         match self {
             Self::Cargo => "cargo",
             Self::Go => "go",
@@ -103,7 +103,7 @@ impl Framework {
 
 impl TestCommand {
     /// The command, quoted for display.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn quoted_text(&self) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
         let quoted = |word: &String| {
             if !word.is_empty() && word.chars().all(is_plain) {
@@ -117,14 +117,14 @@ impl TestCommand {
 }
 
 /// Chooses the command that runs the tests of a directory.
-pub(super) fn plan(
+pub(super) fn plan_tests(
     workspace: &Workspace,
     directory: &str,
-    wanted: Option<Framework>,
+    wanted: Option<TestFramework>,
     filter: Option<String>,
 ) -> Result<TestCommand, ToolError> {
     let place = TestDirectory { workspace, directory };
-    let found = place.frameworks()?;
+    let found = place.find_frameworks()?;
     let framework = wanted.or(found.first().copied()).ok_or_else(|| {
         ToolError::ExecutionFailed(format!(
             "no tests are known in {}: it has no Cargo.toml, go.mod, package.json with a test script, \
@@ -137,7 +137,7 @@ pub(super) fn plan(
         return Err(ToolError::InvalidArgs(why));
     }
     let also = found.into_iter().filter(|one| *one != framework).collect();
-    Ok(TestCommand { framework, command: place.command(framework, filter)?, also })
+    Ok(TestCommand { framework, command: place.test_command(framework, filter)?, also })
 }
 
 struct TestDirectory<'a> {
@@ -146,44 +146,44 @@ struct TestDirectory<'a> {
 }
 
 impl TestDirectory<'_> {
-    fn frameworks(&self) -> Result<Vec<Framework>, ToolError> {
-        let path = self.workspace.resolve(self.directory).map_err(tool_error)?;
-        let names = self.workspace.apart().list(&path).map_err(tool_error)?;
+    fn find_frameworks(&self) -> Result<Vec<TestFramework>, ToolError> {
+        let path = self.workspace.resolve_path(self.directory).map_err(tool_error)?;
+        let names = self.workspace.examine_apart().list_entries(&path).map_err(tool_error)?;
         let has = |name: &str| names.iter().any(|entry| entry.name == name);
         let mut found = Vec::new();
-        found.extend(has("Cargo.toml").then_some(Framework::Cargo));
-        found.extend(has("go.mod").then_some(Framework::Go));
+        found.extend(has("Cargo.toml").then_some(TestFramework::Cargo));
+        found.extend(has("go.mod").then_some(TestFramework::Go));
         if self.test_script().is_some() {
             found.push(match (has("pnpm-lock.yaml"), has("yarn.lock")) {
-                (true, _) => Framework::Pnpm,
-                (false, true) => Framework::Yarn,
-                (false, false) => Framework::Npm,
+                (true, _) => TestFramework::Pnpm,
+                (false, true) => TestFramework::Yarn,
+                (false, false) => TestFramework::Npm,
             });
         }
         let configured = ["pyproject.toml", "setup.cfg", "tox.ini"];
         let of_pytest = has("pytest.ini")
             || has("conftest.py")
-            || configured.iter().any(|name| has(name) && self.text(name).contains("pytest"))
+            || configured.iter().any(|name| has(name) && self.read_text(name).contains("pytest"))
             || names.iter().any(|entry| is_python_test(&entry.name))
             || ["tests", "test"].iter().any(|name| has(name) && self.has_python_tests(name));
-        found.extend(of_pytest.then_some(Framework::Pytest));
+        found.extend(of_pytest.then_some(TestFramework::Pytest));
         Ok(found)
     }
 
-    fn command(
+    fn test_command(
         &self,
-        framework: Framework,
+        framework: TestFramework,
         filter: Option<String>,
     ) -> Result<Vec<String>, ToolError> {
         let mut command: Vec<String> = match framework {
-            Framework::Cargo => vec!["cargo", "test", "--no-fail-fast"],
-            Framework::Go => vec!["go", "test", "-json", "./..."],
-            Framework::Npm => vec!["npm", "test"],
-            Framework::Pnpm => vec!["pnpm", "test"],
-            Framework::Yarn => vec!["yarn", "test"],
-            Framework::Pytest => {
+            TestFramework::Cargo => vec!["cargo", "test", "--no-fail-fast"],
+            TestFramework::Go => vec!["go", "test", "-json", "./..."],
+            TestFramework::Npm => vec!["npm", "test"],
+            TestFramework::Pnpm => vec!["pnpm", "test"],
+            TestFramework::Yarn => vec!["yarn", "test"],
+            TestFramework::Pytest => {
                 let options = ["-m", "pytest", "-ra", "--tb=short", "--color=no"];
-                [&[self.python()], &options[..]].concat()
+                [&[self.python_path()], &options[..]].concat()
             }
         }
         .into_iter()
@@ -191,14 +191,14 @@ impl TestDirectory<'_> {
         .collect();
         let Some(filter) = filter else { return Ok(command) };
         let more = match framework {
-            Framework::Cargo => vec![filter],
-            Framework::Go => vec!["-run".to_owned(), filter],
-            Framework::Pytest => vec!["-k".to_owned(), filter],
-            Framework::Npm => vec!["--".to_owned(), self.name_option()?, filter],
-            Framework::Pnpm | Framework::Yarn => vec![self.name_option()?, filter],
+            TestFramework::Cargo => vec![filter],
+            TestFramework::Go => vec!["-run".to_owned(), filter],
+            TestFramework::Pytest => vec!["-k".to_owned(), filter],
+            TestFramework::Npm => vec!["--".to_owned(), self.name_option()?, filter],
+            TestFramework::Pnpm | TestFramework::Yarn => vec![self.name_option()?, filter],
         };
         // Options of go come before the packages.
-        let at = if framework == Framework::Go { command.len() - 1 } else { command.len() };
+        let at = if framework == TestFramework::Go { command.len() - 1 } else { command.len() };
         command.splice(at..at, more);
         Ok(command)
     }
@@ -218,36 +218,38 @@ impl TestDirectory<'_> {
 
     /// The test script of `package.json`, unless it is the placeholder.
     fn test_script(&self) -> Option<String> {
-        let package: Value = serde_json::from_str(&self.text("package.json")).ok()?;
+        let package: Value = serde_json::from_str(&self.read_text("package.json")).ok()?;
         let script = package["scripts"]["test"].as_str()?;
         // The placeholder that `npm init` writes.
         (!script.contains("no test specified")).then(|| script.to_owned())
     }
 
     /// The python of a virtual environment in the directory, or else the system's.
-    fn python(&self) -> &'static str {
+    fn python_path(&self) -> &'static str {
         let own = [".venv/bin/python", "venv/bin/python"];
         let is_there = |path: &str| {
-            let path = self.workspace.resolve(&self.below(path));
+            let path = self.workspace.resolve_path(&self.path_below(path));
             path.and_then(|path| self.workspace.kind(&path)).is_ok_and(|kind| kind.is_some())
         };
         own.into_iter().find(|path| is_there(path)).unwrap_or("python3")
     }
 
     fn has_python_tests(&self, name: &str) -> bool {
-        let path = self.workspace.resolve(&self.below(name));
-        let entries = path.and_then(|path| self.workspace.apart().list(&path)).unwrap_or_default();
+        let path = self.workspace.resolve_path(&self.path_below(name));
+        let entries = path
+            .and_then(|path| self.workspace.examine_apart().list_entries(&path))
+            .unwrap_or_default();
         entries.iter().any(|entry| is_python_test(&entry.name))
     }
 
     /// The text of a file; empty if it cannot be read.
-    fn text(&self, name: &str) -> String {
-        let path = self.workspace.resolve(&self.below(name));
+    fn read_text(&self, name: &str) -> String {
+        let path = self.workspace.resolve_path(&self.path_below(name));
         let bytes = path.and_then(|path| self.workspace.read(&path)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    fn below(&self, name: &str) -> String {
+    fn path_below(&self, name: &str) -> String {
         match self.directory {
             "" => name.to_owned(),
             directory => format!("{}/{name}", directory.trim_end_matches('/')),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::report::{Failure, TestReport, place};
+use super::report::{TestFailure, TestReport, find_location};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -24,7 +24,7 @@ struct GoTestResult {
     output: String,
 }
 
-pub(super) fn parse(text: &str) -> TestReport {
+pub(super) fn parse_go(text: &str) -> TestReport {
     let mut seen: BTreeMap<(String, Option<String>), GoTestResult> = BTreeMap::new();
     let mut report = TestReport::default();
     for line in text.lines() {
@@ -48,13 +48,13 @@ pub(super) fn parse(text: &str) -> TestReport {
             _ => {}
         }
     }
-    tests(&seen, &mut report);
-    packages(&seen, &mut report);
+    count_tests(&seen, &mut report);
+    add_failed_packages(&seen, &mut report);
     report
 }
 
 /// Counts the tests; one with subtests is counted by them alone.
-fn tests(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mut TestReport) {
+fn count_tests(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mut TestReport) {
     let mut tests = seen
         .iter()
         .filter_map(|((package, test), one)| Some((package, test.as_ref()?, one)))
@@ -72,12 +72,12 @@ fn tests(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mut T
             Some("skip") => report.skipped += 1,
             Some(_) => {
                 report.failed += 1;
-                report.failures.push(failure(test, one));
+                report.failures.push(failure_of_test(test, one));
             }
             // The output was cut off, or the test killed the whole program.
             None if one.output.contains("panic: ") => {
                 report.failed += 1;
-                report.failures.push(failure(test, one));
+                report.failures.push(failure_of_test(test, one));
             }
             None => {}
         }
@@ -85,7 +85,10 @@ fn tests(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mut T
 }
 
 /// Adds packages that failed although none of their tests did: they failed to start or aborted.
-fn packages(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mut TestReport) {
+fn add_failed_packages(
+    seen: &BTreeMap<(String, Option<String>), GoTestResult>,
+    report: &mut TestReport,
+) {
     let failed = |one: &GoTestResult| one.outcome.as_deref() == Some("fail");
     let with_failed_tests: BTreeSet<&str> = seen
         .iter()
@@ -101,13 +104,13 @@ fn packages(seen: &BTreeMap<(String, Option<String>), GoTestResult>, report: &mu
             && !has_failed_test
             && !one.output.contains("[build failed]")
         {
-            report.failures.push(failure(package, one));
+            report.failures.push(failure_of_test(package, one));
         }
     }
 }
 
-fn failure(name: &str, one: &GoTestResult) -> Failure {
-    let mut failure = Failure::named(name);
+fn failure_of_test(name: &str, one: &GoTestResult) -> TestFailure {
+    let mut failure = TestFailure::with_name(name);
     for line in one.output.lines() {
         let line = line.trim();
         let is_frame = ["=== ", "--- ", "FAIL", "PASS", "exit status"]
@@ -116,7 +119,7 @@ fn failure(name: &str, one: &GoTestResult) -> Failure {
         if is_frame {
             continue;
         }
-        failure.at(place(line).filter(|(file, _)| file.ends_with("_test.go")));
+        failure.set_location(find_location(line).filter(|(file, _)| file.ends_with("_test.go")));
         failure.add_line(line);
     }
     failure
@@ -124,11 +127,11 @@ fn failure(name: &str, one: &GoTestResult) -> Failure {
 
 /// Parses `./a.go:3:5: undefined: x`.
 fn compiler_error(line: &str, report: &mut TestReport) {
-    let Some((file, number)) = place(line) else { return };
+    let Some((file, number)) = find_location(line) else { return };
     let Some((_, rest)) = line.split_once(".go:").filter(|_| file.ends_with(".go")) else { return };
     let Some((_, message)) = rest.split_once(": ") else { return };
-    let mut failure = Failure::named("compile error");
-    failure.at(Some((file, number)));
+    let mut failure = TestFailure::with_name("compile error");
+    failure.set_location(Some((file, number)));
     failure.add_line(message);
     report.failures.push(failure);
 }

@@ -1,8 +1,8 @@
 //! Parses jest: a block with `●` for each failure, and a line `Tests:` at the end.
 
-use super::report::{Failure, TestReport, counts, place};
+use super::report::{TestFailure, TestReport, find_location, split_counts};
 
-pub(super) fn parse(text: &str) -> TestReport {
+pub(super) fn parse_jest(text: &str) -> TestReport {
     let mut report = TestReport::default();
     let mut file = None;
     let (mut open, mut says) = (false, false);
@@ -10,7 +10,7 @@ pub(super) fn parse(text: &str) -> TestReport {
         let trimmed = line.trim();
         if let Some(name) = trimmed.strip_prefix("● ").filter(|name| !name.starts_with("Console"))
         {
-            let mut failure = Failure::named(name.replace(" › ", " > "));
+            let mut failure = TestFailure::with_name(name.replace(" › ", " > "));
             failure.file.clone_from(&file);
             report.failures.push(failure);
             (open, says) = (true, true);
@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str) -> TestReport {
             file = of.split_whitespace().next().map(str::to_owned);
             open = false;
         } else if let Some(tests) = line.strip_prefix("Tests:") {
-            summary(tests, &mut report);
+            read_summary(tests, &mut report);
             open = false;
         } else if trimmed.starts_with("PASS ") || trimmed.starts_with("Test Suites:") {
             open = false;
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str) -> TestReport {
                     && failure.line.is_none()
                 {
                     failure.file = None;
-                    failure.at(place(trimmed));
+                    failure.set_location(find_location(trimmed));
                     failure.file = failure.file.take().or_else(|| file.clone());
                 }
             } else if is_code(trimmed) {
@@ -52,8 +52,8 @@ fn is_code(line: &str) -> bool {
             || rest.trim_start().trim_start_matches('|').trim().starts_with('^'))
 }
 
-fn summary(tests: &str, report: &mut TestReport) {
-    for (count, word) in counts(tests) {
+fn read_summary(tests: &str, report: &mut TestReport) {
+    for (count, word) in split_counts(tests) {
         match word {
             "passed" => report.passed = count,
             "failed" => report.failed = count,

@@ -1,23 +1,23 @@
 //! Parses node's test runner in its format for people: `✔`, `✖`, `ℹ`.
 
-use super::report::{Failure, TestReport, place};
+use super::report::{TestFailure, TestReport, find_location};
 
-pub(super) fn parse(text: &str) -> TestReport {
+pub(super) fn parse_node(text: &str) -> TestReport {
     let mut report = TestReport::default();
     let mut failing = false;
     let mut at = None;
     for line in text.lines() {
         let trimmed = line.trim_start();
         if let Some(count) = trimmed.strip_prefix("ℹ ") {
-            summary(count, &mut report);
+            read_summary(count, &mut report);
         } else if trimmed.starts_with("✖ failing tests:") {
             failing = true;
         } else if !failing {
         } else if let Some(place_of_test) = trimmed.strip_prefix("test at ") {
-            at = place(place_of_test);
+            at = find_location(place_of_test);
         } else if let Some(name) = trimmed.strip_prefix("✖ ") {
-            let mut failure = Failure::named(without_time(name));
-            failure.at(at.take());
+            let mut failure = TestFailure::with_name(without_time(name));
+            failure.set_location(at.take());
             report.failures.push(failure);
         } else if let Some(failure) = report.failures.last_mut() {
             // The test's location is known, so skip the stack trace.
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str) -> TestReport {
 }
 
 /// Parses `pass 2`.
-fn summary(count: &str, report: &mut TestReport) {
+fn read_summary(count: &str, report: &mut TestReport) {
     let Some((word, count)) = count.split_once(' ') else { return };
     let Ok(count) = count.trim().parse::<u64>() else { return };
     match word {

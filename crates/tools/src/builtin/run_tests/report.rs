@@ -19,12 +19,12 @@ pub(crate) struct TestReport {
     pub(crate) skipped: u64,
     /// Failed tests, and code that failed to build or load.
     #[serde(default)]
-    pub(crate) failures: Vec<Failure>,
+    pub(crate) failures: Vec<TestFailure>,
 }
 
 /// A failed test or a build error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Failure {
+pub(crate) struct TestFailure {
     pub(crate) name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
@@ -34,20 +34,19 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
-impl Failure {
-    pub(super) fn named(name: impl Into<String>) -> Self {
+impl TestFailure {
+    pub(super) fn with_name(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
     /// Sets the location, unless one is set already.
-    pub(super) fn at(&mut self, place: Option<(&str, u64)>) {
+    pub(super) fn set_location(&mut self, place: Option<(&str, u64)>) {
         if let (None, Some((file, line))) = (&self.file, place) {
             self.file = Some(file.to_owned());
             self.line = Some(line);
         }
     }
 
-    /// Adds a line to the message.
     pub(super) fn add_line(&mut self, line: &str) {
         if self.message.len() < 4 * MOST_MESSAGE && !(self.message.is_empty() && line.is_empty()) {
             if !self.message.is_empty() {
@@ -60,7 +59,7 @@ impl Failure {
 
 impl TestReport {
     /// The report for the model: duplicates removed, and cut to the limits above.
-    pub(super) fn limited(mut self) -> Self {
+    pub(super) fn limit_failures(mut self) -> Self {
         let mut names = std::collections::HashSet::new();
         self.failures.retain(|failure| {
             names.insert((failure.name.clone(), failure.file.clone(), failure.line))
@@ -82,12 +81,12 @@ impl TestReport {
 #[cfg(any(test, feature = "testing"))]
 pub(super) fn assert_limited(report: &TestReport) {
     assert!(report.failures.len() <= MOST_FAILURES);
-    let too_long = |one: &Failure| one.message.chars().count() > MOST_MESSAGE + 1;
+    let too_long = |one: &TestFailure| one.message.chars().count() > MOST_MESSAGE + 1;
     assert!(!report.failures.iter().any(too_long), "{report:?}");
 }
 
 /// Finds `file:line` or `file:line:column` anywhere in a line. The file must have an extension.
-pub(super) fn place(line: &str) -> Option<(&str, u64)> {
+pub(super) fn find_location(line: &str) -> Option<(&str, u64)> {
     static PLACE: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r#"([^\s()'"`:]+\.\w+):(\d+)(?::\d+)?"#).ok());
     let found = PLACE.as_ref()?.captures(line)?;
@@ -96,7 +95,7 @@ pub(super) fn place(line: &str) -> Option<(&str, u64)> {
 }
 
 /// The number before each word of a summary, such as `2 failed, 1 passed`.
-pub(super) fn counts(line: &str) -> impl Iterator<Item = (u64, &str)> {
+pub(super) fn split_counts(line: &str) -> impl Iterator<Item = (u64, &str)> {
     let words = line.split([' ', ',', '|', '(', ')', ';', '=']).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.collect();
     let pairs = words.windows(2).filter_map(|pair| Some((pair[0].parse().ok()?, pair[1])));
@@ -104,7 +103,7 @@ pub(super) fn counts(line: &str) -> impl Iterator<Item = (u64, &str)> {
 }
 
 /// A text without the colours and cursor movements of a terminal.
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn strip_escapes(text: &str) -> String {
     static ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))").ok()
     });

@@ -1,11 +1,11 @@
 //! Parses TAP as node's runner, tape and ava print it: test points, indented if they are subtests,
 //! each with details in YAML.
 
-use super::report::{Failure, TestReport, place};
+use super::report::{TestFailure, TestReport, find_location};
 
 /// The YAML between `---` and `...`.
 #[derive(Default)]
-struct Details {
+struct TapDetails {
     /// Its indentation.
     indent: usize,
     /// The indentation of its keys.
@@ -20,14 +20,14 @@ struct TapParser {
     report: TestReport,
     /// The open subtests with their indentation.
     names: Vec<(usize, String)>,
-    details: Option<Details>,
+    details: Option<TapDetails>,
     /// `true` if the last point failed; it is then the last in `failures`.
     failed: bool,
     /// The totals at the end: passed, failed, skipped.
     totals: [Option<u64>; 3],
 }
 
-pub(super) fn parse(text: &str) -> TestReport {
+pub(super) fn parse_tap(text: &str) -> TestReport {
     let mut parser = TapParser::default();
     text.lines().for_each(|line| parser.read(line));
     let [passed, failed, skipped] = parser.totals;
@@ -49,23 +49,23 @@ impl TapParser {
         if let Some(details) = &mut self.details {
             match trimmed {
                 "..." if indent <= details.indent => self.end_details(),
-                _ => self.detail(indent, trimmed),
+                _ => self.read_detail(indent, trimmed),
             }
         } else if trimmed == "---" {
-            self.details = Some(Details { indent, ..Details::default() });
+            self.details = Some(TapDetails { indent, ..TapDetails::default() });
         } else if let Some(name) = trimmed.strip_prefix("# Subtest: ") {
             self.names.retain(|(at, _)| *at < indent);
             self.names.push((indent, name.to_owned()));
         } else if let Some(point) = trimmed.strip_prefix("ok").filter(|rest| is_point(rest)) {
-            self.point(indent, point, true);
+            self.read_point(indent, point, true);
         } else if let Some(point) = trimmed.strip_prefix("not ok").filter(|rest| is_point(rest)) {
-            self.point(indent, point, false);
+            self.read_point(indent, point, false);
         } else if let Some(comment) = trimmed.strip_prefix("# ") {
-            self.comment(comment);
+            self.read_comment(comment);
         }
     }
 
-    fn point(&mut self, indent: usize, point: &str, ok: bool) {
+    fn read_point(&mut self, indent: usize, point: &str, ok: bool) {
         let point =
             point.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
         let point = point.strip_prefix("- ").unwrap_or(point);
@@ -80,12 +80,12 @@ impl TapParser {
             let parents =
                 self.names.iter().filter(|(at, _)| *at < indent).map(|(_, name)| name.as_str());
             let name = parents.chain([name]).collect::<Vec<_>>().join(" > ");
-            self.report.failures.push(Failure::named(name));
+            self.report.failures.push(TestFailure::with_name(name));
             self.failed = true;
         }
     }
 
-    fn detail(&mut self, indent: usize, line: &str) {
+    fn read_detail(&mut self, indent: usize, line: &str) {
         let (Some(details), Some(failure)) = (&mut self.details, self.report.failures.last_mut())
         else {
             return;
@@ -106,7 +106,7 @@ impl TapParser {
             "error" | "message" if !matches!(value, "|-" | "|" | ">-") => failure.add_line(value),
             "failureType" if value == "subtestsFailed" => details.is_suite = true,
             "stack" | "at" if !value.contains("node:") && !value.contains("node_modules") => {
-                failure.at(place(value));
+                failure.set_location(find_location(value));
             }
             _ => {}
         }
@@ -120,7 +120,7 @@ impl TapParser {
         }
     }
 
-    fn comment(&mut self, comment: &str) {
+    fn read_comment(&mut self, comment: &str) {
         let Some((word, count)) = comment.split_once(' ') else { return };
         let Ok(count) = count.trim().parse::<u64>() else { return };
         match word {

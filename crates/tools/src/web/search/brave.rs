@@ -2,10 +2,12 @@
 
 use avocet_net::Url;
 
-use super::{CHECK_KEY, Provider, Request, SearchParameters, SearchResult, listed};
-use crate::web::plain::plain;
+use super::{
+    CHECK_KEY, SearchParameters, SearchProvider, SearchRequest, SearchResult, results_in_json,
+};
+use crate::web::plain::plain_page;
 
-pub(super) const PROVIDER: Provider = Provider {
+pub(super) const PROVIDER: SearchProvider = SearchProvider {
     name: "brave",
     place: Some("https://api.search.brave.com/res/v1"),
     wants_key: true,
@@ -14,7 +16,7 @@ pub(super) const PROVIDER: Provider = Provider {
     parse,
 };
 
-fn request(asked: &SearchParameters<'_>) -> Option<Request> {
+fn build_request(asked: &SearchParameters<'_>) -> Option<SearchRequest> {
     let count = asked.count.to_string();
     let parameters = [("q", asked.query), ("count", &count), ("text_decorations", "false")];
     let url = Url::parse_with_params(&format!("{}/web/search", asked.base), parameters).ok()?;
@@ -22,16 +24,17 @@ fn request(asked: &SearchParameters<'_>) -> Option<Request> {
         ("accept", "application/json".to_owned()),
         ("x-subscription-token", asked.key.to_owned()),
     ];
-    Some(Request { url, headers, body: None })
+    Some(SearchRequest { url, headers, body: None })
 }
 
 /// Titles and descriptions are HTML. Without results, `web` is missing.
-fn parse(body: &str) -> Result<Vec<SearchResult>, String> {
-    let found =
-        listed(body, "/web/results", "description")?.into_iter().map(|found| SearchResult {
-            title: plain(&found.title).text,
-            snippet: plain(&found.snippet).text,
+fn parse_results(body: &str) -> Result<Vec<SearchResult>, String> {
+    let found = results_in_json(body, "/web/results", "description")?.into_iter().map(|found| {
+        SearchResult {
+            title: plain_page(&found.title).text,
+            snippet: plain_page(&found.snippet).text,
             ..found
-        });
+        }
+    });
     Ok(found.collect())
 }

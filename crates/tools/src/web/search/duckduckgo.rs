@@ -3,10 +3,10 @@
 use avocet_net::Url;
 use dom_query::NodeRef;
 
-use super::{Provider, Request, SearchParameters, SearchResult};
-use crate::web::html::tree;
+use super::{SearchParameters, SearchProvider, SearchRequest, SearchResult};
+use crate::web::html::parse_tree;
 
-pub(super) const PROVIDER: Provider = Provider {
+pub(super) const PROVIDER: SearchProvider = SearchProvider {
     name: "duckduckgo",
     place: Some(PLACE),
     wants_key: false,
@@ -18,14 +18,14 @@ pub(super) const PROVIDER: Provider = Provider {
 
 const PLACE: &str = "https://html.duckduckgo.com";
 
-fn request(asked: &SearchParameters<'_>) -> Option<Request> {
+fn build_request(asked: &SearchParameters<'_>) -> Option<SearchRequest> {
     let url =
         Url::parse_with_params(&format!("{}/html/", asked.base), [("q", asked.query)]).ok()?;
-    Some(Request { url, headers: vec![("accept", "text/html".to_owned())], body: None })
+    Some(SearchRequest { url, headers: vec![("accept", "text/html".to_owned())], body: None })
 }
 
-fn parse(body: &str) -> Result<Vec<SearchResult>, String> {
-    let page = tree(body, &|| false).ok_or("its page is nested too deeply")?;
+fn parse_results(body: &str) -> Result<Vec<SearchResult>, String> {
+    let page = parse_tree(body, &|| false).ok_or("its page is nested too deeply")?;
     if page.select(".anomaly-modal__modal, #challenge-form").exists() {
         return Err(
             "it shows a bot check: try later, or ask the operator to configure another engine"
@@ -37,21 +37,21 @@ fn parse(body: &str) -> Result<Vec<SearchResult>, String> {
         return Err("its page has neither results nor a notice that there are none".to_owned());
     }
     let organic = results.nodes().iter().filter(|node| !node.has_class("result--ad"));
-    Ok(organic.filter_map(found).collect())
+    Ok(organic.filter_map(parse_result).collect())
 }
 
-fn found(result: &NodeRef<'_>) -> Option<SearchResult> {
+fn parse_result(result: &NodeRef<'_>) -> Option<SearchResult> {
     let one = |class: &str| result.descendants().into_iter().find(|node| node.has_class(class));
     let link = one("result__a")?;
     Some(SearchResult {
         title: link.text().to_string(),
-        url: target(&link.attr("href")?)?,
+        url: target_of_link(&link.attr("href")?)?,
         snippet: one("result__snippet").map(|node| node.text().to_string()).unwrap_or_default(),
     })
 }
 
 /// The target of a link, taken from `uddg` of a redirect. `None` for an advertisement.
-fn target(href: &str) -> Option<String> {
+fn target_of_link(href: &str) -> Option<String> {
     let url = Url::parse(PLACE).ok()?.join(href).ok()?;
     let is_theirs = url
         .host_str()

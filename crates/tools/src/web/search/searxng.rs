@@ -2,9 +2,9 @@
 
 use avocet_net::Url;
 
-use super::{Provider, Request, SearchParameters, SearchResult, listed};
+use super::{SearchParameters, SearchProvider, SearchRequest, SearchResult, results_in_json};
 
-pub(super) const PROVIDER: Provider = Provider {
+pub(super) const PROVIDER: SearchProvider = SearchProvider {
     name: "searxng",
     place: None,
     wants_key: false,
@@ -15,16 +15,16 @@ pub(super) const PROVIDER: Provider = Provider {
 };
 
 /// SearXNG itself needs no key, but a proxy in front of it may.
-fn request(asked: &SearchParameters<'_>) -> Option<Request> {
+fn build_request(asked: &SearchParameters<'_>) -> Option<SearchRequest> {
     let parameters = [("q", asked.query), ("format", "json")];
     let url = Url::parse_with_params(&format!("{}/search", asked.base), parameters).ok()?;
     let mut headers = vec![("accept", "application/json".to_owned())];
     if !asked.key.is_empty() {
         headers.push(("authorization", format!("Bearer {}", asked.key)));
     }
-    Some(Request { url, headers, body: None })
+    Some(SearchRequest { url, headers, body: None })
 }
 
-fn parse(body: &str) -> Result<Vec<SearchResult>, String> {
-    listed(body, "/results", "content")
+fn parse_results(body: &str) -> Result<Vec<SearchResult>, String> {
+    results_in_json(body, "/results", "content")
 }

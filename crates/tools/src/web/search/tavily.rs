@@ -3,9 +3,11 @@
 use avocet_net::Url;
 use serde_json::json;
 
-use super::{CHECK_KEY, Provider, Request, SearchParameters, SearchResult, listed};
+use super::{
+    CHECK_KEY, SearchParameters, SearchProvider, SearchRequest, SearchResult, results_in_json,
+};
 
-pub(super) const PROVIDER: Provider = Provider {
+pub(super) const PROVIDER: SearchProvider = SearchProvider {
     name: "tavily",
     place: Some("https://api.tavily.com"),
     wants_key: true,
@@ -14,13 +16,13 @@ pub(super) const PROVIDER: Provider = Provider {
     parse,
 };
 
-fn request(asked: &SearchParameters<'_>) -> Option<Request> {
+fn build_request(asked: &SearchParameters<'_>) -> Option<SearchRequest> {
     let url = Url::parse(&format!("{}/search", asked.base)).ok()?;
     let headers = vec![("authorization", format!("Bearer {}", asked.key))];
     let body = json!({ "query": asked.query, "max_results": asked.count });
-    Some(Request { url, headers, body: Some(body) })
+    Some(SearchRequest { url, headers, body: Some(body) })
 }
 
-fn parse(body: &str) -> Result<Vec<SearchResult>, String> {
-    listed(body, "/results", "content")
+fn parse_results(body: &str) -> Result<Vec<SearchResult>, String> {
+    results_in_json(body, "/results", "content")
 }
