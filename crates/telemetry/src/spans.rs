@@ -343,10 +343,11 @@ fn model_failure(end: &LogEvent) -> Option<&TurnFailure> {
 }
 
 /// Returns the kind of failure and the provider's status.
-fn reason(failure: &TurnFailure) -> impl Iterator<Item = Attribute> {
-    let status =
-        failure.status.map(|status| Attribute::number("http.response.status_code", status));
-    [Attribute::text("error.type", failure.code.word())].into_iter().chain(status)
+fn reason(failure: &TurnFailure) -> impl Iterator<Item = SpanAttribute> {
+    let status = failure
+        .status
+        .map(|status| SpanAttribute::from_number("http.response.status_code", status));
+    [SpanAttribute::from_text("error.type", failure.code.word())].into_iter().chain(status)
 }
 
 /// Returns an attribute with the first [`MOST_MESSAGES`] messages as JSON.
