@@ -35,7 +35,7 @@ const NO_CALL: &str = "the request belongs to no call, or calls of several conve
 
 /// The client of one server.
 #[derive(Debug, Clone)]
-pub(crate) struct ClientHandler {
+pub(crate) struct ServerRequestHandler {
     pub(crate) server: Arc<str>,
     /// Signals that the server has other tools now.
     pub(crate) list_changed: Arc<Notify>,
@@ -53,7 +53,7 @@ pub(crate) struct ClientHandler {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-impl ClientHandler {
+impl ServerRequestHandler {
     /// Logs the reason why a question was not asked or not answered.
     fn note_unanswered(&self, why: &str) {
         let subject = format!("{} question", self.server);
@@ -107,7 +107,7 @@ impl ClientHandler {
     }
 }
 
-impl ClientHandler for ClientHandler {
+impl ClientHandler for ServerRequestHandler {
     fn get_info(&self) -> InitializeRequestParams {
         let mut capabilities = ClientCapabilities::default();
         if !self.roots.is_empty() {

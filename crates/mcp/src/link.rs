@@ -17,7 +17,7 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::errors::describe_start;
-use crate::handler::ClientHandler;
+use crate::handler::ServerRequestHandler;
 use crate::http::{LoginRefusal, StreamableHttp};
 use crate::lines::LineTransport;
 use crate::oauth::ServerAccess;
@@ -118,7 +118,7 @@ impl ServerEndpoint {
 /// A connection whose first requests were answered.
 #[derive(Debug)]
 pub(crate) struct ServerLink {
-    pub(crate) service: RunningService<RoleClient, ClientHandler>,
+    pub(crate) service: RunningService<RoleClient, ServerRequestHandler>,
     end: watch::Receiver<Option<String>>,
     /// Ends the program when the connection is dropped.
     _cancel: tokio_util::sync::DropGuard,
@@ -133,7 +133,7 @@ impl ServerLink {
     /// The reason, as a sentence.
     pub(crate) async fn open(
         endpoint: &ServerEndpoint,
-        handler: ClientHandler,
+        handler: ServerRequestHandler,
         limit: Duration,
         clock: &Arc<dyn Clock>,
         group: &Group,
@@ -193,10 +193,10 @@ impl ServerLink {
     async fn open_url(
         http: StreamableHttp,
         url: Arc<str>,
-        handler: ClientHandler,
+        handler: ServerRequestHandler,
         limit: Duration,
         clock: &Arc<dyn Clock>,
-    ) -> Result<RunningService<RoleClient, ClientHandler>, String> {
+    ) -> Result<RunningService<RoleClient, ServerRequestHandler>, String> {
         let config = StreamableHttpClientTransportConfig::with_uri(url);
         let transport = StreamableHttpClientTransport::with_client(http.clone(), config);
         let begun = within(clock.as_ref(), limit, handler.serve(transport)).await;

@@ -15,7 +15,7 @@ use crate::ask::{AskError, send_call};
 use crate::calls::RunningCalls;
 use crate::errors::describe_request;
 use crate::files::ResultFiles;
-use crate::handler::ClientHandler;
+use crate::handler::ServerRequestHandler;
 use crate::http::LoginRefusal;
 use crate::link::{START_LIMIT, ServerEndpoint, ServerLink};
 use crate::list::ToolList;
@@ -181,7 +181,7 @@ impl ConfiguredServer {
         endpoint: &ServerEndpoint,
         list_changed: Arc<Notify>,
     ) -> Result<ServerLink, String> {
-        let handler = ClientHandler {
+        let handler = ServerRequestHandler {
             server: self.name.clone(),
             list_changed,
             progress: Arc::new(Notify::new()),

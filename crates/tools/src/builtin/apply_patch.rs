@@ -172,7 +172,7 @@ impl StagedPatch {
                 None => return Err(absent_file(workspace, path)),
             },
         };
-        let (new, offsets) = apply_hunks(change, &old.text, hunks)?;
+        let (new, offsets) = apply_change(change, &old.text, hunks)?;
         let new = FileText { text: new, trust: old.trust.min(trust) };
         let is_new_place = change.old_path() != change.new_path();
         if let Some(path) = change.new_path().filter(|_| is_new_place)
@@ -292,7 +292,7 @@ fn paths_of(patch: &str) -> Vec<String> {
 }
 
 /// Returns a file's text after its hunks, and a note on hunks that matched at other lines.
-fn apply_hunks(
+fn apply_change(
     change: &FileChange,
     old: &str,
     hunks: &[PatchHunk],
