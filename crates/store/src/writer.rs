@@ -49,6 +49,7 @@ use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+pub use queued_write::Durability;
 use queued_write::{QueuedWrite, WriteJob};
 
 use crate::identity::OpenFileIdentity;
@@ -61,15 +62,6 @@ use crate::tx::{ChangeMarks, Db, Result, Tx};
 const QUEUE: usize = 1024;
 /// Maximum number of writes in a transaction, which limits the wait of the first one.
 const BATCH: usize = 256;
-
-/// The point at which a write counts as done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// The disk has the write, so that it survives a power failure.
-    Synced,
-    /// The system has the write: it survives `kill -9`, but a power failure may lose it.
-    Process,
-}
 
 enum WriterOrder {
     Write(Box<dyn WriteJob>),

@@ -5,8 +5,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use avocet_protocol::StoreError;
 use tokio::sync::oneshot;
 
-use super::Durability;
 use crate::tx::{Result, Tx};
+
+/// The point at which a write counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// The disk has the write, so that it survives a power failure.
+    Synced,
+    /// The system has the write: it survives `kill -9`, but a power failure may lose it.
+    Process,
+}
 
 /// A write, from the queue to its answer.
 pub(super) trait WriteJob: Send {
