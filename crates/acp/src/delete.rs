@@ -29,7 +29,7 @@ pub(crate) async fn delete_conversation(
     let delete = DeleteSession { session };
     loop {
         attempts -= 1;
-        match client.call::<u64>("sessions.delete", &delete).await {
+        match client.call::<DeleteSession>(&delete).await {
             Ok(_) | Err(ClientError::Refused(RpcError { code: RpcError::NOT_FOUND, .. })) => {
                 return Ok(());
             }

@@ -16,7 +16,7 @@ pub(crate) async fn turns(
     loop {
         let before = pages.last().and_then(|page| page.first()).map(|turn| turn.id);
         let show = ShowSession { session: session.clone(), turns: MOST_ROWS, before };
-        let page: Vec<TurnRecord> = client.call("sessions.show", &show).await?;
+        let page: Vec<TurnRecord> = client.call::<ShowSession>(&show).await?;
         if page.is_empty() {
             return Ok(pages.into_iter().rev().flatten().collect());
         }

@@ -23,7 +23,7 @@ pub(crate) async fn list(
     loop {
         let page = ListSessions { limit: PAGE, after };
         let rows: Vec<SessionSummary> =
-            client.call("sessions.list", &page).await.map_err(|error| failed(error.to_string()))?;
+            client.call::<ListSessions>(&page).await.map_err(|error| failed(error.to_string()))?;
         let is_last = rows.len() < PAGE as usize;
         after = rows.last().map(|SessionSummary { used_at, session, .. }| SessionRow {
             used_at: *used_at,

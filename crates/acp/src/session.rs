@@ -14,15 +14,13 @@ use std::sync::Arc;
 
 use agent_client_protocol::v1;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, SessionUpdate};
-use avocet_gateway::{Client, ClientError, DeliveryChunk, Incoming};
+use avocet_gateway::{Client, ClientError, ClientMethod, DeliveryChunk, Incoming};
 use avocet_protocol::{
     Choice, DeliveryId, MessageId, MessageStatus, SessionServerStart, TurnId, WaitId, WaitKind,
 };
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::sync::oneshot;
 
 use crate::approval::PermissionAnswer;
@@ -210,13 +208,12 @@ impl EditorSession {
 
     /// Makes a request to the daemon. Meanwhile it takes events off the connection, because the
     /// answer stands behind them.
-    async fn call<A: DeserializeOwned>(
+    async fn call<M: ClientMethod>(
         &mut self,
         client: &Client,
-        method: &str,
-        params: &(impl Serialize + Sync),
-    ) -> Result<A, ClientError> {
-        let calling = client.call(method, params);
+        params: &M::Params,
+    ) -> Result<M::Answer, ClientError> {
+        let calling = client.call::<M>(params);
         tokio::pin!(calling);
         loop {
             tokio::select! {

@@ -9,18 +9,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_gateway::{
-    Ask, AskResult, Attached, ChunkConfirmation, Client, ClientError, Incoming, ListUsage,
+    Ask, AttachParams, ChunkConfirmation, Client, ClientError, ClientMethod, Incoming, ListUsage,
     ShowSession, ShowStatus, Wait,
 };
 use avocet_protocol::{
-    ChatAddress, Clock, DaemonStatus, DedupeKey, DeliveryId, MessageId, MessageStatus, SessionId,
-    Timestamp, TurnRecord, UsageBy, UsageRow,
+    ChatAddress, Clock, DedupeKey, DeliveryId, MessageId, MessageStatus, SessionId, Timestamp,
+    TurnRecord, UsageBy, UsageRow,
 };
 use avocet_supervise::{Backoff, Group};
 use avocet_terminal::{ChatFigures, DaemonNotice, LinkError, SaidChunk, TerminalLink};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -105,13 +102,9 @@ impl DaemonLink {
     }
 
     /// Makes a request, and repeats it if the connection broke before the answer.
-    async fn call<A: DeserializeOwned>(
-        &self,
-        method: &str,
-        params: &(impl Serialize + Sync),
-    ) -> Result<A, LinkError> {
+    async fn call<M: ClientMethod>(&self, params: &M::Params) -> Result<M::Answer, LinkError> {
         loop {
-            match self.client().await.call(method, params).await {
+            match self.client().await.call::<M>(params).await {
                 Err(ClientError::Lost) => {}
                 Err(ClientError::Refused(refusal)) => return Err(LinkError(refusal.to_string())),
                 Err(error) => return Err(LinkError(error.to_string())),
@@ -122,14 +115,11 @@ impl DaemonLink {
 
     /// Asks for something that is only shown. Returns `None` at once while the connection is lost, and
     /// after [`LOOK_UP_TIMEOUT`] without an answer.
-    async fn look_up<A: DeserializeOwned>(
-        &self,
-        method: &str,
-        params: &(impl Serialize + Sync),
-    ) -> Option<A> {
+    async fn look_up<M: ClientMethod>(&self, params: &M::Params) -> Option<M::Answer> {
+        let method = M::NAME;
         let client = self.client.try_lock().ok()?.clone();
         let answer = tokio::select! {
-            answer = client.call(method, params) => answer,
+            answer = client.call::<M>(params) => answer,
             () = self.clock.sleep(LOOK_UP_TIMEOUT) => {
                 tracing::debug!(method, "the daemon does not answer in time");
                 return None;
@@ -163,7 +153,7 @@ impl DaemonLink {
 }
 
 async fn attach(client: &Client, chat: ChatAddress) -> Result<(), ClientError> {
-    client.call::<Value>("attach", &Attached { chat, thoughts: false }).await.map(|_| ())
+    client.call::<AttachParams>(&AttachParams::to_chat(chat)).await.map(drop)
 }
 
 /// Creates a unique key.
@@ -177,11 +167,11 @@ impl TerminalLink for DaemonLink {
     async fn say(&self, text: &str) -> Result<MessageId, LinkError> {
         let (session, text) = (self.session.clone(), text.to_owned());
         let ask = Ask { session, text, key: Some(new_key()?), attachments: Vec::new() };
-        self.call::<AskResult>("ask", &ask).await.map(|asked| asked.message)
+        self.call::<Ask>(&ask).await.map(|asked| asked.message)
     }
 
     async fn outcome(&self, message: MessageId) -> Result<MessageStatus, LinkError> {
-        self.call("wait", &Wait { message, seconds: None }).await
+        self.call::<Wait>(&Wait { message, seconds: None }).await
     }
 
     async fn hear(&self) -> DaemonNotice {
@@ -221,17 +211,15 @@ impl TerminalLink for DaemonLink {
 
     async fn last_turn(&self) -> Option<TurnRecord> {
         let show = ShowSession { session: self.session.clone(), turns: 1, before: None };
-        self.look_up::<Vec<TurnRecord>>("sessions.show", &show).await?.pop()
+        self.look_up::<ShowSession>(&show).await?.pop()
     }
 
     async fn figures(&self) -> ChatFigures {
         let since = self.opened_at;
         let list = ListUsage { by: UsageBy::Session, since, ..ListUsage::default() };
         let show = ShowStatus { session: Some(self.session.clone()) };
-        let (rows, status) = tokio::join!(
-            self.look_up::<Vec<UsageRow>>("usage", &list),
-            self.look_up::<DaemonStatus>("status", &show),
-        );
+        let (rows, status) =
+            tokio::join!(self.look_up::<ListUsage>(&list), self.look_up::<ShowStatus>(&show),);
         let ours = |row: &UsageRow| row.of == self.session.as_str();
         let used = rows.into_iter().flatten().find(ours).map(|row| row.total);
         ChatFigures { model: status.map(|status| status.model), used }

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use avocet_testkit::ManualClock;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};

@@ -1,73 +1,45 @@
 //! The methods about calls that wait for approval. If no daemon runs, the program's own commands
 //! call them directly.
 
-use avocet_protocol::{ApprovalDecision, Approvals, Redactor, WaitId};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use avocet_methods::{Decide, ListApprovals, SocketMethod};
+use avocet_protocol::{Approvals, Redactor};
 
-use crate::values::{check_limit, or_empty, presentable, read, unavailable};
+use crate::run::{Answered, MethodCall, Reply, RunMethod};
+use crate::values::{check_limit, unavailable};
 use crate::wire::RpcError;
 
-/// `approval.list`: a list of `OpenApproval` in the order of the requests, without secrets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ListApprovals {
-    /// The most rows, from 1 to [`MOST_ROWS`](crate::MOST_ROWS).
-    pub limit: u32,
-    /// The last row that the client has. A page with fewer rows than `limit` is the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<WaitId>,
+/// The ports of these methods.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "each field is the port of its type")]
+pub struct ApprovalPorts<'a> {
+    pub approvals: &'a dyn Approvals,
+    pub redactor: &'a Redactor,
 }
 
-impl Default for ListApprovals {
-    fn default() -> Self {
-        Self { limit: 50, after: None }
+impl<'a> From<MethodCall<'a>> for ApprovalPorts<'a> {
+    fn from(call: MethodCall<'a>) -> Self {
+        Self { approvals: call.parts.approvals.as_ref(), redactor: &call.parts.redactor }
     }
 }
 
-/// `approval.decide`: approves or denies a call. The result is null.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decide {
-    /// The id of the wait for approval.
-    pub id: WaitId,
-    /// The decision.
-    #[serde(flatten)]
-    pub decision: ApprovalDecision,
+impl RunMethod for ListApprovals {
+    type Ports<'a> = ApprovalPorts<'a>;
+
+    async fn run(ports: Self::Ports<'_>, Self { limit, after }: Self) -> Answered<Self> {
+        check_limit(Self::NAME, "limit", limit)?;
+        let open = ports.approvals.open(limit, after).await.map_err(unavailable)?;
+        Reply::without_secrets(&open, ports.redactor)
+    }
 }
 
-/// The names of these methods.
-pub(crate) const METHODS: [&str; 2] = ["approval.decide", "approval.list"];
+impl RunMethod for Decide {
+    type Ports<'a> = ApprovalPorts<'a>;
 
-/// Answers one of these methods; `None` if the method is not in the list.
-///
-/// # Errors
-/// [`RpcError`] names the fault and its correction.
-pub async fn answer_about_approvals(
-    approvals: &dyn Approvals,
-    redactor: &Redactor,
-    method: &str,
-    params: Value,
-) -> Option<Result<Value, RpcError>> {
-    METHODS.contains(&method).then_some(())?;
-    Some(answer(approvals, redactor, method, params).await)
-}
-
-async fn answer(
-    approvals: &dyn Approvals,
-    redactor: &Redactor,
-    method: &str,
-    params: Value,
-) -> Result<Value, RpcError> {
-    if method == "approval.list" {
-        let ListApprovals { limit, after } = read(method, or_empty(params))?;
-        check_limit(method, "limit", limit)?;
-        let open = approvals.open(limit, after).await.map_err(unavailable)?;
-        return Ok(presentable(json!(open), redactor));
+    async fn run(ports: Self::Ports<'_>, Self { id, decision }: Self) -> Answered<Self> {
+        if ports.approvals.decide(id, decision).await.map_err(unavailable)? {
+            return Reply::whole(&());
+        }
+        let message = format!("no call waits for approval as {id}; it was decided, or has expired");
+        Err(RpcError::new(RpcError::NOT_FOUND, message))
     }
-    let Decide { id, decision } = read(method, params)?;
-    if approvals.decide(id, decision).await.map_err(unavailable)? {
-        return Ok(Value::Null);
-    }
-    let message = format!("no call waits for approval as {id}; it was decided, or has expired");
-    Err(RpcError::new(RpcError::NOT_FOUND, message))
 }

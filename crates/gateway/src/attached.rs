@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
+use avocet_methods::{AttachParams, AttachResult, Capability};
 use avocet_protocol::{
     AccountName, Attach, AttachPlatform, Attachment, ChannelName, ChatAddress, ClientRole, Content,
     FetchError, ForClient, Handover, LoadedFile, PlatformId, Receipt, SendError, SessionId,
@@ -11,17 +12,18 @@ use avocet_protocol::{
 };
 use avocet_supervise::Group;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::caller::Caller;
-use crate::channel_program::{Capability, HealthReport, as_plain_text, error_outcome};
+use crate::channel_program::{HealthReport, as_plain_text, error_outcome};
 use crate::connection::Connection;
+use crate::delivery_chunk::{DeliveryChunk, SentFile};
 use crate::editor::EditorAnswer;
 use crate::file_pieces::piece_of;
-use crate::methods::{self, DeliveryChunk, SentFile};
-use crate::values::read;
+use crate::messages;
+use crate::methods::permitted_params;
 use crate::wire::{RpcError, RpcMessage, notification};
 
 /// Characters of an error of a client that are kept.
@@ -51,30 +53,6 @@ pub(crate) enum ClientRequest {
     Events(oneshot::Sender<bool>),
 }
 
-/// The parameters of `attach`: a chat, or a channel and an account.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AttachParams {
-    /// The chat; left out for all chats of an account.
-    chat: Option<ChatAddress>,
-    /// The channel: `external`.
-    channel: Option<ChannelName>,
-    /// The account.
-    account: Option<AccountName>,
-    /// Characters of the longest message of the account's platform.
-    max_text: Option<usize>,
-    /// `true` to get the model's thoughts in the chat as well, for display.
-    #[serde(default)]
-    thoughts: bool,
-}
-
-/// The result of `attach` to an account.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct AttachResult {
-    /// The positions up to which messages are committed, by scope.
-    pub(crate) cursors: BTreeMap<String, String>,
-}
-
 impl Connection {
     /// Answers `attach`.
     pub(crate) async fn attach(
@@ -83,8 +61,7 @@ impl Connection {
         params: Value,
         group: &Group,
     ) -> Result<Value, RpcError> {
-        methods::permitted(&self.parts, caller, "attach", &params).await?;
-        match read("attach", params)? {
+        match permitted_params::<AttachParams>(&self.parts, caller, params).await? {
             AttachParams {
                 chat: Some(chat),
                 channel: None,
@@ -135,7 +112,7 @@ impl Connection {
         let connection = self.clone();
         group.spawn("attached", async move { connection.follow(kind, items, Some(events)).await });
         self.parts.deliveries.wake(chat);
-        Ok(json!({}))
+        Ok(json!(AttachResult::default()))
     }
 
     /// Returns the session of a chat, which may be linked to another one.
@@ -162,11 +139,11 @@ impl Connection {
             platform.set_max_text(chars).map_err(wrong)?;
         }
         let cursors = self.parts.publish.cursors(&name, &account).await;
-        let cursors = cursors.map_err(|error| methods::refusal(&error))?;
+        let cursors = cursors.map_err(|error| messages::refusal(&error))?;
         let cursors: BTreeMap<String, String> =
             cursors.into_iter().map(|cursor| (cursor.scope, cursor.position)).collect();
         if self.is_serving(&name, &account) {
-            return Ok(json!(AttachResult { cursors }));
+            return Ok(json!(AttachResult { cursors: Some(cursors) }));
         }
         self.take_attached_place()?;
         let items = platform.attach_all();
@@ -175,7 +152,7 @@ impl Connection {
         let kind = ClientKind::Platform;
         group.spawn("attached", async move { connection.follow(kind, items, None).await });
         self.parts.deliveries.wake_account(&name, &account);
-        Ok(json!(AttachResult { cursors }))
+        Ok(json!(AttachResult { cursors: Some(cursors) }))
     }
 
     fn check_role(&self, caller: &Caller, of: impl std::fmt::Display) -> Result<(), RpcError> {

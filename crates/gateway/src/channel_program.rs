@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use avocet_methods::{Capability, PROTOCOL};
 use avocet_protocol::{AccountName, ChannelName, Choice, Content, Health, SendError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,24 +13,8 @@ use serde_json::Value;
 use crate::attached::cut;
 use crate::wire::RpcError;
 
-/// The version of the protocol. Increased when programs written for the previous version would fail.
-pub const PROTOCOL: u32 = 1;
 /// The longest pause that a platform may ask for, in seconds.
 const LONGEST_PAUSE: f64 = 86_400.0;
-
-/// An ability of a channel. The daemon turns a message into text that needs no other ability.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Capability {
-    /// The program shows the buttons of a message. Without it, they are numbered lines of the text.
-    Choices,
-    /// The program sends the files of a message. Without it, each is a line of the text.
-    Files,
-    /// The program takes the notification `typing`.
-    Typing,
-}
 
 /// `health`: a notification of the program about its platform, for `avocet status`. It concerns all
 /// accounts that the connection serves, and counts until the next report.

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use avocet_methods::{ClientMethod, SocketMethod};
 use avocet_protocol::{TurnEvent, plain_json};
 use avocet_supervise::Group;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, BufReader};
@@ -18,11 +18,11 @@ use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::RpcError;
+use crate::delivery_chunk::DeliveryChunk;
 use crate::editor::OutputPiece;
 use crate::editor_client::{EditorCall, EditorReply, parse_action};
 use crate::kept_files::KeptFiles;
 use crate::lines::{self, InputLine};
-use crate::methods::DeliveryChunk;
 use crate::subscribe::EventBatch;
 use crate::wire::RpcMessage;
 
@@ -206,11 +206,30 @@ impl Client {
     /// # Errors
     /// [`ClientError`] if the daemon refuses, the connection is lost or the answer has an unknown
     /// form.
-    pub async fn call<A: DeserializeOwned>(
+    pub async fn call<M: ClientMethod>(
         &self,
-        method: &str,
-        params: &impl Serialize,
-    ) -> Result<A, ClientError> {
+        params: &M::Params,
+    ) -> Result<M::Answer, ClientError> {
+        self.call_with_json::<M>(json!(params)).await
+    }
+
+    /// Makes a request whose parameters have secrets, and are JSON therefore.
+    ///
+    /// # Errors
+    /// As for [`Self::call`].
+    pub async fn call_with_json<M: SocketMethod<Answer: DeserializeOwned>>(
+        &self,
+        params: Value,
+    ) -> Result<M::Answer, ClientError> {
+        let answer = self.call_by_name(M::NAME, params).await?;
+        serde_json::from_value(answer).map_err(|error| ClientError::Unreadable(plain_json(&error)))
+    }
+
+    /// Makes a request of a method that is known by its name only. The answer is not read.
+    ///
+    /// # Errors
+    /// As for [`Self::call`].
+    pub async fn call_by_name(&self, method: &str, params: Value) -> Result<Value, ClientError> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         {
@@ -220,10 +239,20 @@ impl Client {
             }
             pending.open.insert(number, sender);
         }
-        let (id, method, params) = (json!(number), method.to_owned(), json!(params));
+        let (id, method) = (json!(number), method.to_owned());
         let request = RpcMessage::Request { id, method, params };
         self.lines.send_async(request.into()).await.map_err(|_| ClientError::Lost)?;
-        let answer = answer.await.map_err(|_| ClientError::Lost)??;
+        Ok(answer.await.map_err(|_| ClientError::Lost)??)
+    }
+
+    /// Makes a request whose method is written out, as other programs do.
+    #[cfg(test)]
+    pub(crate) async fn request<A: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl serde::Serialize,
+    ) -> Result<A, ClientError> {
+        let answer = self.call_by_name(method, json!(params)).await?;
         serde_json::from_value(answer).map_err(|error| ClientError::Unreadable(plain_json(&error)))
     }
 

@@ -3,50 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use avocet_methods::{ChatPatterns, Hello, PROTOCOL, Welcome};
 use avocet_protocol::{ClientRole, IdError, Secret, SenderId};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::caller::{Caller, ChatPatterns};
-use crate::channel_program::{Capability, PROTOCOL};
+use crate::caller::Caller;
 use crate::wire::RpcError;
 
-/// `hello`: names the client, and proves it with a token. Later requests have the rights of this
-/// client. Without parameters, the rights stay as they are. The result is a [`Welcome`].
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Hello {
-    /// The name of a table in `[gateway.clients]`.
-    pub client: Option<String>,
-    /// The token of the client.
-    pub token: Option<Secret>,
-    /// The version of the protocol that the program speaks, from 1. Default: that of the daemon.
-    pub protocol: Option<u32>,
-    /// The abilities of a channel. Default: all of them.
-    pub capabilities: Option<BTreeSet<Capability>>,
-}
-
-/// The result of [`Hello`]: the rights of later requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Welcome {
-    /// The sender of messages.
-    pub sender: SenderId,
-    /// The role.
-    pub role: ClientRole,
-    /// The patterns of chats.
-    pub chats: ChatPatterns,
-    /// The only methods; `None` for all methods of the role.
-    pub methods: Option<BTreeSet<String>>,
-    /// The version of the protocol that the daemon speaks.
-    pub protocol: u32,
-}
-
-impl Welcome {
-    pub(crate) fn of(caller: &Caller) -> Self {
-        let Caller { sender, role, chats, methods } = caller.clone();
-        Self { sender, role, chats, methods, protocol: PROTOCOL }
-    }
+/// Returns the rights of a caller, for the caller.
+pub(crate) fn welcome(caller: &Caller) -> Welcome {
+    let Caller { sender, role, chats, methods } = caller.clone();
+    Welcome { sender, role, chats, methods, protocol: PROTOCOL }
 }
 
 /// A client of the configuration: `[gateway.clients.NAME]`.

@@ -4,6 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use avocet_methods::{
+    AttachEditor, AttachParams, Capability, GetFile, GiveServers, Hello, Ping, SocketMethod,
+    Subscribe, Wait, Welcome, find_method,
+};
 use avocet_protocol::{AccountName, ChannelName, OrderHold, OrderTicket, PublishOrder};
 use avocet_supervise::Group;
 use serde_json::Value;
@@ -15,17 +19,16 @@ use tokio_util::sync::CancellationToken;
 use crate::MAX_LINE_BYTES;
 use crate::attached::ClientRequest;
 use crate::caller::Caller;
-use crate::channel_program::{Capability, check_protocol};
-use crate::clients::{Clients, Hello, Peer, Welcome};
+use crate::channel_program::check_protocol;
+use crate::clients::{Clients, Peer, welcome};
 use crate::lines::{self, InputLine};
 use crate::methods;
 use crate::parts::GatewayParts;
 use crate::places::{CONNECTIONS, ConnectionPlace, UnderWay};
 use crate::programs::RunningProgram;
-use crate::session_servers::SESSION_SERVERS;
+use crate::run::{MethodCall, read_params};
 use crate::subscribe::NamedSubscriptions;
-use crate::table;
-use crate::values::{or_empty, read, to_value};
+use crate::values::to_value;
 use crate::wire::{RpcError, RpcMessage};
 
 /// Bytes after which no more lines are added to those that are written together.
@@ -215,31 +218,31 @@ impl Connection {
         under_way: UnderWay,
         group: &Group,
     ) {
-        if method == "hello" {
+        if method == Hello::NAME {
             // Later requests of the same connection have the new rights.
             let welcome = self.hello(params);
             return self.respond(id, welcome).await;
         }
         let Some(caller) = self.caller() else {
             let refusal = self.hello_first();
-            let answer = if method == "ping" { Ok(Value::Null) } else { Err(refusal) };
+            let answer = if method == Ping::NAME { Ok(Value::Null) } else { Err(refusal) };
             return self.respond(id, answer).await;
         };
         match method.as_str() {
-            "attach" => {
+            AttachParams::NAME => {
                 let attached = self.attach(&caller, params, group).await;
                 self.respond(id, attached).await;
             }
-            "editor.attach" => {
+            AttachEditor::NAME => {
                 let attached = self.attach_editor(&caller, params, group).await;
                 self.respond(id, attached).await;
             }
-            "subscribe" => self.subscribe(&caller, id, params, group).await,
-            "file.get" => {
+            Subscribe::NAME => self.subscribe(&caller, id, params, group).await,
+            GetFile::NAME => {
                 let piece = self.file_piece(&caller, params).await;
                 self.respond(id, piece).await;
             }
-            "wait" => {
+            Wait::NAME => {
                 let Ok(permit) = self.waits.clone().try_acquire_owned() else {
                     let message =
                         format!("a connection waits for at most {WAITS} messages; open another");
@@ -274,15 +277,16 @@ impl Connection {
                 None => OrderHold::default(),
             };
             let answering = async {
-                if method == SESSION_SERVERS {
+                if method == GiveServers::NAME {
                     return connection.give_servers(&caller, params).await;
                 }
-                methods::answer_in_order(parts, &caller, &method, params, &hold).await
+                let call = MethodCall { parts, caller: &caller, hold: &hold };
+                methods::answer_in_order(call, &method, params).await
             };
             // Only `wait` ends with the client. Other requests are answered once they have
             // committed.
             let answer = tokio::select! {
-                () = ended.cancelled(), if method == "wait" => return,
+                () = ended.cancelled(), if method == Wait::NAME => return,
                 answer = answering => answer,
             };
             // The answer may wait for the client to read.
@@ -297,7 +301,7 @@ impl Connection {
 
     /// Takes a place for a request that enters messages; `None` for the other methods.
     fn take_ticket(&self, method: &str) -> Option<OrderTicket> {
-        table::find(method).filter(|method| method.is_in_order())?;
+        find_method(method).filter(|method| method.enters_message)?;
         Some(self.order.lock().unwrap_or_else(PoisonError::into_inner).take_ticket())
     }
 
@@ -342,7 +346,7 @@ impl Connection {
 
     /// Gives later requests the rights of the named client.
     fn hello(&self, params: Value) -> Result<Value, RpcError> {
-        let hello: Hello = read("hello", or_empty(params))?;
+        let hello = read_params::<Hello>(params)?;
         check_protocol(hello.protocol)?;
         let welcome = match &self.origin {
             ConnectionOrigin::Socket(clients, peer) => {
@@ -351,7 +355,7 @@ impl Connection {
             ConnectionOrigin::Child(program) => {
                 let caller = Arc::new(program.hello(&hello)?);
                 *self.caller.lock().unwrap_or_else(PoisonError::into_inner) = Some(caller.clone());
-                Welcome::of(&caller)
+                welcome(&caller)
             }
         };
         if let Some(named) = hello.capabilities {
@@ -375,7 +379,7 @@ impl Connection {
             *caller = Some(Arc::new(named?));
         }
         let caller = caller.as_ref().ok_or_else(|| clients.hello_first(peer))?;
-        Ok(Welcome::of(caller))
+        Ok(welcome(caller))
     }
 
     fn hello_first(&self) -> RpcError {

@@ -1,35 +1,29 @@
 //! The method that consolidates memories. If no daemon runs, the program's own command calls it
 //! directly.
 
-use avocet_protocol::{Consolidate, ConsolidateError, ConsolidateRequest, StoreError};
-use serde_json::Value;
+use avocet_methods::ConsolidateRequest;
+use avocet_protocol::{Consolidate, ConsolidateError};
 
-use crate::values::{or_empty, read, to_value, unavailable};
+use crate::run::{Answered, MethodCall, Reply, RunMethod};
+use crate::values::unavailable;
 use crate::wire::RpcError;
 
-/// The name of the method.
-pub(crate) const METHODS: [&str; 1] = ["memory.consolidate"];
+impl<'a> From<MethodCall<'a>> for &'a dyn Consolidate {
+    fn from(call: MethodCall<'a>) -> Self {
+        call.parts.consolidate.as_ref()
+    }
+}
 
-/// Answers `memory.consolidate`: see [`ConsolidateRequest`]. The result is a list of
-/// [`ConsolidationReport`](avocet_protocol::ConsolidationReport).
-///
-/// # Errors
-/// [`RpcError`] names the fault and its correction.
-pub async fn answer_about_consolidation(
-    consolidate: &dyn Consolidate,
-    method: &str,
-    params: Value,
-) -> Option<Result<Value, RpcError>> {
-    METHODS.contains(&method).then_some(())?;
-    let request: ConsolidateRequest = match read(method, or_empty(params)) {
-        Ok(request) => request,
-        Err(error) => return Some(Err(error)),
-    };
-    Some(match consolidate.consolidate(&request).await {
-        Ok(reports) => to_value(Ok::<_, StoreError>(reports)),
-        Err(ConsolidateError::Log(error)) => Err(unavailable(error)),
-        Err(refused @ (ConsolidateError::Budget(_) | ConsolidateError::Runs(_))) => {
-            Err(RpcError::new(RpcError::CONFLICT, refused.to_string()))
+impl RunMethod for ConsolidateRequest {
+    type Ports<'a> = &'a dyn Consolidate;
+
+    async fn run(consolidate: Self::Ports<'_>, request: Self) -> Answered<Self> {
+        match consolidate.consolidate(&request).await {
+            Ok(reports) => Reply::whole(&reports),
+            Err(ConsolidateError::Log(error)) => Err(unavailable(error)),
+            Err(refused @ (ConsolidateError::Budget(_) | ConsolidateError::Runs(_))) => {
+                Err(RpcError::new(RpcError::CONFLICT, refused.to_string()))
+            }
         }
-    })
+    }
 }

@@ -1,81 +1,80 @@
 //! The methods about dead letters. If no daemon runs, the program's own commands call them
 //! directly.
 
+use avocet_methods::{
+    DropDeadLetter, ListDeadLetters, NamedDeadLetter, RetryDeadLetter, ShowDeadLetter, SocketMethod,
+};
 use avocet_protocol::{DeadId, DeadLetters, DeadPage, Redactor};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
-use crate::values::{check_limit, or_empty, presentable, read, unavailable};
+use crate::run::{Answered, MethodCall, Reply, RunMethod};
+use crate::values::{check_limit, unavailable};
 use crate::wire::RpcError;
 
-/// `dead.list`: a list of `DeadLetter`, the newest first, without secrets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ListDeadLetters {
-    /// The most rows, from 1 to [`MOST_ROWS`](crate::MOST_ROWS).
-    pub limit: u32,
-    /// The last dead letter that the client has. A page with fewer rows than `limit` is the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<DeadId>,
+/// The ports of these methods.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "each field is the port of its type")]
+pub struct DeadLetterPorts<'a> {
+    pub letters: &'a dyn DeadLetters,
+    pub redactor: &'a Redactor,
 }
 
-impl Default for ListDeadLetters {
-    fn default() -> Self {
-        Self { limit: 50, after: None }
+impl<'a> From<MethodCall<'a>> for DeadLetterPorts<'a> {
+    fn from(call: MethodCall<'a>) -> Self {
+        Self { letters: call.parts.dead_letters.as_ref(), redactor: &call.parts.redactor }
     }
 }
 
-/// `dead.show`: one `DeadLetter`. `dead.retry` and `dead.drop`: the result is null.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NamedDeadLetter {
-    /// The id of the dead letter.
-    pub id: DeadId,
-}
+impl RunMethod for ListDeadLetters {
+    type Ports<'a> = DeadLetterPorts<'a>;
 
-/// The names of these methods.
-pub(crate) const METHODS: [&str; 4] = ["dead.drop", "dead.list", "dead.retry", "dead.show"];
-
-/// Answers one of these methods; `None` if the method is not in the list.
-///
-/// # Errors
-/// [`RpcError`] names the fault and its correction.
-pub async fn answer_about_dead_letters(
-    letters: &dyn DeadLetters,
-    redactor: &Redactor,
-    method: &str,
-    params: Value,
-) -> Option<Result<Value, RpcError>> {
-    METHODS.contains(&method).then_some(())?;
-    Some(answer(letters, redactor, method, params).await)
-}
-
-async fn answer(
-    letters: &dyn DeadLetters,
-    redactor: &Redactor,
-    method: &str,
-    params: Value,
-) -> Result<Value, RpcError> {
-    if method == "dead.list" {
-        let ListDeadLetters { limit, after } = read(method, or_empty(params))?;
-        check_limit(method, "limit", limit)?;
-        let list = letters.dead_letters(DeadPage { limit, after }).await.map_err(unavailable)?;
-        return Ok(presentable(json!(list), redactor));
+    async fn run(ports: Self::Ports<'_>, Self { limit, after }: Self) -> Answered<Self> {
+        check_limit(Self::NAME, "limit", limit)?;
+        let page = DeadPage { limit, after };
+        let list = ports.letters.dead_letters(page).await.map_err(unavailable)?;
+        Reply::without_secrets(&list, ports.redactor)
     }
-    let NamedDeadLetter { id } = read(method, params)?;
-    let done = match method {
-        "dead.show" => {
-            let letter = letters.dead_letter(id).await.map_err(unavailable)?;
-            letter.map(|letter| presentable(json!(letter), redactor))
+}
+
+impl RunMethod for ShowDeadLetter {
+    type Ports<'a> = DeadLetterPorts<'a>;
+
+    async fn run(
+        ports: Self::Ports<'_>,
+        NamedDeadLetter { id }: NamedDeadLetter,
+    ) -> Answered<Self> {
+        let letter = ports.letters.dead_letter(id).await.map_err(unavailable)?;
+        Reply::without_secrets(&letter.ok_or_else(|| unknown(id))?, ports.redactor)
+    }
+}
+
+impl RunMethod for RetryDeadLetter {
+    type Ports<'a> = DeadLetterPorts<'a>;
+
+    async fn run(
+        ports: Self::Ports<'_>,
+        NamedDeadLetter { id }: NamedDeadLetter,
+    ) -> Answered<Self> {
+        let retried = ports.letters.retry_dead_letter(id).await.map_err(unavailable)?;
+        retried.ok_or_else(|| unknown(id))?;
+        Reply::whole(&())
+    }
+}
+
+impl RunMethod for DropDeadLetter {
+    type Ports<'a> = DeadLetterPorts<'a>;
+
+    async fn run(
+        ports: Self::Ports<'_>,
+        NamedDeadLetter { id }: NamedDeadLetter,
+    ) -> Answered<Self> {
+        if ports.letters.drop_dead_letter(id).await.map_err(unavailable)? {
+            return Reply::whole(&());
         }
-        "dead.retry" => {
-            let retried = letters.retry_dead_letter(id).await.map_err(unavailable)?;
-            retried.map(|_| Value::Null)
-        }
-        _ => letters.drop_dead_letter(id).await.map_err(unavailable)?.then_some(Value::Null),
-    };
-    done.ok_or_else(|| {
-        let message = format!("there is no dead letter {id}; it may have been retried or dropped");
-        RpcError::new(RpcError::NOT_FOUND, message)
-    })
+        Err(unknown(id))
+    }
+}
+
+fn unknown(id: DeadId) -> RpcError {
+    let message = format!("there is no dead letter {id}; it may have been retried or dropped");
+    RpcError::new(RpcError::NOT_FOUND, message)
 }

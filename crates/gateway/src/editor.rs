@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use avocet_methods::{AttachEditor, EmptyAnswer};
 use avocet_protocol::{CallId, ChatAddress, EditorError, Editors, SessionEditor, SessionId};
 use avocet_supervise::Group;
 use schemars::JsonSchema;
@@ -17,8 +18,7 @@ use crate::MAX_LINE_BYTES;
 use crate::attached::{ClientRequest, cut};
 use crate::caller::Caller;
 use crate::connection::Connection;
-use crate::methods;
-use crate::values::read;
+use crate::methods::permitted_params;
 use crate::wire::{RpcError, notification};
 
 /// The time for the text of a file.
@@ -31,23 +31,6 @@ const OUTPUT_PAUSE: Duration = Duration::from_millis(100);
 const QUEUE: usize = 64;
 /// Bytes of a line beside the parameters.
 const AROUND: usize = 1024;
-
-/// `editor.attach`: the client is an editor that shows the chat. The result is an empty object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AttachEditor {
-    /// The chat.
-    pub chat: ChatAddress,
-    /// `true` if the editor answers `editor.read`.
-    #[serde(default)]
-    pub read: bool,
-    /// `true` if the editor answers `editor.write`.
-    #[serde(default)]
-    pub write: bool,
-    /// `true` to get `editor.output`.
-    #[serde(default)]
-    pub output: bool,
-}
 
 /// `editor.output`: the program behind a call of a tool has printed more. For display only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -269,8 +252,7 @@ impl Connection {
         params: Value,
         group: &Group,
     ) -> Result<Value, RpcError> {
-        methods::permitted(&self.parts, caller, "editor.attach", &params).await?;
-        let offered: AttachEditor = read("editor.attach", params)?;
+        let offered = permitted_params::<AttachEditor>(&self.parts, caller, params).await?;
         let session = self.session_of(&offered.chat)?;
         let (requests, to_send) = flume::bounded(QUEUE);
         let (chat, output) = (offered.chat.clone(), OutputQueue::default());
@@ -281,7 +263,7 @@ impl Connection {
         group.spawn("editor-output", async move { connection.send_output(chat, to_show).await });
         let (connection, limits) = (self.clone(), group.clone());
         group.spawn("editor", async move { connection.serve_editor(seat, to_send, &limits).await });
-        Ok(json!({}))
+        Ok(json!(EmptyAnswer {}))
     }
 
     /// Sends output to the editor until the connection ends, several pieces at once.

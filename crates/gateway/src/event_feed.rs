@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use avocet_methods::{SocketMethod, Subscribe};
 use avocet_protocol::{EventFilter, EventSeq};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -10,7 +11,6 @@ use crate::caller::Caller;
 use crate::events::{filter, presentable_events};
 use crate::parts::GatewayParts;
 use crate::scope::ChatScope;
-use crate::subscribe::Subscribe;
 use crate::wire::RpcError;
 
 /// The most events of a page.
@@ -49,7 +49,7 @@ impl EventFeed {
         subscribe: &Subscribe,
         at: EventSeq,
     ) -> Result<Self, RpcError> {
-        let filter = filter("subscribe", subscribe.session.clone(), &subscribe.kinds)?;
+        let filter = filter(Subscribe::NAME, subscribe.session.clone(), &subscribe.kinds)?;
         let newest = parts.event_log.newest_event();
         Ok(Self { parts: parts.clone(), caller: caller.clone(), filter, at, newest })
     }

@@ -3,18 +3,18 @@
 
 use std::sync::PoisonError;
 
+use avocet_methods::{FilePiece, GetFile};
 use avocet_protocol::{FetchError, PieceRequest, plain_json};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::attached::{ClientRequest, cut};
 use crate::caller::Caller;
 use crate::connection::Connection;
-use crate::methods;
-use crate::values::read;
+use crate::methods::permitted_params;
 use crate::wire::RpcError;
 
 /// Bytes of a piece of a file. In base64, a piece fits into a line.
@@ -32,26 +32,6 @@ pub(crate) struct ReadFilePiece {
     pub(crate) length: usize,
 }
 
-/// `file.get`: a piece of a file of a chunk that this connection has to deliver. The result is
-/// [`FilePiece`].
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GetFile {
-    /// The id of the request `deliver`.
-    pub delivery: String,
-    /// The place of the file in its attachments, from 0.
-    pub file: usize,
-    /// The number of bytes before the piece.
-    pub offset: usize,
-}
-
-/// A piece of a file: the result of [`GetFile`], and the answer to `file.read`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FilePiece {
-    /// The bytes in base64 (RFC 4648, section 4). At the end of the file it is empty.
-    pub data: String,
-}
-
 impl Connection {
     /// Asks the client for a piece of a file that it keeps.
     pub(crate) async fn read_piece(&self, PieceRequest { reference, offset, piece }: PieceRequest) {
@@ -66,8 +46,8 @@ impl Connection {
         caller: &Caller,
         params: Value,
     ) -> Result<Value, RpcError> {
-        methods::permitted(&self.parts, caller, "file.get", &params).await?;
-        let GetFile { delivery, file, offset } = read("file.get", params)?;
+        let GetFile { delivery, file, offset } =
+            permitted_params::<GetFile>(&self.parts, caller, params).await?;
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match open.get(&delivery) {
             Some(ClientRequest::Chunk { files, .. }) => files.get(file),

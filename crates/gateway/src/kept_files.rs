@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use avocet_methods::FilePiece;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::file_pieces::FilePiece;
 use crate::values::read;
 use crate::wire::RpcError;
 

@@ -15,6 +15,7 @@ mod connection;
 mod consolidate;
 mod dead_letters;
 mod deletion;
+mod delivery_chunk;
 mod editor;
 mod editor_client;
 mod event_feed;
@@ -26,6 +27,7 @@ mod lines;
 mod lists;
 mod mcp;
 mod memories;
+mod messages;
 mod methods;
 mod parts;
 mod people;
@@ -33,6 +35,7 @@ mod places;
 mod program_ask;
 mod programs;
 mod publish;
+mod run;
 mod schedules;
 #[cfg(test)]
 mod schema_tests;
@@ -42,8 +45,9 @@ mod server;
 mod session_options;
 mod session_servers;
 mod socket_place;
+#[cfg(test)]
+mod socket_schema_tests;
 mod subscribe;
-mod table;
 mod tasks;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -52,49 +56,30 @@ mod wait;
 mod web;
 mod wire;
 
-pub use agents::AgentSummary;
-pub use approvals::{Decide, ListApprovals, answer_about_approvals};
-pub use ask_json::answer_in_json;
-pub use caller::{Caller, ChatPatterns};
-pub use channel_program::{Capability, HealthReport, PROTOCOL};
+pub use approvals::ApprovalPorts;
+// A server or a client of the socket needs the descriptions of the methods, too.
+pub use avocet_methods::*;
+pub use caller::Caller;
+pub use channel_program::HealthReport;
 pub use client::{ChunkConfirmation, Client, ClientError, Incoming};
-pub use client_files::PublishedFile;
-pub use clients::{ClientIdentity, Clients, Hello, NamedClient, SystemUsers, Welcome};
-pub use config_file::{CheckConfig, SaveConfig, SavedConfig};
-pub use consolidate::answer_about_consolidation;
-pub use dead_letters::{ListDeadLetters, NamedDeadLetter, answer_about_dead_letters};
-pub use deletion::{DeleteSession, answer_about_deletion};
-pub use editor::{AttachEditor, AttachedEditors, OutputPiece};
+pub use clients::{ClientIdentity, Clients, NamedClient, SystemUsers};
+pub use dead_letters::DeadLetterPorts;
+pub use delivery_chunk::{DeliveryChunk, SentFile};
+pub use editor::{AttachedEditors, OutputPiece};
 pub use editor_client::{EditorAction, EditorCall, EditorReply};
 pub use event_feed::{EventFeed, FeedPage};
-pub use events::{EventList, ListEvents, RemoveSubscriber, Trace, answer_about_events};
-pub use file_pieces::{FilePiece, GetFile};
-pub use jobs::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
-pub use lists::{ListSent, ListSessions, ListUsage, ShowSession};
-pub use mcp::{ApproveMcpTools, ListMcpTools};
-pub use memories::{
-    AddMemory, ForgetMemory, ListMemories, ListMemoryChanges, MemoryDetails, ShowMemory,
-    UndoMemoryChange, answer_about_memories,
-};
-pub use methods::{
-    Ask, AskResult, Attached, DeliveryChunk, Doctor, Send, SendResult, SentFile, ShowStatus, Wait,
-    answer, check_rights, refusal,
-};
+pub use events::EventPorts;
+pub use jobs::JobPorts;
+pub use memories::MemoryPorts;
+pub use messages::refusal;
+pub use methods::{answer, answer_by_name, check_rights};
 pub use parts::GatewayParts;
-pub use people::{
-    AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
-};
 pub use program_ask::{ProgramAsk, ask_for_program, check_method_rights};
 pub use programs::{ChildConnection, Programs, RunningProgram};
-pub use publish::{MoveCursor, PublishParams, PublishedCursor};
-pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
-pub use search::{FoundText, SearchSessions, TextAuthor};
+pub use run::{Answered, MethodCall, Reply, RunMethod, run_method};
 pub use server::{Gateway, GatewayError};
-pub use session_options::ShowOptions;
 pub use socket_place::{SocketGroup, SocketPlace};
-pub use subscribe::{EventBatch, Subscribe, Subscribed};
-pub use table::{ListRows, METHODS, SocketMethod, Touches};
-pub use tasks::{ListTasks, NamedTask, answer_about_tasks};
-pub use values::{MOST_ROWS, presentable};
-pub use web::OpenWeb;
+pub use subscribe::EventBatch;
+pub use tasks::TaskPorts;
+pub use values::presentable;
 pub use wire::{MAX_LINE_BYTES, RpcError};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use avocet_methods::AgentSummary;
 use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
     Consolidate, DeadLetters, Deliveries, EventLog, FetchAddress, History, JobControl, Live,
@@ -11,7 +12,6 @@ use avocet_protocol::{
     Uploads, WebConsole, Workspaces,
 };
 
-use crate::agents::AgentSummary;
 use crate::editor::AttachedEditors;
 
 /// The ports that the gateway opens to other processes.

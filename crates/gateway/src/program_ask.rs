@@ -1,13 +1,15 @@
 //! Requests of programs that ask for one answer, such as those of OpenAI's APIs. They are messages
 //! with more parts than `ask` has on the socket.
 
+use avocet_methods::{Ask, AskResult, MethodDescription, PublishedFile, SocketMethod};
 use avocet_protocol::{
     AcceptedAs, ClientRole, Content, DedupeKey, Inbound, ProgramRequest, Sender, SessionId,
 };
 
 use crate::caller::Caller;
-use crate::client_files::{PublishedFile, attachments};
-use crate::methods::{AskResult, new_key, refusal, unknown_method};
+use crate::client_files::attachments;
+use crate::messages::{new_key, refusal};
+use crate::methods::check_rights;
 use crate::parts::GatewayParts;
 use crate::wire::RpcError;
 
@@ -38,12 +40,12 @@ pub async fn ask_for_program(
 ) -> Result<AskResult, RpcError> {
     let ProgramAsk { session, text, key, files, program } = ask;
     let params = serde_json::json!({ "session": session });
-    crate::check_rights(parts, caller, "ask", &params).await?;
+    check_rights::<Ask>(parts, caller, &params).await?;
     if let Some(agent) = &program.agent {
         check_agent(parts, caller, agent)?;
     }
     let chat = session.address();
-    let attachments = attachments("ask", &chat, files)?;
+    let attachments = attachments(Ask::NAME, &chat, files)?;
     let program = (program != ProgramRequest::default()).then(|| Box::new(program));
     let content = Content { attachments, program, ..Content::text(text) };
     let sender = Sender::new(caller.sender.clone());
@@ -57,8 +59,8 @@ pub async fn ask_for_program(
 ///
 /// # Errors
 /// [`RpcError::NOT_ALLOWED`] names the setting that permits the method.
-pub fn check_method_rights(caller: &Caller, method: &str) -> Result<(), RpcError> {
-    caller.check_method(crate::table::find(method).ok_or_else(|| unknown_method(method))?)
+pub fn check_method_rights<M: SocketMethod>(caller: &Caller) -> Result<(), RpcError> {
+    caller.check_method(&MethodDescription::new::<M>())
 }
 
 /// Refuses an unknown profile, and every choice of a client that is no operator: the profile of a

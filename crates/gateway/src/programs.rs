@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use avocet_methods::{ChatPatterns, Hello};
 use avocet_protocol::{AccountName, ChannelName, ClientRole, IdError, SenderId, sanitise};
 use avocet_supervise::Group;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::caller::{Caller, ChatPatterns};
-use crate::clients::Hello;
+use crate::caller::Caller;
 use crate::connection::{self, ConnectionOrigin, NewConnection};
 use crate::parts::GatewayParts;
 use crate::places::Places;

@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
+use avocet_methods::{ChatPatterns, ListRows, MOST_ROWS, MethodDescription, RowScope, Touches};
 use avocet_protocol::{
     ChatAddress, ChatLink, DeadId, EventDetail, EventKind, JobId, LogEvent, MessageId, OrderHold,
-    ScheduleError, ScheduleId, SessionFilter, SessionId, SessionRow, Timestamp, TurnId, WaitId,
+    ScheduleError, ScheduleId, SessionFilter, SessionId, TurnId, WaitId,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::caller::{Caller, ChatPatterns};
-use crate::methods;
+use crate::caller::Caller;
 use crate::parts::GatewayParts;
-use crate::table::{ListRows, RowPosition, SocketMethod, Touches};
-use crate::values::{MOST_ROWS, fitting, or_empty, read, unavailable};
+use crate::run::{MethodCall, RunnableMethod};
+use crate::values::{fitting, or_empty, read, unavailable};
 use crate::wire::RpcError;
 
 /// The rows of a page if the request has no `limit`. All lists have the same default.
@@ -31,7 +31,7 @@ impl ChatScope<'_> {
     /// Refuses a call that touches a chat of others.
     pub(crate) async fn check(
         &self,
-        method: &SocketMethod,
+        method: &MethodDescription,
         params: &Value,
     ) -> Result<(), RpcError> {
         if self.caller.chats.are_all() {
@@ -60,27 +60,22 @@ impl ChatScope<'_> {
     /// a short page is still the last one.
     pub(crate) async fn own_rows(
         &self,
-        method: &SocketMethod,
+        method: RunnableMethod,
         list: ListRows,
         params: Value,
     ) -> Result<Value, RpcError> {
         let mut params = or_empty(params);
         let limit = params.get("limit").and_then(Value::as_u64).unwrap_or(DEFAULT_ROWS);
         let limit = usize::try_from(limit.min(MOST_ROWS.into())).unwrap_or_default();
-        let mut own = Vec::new();
+        let (mut own, hold) = (Vec::new(), OrderHold::default());
+        let call = MethodCall { parts: self.parts, caller: self.caller, hold: &hold };
         loop {
-            let page = methods::run(
-                self.parts,
-                self.caller,
-                method,
-                params.clone(),
-                &OrderHold::default(),
-            )
-            .await?;
+            let page = method.run(call, params.clone()).await?;
             let Value::Array(rows) = page else { return Err(unavailable("not a list")) };
-            let next = position(list.position, rows.last()).filter(|_| rows.len() >= limit);
+            let last = rows.last().filter(|_| rows.len() >= limit).and_then(list.read);
+            let next = last.and_then(|last| last.next_page);
             own.extend(rows.into_iter().filter(|row| self.owns(list, row)));
-            if list.position != RowPosition::OnePage {
+            if list.has_pages {
                 own.truncate(limit);
             }
             match next {
@@ -115,8 +110,8 @@ impl ChatScope<'_> {
     }
 
     fn owns(&self, list: ListRows, row: &Value) -> bool {
-        let mut chats = list.chats.iter().filter_map(|pointer| row.pointer(pointer)?.as_str());
-        chats.any(|chat| {
+        let Some(RowScope { chats, .. }) = (list.read)(row) else { return false };
+        chats.iter().any(|chat| {
             chat.parse::<ChatAddress>().is_ok_and(|chat| self.caller.chats.reach(&chat))
                 || SessionId::parse(chat).is_ok_and(|session| self.reaches(&session))
         })
@@ -209,20 +204,5 @@ fn param<T: DeserializeOwned>(method: &str, params: &Value, key: &str) -> Result
     match params.get(key) {
         Some(value) => read(method, value.clone()),
         None => Err(RpcError::new(RpcError::PARAMS, format!("{method}: `{key}` is missing"))),
-    }
-}
-
-/// The parameter that continues a list behind its last row, and the parameter's value.
-fn position(position: RowPosition, last: Option<&Value>) -> Option<(&'static str, Value)> {
-    let last = last?;
-    match position {
-        RowPosition::OnePage => None,
-        RowPosition::Id(key) => Some((key, last.get("id")?.clone())),
-        RowPosition::SessionRow => {
-            let session = SessionId::parse(last.get("session")?.as_str()?).ok()?;
-            let used_at: Timestamp = serde_json::from_value(last.get("used_at")?.clone()).ok()?;
-            let row = serde_json::to_value(SessionRow { used_at, session }).ok()?;
-            Some(("after", row))
-        }
     }
 }

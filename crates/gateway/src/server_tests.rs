@@ -78,7 +78,7 @@ async fn server_errors_name_the_reason() {
     ];
     for (refusal, code, message) in table {
         *world.daemon.refusal.lock().unwrap() = Some(refusal);
-        let refusal = refused(client.call::<AskResult>("ask", &ask("hi")).await);
+        let refusal = refused(client.request::<AskResult>("ask", &ask("hi")).await);
         assert_eq!(refusal, (code, message.to_owned()));
     }
     let table = [
@@ -127,7 +127,7 @@ async fn server_errors_name_the_reason() {
         ),
     ];
     for (method, params, code, message) in table {
-        let refusal = refused(client.call::<Value>(method, &params).await);
+        let refusal = refused(client.request::<Value>(method, &params).await);
         assert_eq!(refusal, (code, message.to_owned()), "{method}");
     }
 }
@@ -155,7 +155,7 @@ async fn client_calls_fail_if_the_daemon_disconnects() {
     let clients = Group::new("clients");
     let client = Client::connect(&world.path, &clients).await.unwrap();
     let wait = Wait { message: MessageId(1), seconds: None };
-    let (waited, ()) = tokio::join!(client.call::<Value>("wait", &wait), async {
+    let (waited, ()) = tokio::join!(client.request::<Value>("wait", &wait), async {
         world.clock.sleeper(Duration::from_secs(1)).await;
         world.gateway.close();
     });

@@ -1,37 +1,29 @@
 //! The methods about the settings of a conversation that people choose.
 
-use avocet_protocol::{SenderId, SessionId, SessionOptions, SetOptionError};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use avocet_methods::{SetSessionOption, ShowOptions};
+use avocet_protocol::SetOptionError;
 
-use crate::values::{fitting, read, unavailable};
+use crate::run::{Answered, MethodCall, Reply, RunMethod};
+use crate::values::unavailable;
 use crate::wire::RpcError;
 
-/// `sessions.options`: the settings of a conversation. The result is a list of
-/// [`SessionOption`](avocet_protocol::SessionOption). `sessions.set_option` takes a
-/// [`SetSessionOption`](avocet_protocol::SetSessionOption) and has the same result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ShowOptions {
-    /// The conversation. It may be new.
-    pub session: SessionId,
+impl RunMethod for ShowOptions {
+    type Ports<'a> = MethodCall<'a>;
+
+    async fn run(call: Self::Ports<'_>, Self { session }: Self) -> Answered<Self> {
+        let options = call.parts.options.session_options(&session).await;
+        Reply::fitting(&options.map_err(unavailable)?)
+    }
 }
 
-/// Answers `sessions.options`, and `sessions.set_option` for `sender`.
-pub(crate) async fn answer_about_options(
-    options: &dyn SessionOptions,
-    sender: &SenderId,
-    method: &str,
-    params: Value,
-) -> Result<Value, RpcError> {
-    let options = if method == "sessions.options" {
-        let ShowOptions { session } = read(method, params)?;
-        options.session_options(&session).await.map_err(unavailable)?
-    } else {
-        let change = read(method, params)?;
-        options.set_session_option(sender, &change).await.map_err(|error| refused(&error))?
-    };
-    Ok(fitting(json!(options)))
+impl RunMethod for SetSessionOption {
+    type Ports<'a> = MethodCall<'a>;
+
+    async fn run(call: Self::Ports<'_>, change: Self) -> Answered<Self> {
+        let options = &call.parts.options;
+        let options = options.set_session_option(&call.caller.sender, &change).await;
+        Reply::fitting(&options.map_err(|error| refused(&error))?)
+    }
 }
 
 fn refused(error: &SetOptionError) -> RpcError {

@@ -1,30 +1,16 @@
 //! `session.servers`: MCP servers that a client gives to a session, until its connection ends.
 
-use avocet_protocol::{SessionId, SessionServer};
-use serde::Deserialize;
+use avocet_methods::{GiveServers, SocketMethod};
 use serde_json::{Value, json};
 
 use crate::caller::Caller;
 use crate::connection::Connection;
-use crate::methods;
-use crate::values::{presentable, read};
+use crate::methods::permitted_params;
+use crate::values::presentable;
 use crate::wire::RpcError;
 
 /// The most servers of a session.
 const MOST_SERVERS: usize = 64;
-
-/// The method's name.
-pub(crate) const SESSION_SERVERS: &str = "session.servers";
-
-/// The parameters. The result is a list of
-/// [`SessionServerStart`](avocet_protocol::SessionServerStart).
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct GiveServers {
-    session: SessionId,
-    /// All servers of the session. An empty list takes its servers away.
-    servers: Vec<SessionServer>,
-}
 
 impl Connection {
     /// Answers `session.servers`, once each server has started or failed.
@@ -33,11 +19,12 @@ impl Connection {
         caller: &Caller,
         params: Value,
     ) -> Result<Value, RpcError> {
-        methods::permitted(&self.parts, caller, SESSION_SERVERS, &params).await?;
-        let GiveServers { session, servers } = read(SESSION_SERVERS, params)?;
+        let GiveServers { session, servers } =
+            permitted_params::<GiveServers>(&self.parts, caller, params).await?;
         if servers.len() > MOST_SERVERS {
             let message = format!(
-                "{SESSION_SERVERS}: a session has at most {MOST_SERVERS} servers, and these are {}",
+                "{}: a session has at most {MOST_SERVERS} servers, and these are {}",
+                GiveServers::NAME,
                 servers.len()
             );
             return Err(RpcError::new(RpcError::PARAMS, message));

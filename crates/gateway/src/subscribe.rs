@@ -5,8 +5,10 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use avocet_protocol::{ClientRole, EventSeq, LogEvent, SessionId, SubscriberName};
+use avocet_methods::{Subscribe, Subscribed};
+use avocet_protocol::{ClientRole, EventSeq, LogEvent, SubscriberName};
 use avocet_supervise::Group;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -16,47 +18,15 @@ use crate::attached::ClientRequest;
 use crate::caller::Caller;
 use crate::connection::Connection;
 use crate::event_feed::{EventFeed, FeedPage};
-use crate::methods;
-use crate::values::{or_empty, read, unavailable};
+use crate::methods::permitted_params;
+use crate::values::unavailable;
 use crate::wire::RpcError;
 
 /// Events without a match after which the position of a named subscriber is recorded.
 const RECORD_AFTER: i64 = 1000;
 
-/// `subscribe`: follows the events. The result is [`Subscribed`]. Afterwards the daemon sends
-/// requests `events` with an [`EventBatch`], and waits for the answer to each.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Subscribe {
-    /// The name under which the daemon keeps the position. A second connection with the same name
-    /// replaces the first one, which is closed with the reason. `None` if the client keeps its position itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<SubscriberName>,
-    /// The last event that the client has. Without effect for a name that the daemon knows.
-    /// Default: the newest event.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<EventSeq>,
-    /// Only of this session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionId>,
-    /// Only of these kinds, as in [`ListEvents`](crate::ListEvents).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub kinds: Vec<String>,
-}
-
-/// The result of [`Subscribe`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Subscribed {
-    /// The identity of the log. Another identity means that the log was rolled back or replaced.
-    pub log: String,
-    /// The position from which the events continue.
-    pub from: EventSeq,
-    /// The number of events behind it that were removed because of their age, at most.
-    pub removed: i64,
-}
-
 /// `events`: a request to the client. Any result confirms the batch; an error ends the subscription.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventBatch {
     /// The events, oldest first. After a lost connection, the batch that was not confirmed comes
     /// again.
@@ -128,8 +98,7 @@ impl Connection {
         caller: &Caller,
         params: Value,
     ) -> Result<(Subscription, Subscribed), RpcError> {
-        methods::permitted(&self.parts, caller, "subscribe", &params).await?;
-        let subscribe: Subscribe = read("subscribe", or_empty(params))?;
+        let subscribe = permitted_params::<Subscribe>(&self.parts, caller, params).await?;
         let Subscribe { name, from, .. } = &subscribe;
         let name = name.as_ref().map(|name| own_name(name, caller)).transpose()?;
         self.place.attach().map_err(|why| RpcError::new(RpcError::UNAVAILABLE, why))?;

@@ -1,88 +1,57 @@
 //! The methods about tasks: the child turns of conversations. If no daemon runs, the program's own
 //! commands call them directly.
 
-use avocet_protocol::{Redactor, SessionId, TaskPage, Tasks, TurnId};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use avocet_methods::{CancelTask, ListTasks, NamedTask, ShowTask, SocketMethod};
+use avocet_protocol::{Redactor, TaskPage, Tasks};
 
-use crate::values::{check_limit, or_empty, presentable, read, unavailable};
+use crate::run::{Answered, MethodCall, Reply, RunMethod};
+use crate::values::{check_limit, unavailable};
 use crate::wire::RpcError;
 
-/// `task.list`: a list of `TaskView`, the newest first, without secrets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ListTasks {
-    /// Only tasks of this conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionId>,
-    /// The most rows, from 1 to [`MOST_ROWS`](crate::MOST_ROWS).
-    pub limit: u32,
-    /// The oldest task that the client has. A page with fewer rows than `limit` is the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<TurnId>,
+/// The ports of these methods.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "each field is the port of its type")]
+pub struct TaskPorts<'a> {
+    pub tasks: &'a dyn Tasks,
+    pub redactor: &'a Redactor,
 }
 
-impl Default for ListTasks {
-    fn default() -> Self {
-        Self { session: None, limit: 50, before: None }
+impl<'a> From<MethodCall<'a>> for TaskPorts<'a> {
+    fn from(call: MethodCall<'a>) -> Self {
+        Self { tasks: call.parts.tasks.as_ref(), redactor: &call.parts.redactor }
     }
 }
 
-/// `task.show`: one `TaskView`. `task.cancel`: cancels a task; the result is null.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NamedTask {
-    /// The id of the task.
-    pub id: TurnId,
+impl RunMethod for ListTasks {
+    type Ports<'a> = TaskPorts<'a>;
+
+    async fn run(ports: Self::Ports<'_>, Self { session, limit, before }: Self) -> Answered<Self> {
+        check_limit(Self::NAME, "limit", limit)?;
+        let page = TaskPage { limit, before };
+        let list = ports.tasks.tasks(session.as_ref(), page).await.map_err(unavailable)?;
+        Reply::without_secrets(&list, ports.redactor)
+    }
 }
 
-/// The names of these methods.
-pub(crate) const METHODS: [&str; 3] = ["task.cancel", "task.list", "task.show"];
+impl RunMethod for ShowTask {
+    type Ports<'a> = TaskPorts<'a>;
 
-/// Answers one of these methods; `None` if the method is not in the list.
-///
-/// # Errors
-/// [`RpcError`] names the fault and its correction.
-pub async fn answer_about_tasks(
-    tasks: &dyn Tasks,
-    redactor: &Redactor,
-    method: &str,
-    params: Value,
-) -> Option<Result<Value, RpcError>> {
-    METHODS.contains(&method).then_some(())?;
-    Some(answer(tasks, redactor, method, params).await)
+    async fn run(ports: Self::Ports<'_>, NamedTask { id }: NamedTask) -> Answered<Self> {
+        match ports.tasks.task(id).await.map_err(unavailable)? {
+            Some(task) => Reply::without_secrets(&task, ports.redactor),
+            None => Err(RpcError::new(RpcError::NOT_FOUND, format!("there is no task {id}"))),
+        }
+    }
 }
 
-async fn answer(
-    tasks: &dyn Tasks,
-    redactor: &Redactor,
-    method: &str,
-    params: Value,
-) -> Result<Value, RpcError> {
-    match method {
-        "task.list" => {
-            let ListTasks { session, limit, before } = read(method, or_empty(params))?;
-            check_limit(method, "limit", limit)?;
-            let page = TaskPage { limit, before };
-            let list = tasks.tasks(session.as_ref(), page).await.map_err(unavailable)?;
-            Ok(presentable(json!(list), redactor))
+impl RunMethod for CancelTask {
+    type Ports<'a> = TaskPorts<'a>;
+
+    async fn run(ports: Self::Ports<'_>, NamedTask { id }: NamedTask) -> Answered<Self> {
+        if ports.tasks.cancel_task(id).await.map_err(unavailable)?.is_some() {
+            return Reply::whole(&());
         }
-        "task.show" => {
-            let NamedTask { id } = read(method, params)?;
-            match tasks.task(id).await.map_err(unavailable)? {
-                Some(task) => Ok(presentable(json!(task), redactor)),
-                None => Err(RpcError::new(RpcError::NOT_FOUND, format!("there is no task {id}"))),
-            }
-        }
-        _ => {
-            let NamedTask { id } = read(method, params)?;
-            match tasks.cancel_task(id).await.map_err(unavailable)? {
-                Some(_) => Ok(Value::Null),
-                None => {
-                    let message = format!("there is no open task {id}; it may have ended");
-                    Err(RpcError::new(RpcError::NOT_FOUND, message))
-                }
-            }
-        }
+        let message = format!("there is no open task {id}; it may have ended");
+        Err(RpcError::new(RpcError::NOT_FOUND, message))
     }
 }

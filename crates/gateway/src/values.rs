@@ -1,5 +1,6 @@
 //! Parameters and results of methods: read, checked, and fitted into a line.
 
+use avocet_methods::MOST_ROWS;
 use avocet_protocol::{Redactor, StoreError, cut_texts, plain_json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,8 +9,6 @@ use serde_json::{Value, json};
 use crate::MAX_LINE_BYTES;
 use crate::wire::RpcError;
 
-/// The most rows of one page.
-pub const MOST_ROWS: u32 = 500;
 /// The most bytes of a result that fit into a line together with its frame.
 const FITS: usize = MAX_LINE_BYTES - 4096;
 

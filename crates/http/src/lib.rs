@@ -4,7 +4,6 @@
 
 #![expect(unused_qualifications, reason = "utoipa repeats the types of parameters with a path")]
 
-mod answer_schemas;
 mod body_pieces;
 mod caller;
 mod config;
@@ -15,6 +14,7 @@ mod guard;
 mod hooks;
 mod input;
 mod mcp;
+mod method_schemas;
 mod metrics;
 mod openai;
 mod openapi;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_gateway::{MAX_LINE_BYTES, RpcError, Subscribe};
+use avocet_gateway::{AttachParams, MAX_LINE_BYTES, RpcError, SocketMethod, Subscribe, Wait};
 use avocet_mcp_server::{
     McpCaller, McpHost, McpServer, McpServerParts, MethodError, SessionFeed, SocketMethods,
 };
@@ -228,11 +228,16 @@ fn refused(problem: Problem) -> MethodError {
 
 #[async_trait]
 impl SocketMethods for HttpMethods {
-    async fn call(&self, method: &'static str, params: Value) -> Result<Value, MethodError> {
+    async fn call_by_name(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, MethodError> {
         let (state, caller) = (self.state.clone(), self.caller.0.clone());
-        let answering =
-            async move { avocet_gateway::answer(&state.parts, &caller, method, params).await };
-        if method == "wait" {
+        let answering = async move {
+            avocet_gateway::answer_by_name(&state.parts, &caller, method, params).await
+        };
+        if method == Wait::NAME {
             return Ok(answering.await?);
         }
         Ok(self.state.complete(method, answering).await.map_err(refused)??)
@@ -250,7 +255,7 @@ impl SocketMethods for HttpMethods {
         let from = feed.position();
         if delivers {
             let attach = json!({ "chat": session.address() });
-            avocet_gateway::check_rights(parts, caller, "attach", &attach).await?;
+            avocet_gateway::check_rights::<AttachParams>(parts, caller, &attach).await?;
         }
         let deliveries =
             delivers.then(|| confirm_deliveries(&self.state, session, ChatFiles::new()));

@@ -8,8 +8,8 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
 
-use crate::answer_schemas::add_answer_schemas;
 use crate::hooks;
+use crate::method_schemas::add_method_schemas;
 use crate::openai::error::{ErrorBody, ErrorObject};
 use crate::openai::files::FileOrder;
 use crate::openai::{chat, files as uploaded, models, responses, stored};
@@ -143,6 +143,6 @@ pub(crate) async fn document() -> Json<Value> {
 pub(crate) fn as_json() -> Value {
     // The document consists of texts and maps, so it can always be serialised.
     let mut document = serde_json::to_value(ApiDocument::openapi()).unwrap_or_default();
-    add_answer_schemas(&mut document);
+    add_method_schemas(&mut document);
     document
 }

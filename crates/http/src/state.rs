@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_gateway::{EventFeed, GatewayParts, Subscribe};
+use avocet_gateway::{EventFeed, GatewayParts, ShowSession, SocketMethod, Subscribe, Wait};
 use avocet_protocol::{ChannelWebhook, EventMeter, SessionId, TurnEvent};
 use avocet_supervise::Group;
 use serde_json::{Value, json};
@@ -66,16 +66,15 @@ impl HttpState {
     ///
     /// # Errors
     /// The method's error as a response.
-    pub(crate) async fn call(
+    pub(crate) async fn call<M: SocketMethod>(
         self: &Arc<Self>,
         caller: &HttpCaller,
-        method: &'static str,
         params: Value,
     ) -> Result<Value, Problem> {
         let (state, caller) = (self.clone(), caller.0.clone());
         let answering =
-            async move { avocet_gateway::answer(&state.parts, &caller, method, params).await };
-        Ok(self.complete(method, answering).await??)
+            async move { avocet_gateway::answer::<M>(&state.parts, &caller, params).await };
+        Ok(self.complete(M::NAME, answering).await??)
     }
 
     /// Runs work to its end even if the client disconnects.
@@ -108,7 +107,7 @@ impl HttpState {
         seconds: u64,
     ) -> Result<Value, Problem> {
         let params = json!({ "message": message, "seconds": seconds });
-        Ok(avocet_gateway::answer(&self.parts, &caller.0, "wait", params).await?)
+        Ok(avocet_gateway::answer::<Wait>(&self.parts, &caller.0, params).await?)
     }
 
     /// Follows the turns of a session from now on.
@@ -123,7 +122,7 @@ impl HttpState {
         let session =
             SessionId::parse(session).map_err(|error| Problem::bad_request(error.to_string()))?;
         let params = json!({ "session": session });
-        avocet_gateway::check_rights(&self.parts, &caller.0, "sessions.show", &params).await?;
+        avocet_gateway::check_rights::<ShowSession>(&self.parts, &caller.0, &params).await?;
         Ok(self.parts.events.subscribe(&session))
     }
 
@@ -136,7 +135,7 @@ impl HttpState {
         caller: &HttpCaller,
         subscribe: &Subscribe,
     ) -> Result<EventFeed, Problem> {
-        avocet_gateway::check_rights(&self.parts, &caller.0, "subscribe", &json!(subscribe))
+        avocet_gateway::check_rights::<Subscribe>(&self.parts, &caller.0, &json!(subscribe))
             .await?;
         let from = match subscribe.from {
             Some(from) => from,

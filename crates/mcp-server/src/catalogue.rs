@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use avocet_gateway::AgentSummary;
+use avocet_gateway::{
+    AgentSummary, Ask, ListJobs, ListSessions, Send, ShowJob, ShowSession, SocketMethod, SubmitJob,
+    Subscribe, Wait,
+};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde_json::{Value, json};
@@ -30,15 +33,15 @@ pub(crate) enum ToolKind {
 
 /// The tools other than those of profiles, with the methods that each needs.
 const FIXED: [(ToolKind, &str, &[&str]); 5] = [
-    (ToolKind::Ask, "ask", &["ask", "wait", "subscribe"]),
-    (ToolKind::Send, "send", &["send"]),
-    (ToolKind::Sessions, "sessions", &["sessions.list"]),
-    (ToolKind::History, "history", &["sessions.show"]),
-    (ToolKind::Jobs, "jobs", &["job.list", "job.show"]),
+    (ToolKind::Ask, "ask", &[Ask::NAME, Wait::NAME, Subscribe::NAME]),
+    (ToolKind::Send, "send", &[Send::NAME]),
+    (ToolKind::Sessions, "sessions", &[ListSessions::NAME]),
+    (ToolKind::History, "history", &[ShowSession::NAME]),
+    (ToolKind::Jobs, "jobs", &[ListJobs::NAME, ShowJob::NAME]),
 ];
 
 /// The methods that the tool of a profile needs.
-const FOR_PROFILES: [&str; 3] = ["job.submit", "wait", "subscribe"];
+const FOR_PROFILES: [&str; 3] = [SubmitJob::NAME, Wait::NAME, Subscribe::NAME];
 
 /// Returns the tools of a client, each with its kind.
 pub(crate) fn tools(rights: &ClientRights, profiles: &[AgentSummary]) -> Vec<(ToolKind, Tool)> {

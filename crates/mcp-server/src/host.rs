@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_gateway::RpcError;
+use avocet_gateway::{RpcError, SocketMethod};
 use avocet_protocol::{EventSeq, SessionId};
 use rmcp::model::Extensions;
 use serde_json::Value;
@@ -39,20 +39,31 @@ pub trait SocketMethods: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// [`MethodError`] with the reason of the daemon, or if the daemon is lost.
-    async fn call(&self, method: &'static str, params: Value) -> Result<Value, MethodError>;
+    async fn call_by_name(&self, method: &'static str, params: Value)
+    -> Result<Value, MethodError>;
 
     /// Follows the events of a session behind `from`, or from now on. With `delivers`, confirms the
     /// messages to the session's chat, because the client of this server reads them in the result of
     /// its call.
     ///
     /// # Errors
-    /// [`MethodError`] as in [`Self::call`].
+    /// [`MethodError`] as in [`Self::call_by_name`].
     async fn follow(
         &self,
         session: &SessionId,
         from: Option<EventSeq>,
         delivers: bool,
     ) -> Result<SessionFeed, MethodError>;
+}
+
+impl dyn SocketMethods + '_ {
+    /// Calls a method. `wait` may be dropped; other methods run to their end.
+    ///
+    /// # Errors
+    /// [`MethodError`] with the reason of the daemon, or if the daemon is lost.
+    pub async fn call<M: SocketMethod>(&self, params: Value) -> Result<Value, MethodError> {
+        self.call_by_name(M::NAME, params).await
+    }
 }
 
 /// The client of a request.

@@ -1,12 +1,13 @@
 //! Resources: the list of conversations, each conversation, and the memory.
 
-use avocet_gateway::RpcError;
+use avocet_gateway::{ListMemories, ListSessions, RpcError, ShowSession, SocketMethod};
 use avocet_protocol::{MemoryScope, SessionId, SessionRow, SessionSummary, TurnRecord};
 use rmcp::ErrorData;
 use rmcp::model::{
     ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams, ReadResourceResult,
     Resource, ResourceContents, ResourceTemplate,
 };
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::host::{MethodError, SocketMethods};
@@ -82,9 +83,9 @@ pub(crate) async fn list(
         resources.extend(fixed(rights));
     }
     let mut result = ListResourcesResult::default();
-    if rights.allow("sessions.list") {
+    if rights.allow(ListSessions::NAME) {
         let params = json!({ "limit": PAGE, "after": after });
-        let rows: Vec<SessionSummary> = called(methods, "sessions.list", params).await?;
+        let rows: Vec<SessionSummary> = called::<ListSessions, _>(methods, params).await?;
         if rows.len() == PAGE as usize
             && let Some(SessionSummary { used_at, session, .. }) = rows.last()
         {
@@ -106,8 +107,8 @@ fn fixed(rights: &ClientRights) -> impl Iterator<Item = Resource> {
         .with_title("Memory")
         .with_description("The notes that the agent keeps for later conversations.")
         .with_mime_type("application/json");
-    let sessions = rights.allow("sessions.list").then_some(sessions);
-    sessions.into_iter().chain(rights.allow("memory.list").then_some(memory))
+    let sessions = rights.allow(ListSessions::NAME).then_some(sessions);
+    sessions.into_iter().chain(rights.allow(ListMemories::NAME).then_some(memory))
 }
 
 fn session_resource(summary: SessionSummary) -> Resource {
@@ -132,8 +133,8 @@ pub(crate) fn templates(rights: &ClientRights) -> ListResourceTemplatesResult {
         .with_description("Notes of the scope `everyone`, `chat SESSION` or `person ID`.")
         .with_mime_type("application/json");
     let mut result = ListResourceTemplatesResult::default();
-    result.resource_templates.extend(rights.allow("sessions.show").then_some(session));
-    result.resource_templates.extend(rights.allow("memory.list").then_some(memory));
+    result.resource_templates.extend(rights.allow(ShowSession::NAME).then_some(session));
+    result.resource_templates.extend(rights.allow(ListMemories::NAME).then_some(memory));
     result
 }
 
@@ -145,11 +146,11 @@ pub(crate) async fn read(
     let (text, media_type) = match ResourceKind::parse(uri)? {
         ResourceKind::Sessions => {
             let params = json!({ "limit": MOST_ROWS });
-            (pretty(&called(methods, "sessions.list", params).await?), "application/json")
+            (pretty(&called::<ListSessions, _>(methods, params).await?), "application/json")
         }
         ResourceKind::Session(session) => {
             let params = json!({ "session": session, "turns": MOST_TURNS });
-            let turns: Vec<TurnRecord> = called(methods, "sessions.show", params).await?;
+            let turns: Vec<TurnRecord> = called::<ShowSession, _>(methods, params).await?;
             if turns.is_empty() {
                 let message = format!("{session} has no messages yet");
                 return Err(ErrorData::resource_not_found(message, Some(json!({ "uri": uri }))));
@@ -158,7 +159,7 @@ pub(crate) async fn read(
         }
         ResourceKind::Memory(scope) => {
             let params = json!({ "scope": scope, "limit": MOST_ROWS });
-            (pretty(&called(methods, "memory.list", params).await?), "application/json")
+            (pretty(&called::<ListMemories, _>(methods, params).await?), "application/json")
         }
     };
     let contents = ResourceContents::text(text, uri).with_mime_type(media_type);
@@ -170,14 +171,13 @@ fn pretty(value: &Value) -> String {
 }
 
 /// Calls a method for a request that is not a tool.
-async fn called<T: serde::de::DeserializeOwned>(
+async fn called<M: SocketMethod, T: DeserializeOwned>(
     methods: &dyn SocketMethods,
-    method: &'static str,
     params: Value,
 ) -> Result<T, ErrorData> {
-    let answer = methods.call(method, params).await.map_err(|error| protocol_error(&error))?;
+    let answer = methods.call::<M>(params).await.map_err(|error| protocol_error(&error))?;
     serde_json::from_value(answer)
-        .map_err(|error| ErrorData::internal_error(format!("{method}: {error}"), None))
+        .map_err(|error| ErrorData::internal_error(format!("{}: {error}", M::NAME), None))
 }
 
 /// Returns the error of a request that is not a tool.

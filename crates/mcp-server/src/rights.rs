@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use avocet_gateway::{METHODS, Touches};
+use avocet_gateway::{Hello, Touches, find_method};
 use avocet_protocol::ClientRole;
 use serde::Deserialize;
 use serde_json::json;
@@ -23,7 +23,7 @@ pub(crate) struct ClientRights(HelloAnswer);
 
 impl ClientRights {
     pub(crate) async fn of(methods: &dyn SocketMethods) -> Result<Self, MethodError> {
-        let answer = methods.call("hello", json!({})).await?;
+        let answer = methods.call::<Hello>(json!({})).await?;
         let answer = serde_json::from_value(answer).map_err(|error| {
             MethodError::Lost(format!("the rights of this client cannot be read: {error}"))
         })?;
@@ -33,12 +33,12 @@ impl ClientRights {
     /// Returns `true` if the client may call the method for some chat.
     pub(crate) fn allow(&self, name: &str) -> bool {
         let HelloAnswer { role, chats, methods } = &self.0;
-        let Some(method) = METHODS.iter().find(|method| method.name == name) else {
+        let Some(method) = find_method(name) else {
             return false;
         };
         let is_limited = !chats.iter().any(|chat| chat == "*");
         *role >= method.least
             && methods.as_ref().is_none_or(|methods| methods.contains(name))
-            && !(is_limited && method.touches == Touches::Everything)
+            && !(is_limited && matches!(method.touches, Touches::Everything))
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use avocet_gateway::AgentSummary;
+use avocet_gateway::{AgentSummary, AttachParams, ListAgents, SocketMethod};
 use avocet_protocol::{Clock, SessionId};
 use avocet_supervise::Group;
 use rmcp::model::{
@@ -100,10 +100,10 @@ async fn profiles(
     methods: &dyn SocketMethods,
     rights: &ClientRights,
 ) -> Result<Vec<AgentSummary>, MethodError> {
-    if !rights.allow("agents.list") {
+    if !rights.allow(ListAgents::NAME) {
         return Ok(Vec::new());
     }
-    let answer = methods.call("agents.list", json!({})).await?;
+    let answer = methods.call::<ListAgents>(json!({})).await?;
     serde_json::from_value(answer)
         .map_err(|error| MethodError::Lost(format!("the list of agents cannot be read: {error}")))
 }
@@ -163,7 +163,7 @@ impl ServerHandler for McpServer {
             context: &context,
             clock: self.parts.clock.as_ref(),
             session,
-            is_own: is_own && rights.allow("attach"),
+            is_own: is_own && rights.allow(AttachParams::NAME),
         };
         let answer = tools::call(&call, &profiles, request).await;
         let answer = answer.ok_or_else(|| {

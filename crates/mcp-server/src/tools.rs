@@ -1,6 +1,9 @@
 //! Answers calls of tools.
 
-use avocet_gateway::{AgentSummary, SubmitJob};
+use avocet_gateway::{
+    AgentSummary, Ask, AttachParams, CancelJob, ListJobs, ListSessions, Send, ShowJob, ShowSession,
+    SocketMethod, SubmitJob, Wait,
+};
 use avocet_protocol::{
     Clock, EventSeq, JobLimits, JobRules, JobStatus, MessageStatus, SessionId, SessionSummary,
     SubmittedJob, TurnRecord,
@@ -72,8 +75,8 @@ fn parsed<T: serde::de::DeserializeOwned>(answer: Value) -> Result<T, ToolProble
 }
 
 impl ToolCallContext<'_> {
-    async fn call(&self, method: &'static str, params: Value) -> Result<Value, ToolProblem> {
-        Ok(self.caller.methods.call(method, params).await?)
+    async fn call<M: SocketMethod>(&self, params: Value) -> Result<Value, ToolProblem> {
+        Ok(self.caller.methods.call::<M>(params).await?)
     }
 
     async fn ask(&self, arguments: ReadArguments<AskArguments>) -> ToolAnswer {
@@ -84,7 +87,7 @@ impl ToolCallContext<'_> {
         let mut feed = self.caller.methods.follow(&wanted, None, is_own).await?;
         let message = match (text, message) {
             (Some(text), None) => {
-                let asked = self.call("ask", json!({ "session": wanted, "text": text })).await?;
+                let asked = self.call::<Ask>(json!({ "session": wanted, "text": text })).await?;
                 asked["message"].as_str().unwrap_or_default().to_owned()
             }
             (None, Some(message)) => {
@@ -95,7 +98,7 @@ impl ToolCallContext<'_> {
             }
             _ => return Err(ToolProblem::new("ask: give either `text` or `message`")),
         };
-        let status = self.call("wait", json!({ "message": message, "seconds": 0 })).await;
+        let status = self.call::<Wait>(json!({ "message": message, "seconds": 0 })).await;
         let status: MessageStatus =
             parsed(status.map_err(|problem| problem.while_waiting(&message))?)?;
         // Linked chats share one session, and an earlier message may be of another one.
@@ -115,7 +118,7 @@ impl ToolCallContext<'_> {
     async fn send(&self, arguments: ReadArguments<SendArguments>) -> ToolAnswer {
         let SendArguments { chat: to, text } = arguments?;
         let to = chat(&to)?;
-        let sent = self.call("send", json!({ "chat": to, "text": text })).await?;
+        let sent = self.call::<Send>(json!({ "chat": to, "text": text })).await?;
         let delivery = sent["delivery"].as_str().unwrap_or_default();
         let said = format!("{delivery} is in the outbox of {to}.");
         Ok(both(said, json!({ "delivery": delivery, "chat": to })))
@@ -123,7 +126,7 @@ impl ToolCallContext<'_> {
 
     async fn sessions(&self, arguments: ReadArguments<SessionsArguments>) -> ToolAnswer {
         let limit = limit(arguments?.limit, 20)?;
-        let rows = self.call("sessions.list", json!({ "limit": limit })).await?;
+        let rows = self.call::<ListSessions>(json!({ "limit": limit })).await?;
         let rows: Vec<SessionSummary> = parsed(rows)?;
         let line = |row: &SessionSummary| {
             let title = row.title.as_deref().unwrap_or("no messages");
@@ -139,7 +142,7 @@ impl ToolCallContext<'_> {
         let named = named.map(|named| session(&named)).transpose()?;
         let named = named.unwrap_or_else(|| self.session.clone());
         let params = json!({ "session": named, "turns": limit(turns, 10)?, "before": before });
-        let turns: Vec<TurnRecord> = parsed(self.call("sessions.show", params).await?)?;
+        let turns: Vec<TurnRecord> = parsed(self.call::<ShowSession>(params).await?)?;
         let text = match turns.as_slice() {
             [] if before.is_none() => format!("{named} has no messages yet."),
             [] => format!("{named} has no turns before this one."),
@@ -154,7 +157,7 @@ impl ToolCallContext<'_> {
         let job = job.ok_or_else(|| ToolProblem::new("jobs: this action needs `job`, such as j3"));
         match action {
             JobAction::List => {
-                let jobs = self.call("job.list", json!({ "limit": limit(rows, 20)? })).await?;
+                let jobs = self.call::<ListJobs>(json!({ "limit": limit(rows, 20)? })).await?;
                 let text: Vec<String> =
                     parsed::<Vec<JobStatus>>(jobs.clone())?.iter().map(job_line).collect();
                 let text =
@@ -162,7 +165,7 @@ impl ToolCallContext<'_> {
                 Ok(both(text, json!({ "jobs": jobs })))
             }
             JobAction::Status => {
-                let job = self.call("job.show", json!({ "id": job? })).await?;
+                let job = self.call::<ShowJob>(json!({ "id": job? })).await?;
                 let status: JobStatus = parsed(job.clone())?;
                 let result = status.result.as_deref().unwrap_or("There is no result yet.");
                 Ok(both(format!("{}\n\n{result}", job_line(&status)), json!({ "job": job })))
@@ -185,7 +188,7 @@ impl ToolCallContext<'_> {
             }
             JobAction::Cancel => {
                 let job = job?;
-                self.call("job.cancel", json!({ "id": job })).await?;
+                self.call::<CancelJob>(json!({ "id": job })).await?;
                 let text = format!("{job} is cancelled.");
                 Ok(CallToolResult::success(vec![ContentBlock::text(text)]))
             }
@@ -200,7 +203,7 @@ impl ToolCallContext<'_> {
     ) -> Result<SubmittedJob, ToolProblem> {
         let limits = JobLimits::default();
         let rules = JobRules { agent: profile.to_owned(), workspace, limits };
-        parsed(self.call("job.submit", json!(SubmitJob { task, rules, key: None })).await?)
+        parsed(self.call::<SubmitJob>(json!(SubmitJob { task, rules, key: None })).await?)
     }
 
     async fn profile(
@@ -213,8 +216,11 @@ impl ToolCallContext<'_> {
         let SubmittedJob { id, message, session, .. } =
             self.submit(profile, task, workspace).await?;
         let message = message.to_string();
-        let feed =
-            self.caller.methods.follow(&session, Some(from), self.rights.allow("attach")).await;
+        let feed = self
+            .caller
+            .methods
+            .follow(&session, Some(from), self.rights.allow(AttachParams::NAME))
+            .await;
         let feed = feed.map_err(|error| ToolProblem::from(error).while_waiting(&message))?;
         self.watch(WatchedTurn { message, session, job: Some(id.to_string()) }, feed).await
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_gateway::RpcError;
+use avocet_gateway::{Ask, CancelJob, Decide, ListApprovals, RpcError, SocketMethod, Wait};
 use avocet_protocol::{
     Clock, LogEvent, MessageStatus, OpenApproval, Outcome, SessionId, WaitId, WaitKind,
 };
@@ -101,7 +101,7 @@ impl<'a> TurnWatch<'a> {
 
     async fn follow(&mut self) -> Result<CallToolResult, ToolProblem> {
         let caller = self.caller;
-        let outcome = caller.methods.call("wait", json!({ "message": self.turn.message }));
+        let outcome = caller.methods.call::<Wait>(json!({ "message": self.turn.message }));
         tokio::pin!(outcome);
         // Questions may be older than the feed.
         let mut looks = true;
@@ -181,7 +181,7 @@ impl<'a> TurnWatch<'a> {
     /// Returns the open questions of the session.
     async fn questions(&self) -> Result<Vec<TurnQuestion>, ToolProblem> {
         let mut questions = Vec::new();
-        if self.rights.allow("approval.list") {
+        if self.rights.allow(ListApprovals::NAME) {
             let rows = self.open_approvals().await?;
             let own = rows.into_iter().filter(|row| self.concerns(row));
             questions.extend(own.map(|row| TurnQuestion::Approval(Box::new(row))));
@@ -200,7 +200,7 @@ impl<'a> TurnWatch<'a> {
             if let Some(last) = all.last() {
                 params["after"] = json!(last.id);
             }
-            let rows = self.caller.methods.call("approval.list", params).await?;
+            let rows = self.caller.methods.call::<ListApprovals>(params).await?;
             let rows: Vec<OpenApproval> = serde_json::from_value(rows)
                 .map_err(|error| ToolProblem::new(format!("approvals: {error}")))?;
             let is_last = rows.len() < APPROVALS as usize;
@@ -222,8 +222,8 @@ impl<'a> TurnWatch<'a> {
     /// Returns `true` if the client shows forms, and its role may answer this one.
     fn may_ask(&self, question: &TurnQuestion) -> bool {
         let needed = match question {
-            TurnQuestion::Approval(_) => "approval.decide",
-            TurnQuestion::Answer { .. } => "ask",
+            TurnQuestion::Approval(_) => Decide::NAME,
+            TurnQuestion::Answer { .. } => Ask::NAME,
         };
         shows_forms(&self.context.peer) && self.rights.allow(needed)
     }
@@ -245,13 +245,13 @@ impl<'a> TurnWatch<'a> {
         let done = match (answer, &question) {
             (FormAnswer::Decision(decision), TurnQuestion::Approval(approval)) => {
                 self.decided.push(approval.id);
-                methods.call("approval.decide", decision).await
+                methods.call::<Decide>(decision).await
             }
             (FormAnswer::Text(text), _) => {
                 self.state.waits.clear();
                 self.state.asked = None;
                 let params = json!({ "session": self.turn.session, "text": text });
-                methods.call("ask", params).await
+                methods.call::<Ask>(params).await
             }
             _ => return Ok(Some(self.waiting(&[question], None))),
         };
@@ -269,7 +269,7 @@ impl<'a> TurnWatch<'a> {
     /// Stops the turn as `/stop` does, or cancels the job.
     async fn cancel(&mut self) -> CallToolResult {
         let stopped = match &self.turn.job {
-            Some(job) => self.caller.methods.call("job.cancel", json!({ "id": job })).await,
+            Some(job) => self.caller.methods.call::<CancelJob>(json!({ "id": job })).await,
             // `/stop` would end the turn of another message.
             None if self.is_queued().await => {
                 let why = "the call was cancelled; its message waits behind another one, and is \
@@ -278,7 +278,7 @@ impl<'a> TurnWatch<'a> {
             }
             None => {
                 let stop = json!({ "session": self.turn.session, "text": "/stop" });
-                self.caller.methods.call("ask", stop).await
+                self.caller.methods.call::<Ask>(stop).await
             }
         };
         if let Err(error) = stopped {
@@ -290,7 +290,7 @@ impl<'a> TurnWatch<'a> {
     /// Returns `true` if no turn answers the message yet.
     async fn is_queued(&self) -> bool {
         let params = json!({ "message": self.turn.message, "seconds": 0 });
-        let status = self.caller.methods.call("wait", params).await;
+        let status = self.caller.methods.call::<Wait>(params).await;
         status.is_ok_and(|status| status["turn"].is_null() && status["outcome"].is_null())
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -26,7 +27,7 @@ impl<T: AskJson> AskJson for Live<T> {
 }
 
 /// A question whose answer is JSON.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JsonQuestion {
     /// The session, whose agent and model answer.
@@ -38,7 +39,7 @@ pub struct JsonQuestion {
 }
 
 /// The answer to a [`JsonQuestion`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonAnswer {
     /// `provider/model`.
     pub model: String,

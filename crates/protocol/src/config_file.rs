@@ -51,7 +51,7 @@ pub struct ShownConfig {
 }
 
 /// The difference between the configuration file and the configuration that the daemon uses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigDiff {
     /// The file, or the place where it would be.
     pub path: String,
@@ -60,7 +60,7 @@ pub struct ConfigDiff {
 }
 
 /// A key whose value in the file is not in use. Secrets are hidden.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigChange {
     /// The key: `sessions.max_running`.
     pub key: String,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Live, MemoryChangeId, MemoryId, MemoryScope, StoreError};
@@ -47,7 +48,7 @@ impl<T: Consolidate> Consolidate for Live<T> {
 }
 
 /// A request to consolidate memories.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConsolidateRequest {
     /// The scope; `None` means all scopes with new memories.
@@ -57,7 +58,7 @@ pub struct ConsolidateRequest {
 }
 
 /// The result of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConsolidationReport {
     /// The scope.
     pub scope: MemoryScope,
@@ -70,7 +71,7 @@ pub struct ConsolidationReport {
 }
 
 /// An edit that the model proposes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportedEdit {
     /// `merge`, `replace` or `date`.
     pub kind: String,
@@ -85,7 +86,7 @@ pub struct ReportedEdit {
 }
 
 /// A text of a memory in a [`ReportedEdit`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportedMemory {
     /// The memory.
     pub id: MemoryId,

@@ -60,7 +60,9 @@ impl LastExchanges {
 }
 
 /// The result of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckState {
     /// No problem was found.
@@ -72,7 +74,7 @@ pub enum CheckState {
 }
 
 /// One checked item and the finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// The checked item.
     pub name: String,
@@ -106,7 +108,7 @@ impl Check {
 }
 
 /// The results of a daemon's checks of itself and of its dependencies.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Checkup {
     /// The daemon, its data and its user.
     pub avocet: Vec<Check>,

@@ -3,13 +3,14 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{StoreError, ToolClass};
 
 /// The way in which the daemon reaches an MCP server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum McpTransport {
     /// A child process with JSON lines on its standard streams.
@@ -21,7 +22,7 @@ pub enum McpTransport {
 }
 
 /// The state of an MCP server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum McpState {
     /// The server is not running. The next call of one of its tools starts it.
@@ -48,7 +49,7 @@ impl McpState {
 }
 
 /// A configured MCP server, in the result of `mcp.list`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct McpServerStatus {
     /// The name of its table in the configuration.
     pub name: String,
@@ -81,7 +82,7 @@ pub struct McpServerStatus {
 }
 
 /// The state of a tool's pin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum McpToolState {
     /// A person has approved its present form.
@@ -105,7 +106,7 @@ impl McpToolState {
 }
 
 /// A tool of an MCP server, in the result of `mcp.tools`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct McpToolView {
     /// The name in the registry: `SERVER__TOOL`.
     pub name: String,
@@ -131,7 +132,7 @@ pub struct McpToolView {
 
 /// The statements of a server about the effects of a tool (MCP, "Tool Annotations"). `None` without
 /// a statement.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct McpToolHints {
     /// `readOnlyHint`: the tool only reads.
@@ -145,7 +146,7 @@ pub struct McpToolHints {
 }
 
 /// The approved form of a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct McpToolForm {
     /// The name that the server uses.
     #[serde(default)]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{MemoryId, StoreError};
@@ -18,7 +19,7 @@ pub trait MemoryMirror: fmt::Debug + Send + Sync {
 }
 
 /// The state of the files after a comparison with the log.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MirrorReport {
     /// Number of edits that were taken into the log just now.
     pub taken_in: u64,

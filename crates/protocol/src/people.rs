@@ -119,7 +119,7 @@ impl From<PersonId> for String {
 }
 
 /// An admitted person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Person {
     /// The person's id.
     pub id: PersonId,
@@ -137,7 +137,9 @@ const CODE_ALPHABET: &[u8; 32] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 
 /// A code that a stranger gets and an owner approves: `K7QX-M2PA`. Parsing ignores case, dashes and
 /// spaces.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct PairingCode(String);
 
@@ -189,7 +191,7 @@ impl From<PairingCode> for String {
 }
 
 /// A stranger with a pairing code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pairing {
     /// The code.
     pub code: PairingCode,
@@ -209,7 +211,7 @@ pub struct Pairing {
 }
 
 /// An owner's decision about a code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// The stranger is admitted in this role.
@@ -230,7 +232,7 @@ impl Decision {
 }
 
 /// A private chat that is linked to the session of another chat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChatLink {
     /// The chat.
     pub chat: ChatAddress,

@@ -94,7 +94,7 @@ pub trait Query: fmt::Debug + Send + Sync {
 
 /// A position in the list of sessions, from which the next page continues. Written as
 /// `USED_AT/SESSION`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRow {
     /// The last time that the session was used.
     pub used_at: Timestamp,
@@ -299,7 +299,7 @@ pub struct MessageStatus {
 }
 
 /// The grouping of usage.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UsageBy {
     /// By the model that answered.

@@ -40,7 +40,7 @@ pub enum Recurrence {
 }
 
 /// A schedule's times as a person or a model writes them. Exactly one of the first four is set.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TimesRequest {
     /// A duration from now, for example `2m` or `1h 30m`.
     pub after: Option<String>,
@@ -327,7 +327,7 @@ impl ScheduleRule {
 }
 
 /// A request to add a schedule, by the operator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddSchedule {
     /// The chat that gets the answers.
@@ -365,7 +365,7 @@ pub struct ShownSchedule {
 }
 
 /// A command of the operator for a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ScheduleCommand {
     /// Run it once now.

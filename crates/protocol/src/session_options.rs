@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Effort, PermissionMode, SenderId, SessionId, StoreError};
@@ -19,7 +20,7 @@ pub enum SessionSetting {
 }
 
 /// A setting of a conversation, as programs show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionOption {
     /// The name: [`Self::MODEL`], [`Self::EFFORT`] or [`Self::MODE`]. Later versions may have
     /// others.
@@ -49,7 +50,7 @@ impl SessionOption {
 }
 
 /// A value of a [`SessionOption`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionOptionValue {
     /// The value, as [`SetSessionOption`] takes it.
     pub value: String,
@@ -64,7 +65,7 @@ pub struct SessionOptionValue {
 }
 
 /// A change of a setting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetSessionOption {
     /// The conversation. It may be new.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +15,7 @@ use crate::{Secret, SessionId};
 pub const SESSION_SERVER_PREFIX: &str = "editor-";
 
 /// An MCP server that a client gives to a session: a program, or the URL of a server elsewhere.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionServer {
     /// The client's name for the server, in any characters.
@@ -32,7 +33,7 @@ pub struct SessionServer {
 }
 
 /// The outcome of the start of a session's server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionServerStart {
     /// The client's name for the server.
     pub name: String,

@@ -19,7 +19,7 @@ use crate::{
 
 /// The class of a tool. It decides how a call is treated if a crash came between its start and its
 /// finish.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolClass {
     /// Only reads. The call runs again.

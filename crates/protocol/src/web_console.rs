@@ -3,6 +3,7 @@
 use std::fmt;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ChatAddress, SenderId, Timestamp};
@@ -13,7 +14,7 @@ pub const WEB_CHANNEL: &str = "web";
 pub const WEB_ACCOUNT: &str = "console";
 
 /// A link that opens the console once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WebLink {
     /// The address, with a one-time code behind `#`. A browser sends that part to no server.
     pub url: String,

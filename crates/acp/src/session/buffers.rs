@@ -3,7 +3,6 @@
 use agent_client_protocol::v1::schema::{ReadTextFileRequest, WriteTextFileRequest};
 use avocet_gateway::{AttachEditor, Client, EditorAction, EditorCall, OutputPiece};
 use avocet_protocol::SessionId;
-use serde_json::Value;
 
 use super::EditorSession;
 use crate::editor::Editor;
@@ -18,7 +17,7 @@ pub(super) async fn attach_editor(client: &Client, session: &SessionId, editor: 
         return;
     }
     let attach = AttachEditor { chat: session.address(), read, write, output };
-    if let Err(error) = client.call::<Value>("editor.attach", &attach).await {
+    if let Err(error) = client.call::<AttachEditor>(&attach).await {
         tracing::debug!(%error, "the agent does not see the unsaved files of the editor");
     }
 }

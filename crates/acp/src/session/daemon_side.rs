@@ -82,7 +82,7 @@ impl EditorSession {
     pub(super) async fn show_calls(&mut self) -> Option<TurnRecord> {
         let client = self.client.clone()?;
         let show = ShowSession { session: self.place.session.clone(), turns: 1, before: None };
-        match self.call::<Vec<TurnRecord>>(&client, "sessions.show", &show).await {
+        match self.call::<ShowSession>(&client, &show).await {
             Ok(mut turns) => {
                 let turn = turns.pop()?;
                 for update in self.calls.updates(&turn, &self.place) {
@@ -163,7 +163,7 @@ impl EditorSession {
         let mut all: Vec<OpenApproval> = Vec::new();
         for _ in 0..MOST_PAGES {
             let list = ListApprovals { limit: MOST_ROWS, after: all.last().map(|one| one.id) };
-            let page: Vec<OpenApproval> = self.call(client, "approval.list", &list).await?;
+            let page: Vec<OpenApproval> = self.call::<ListApprovals>(client, &list).await?;
             let is_last = page.len() < MOST_ROWS as usize;
             all.extend(page);
             if is_last {

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use agent_client_protocol::Error;
 use agent_client_protocol::v1;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
-use avocet_gateway::{Ask, AskResult, Attached, Client, ClientError, PublishedFile, Wait};
+use avocet_gateway::{Ask, AskResult, AttachParams, Client, ClientError, PublishedFile, Wait};
 use avocet_protocol::{DedupeKey, MessageId, MessageStatus, SessionId};
 use futures_util::FutureExt;
-use serde_json::Value;
 
 use super::buffers::attach_editor;
 use super::{Done, EditorSession, OpenPrompt, remember};
@@ -93,7 +92,7 @@ impl EditorSession {
         let key = DedupeKey::parse(&uuid::Uuid::new_v4().to_string()).ok();
         let session = self.place.session.clone();
         let ask = Ask { session, text, key, attachments };
-        let asked: AskResult = self.call(client, "ask", &ask).await?;
+        let asked: AskResult = self.call::<Ask>(client, &ask).await?;
         remember(&mut self.own, asked.message);
         Ok(asked.message)
     }
@@ -102,7 +101,7 @@ impl EditorSession {
     pub(super) fn wait_for(&mut self, message: MessageId) {
         if let Some(client) = self.client.clone() {
             let waiting = async move {
-                let status = client.call("wait", &Wait { message, seconds: None }).await;
+                let status = client.call::<Wait>(&Wait { message, seconds: None }).await;
                 Done::Outcome { message, status }
             };
             self.work.push(waiting.boxed());
@@ -136,7 +135,7 @@ impl EditorSession {
     async fn has_begun(&mut self, message: MessageId) -> bool {
         let Some(client) = self.client.clone() else { return true };
         let wait = Wait { message, seconds: Some(0) };
-        match self.call::<MessageStatus>(&client, "wait", &wait).await {
+        match self.call::<Wait>(&client, &wait).await {
             Ok(status) => status.turn.is_some() || status.outcome.is_some(),
             Err(error) => {
                 tracing::warn!(%error, "cannot read the state of the prompt");
@@ -163,7 +162,7 @@ impl EditorSession {
 
     async fn send_stop(&mut self, client: &Client) -> Result<MessageStatus, ClientError> {
         let message = self.send(client, "/stop".to_owned(), Vec::new()).await?;
-        self.call(client, "wait", &Wait { message, seconds: None }).await
+        self.call::<Wait>(client, &Wait { message, seconds: None }).await
     }
 
     /// Stops the turn of an open prompt, because the editor has closed the session.
@@ -208,8 +207,8 @@ pub(crate) async fn attach(
     editor: &Editor,
 ) -> Result<Client, String> {
     let client = connector.connect().await?;
-    let attached = Attached { chat: session.address(), thoughts: true };
-    let attached = client.call::<Value>("attach", &attached).await;
+    let attached = AttachParams { thoughts: true, ..AttachParams::to_chat(session.address()) };
+    let attached = client.call::<AttachParams>(&attached).await;
     attached.map_err(|error| format!("cannot open the chat {session}: {error}"))?;
     attach_editor(&client, session, editor).await;
     Ok(client)

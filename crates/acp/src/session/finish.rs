@@ -3,7 +3,6 @@
 use agent_client_protocol::v1::schema::StopReason;
 use avocet_gateway::{ClientError, Decide, DeliveryChunk, RpcError};
 use avocet_protocol::{MessageId, MessageStatus, Outcome, WaitId};
-use serde_json::Value;
 
 use super::{Done, EditorSession};
 use crate::approval::{PermissionAnswer, choice_says, decision};
@@ -102,7 +101,7 @@ impl EditorSession {
         }
         let Some(client) = self.client.clone() else { return };
         let decide = Decide { id: wait, decision: decision(&outcome) };
-        match self.call::<Value>(&client, "approval.decide", &decide).await {
+        match self.call::<Decide>(&client, &decide).await {
             // The call was decided elsewhere, or has expired.
             Ok(_) | Err(ClientError::Refused(RpcError { code: RpcError::NOT_FOUND, .. })) => {}
             Err(error) => self.editor.say(&format!("\n\nCannot decide about {wait}: {error}\n\n")),

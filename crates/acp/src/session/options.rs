@@ -5,8 +5,7 @@ use agent_client_protocol::v1::schema::{
     ConfigOptionUpdate, CurrentModeUpdate, SessionUpdate, SetSessionConfigOptionResponse,
     SetSessionModeResponse,
 };
-use avocet_gateway::{ClientError, RpcError, ShowOptions};
-use avocet_protocol::{SessionOption, SetSessionOption};
+use avocet_gateway::{ClientError, RpcError, SetSessionOption, ShowOptions};
 
 use super::EditorSession;
 use crate::editor::{failed, invalid};
@@ -58,7 +57,7 @@ impl EditorSession {
     ) -> Result<ShownOptions, Error> {
         let client = self.connected().await.map_err(failed)?;
         let set = SetSessionOption { session: self.place.session.clone(), option, value };
-        match self.call(&client, "sessions.set_option", &set).await {
+        match self.call::<SetSessionOption>(&client, &set).await {
             Ok(options) => Ok(ShownOptions(options)),
             Err(ClientError::Refused(RpcError { code: RpcError::PARAMS, message, .. })) => {
                 Err(invalid(message))
@@ -71,7 +70,7 @@ impl EditorSession {
     async fn current_options(&mut self) -> Option<ShownOptions> {
         let client = self.client.clone()?;
         let show = ShowOptions { session: self.place.session.clone() };
-        match self.call::<Vec<SessionOption>>(&client, "sessions.options", &show).await {
+        match self.call::<ShowOptions>(&client, &show).await {
             Ok(options) => Some(ShownOptions(options)),
             // The loss of the connection ends the prompt.
             Err(ClientError::Lost) => None,

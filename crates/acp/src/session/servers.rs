@@ -3,7 +3,7 @@
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::Responder;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
-use avocet_gateway::ClientError;
+use avocet_gateway::{ClientError, GiveServers};
 use avocet_protocol::SessionServerStart;
 use futures_util::FutureExt;
 
@@ -49,7 +49,8 @@ impl EditorSession {
         }
         *is_starting = true;
         let params = servers.to_params(&self.place.session);
-        let starting = async move { Done::Servers(client.call("session.servers", &params).await) };
+        let starting =
+            async move { Done::Servers(client.call_with_json::<GiveServers>(params).await) };
         self.work.push(starting.boxed());
     }
 

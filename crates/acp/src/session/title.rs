@@ -40,7 +40,7 @@ impl EditorSession {
     ) -> Result<Option<SessionSummary>, ClientError> {
         let mut page = ListSessions { limit: FIRST_ROWS, after: None };
         for _ in 0..MOST_PAGES {
-            let rows: Vec<SessionSummary> = self.call(client, "sessions.list", &page).await?;
+            let rows: Vec<SessionSummary> = self.call::<ListSessions>(client, &page).await?;
             let is_last = rows.len() < page.limit as usize;
             let last = rows
                 .last()

@@ -3,12 +3,10 @@
 
 use std::fmt::Write;
 
-use avocet_gateway::{Decide, ListApprovals, answer_about_approvals};
+use avocet_gateway::{ApprovalPorts, ClientMethod, Decide, ListApprovals, RunMethod, run_method};
 use avocet_protocol::{ApprovalDecision, OpenApproval, Timestamp, WaitId};
 use avocet_session::Decisions;
 use clap::{Args, Subcommand};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::commands::{all_rows, call};
 use crate::context::CommandContext;
@@ -54,7 +52,7 @@ pub(crate) async fn run(
             let page = async |last: Option<&OpenApproval>| {
                 let after = last.map(|last| last.id);
                 let list = ListApprovals { after, ..ListApprovals::default() };
-                ask::<Vec<OpenApproval>>(context, "approval.list", &list).await
+                ask::<ListApprovals>(context, &list).await
             };
             let open = all_rows(ListApprovals::default().limit, page).await?;
             show(approvals.json, &open, || text(&open, context.clock.now()))?;
@@ -62,26 +60,26 @@ pub(crate) async fn run(
         Some(ApprovalsCommand::Approve { id, session }) => {
             let decision =
                 if session { ApprovalDecision::ForSession } else { ApprovalDecision::Once };
-            let () = ask(context, "approval.decide", &Decide { id, decision }).await?;
+            let () = ask::<Decide>(context, &Decide { id, decision }).await?;
             print(&format!("{id} is allowed\n"))?;
         }
         Some(ApprovalsCommand::Deny { id, why }) => {
             let decision = ApprovalDecision::Denied { why };
-            let () = ask(context, "approval.decide", &Decide { id, decision }).await?;
+            let () = ask::<Decide>(context, &Decide { id, decision }).await?;
             print(&format!("{id} is denied\n"))?;
         }
     }
     Ok(Exit::Done)
 }
 
-async fn ask<A: DeserializeOwned>(
-    context: &CommandContext,
-    method: &str,
-    params: &(impl Serialize + Sync),
-) -> Result<A, Failure> {
-    call(context, method, params, async |log, params| {
+async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+where
+    M: ClientMethod + for<'a> RunMethod<Ports<'a> = ApprovalPorts<'a>>,
+{
+    call::<M>(context, params, async |log, params| {
         let decisions = Decisions::in_log(log.store.clone(), log.store.clone());
-        Ok(answer_about_approvals(&decisions, &redaction::redactor(), method, params).await)
+        let ports = ApprovalPorts { approvals: &decisions, redactor: &redaction::redactor() };
+        Ok(run_method::<M>(ports, params).await)
     })
     .await
 }

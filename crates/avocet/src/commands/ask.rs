@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_agent::AnswerValidator;
-use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait, answer_in_json};
+use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait, run_method};
 use avocet_protocol::{
     AcceptedAs, Clock, Content, DedupeKey, Inbound, JsonAnswer, JsonQuestion, MessageId,
     MessageStatus, Outcome, Publish, Sender, SenderId, plain_io, within,
@@ -83,7 +83,7 @@ pub(crate) async fn run(context: &CommandContext, ask: AskArgs) -> Result<Exit, 
             report(&asked?, json, remark)
         }
         Reached::Daemon(client) => {
-            let asked: AskResult = client.call("ask", &ask).await?;
+            let asked: AskResult = client.call::<Ask>(&ask).await?;
             if !wait {
                 return report(&asked, json, "");
             }
@@ -122,14 +122,13 @@ async fn in_json(
     question: &JsonQuestion,
     json: bool,
 ) -> Result<Exit, Failure> {
-    let method = "ask.json";
-    let found: JsonAnswer = call(context, method, question, async |log, params| {
+    let found: JsonAnswer = call::<JsonQuestion>(context, question, async |log, params| {
         // Unlike most commands on a log, this one sends a request.
         let configuration = Configuration::load(context, Uses::Everything)?;
         let clock = &context.clock;
         let models = Arc::new(Models::of(&configuration, clock.clone())?);
         let asker = JsonAnswers::new(&configuration, models, log.store.clone(), clock);
-        Ok(answer_in_json(&asker, method, params).await)
+        Ok(run_method::<JsonQuestion>(&asker, params).await)
     })
     .await?;
     match &found.answer {
@@ -184,7 +183,7 @@ async fn outcome(
     message: MessageId,
 ) -> Result<MessageStatus, Failure> {
     loop {
-        match client.call("wait", &Wait { message, seconds: None }).await {
+        match client.call::<Wait>(&Wait { message, seconds: None }).await {
             Err(ClientError::Lost) => {}
             Err(ClientError::Refused(refusal)) if refusal.is_transient() => {}
             answer => return Ok(answer?),

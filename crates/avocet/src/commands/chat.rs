@@ -61,7 +61,7 @@ pub(crate) async fn run(context: &CommandContext, chat: ChatArgs) -> Result<Exit
         session_id(&chat.session).map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
     let (client, embedded) = join_or_start(context, &configuration, chat.start_empty).await?;
     let show = ShowStatus { session: Some(session.clone()) };
-    let status: DaemonStatus = client.call("status", &show).await?;
+    let status: DaemonStatus = client.call::<ShowStatus>(&show).await?;
     let greeting = greeting(&status, embedded.is_some());
     let (socket, clock) = (configuration.socket.clone(), context.clock.clone());
     let link =

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_gateway::answer_about_consolidation;
+use avocet_gateway::run_method;
 use avocet_protocol::{
     ConsolidateRequest, ConsolidationReport, MemoryScope, ReportedEdit, ReportedMemory,
 };
@@ -34,16 +34,16 @@ pub(crate) struct ConsolidateArgs {
 pub(crate) async fn run(context: &CommandContext, args: ConsolidateArgs) -> Result<Exit, Failure> {
     let ConsolidateArgs { scope, dry_run, json } = args;
     let request = ConsolidateRequest { scope, dry_run };
-    let method = "memory.consolidate";
-    let reports: Vec<ConsolidationReport> = call(context, method, &request, async |log, params| {
-        // Unlike most commands on a log, this one sends a request.
-        let configuration = Configuration::load(context, Uses::Everything)?;
-        let clock = &context.clock;
-        let models = Arc::new(Models::of(&configuration, clock.clone())?);
-        let consolidator = consolidator(&configuration, &models, &log.store, clock)?;
-        Ok(answer_about_consolidation(consolidator.as_ref(), method, params).await)
-    })
-    .await?;
+    let reports: Vec<ConsolidationReport> =
+        call::<ConsolidateRequest>(context, &request, async |log, params| {
+            // Unlike most commands on a log, this one sends a request.
+            let configuration = Configuration::load(context, Uses::Everything)?;
+            let clock = &context.clock;
+            let models = Arc::new(Models::of(&configuration, clock.clone())?);
+            let consolidator = consolidator(&configuration, &models, &log.store, clock)?;
+            Ok(run_method::<ConsolidateRequest>(consolidator.as_ref(), params).await)
+        })
+        .await?;
     let has_failed = reports.iter().any(|report| report.error.is_some());
     show(json, &reports, || text(&reports, dry_run))?;
     Ok(if has_failed { Exit::Failed } else { Exit::Done })

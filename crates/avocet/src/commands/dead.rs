@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use avocet_gateway::{ListDeadLetters, MOST_ROWS, NamedDeadLetter, answer_about_dead_letters};
+use avocet_gateway::{
+    ClientMethod, DeadLetterPorts, DropDeadLetter, ListDeadLetters, MOST_ROWS, NamedDeadLetter,
+    RetryDeadLetter, RunMethod, ShowDeadLetter, run_method,
+};
 use avocet_protocol::{DeadId, DeadLetter, DeadReason, PlainTable, Timestamp};
 use avocet_session::DeadLetterDesk;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::commands::{all_rows, call};
 use crate::context::CommandContext;
@@ -63,34 +64,38 @@ pub(crate) async fn run(context: &CommandContext, command: DeadCommand) -> Resul
             show(json, &letters, || listed(&letters, limit, after.is_some(), now))?;
         }
         DeadCommand::Show { id, json } => {
-            let letter: DeadLetter = ask(context, "dead.show", &NamedDeadLetter { id }).await?;
+            let letter: DeadLetter =
+                ask::<ShowDeadLetter>(context, &NamedDeadLetter { id }).await?;
             show(json, &letter, || shown(&letter, &TimeZone::system()))?;
         }
         DeadCommand::Retry(choice) => {
-            each(context, choice, "dead.retry", "is queued again").await?;
+            each::<RetryDeadLetter>(context, choice, "is queued again").await?;
         }
-        DeadCommand::Drop(choice) => each(context, choice, "dead.drop", "is dropped").await?,
+        DeadCommand::Drop(choice) => each::<DropDeadLetter>(context, choice, "is dropped").await?,
     }
     Ok(Exit::Done)
 }
 
 async fn page(context: &CommandContext, list: ListDeadLetters) -> Result<Vec<DeadLetter>, Failure> {
-    ask(context, "dead.list", &list).await
+    ask::<ListDeadLetters>(context, &list).await
 }
 
 /// Calls the method for each chosen message, and prints the result.
-async fn each(
+async fn each<M>(
     context: &CommandContext,
     choice: DeadLetterChoice,
-    method: &str,
     done: &str,
-) -> Result<(), Failure> {
+) -> Result<(), Failure>
+where
+    M: ClientMethod<Params = NamedDeadLetter, Answer = ()>
+        + for<'a> RunMethod<Ports<'a> = DeadLetterPorts<'a>>,
+{
     let ids = if choice.all { all_ids(context).await? } else { choice.ids };
     if ids.is_empty() {
         return print(NONE);
     }
     for id in ids {
-        let () = ask(context, method, &NamedDeadLetter { id }).await?;
+        ask::<M>(context, &NamedDeadLetter { id }).await?;
         print(&format!("{id} {done}\n"))?;
     }
     Ok(())
@@ -104,14 +109,14 @@ async fn all_ids(context: &CommandContext) -> Result<Vec<DeadId>, Failure> {
     Ok(letters.await?.into_iter().map(|letter| letter.id).collect())
 }
 
-async fn ask<A: DeserializeOwned>(
-    context: &CommandContext,
-    method: &str,
-    params: &(impl Serialize + Sync),
-) -> Result<A, Failure> {
-    call(context, method, params, async |log, params| {
+async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+where
+    M: ClientMethod + for<'a> RunMethod<Ports<'a> = DeadLetterPorts<'a>>,
+{
+    call::<M>(context, params, async |log, params| {
         let letters = DeadLetterDesk::in_log(log.store.clone());
-        Ok(answer_about_dead_letters(&letters, &redaction::redactor(), method, params).await)
+        let ports = DeadLetterPorts { letters: &letters, redactor: &redaction::redactor() };
+        Ok(run_method::<M>(ports, params).await)
     })
     .await
 }

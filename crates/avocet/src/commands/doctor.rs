@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_gateway::{Client, ClientError, Doctor};
+use avocet_gateway::{Client, ClientError, Doctor, ShowStatus};
 use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     Check, CheckState, Checkup, DaemonStatus, PlainTable, Query, plain_io, within,
@@ -13,7 +13,6 @@ use avocet_protocol::{
 use avocet_sandbox::CgroupParent;
 use avocet_store::DATABASE;
 use clap::Args;
-use serde_json::json;
 
 use crate::checkup::{Examiner, layers};
 use crate::commands::{connect, look};
@@ -114,11 +113,11 @@ async fn of_daemon(
     offline: bool,
     own: &mut Vec<Check>,
 ) -> Result<Checkup, Failure> {
-    let status: DaemonStatus = client.call("status", &json!({})).await?;
+    let status: DaemonStatus = client.call::<ShowStatus>(&ShowStatus::default()).await?;
     let at = configuration.socket.display();
     let (version, pid) = (&status.version, status.pid.unwrap_or_default());
     own.push(Check::good("daemon", format!("process {pid}, version {version}, answers at {at}")));
-    match client.call::<Checkup>("doctor", &Doctor { offline }).await {
+    match client.call::<Doctor>(&Doctor { offline }).await {
         Ok(checkup) => Ok(checkup),
         Err(ClientError::Refused(refusal)) => {
             let says = format!("version {version} cannot check itself ({refusal})");

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use avocet_gateway::{
-    Client, ClientError, EventBatch, EventList, Incoming, ListEvents, MOST_ROWS, RemoveSubscriber,
-    Subscribe, Subscribed, answer_about_events,
+    Client, ClientError, ClientMethod, EventBatch, EventList, EventPorts, Incoming, ListEvents,
+    ListSubscribers, MOST_ROWS, NoParams, Ping, RemoveSubscriber, RunMethod, Subscribe, Subscribed,
+    run_method,
 };
 use avocet_protocol::{
     EventSeq, LogEvent, PlainTable, SessionId, Subscriber, SubscriberName, Timestamp, event_kinds,
@@ -13,8 +14,7 @@ use avocet_protocol::{
 use avocet_store::SqliteStore;
 use avocet_supervise::Backoff;
 use clap::{Args, Subcommand};
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::commands::faulty_file::for_daemon;
 use crate::commands::{call, connect, look};
@@ -79,7 +79,7 @@ pub(crate) async fn run(context: &CommandContext, args: EventsArgs) -> Result<Ex
     let after = from.unwrap_or_default();
     let mut list = ListEvents { after, limit: MOST_ROWS, session, kinds: kind };
     loop {
-        let page: EventList = answer(&log, "events.list", &json!(list)).await?;
+        let page: EventList = answer::<ListEvents>(&log, &list).await?;
         if list.after == after {
             warn_of_removed(page.removed, from);
         }
@@ -91,14 +91,13 @@ pub(crate) async fn run(context: &CommandContext, args: EventsArgs) -> Result<Ex
 }
 
 /// Answers a method from the log.
-pub(crate) async fn answer<A: DeserializeOwned>(
-    log: &SqliteStore,
-    method: &str,
-    params: &Value,
-) -> Result<A, Failure> {
+pub(crate) async fn answer<M>(log: &SqliteStore, params: &M::Params) -> Result<M::Answer, Failure>
+where
+    M: ClientMethod + for<'a> RunMethod<Ports<'a> = EventPorts<'a>>,
+{
     let redactor = redaction::redactor();
-    let answered = answer_about_events(log, &redactor, method, params.clone()).await;
-    let value = answered.unwrap_or(Ok(Value::Null)).map_err(ClientError::Refused)?;
+    let answered = run_method::<M>(EventPorts::new(log, &redactor), json!(params)).await;
+    let value = answered.map_err(ClientError::Refused)?;
     Ok(serde_json::from_value(value).map_err(std::io::Error::from)?)
 }
 
@@ -166,7 +165,7 @@ impl<'c> Follower<'c> {
 
     async fn follow(&mut self, client: &Client) -> Result<FollowEnd, Failure> {
         let Subscribed { log, from, removed } =
-            match client.call("subscribe", &self.subscribe).await {
+            match client.call::<Subscribe>(&self.subscribe).await {
                 Err(ClientError::Lost) => return Ok(FollowEnd::Lost),
                 answer => answer?,
             };
@@ -186,7 +185,7 @@ impl<'c> Follower<'c> {
             confirmation.confirm().await;
         }
         // The daemon may have closed the connection for a reason.
-        match client.call::<Value>("ping", &Value::Null).await {
+        match client.call::<Ping>(&NoParams {}).await {
             Err(ClientError::Refused(reason)) if !reason.is_transient() => {
                 Err(ClientError::Refused(reason).into())
             }
@@ -203,7 +202,7 @@ pub(crate) async fn subscribers(
         SubscribersCommand::List { json } => {
             let configuration = Configuration::load(context, Uses::Daemon)?;
             let found: Vec<Subscriber> = match look(context, &configuration)? {
-                Some(log) => answer(&log, "subscriber.list", &Value::Null).await?,
+                Some(log) => answer::<ListSubscribers>(&log, &NoParams {}).await?,
                 None => Vec::new(),
             };
             let now = context.clock.now();
@@ -221,9 +220,10 @@ pub(crate) async fn subscribers(
 
 async fn remove(context: &CommandContext, name: &SubscriberName) -> Result<(), Failure> {
     let params = RemoveSubscriber { name: name.clone() };
-    call(context, "subscriber.remove", &params, async |log, params| {
+    call::<RemoveSubscriber>(context, &params, async |log, params| {
         let redactor = redaction::redactor();
-        Ok(answer_about_events(log.store.as_ref(), &redactor, "subscriber.remove", params).await)
+        let ports = EventPorts::new(log.store.as_ref(), &redactor);
+        Ok(run_method::<RemoveSubscriber>(ports, params).await)
     })
     .await
 }

@@ -6,7 +6,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use avocet_gateway::{ListJobs, NamedJob, SubmitJob, answer_about_jobs};
+use avocet_gateway::{
+    CancelJob, ClientMethod, JobPorts, ListJobs, NamedJob, RunMethod, ShowJob, SubmitJob,
+    run_method,
+};
 use avocet_protocol::{
     DedupeKey, JobId, JobLimits, JobRules, JobState, JobStatus, Money, PlainTable, SenderId,
     SubmittedJob, Timestamp, thousands,
@@ -14,9 +17,6 @@ use avocet_protocol::{
 use avocet_session::{JobDesk, no_agent};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands::faulty_file::for_daemon;
@@ -115,7 +115,7 @@ pub(crate) async fn run(context: &CommandContext, command: JobCommand) -> Result
         JobCommand::Submit(submit_args) => submit(context, submit_args).await,
         JobCommand::List { limit, before, json } => {
             let jobs: Vec<JobStatus> =
-                ask(context, "job.list", &ListJobs { limit, before }).await?;
+                ask::<ListJobs>(context, &ListJobs { limit, before }).await?;
             show(json, &jobs, || list_text(&jobs, context.clock.now()))
         }
         JobCommand::Show { job, json } => {
@@ -129,7 +129,7 @@ pub(crate) async fn run(context: &CommandContext, command: JobCommand) -> Result
             Ok(Exit::Done)
         }
         JobCommand::Cancel { job } => {
-            let () = ask(context, "job.cancel", &NamedJob { id: job }).await?;
+            let () = ask::<CancelJob>(context, &NamedJob { id: job }).await?;
             print(&format!("{job} is cancelled\n"))?;
             Ok(Exit::Done)
         }
@@ -179,7 +179,7 @@ async fn submit_and(
     request: &SubmitJob,
     then: AfterSubmit,
 ) -> Result<Exit, Failure> {
-    let submitted: SubmittedJob = ask(context, "job.submit", request).await?;
+    let submitted: SubmittedJob = ask::<SubmitJob>(context, request).await?;
     let SubmittedJob { id, is_duplicate, .. } = &submitted;
     let said = match then {
         AfterSubmit::PrintJson => return print_json(&submitted).map(|()| Exit::Done),
@@ -232,23 +232,23 @@ fn absolute(directory: &Path) -> Result<String, Failure> {
     path.into_os_string().into_string().map_err(|_| failed("its name is not UTF-8".to_owned()))
 }
 
-async fn ask<A: DeserializeOwned>(
-    context: &CommandContext,
-    method: &str,
-    params: &(impl Serialize + Sync),
-) -> Result<A, Failure> {
-    call(context, method, params, async |log, params: Value| {
+async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+where
+    M: ClientMethod + for<'a> RunMethod<Ports<'a> = JobPorts<'a>>,
+{
+    call::<M>(context, params, async |log, params| {
         let bus = bus_to_log(context, &log.configuration, &log.store).await?;
         let desk = JobDesk::in_log(log.store.clone(), bus.into());
         let peer = SenderId::parse("command");
         let peer = peer.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-        Ok(answer_about_jobs(&desk, &redaction::redactor(), &peer, method, params).await)
+        let ports = JobPorts { jobs: &desk, redactor: &redaction::redactor(), peer: &peer };
+        Ok(run_method::<M>(ports, params).await)
     })
     .await
 }
 
 async fn status(context: &CommandContext, id: JobId) -> Result<JobStatus, Failure> {
-    ask(context, "job.show", &NamedJob { id }).await
+    ask::<ShowJob>(context, &NamedJob { id }).await
 }
 
 /// Prints what a job does until it ends.

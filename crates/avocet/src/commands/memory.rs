@@ -4,17 +4,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use avocet_gateway::{AddMemory, ForgetMemory, UndoMemoryChange, answer_about_memories};
+use avocet_gateway::{
+    AddMemory, ClientMethod, ForgetMemory, MemoryPorts, NoParams, RunMethod, SyncMemories,
+    UndoMemoryChange, run_method,
+};
 use avocet_protocol::{
     Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryChangeKind, MemoryId,
-    MemoryMirror, MemoryScope, MemorySource, MirrorReport, PlainTable, ScopeFilter, WrittenMemory,
+    MemoryMirror, MemoryScope, MemorySource, PlainTable, ScopeFilter, WrittenMemory,
 };
 use avocet_store::SqliteStore;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::json;
 
 use crate::checkup::mirror_problems;
 use crate::commands::consolidate::{self, ConsolidateArgs};
@@ -131,7 +132,7 @@ pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Res
     match command {
         MemoryCommand::Add { text, scope, json } => {
             let params = AddMemory { text: text_or_stdin(text)?, scope };
-            let written: WrittenMemory = change(context, "memory.add", &params).await?;
+            let written: WrittenMemory = change::<AddMemory>(context, &params).await?;
             let WrittenMemory { memory: Memory { id, scope, .. }, is_new } = &written;
             let state = if *is_new { "remembered as" } else { "already known as" };
             show(json, &written, || format!("{state} {id} ({scope})\n"))
@@ -143,7 +144,7 @@ pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Res
             Ok(Exit::Done)
         }
         MemoryCommand::Forget { memory } => {
-            let () = change(context, "memory.forget", &ForgetMemory { memory }).await?;
+            let () = change::<ForgetMemory>(context, &ForgetMemory { memory }).await?;
             print(&format!(
                 "{memory} is forgotten; see `avocet memory log {memory}` to undo it\n"
             ))?;
@@ -165,7 +166,7 @@ pub(crate) async fn run(context: &CommandContext, command: MemoryCommand) -> Res
         }
         MemoryCommand::Undo { change: number, json } => {
             let params = UndoMemoryChange { change: number };
-            let memory: Memory = change(context, "memory.undo", &params).await?;
+            let memory: Memory = change::<UndoMemoryChange>(context, &params).await?;
             let Memory { id, text, forgotten, .. } = &memory;
             let state = if *forgotten { "is forgotten again" } else { "is as before" };
             show(json, &memory, || format!("{id} {state}: {text}\n"))
@@ -207,17 +208,18 @@ fn log(context: &CommandContext) -> Result<Option<SqliteStore>, Failure> {
 }
 
 /// Changes the memory. A daemon then brings the files up to date by itself.
-async fn change<A: DeserializeOwned>(
-    context: &CommandContext,
-    method: &str,
-    params: &(impl Serialize + Sync),
-) -> Result<A, Failure> {
-    call(context, method, params, async |log, params| {
+async fn change<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+where
+    M: ClientMethod + for<'a> RunMethod<Ports<'a> = MemoryPorts<'a>>,
+{
+    call::<M>(context, params, async |log, params| {
         let mirror = mirror(&log.configuration, &log.store);
-        let files = mirror.as_deref().map(|mirror| mirror as &dyn MemoryMirror);
-        let redactor = redaction::redactor();
-        let store = log.store.as_ref();
-        let answer = answer_about_memories(store, files, &redactor, method, params).await;
+        let ports = MemoryPorts {
+            memories: log.store.as_ref(),
+            mirror: mirror.as_deref().map(|mirror| mirror as &dyn MemoryMirror),
+            redactor: &redaction::redactor(),
+        };
+        let answer = run_method::<M>(ports, params).await;
         if let Some(mirror) = mirror {
             mirror.sync_all().await?;
         }
@@ -233,7 +235,7 @@ async fn take_in_edits(context: &CommandContext) {
     if !has_files(&configuration) {
         return;
     }
-    match change::<MirrorReport>(context, "memory.sync", &json!({})).await {
+    match change::<SyncMemories>(context, &NoParams {}).await {
         Ok(report) => mirror_problems(&report).iter().for_each(|problem| warning(problem)),
         Err(Failure { error, .. }) => {
             warning(&format!("edits of the memory's files are not taken in: {error:#}"));

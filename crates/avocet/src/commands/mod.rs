@@ -44,13 +44,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_bus::Bus;
-use avocet_gateway::{Client, ClientError, MAX_LINE_BYTES, RpcError};
+use avocet_gateway::{Client, ClientError, ClientMethod, MAX_LINE_BYTES, NoParams, Ping, RpcError};
 use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{AccountName, ChannelName, ChatAddress, Clock, Deliveries, within};
 use avocet_store::{LogHolder, OpenError, SqliteStore};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::commands::faulty_file::for_daemon;
 use crate::context::CommandContext;
@@ -179,8 +177,7 @@ async fn place(
     client: &Client,
     waiting: &mut Waiting,
 ) -> Result<(), ClientError> {
-    let params = json!({});
-    let ping = client.call::<Value>("ping", &params);
+    let ping = client.call::<Ping>(&NoParams {});
     tokio::pin!(ping);
     let answer = match within(clock, SOON, &mut ping).await {
         Ok(answer) => answer,
@@ -258,23 +255,21 @@ async fn reach(
     }
 }
 
-/// Calls a method of the daemon. If no daemon runs, `in_log` does the same on its log. It has to
-/// know every method that is called in this way.
-async fn call<A: DeserializeOwned>(
+/// Calls a method of the daemon. If no daemon runs, `in_log` does the same on its log.
+async fn call<M: ClientMethod>(
     context: &CommandContext,
-    method: &str,
-    params: &(impl Serialize + Sync),
-    in_log: impl AsyncFnOnce(&OfflineLog, Value) -> Result<Option<RpcAnswer>, Failure>,
-) -> Result<A, Failure> {
+    params: &M::Params,
+    in_log: impl AsyncFnOnce(&OfflineLog, Value) -> Result<RpcAnswer, Failure>,
+) -> Result<M::Answer, Failure> {
     let configuration = for_daemon(context)?;
     let log = match reach(context, &configuration).await? {
-        Reached::Daemon(client) => return Ok(client.call(method, params).await?),
+        Reached::Daemon(client) => return Ok(client.call::<M>(params).await?),
         Reached::Log(log) => log,
     };
     let params = serde_json::to_value(params).map_err(io::Error::from)?;
     let answered = in_log(&log, params).await;
     log.close().await;
-    let value = answered?.unwrap_or(Ok(Value::Null)).map_err(ClientError::Refused)?;
+    let value = answered?.map_err(ClientError::Refused)?;
     Ok(serde_json::from_value(value).map_err(io::Error::from)?)
 }
 

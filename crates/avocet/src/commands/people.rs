@@ -4,14 +4,14 @@
 use std::fmt::Write;
 
 use avocet_gateway::{
-    AddLink, Approve, Deny, ListLinks, ListPeople, Remove, RemoveLink, answer_about_people,
+    AddLink, Approve, ClientMethod, Deny, ListLinks, ListPairings, ListPeople, NoParams, Remove,
+    RemoveLink, RunMethod, run_method,
 };
-use avocet_protocol::{ChatAddress, ChatLink, Pairing, Person, PersonId, PlainTable, Timestamp};
+use avocet_protocol::{
+    AccessControl, ChatAddress, ChatLink, Pairing, Person, PersonId, PlainTable, Timestamp,
+};
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::json;
 
 use crate::commands::{all_rows, bus_to_log, call};
 use crate::context::CommandContext;
@@ -83,19 +83,19 @@ pub(crate) enum PeopleCommand {
 pub(crate) async fn pair(context: &CommandContext, command: PairCommand) -> Result<Exit, Failure> {
     match command {
         PairCommand::List { json } => {
-            let pairings: Vec<Pairing> = ask(context, "pair.list", &json!({})).await?;
+            let pairings: Vec<Pairing> = ask::<ListPairings>(context, &NoParams {}).await?;
             let now = context.clock.now();
             show(json, &pairings, || pairings_text(&pairings, now))
         }
         PairCommand::Approve { code, owner, json } => {
-            let person: Person = ask(context, "pair.approve", &Approve { code, owner }).await?;
+            let person: Person = ask::<Approve>(context, &Approve { code, owner }).await?;
             show(json, &person, || {
                 let role = person.role.word();
                 format!("{} may speak now; role: {role}\n", who(person.name.as_deref(), &person.id))
             })
         }
         PairCommand::Deny { code, json } => {
-            let pairing: Pairing = ask(context, "pair.deny", &Deny { code }).await?;
+            let pairing: Pairing = ask::<Deny>(context, &Deny { code }).await?;
             show(json, &pairing, || {
                 let who = who(pairing.name.as_deref(), &pairing.person);
                 format!("{who} may not speak; the code is deleted\n")
@@ -113,13 +113,13 @@ pub(crate) async fn people(
             let page = async |last: Option<&Person>| {
                 let after = last.map(|last| last.id.clone());
                 let list = ListPeople { after, ..ListPeople::default() };
-                ask::<Vec<Person>>(context, "people.list", &list).await
+                ask::<ListPeople>(context, &list).await
             };
             let people = all_rows(ListPeople::default().limit, page).await?;
             show(json, &people, || people_text(&people, &TimeZone::system()))
         }
         PeopleCommand::Remove { person } => {
-            let () = ask(context, "people.remove", &Remove { person: person.clone() }).await?;
+            let () = ask::<Remove>(context, &Remove { person: person.clone() }).await?;
             print(&format!("{person} may no longer speak\n"))?;
             Ok(Exit::Done)
         }
@@ -132,27 +132,26 @@ pub(crate) async fn link(context: &CommandContext, link: LinkArgs) -> Result<Exi
         let page = async |last: Option<&ChatLink>| {
             let after = last.map(|last| last.chat.clone());
             let list = ListLinks { after, ..ListLinks::default() };
-            ask::<Vec<ChatLink>>(context, "link.list", &list).await
+            ask::<ListLinks>(context, &list).await
         };
         let links = all_rows(ListLinks::default().limit, page).await?;
         return show(json, &links, || links_text(&links));
     };
     if remove {
-        let link: ChatLink = ask(context, "link.remove", &RemoveLink { chat }).await?;
+        let link: ChatLink = ask::<RemoveLink>(context, &RemoveLink { chat }).await?;
         return show(json, &link, || format!("{} has its own session again\n", link.chat));
     }
-    let link: ChatLink = ask(context, "link.add", &AddLink { into, chat }).await?;
+    let link: ChatLink = ask::<AddLink>(context, &AddLink { into, chat }).await?;
     show(json, &link, || format!("{} speaks in the session {} now\n", link.chat, link.session))
 }
 
-async fn ask<A: DeserializeOwned>(
-    context: &CommandContext,
-    method: &str,
-    params: &(impl Serialize + Sync),
-) -> Result<A, Failure> {
-    call(context, method, params, async |log, params| {
+async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+where
+    M: ClientMethod + for<'a> RunMethod<Ports<'a> = &'a dyn AccessControl>,
+{
+    call::<M>(context, params, async |log, params| {
         let bus = bus_to_log(context, &log.configuration, &log.store).await?;
-        Ok(answer_about_people(&bus, method, params).await)
+        Ok(run_method::<M>(&bus, params).await)
     })
     .await
 }

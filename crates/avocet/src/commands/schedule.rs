@@ -4,18 +4,18 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use avocet_gateway::{ChangeSchedule, ListSchedules, ShowSchedule, answer_about_schedules};
+use avocet_gateway::{
+    ChangeSchedule, ClientMethod, ListSchedules, RunMethod, ShowSchedule, run_method,
+};
 use avocet_jobs::{RunnerParts, ScheduleService, ZoneCalendar};
 use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     AddSchedule, CatchUp, ChatAddress, ChatKind, DedupeKey, PlainTable, Recurrence, Schedule,
-    ScheduleCommand, ScheduleId, ScheduleRun, ScheduledWork, SenderId, SessionId, ShownSchedule,
-    TimesRequest, WakeLanes,
+    ScheduleCommand, ScheduleControl, ScheduleId, ScheduleRun, ScheduledWork, SenderId, SessionId,
+    ShownSchedule, TimesRequest, WakeLanes,
 };
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::commands::{NoOutbox, OfflineLog, bus_to_log, call};
 use crate::context::CommandContext;
@@ -124,11 +124,11 @@ pub(crate) async fn run(
         SchedulesCommand::Add(add) => return self::add(context, *add).await,
         SchedulesCommand::List { ended, json } => {
             let all: Vec<ShownSchedule> =
-                ask(context, "schedule.list", &ListSchedules { ended }).await?;
+                ask::<ListSchedules>(context, &ListSchedules { ended }).await?;
             return show(json, &all, || list_text(&all));
         }
         SchedulesCommand::Show(OneSchedule { id, json }) => {
-            let shown: ShownSchedule = ask(context, "schedule.show", &ShowSchedule { id }).await?;
+            let shown: ShownSchedule = ask::<ShowSchedule>(context, &ShowSchedule { id }).await?;
             return show(json, &shown, || shown_text(&shown, &TimeZone::system()));
         }
         SchedulesCommand::Run(one) => (one, ScheduleCommand::Run, "is queued to run now"),
@@ -137,7 +137,7 @@ pub(crate) async fn run(
         SchedulesCommand::Remove(one) => (one, ScheduleCommand::Remove, "is removed"),
     };
     let OneSchedule { id, json } = one;
-    let () = ask(context, "schedule.change", &ChangeSchedule { id, command }).await?;
+    let () = ask::<ChangeSchedule>(context, &ChangeSchedule { id, command }).await?;
     show(json, &serde_json::json!({ "id": id }), || format!("{id} {done}\n"))
 }
 
@@ -158,21 +158,20 @@ async fn add(context: &CommandContext, add: ScheduleAddArgs) -> Result<Exit, Fai
         quiet: !add.always_send,
         key: add.key,
     };
-    let added: ShownSchedule = ask(context, "schedule.add", &request).await?;
+    let added: ShownSchedule = ask::<AddSchedule>(context, &request).await?;
     show(add.json, &added, || {
         let ShownSchedule { schedule, next, .. } = &added;
         format!("Added {}. Next: {}.\n", schedule.id, next.join("; "))
     })
 }
 
-async fn ask<A: DeserializeOwned>(
-    context: &CommandContext,
-    method: &str,
-    params: &(impl Serialize + Sync),
-) -> Result<A, Failure> {
-    call(context, method, params, async |log, params| {
+async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+where
+    M: ClientMethod + for<'a> RunMethod<Ports<'a> = &'a dyn ScheduleControl>,
+{
+    call::<M>(context, params, async |log, params| {
         let service = service(context, log).await?;
-        Ok(answer_about_schedules(&service, method, params).await)
+        Ok(run_method::<M>(&service, params).await)
     })
     .await
 }

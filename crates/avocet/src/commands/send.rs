@@ -2,13 +2,14 @@
 
 use avocet_gateway::{
     Client, ClientError, ListSent, ListSessions, MOST_ROWS, Send, SendResult, ShowSession,
+    ShowStatus,
 };
 use avocet_protocol::{
     ChatAddress, Content, DaemonStatus, DedupeKey, Outbound, Publish, Query, SessionId,
     SessionSummary,
 };
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::commands::faulty_file::for_daemon;
 use crate::commands::{OfflineLog, Reached, bus_to_log, reach, text_or_stdin};
@@ -55,7 +56,7 @@ pub(crate) async fn run(context: &CommandContext, send: SendArgs) -> Result<Exit
         Reached::Daemon(client) => {
             checked?;
             let send = Send { chat: chat.clone(), text, key: Some(key) };
-            (client.call("send", &send).await?, "")
+            (client.call::<Send>(&send).await?, "")
         }
         Reached::Log(log) => {
             let sent = match checked {
@@ -113,14 +114,14 @@ async fn near_by_daemon(
 ) -> Result<Option<Vec<String>>, ClientError> {
     let turns = ShowSession { session: session.clone(), turns: 1, before: None };
     let sent = ListSent { session: session.clone(), limit: 1, before: None };
-    let turns: Vec<Value> = client.call("sessions.show", &turns).await?;
-    let sent: Vec<Value> = client.call("sessions.sent", &sent).await?;
+    let turns = client.call::<ShowSession>(&turns).await?;
+    let sent = client.call::<ListSent>(&sent).await?;
     if !(turns.is_empty() && sent.is_empty()) {
         return Ok(None);
     }
     let list = ListSessions { limit: MOST_ROWS, after: None };
-    let sessions: Vec<SessionSummary> = client.call("sessions.list", &list).await?;
-    let status: DaemonStatus = client.call("status", &json!({})).await?;
+    let sessions: Vec<SessionSummary> = client.call::<ListSessions>(&list).await?;
+    let status: DaemonStatus = client.call::<ShowStatus>(&ShowStatus::default()).await?;
     let accounts = status.channels.into_iter().map(|channel| channel.account);
     Ok(Some(near(word, &sessions, accounts)))
 }

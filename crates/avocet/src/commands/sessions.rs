@@ -4,7 +4,7 @@ mod export;
 
 use std::fmt::Write;
 
-use avocet_gateway::{DeleteSession, MOST_ROWS, ShowSession, answer_about_deletion};
+use avocet_gateway::{DeleteSession, MOST_ROWS, ShowSession, run_method};
 use avocet_protocol::{
     CallState, LoggedCall, LoggedInbound, Origin, PlainTable, Query, SessionId, SessionRow,
     SessionSummary, TranscriptPage, TurnId, TurnRecord,
@@ -181,8 +181,8 @@ async fn delete(context: &CommandContext, delete: SessionsDeleteArgs) -> Result<
         return Ok(Exit::Done);
     }
     let params = DeleteSession { session: session.clone() };
-    let turns: u64 = call(context, "sessions.delete", &params, async |log, params| {
-        Ok(answer_about_deletion(log.store.as_ref(), "sessions.delete", params).await)
+    let turns: u64 = call::<DeleteSession>(context, &params, async |log, params| {
+        Ok(run_method::<DeleteSession>(log.store.as_ref(), params).await)
     })
     .await?;
     let plural = if turns == 1 { "" } else { "s" };
@@ -213,7 +213,7 @@ async fn turns(
         let mut page: Vec<TurnRecord> = match (&client, &log) {
             (Some(client), _) => {
                 let show = ShowSession { session: session.clone(), turns: wanted, before };
-                client.call("sessions.show", &show).await?
+                client.call::<ShowSession>(&show).await?
             }
             (None, Some(log)) => {
                 let page = TranscriptPage { turns: wanted, before, bytes: usize::MAX };

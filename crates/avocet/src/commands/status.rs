@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use avocet_gateway::ClientError;
+use avocet_gateway::{ClientError, ShowStatus};
 use avocet_protocol::{
     ChannelStatus, Consolidation, ConsolidationState, DaemonStatus, DiskStatus, LastExchanges,
     LogCheck, LogStatus, PlainTable, ProviderStatus, Query, RolledBack, StuckChat, TelemetryStatus,
@@ -12,7 +12,6 @@ use avocet_protocol::{
 };
 use clap::Args;
 use jiff::tz::TimeZone;
-use serde_json::json;
 
 use crate::commands::faulty_file::for_daemon;
 use crate::commands::{connect_quietly, look};
@@ -77,7 +76,7 @@ async fn look_at(
 ) -> Result<DaemonStatus, Failure> {
     match connect_quietly(context, configuration).await? {
         // A daemon that stops meanwhile leaves its log.
-        Some(client) => match client.call("status", &json!({})).await {
+        Some(client) => match client.call::<ShowStatus>(&ShowStatus::default()).await {
             Err(ClientError::Lost) => without_daemon(context, configuration).await,
             answer => Ok(with_file_fault(answer?, configuration)),
         },

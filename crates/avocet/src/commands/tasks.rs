@@ -3,12 +3,12 @@
 
 use std::fmt::Write;
 
-use avocet_gateway::{ListTasks, NamedTask, answer_about_tasks};
+use avocet_gateway::{
+    CancelTask, ClientMethod, ListTasks, NamedTask, RunMethod, ShowTask, TaskPorts, run_method,
+};
 use avocet_protocol::{PlainTable, SessionId, TaskView, Timestamp, TurnId, TurnState, thousands};
 use avocet_session::TaskControl;
 use clap::Subcommand;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::commands::call;
 use crate::context::CommandContext;
@@ -51,29 +51,29 @@ pub(crate) async fn run(context: &CommandContext, command: TasksCommand) -> Resu
     match command {
         TasksCommand::List { session, limit, json } => {
             let list = ListTasks { session, limit, before: None };
-            let tasks: Vec<TaskView> = ask(context, "task.list", &list).await?;
+            let tasks: Vec<TaskView> = ask::<ListTasks>(context, &list).await?;
             show(json, &tasks, || listed(&tasks, now))?;
         }
         TasksCommand::Show { id, json } => {
-            let task: TaskView = ask(context, "task.show", &NamedTask { id }).await?;
+            let task: TaskView = ask::<ShowTask>(context, &NamedTask { id }).await?;
             show(json, &task, || shown(&task, now))?;
         }
         TasksCommand::Cancel { id } => {
-            let () = ask(context, "task.cancel", &NamedTask { id }).await?;
+            let () = ask::<CancelTask>(context, &NamedTask { id }).await?;
             print(&format!("{id} is cancelled\n"))?;
         }
     }
     Ok(Exit::Done)
 }
 
-async fn ask<A: DeserializeOwned>(
-    context: &CommandContext,
-    method: &str,
-    params: &(impl Serialize + Sync),
-) -> Result<A, Failure> {
-    call(context, method, params, async |log, params| {
+async fn ask<M>(context: &CommandContext, params: &M::Params) -> Result<M::Answer, Failure>
+where
+    M: ClientMethod + for<'a> RunMethod<Ports<'a> = TaskPorts<'a>>,
+{
+    call::<M>(context, params, async |log, params| {
         let tasks = TaskControl::in_log(log.store.clone());
-        Ok(answer_about_tasks(&tasks, &redaction::redactor(), method, params).await)
+        let ports = TaskPorts { tasks: &tasks, redactor: &redaction::redactor() };
+        Ok(run_method::<M>(ports, params).await)
     })
     .await
 }

@@ -6,12 +6,11 @@ mod view;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use avocet_gateway::{Client, ClientError, ListSessions, ListUsage, MOST_ROWS};
+use avocet_gateway::{Client, ClientError, ListSessions, ListUsage, MOST_ROWS, ShowStatus};
 use avocet_protocol::{DaemonStatus, SessionSummary, UsageBy, UsageRow};
 use avocet_supervise::run_blocking;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::commands::connect;
@@ -118,9 +117,9 @@ async fn figures(
     let since = context.clock.now().day_start();
     let usage = ListUsage { by: UsageBy::Model, since, ..ListUsage::default() };
     Ok(TopFigures {
-        status: client.call("status", &json!({})).await?,
-        sessions: client.call("sessions.list", &sessions).await?,
-        usage: client.call("usage", &usage).await?,
+        status: client.call::<ShowStatus>(&ShowStatus::default()).await?,
+        sessions: client.call::<ListSessions>(&sessions).await?,
+        usage: client.call::<ListUsage>(&usage).await?,
     })
 }
 

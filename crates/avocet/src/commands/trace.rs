@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use avocet_gateway::Trace;
 use avocet_protocol::{
     EventAnswer, EventDelivery, EventFailedRequest, EventKind, EventMessage, EventTool, EventTurn,
     EventUsage, MessageId, Money, PlainTable, TraceSpan, TraceWork, bar, thousands,
@@ -37,7 +38,7 @@ pub(crate) async fn run(context: &CommandContext, args: TraceArgs) -> Result<Exi
     let Some(log) = look(context, &configuration)? else {
         return Err(Failure::new(Exit::Failed, format!("there is no message {message}")));
     };
-    let spans: Vec<TraceSpan> = answer(&log, "trace", &json!({ "message": message })).await?;
+    let spans: Vec<TraceSpan> = answer::<Trace>(&log, &Trace { message }).await?;
     show(json, &spans, || timeline(&spans, &TimeZone::system()))
 }
 

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use avocet_gateway::ShowStatus;
 use avocet_protocol::DaemonStatus;
 use clap::Args;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::commands::connect;
 use crate::context::CommandContext;
@@ -86,7 +86,7 @@ pub(crate) async fn run(context: &CommandContext, args: UpdateArgs) -> Result<Ex
 async fn daemon_version(context: &CommandContext) -> Option<String> {
     let configuration = Configuration::load(context, Uses::Daemon).ok()?;
     let client = connect(context, &configuration).await.ok()??;
-    let status: DaemonStatus = client.call("status", &json!({})).await.ok()?;
+    let status: DaemonStatus = client.call::<ShowStatus>(&ShowStatus::default()).await.ok()?;
     Some(status.version)
 }
 

@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal};
 use std::process::{Command, Stdio};
 
-use avocet_gateway::OpenWeb;
+use avocet_gateway::{NoParams, OpenWeb, SignOutWeb};
 use avocet_protocol::WebLink;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::commands::connect;
 use crate::commands::faulty_file::for_daemon;
@@ -40,12 +40,12 @@ pub(crate) async fn run(context: &CommandContext, web: WebArgs) -> Result<Exit, 
         Failure::new(Exit::NoDaemon, message)
     })?;
     if sign_out {
-        client.call::<Value>("web.sign_out", &json!({})).await?;
+        client.call::<SignOutWeb>(&NoParams {}).await?;
         return show(json, &json!({ "signed_out": true }), || {
             "all browsers are signed out; `avocet web` makes a new link\n".to_owned()
         });
     }
-    let link: WebLink = client.call("web.open", &OpenWeb { port }).await?;
+    let link: WebLink = client.call::<OpenWeb>(&OpenWeb { port }).await?;
     show(json, &link, || text(&link, context))?;
     if json || only_print || !io::stdout().is_terminal() {
         return Ok(Exit::Done);

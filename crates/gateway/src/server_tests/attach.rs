@@ -10,13 +10,13 @@ use tokio::sync::oneshot;
 
 use super::world::World;
 use crate::testing::session;
-use crate::{Attached, Client, Incoming};
+use crate::{AttachParams, Client, Incoming};
 
 #[tokio::test]
 async fn attach_to_a_linked_chat_receives_the_events_of_its_session() {
     let world = World::new();
-    let attached = Attached { chat: "terminal:local:linked".parse().unwrap(), thoughts: false };
-    world.client().await.call::<Value>("attach", &attached).await.unwrap();
+    let attached = AttachParams::to_chat("terminal:local:linked".parse().unwrap());
+    world.client().await.request::<Value>("attach", &attached).await.unwrap();
     assert_eq!(*world.daemon.heard.lock().unwrap(), [session()]);
 }
 
@@ -24,12 +24,12 @@ async fn attach_to_a_linked_chat_receives_the_events_of_its_session() {
 async fn attach_listens_to_thoughts_only_if_the_client_asks_for_them() {
     let world = World::new();
     for thoughts in [false, true] {
-        let attached = Attached { chat: session().address(), thoughts };
-        world.client().await.call::<Value>("attach", &attached).await.unwrap();
+        let attached = AttachParams { thoughts, ..AttachParams::to_chat(session().address()) };
+        world.client().await.request::<Value>("attach", &attached).await.unwrap();
         assert_eq!(*world.daemon.with_thoughts.lock().unwrap(), usize::from(thoughts));
     }
     let of_account = json!({ "channel": "external", "account": "irc", "thoughts": true });
-    let refused = world.client().await.call::<Value>("attach", &of_account).await.unwrap_err();
+    let refused = world.client().await.request::<Value>("attach", &of_account).await.unwrap_err();
     assert!(refused.to_string().contains("an optional `thoughts`"), "{refused}");
 }
 
@@ -51,8 +51,7 @@ async fn attached_client_receives_events_and_acknowledges_deliveries() {
     let world = World::new();
     let client = world.client().await;
     let chat = session().address();
-    let _: Value =
-        client.call("attach", &Attached { chat: chat.clone(), thoughts: false }).await.unwrap();
+    let _: Value = client.request("attach", &AttachParams::to_chat(chat.clone())).await.unwrap();
     assert_eq!(world.places.woken(), [chat]);
 
     world.daemon.emit(&session(), TurnEvent::Thinking { step: 3 });
@@ -74,7 +73,7 @@ async fn attached_client_that_disconnects_leaves_the_delivery_outcome_unknown() 
     let clients = Group::new("clients");
     let client = Client::connect(&world.path, &clients).await.unwrap();
     let chat = session().address();
-    let _: Value = client.call("attach", &Attached { chat, thoughts: false }).await.unwrap();
+    let _: Value = client.request("attach", &AttachParams::to_chat(chat)).await.unwrap();
     let received = hand_over(&world, "hello").await;
     clients.abort_tasks();
     assert!(received.await.is_err());

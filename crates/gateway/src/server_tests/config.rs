@@ -12,7 +12,7 @@ async fn config_methods_show_check_and_save_the_file() {
     let client = world.client().await;
     let text = format!("a = \"{KEY}\"\n");
     *world.daemon.config.lock().unwrap() = text.clone();
-    let shown: Value = client.call("config.show", &json!(null)).await.unwrap();
+    let shown: Value = client.request("config.show", &json!(null)).await.unwrap();
     let digest = shown["digest"].clone();
     assert_eq!(
         shown,
@@ -21,7 +21,7 @@ async fn config_methods_show_check_and_save_the_file() {
         })
     );
 
-    let diff: Value = client.call("config.diff", &json!(null)).await.unwrap();
+    let diff: Value = client.request("config.diff", &json!(null)).await.unwrap();
     let change = json!({
         "key": "text", "running": null, "file": format!("{text:?}"), "needs_restart": true,
     });
@@ -29,7 +29,8 @@ async fn config_methods_show_check_and_save_the_file() {
 
     let fault = json!({"line": 2, "key": "key", "message": "`key`: it is a fault"});
     for (text, faults) in [("fine", json!([])), ("\nfault", json!([fault]))] {
-        let checked: Value = client.call("config.check", &json!({ "text": text })).await.unwrap();
+        let checked: Value =
+            client.request("config.check", &json!({ "text": text })).await.unwrap();
         assert_eq!(checked, json!({ "faults": faults, "warnings": [] }));
     }
     assert_eq!(*world.daemon.config.lock().unwrap(), text, "a check changes nothing");
@@ -41,12 +42,12 @@ async fn config_methods_show_check_and_save_the_file() {
     ];
     for (text, digest, code, says) in table {
         let save = json!({ "text": text, "digest": digest });
-        let (refused, message) = refused(client.call::<Value>("config.save", &save).await);
+        let (refused, message) = refused(client.request::<Value>("config.save", &save).await);
         assert_eq!(refused, code, "{message}");
         assert!(message.contains(says), "{message}");
     }
     let save = json!({ "text": "new", "digest": digest });
-    let saved: Value = client.call("config.save", &save).await.unwrap();
+    let saved: Value = client.request("config.save", &save).await.unwrap();
     assert_eq!(
         (saved, world.daemon.config.lock().unwrap().as_str()),
         (json!({"digest": "3"}), "new")

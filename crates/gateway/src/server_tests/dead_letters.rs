@@ -10,15 +10,15 @@ use crate::testing::DEAD;
 async fn dead_letter_methods_reach_the_daemon_and_return_its_refusals() {
     let world = World::new();
     let client = world.client().await;
-    let list: Value = client.call("dead.list", &json!({})).await.unwrap();
+    let list: Value = client.request("dead.list", &json!({})).await.unwrap();
     assert_eq!((&list[0]["id"], &list[0]["text"]), (&json!("o7"), &json!("use the key [secret]")));
-    let rest: Value = client.call("dead.list", &json!({ "after": "o7" })).await.unwrap();
+    let rest: Value = client.request("dead.list", &json!({ "after": "o7" })).await.unwrap();
     assert_eq!(rest, json!([]));
     let named = NamedDeadLetter { id: DEAD };
-    let shown: Value = client.call("dead.show", &named).await.unwrap();
+    let shown: Value = client.request("dead.show", &named).await.unwrap();
     assert_eq!(shown, list[0]);
     for method in ["dead.retry", "dead.drop"] {
-        assert_eq!(client.call::<Value>(method, &named).await, Ok(Value::Null));
+        assert_eq!(client.request::<Value>(method, &named).await, Ok(Value::Null));
     }
     let gone = "there is no dead letter m7; it may have been retried or dropped";
     let table = [
@@ -29,7 +29,7 @@ async fn dead_letter_methods_reach_the_daemon_and_return_its_refusals() {
         ("dead.list", json!({ "limit": 0 }), -32602, "it must be from 1 to 500"),
     ];
     for (method, params, code, text) in table {
-        let (refused, message) = refused(client.call::<Value>(method, &params).await);
+        let (refused, message) = refused(client.request::<Value>(method, &params).await);
         assert_eq!(refused, code, "{method}: {message}");
         assert!(message.contains(text), "{method}: {message}");
     }

@@ -12,12 +12,12 @@ async fn people_memory_pair_and_link_methods_reach_the_daemon_and_return_its_ref
     let world = World::new();
     let client = world.client().await;
     let approve = Approve { code: "K7QX-M2PA".to_owned(), owner: true };
-    let person: Person = client.call("pair.approve", &approve).await.unwrap();
+    let person: Person = client.request("pair.approve", &approve).await.unwrap();
     assert_eq!((person.id.to_string().as_str(), person.role), ("telegram:main:8", Role::Owner));
     let remove = json!({ "person": "telegram:main:8" });
-    assert_eq!(client.call::<Value>("people.remove", &remove).await, Ok(json!(null)));
+    assert_eq!(client.request::<Value>("people.remove", &remove).await, Ok(json!(null)));
     let forget = json!({ "memory": "m1" });
-    assert_eq!(client.call::<Value>("memory.forget", &forget).await, Ok(json!(null)));
+    assert_eq!(client.request::<Value>("memory.forget", &forget).await, Ok(json!(null)));
     let (into, chat) = ("terminal:local:a", "terminal:local:b");
     let table = [
         ("pair.approve", json!({ "code": "2222-2222" }), -32002),
@@ -37,11 +37,11 @@ async fn people_memory_pair_and_link_methods_reach_the_daemon_and_return_its_ref
         ("link.remove", json!({ "chat": chat }), -32002),
     ];
     for (method, params, code) in table {
-        let (refused, message) = refused(client.call::<Value>(method, &params).await);
+        let (refused, message) = refused(client.request::<Value>(method, &params).await);
         assert_eq!(refused, code, "{method}: {message}");
     }
     for method in ["pair.list", "people.list"] {
-        assert_eq!(client.call::<Value>(method, &json!({})).await, Ok(json!([])));
+        assert_eq!(client.request::<Value>(method, &json!({})).await, Ok(json!([])));
     }
 }
 
@@ -49,7 +49,7 @@ async fn people_memory_pair_and_link_methods_reach_the_daemon_and_return_its_ref
 async fn approval_decide_allows_a_call_once() {
     let world = World::new();
     let client = world.client().await;
-    let open: Value = client.call("approval.list", &json!({})).await.unwrap();
+    let open: Value = client.request("approval.list", &json!({})).await.unwrap();
     let expected = json!([{
         "id": "w7",
         "session": session().to_string(),
@@ -61,9 +61,10 @@ async fn approval_decide_allows_a_call_once() {
     }]);
     assert_eq!(open, expected);
     let decide = |id| Decide { id: WaitId(id), decision: ApprovalDecision::ForSession };
-    let done: Result<Value, _> = client.call("approval.decide", &decide(7)).await;
+    let done: Result<Value, _> = client.request("approval.decide", &decide(7)).await;
     assert_eq!(done.unwrap(), Value::Null);
-    let error = client.call::<Value>("approval.decide", &decide(8)).await.unwrap_err().to_string();
+    let error =
+        client.request::<Value>("approval.decide", &decide(8)).await.unwrap_err().to_string();
     assert!(error.contains("no call waits for approval as w8"), "{error}");
 }
 
@@ -71,14 +72,14 @@ async fn approval_decide_allows_a_call_once() {
 async fn task_methods_list_show_and_cancel() {
     let world = World::new();
     let client = world.client().await;
-    let listed: Value = client.call("task.list", &json!({})).await.unwrap();
+    let listed: Value = client.request("task.list", &json!({})).await.unwrap();
     assert_eq!((&listed[0]["id"], &listed[0]["label"]), (&json!("t12"), &json!("survey")));
     assert_eq!(listed[0]["task"], "use the key [secret]");
-    let next: Value = client.call("task.list", &json!({ "before": "t12" })).await.unwrap();
+    let next: Value = client.request("task.list", &json!({ "before": "t12" })).await.unwrap();
     assert_eq!(next, json!([]));
-    let task: Value = client.call("task.show", &json!({ "id": "t12" })).await.unwrap();
+    let task: Value = client.request("task.show", &json!({ "id": "t12" })).await.unwrap();
     assert_eq!(task, listed[0]);
-    let cancelled: Result<Value, _> = client.call("task.cancel", &json!({ "id": "t12" })).await;
+    let cancelled: Result<Value, _> = client.request("task.cancel", &json!({ "id": "t12" })).await;
     assert_eq!(cancelled, Ok(Value::Null));
     for (method, params, code) in [
         ("task.show", json!({ "id": "t13" }), -32002),
@@ -86,7 +87,7 @@ async fn task_methods_list_show_and_cancel() {
         ("task.cancel", json!({}), -32602),
         ("task.list", json!({ "limit": 0 }), -32602),
     ] {
-        let (refused, message) = refused(client.call::<Value>(method, &params).await);
+        let (refused, message) = refused(client.request::<Value>(method, &params).await);
         assert_eq!(refused, code, "{method}: {message}");
     }
 }

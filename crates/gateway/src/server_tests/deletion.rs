@@ -11,7 +11,7 @@ async fn sessions_delete_returns_the_number_of_turns_or_the_reason() {
     let world = World::new();
     let client = world.client().await;
     let turns: u64 =
-        client.call("sessions.delete", &DeleteSession { session: session() }).await.unwrap();
+        client.request("sessions.delete", &DeleteSession { session: session() }).await.unwrap();
     assert_eq!(turns, 3);
     let table = [
         (BUSY, -32004, "has an open turn"),
@@ -20,7 +20,7 @@ async fn sessions_delete_returns_the_number_of_turns_or_the_reason() {
     ];
     for (session, code, text) in table {
         let params = json!({ "session": session });
-        let (refused, message) = refused(client.call::<Value>("sessions.delete", &params).await);
+        let (refused, message) = refused(client.request::<Value>("sessions.delete", &params).await);
         assert_eq!(refused, code, "{message}");
         assert!(message.contains(text), "{message}");
     }

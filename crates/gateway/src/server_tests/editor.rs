@@ -21,7 +21,7 @@ fn place() -> PathBuf {
 
 async fn attached(world: &World, client: &Client) -> Arc<dyn SessionEditor> {
     let attach = json!({ "chat": session(), "read": true, "write": true });
-    let _: Value = client.call("editor.attach", &attach).await.unwrap();
+    let _: Value = client.request("editor.attach", &attach).await.unwrap();
     world.parts.editors.editor_of(&session()).unwrap()
 }
 
@@ -134,7 +134,7 @@ async fn editor_attach_to_a_linked_chat_serves_its_session() {
     let world = World::new();
     let client = world.client().await;
     let attach = json!({ "chat": "terminal:local:linked", "read": true });
-    let _: Value = client.call("editor.attach", &attach).await.unwrap();
+    let _: Value = client.request("editor.attach", &attach).await.unwrap();
     let editor = world.parts.editors.editor_of(&session()).unwrap();
     assert!(editor.can_read() && !editor.can_write());
 }
@@ -144,7 +144,7 @@ async fn attached_editor_gets_output_in_batches_without_secrets() {
     let world = World::new();
     let client = world.client().await;
     let attach = json!({ "chat": session(), "output": true });
-    let _: Value = client.call("editor.attach", &attach).await.unwrap();
+    let _: Value = client.request("editor.attach", &attach).await.unwrap();
     let editor = world.parts.editors.editor_of(&session()).unwrap();
     assert!(editor.can_show_output());
     let call = "t4s1c0".parse().unwrap();

@@ -16,7 +16,7 @@ impl World {
     /// Connects and subscribes.
     async fn subscriber(&self, params: Value) -> (Client, Subscribed) {
         let client = self.client().await;
-        let subscribed = client.call("subscribe", &params).await.unwrap();
+        let subscribed = client.request("subscribe", &params).await.unwrap();
         (client, subscribed)
     }
 }
@@ -57,7 +57,7 @@ async fn events_list_selects_and_hides_secrets() {
         (json!({ "kinds": ["turn", "message.done"] }), vec![], 3),
     ];
     for (params, expected, next) in table {
-        let list: EventList = client.call("events.list", &params).await.unwrap();
+        let list: EventList = client.request("events.list", &params).await.unwrap();
         assert_eq!((numbers(&list.events), list.next.0), (expected, next), "{params}");
         assert_eq!((list.log.as_str(), list.newest.0), ("log1", 3));
         assert!(!json!(list).to_string().contains(KEY));
@@ -72,7 +72,7 @@ async fn events_list_selects_and_hides_secrets() {
         (json!({ "since": 1 }), "events.list: unknown key `since`; the keys are "),
     ];
     for (params, message) in table {
-        let (code, found) = refused(client.call::<Value>("events.list", &params).await);
+        let (code, found) = refused(client.request::<Value>("events.list", &params).await);
         assert!(code == -32602 && found.starts_with(message), "{found}");
     }
 }
@@ -119,11 +119,11 @@ async fn subscribe_continues_a_name_where_it_was_confirmed() {
     assert_eq!(subscribed.from, EventSeq(4));
     assert_eq!(next(&client).await, [5]);
     world.daemon.log.confirmed("backup", 5).await;
-    let list: Vec<Subscriber> = client.call("subscriber.list", &Value::Null).await.unwrap();
+    let list: Vec<Subscriber> = client.request("subscriber.list", &Value::Null).await.unwrap();
     assert_eq!((list[0].name.as_str(), list[0].seq.0), ("backup", 5));
     let named = json!({ "name": "backup" });
-    client.call::<Value>("subscriber.remove", &named).await.unwrap();
-    let refusal = refused(client.call::<Value>("subscriber.remove", &named).await);
+    client.request::<Value>("subscriber.remove", &named).await.unwrap();
+    let refusal = refused(client.request::<Value>("subscriber.remove", &named).await);
     assert_eq!(refusal, (-32002, "there is no subscriber \"backup\"".to_owned()));
 }
 
@@ -132,7 +132,7 @@ async fn subscribe_refuses_the_name_of_the_exporter() {
     let world = World::new();
     let client = world.client().await;
     let named = json!({ "name": "telemetry" });
-    let (code, message) = refused(client.call::<Value>("subscribe", &named).await);
+    let (code, message) = refused(client.request::<Value>("subscribe", &named).await);
     assert_eq!(code, RpcError::PARAMS);
     assert!(message.contains("that of the exporter; choose another"), "{message}");
     assert_eq!(world.daemon.log.position("telemetry"), None);
@@ -147,7 +147,7 @@ async fn subscribe_replaces_the_earlier_connection_of_a_name() {
     assert_eq!(next(&second).await, [1]);
     world.daemon.log.confirmed("one", 1).await;
     assert!(first.incoming().recv_async().await.is_err());
-    let (code, message) = refused(first.call::<Value>("ping", &Value::Null).await);
+    let (code, message) = refused(first.request::<Value>("ping", &Value::Null).await);
     assert_eq!(code, RpcError::CONFLICT);
     assert!(message.starts_with("another connection follows the events under this name"));
 }
@@ -158,7 +158,7 @@ async fn subscriber_of_a_daemon_that_stops_loses_its_connection_without_a_refusa
     let (client, _) = world.subscriber(json!({ "name": "one" })).await;
     world.gateway.close();
     assert!(client.incoming().recv_async().await.is_err());
-    let lost = client.call::<Value>("ping", &Value::Null).await;
+    let lost = client.request::<Value>("ping", &Value::Null).await;
     assert_eq!(lost, Err(ClientError::Lost));
 }
 
@@ -178,9 +178,10 @@ async fn trace_is_the_timeline_of_a_message() {
     let world = World::new();
     world.daemon.log.add(A, "hi");
     let client = world.client().await;
-    let spans: Vec<TraceSpan> = client.call("trace", &json!({ "message": "m1" })).await.unwrap();
+    let spans: Vec<TraceSpan> = client.request("trace", &json!({ "message": "m1" })).await.unwrap();
     assert_eq!(spans.len(), 2);
-    let (code, message) = refused(client.call::<Value>("trace", &json!({ "message": "m9" })).await);
+    let (code, message) =
+        refused(client.request::<Value>("trace", &json!({ "message": "m9" })).await);
     assert_eq!(code, -32002);
     assert!(message.starts_with("there are no events of m9; "), "{message}");
 }

@@ -16,16 +16,16 @@ async fn job_methods_reach_the_daemon_and_return_its_refusals() {
     let key = Some("k1".parse().unwrap());
     let submit = SubmitJob { task: "add tests".to_owned(), rules, key };
     for is_duplicate in [false, true] {
-        let submitted: SubmittedJob = client.call("job.submit", &submit).await.unwrap();
+        let submitted: SubmittedJob = client.request("job.submit", &submit).await.unwrap();
         assert_eq!((submitted.id, submitted.is_duplicate), (JOB, is_duplicate));
     }
     let asked = world.daemon.asked.lock().unwrap()[0].clone();
     assert_eq!(asked.content.text, "add tests");
     assert!(asked.sender.id.as_str().starts_with("uid:"), "{:?}", asked.sender);
 
-    let list: Value = client.call("job.list", &json!({})).await.unwrap();
+    let list: Value = client.request("job.list", &json!({})).await.unwrap();
     assert_eq!(list[0]["task"], "use [secret]");
-    let shown: Value = client.call("job.show", &json!({ "id": "j3" })).await.unwrap();
+    let shown: Value = client.request("job.show", &json!({ "id": "j3" })).await.unwrap();
     assert_eq!(shown, list[0]);
     let table = [
         ("job.show", json!({ "id": "j4" }), -32002, "there is no job j4"),
@@ -35,7 +35,7 @@ async fn job_methods_reach_the_daemon_and_return_its_refusals() {
         ("job.submit", json!({ "task": "x" }), -32602, "`agent` is missing"),
     ];
     for (method, params, code, text) in table {
-        let (refused, message) = refused(client.call::<Value>(method, &params).await);
+        let (refused, message) = refused(client.request::<Value>(method, &params).await);
         assert_eq!(refused, code, "{method}: {message}");
         assert!(message.contains(text), "{method}: {message}");
     }

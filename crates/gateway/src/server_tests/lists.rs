@@ -18,7 +18,7 @@ async fn sessions_list_is_read_page_by_page() {
     let (mut all, mut after) = (Vec::<SessionSummary>::new(), None);
     loop {
         let list = ListSessions { limit: MOST_ROWS, after };
-        let page: Vec<SessionSummary> = client.call("sessions.list", &list).await.unwrap();
+        let page: Vec<SessionSummary> = client.request("sessions.list", &list).await.unwrap();
         let is_last = page.len() < MOST_ROWS as usize;
         let last = page.last().unwrap();
         after = Some(SessionRow { used_at: last.used_at, session: last.session.clone() });
@@ -29,7 +29,7 @@ async fn sessions_list_is_read_page_by_page() {
     }
     let used_at: Vec<i64> = all.iter().map(|one| one.used_at.0).collect();
     assert_eq!(used_at, (0..1200).collect::<Vec<_>>());
-    let page: Vec<Value> = client.call("sessions.list", &json!(null)).await.unwrap();
+    let page: Vec<Value> = client.request("sessions.list", &json!(null)).await.unwrap();
     assert_eq!(page.len(), 50, "without parameters");
 }
 
@@ -56,7 +56,7 @@ async fn list_methods_refuse_a_page_that_is_too_large_with_the_largest() {
                 "sessions.search" => params["words"] = json!("hi"),
                 _ => {}
             }
-            let (code, message) = refused(client.call::<Value>(method, &params).await);
+            let (code, message) = refused(client.request::<Value>(method, &params).await);
             assert_eq!(code, RpcError::PARAMS, "{method}");
             assert!(
                 message.contains(&format!("{name} is {rows}; it must be from 1 to 500")),
@@ -105,10 +105,10 @@ async fn lists_show_people_and_agents_without_secrets() {
         ("memory.log", json!({"memory": "m2"}), json!([])),
     ];
     for (method, params, expected) in table {
-        let found: Value = client.call(method, &params).await.unwrap();
+        let found: Value = client.request(method, &params).await.unwrap();
         assert_eq!(found, expected, "{method} {params}");
     }
-    let unknown = refused(client.call::<Value>("memory.show", &json!({"memory": "m2"})).await);
+    let unknown = refused(client.request::<Value>("memory.show", &json!({"memory": "m2"})).await);
     assert_eq!(unknown.0, RpcError::NOT_FOUND);
     assert!(unknown.1.starts_with("there is no memory m2"), "{}", unknown.1);
 }
@@ -117,7 +117,8 @@ async fn lists_show_people_and_agents_without_secrets() {
 async fn sessions_search_returns_the_part_of_each_text_around_the_words_without_secrets() {
     let world = World::new();
     let client = world.client().await;
-    let found: Value = client.call("sessions.search", &json!({"words": "password"})).await.unwrap();
+    let found: Value =
+        client.request("sessions.search", &json!({"words": "password"})).await.unwrap();
     let text = found[0]["text"].as_str().unwrap();
     assert!(text.starts_with('…') && text.ends_with("the password is [secret]"), "{text}");
     assert!(text.chars().count() <= 240);
@@ -125,7 +126,7 @@ async fn sessions_search_returns_the_part_of_each_text_around_the_words_without_
         "session": session(), "turn": "t1", "at": 5, "author": "agent", "text": text,
     }]);
     assert_eq!(found, expected);
-    let empty = refused(client.call::<Value>("sessions.search", &json!({"words": "?!"})).await);
+    let empty = refused(client.request::<Value>("sessions.search", &json!({"words": "?!"})).await);
     let message = "sessions.search: `words` contains no word to look for: \"?!\"".to_owned();
     assert_eq!(empty, (RpcError::PARAMS, message));
 }
@@ -135,7 +136,7 @@ async fn sessions_show_returns_a_transcript_without_secrets_that_fits_a_line() {
     let world = World::new();
     let client = world.client().await;
     let show = json!({ "session": session() });
-    let turns: Vec<TurnRecord> = client.call("sessions.show", &show).await.unwrap();
+    let turns: Vec<TurnRecord> = client.request("sessions.show", &show).await.unwrap();
     let notice = turns[0].notice.as_deref().unwrap();
     assert!(notice.starts_with("[secret] xxx") && notice.ends_with(" more bytes)"));
 }
@@ -145,10 +146,10 @@ async fn server_returns_an_error_for_an_answer_longer_than_a_line() {
     let world = World::new();
     let client = world.client().await;
     let approve = Approve { code: "HUGE".to_owned(), owner: false };
-    let (code, message) = refused(client.call::<Value>("pair.approve", &approve).await);
+    let (code, message) = refused(client.request::<Value>("pair.approve", &approve).await);
     assert_eq!(code, RpcError::PARAMS);
     assert!(message.contains("a line has at most 1048576"), "{message}");
-    assert_eq!(client.call::<Value>("ping", &json!({})).await, Ok(Value::Null), "it goes on");
+    assert_eq!(client.request::<Value>("ping", &json!({})).await, Ok(Value::Null), "it goes on");
 }
 
 #[tokio::test]
@@ -166,7 +167,7 @@ async fn client_call_fails_at_once_if_the_answer_is_too_long() {
         stream
     };
     let params = json!({});
-    let (answer, _stream) = tokio::join!(client.call::<Value>("status", &params), answering);
+    let (answer, _stream) = tokio::join!(client.request::<Value>("status", &params), answering);
     let (_, message) = refused(answer);
     assert!(message.starts_with("the daemon's answer is too long"), "{message}");
 }
@@ -192,7 +193,7 @@ async fn usage_returns_the_cost_of_models() {
         (json!({"by": "day", "since": 1_767_225_600_000_i64}), "day since 1767225600000"),
     ];
     for (params, of) in table {
-        let rows: Value = client.call("usage", &params).await.unwrap();
+        let rows: Value = client.request("usage", &params).await.unwrap();
         let row = json!({
             "of": of, "answers": 3, "input": 0, "output": 0, "cached": 0, "cache_written": 0,
             "cost": 0, "unpriced": 7,

@@ -9,11 +9,11 @@ use crate::{ApproveMcpTools, ListMcpTools, RpcError};
 #[tokio::test]
 async fn mcp_list_and_mcp_tools_return_servers_and_their_tools() {
     let connection = World::new().client().await;
-    let servers: Vec<McpServerStatus> = connection.call("mcp.list", &json!({})).await.unwrap();
+    let servers: Vec<McpServerStatus> = connection.request("mcp.list", &json!({})).await.unwrap();
     let states: Vec<McpState> = servers.iter().map(|server| server.state).collect();
     assert_eq!(states, [McpState::Failed, McpState::Ready]);
     let request = ListMcpTools { server: "files".to_owned(), refresh: true };
-    let tools: Vec<McpToolView> = connection.call("mcp.tools", &json!(request)).await.unwrap();
+    let tools: Vec<McpToolView> = connection.request("mcp.tools", &json!(request)).await.unwrap();
     assert_eq!(tools[0].name, "files__read");
 }
 
@@ -23,7 +23,7 @@ async fn mcp_approve_returns_the_approved_tools() {
     for tool in [None, Some("read".to_owned()), Some("files__read".to_owned())] {
         let digests = tool.as_ref().map(|_| vec!["d1".to_owned()]);
         let request = ApproveMcpTools { server: "files".to_owned(), tool, digests };
-        let tools: Value = connection.call("mcp.approve", &json!(request)).await.unwrap();
+        let tools: Value = connection.request("mcp.approve", &json!(request)).await.unwrap();
         assert_eq!(tools, json!(["files__read"]));
     }
 }
@@ -44,7 +44,7 @@ async fn mcp_methods_refuse_unknown_names() {
             "changed files__read meanwhile",
         ),
     ] {
-        let refusal = refused(connection.call::<Value>(method, &params).await);
+        let refusal = refused(connection.request::<Value>(method, &params).await);
         assert_eq!(refusal.0, code, "{method}");
         assert!(refusal.1.contains(says), "{}", refusal.1);
     }

@@ -19,9 +19,9 @@ use crate::{AskResult, RpcError, Wait};
 async fn ask_is_answered_after_the_commit_and_absorbs_a_repeated_key() {
     let world = World::new();
     let client = world.client().await;
-    let first: AskResult = client.call("ask", &ask("hello")).await.unwrap();
+    let first: AskResult = client.request("ask", &ask("hello")).await.unwrap();
     assert_eq!(first, AskResult { message: MessageId(1), duplicate: false });
-    let again: AskResult = client.call("ask", &ask("hello")).await.unwrap();
+    let again: AskResult = client.request("ask", &ask("hello")).await.unwrap();
     assert_eq!(again, AskResult { message: MessageId(1), duplicate: true });
     let asked = world.daemon.asked.lock().unwrap()[0].clone();
     let uid = rustix::process::geteuid().as_raw();
@@ -91,13 +91,13 @@ async fn ask_refers_to_files_of_the_client_in_a_chat_that_clients_attach_to() {
         let file = json!({"reference": "f1", "name": "cat.png", "kind": "image"});
         json!({"session": session, "text": "What is it?", "attachments": [file]})
     };
-    let _: AskResult = client.call("ask", &ask("terminal:local:a")).await.unwrap();
+    let _: AskResult = client.request("ask", &ask("terminal:local:a")).await.unwrap();
     let asked = world.daemon.asked.lock().unwrap()[0].content.clone();
     let source = AttachmentSource::Platform("terminal:local:a\nf1".to_owned());
     let name = Some("cat.png".to_owned());
     let attachment = Attachment { name, ..Attachment::new(AttachmentKind::Image, source) };
     assert_eq!(asked.attachments, [attachment]);
-    let (code, message) = refused(client.call::<AskResult>("ask", &ask("telegram:bot:5")).await);
+    let (code, message) = refused(client.request::<AskResult>("ask", &ask("telegram:bot:5")).await);
     assert_eq!(code, RpcError::PARAMS);
     assert!(message.contains("telegram:bot:5 takes no files"), "{message}");
 }
@@ -114,7 +114,7 @@ async fn wait_ends_with_the_outcome() {
     };
     for missed in [false, true] {
         *world.daemon.outcome.lock().unwrap() = None;
-        let (status, ()) = tokio::join!(client.call::<MessageStatus>("wait", &wait), async {
+        let (status, ()) = tokio::join!(client.request::<MessageStatus>("wait", &wait), async {
             world.clock.sleeper(Duration::from_secs(1)).await;
             *world.daemon.outcome.lock().unwrap() = Some(Outcome::Replied);
             if missed {
@@ -132,10 +132,10 @@ async fn wait_with_seconds_ends_without_an_outcome() {
     let world = World::new();
     let client = world.client().await;
     let now = Wait { message: MessageId(1), seconds: Some(0) };
-    let status: MessageStatus = client.call("wait", &now).await.unwrap();
+    let status: MessageStatus = client.request("wait", &now).await.unwrap();
     assert_eq!((status.id, status.outcome), (MessageId(1), None));
     let soon = Wait { seconds: Some(3), ..now };
-    let (status, ()) = tokio::join!(client.call::<MessageStatus>("wait", &soon), async {
+    let (status, ()) = tokio::join!(client.request::<MessageStatus>("wait", &soon), async {
         world.clock.sleeper_within(..=Duration::from_secs(3)).await;
         world.clock.advance(Duration::from_secs(3));
     });

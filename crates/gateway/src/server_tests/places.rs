@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 use super::world::{World, ask, refused};
 use crate::places::{ATTACHED, CONNECTIONS};
 use crate::testing::session;
-use crate::{Attached, RpcError};
+use crate::{AttachParams, RpcError};
 
 async fn raw(world: &World) -> BufReader<UnixStream> {
     BufReader::new(UnixStream::connect(&world.path).await.unwrap())
@@ -55,7 +55,7 @@ async fn server_closes_an_idle_connection_for_a_new_one_and_sends_the_reason() {
     let world = World::new();
     let mut connections = idle(&world, CONNECTIONS).await;
     let client = world.client().await;
-    assert_eq!(client.call::<Value>("ping", &json!({})).await, Ok(Value::Null));
+    assert_eq!(client.request::<Value>("ping", &json!({})).await, Ok(Value::Null));
     let told = line(&mut connections[0]).await.unwrap();
     assert_eq!((&told["id"], &told["error"]["code"]), (&Value::Null, &json!(-32003)));
     let message = told["error"]["message"].as_str().unwrap();
@@ -89,28 +89,28 @@ async fn server_keeps_busy_connections_and_refuses_a_new_one_with_the_reason() {
         }
         connections.push(connection);
     }
-    let (code, message) = refused(world.client().await.call::<Value>("ping", &json!({})).await);
+    let (code, message) = refused(world.client().await.request::<Value>("ping", &json!({})).await);
     assert_eq!(code, RpcError::UNAVAILABLE);
     let in_use = "all 512 connections to the daemon are in use (256 have requests under way, 256 are attached to chats)";
     assert!(message.starts_with(in_use), "{message}");
 
     go_on.send_async(()).await.unwrap();
     assert!(line(&mut connections[ATTACHED]).await.unwrap().get("result").is_some());
-    assert_eq!(world.client().await.call::<Value>("ping", &json!({})).await, Ok(Value::Null));
+    assert_eq!(world.client().await.request::<Value>("ping", &json!({})).await, Ok(Value::Null));
 }
 
 #[tokio::test]
 async fn attach_is_refused_above_the_limit() {
     let world = World::new();
-    let attached = Attached { chat: session().address(), thoughts: false };
+    let attached = AttachParams::to_chat(session().address());
     let mut clients = Vec::new();
     for _ in 0..ATTACHED {
         let client = world.client().await;
-        client.call::<Value>("attach", &attached).await.unwrap();
+        client.request::<Value>("attach", &attached).await.unwrap();
         clients.push(client);
     }
     let client = world.client().await;
-    let (code, message) = refused(client.call::<Value>("attach", &attached).await);
+    let (code, message) = refused(client.request::<Value>("attach", &attached).await);
     assert_eq!(code, RpcError::UNAVAILABLE);
     assert!(message.contains("256 connections are attached"), "{message}");
 }

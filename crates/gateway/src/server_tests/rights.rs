@@ -72,9 +72,9 @@ fn params(method: &str) -> Value {
 async fn call(world: &World, client: &str, method: &str) -> Result<Value, (i64, String)> {
     let connection = world.client().await;
     let hello = json!({"client": client});
-    let welcome: Value = connection.call("hello", &hello).await.unwrap();
+    let welcome: Value = connection.request("hello", &hello).await.unwrap();
     assert_eq!(welcome["sender"], format!("client:{client}"));
-    let answer = connection.call::<Value>(method, &params(method)).await;
+    let answer = connection.request::<Value>(method, &params(method)).await;
     match answer {
         Ok(answer) => Ok(answer),
         refusal => Err(refused(refusal)),
@@ -173,18 +173,18 @@ async fn client_of_a_linked_chat_reads_the_shared_session_and_writes_to_its_own_
 async fn sessions_list_of_a_limited_client_fills_each_page_with_its_own_rows() {
     let world = world();
     let connection = world.client().await;
-    let _: Value = connection.call("hello", &json!({"client": "two"})).await.unwrap();
+    let _: Value = connection.request("hello", &json!({"client": "two"})).await.unwrap();
     let (mut names, mut after) = (Vec::new(), Value::Null);
     loop {
         let params = json!({"limit": 1, "after": after});
-        let page: Vec<SessionSummary> = connection.call("sessions.list", &params).await.unwrap();
+        let page: Vec<SessionSummary> = connection.request("sessions.list", &params).await.unwrap();
         let Some(last) = page.last() else { break };
         after = json!({"used_at": last.used_at, "session": last.session});
         names.push(last.session.to_string());
     }
     assert_eq!(names, ["terminal:local:7", "terminal:local:1100"]);
     let many: Vec<SessionSummary> =
-        connection.call("sessions.list", &json!({"limit": 500})).await.unwrap();
+        connection.request("sessions.list", &json!({"limit": 500})).await.unwrap();
     assert_eq!(many.len(), 2);
 }
 
@@ -214,10 +214,10 @@ async fn each_role_and_list_of_methods_refuses_the_other_methods() {
 async fn mcp_tools_with_refresh_needs_the_role_operator() {
     let world = world();
     let connection = world.client().await;
-    let _: Value = connection.call("hello", &json!({"client": "observer"})).await.unwrap();
+    let _: Value = connection.request("hello", &json!({"client": "observer"})).await.unwrap();
     for (refresh, is_allowed) in [(false, true), (true, false)] {
         let params = json!({"server": "files", "refresh": refresh});
-        let answer = connection.call::<Value>("mcp.tools", &params).await;
+        let answer = connection.request::<Value>("mcp.tools", &params).await;
         if is_allowed {
             answer.unwrap();
         } else {
@@ -230,8 +230,8 @@ async fn mcp_tools_with_refresh_needs_the_role_operator() {
 async fn ask_of_a_named_client_is_logged_with_its_name() {
     let world = world();
     let connection = world.client().await;
-    let _: Value = connection.call("hello", &json!({"client": "sender"})).await.unwrap();
-    let _: AskResult = connection.call("ask", &ask("hello")).await.unwrap();
+    let _: Value = connection.request("hello", &json!({"client": "sender"})).await.unwrap();
+    let _: AskResult = connection.request("ask", &ask("hello")).await.unwrap();
     let asked = world.daemon.asked.lock().unwrap()[0].clone();
     assert_eq!(asked.sender.id.as_str(), "client:sender");
 }
@@ -241,16 +241,16 @@ async fn hello_of_an_unknown_client_leaves_the_rights_unchanged() {
     let world = world();
     let connection = world.client().await;
     let (code, message) =
-        refused(connection.call::<Value>("hello", &json!({"client": "nix"})).await);
+        refused(connection.request::<Value>("hello", &json!({"client": "nix"})).await);
     assert_eq!(code, RpcError::NOT_ALLOWED);
     assert!(message.contains("add a table [gateway.clients.nix]"), "{message}");
-    let welcome: Value = connection.call("hello", &json!(null)).await.unwrap();
+    let welcome: Value = connection.request("hello", &json!(null)).await.unwrap();
     let uid = rustix::process::geteuid().as_raw();
     let expected = json!({
         "sender": format!("uid:{uid}"), "role": "operator", "chats": ["*"], "methods": null, "protocol": 1,
     });
     assert_eq!(welcome, expected);
-    let missing = refused(connection.call::<Value>("job.show", &json!({"id": JobId(9)})).await);
+    let missing = refused(connection.request::<Value>("job.show", &json!({"id": JobId(9)})).await);
     assert_eq!(missing.0, RpcError::NOT_FOUND);
 }
 
@@ -258,12 +258,12 @@ async fn hello_of_an_unknown_client_leaves_the_rights_unchanged() {
 async fn subscribe_of_a_limited_client_sends_the_events_of_its_chats_under_a_name_of_its_own() {
     let world = world();
     let connection = world.client().await;
-    let _: Value = connection.call("hello", &json!({"client": "two"})).await.unwrap();
+    let _: Value = connection.request("hello", &json!({"client": "two"})).await.unwrap();
     let refusal =
-        refused(connection.call::<Value>("subscribe", &json!({"name": "a@client.own"})).await);
+        refused(connection.request::<Value>("subscribe", &json!({"name": "a@client.own"})).await);
     assert_eq!(refusal.0, RpcError::PARAMS);
     let params = json!({"name": "watch", "from": 0});
-    let _: Value = connection.call("subscribe", &params).await.unwrap();
+    let _: Value = connection.request("subscribe", &params).await.unwrap();
     for (session, text) in [("terminal:local:8", "secret"), ("terminal:local:7", "mine")] {
         world.daemon.log.add(session, text);
     }

@@ -18,7 +18,7 @@ async fn session_servers_names_those_that_fail_and_ends_with_the_connection() {
         {"name": "files", "command": "node", "args": ["a.js"], "env": {"TOKEN": "s3cret-value"}},
         {"name": "far", "url": "https://mcp.example.org", "headers": {"Authorization": "x"}},
     ]);
-    let started: Value = connection.call("session.servers", &params(&servers)).await.unwrap();
+    let started: Value = connection.request("session.servers", &params(&servers)).await.unwrap();
     assert_eq!(
         started,
         json!([
@@ -45,7 +45,8 @@ async fn session_servers_refuses_unknown_fields_and_too_many_servers() {
     for (servers, says) in
         [(json!([{"name": "a", "cwd": "/"}]), "cwd"), (json!(many), "at most 64")]
     {
-        let refusal = refused(connection.call::<Value>("session.servers", &params(&servers)).await);
+        let refusal =
+            refused(connection.request::<Value>("session.servers", &params(&servers)).await);
         assert_eq!(refusal.0, RpcError::PARAMS);
         assert!(refusal.1.contains(says), "{}", refusal.1);
     }

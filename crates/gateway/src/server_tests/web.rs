@@ -13,7 +13,7 @@ async fn web_open_makes_a_link_for_the_user_of_the_connection() {
     let connection = world.client().await;
     let uid = rustix::process::geteuid().as_raw();
     for (params, port) in [(json!(OpenWeb::default()), 8470), (json!({"port": 9000}), 9000)] {
-        let link: WebLink = connection.call("web.open", &params).await.unwrap();
+        let link: WebLink = connection.request("web.open", &params).await.unwrap();
         assert_eq!(link.url, format!("http://127.0.0.1:{port}/#code=of-uid:{uid}"));
     }
     for (params, says) in [
@@ -21,7 +21,7 @@ async fn web_open_makes_a_link_for_the_user_of_the_connection() {
         (json!({"port": 70000}), "web.open: "),
         (json!({"sender": "uid:0"}), "web.open: "),
     ] {
-        let (code, message) = refused(connection.call::<Value>("web.open", &params).await);
+        let (code, message) = refused(connection.request::<Value>("web.open", &params).await);
         assert_eq!(code, RpcError::PARAMS, "{params}");
         assert!(message.contains(says), "{message}");
     }
@@ -40,8 +40,8 @@ async fn web_open_is_refused_to_a_named_client() {
         ("watch", RpcError::NOT_ALLOWED, "needs the role operator"),
     ] {
         let connection = world.client().await;
-        let _: Value = connection.call("hello", &json!({"client": client})).await.unwrap();
-        let refusal = refused(connection.call::<Value>("web.open", &json!({})).await);
+        let _: Value = connection.request("hello", &json!({"client": client})).await.unwrap();
+        let refusal = refused(connection.request::<Value>("web.open", &json!({})).await);
         assert_eq!(refusal.0, code);
         assert!(refusal.1.contains(says), "{}", refusal.1);
     }
@@ -50,7 +50,7 @@ async fn web_open_is_refused_to_a_named_client() {
 #[tokio::test]
 async fn web_sign_out_reaches_the_console() {
     let world = World::new();
-    let () = world.client().await.call("web.sign_out", &json!({})).await.unwrap();
+    let () = world.client().await.request("web.sign_out", &json!({})).await.unwrap();
     assert_eq!(*world.daemon.signed_out.lock().unwrap(), 1);
 }
 
@@ -63,7 +63,7 @@ async fn ask_in_a_web_chat_takes_uploads_and_no_other_reference() {
     let connection = world.client().await;
     let ask = |chat: &str, reference: &str| json!({"session": chat, "text": "hi", "attachments": [{"reference": reference}]});
     let chat = "web:console:main";
-    let _: Value = connection.call("ask", &ask(chat, &reference)).await.unwrap();
+    let _: Value = connection.request("ask", &ask(chat, &reference)).await.unwrap();
     let asked = world.daemon.asked.lock().unwrap()[0].clone();
     let uid = rustix::process::geteuid().as_raw();
     assert_eq!(asked.sender.id, SenderId::parse(&format!("uid:{uid}")).unwrap());
@@ -73,7 +73,7 @@ async fn ask_in_a_web_chat_takes_uploads_and_no_other_reference() {
         (chat, "../web.key", "there is no upload"),
         ("discord:main:1", &*reference, "takes no files"),
     ] {
-        let refusal = refused(connection.call::<Value>("ask", &ask(chat, reference)).await);
+        let refusal = refused(connection.request::<Value>("ask", &ask(chat, reference)).await);
         assert_eq!(refusal.0, RpcError::PARAMS);
         assert!(refusal.1.contains(says), "{}", refusal.1);
     }

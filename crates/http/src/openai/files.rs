@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_gateway::check_method_rights;
+use avocet_gateway::{Ask, check_method_rights};
 use avocet_protocol::{ProgramFile, UploadSink, UploadedFile};
 use axum::Json;
 use axum::body::Body;
@@ -146,7 +146,7 @@ pub(crate) async fn store_form(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<FileObject, Problem> {
-    check_method_rights(&caller.0, "ask")?;
+    check_method_rights::<Ask>(&caller.0)?;
     let _place = state.long_request()?;
     let mut pieces = BodyPieces::new(body, state.parts.clock.clone());
     let limit = state.parts.program_files.max_bytes().saturating_add(FORM_BYTES);
@@ -248,7 +248,7 @@ pub(crate) async fn find_file(
     id: &str,
     param: &str,
 ) -> Result<ProgramFile, OpenAiError> {
-    check_method_rights(&caller.0, "ask").map_err(Problem::from)?;
+    check_method_rights::<Ask>(&caller.0).map_err(Problem::from)?;
     let found = match id.strip_prefix(FILE) {
         Some(reference) => {
             let files = &state.parts.program_files;
@@ -276,7 +276,7 @@ pub(crate) async fn list_files(
     query: Result<QueryPart<FileQuery>, Problem>,
 ) -> Result<Json<FilePage>, OpenAiError> {
     let QueryPart(query) = query?;
-    check_method_rights(&caller.0, "ask").map_err(Problem::from)?;
+    check_method_rights::<Ask>(&caller.0).map_err(Problem::from)?;
     let files = state.parts.program_files.list_files(&caller.0.sender).await;
     Ok(Json(page(files.map_err(Problem::from)?, &query)?))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use avocet_gateway::DeleteSession;
 use avocet_protocol::MessageStatus;
 use axum::Json;
 use axum::extract::State;
@@ -67,6 +68,6 @@ pub(crate) async fn remove_response(
         ))
         .into());
     }
-    state.call(&caller, "sessions.delete", json!({ "session": session })).await?;
+    state.call::<DeleteSession>(&caller, json!({ "session": session })).await?;
     Ok(Json(DeletedResponse { id, object: "response", deleted: true }))
 }

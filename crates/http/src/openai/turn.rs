@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use avocet_gateway::{ProgramAsk, check_rights};
+use avocet_gateway::{Ask, ProgramAsk, SocketMethod, check_rights};
 use avocet_protocol::{DedupeKey, MessageId, MessageStatus, ProgramRequest, TurnEvent, plain_json};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ impl AskedTurn {
         let key = key.map_err(|error| Problem::bad_request(error.to_string()))?;
         let place = state.long_request()?;
         let target = json!({ "session": session });
-        check_rights(&state.parts, &caller.0, "ask", &target).await.map_err(Problem::from)?;
+        check_rights::<Ask>(&state.parts, &caller.0, &target).await.map_err(Problem::from)?;
         let (files, kept) = load_files(&state, &caller, files).await?;
         // Subscribe before the message is sent, so that no text is missed.
         let events = state.follow(&caller, state.linked(&session).as_str()).await?;
@@ -96,7 +96,7 @@ impl AskedTurn {
         let ask = ProgramAsk { session, text, key, files, program };
         let (asking, asked_by) = (state.clone(), caller.0.clone());
         let accepted = state
-            .complete("ask", async move {
+            .complete(Ask::NAME, async move {
                 avocet_gateway::ask_for_program(&asking.parts, &asked_by, ask).await
             })
             .await?;

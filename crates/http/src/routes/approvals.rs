@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use avocet_gateway::{Decide, ListApprovals};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -52,14 +53,14 @@ pub(crate) struct NewDecision {
 /// List the calls that wait for an approval.
 #[utoipa::path(
     get, path = "/v1/approvals", tag = "approvals", params(PageAfter),
-    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last", body = Vec<Object>), Problem),
+    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last"), Problem),
 )]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     QueryPart(page): QueryPart<PageAfter>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "approval.list", page.params()).await.map(Json)
+    state.call::<ListApprovals>(&caller, page.params()).await.map(Json)
 }
 
 /// Approve or deny a call.
@@ -78,6 +79,6 @@ pub(crate) async fn decide(
     if let Some(why) = why {
         params["why"] = why.into();
     }
-    state.call(&caller, "approval.decide", params).await?;
+    state.call::<Decide>(&caller, params).await?;
     Ok(StatusCode::NO_CONTENT)
 }

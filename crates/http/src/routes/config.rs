@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use avocet_gateway::{CheckConfig, SaveConfig, ShowConfig};
 use axum::Json;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, HeaderValue};
@@ -36,30 +37,30 @@ pub(crate) struct SavedText {
 /// Show the configuration file.
 #[utoipa::path(
     get, path = "/v1/config", tag = "configuration",
-    responses((status = 200, description = "`path`, `text`, `digest` and `is_writable`", body = Object), Problem),
+    responses((status = 200, description = "`path`, `text`, `digest` and `is_writable`"), Problem),
 )]
 pub(crate) async fn show(State(state): State<Arc<HttpState>>, caller: HttpCaller) -> Response {
-    unstored(state.call(&caller, "config.show", Value::Null).await)
+    unstored(state.call::<ShowConfig>(&caller, Value::Null).await)
 }
 
 /// Check a text of a configuration. The file stays as it is.
 #[utoipa::path(
     post, path = "/v1/config/check", tag = "configuration", request_body = CheckedText,
-    responses((status = 200, description = "`faults` and `warnings`, each with `line`, `key` and `message`", body = Object), Problem),
+    responses((status = 200, description = "`faults` and `warnings`, each with `line`, `key` and `message`"), Problem),
 )]
 pub(crate) async fn check(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     JsonBody(text): JsonBody<CheckedText>,
 ) -> Response {
-    unstored(state.call(&caller, "config.check", json!(text)).await)
+    unstored(state.call::<CheckConfig>(&caller, json!(text)).await)
 }
 
 /// Replace the configuration file. The daemon notices the change within a few seconds.
 #[utoipa::path(
     put, path = "/v1/config", tag = "configuration", request_body = SavedText,
     responses(
-        (status = 200, description = "The `digest` of the new text", body = Object),
+        (status = 200, description = "The `digest` of the new text"),
         (status = 400, description = "No daemon would start with the text; `detail` has the faults", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "The file has changed since `digest`", body = Problem, content_type = "application/problem+json"),
         Problem,
@@ -70,7 +71,7 @@ pub(crate) async fn save(
     caller: HttpCaller,
     JsonBody(text): JsonBody<SavedText>,
 ) -> Response {
-    unstored(state.call(&caller, "config.save", json!(text)).await)
+    unstored(state.call::<SaveConfig>(&caller, json!(text)).await)
 }
 
 fn unstored(answer: Result<Value, Problem>) -> Response {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use avocet_gateway::{DropDeadLetter, ListDeadLetters, RetryDeadLetter, ShowDeadLetter};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -16,28 +17,28 @@ use crate::state::HttpState;
 /// List failed messages, the newest first.
 #[utoipa::path(
     get, path = "/v1/dead-letters", tag = "dead letters", params(PageAfter),
-    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last", body = Vec<Object>), Problem),
+    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last"), Problem),
 )]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     QueryPart(page): QueryPart<PageAfter>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "dead.list", page.params()).await.map(Json)
+    state.call::<ListDeadLetters>(&caller, page.params()).await.map(Json)
 }
 
 /// Show a failed message.
 #[utoipa::path(
     get, path = "/v1/dead-letters/{id}", tag = "dead letters",
     params(("id" = String, Path, pattern = "^[mo][0-9]+$", description = "The id, such as `m12` or `o7`")),
-    responses((status = 200, description = "The message", body = Object), Problem),
+    responses((status = 200, description = "The message"), Problem),
 )]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "dead.show", json!({ "id": id })).await.map(Json)
+    state.call::<ShowDeadLetter>(&caller, json!({ "id": id })).await.map(Json)
 }
 
 /// Queue a failed message again.
@@ -51,7 +52,7 @@ pub(crate) async fn retry(
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
 ) -> Result<StatusCode, Problem> {
-    state.call(&caller, "dead.retry", json!({ "id": id })).await?;
+    state.call::<RetryDeadLetter>(&caller, json!({ "id": id })).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -66,6 +67,6 @@ pub(crate) async fn discard(
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
 ) -> Result<StatusCode, Problem> {
-    state.call(&caller, "dead.drop", json!({ "id": id })).await?;
+    state.call::<DropDeadLetter>(&caller, json!({ "id": id })).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_gateway::Subscribe;
+use avocet_gateway::{ListEvents, Subscribe, Trace};
 use avocet_protocol::{EventSeq, SessionId};
 use axum::Json;
 use axum::extract::State;
@@ -60,7 +60,7 @@ fn kinds(kinds: Option<&str>) -> Vec<&str> {
 /// List events, oldest first.
 #[utoipa::path(
     get, path = "/v1/events", tag = "events", params(EventsQuery),
-    responses((status = 200, description = "A page: `log`, `events`, `next`, `newest`, `removed`", body = Object), Problem),
+    responses((status = 200, description = "A page: `log`, `events`, `next`, `newest`, `removed`"), Problem),
 )]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
@@ -75,7 +75,7 @@ pub(crate) async fn list(
             params[key] = value;
         }
     }
-    state.call(&caller, "events.list", params).await.map(Json)
+    state.call::<ListEvents>(&caller, params).await.map(Json)
 }
 
 /// Follow the events. A client that reconnects with `Last-Event-ID` misses none.
@@ -116,12 +116,12 @@ fn last_event(headers: &HeaderMap) -> Result<Option<EventSeq>, Problem> {
 #[utoipa::path(
     get, path = "/v1/messages/{id}/trace", tag = "events",
     params(("id" = String, Path, pattern = "^m[0-9]+$", description = "The message: `m12`")),
-    responses((status = 200, description = "The spans, by their begin", body = Vec<Object>), Problem),
+    responses((status = 200, description = "The spans, by their begin"), Problem),
 )]
 pub(crate) async fn trace(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "trace", json!({ "message": id })).await.map(Json)
+    state.call::<Trace>(&caller, json!({ "message": id })).await.map(Json)
 }

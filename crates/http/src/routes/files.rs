@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use avocet_gateway::check_rights;
+use avocet_gateway::{Ask, ShowSession, check_rights};
 use avocet_protocol::{
     AttachmentSource, MAX_SENT_FILE_BYTES, SessionId, TurnId, UploadSink, UploadedFile,
 };
@@ -81,7 +81,7 @@ pub(crate) async fn upload(
         let stored = store_form(&state, &caller, &headers, body).await;
         return stored.map(|file| Json(file).into_response()).map_err(Problem::for_all_clients);
     }
-    check_rights(&state.parts, &caller.0, "ask", &json!({ "session": CHAT })).await?;
+    check_rights::<Ask>(&state.parts, &caller.0, &json!({ "session": CHAT })).await?;
     let _place = state.long_request()?;
     let UploadedFile { reference, bytes } = store(&state, body).await?;
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -136,7 +136,7 @@ pub(crate) async fn of_reply(
     let session = SessionId::parse(&session).map_err(wrong)?;
     let turn: TurnId = turn.parse().map_err(wrong)?;
     let params = json!({ "session": session });
-    check_rights(&state.parts, &caller.0, "sessions.show", &params).await?;
+    check_rights::<ShowSession>(&state.parts, &caller.0, &params).await?;
     let _place = state.long_request()?;
     let sent = state.parts.query.sent_files(&session, turn).await;
     let sent = sent.map_err(|error| Problem::unavailable(error.to_string()))?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use avocet_gateway::{CancelJob, ListJobs, ShowJob, SubmitJob};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -36,11 +37,11 @@ impl Default for JobsQuery {
 
 /// Submit a job: the parameters of the socket's method `job.submit`.
 #[utoipa::path(
-    post, path = "/v1/jobs", tag = "jobs", request_body = Object,
+    post, path = "/v1/jobs", tag = "jobs",
     params(("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same job")),
     responses(
-        (status = 202, description = "The job is in the log", body = Object),
-        (status = 200, description = "A repetition: the job was accepted before", body = Object),
+        (status = 202, description = "The job is in the log"),
+        (status = 200, description = "A repetition: the job was accepted before"),
         Problem,
     ),
 )]
@@ -52,35 +53,35 @@ pub(crate) async fn submit(
 ) -> Result<Response, Problem> {
     let mut params = Value::Object(job);
     add_key(&mut params, key);
-    let submitted = state.call(&caller, "job.submit", params).await?;
+    let submitted = state.call::<SubmitJob>(&caller, params).await?;
     Ok((accepted_or_repeated(&submitted["is_duplicate"]), Json(submitted)).into_response())
 }
 
 /// List jobs, the newest first.
 #[utoipa::path(
     get, path = "/v1/jobs", tag = "jobs", params(JobsQuery),
-    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last", body = Vec<Object>), Problem),
+    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last"), Problem),
 )]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     QueryPart(JobsQuery { limit, before }): QueryPart<JobsQuery>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "job.list", json!({ "limit": limit, "before": before })).await.map(Json)
+    state.call::<ListJobs>(&caller, json!({ "limit": limit, "before": before })).await.map(Json)
 }
 
 /// Show a job.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}", tag = "jobs",
     params(("id" = String, Path, pattern = "^j[0-9]+$", description = "The job, such as `j3`")),
-    responses((status = 200, description = "The job", body = Object), Problem),
+    responses((status = 200, description = "The job"), Problem),
 )]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "job.show", json!({ "id": id })).await.map(Json)
+    state.call::<ShowJob>(&caller, json!({ "id": id })).await.map(Json)
 }
 
 /// Cancel a job.
@@ -98,6 +99,6 @@ pub(crate) async fn cancel(
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
 ) -> Result<StatusCode, Problem> {
-    state.call(&caller, "job.cancel", json!({ "id": id })).await?;
+    state.call::<CancelJob>(&caller, json!({ "id": id })).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use avocet_gateway::{
+    AddMemory, ForgetMemory, ListMemories, ListMemoryChanges, ShowMemory, UndoMemoryChange,
+};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -68,7 +71,7 @@ pub(crate) struct NewMemory {
 /// List memories, the newest first, or the best match first.
 #[utoipa::path(
     get, path = "/v1/memories", tag = "memories", params(MemoriesQuery),
-    responses((status = 200, description = "The memories", body = Vec<Object>), Problem),
+    responses((status = 200, description = "The memories"), Problem),
 )]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
@@ -76,15 +79,15 @@ pub(crate) async fn list(
     QueryPart(MemoriesQuery { words, scope, limit }): QueryPart<MemoriesQuery>,
 ) -> Result<Json<Value>, Problem> {
     let params = json!({ "words": words, "scope": scope, "limit": limit });
-    state.call(&caller, "memory.list", params).await.map(Json)
+    state.call::<ListMemories>(&caller, params).await.map(Json)
 }
 
 /// Remember a text. A text that is known in its scope is not stored again.
 #[utoipa::path(
     post, path = "/v1/memories", tag = "memories", request_body = NewMemory,
     responses(
-        (status = 201, description = "The new memory, with `is_new`", body = Object),
-        (status = 200, description = "The known memory, with `is_new`", body = Object),
+        (status = 201, description = "The new memory, with `is_new`"),
+        (status = 200, description = "The known memory, with `is_new`"),
         Problem,
     ),
 )]
@@ -93,7 +96,7 @@ pub(crate) async fn add(
     caller: HttpCaller,
     JsonBody(memory): JsonBody<NewMemory>,
 ) -> Result<Response, Problem> {
-    let added = state.call(&caller, "memory.add", json!(memory)).await?;
+    let added = state.call::<AddMemory>(&caller, json!(memory)).await?;
     let status = if added["is_new"] == true { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(added)).into_response())
 }
@@ -102,14 +105,14 @@ pub(crate) async fn add(
 #[utoipa::path(
     get, path = "/v1/memories/{id}", tag = "memories",
     params(("id" = String, Path, description = "The memory, such as `m12`")),
-    responses((status = 200, description = "The memory with `changes`", body = Object), Problem),
+    responses((status = 200, description = "The memory with `changes`"), Problem),
 )]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "memory.show", json!({ "memory": id })).await.map(Json)
+    state.call::<ShowMemory>(&caller, json!({ "memory": id })).await.map(Json)
 }
 
 /// Forget a memory. To undo this, undo its last change.
@@ -123,14 +126,14 @@ pub(crate) async fn forget(
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
 ) -> Result<StatusCode, Problem> {
-    state.call(&caller, "memory.forget", json!({ "memory": id })).await?;
+    state.call::<ForgetMemory>(&caller, json!({ "memory": id })).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// List changes of memories, the newest first.
 #[utoipa::path(
     get, path = "/v1/memory-changes", tag = "memories", params(ChangesQuery),
-    responses((status = 200, description = "The changes with the texts before and after", body = Vec<Object>), Problem),
+    responses((status = 200, description = "The changes with the texts before and after"), Problem),
 )]
 pub(crate) async fn changes(
     State(state): State<Arc<HttpState>>,
@@ -138,19 +141,19 @@ pub(crate) async fn changes(
     QueryPart(ChangesQuery { memory, scope, limit }): QueryPart<ChangesQuery>,
 ) -> Result<Json<Value>, Problem> {
     let params = json!({ "memory": memory, "scope": scope, "limit": limit });
-    state.call(&caller, "memory.log", params).await.map(Json)
+    state.call::<ListMemoryChanges>(&caller, params).await.map(Json)
 }
 
 /// Undo the last change of a memory.
 #[utoipa::path(
     post, path = "/v1/memory-changes/{id}/undo", tag = "memories",
     params(("id" = String, Path, description = "The change, such as `c31`")),
-    responses((status = 200, description = "The memory as before the change", body = Object), Problem),
+    responses((status = 200, description = "The memory as before the change"), Problem),
 )]
 pub(crate) async fn undo(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "memory.undo", json!({ "change": id })).await.map(Json)
+    state.call::<UndoMemoryChange>(&caller, json!({ "change": id })).await.map(Json)
 }

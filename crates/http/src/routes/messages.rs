@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use avocet_gateway::{Ask, Send};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -130,7 +131,7 @@ pub(crate) async fn publish(
 ) -> Result<Response, Problem> {
     let mut params = json!({ "session": session, "text": text, "attachments": attachments });
     add_key(&mut params, key);
-    let mut accepted = state.call(&caller, "ask", params).await?;
+    let mut accepted = state.call::<Ask>(&caller, params).await?;
     let (id, duplicate) = (accepted["message"].take(), accepted["duplicate"].take());
     let location = format!("/v1/messages/{}", id.as_str().unwrap_or_default());
     let status = accepted_or_repeated(&duplicate);
@@ -178,7 +179,7 @@ pub(crate) async fn send(
 ) -> Result<Response, Problem> {
     let mut params = json!({ "chat": chat, "text": text });
     add_key(&mut params, key);
-    let mut sent = state.call(&caller, "send", params).await?;
+    let mut sent = state.call::<Send>(&caller, params).await?;
     let (delivery, duplicate) = (sent["delivery"].take(), sent["duplicate"].take());
     let status = accepted_or_repeated(&duplicate);
     Ok((status, Json(AcceptedSend { delivery, duplicate })).into_response())

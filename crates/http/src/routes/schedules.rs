@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use avocet_gateway::{AddSchedule, ChangeSchedule, ListSchedules, ShowSchedule};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -28,21 +29,21 @@ pub(crate) struct SchedulesQuery {
 /// List schedules with their next times.
 #[utoipa::path(
     get, path = "/v1/schedules", tag = "schedules", params(SchedulesQuery),
-    responses((status = 200, description = "The schedules", body = Vec<Object>), Problem),
+    responses((status = 200, description = "The schedules"), Problem),
 )]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     QueryPart(SchedulesQuery { ended }): QueryPart<SchedulesQuery>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "schedule.list", json!({ "ended": ended })).await.map(Json)
+    state.call::<ListSchedules>(&caller, json!({ "ended": ended })).await.map(Json)
 }
 
 /// Add a schedule: the parameters of the socket's method `schedule.add`.
 #[utoipa::path(
-    post, path = "/v1/schedules", tag = "schedules", request_body = Object,
+    post, path = "/v1/schedules", tag = "schedules",
     params(("Idempotency-Key" = Option<String>, Header, description = "Identifies repetitions of the same schedule")),
-    responses((status = 201, description = "The schedule with its next times", body = Object), Problem),
+    responses((status = 201, description = "The schedule with its next times"), Problem),
 )]
 pub(crate) async fn add(
     State(state): State<Arc<HttpState>>,
@@ -52,7 +53,7 @@ pub(crate) async fn add(
 ) -> Result<Response, Problem> {
     let mut params = Value::Object(schedule);
     add_key(&mut params, key);
-    let added = state.call(&caller, "schedule.add", params).await?;
+    let added = state.call::<AddSchedule>(&caller, params).await?;
     Ok((StatusCode::CREATED, Json(added)).into_response())
 }
 
@@ -60,14 +61,14 @@ pub(crate) async fn add(
 #[utoipa::path(
     get, path = "/v1/schedules/{id}", tag = "schedules",
     params(("id" = String, Path, pattern = "^s[0-9]+$", description = "The schedule, such as `s2`")),
-    responses((status = 200, description = "The schedule", body = Object), Problem),
+    responses((status = 200, description = "The schedule"), Problem),
 )]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     PathPart(id): PathPart<String>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "schedule.show", json!({ "id": id })).await.map(Json)
+    state.call::<ShowSchedule>(&caller, json!({ "id": id })).await.map(Json)
 }
 
 /// Run a schedule once now.
@@ -132,6 +133,6 @@ async fn change(
     id: &str,
     command: &str,
 ) -> Result<StatusCode, Problem> {
-    state.call(caller, "schedule.change", json!({ "id": id, "command": command })).await?;
+    state.call::<ChangeSchedule>(caller, json!({ "id": id, "command": command })).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use avocet_gateway::{DeleteSession, ListSent, ListSessions, SearchSessions, ShowSession};
 use avocet_protocol::SessionRow;
 use axum::Json;
 use axum::extract::State;
@@ -100,7 +101,7 @@ pub(crate) struct DeletedTurns {
 /// List conversations, the last used first.
 #[utoipa::path(
     get, path = "/v1/sessions", tag = "sessions", params(SessionsQuery),
-    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last", body = Vec<Object>), Problem),
+    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last"), Problem),
 )]
 pub(crate) async fn list(
     State(state): State<Arc<HttpState>>,
@@ -109,14 +110,14 @@ pub(crate) async fn list(
 ) -> Result<Json<Value>, Problem> {
     let after = after.map(|after| after.parse::<SessionRow>()).transpose();
     let after = after.map_err(|error| Problem::bad_request(format!("after: {error}")))?;
-    state.call(&caller, "sessions.list", json!({ "limit": limit, "after": after })).await.map(Json)
+    state.call::<ListSessions>(&caller, json!({ "limit": limit, "after": after })).await.map(Json)
 }
 
 /// Show the turns of a conversation, oldest first.
 #[utoipa::path(
     get, path = "/v1/sessions/{session}", tag = "sessions",
     params(("session" = String, Path, example = "terminal:local:me", description = "The session"), TurnsQuery),
-    responses((status = 200, description = "A page of turns", body = Vec<Object>), Problem),
+    responses((status = 200, description = "A page of turns"), Problem),
 )]
 pub(crate) async fn show(
     State(state): State<Arc<HttpState>>,
@@ -125,13 +126,13 @@ pub(crate) async fn show(
     QueryPart(TurnsQuery { turns, before }): QueryPart<TurnsQuery>,
 ) -> Result<Json<Value>, Problem> {
     let params = json!({ "session": session, "turns": turns, "before": before });
-    state.call(&caller, "sessions.show", params).await.map(Json)
+    state.call::<ShowSession>(&caller, params).await.map(Json)
 }
 
 /// Search all conversations, the best match first. Each row has the part of the text around the words.
 #[utoipa::path(
     get, path = "/v1/search", tag = "sessions", params(SearchQuery),
-    responses((status = 200, description = "The texts with their sessions and turns", body = Vec<Object>), Problem),
+    responses((status = 200, description = "The texts with their sessions and turns"), Problem),
 )]
 pub(crate) async fn search(
     State(state): State<Arc<HttpState>>,
@@ -139,7 +140,7 @@ pub(crate) async fn search(
     QueryPart(SearchQuery { words, limit }): QueryPart<SearchQuery>,
 ) -> Result<Json<Value>, Problem> {
     let params = json!({ "words": words, "limit": limit });
-    state.call(&caller, "sessions.search", params).await.map(Json)
+    state.call::<SearchSessions>(&caller, params).await.map(Json)
 }
 
 /// List the messages that the chat of a conversation got from outside of its turns, the newest first:
@@ -147,7 +148,7 @@ pub(crate) async fn search(
 #[utoipa::path(
     get, path = "/v1/sessions/{session}/sent", tag = "sessions",
     params(("session" = String, Path, description = "The session"), SentQuery),
-    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last", body = Vec<Object>), Problem),
+    responses((status = 200, description = "A page; one with fewer rows than `limit` is the last"), Problem),
 )]
 pub(crate) async fn sent(
     State(state): State<Arc<HttpState>>,
@@ -156,7 +157,7 @@ pub(crate) async fn sent(
     QueryPart(SentQuery { limit, before }): QueryPart<SentQuery>,
 ) -> Result<Json<Value>, Problem> {
     let params = json!({ "session": session, "limit": limit, "before": before });
-    state.call(&caller, "sessions.sent", params).await.map(Json)
+    state.call::<ListSent>(&caller, params).await.map(Json)
 }
 
 /// Delete a conversation.
@@ -174,7 +175,7 @@ pub(crate) async fn remove(
     caller: HttpCaller,
     PathPart(session): PathPart<String>,
 ) -> Result<Json<DeletedTurns>, Problem> {
-    let turns = state.call(&caller, "sessions.delete", json!({ "session": session })).await?;
+    let turns = state.call::<DeleteSession>(&caller, json!({ "session": session })).await?;
     Ok(Json(DeletedTurns { turns }))
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use avocet_gateway::{ListUsage, ShowStatus};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -38,24 +39,24 @@ pub(crate) struct UsageQuery {
 /// Show the state of the daemon, its channels and its queues.
 #[utoipa::path(
     get, path = "/v1/status", tag = "operation",
-    responses((status = 200, description = "The state", body = Object), Problem),
+    responses((status = 200, description = "The state"), Problem),
 )]
 pub(crate) async fn status(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "status", Value::Null).await.map(Json)
+    state.call::<ShowStatus>(&caller, Value::Null).await.map(Json)
 }
 
 /// Show the cost of models. Costs are in billionths of a US dollar.
 #[utoipa::path(
     get, path = "/v1/usage", tag = "operation", params(UsageQuery),
-    responses((status = 200, description = "The rows", body = Vec<Object>), Problem),
+    responses((status = 200, description = "The rows"), Problem),
 )]
 pub(crate) async fn usage(
     State(state): State<Arc<HttpState>>,
     caller: HttpCaller,
     QueryPart(query): QueryPart<UsageQuery>,
 ) -> Result<Json<Value>, Problem> {
-    state.call(&caller, "usage", json!(query)).await.map(Json)
+    state.call::<ListUsage>(&caller, json!(query)).await.map(Json)
 }

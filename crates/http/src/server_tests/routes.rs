@@ -207,6 +207,24 @@ fn is_bare(schema: &Value) -> bool {
 }
 
 #[test]
+fn openapi_requests_have_the_schemas_of_their_types() {
+    let document = openapi::as_json();
+    let mut bare = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let content = operation["requestBody"]["content"].as_object();
+            if content.into_iter().flatten().any(|(_, content)| is_bare(&content["schema"])) {
+                bare.insert(format!("{method} {path}"));
+            }
+        }
+    }
+    // The program that calls a hook decides the form of its body.
+    assert_eq!(bare, ["post /hooks/{name}".to_owned()].into());
+    let job = &document["components"]["schemas"]["SubmitJob"]["properties"];
+    assert_eq!(job["agent"]["type"], "string", "{job}");
+}
+
+#[test]
 fn openapi_answers_have_the_schemas_of_their_types() {
     let document = openapi::as_json();
     let mut bare = BTreeSet::new();

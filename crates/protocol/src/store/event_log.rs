@@ -160,7 +160,7 @@ pub struct EventHistory {
 }
 
 /// A program that follows the events under a name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Subscriber {
     /// Its name.
     pub name: SubscriberName,

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use avocet_gateway::{DiffConfig, NoParams};
 use avocet_protocol::{ConfigChange, ConfigDiff};
-use serde_json::Value;
 
 use super::change::{failed, read, refused, warn_of_unresolved};
 use crate::commands::connect;
@@ -53,7 +53,7 @@ async fn with_daemon(context: &CommandContext) -> Result<ConfigDiff, Failure> {
         );
         Failure::new(Exit::TryLater, message)
     })?;
-    Ok(client.call("config.diff", &Value::Null).await?)
+    Ok(client.call::<DiffConfig>(&NoParams {}).await?)
 }
 
 /// Lists the changes by the time at which they are in use. Without changes, returns `same`.

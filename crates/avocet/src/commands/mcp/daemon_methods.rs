@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_gateway::{
-    Attached, Client, ClientError, EventBatch, Hello, Incoming, Subscribe, Subscribed,
+    AttachParams, Client, ClientError, EventBatch, Hello, Incoming, Subscribe, Subscribed,
 };
 use avocet_mcp_server::{Extensions, McpCaller, McpHost, MethodError, SessionFeed, SocketMethods};
 use avocet_protocol::{Clock, EventSeq, Secret, SessionId};
@@ -54,7 +54,8 @@ impl DaemonMethods {
         let Hello { client: name, token, .. } = &self.hello;
         if name.is_some() {
             let token = token.as_ref().map(Secret::expose);
-            client.call::<Value>("hello", &json!({ "client": name, "token": token })).await?;
+            let hello = json!({ "client": name, "token": token });
+            client.call_with_json::<Hello>(hello).await?;
         }
         Ok(client)
     }
@@ -89,20 +90,22 @@ impl DaemonMethods {
     ) -> Result<(Client, EventSeq), ClientError> {
         let client = self.connect().await?;
         if delivers {
-            client
-                .call::<Value>("attach", &Attached { chat: session.address(), thoughts: false })
-                .await?;
+            client.call::<AttachParams>(&AttachParams::to_chat(session.address())).await?;
         }
         let subscribe = Subscribe { session: Some(session.clone()), from, ..Subscribe::default() };
-        let subscribed: Subscribed = client.call("subscribe", &subscribe).await?;
+        let subscribed: Subscribed = client.call::<Subscribe>(&subscribe).await?;
         Ok((client, subscribed.from))
     }
 }
 
 #[async_trait]
 impl SocketMethods for DaemonMethods {
-    async fn call(&self, method: &'static str, params: Value) -> Result<Value, MethodError> {
-        let called = async { self.client().await?.call(method, &params).await };
+    async fn call_by_name(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, MethodError> {
+        let called = async { self.client().await?.call_by_name(method, params).await };
         called.await.map_err(|error| self.error(error))
     }
 

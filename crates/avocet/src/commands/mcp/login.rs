@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use avocet_gateway::{Client, ListMcpTools};
 use avocet_mcp::{CallbackListener, LoginDone, McpClient, PendingLogin};
-use avocet_protocol::{Clock, McpToolView, within};
+use avocet_protocol::{Clock, within};
 use avocet_supervise::run_blocking;
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -185,9 +185,7 @@ fn text(server: &str, LoginDone { scopes, expires_at, is_renewed }: &LoginDone) 
 /// Lets a running daemon connect with the new tokens.
 async fn use_in_daemon(context: &CommandContext, configuration: &Configuration, server: &str) {
     let list = ListMcpTools { server: server.to_owned(), refresh: true };
-    let read = async |client: Client| {
-        Ok::<_, Failure>(client.call::<Vec<McpToolView>>("mcp.tools", &list).await?)
-    };
+    let read = async |client: Client| Ok::<_, Failure>(client.call::<ListMcpTools>(&list).await?);
     let tools = match connect(context, configuration).await {
         Ok(None) => return,
         Ok(Some(client)) => read(client).await,

@@ -1,13 +1,12 @@
 //! `avocet mcp list`, `tools` and `approve`: the servers of a running daemon. Without a daemon, the
 //! list shows the servers of the configuration file.
 
-use avocet_gateway::{ApproveMcpTools, Client, ListMcpTools};
+use avocet_gateway::{ApproveMcpTools, Client, EmptyParams, ListMcpServers, ListMcpTools};
 use avocet_protocol::{
     McpServerStatus, McpState, McpToolState, McpToolView, McpTransport, PlainTable,
 };
 use clap::Args;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::commands::connect;
 use crate::commands::faulty_file::for_daemon;
@@ -116,7 +115,7 @@ fn configured(context: &CommandContext) -> Result<Vec<ListedServer>, Failure> {
 }
 
 async fn statuses(client: &Client) -> Result<Vec<McpServerStatus>, Failure> {
-    Ok(client.call("mcp.list", &json!({})).await?)
+    Ok(client.call::<ListMcpServers>(&EmptyParams {}).await?)
 }
 
 fn listed(rows: &[ListRow], has_daemon: bool) -> String {
@@ -180,7 +179,7 @@ pub(crate) async fn tools(context: &CommandContext, args: ToolsArgs) -> Result<E
     let mut tools: Vec<McpToolView> = Vec::new();
     for server in servers {
         let list = ListMcpTools { server, refresh: args.refresh };
-        tools.extend(client.call::<Vec<McpToolView>>("mcp.tools", &list).await?);
+        tools.extend(client.call::<ListMcpTools>(&list).await?);
     }
     show(args.json, &tools, || tools_text(&tools))
 }
@@ -209,7 +208,7 @@ pub(crate) async fn approve(context: &CommandContext, args: ApproveArgs) -> Resu
     let client = daemon(context).await?;
     let ApproveArgs { server, tool, digest, yes, json } = args;
     let list = ListMcpTools { server: server.clone(), refresh: false };
-    let shown: Vec<McpToolView> = client.call("mcp.tools", &list).await?;
+    let shown: Vec<McpToolView> = client.call::<ListMcpTools>(&list).await?;
     let is_seen = |tool: &&McpToolView| {
         digest.as_deref().is_none_or(|digest| tool.digest.starts_with(digest))
     };
@@ -227,7 +226,7 @@ pub(crate) async fn approve(context: &CommandContext, args: ApproveArgs) -> Resu
     }
     let digests = shown.iter().filter(is_seen).map(|tool| tool.digest.clone()).collect();
     let approve = ApproveMcpTools { server, tool, digests: Some(digests) };
-    let approved: Vec<String> = client.call("mcp.approve", &approve).await?;
+    let approved: Vec<String> = client.call::<ApproveMcpTools>(&approve).await?;
     show(json, &approved, || match &*approved {
         [] => "nothing has changed: the tools were approved already\n".to_owned(),
         tools => format!("approved: {}\n", tools.join(", ")),

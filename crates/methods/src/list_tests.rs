@@ -1,5 +1,7 @@
 use std::fmt::Write;
 
+use avocet_protocol::ClientRole;
+
 use super::*;
 
 /// The page of the book with the table of methods.
@@ -13,7 +15,7 @@ fn methods_are_sorted_by_name_without_repetition() {
 #[test]
 fn methods_are_in_the_book_with_their_roles() {
     for method in METHODS {
-        let SocketMethod { name, least, .. } = method;
+        let MethodDescription { name, least, .. } = method;
         let row = PAGE.lines().find(|line| line.starts_with(&format!("| `{name}` | ")));
         let row = row.unwrap_or_else(|| panic!("socket.md has no row of {name}"));
         assert!(row.ends_with(&format!("| {least} |")), "{name} needs the role {least}: {row}");

@@ -1,0 +1,70 @@
+//! The methods of the socket: for each its name, its parameters, its answer, its rights and what it
+//! touches. Clients and servers of the socket share these descriptions; `crates/gateway` runs the methods.
+
+#[macro_use]
+mod method;
+
+mod agents;
+mod approvals;
+mod chat_patterns;
+mod config_file;
+mod connections;
+mod dead_letters;
+mod events;
+mod files;
+mod jobs;
+mod list;
+mod mcp;
+mod memories;
+mod messages;
+mod people;
+mod publish;
+mod schedules;
+mod search;
+mod sessions;
+mod tasks;
+mod touches;
+mod web;
+
+pub use agents::{AgentSummary, ListAgents};
+pub use approvals::{Decide, ListApprovals};
+pub use chat_patterns::ChatPatterns;
+pub use config_file::{CheckConfig, DiffConfig, SaveConfig, SavedConfig, ShowConfig};
+pub use connections::{
+    AttachEditor, AttachParams, AttachResult, Capability, Hello, PROTOCOL, Ping, Welcome,
+};
+pub use dead_letters::{
+    DropDeadLetter, ListDeadLetters, NamedDeadLetter, RetryDeadLetter, ShowDeadLetter,
+};
+pub use events::{
+    EventList, ListEvents, ListSubscribers, RemoveSubscriber, Subscribe, Subscribed, Trace,
+};
+pub use files::{FilePiece, GetFile, PublishedFile};
+pub use jobs::{CancelJob, ListJobs, NamedJob, ShowJob, SubmitJob};
+pub use list::{METHODS, find_method, method_index};
+pub use mcp::{ApproveMcpTools, ListMcpServers, ListMcpTools};
+pub use memories::{
+    AddMemory, ForgetMemory, ListMemories, ListMemoryChanges, MemoryDetails, ShowMemory,
+    SyncMemories, UndoMemoryChange,
+};
+pub use messages::{Ask, AskResult, Doctor, Send, SendResult, ShowStatus, Wait};
+pub use method::{
+    ClientMethod, EmptyAnswer, EmptyParams, MethodDescription, NoParams, SocketMethod,
+};
+pub use people::{AddLink, Approve, Deny, ListLinks, ListPairings, ListPeople, Remove, RemoveLink};
+pub use publish::{MoveCursor, PublishParams, PublishedCursor};
+pub use schedules::{ChangeSchedule, ListSchedules, ShowSchedule};
+pub use search::{FoundText, SearchSessions, TextAuthor};
+pub use sessions::{
+    DeleteSession, GiveServers, ListSent, ListSessions, ListUsage, ShowOptions, ShowSession,
+};
+pub use tasks::{CancelTask, ListTasks, NamedTask, ShowTask};
+use touches::rows;
+pub use touches::{ChatRow, ListRows, RowScope, Touches};
+pub use web::{OpenWeb, SignOutWeb};
+
+// The parameters of these methods are types of `avocet-protocol`.
+pub use avocet_protocol::{AddSchedule, ConsolidateRequest, JsonQuestion, SetSessionOption};
+
+/// The most rows of one page.
+pub const MOST_ROWS: u32 = 500;

@@ -1,0 +1,96 @@
+//! The methods that send messages and ask for their outcome, and those about the daemon as a whole.
+
+use avocet_protocol::{
+    ChatAddress, Checkup, DaemonStatus, DedupeKey, DeliveryId, JsonAnswer, JsonQuestion, MessageId,
+    MessageStatus, SessionId,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{PublishedFile, Touches};
+
+/// `ask`: sends a message to the agent. The result comes after the commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// The conversation; the reply goes to its chat.
+    pub session: SessionId,
+    /// The text of the message.
+    pub text: String,
+    /// Identifies repetitions of the same message. Default: a random key. A key that was used for
+    /// another text, or another topic of the chat, is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<DedupeKey>,
+    /// Files. A client that is attached to the chat keeps them until the daemon reads them with
+    /// `file.read`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<PublishedFile>,
+}
+
+/// The result of [`Ask`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskResult {
+    /// The number of the message.
+    pub message: MessageId,
+    /// `true` if the message is a repetition.
+    pub duplicate: bool,
+}
+
+/// `send`: delivers a text to a chat. The result comes after the commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Send {
+    /// The chat.
+    pub chat: ChatAddress,
+    /// The text.
+    pub text: String,
+    /// The key, as in [`Ask`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<DedupeKey>,
+}
+
+/// The result of [`Send`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SendResult {
+    /// The number of the text's first chunk.
+    pub delivery: DeliveryId,
+    /// `true` if the text is a repetition.
+    pub duplicate: bool,
+}
+
+/// `wait`: waits until the message has its outcome. The result is a
+/// [`MessageStatus`](avocet_protocol::MessageStatus).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    /// The message.
+    pub message: MessageId,
+    /// The most seconds to wait; the result then has no outcome. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+}
+
+/// `status`: a [`DaemonStatus`](avocet_protocol::DaemonStatus).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ShowStatus {
+    /// The session whose model to report; `None` for the model of the default agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+}
+
+/// `doctor`: the daemon checks what it depends on. The result is a
+/// [`Checkup`](avocet_protocol::Checkup).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Doctor {
+    /// `true` to skip requests to providers and platforms.
+    pub offline: bool,
+}
+
+method!(Ask = "ask": Self => AskResult, Sender, Touches::Chat("session"), enters_message);
+method!(JsonQuestion = "ask.json": Self => JsonAnswer, Sender, Touches::Chat("session"));
+method!(Doctor = "doctor": Self => Checkup, Operator, Touches::Everything, optional_params, outside_libraries);
+method!(Send = "send": Self => SendResult, Sender, Touches::Chat("chat"), enters_message);
+method!(ShowStatus = "status": Self => DaemonStatus, Observer, Touches::Everything, optional_params);
+method!(Wait = "wait": Self => MessageStatus, Observer, Touches::Message);

@@ -1,0 +1,72 @@
+//! The methods by which a program that is a channel brings in the messages of people.
+
+use avocet_protocol::{
+    AccountName, ChannelName, ChatAddress, ChatKind, DedupeKey, SenderId, Timestamp,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{AskResult, EmptyAnswer, PublishedFile, Touches};
+
+/// `publish`: a message of a person on the program's platform. The result, an [`AskResult`], comes
+/// after the commit. If the bus refuses the message, the cursor moves, too.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PublishParams {
+    /// The chat of the message, which gets the reply.
+    pub chat: ChatAddress,
+    /// The kind of chat. Default: `private`.
+    #[serde(default)]
+    pub chat_kind: ChatKind,
+    /// The person, by the platform's own id.
+    pub sender: SenderId,
+    /// The name for display.
+    #[serde(default)]
+    pub sender_name: Option<String>,
+    /// `true` if the platform reports the author as a program.
+    #[serde(default)]
+    pub is_bot: bool,
+    /// Identifies repetitions of the message; unique within the chat.
+    pub key: DedupeKey,
+    /// The text; it may be missing if there are attachments.
+    #[serde(default)]
+    pub text: String,
+    /// Files, which the daemon reads from the program with `file.read`.
+    #[serde(default)]
+    pub attachments: Vec<PublishedFile>,
+    /// The time of writing in milliseconds since 1970; `None` for now.
+    #[serde(default)]
+    pub written_at: Option<Timestamp>,
+    /// The key of the message that this one corrects.
+    #[serde(default)]
+    pub corrects: Option<DedupeKey>,
+    /// The position in the platform's messages. It is stored in the same transaction.
+    #[serde(default)]
+    pub cursor: Option<PublishedCursor>,
+}
+
+/// A position in the messages of the platform.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PublishedCursor {
+    /// The range that the position belongs to. Default: empty, the whole account.
+    pub scope: String,
+    /// The position, in the program's own format.
+    pub position: String,
+}
+
+/// `cursor.move`: moves the position in the platform's messages without a message. The result, which
+/// is empty, comes after the commit.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveCursor {
+    /// The channel.
+    pub channel: ChannelName,
+    /// The account.
+    pub account: AccountName,
+    /// The new position.
+    pub cursor: PublishedCursor,
+}
+
+method!(MoveCursor = "cursor.move": Self => EmptyAnswer, Channel, Touches::ChatOrAccount, enters_message);
+method!(PublishParams = "publish": Self => AskResult, Channel, Touches::Chat("chat"), enters_message);

@@ -1,0 +1,125 @@
+//! The methods about conversations, and the costs of models.
+
+use avocet_protocol::{
+    DeliveredText, DeliveryId, SessionId, SessionOption, SessionRow, SessionServer,
+    SessionServerStart, SessionSummary, SetSessionOption, Timestamp, TurnId, TurnRecord, UsageBy,
+    UsageRow,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{MOST_ROWS, Touches, rows};
+
+/// `sessions.list`: a list of `SessionSummary`, the last used first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ListSessions {
+    /// The most rows, from 1 to 500.
+    #[schemars(range(min = 1, max = 500))]
+    pub limit: u32,
+    /// `used_at` and `session` of the last row that the client has. A page with fewer rows than
+    /// `limit` is the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<SessionRow>,
+}
+
+impl Default for ListSessions {
+    fn default() -> Self {
+        Self { limit: 50, after: None }
+    }
+}
+
+/// `sessions.show`: a list of `TurnRecord`, oldest first. If a page exceeds a line, its long texts
+/// are cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShowSession {
+    /// The session.
+    pub session: SessionId,
+    /// The most turns, from 1 to 500; a page may have fewer of them.
+    #[serde(default = "some_rows")]
+    #[schemars(range(min = 1, max = 500))]
+    pub turns: u32,
+    /// The oldest turn that the client has. An empty page is the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<TurnId>,
+}
+
+/// `sessions.sent`: a list of `DeliveredText`, the newest first: the messages that the chat of a session
+/// got from outside of the session's turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListSent {
+    /// The session.
+    pub session: SessionId,
+    /// The most rows, from 1 to 500.
+    #[serde(default = "some_rows")]
+    #[schemars(range(min = 1, max = 500))]
+    pub limit: u32,
+    /// The oldest message that the client has. A page with fewer rows than `limit` is the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<DeliveryId>,
+}
+
+/// `usage`: the costs of models, as a list of `UsageRow`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ListUsage {
+    /// The grouping of the sums.
+    pub by: UsageBy,
+    /// The start of the period.
+    pub since: Timestamp,
+    /// The most rows, from 1 to 500.
+    #[schemars(range(min = 1, max = 500))]
+    pub limit: u32,
+    /// The number of rows to skip. A page with fewer rows than `limit` is the last.
+    pub skip: u32,
+}
+
+impl Default for ListUsage {
+    fn default() -> Self {
+        Self { by: UsageBy::default(), since: Timestamp(0), limit: MOST_ROWS, skip: 0 }
+    }
+}
+
+fn some_rows() -> u32 {
+    50
+}
+
+/// `sessions.delete`: deletes a conversation. The result is the number of its turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteSession {
+    /// The session.
+    pub session: SessionId,
+}
+
+/// `sessions.options`: the settings of a conversation. The result is a list of
+/// [`SessionOption`](avocet_protocol::SessionOption). `sessions.set_option` takes a
+/// [`SetSessionOption`](avocet_protocol::SetSessionOption) and has the same result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShowOptions {
+    /// The conversation. It may be new.
+    pub session: SessionId,
+}
+
+/// The parameters. The result is a list of
+/// [`SessionServerStart`](avocet_protocol::SessionServerStart).
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GiveServers {
+    /// The session.
+    pub session: SessionId,
+    /// All servers of the session. An empty list takes its servers away.
+    pub servers: Vec<SessionServer>,
+}
+
+method!(GiveServers = "session.servers": Self => Vec<SessionServerStart>, Operator, Touches::Everything, outside_libraries);
+method!(DeleteSession = "sessions.delete": Self => u64, Operator, Touches::Session, outside_libraries);
+method!(ListSessions = "sessions.list": Self => Vec<SessionSummary>, Observer, rows::<SessionSummary>(), optional_params);
+method!(ShowOptions = "sessions.options": Self => Vec<SessionOption>, Observer, Touches::Session);
+method!(ListSent = "sessions.sent": Self => Vec<DeliveredText>, Observer, Touches::Session, optional_params);
+method!(SetSessionOption = "sessions.set_option": Self => Vec<SessionOption>, Sender, Touches::Session);
+method!(ShowSession = "sessions.show": Self => Vec<TurnRecord>, Observer, Touches::Session, optional_params);
+method!(ListUsage = "usage": Self => Vec<UsageRow>, Observer, Touches::Everything, optional_params, outside_libraries);

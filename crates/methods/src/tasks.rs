@@ -1,0 +1,48 @@
+//! The methods about tasks: the child turns of conversations.
+
+use avocet_protocol::{SessionId, TaskView, TurnId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Touches, rows};
+
+/// `task.list`: a list of `TaskView`, the newest first, without secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ListTasks {
+    /// Only tasks of this conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The most rows, from 1 to 500.
+    #[schemars(range(min = 1, max = 500))]
+    pub limit: u32,
+    /// The oldest task that the client has. A page with fewer rows than `limit` is the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<TurnId>,
+}
+
+impl Default for ListTasks {
+    fn default() -> Self {
+        Self { session: None, limit: 50, before: None }
+    }
+}
+
+/// `task.show`: one `TaskView`. `task.cancel`: cancels a task; the result is null.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedTask {
+    /// The id of the task.
+    pub id: TurnId,
+}
+
+/// `task.show`: one task, without secrets.
+#[derive(Debug)]
+pub enum ShowTask {}
+
+/// `task.cancel`: cancels a task.
+#[derive(Debug)]
+pub enum CancelTask {}
+
+method!(CancelTask = "task.cancel": NamedTask => (), Sender, Touches::Task, outside_libraries);
+method!(ListTasks = "task.list": Self => Vec<TaskView>, Observer, rows::<TaskView>(), optional_params, outside_libraries);
+method!(ShowTask = "task.show": NamedTask => TaskView, Observer, Touches::Task, outside_libraries);
