@@ -57,7 +57,7 @@ impl ServerRequestHandler {
     /// Logs the reason why a question was not asked or not answered.
     fn note_unanswered(&self, why: &str) {
         let subject = format!("{} question", self.server);
-        if let Some(repeated) = self.repeats.note(&subject, why, self.clock.elapsed()) {
+        if let Some(repeated) = self.repeats.note_line(&subject, why, self.clock.elapsed()) {
             let server = &*self.server;
             tracing::warn!(server, repeated, "a question of an MCP server has no answer: {why}");
         }
@@ -66,7 +66,7 @@ impl ServerRequestHandler {
     /// Logs the reason why a request to the model was refused.
     fn note_unsampled(&self, why: &str) {
         let subject = format!("{} sampling", self.server);
-        if let Some(repeated) = self.repeats.note(&subject, why, self.clock.elapsed()) {
+        if let Some(repeated) = self.repeats.note_line(&subject, why, self.clock.elapsed()) {
             let server = &*self.server;
             tracing::warn!(server, repeated, "refused a sampling request: {why}");
         }

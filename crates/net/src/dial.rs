@@ -10,7 +10,7 @@ use reqwest::dns::{Addrs, Name, Resolving};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE};
 
 use crate::guarded::{DialAddress, DialResponse, ResolveNames};
-use crate::{HttpResponse, NetError, client_builder, detail, send, with_headers};
+use crate::{HttpResponse, NetError, client_builder, describe_error, send, with_headers};
 
 /// The system's resolver.
 #[derive(Debug)]

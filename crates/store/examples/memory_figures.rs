@@ -149,13 +149,13 @@ fn fill_log(connection: &Connection, memories: i64) {
 
 impl SeededNumbers {
     fn random_byte(&mut self) -> i8 {
-        i8::try_from(i16::try_from(self.below(255)).unwrap() - 127).unwrap()
+        i8::try_from(i16::try_from(self.next_below(255)).unwrap() - 127).unwrap()
     }
 
     /// Returns words. Small numbers are frequent, like the common words of a language.
     fn random_text(&mut self, words: u32) -> String {
         let word = |random: &mut Self| {
-            let number = random.below(VOCABULARY) * random.below(VOCABULARY) / VOCABULARY;
+            let number = random.next_below(VOCABULARY) * random.next_below(VOCABULARY) / VOCABULARY;
             spell_number(number)
         };
         (0..words).map(|_| word(self)).collect::<Vec<_>>().join(" ")

@@ -87,7 +87,7 @@ impl Consolidations for SqliteStore {
                      ORDER BY bm25(memories_index), memories.id DESC LIMIT ?3"
                 ),
                 params![scope, query, limit],
-                memory,
+                memory_from_row,
             )
         })
         .await

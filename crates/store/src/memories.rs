@@ -305,7 +305,7 @@ fn find_same(db: Db<'_>, scope: &MemoryScope, text: &str) -> Result<Option<Memor
              ORDER BY id LIMIT 1"
         ),
         [scope.to_string(), index_text(text)],
-        memory,
+        memory_from_row,
     )
 }
 

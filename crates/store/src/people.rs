@@ -232,14 +232,14 @@ fn stored_access(db: Db<'_>) -> Result<StoredAccess> {
             "SELECT channel, account, sender, name, role, since FROM people \
              ORDER BY channel, account, sender",
             (),
-            person,
+            person_from_row,
         )?,
         pairings: db.query_rows(
             "SELECT code, channel, account, chat, sender, name, created_at, expires_at, decision, \
                  role \
              FROM pairings ORDER BY created_at, code",
             (),
-            pairing,
+            pairing_from_row,
         )?,
         kept: db.query_rows(
             "SELECT code FROM pairings WHERE message IS NOT NULL ORDER BY code",

@@ -43,7 +43,7 @@ pub(crate) const fn column_place(select: &str, column: &str) -> usize {
 /// The place of a column in the list of a constant: `at!(INBOUND, "turn")`.
 macro_rules! at {
     ($select:ident, $column:literal) => {
-        const { $crate::rows::place($select, $column) }
+        const { $crate::rows::column_place($select, $column) }
     };
 }
 pub(crate) use at;

@@ -87,7 +87,7 @@ fn task_page(db: Db<'_>, session: Option<&SessionId>, page: TaskPage) -> Result<
                  AND turns.id < ?2 ORDER BY turns.id DESC LIMIT ?3"
         ),
         params![session.map(SessionId::as_str), before.map_or(i64::MAX, |before| before.0), limit],
-        view,
+        view_from_row,
     )?;
     views.into_iter().map(|view| with_total(db, view)).collect()
 }

@@ -68,7 +68,7 @@ impl AnthropicModel {
             name: format!("{provider}/{model}"),
             url: format!("{}/v1/messages", config.base_url.trim_end_matches('/')),
             keys: KeyRing::new(config.api_key.as_ref()),
-            headers,
+            headers: request_headers,
             retries: config.max_retries,
             limits: config.request_timeouts(),
             http: HttpClient::new()?,

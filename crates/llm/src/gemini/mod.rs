@@ -65,7 +65,7 @@ impl GeminiModel {
             name: format!("{provider}/{model}"),
             url: request_url(&config.base_url, model),
             keys: KeyRing::new(config.api_key.as_ref()),
-            headers,
+            headers: request_headers,
             retries: config.max_retries,
             limits: config.request_timeouts(),
             http: HttpClient::new()?,

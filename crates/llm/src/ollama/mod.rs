@@ -64,7 +64,7 @@ impl OllamaModel {
             name: format!("{provider}/{model}"),
             url: format!("{server}/api/chat"),
             keys: KeyRing::new(config.api_key.as_ref()),
-            headers,
+            headers: request_headers,
             retries: config.max_retries,
             limits: config.request_timeouts(),
             http,

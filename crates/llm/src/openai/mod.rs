@@ -68,7 +68,7 @@ impl OpenAi {
             name: format!("{provider}/{model}"),
             url: format!("{}/{}", config.base_url.trim_end_matches('/'), api_path(config.api)),
             keys: KeyRing::new(config.api_key.as_ref()),
-            headers,
+            headers: request_headers,
             retries: config.max_retries,
             limits: config.request_timeouts(),
             http: config.create_client()?,

@@ -81,7 +81,7 @@ pub(crate) fn steering_messages(db: Db<'_>, turn: TurnId, step: u32) -> Result<V
     db.query_rows(
         &format!("{INBOUND} WHERE turn = ?1 AND after_step = ?2 ORDER BY id"),
         params![turn.0, step],
-        inbound,
+        inbound_from_row,
     )
 }
 

@@ -1,7 +1,7 @@
 //! The websocket under the gateway: JSON frames, uncompressed. The client of the REST API opens it,
 //! so that the same proxy and the same certificates apply.
 
-use avocet_net::detail;
+use avocet_net::describe_error;
 use avocet_protocol::decode_json;
 use futures_util::{SinkExt, StreamExt};
 use reqwest::{Client, StatusCode, Upgraded, Url};

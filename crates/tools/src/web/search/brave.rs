@@ -12,8 +12,8 @@ pub(super) const PROVIDER: SearchProvider = SearchProvider {
     place: Some("https://api.search.brave.com/res/v1"),
     wants_key: true,
     if_refused: CHECK_KEY,
-    request,
-    parse,
+    request: build_request,
+    parse: parse_results,
 };
 
 fn build_request(asked: &SearchParameters<'_>) -> Option<SearchRequest> {

@@ -12,8 +12,8 @@ pub(super) const PROVIDER: SearchProvider = SearchProvider {
     wants_key: false,
     if_refused: "it treats this request as a bot's: try later, or ask the operator to configure \
         another engine",
-    request,
-    parse,
+    request: build_request,
+    parse: parse_results,
 };
 
 const PLACE: &str = "https://html.duckduckgo.com";

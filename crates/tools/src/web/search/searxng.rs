@@ -10,8 +10,8 @@ pub(super) const PROVIDER: SearchProvider = SearchProvider {
     wants_key: false,
     if_refused: "the operator has to allow JSON answers: `json` in `search.formats` of its \
         settings.yml",
-    request,
-    parse,
+    request: build_request,
+    parse: parse_results,
 };
 
 /// SearXNG itself needs no key, but a proxy in front of it may.
