@@ -112,7 +112,7 @@ impl AcmeModel {
             name: format!("{provider}/{model}"),
             url: format!("{}/answer", config.base_url.trim_end_matches('/')),
             keys: KeyRing::new(config.api_key.as_ref()),
-            headers,
+            headers: request_headers,
             retries: config.max_retries,
             limits: config.request_timeouts(),
             http: HttpClient::new()?,

@@ -217,7 +217,7 @@ pub(crate) fn make_client(
         clock: clock.clone() as Arc<dyn Clock>,
         group: Group::new("test"),
     };
-    McpClient::new(parts, self::server_parts(servers))
+    McpClient::new(parts, server_parts(servers))
 }
 
 pub(crate) fn server_parts(

@@ -73,7 +73,7 @@ pub(crate) enum NextStep {
 /// Returns the next action for a chunk.
 pub(crate) fn next(head: &Head, rule: OnUnknown, now: Timestamp) -> NextStep {
     if head.unknown {
-        return match self::rule_for_unknown(head, rule) {
+        return match rule_for_unknown(head, rule) {
             OnUnknown::RepeatSafe if head.attempts < MAX_ATTEMPTS => {
                 NextStep::Send { repeat: false }
             }

@@ -119,7 +119,7 @@ pub(crate) fn apply_write(
             let owner = owner_of_call(tx, call)?;
             insert(tx, *id, &NewSchedule { name: None, owner, plan: (**plan).clone(), trust })
         }
-        ScheduleWrite::Change { id, change } => self::change_schedule(tx, *id, change).map(drop),
+        ScheduleWrite::Change { id, change } => change_schedule(tx, *id, change).map(drop),
     }
 }
 

@@ -35,7 +35,7 @@ impl Schedules for SqliteStore {
     async fn change_schedule(&self, id: ScheduleId, change: &ScheduleChange) -> Result<bool> {
         let change = change.clone();
         self.write("change-schedule", Durability::Synced, move |tx| {
-            schedule_writes::change_schedule(tx, id, &change)
+            change_schedule(tx, id, &change)
         })
         .await
     }

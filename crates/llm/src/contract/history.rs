@@ -138,7 +138,7 @@ fn reasoning_parts(content: &Value) -> Vec<Value> {
         Value::Array(parts) if parts.iter().any(Value::is_object) => {
             parts.iter().filter(|part| part.is_object()).cloned().collect()
         }
-        Value::Array(parts) => parts.iter().flat_map(self::reasoning_parts).collect(),
+        Value::Array(parts) => parts.iter().flat_map(reasoning_parts).collect(),
         Value::Object(map) => map.values().flat_map(reasoning_parts).collect(),
         Value::String(_) => vec![content.clone()],
         _ => Vec::new(),

@@ -225,7 +225,7 @@ fn arguments_of(content: &str, tag: &MarkupTag<'_>, tool: Option<&ToolSpec>) -> 
             return Arguments::Malformed(body.to_owned());
         }
         at += found;
-        let Some(Some(tag)) = tags::parse_tag(&body[at..]) else { break };
+        let Some(Some(tag)) = parse_tag(&body[at..]) else { break };
         let (inner, after) = if tag.is_empty {
             ("", 0)
         } else {
