@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_llm::fuzzing::openai_chat(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_llm::fuzzing::fuzz_openai_chat(data));

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_tools::fuzzing::test_output(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| avocet_tools::fuzzing::fuzz_test_output(data));

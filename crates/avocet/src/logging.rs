@@ -36,7 +36,7 @@ const SYNONYMS: [(&str, &str); 12] = [
 /// The manifest of this crate, which names the crates of the program.
 const MANIFEST: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
 /// The crates of the program that the manifest leaves out.
-const OTHER_PARTS: [&str; 2] = ["avocet", "avocet_channel_kit"];
+const OTHER_PARTS: [&str; 3] = ["avocet", "avocet_channel_kit", "avocet_methods"];
 
 /// Levels of other programs' targets, unless the operator sets another. The library for MCP logs what
 /// we log ourselves, and each message of a server.

@@ -19,7 +19,7 @@ async fn model_is_made_once_and_chains_its_fallbacks() {
     let again = models.model("local/one", &["local/one".to_owned()]).unwrap();
     assert!(Arc::ptr_eq(&one, &again), "a model is not its own fallback");
     let chain = models.model("local/one", &["offline/commands".to_owned()]).unwrap();
-    assert!(format!("{chain:?}").starts_with("Chain"), "{chain:?}");
+    assert!(format!("{chain:?}").starts_with("ModelChain"), "{chain:?}");
     assert_eq!(models.made.lock().unwrap().len(), 2);
 }
 

@@ -19,7 +19,7 @@ use crate::visible::VisibleText;
 pub(crate) use answers::read_body;
 pub(crate) use answers::split_pieces;
 pub use answers::{
-    fuzz_anthropic, fuzz_gemini, fuzz_ollama, fuzz_sse, openai_chat, openai_responses,
+    fuzz_anthropic, fuzz_gemini, fuzz_ollama, fuzz_openai_chat, fuzz_openai_responses, fuzz_sse,
 };
 pub(crate) use tools::corpus_tools;
 
@@ -40,8 +40,8 @@ pub const TARGETS: [(&str, LlmFuzzTarget); 19] = [
     ("llama", fuzz_llama),
     ("mistral", fuzz_mistral),
     ("ollama", fuzz_ollama),
-    ("openai_chat", openai_chat),
-    ("openai_responses", openai_responses),
+    ("openai_chat", fuzz_openai_chat),
+    ("openai_responses", fuzz_openai_responses),
     ("react", fuzz_react),
     ("shell", fuzz_shell),
     ("sse", fuzz_sse),

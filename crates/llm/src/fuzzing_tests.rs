@@ -56,7 +56,7 @@ fn fuzzing_entry_points_each_have_a_fuzz_target() {
     let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
     for (name, _) in TARGETS {
         let target = std::fs::read_to_string(folder.join(format!("{name}.rs"))).unwrap();
-        assert!(target.contains(&format!("avocet_llm::fuzzing::{name}(")), "{target}");
+        assert!(target.contains(&format!("avocet_llm::fuzzing::fuzz_{name}(")), "{target}");
         assert!(manifest.contains(&format!("\nname = \"{name}\"\n")), "{name} is in no [[bin]]");
     }
     let targets = std::fs::read_dir(folder).unwrap();

@@ -17,11 +17,11 @@ pub type ToolsFuzzTarget = fn(&[u8]);
 
 /// Every entry point by the name of its fuzz target.
 pub const TARGETS: [(&str, ToolsFuzzTarget); 5] = [
-    ("git_output", git_output),
+    ("git_output", fuzz_git_output),
     ("html", fuzz_html),
     ("leaks", fuzz_leaks),
     ("patch", fuzz_patch),
-    ("test_output", test_output),
+    ("test_output", fuzz_test_output),
 ];
 
 /// Reads a web page in every way. The output must stay in proportion to the page's nesting.
@@ -41,13 +41,13 @@ pub fn fuzz_html(data: &[u8]) {
 }
 
 /// Reads git output with the parser of each git tool.
-pub fn git_output(data: &[u8]) {
+pub fn fuzz_git_output(data: &[u8]) {
     read_as_git(&String::from_utf8_lossy(data));
 }
 
 /// Reads test output with the parser of each test framework. The report must stay within its
 /// limits.
-pub fn test_output(data: &[u8]) {
+pub fn fuzz_test_output(data: &[u8]) {
     read_as_tests(&String::from_utf8_lossy(data));
 }
 

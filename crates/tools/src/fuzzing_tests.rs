@@ -22,7 +22,7 @@ fn fuzzing_has_a_target_for_every_entry_point() {
     for (name, _) in TARGETS {
         let target = root().join(format!("fuzz/fuzz_targets/{name}.rs"));
         let target = std::fs::read_to_string(target).unwrap();
-        assert!(target.contains(&format!("avocet_tools::fuzzing::{name}(")), "{target}");
+        assert!(target.contains(&format!("avocet_tools::fuzzing::fuzz_{name}(")), "{target}");
         assert!(manifest.contains(&format!("\nname = \"{name}\"\n")), "{name} is in no [[bin]]");
     }
 }

@@ -195,13 +195,19 @@ const UNTYPED: [(&str, &str); 4] = [
     ("get /v1/responses/{id}", "OpenAI's reference describes it"),
 ];
 
+/// Returns `true` if values of the schema may have the type.
+fn has_type(schema: &Value, name: &str) -> bool {
+    let types = schema["type"].as_array();
+    schema["type"] == name || types.is_some_and(|types| types.iter().any(|one| one == name))
+}
+
 /// Returns `true` for a schema that says no more than that there is an object or a value.
 fn is_bare(schema: &Value) -> bool {
     let Some(fields) = schema.as_object() else { return true };
     let tells = ["properties", "$ref", "oneOf", "anyOf", "allOf", "additionalProperties", "enum"];
     match schema.get("items") {
         Some(items) => is_bare(items),
-        None if schema["type"] == "string" || schema["type"] == "boolean" => false,
+        None if has_type(schema, "string") || has_type(schema, "boolean") => false,
         None => !tells.iter().any(|key| fields.contains_key(*key)),
     }
 }

@@ -11,12 +11,12 @@ use crate::event::{EventDecoder, TakenEvents};
 use crate::{anthropic as messages, gemini as google, ollama as local, openai};
 
 /// Reads an answer of OpenAI's chat completions.
-pub fn openai_chat(data: &[u8]) {
+pub fn fuzz_openai_chat(data: &[u8]) {
     fuzz_answer::<openai::answer::OpenAiChatAnswer>(data);
 }
 
 /// Reads an answer of OpenAI's Responses API.
-pub fn openai_responses(data: &[u8]) {
+pub fn fuzz_openai_responses(data: &[u8]) {
     fuzz_answer::<openai::responses::ResponsesAnswer>(data);
 }
 
