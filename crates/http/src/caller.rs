@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::console::Console;
 use crate::problem::Problem;
+use crate::secret_bytes::is_equal;
 
 /// The client that sent a request. The server puts it into the request after the token was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,12 +52,6 @@ impl TokenDigest {
     pub(crate) fn is_same_token(&self, other: &Self) -> bool {
         is_equal(&self.digest, &other.digest)
     }
-}
-
-/// Compares all bytes, independent of the first difference.
-pub(crate) fn is_equal(one: &[u8], other: &[u8]) -> bool {
-    let differences = one.iter().zip(other).fold(0, |found, (one, other)| found | (one ^ other));
-    one.len() == other.len() && differences == 0
 }
 
 /// Returns the client whose token a request has.

@@ -8,6 +8,7 @@ use avocet_protocol::{ChannelWebhook, ClientRole, Secret, SenderId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::bad_key::BadHttpKey;
 use crate::caller::TokenDigest;
 use crate::guard::{AllowedHost, HostGuard};
 use crate::hooks::HookPlan;
@@ -50,16 +51,6 @@ pub struct HttpToken {
     pub methods: Option<Vec<String>>,
 }
 
-/// The reason why a table of the configuration cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct BadHttpKey {
-    /// The path of the key in the table: `tokens.phone.token`.
-    pub key: String,
-    /// The fault and its correction, without the value of a secret.
-    pub message: String,
-}
-
 /// A checked configuration.
 #[derive(Debug, Clone)]
 pub struct HttpPlan {
@@ -99,12 +90,6 @@ impl HttpPlan {
     pub fn serves_host(&self, host: &str) -> bool {
         let guard = HostGuard { port: self.listen.port(), hosts: self.hosts.clone() };
         guard.serves(host)
-    }
-}
-
-impl BadHttpKey {
-    pub(crate) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { key: key.into(), message: message.into() }
     }
 }
 

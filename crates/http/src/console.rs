@@ -1,5 +1,5 @@
-//! The web console: links with one-time codes, the tokens that browsers get for them, and the port
-//! that opens on demand if the configuration has none.
+//! The web console: the codes of links, the tokens that browsers get for them, and the listener that
+//! links point to.
 
 mod codes;
 mod tokens;
@@ -10,20 +10,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use avocet_gateway::GatewayParts;
-use avocet_protocol::{Clock, SenderId, Timestamp, WebAsset, WebConsole, WebError, WebLink};
+use avocet_protocol::{Clock, SenderId, Timestamp, WebAsset, WebError};
 use avocet_supervise::{Group, run_blocking};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::HttpPlan;
 use crate::guard::AllowedHost;
-use crate::server::{HttpListener, HttpServer};
 use codes::{CODE_TIME, OpenCodes};
 use tokens::TokenKey;
 
-/// The port that opens on demand, if no other program uses it.
-const PORT: u16 = 8470;
 /// The time for which a token is valid.
 pub(crate) const TOKEN_TIME: Duration = Duration::from_hours(30 * 24);
 
@@ -68,10 +63,10 @@ enum Listening {
 
 /// The parts of a server that opens later.
 #[derive(Debug, Clone)]
-struct ServerParts {
-    parts: GatewayParts,
-    group: Group,
-    stop: CancellationToken,
+pub(crate) struct ServerParts {
+    pub(crate) parts: GatewayParts,
+    pub(crate) group: Group,
+    pub(crate) stop: CancellationToken,
 }
 
 /// The address in links.
@@ -103,12 +98,6 @@ impl Console {
             listening: Mutex::new(Listening::Closed),
             session: Mutex::default(),
         })
-    }
-
-    /// Returns the console as the [`WebConsole`] of the gateway.
-    #[must_use]
-    pub fn port(self: &Arc<Self>) -> Arc<dyn WebConsole> {
-        Arc::new(SharedConsole(self.clone()))
     }
 
     /// Opens a port as soon as somebody asks for a link, unless a listener is open already. Ends with
@@ -162,24 +151,60 @@ impl Console {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the address for links. Opens a port if there is none.
-    fn place(self: &Arc<Self>, port: Option<u16>) -> Result<LinkPlace, WebError> {
+    /// Returns the origin of links. `open` opens a port if there is none.
+    ///
+    /// # Errors
+    /// The daemon starts or stops, the console has another port, no port can be opened, or no host
+    /// name leads to the listener.
+    pub(crate) fn origin(
+        &self,
+        port: Option<u16>,
+        open: impl FnOnce(ServerParts) -> Result<SocketAddr, WebError>,
+    ) -> Result<String, WebError> {
         let mut listening = self.listening();
-        let server = match &*listening {
-            Listening::Open(place) => return place.checked(port),
-            Listening::OnDemand(server) => server.clone(),
+        let place = match &*listening {
+            Listening::Open(place) => place.checked(port)?,
+            Listening::OnDemand(server) => {
+                let place = LinkPlace::of(open((**server).clone())?, &[]);
+                *listening = Listening::Open(place.clone());
+                place
+            }
             Listening::Closed => {
                 let message = "the daemon is starting or stopping; try again later";
                 return Err(WebError::Failed(message.to_owned()));
             }
         };
-        let listener = listen(port)?;
-        let ServerParts { parts, group, stop } = *server;
-        let failed = |error: crate::ListenError| WebError::Failed(error.to_string());
-        let server = HttpServer::serve(listener, parts, self, &group.child_group("http"), stop);
-        let place = LinkPlace::of(server.map_err(failed)?.address(), &[]);
-        *listening = Listening::Open(place.clone());
-        Ok(place)
+        drop(listening);
+        place.origin.ok_or_else(no_host)
+    }
+
+    /// Makes a code for a person, and the key of tokens if there is none. Returns the code and its
+    /// end.
+    ///
+    /// # Errors
+    /// The key cannot be written.
+    pub(crate) async fn add_code(
+        &self,
+        sender: &SenderId,
+    ) -> Result<(String, Timestamp), WebError> {
+        let key = self.key.clone();
+        in_file(move || key.make()).await?;
+        let expires_at = self.clock.now().after(CODE_TIME);
+        let code = self.codes().add(sender.clone(), self.clock.now());
+        Ok((code, expires_at))
+    }
+
+    /// Ends all codes, tokens and streams of browsers.
+    ///
+    /// # Errors
+    /// The key cannot be removed.
+    pub(crate) async fn sign_out_browsers(&self) -> Result<(), WebError> {
+        *self.codes() = OpenCodes::default();
+        let key = self.key.clone();
+        in_file(move || key.remove()).await?;
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *session).cancel();
+        Ok(())
     }
 
     fn listening(&self) -> MutexGuard<'_, Listening> {
@@ -188,33 +213,6 @@ impl Console {
 
     fn codes(&self) -> MutexGuard<'_, OpenCodes> {
         self.codes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The console for the gateway. The `Arc` lets a new server share the console.
-#[derive(Debug)]
-struct SharedConsole(Arc<Console>);
-
-#[async_trait]
-impl WebConsole for SharedConsole {
-    async fn open(&self, sender: &SenderId, port: Option<u16>) -> Result<WebLink, WebError> {
-        let Self(console) = self;
-        let origin = console.place(port)?.origin.ok_or_else(no_host)?;
-        let key = console.key.clone();
-        in_file(move || key.make()).await?;
-        let expires_at = console.clock.now().after(CODE_TIME);
-        let code = console.codes().add(sender.clone(), console.clock.now());
-        Ok(WebLink { url: format!("{origin}/#code={code}"), expires_at })
-    }
-
-    async fn sign_out(&self) -> Result<(), WebError> {
-        let Self(console) = self;
-        *console.codes() = OpenCodes::default();
-        let key = console.key.clone();
-        in_file(move || key.remove()).await?;
-        let mut session = console.session.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *session).cancel();
-        Ok(())
     }
 }
 
@@ -245,20 +243,6 @@ impl LinkPlace {
             ))),
             _ => Ok(self.clone()),
         }
-    }
-}
-
-/// Opens a port of the loopback address: `port`; without it, [`PORT`] or any free port.
-fn listen(port: Option<u16>) -> Result<HttpListener, WebError> {
-    let bind = |port| HttpListener::bind(HttpPlan::of((Ipv4Addr::LOCALHOST, port).into()));
-    match port {
-        Some(port) => bind(port).map_err(|error| {
-            let message = format!("{}; choose another port, or leave it out", error.in_short());
-            WebError::Refused(message)
-        }),
-        None => bind(PORT)
-            .or_else(|_| bind(0))
-            .map_err(|error| WebError::Failed(format!("{}; try again later", error.in_short()))),
     }
 }
 

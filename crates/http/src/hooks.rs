@@ -4,7 +4,6 @@
 mod plan;
 mod template;
 
-pub(crate) use plan::bytes_of;
 pub use plan::{HookConfig, HookPlan, hook_plans};
 
 use std::sync::Arc;

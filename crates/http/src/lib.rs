@@ -4,11 +4,13 @@
 
 #![expect(unused_qualifications, reason = "utoipa repeats the types of parameters with a path")]
 
+mod bad_key;
 mod body_pieces;
 mod caller;
 mod config;
 mod console;
 mod deliveries;
+mod download;
 mod form;
 mod guard;
 mod hooks;
@@ -16,16 +18,19 @@ mod input;
 mod mcp;
 mod method_schemas;
 mod metrics;
+mod on_demand;
 mod openai;
 mod openapi;
 mod problem;
 mod routes;
+mod secret_bytes;
 mod server;
 mod sse;
 mod state;
 mod webhooks;
 
-pub use config::{BadHttpKey, HttpConfig, HttpPlan, HttpToken};
+pub use bad_key::BadHttpKey;
+pub use config::{HttpConfig, HttpPlan, HttpToken};
 pub use console::{Console, ConsoleParts};
 pub use hooks::{HookConfig, HookPlan, hook_plans};
 pub use server::{HttpListener, HttpServer, ListenError};

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::caller::HttpCaller;
 use crate::deliveries::{ChatFiles, confirm_deliveries};
 use crate::problem::Problem;
-use crate::routes::is_stream;
+use crate::sse::is_stream;
 use crate::state::HttpState;
 
 /// The header with the MCP session.

@@ -5,10 +5,8 @@ use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
-
-use crate::openai::error::error_object;
 
 /// An error (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -36,7 +34,19 @@ impl Problem {
 
     /// Adds the form that OpenAI's clients read: they ignore the other members (RFC 9457 allows more).
     pub(crate) fn for_all_clients(self) -> Self {
-        Self { error: Some(Box::new(error_object(&self))), ..self }
+        Self { error: Some(Box::new(self.to_openai_error())), ..self }
+    }
+
+    /// Returns the object under the key `error` of OpenAI's errors.
+    pub(crate) fn to_openai_error(&self) -> Value {
+        let kind = match self.status {
+            401 => "authentication_error",
+            403 => "permission_error",
+            429 => "rate_limit_error",
+            400..500 => "invalid_request_error",
+            _ => "server_error",
+        };
+        json!({ "message": self.detail, "type": kind, "param": null, "code": self.kind })
     }
 
     /// The request has an invalid part.

@@ -20,9 +20,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, delete, get, post};
@@ -36,6 +35,7 @@ use crate::mcp::McpEndpoint;
 use crate::openai::{chat, files as uploaded, models, responses, stored};
 use crate::openapi;
 use crate::problem::Problem;
+use crate::sse::is_stream;
 use crate::state::HttpState;
 use crate::webhooks::{is_webhook, with_webhooks};
 
@@ -152,11 +152,6 @@ async fn admit(State(state): State<Arc<HttpState>>, request: Request, next: Next
             problem.for_all_clients().into_response()
         }
     }
-}
-
-pub(crate) fn is_stream(response: &Response) -> bool {
-    let media = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    media.is_some_and(|media| media.starts_with(b"text/event-stream"))
 }
 
 /// Ends the body of a response when the token fires.

@@ -20,10 +20,8 @@ use crate::config::HttpPlan;
 use crate::console::Console;
 use crate::guard::HostGuard;
 use crate::routes::{self, ClientAddress};
-use crate::state::{HttpAccess, HttpState};
+use crate::state::{CONNECTIONS, HttpAccess, HttpState};
 
-/// The most connections at the same time. Further ones wait until a place is free.
-pub(crate) const CONNECTIONS: usize = 256;
 /// The time in which a client has to send the head of a request, and the longest idle time of a
 /// connection.
 const HEAD_TIME: Duration = Duration::from_secs(30);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use avocet_gateway::{EventFeed, FeedPage};
 use avocet_protocol::TurnEvent;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -26,6 +27,12 @@ struct EventStream {
     is_open: bool,
     /// The place among the long requests.
     _place: OwnedSemaphorePermit,
+}
+
+/// Returns `true` if a response is a stream of events.
+pub(crate) fn is_stream(response: &Response) -> bool {
+    let media = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    media.is_some_and(|media| media.starts_with(b"text/event-stream"))
 }
 
 /// Streams the events until the client disconnects or the daemon stops. The first line is a comment,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_gateway::{EventFeed, GatewayParts, ShowSession, SocketMethod, Subscribe, Wait};
-use avocet_protocol::{ChannelWebhook, EventMeter, SessionId, TurnEvent};
+use avocet_protocol::{ChannelWebhook, EventMeter, MessageStatus, SessionId, TurnEvent, plain_json};
 use avocet_supervise::Group;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
@@ -16,9 +16,11 @@ use crate::hooks::HookPlan;
 use crate::metrics::MeteredLog;
 use crate::problem::Problem;
 
+/// The most connections at the same time. Further ones wait until a place is free.
+pub(crate) const CONNECTIONS: usize = 256;
 /// The most requests that wait for an outcome or stream at the same time: half of the connections,
 /// so that short requests find a place.
-const LONG_REQUESTS: usize = crate::server::CONNECTIONS / 2;
+const LONG_REQUESTS: usize = CONNECTIONS / 2;
 /// The most seconds that a request waits for an outcome.
 pub(crate) const LONGEST_WAIT: u64 = 600;
 
@@ -108,6 +110,20 @@ impl HttpState {
     ) -> Result<Value, Problem> {
         let params = json!({ "message": message, "seconds": seconds });
         Ok(avocet_gateway::answer::<Wait>(&self.parts, &caller.0, params).await?)
+    }
+
+    /// Works as [`Self::wait`], with the status in its type.
+    ///
+    /// # Errors
+    /// The error of the method `wait`, or its result has another form than this version expects.
+    pub(crate) async fn wait_for_status(
+        &self,
+        caller: &HttpCaller,
+        message: &str,
+        seconds: u64,
+    ) -> Result<MessageStatus, Problem> {
+        let status = self.wait(caller, message, seconds).await?;
+        serde_json::from_value(status).map_err(|error| Problem::unavailable(plain_json(&error)))
     }
 
     /// Follows the turns of a session from now on.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use avocet_protocol::{SenderId, Timestamp};
 use sha2::{Digest, Sha256};
 
-use crate::caller::is_equal;
+use crate::secret_bytes::{encode_hexadecimal, is_equal};
 
 /// The time for which a code is valid.
 pub(super) const CODE_TIME: Duration = Duration::from_mins(10);
@@ -31,7 +31,7 @@ impl OpenCodes {
         if self.0.len() >= MOST {
             self.0.remove(0);
         }
-        let code = hexadecimal(&random_bytes());
+        let code = encode_hexadecimal(&random_bytes());
         let digest = Sha256::digest(code.as_bytes()).into();
         self.0.push(OpenCode { digest, sender, expires_at: now.after(CODE_TIME) });
         code
@@ -58,10 +58,6 @@ impl OpenCodes {
 pub(super) fn random_bytes() -> [u8; 32] {
     let parts = [(); 3].map(|()| uuid::Uuid::new_v4());
     Sha256::digest(parts.map(uuid::Uuid::into_bytes).concat()).into()
-}
-
-pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use avocet_protocol::{SenderId, Timestamp, plain_io};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::codes::{hexadecimal, random_bytes};
-use crate::hooks::bytes_of;
+use super::codes::random_bytes;
+use crate::secret_bytes::{decode_hexadecimal, encode_hexadecimal};
 
 /// The beginning of a token.
 const KIND: &str = "web";
@@ -81,7 +81,7 @@ impl TokenKey {
     pub(super) fn sign(&self, sender: &SenderId, expires_at: Timestamp) -> Option<String> {
         let signed = format!("{KIND}.{}.{sender}", expires_at.0);
         let mac = self.mac().clone()?.chain_update(signed.as_bytes());
-        Some(format!("{signed}.{}", hexadecimal(&mac.finalize().into_bytes())))
+        Some(format!("{signed}.{}", encode_hexadecimal(&mac.finalize().into_bytes())))
     }
 
     /// Returns the person of a valid token.
@@ -89,7 +89,7 @@ impl TokenKey {
         let (signed, signature) = token.rsplit_once('.')?;
         let mac = self.mac().clone()?.chain_update(signed.as_bytes());
         // The comparison takes the same time for every wrong signature.
-        mac.verify_slice(&bytes_of(signature)?).ok()?;
+        mac.verify_slice(&decode_hexadecimal(signature)?).ok()?;
         let (expires_at, sender) = signed.strip_prefix(KIND)?.strip_prefix('.')?.split_once('.')?;
         let expires_at = Timestamp(expires_at.parse().ok()?);
         (now < expires_at).then(|| SenderId::parse(sender).ok())?

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use sha2::Sha256;
 
 use super::template::Template;
-use crate::BadHttpKey;
+use crate::bad_key::BadHttpKey;
+use crate::secret_bytes::decode_hexadecimal;
 
 /// The fewest characters of a secret.
 const SHORTEST_SECRET: usize = 16;
@@ -80,7 +81,7 @@ impl HookPlan {
     /// every wrong signature.
     pub(super) fn is_signed(&self, body: &[u8], signature: &str) -> bool {
         let digits = signature.strip_prefix("sha256=").unwrap_or(signature);
-        let Some(signature) = bytes_of(digits) else { return false };
+        let Some(signature) = decode_hexadecimal(digits) else { return false };
         self.mac.clone().chain_update(body).verify_slice(&signature).is_ok()
     }
 
@@ -125,18 +126,6 @@ impl HookPlan {
 /// [`BadHttpKey`] names the first unusable key, with its table.
 pub fn hook_plans(configs: &BTreeMap<String, HookConfig>) -> Result<Vec<HookPlan>, BadHttpKey> {
     configs.iter().map(|(name, config)| HookPlan::of(name, config)).collect()
-}
-
-/// Reads hexadecimal digits; `None` if the text has others.
-pub(crate) fn bytes_of(digits: &str) -> Option<Vec<u8>> {
-    let pairs = digits.as_bytes().chunks(2);
-    let pair = |pair: &[u8]| {
-        let [high, low] = pair else { return None };
-        let digit =
-            |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-        Some(digit(high)? * 16 + digit(low)?)
-    };
-    pairs.map(pair).collect()
 }
 
 #[cfg(test)]

@@ -3,11 +3,9 @@
 use avocet_protocol::{ChatId, IdError, MessageStatus, SessionId};
 use axum::http::HeaderMap;
 use serde::Deserialize;
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::error::OpenAiError;
-use super::turn::read_status;
 use crate::caller::HttpCaller;
 use crate::problem::Problem;
 use crate::state::HttpState;
@@ -120,9 +118,8 @@ pub(crate) async fn status_of_response(
     if !is_number {
         return Err(unknown());
     }
-    let status: Value = state
-        .wait(caller, message, 0)
+    state
+        .wait_for_status(caller, message, 0)
         .await
-        .map_err(|problem| if problem.status == 404 { unknown() } else { problem.into() })?;
-    Ok(read_status(status)?)
+        .map_err(|problem| if problem.status == 404 { unknown() } else { problem.into() })
 }

@@ -84,7 +84,7 @@ impl OpenAiError {
 
     /// Returns the body of the error.
     pub(crate) fn to_json(&self) -> Value {
-        let mut error = error_object(&self.problem);
+        let mut error = self.problem.to_openai_error();
         if let Some(code) = self.code {
             error["code"] = code.into();
         }
@@ -116,18 +116,6 @@ fn status_of(failure: &TurnFailure) -> (StatusCode, &'static str) {
         | FailureCode::LimitReached
         | FailureCode::Internal => TURN_FAILED,
     }
-}
-
-/// Returns the object under the key `error`.
-pub(crate) fn error_object(problem: &Problem) -> Value {
-    let kind = match problem.status {
-        401 => "authentication_error",
-        403 => "permission_error",
-        429 => "rate_limit_error",
-        400..500 => "invalid_request_error",
-        _ => "server_error",
-    };
-    json!({ "message": problem.detail, "type": kind, "param": null, "code": problem.kind })
 }
 
 /// The body of an error, as OpenAI's clients read it.

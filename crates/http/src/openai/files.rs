@@ -16,10 +16,10 @@ use utoipa::{IntoParams, ToSchema};
 use super::error::OpenAiError;
 use crate::body_pieces::BodyPieces;
 use crate::caller::HttpCaller;
+use crate::download::{answer_download, plain_file_name};
 use crate::form::{UploadField, UploadForm};
 use crate::input::{PathPart, QueryPart};
 use crate::problem::Problem;
-use crate::routes::files::{as_download, plain_name};
 use crate::state::HttpState;
 
 /// The beginning of a file's id. The rest is its reference.
@@ -211,7 +211,7 @@ async fn store_file(state: &HttpState, mut field: UploadField<'_>) -> Result<Arr
     while let Some(piece) = field.next_piece().await? {
         bytes.write(&piece).await?;
     }
-    let name = plain_name(field.file_name.as_deref().unwrap_or_default());
+    let name = plain_file_name(field.file_name.as_deref().unwrap_or_default());
     let media_type = field.media_type.take();
     let media_type = media_type.map(|media| media.trim().to_owned());
     let media_type = media_type.filter(|media| !media.is_empty() && media.len() <= MAX_MEDIA_TYPE);
@@ -337,7 +337,7 @@ pub(crate) async fn read_content(
     let _place = state.long_request()?;
     let bytes = state.parts.program_files.read_file(&file).await;
     let bytes = bytes.map_err(|error| Problem::unavailable(error.to_string()))?;
-    Ok(as_download(&file.name, file.media_type.as_deref(), bytes))
+    Ok(answer_download(&file.name, file.media_type.as_deref(), bytes))
 }
 
 /// Delete a file. Messages that refer to it keep their own copies.

@@ -8,8 +8,8 @@ use super::error::OpenAiError;
 use super::files::find_file;
 use crate::caller::HttpCaller;
 use crate::deliveries::ChatFiles;
+use crate::download::plain_file_name;
 use crate::problem::Problem;
-use crate::routes::files::plain_name;
 use crate::state::HttpState;
 
 /// The most bytes of all files of a request.
@@ -97,7 +97,7 @@ async fn load_file(
             let fetched = fetched.map_err(|error| {
                 OpenAiError::invalid(&param, format!("cannot fetch {url}: {error}"))
             })?;
-            name = name.or_else(|| Some(plain_name(&fetched.name)));
+            name = name.or_else(|| Some(plain_file_name(&fetched.name)));
             media_type = media_type.or(fetched.media_type);
             fetched.bytes.into()
         }

@@ -4,9 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use avocet_gateway::{Ask, ProgramAsk, SocketMethod, check_rights};
-use avocet_protocol::{DedupeKey, MessageId, MessageStatus, ProgramRequest, TurnEvent, plain_json};
+use avocet_protocol::{DedupeKey, MessageId, MessageStatus, ProgramRequest, TurnEvent};
 use axum::http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::DropGuard;
 
@@ -104,7 +104,7 @@ impl AskedTurn {
         let created = state.parts.clock.now().0 / 1000;
         let waiting = state.clone();
         let ending: Ending = Box::pin(async move {
-            read_status(waiting.wait(&caller, &message.to_string(), LONGEST_WAIT).await?)
+            waiting.wait_for_status(&caller, &message.to_string(), LONGEST_WAIT).await
         });
         Ok(Self {
             state,
@@ -232,14 +232,6 @@ fn check_length(program: &ProgramRequest) -> Result<(), Problem> {
          send fewer earlier messages"
     );
     Err(Problem::too_large(detail))
-}
-
-/// Reads the result of the method `wait`.
-///
-/// # Errors
-/// It has another form than this version expects.
-pub(crate) fn read_status(status: Value) -> Result<MessageStatus, Problem> {
-    serde_json::from_value(status).map_err(|error| Problem::unavailable(plain_json(&error)))
 }
 
 /// Returns the answer of a message.

@@ -4,7 +4,7 @@ use avocet_testkit::http_client::HttpConnection;
 
 use super::world::World;
 use crate::input::MAX_BODY_BYTES;
-use crate::server::CONNECTIONS;
+use crate::state::CONNECTIONS;
 
 #[tokio::test]
 async fn body_longer_than_a_line_of_the_socket_is_refused() {

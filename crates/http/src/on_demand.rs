@@ -1,0 +1,67 @@
+//! The gateway's side of the web console: it makes links, and opens a port for the first one.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use avocet_protocol::{SenderId, WebConsole, WebError, WebLink};
+
+use crate::config::HttpPlan;
+use crate::console::{Console, ServerParts};
+use crate::server::{HttpListener, HttpServer, ListenError};
+
+/// The port that opens on demand, if no other program uses it.
+const PORT: u16 = 8470;
+
+impl Console {
+    /// Returns the console as the [`WebConsole`] of the gateway.
+    #[must_use]
+    pub fn port(self: &Arc<Self>) -> Arc<dyn WebConsole> {
+        Arc::new(SharedConsole(self.clone()))
+    }
+}
+
+/// The console for the gateway. The `Arc` lets a new server share the console.
+#[derive(Debug)]
+struct SharedConsole(Arc<Console>);
+
+#[async_trait]
+impl WebConsole for SharedConsole {
+    async fn open(&self, sender: &SenderId, port: Option<u16>) -> Result<WebLink, WebError> {
+        let Self(console) = self;
+        let origin = console.origin(port, |server| open_port(console, server, port))?;
+        let (code, expires_at) = console.add_code(sender).await?;
+        Ok(WebLink { url: format!("{origin}/#code={code}"), expires_at })
+    }
+
+    async fn sign_out(&self) -> Result<(), WebError> {
+        self.0.sign_out_browsers().await
+    }
+}
+
+/// Serves the console on a new port of the loopback address.
+fn open_port(
+    console: &Arc<Console>,
+    server: ServerParts,
+    port: Option<u16>,
+) -> Result<SocketAddr, WebError> {
+    let ServerParts { parts, group, stop } = server;
+    let failed = |error: ListenError| WebError::Failed(error.to_string());
+    let listener = listen(port)?;
+    let server = HttpServer::serve(listener, parts, console, &group.child("http"), stop);
+    Ok(server.map_err(failed)?.address())
+}
+
+/// Opens a port of the loopback address: `port`; without it, [`PORT`] or any free port.
+fn listen(port: Option<u16>) -> Result<HttpListener, WebError> {
+    let bind = |port| HttpListener::bind(HttpPlan::of((Ipv4Addr::LOCALHOST, port).into()));
+    match port {
+        Some(port) => bind(port).map_err(|error| {
+            let message = format!("{}; choose another port, or leave it out", error.in_short());
+            WebError::Refused(message)
+        }),
+        None => bind(PORT)
+            .or_else(|_| bind(0))
+            .map_err(|error| WebError::Failed(format!("{}; try again later", error.in_short()))),
+    }
+}
