@@ -8,7 +8,8 @@ use avocet_protocol::{
     OpenApproval, Query, StoreError, Turns, WaitId, WaitKind,
 };
 
-use crate::commands::CommandPlan;
+use crate::SessionParts;
+use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
 
 /// Reply to `/trust`.
@@ -28,7 +29,7 @@ const OPEN_READ: u32 = 200;
 /// Lists the open calls that a command without an id can mean: those of its chat, and for an owner in
 /// private those of all chats. Empty if there are none. `word` is the command's word, without `/`.
 pub(crate) async fn open_calls(
-    lanes: &Lanes,
+    parts: &SessionParts,
     command: &LoggedInbound,
     word: &str,
 ) -> Result<String, StoreError> {
@@ -38,7 +39,7 @@ pub(crate) async fn open_calls(
             || open.session == command.message.session
             || open.chat.as_ref() == Some(address)
     };
-    let open = lanes.parts.query.open_approvals(OPEN_READ, None).await?;
+    let open = parts.query.open_approvals(OPEN_READ, None).await?;
     let open: Vec<&OpenApproval> = open.iter().filter(|open| is_theirs(open)).collect();
     let Some(first) = open.first() else { return Ok(String::new()) };
     // The arguments may have secrets, and the question shows them without.
@@ -143,30 +144,28 @@ impl Approvals for Decisions {
         let resumed = self.turns.resolve(wait, &decision.resolution()).await?;
         if let (Some(session), Some(lanes)) = (&resumed, &self.lanes) {
             lanes.wake(session.clone());
-            lanes.deliver_all().await;
+            deliver_all(&lanes.parts).await;
         }
         Ok(resumed.is_some())
     }
 }
 
-impl Lanes {
-    /// Delivers the outcomes that a command has left in the chats that were asked.
-    pub(crate) async fn deliver_outcomes(&self, effect: &CommandEffect) {
-        match effect {
-            CommandEffect::Resolved(_)
-            | CommandEffect::Stopped(_)
-            | CommandEffect::Cancelled(_) => self.deliver_all().await,
-            CommandEffect::Done
-            | CommandEffect::Nothing
-            | CommandEffect::Queued(_)
-            | CommandEffect::Resent(_) => {}
+/// Delivers the outcomes that a command has left in the chats that were asked.
+pub(crate) async fn deliver_outcomes(parts: &SessionParts, effect: &CommandEffect) {
+    match effect {
+        CommandEffect::Resolved(_) | CommandEffect::Stopped(_) | CommandEffect::Cancelled(_) => {
+            deliver_all(parts).await
         }
+        CommandEffect::Done
+        | CommandEffect::Nothing
+        | CommandEffect::Queued(_)
+        | CommandEffect::Resent(_) => {}
     }
+}
 
-    /// Starts the deliveries of all chats with pending messages.
-    pub(crate) async fn deliver_all(&self) {
-        if let Err(error) = self.parts.deliverer.start().await {
-            tracing::warn!(%error, "cannot read the pending messages; they are sent with the next one");
-        }
+/// Starts the deliveries of all chats with pending messages.
+pub(crate) async fn deliver_all(parts: &SessionParts) {
+    if let Err(error) = parts.deliverer.start().await {
+        tracing::warn!(%error, "cannot read the pending messages; they are sent with the next one");
     }
 }

@@ -2,7 +2,7 @@
 
 use avocet_protocol::{Choice, CommandAction, CommandReply, Content, LoggedInbound, Planned};
 
-use crate::lane::Lanes;
+use crate::SessionParts;
 use crate::questions::TakenAnswer;
 
 /// The action of a command, with its replies for success and for the lack of a target.
@@ -43,10 +43,10 @@ impl CommandPlan {
     }
 
     /// Plans the replies in the chat of the command.
-    pub(crate) fn reply(&self, lanes: &Lanes, command: &LoggedInbound) -> CommandReply {
+    pub(crate) fn reply(&self, parts: &SessionParts, command: &LoggedInbound) -> CommandReply {
         let say = |text: &str, choices: &[Choice]| -> Option<Planned> {
             let content = Content { choices: choices.to_vec(), ..Content::text(text) };
-            if text.is_empty() { None } else { lanes.plan(command, &content) }
+            if text.is_empty() { None } else { parts.plan_message(command, &content) }
         };
         let pressed = command.message.inbound.content.pressed.clone();
         CommandReply {

@@ -11,13 +11,14 @@ use avocet_protocol::{
 };
 use avocet_supervise::{CaughtPanic, catch_panic};
 
-pub(crate) use crate::command_plan::CommandPlan;
+use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
+use crate::outcomes::note_outcomes;
 use crate::status_text::StatusFacts;
 use crate::usage::usage;
 use crate::{
-    approvals, job_command, memory, mode, model, people, questions, retry, tasks, think, voice,
-    welcome,
+    SessionParts, answer_command, approvals, job_command, memory, mode, model, people, retry,
+    tasks, think, voice_command, welcome,
 };
 
 /// A command: its help text, action and access rule.
@@ -129,7 +130,7 @@ const COMMANDS: &[ChatCommand] = &[
 
 /// Runs every accepted command, in order.
 pub(crate) async fn act_on_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
-    for command in lanes.with_retry(|| lanes.parts.inbox.open_commands()).await? {
+    for command in lanes.parts.with_retry(|| lanes.parts.inbox.open_commands()).await? {
         let bug = match catch_panic(act(lanes, &command)).await {
             Ok(Err(StoreError::Internal(bug))) | Err(CaughtPanic(bug)) => bug,
             Ok(acted) => {
@@ -151,9 +152,9 @@ async fn drop_command(
 ) -> Result<(), StoreError> {
     let address = &command.message.inbound.address;
     let notice = Content::text(format!("I dropped a command: {reason}."));
-    let notice = lanes.plan(command, &notice);
+    let notice = lanes.parts.plan_message(command, &notice);
     let drop = || lanes.parts.inbox.drop_message(command.id, notice.as_ref());
-    match lanes.with_retry(drop).await {
+    match lanes.parts.with_retry(drop).await {
         Err(StoreError::Stale(_)) => {}
         dropped => dropped?,
     }
@@ -170,14 +171,11 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         Err(refusal) => return drop_command(lanes, command, &refusal.to_string()).await,
     };
     let plan = plan(lanes, command, role).await?;
-    let reply = plan.reply(lanes, command);
+    let reply = plan.reply(&lanes.parts, command);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
-    let _changing = if changes_access(&plan.action) {
-        Some(lanes.parts.bus.block_publishing().await)
-    } else {
-        None
-    };
-    let effect = match lanes.with_retry(settle).await {
+    let _changing =
+        if changes_access(&plan.action) { Some(lanes.parts.bus.block_publishing().await) } else { None };
+    let effect = match lanes.parts.with_retry(settle).await {
         // The command has acted, and the process died before it could wake others.
         Err(StoreError::Stale(_)) => return Ok(()),
         effect => effect?,
@@ -187,7 +185,7 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         answer.give();
     }
     if changes_access(&plan.action) {
-        reload_access(lanes, &plan.action).await?;
+        reload_access(&lanes.parts, &plan.action).await?;
     }
     if let CommandEffect::Queued(session) = &effect {
         lanes.wake(session.clone());
@@ -203,11 +201,11 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
         lanes.parts.running.end(turns);
         lanes.parts.running.stop_compaction(session);
         turns.iter().for_each(|turn| emit(Some(*turn), Vec::new(), Outcome::Stopped));
-        lanes.note_outcomes(turns.clone());
+        note_outcomes(&lanes.parts, lanes.group(), turns.clone());
     }
-    lanes.deliver_outcomes(&effect).await;
+    approvals::deliver_outcomes(&lanes.parts, &effect).await;
     if let CommandEffect::Cancelled(cancelled) = &effect {
-        lanes.end_task(cancelled);
+        tasks::end_task(lanes, cancelled);
     }
     emit(None, vec![command.id], Outcome::Replied);
     lanes.wake(session.clone());
@@ -223,12 +221,12 @@ fn changes_access(action: &CommandAction) -> bool {
 
 /// Reloads access control after a change in the log, and delivers the message to an admitted
 /// person.
-async fn reload_access(lanes: &Lanes, action: &CommandAction) -> Result<(), StoreError> {
-    lanes.with_retry(|| lanes.parts.bus.reload_access()).await?;
+async fn reload_access(parts: &SessionParts, action: &CommandAction) -> Result<(), StoreError> {
+    parts.with_retry(|| parts.bus.reload_access()).await?;
     if let CommandAction::Decide(settled) = action
         && let Some(notice) = &settled.notice
     {
-        lanes.parts.deliverer.wake(&notice.address);
+        parts.deliverer.wake(&notice.address);
     }
     Ok(())
 }
@@ -238,10 +236,11 @@ async fn plan(
     command: &LoggedInbound,
     role: Role,
 ) -> Result<CommandPlan, StoreError> {
+    let parts = &lanes.parts;
     let message = &command.message;
     let (word, argument) = split(&message.inbound.content.text);
     let Inbound { address, sender, chat, .. } = &message.inbound;
-    let is_owner = lanes.parts.bus.is_owners(&message.inbound);
+    let is_owner = parts.bus.is_owners(&message.inbound);
     if word.eq_ignore_ascii_case(welcome::START) {
         return Ok(CommandPlan::say(welcome::text(is_owner)));
     }
@@ -258,13 +257,13 @@ async fn plan(
                 already,
             )
         }
-        Verb::Answer => questions::answer(&lanes.parts.questions, argument),
+        Verb::Answer => answer_command::plan(&parts.questions, argument),
         Verb::Approve => {
-            let open = approvals::open_calls(lanes, command, "approve").await?;
+            let open = approvals::open_calls(parts, command, "approve").await?;
             approvals::approve(argument, &open)
         }
         Verb::Deny => {
-            let open = approvals::open_calls(lanes, command, "deny").await?;
+            let open = approvals::open_calls(parts, command, "deny").await?;
             approvals::deny(argument, &open)
         }
         Verb::Help => CommandPlan::say(help(is_owner, *chat)),
@@ -273,17 +272,17 @@ async fn plan(
             message.session, sender.id
         )),
         Verb::Job => job_command::plan(lanes, command, argument).await?,
-        Verb::Link => people::link(lanes, address, argument),
-        Verb::Memory => memory::memory(lanes, &message.inbound, role, argument).await?,
-        Verb::Pair => people::pair(lanes, argument),
-        Verb::Mode => mode::plan(lanes, &message.session, argument, role).await?,
-        Verb::Model => model::plan(lanes, command, argument, role).await?,
+        Verb::Link => people::link(parts, address, argument),
+        Verb::Memory => memory::memory(parts, &message.inbound, role, argument).await?,
+        Verb::Pair => people::pair(parts, argument),
+        Verb::Mode => mode::plan(parts, &message.session, argument, role).await?,
+        Verb::Model => model::plan(parts, command, argument, role).await?,
         Verb::New => {
             let done = "This is a new conversation: I have forgotten the earlier one in this chat.";
             CommandPlan::act(CommandAction::Forget, done, done)
         }
         Verb::Queue => {
-            let status = lanes.parts.query.session_status(&message.session).await?;
+            let status = parts.query.session_status(&message.session).await?;
             queue(argument, status.mode)
         }
         Verb::Resend => CommandPlan::act(
@@ -295,16 +294,16 @@ async fn plan(
         Verb::Retry => retry::retry(argument, (!is_owner).then_some(&sender.id)),
         Verb::Skip => retry::skip(argument),
         Verb::Status => {
-            let status = lanes.parts.query.session_status(&message.session).await?;
-            CommandPlan::say(status_text(lanes, &message.session, &status))
+            let status = parts.query.session_status(&message.session).await?;
+            CommandPlan::say(status_text(parts, &message.session, &status))
         }
         Verb::Stop => {
             CommandPlan::act(CommandAction::Stop, "Stopped.", "There was nothing to stop.")
         }
-        Verb::Tasks => tasks::plan(lanes, &message.session, argument).await?,
-        Verb::Think => think::plan(lanes, &message.session, argument, role).await?,
-        Verb::Usage => CommandPlan::say(usage(lanes, &message.session, role, *chat).await?),
-        Verb::Voice => voice::plan(lanes, &message.session, argument).await?,
+        Verb::Tasks => tasks::plan(parts, &message.session, argument).await?,
+        Verb::Think => think::plan(parts, &message.session, argument, role).await?,
+        Verb::Usage => CommandPlan::say(usage(parts, &message.session, role, *chat).await?),
+        Verb::Voice => voice_command::plan(parts, &message.session, argument).await?,
     })
 }
 
@@ -375,14 +374,14 @@ fn mode_help(mode: QueueMode) -> &'static str {
 const READ_OTHERS: &str = " I have read untrusted content, so I ask before I do more than read. An \
     owner can trust it with /trust, and /new forgets it.";
 
-fn status_text(lanes: &Lanes, session: &SessionId, status: &SessionStatus) -> String {
+fn status_text(parts: &SessionParts, session: &SessionId, status: &SessionStatus) -> String {
     let facts = StatusFacts {
         status,
-        is_compacting: lanes.parts.running.is_compacting(session),
-        now: lanes.parts.clock.now(),
+        is_compacting: parts.running.is_compacting(session),
+        now: parts.clock.now(),
     };
     let mut text = facts.sentences();
-    let configured = lanes.parts.agents.now().of_session(session, status).run.effort;
+    let configured = parts.agents.now().of_session(session, status).run.effort;
     if status.effort.or(configured).is_some() {
         // Writing to a `String` cannot fail.
         write!(text, " {}.", think::shown(status.effort, configured)).unwrap_or_default();

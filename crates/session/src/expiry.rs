@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use avocet_protocol::{EXPIRED, OpenWait, Resolution, StoreError, WaitKind, or_pending};
 
+use crate::approvals::deliver_all;
 use crate::lane::Lanes;
 
 const AFTER_ERROR: Duration = Duration::from_mins(1);
@@ -24,7 +25,7 @@ pub(crate) async fn watch(lanes: Arc<Lanes>) {
         let until_next = or_pending(next.map(|wait| lanes.parts.clock.sleep(wait)));
         tokio::select! {
             () = stopping.cancelled() => return,
-            () = lanes.new_wait.notified() => {}
+            () = lanes.runner.settler.new_wait.notified() => {}
             () = until_next => {}
         }
     }
@@ -32,7 +33,7 @@ pub(crate) async fn watch(lanes: Arc<Lanes>) {
 
 /// Resolves expired waits. Returns the wait that expires next.
 async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
-    let waits = lanes.with_retry(|| lanes.parts.turns.open_waits()).await?;
+    let waits = lanes.parts.with_retry(|| lanes.parts.turns.open_waits()).await?;
     let now = lanes.parts.clock.now();
     for wait in waits {
         if wait.expires_at > now {
@@ -41,9 +42,9 @@ async fn expire(lanes: &Arc<Lanes>) -> Result<Option<OpenWait>, StoreError> {
         tracing::info!(wait = %wait.id, kind = wait.kind.word(), "a wait has expired");
         let resolution = Resolution::Error(expired(wait.kind).to_owned());
         let resolve = || lanes.parts.turns.resolve(wait.id, &resolution);
-        if let Some(session) = lanes.with_retry(resolve).await? {
+        if let Some(session) = lanes.parts.with_retry(resolve).await? {
             lanes.wake(session);
-            lanes.deliver_all().await;
+            deliver_all(&lanes.parts).await;
         }
     }
     Ok(None)

@@ -8,7 +8,8 @@ use avocet_protocol::{
     LoggedInbound, PublishError, StoreError, SubmittedJob, TurnRecord,
 };
 
-use crate::commands::CommandPlan;
+use crate::SessionParts;
+use crate::command_plan::CommandPlan;
 use crate::jobs::{JobDesk, JobPlace};
 use crate::lane::Lanes;
 
@@ -38,7 +39,7 @@ pub(crate) async fn plan(
             None => USE.to_owned(),
         },
         ("logs", id) => match parsed(id) {
-            Some(id) => logs(lanes, &desk, id).await?,
+            Some(id) => logs(&lanes.parts, &desk, id).await?,
             None => USE.to_owned(),
         },
         ("show", id) | (id, "") => match parsed(id) {
@@ -48,7 +49,7 @@ pub(crate) async fn plan(
             ),
             None => USE.to_owned(),
         },
-        (_, work) => match submit(&desk, lanes, command, first, work).await {
+        (_, work) => match submit(&desk, &lanes.parts, command, first, work).await {
             Ok(text) => text,
             Err(PublishError::Log(error)) => return Err(error),
             Err(refusal) => format!("I cannot accept this job: {refusal}."),
@@ -79,7 +80,7 @@ fn split(text: &str) -> (&str, &str) {
 
 async fn submit(
     desk: &JobDesk,
-    lanes: &Lanes,
+    parts: &SessionParts,
     command: &LoggedInbound,
     agent: &str,
     work: &str,
@@ -91,7 +92,7 @@ async fn submit(
     if task.is_empty() {
         return Ok(USE.to_owned());
     }
-    let agents = lanes.parts.agents.now();
+    let agents = parts.agents.now();
     let workspace = directory.map(|directory| agents.directories.named(directory));
     let workspace = workspace.transpose().map_err(|error| PublishError::Job(error.to_string()))?;
     let key = DedupeKey::parse(&format!("job {}", command.id))?;
@@ -134,9 +135,9 @@ fn line(job: &JobStatus) -> String {
 }
 
 /// Lists the last calls of a job.
-async fn logs(lanes: &Lanes, desk: &JobDesk, id: JobId) -> Result<String, StoreError> {
+async fn logs(parts: &SessionParts, desk: &JobDesk, id: JobId) -> Result<String, StoreError> {
     let Some(job) = desk.find_job(id).await? else { return Ok(format!("There is no job {id}.")) };
-    let turns = lanes.parts.query.transcript(&job.session, 1).await?;
+    let turns = parts.query.transcript(&job.session, 1).await?;
     let calls = turns.last().map(calls_text).unwrap_or_default();
     let calls = if calls.is_empty() { "It has made no calls yet.".to_owned() } else { calls };
     Ok(format!("{}\n\n{calls}", line(&job)))

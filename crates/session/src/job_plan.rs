@@ -9,8 +9,8 @@ use avocet_protocol::{
 };
 
 use crate::NoDirectory;
+use crate::SessionParts;
 use crate::agents::Agents;
-use crate::lane::Lanes;
 
 /// The most words of a task in the name of a branch.
 const NAMED_WORDS: usize = 5;
@@ -58,76 +58,80 @@ impl Agents {
     }
 }
 
-impl Lanes {
-    /// Applies the rules of the turn's job, if there is one: the workspace, and for the job's own
-    /// turns the limits and the branch. The inner error is the reason why the turn
-    /// cannot run.
-    pub(crate) async fn planned(
-        &self,
-        agent: AgentLoop,
-        turn: &TurnRecord,
-        lineage: &[LineageTurn],
-    ) -> Result<Result<PlannedTurn, String>, StoreError> {
-        let plain = |agent| Ok(Ok(PlannedTurn { agent, job: JobPlan::default(), shown: None }));
-        let Some(root) = lineage.last() else { return plain(agent) };
-        let rules = self.with_retry(|| self.parts.jobs.job_rules(&root.session)).await?;
-        let Some(rules) = rules else { return plain(agent) };
-        let most_rounds = rules.limits.max_inference_runs;
-        let agent = match self.parts.agents.now().for_job(agent, lineage, rules) {
-            Ok(agent) => agent,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
-        if lineage.len() != 1 {
-            return plain(agent);
-        }
-        let job = match self.job_plan(turn).await? {
-            Ok(job) => job,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        let own_steps = u32::from(job.branch.is_some());
-        let shown = turn.session.job().map(|id| ShownJob { id, most_rounds, own_steps });
-        Ok(Ok(PlannedTurn { agent, job, shown }))
+/// Applies the rules of the turn's job, if there is one: the workspace, and for the job's own
+/// turns the limits and the branch. The inner error is the reason why the turn
+/// cannot run.
+pub(crate) async fn plan_job_turn(
+    parts: &SessionParts,
+    agent: AgentLoop,
+    turn: &TurnRecord,
+    lineage: &[LineageTurn],
+) -> Result<Result<PlannedTurn, String>, StoreError> {
+    let plain = |agent| Ok(Ok(PlannedTurn { agent, job: JobPlan::default(), shown: None }));
+    let Some(root) = lineage.last() else { return plain(agent) };
+    let rules = parts.with_retry(|| parts.jobs.job_rules(&root.session)).await?;
+    let Some(rules) = rules else { return plain(agent) };
+    let most_rounds = rules.limits.max_inference_runs;
+    let agent = match parts.agents.now().for_job(agent, lineage, rules) {
+        Ok(agent) => agent,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    if lineage.len() != 1 {
+        return plain(agent);
     }
+    let job = match job_plan(parts, turn).await? {
+        Ok(job) => job,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let own_steps = u32::from(job.branch.is_some());
+    let shown = turn.session.job().map(|id| ShownJob { id, most_rounds, own_steps });
+    Ok(Ok(PlannedTurn { agent, job, shown }))
+}
 
-    /// Returns the program's own steps in a job's turn. Later turns of the conversation have none.
-    async fn job_plan(&self, turn: &TurnRecord) -> Result<Result<JobPlan, String>, StoreError> {
-        let none = Ok(Ok(JobPlan::default()));
-        let Some(id) = turn.session.job() else { return none };
-        let Some(job) = self.with_retry(|| self.parts.jobs.job(id)).await? else { return none };
-        let agents = self.parts.agents.now();
-        let agent = agents.named(&job.rules.agent);
-        let Some(agent) = agent.filter(|agent| agent.jobs.own_branch) else { return none };
-        if job.turn != Some(turn.id) {
-            return none;
-        }
-        if turn.steps.is_empty()
-            && let Some(other) = self.on_branch_there(&job).await?
-        {
-            return Ok(Err(format!(
-                "{other} works in this workspace on a branch of its own; submit this job again \
-                    after it"
-            )));
-        }
-        let pr_command = agent.jobs.pr_command.clone();
-        Ok(Ok(JobPlan { branch: Some(branch_name(id, &job.task)), pr_command }))
+/// Returns the program's own steps in a job's turn. Later turns of the conversation have none.
+async fn job_plan(
+    parts: &SessionParts,
+    turn: &TurnRecord,
+) -> Result<Result<JobPlan, String>, StoreError> {
+    let none = Ok(Ok(JobPlan::default()));
+    let Some(id) = turn.session.job() else { return none };
+    let Some(job) = parts.with_retry(|| parts.jobs.job(id)).await? else { return none };
+    let agents = parts.agents.now();
+    let agent = agents.named(&job.rules.agent);
+    let Some(agent) = agent.filter(|agent| agent.jobs.own_branch) else { return none };
+    if job.turn != Some(turn.id) {
+        return none;
     }
+    if turn.steps.is_empty()
+        && let Some(other) = on_branch_there(parts, &job).await?
+    {
+        return Ok(Err(format!(
+            "{other} works in this workspace on a branch of its own; submit this job again \
+                after it"
+        )));
+    }
+    let pr_command = agent.jobs.pr_command.clone();
+    Ok(Ok(JobPlan { branch: Some(branch_name(id, &job.task)), pr_command }))
+}
 
-    /// Returns a job that has begun earlier and works on a branch in the same workspace.
-    async fn on_branch_there(&self, job: &JobStatus) -> Result<Option<JobId>, StoreError> {
-        let others = self.with_retry(|| self.parts.jobs.jobs(LOOKED_AT, None)).await?;
-        let agents = self.parts.agents.now();
-        let has_branch = |other: &JobStatus| {
-            let agent = agents.named(&other.rules.agent);
-            agent.is_some_and(|agent| agent.jobs.own_branch)
-        };
-        let is_there = |other: &&JobStatus| {
-            matches!(other.state, JobState::Running | JobState::Waiting)
-                && other.rules.workspace == job.rules.workspace
-                && (other.started_at, other.id) < (job.started_at, job.id)
-                && has_branch(other)
-        };
-        Ok(others.iter().find(is_there).map(|other| other.id))
-    }
+/// Returns a job that has begun earlier and works on a branch in the same workspace.
+async fn on_branch_there(
+    parts: &SessionParts,
+    job: &JobStatus,
+) -> Result<Option<JobId>, StoreError> {
+    let others = parts.with_retry(|| parts.jobs.jobs(LOOKED_AT, None)).await?;
+    let agents = parts.agents.now();
+    let has_branch = |other: &JobStatus| {
+        let agent = agents.named(&other.rules.agent);
+        agent.is_some_and(|agent| agent.jobs.own_branch)
+    };
+    let is_there = |other: &&JobStatus| {
+        matches!(other.state, JobState::Running | JobState::Waiting)
+            && other.rules.workspace == job.rules.workspace
+            && (other.started_at, other.id) < (job.started_at, job.id)
+            && has_branch(other)
+    };
+    Ok(others.iter().find(is_there).map(|other| other.id))
 }
 
 /// Returns the name of a job's branch: its number, and the first words of its task.

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use avocet_agent::{FailedTurn, TurnEnd, UsageMeter};
 use avocet_protocol::{
-    JOB_CALLS, JOB_PULL_REQUEST, JOB_SUMMARY, JobBranch, JobCommit, JobCommits, LoggedCall, Total,
-    TurnRecord, thousands,
+    Answer, JOB_CALLS, JOB_PULL_REQUEST, JOB_SUMMARY, JobBranch, JobCommit, JobCommits, LoggedCall,
+    StoreError, Timestamp, Total, TurnRecord, thousands,
 };
 use serde_json::Value;
+
+use crate::SessionParts;
 
 /// Tools that change the file in their argument `path`.
 const CHANGES_PATH: [&str; 4] = ["create_directory", "delete_file", "edit_file", "write_file"];
@@ -17,6 +20,41 @@ const MOST_LINES: usize = 20;
 const SHORT_ID: usize = 8;
 /// The most characters of a command.
 const MOST_COMMAND: usize = 120;
+
+/// Appends the summary of a job to the end of its turn; returns other ends unchanged.
+pub(crate) async fn add_job_summary(
+    parts: &SessionParts,
+    turn: &TurnRecord,
+    meter: &UsageMeter,
+    end: TurnEnd,
+) -> Result<TurnEnd, StoreError> {
+    let rules = parts.with_retry(|| parts.jobs.job_rules(&turn.session)).await?;
+    if rules.is_none() || matches!(end, TurnEnd::Waiting(_)) {
+        return Ok(end);
+    }
+    // The ledger has the whole cost, and the log has the steps since the claim.
+    parts.record_usage(meter).await;
+    let record = parts.with_retry(|| parts.query.transcript(&turn.session, 1)).await?;
+    let Some(record) = record.last().filter(|record| record.id == turn.id) else {
+        return Ok(end);
+    };
+    let spent = || parts.ledger.spent(Some(turn.id), &turn.session, Timestamp(0));
+    let spent = parts.with_retry(spent).await?.turn;
+    let with = |text: &str, has_answered: bool| {
+        let summary = summary(record, &spent, requests(record, has_answered));
+        format!("{text}\n\n{summary}").trim_start().to_owned()
+    };
+    Ok(match end {
+        TurnEnd::Answered(answer) => {
+            let text = with(&answer.text, true);
+            TurnEnd::Answered(Answer { text, ..answer })
+        }
+        TurnEnd::Failed(FailedTurn { notice, failure }) => {
+            TurnEnd::Failed(FailedTurn { notice: with(&notice, false), failure })
+        }
+        waiting @ TurnEnd::Waiting(_) => waiting,
+    })
+}
 
 /// Returns the summary of a turn in Markdown, with the cost of its whole work. `runs` is the number
 /// of requests to the model.

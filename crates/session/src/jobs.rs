@@ -4,16 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use avocet_agent::{FailedTurn, TurnEnd, UsageMeter};
 use avocet_bus::Bus;
 use avocet_protocol::{
-    Answer, Content, Inbound, InboundKind, JobChat, JobControl, JobId, JobRequest, JobRules,
-    JobStatus, Jobs, NewInbound, NewJob, Outcome, PublishError, SessionId, StoreError,
-    SubmittedJob, Timestamp, TurnEvent, TurnEvents, TurnRecord, nearest,
+    Content, Inbound, InboundKind, JobChat, JobControl, JobId, JobRequest, JobRules, JobStatus,
+    Jobs, NewInbound, NewJob, Outcome, PublishError, SessionId, StoreError, SubmittedJob,
+    TurnEvent, TurnEvents, nearest,
 };
 
 use crate::Agent;
-use crate::job_summary::{requests, summary};
 use crate::lane::Lanes;
 
 /// Submits and cancels jobs.
@@ -125,42 +123,5 @@ impl JobControl for JobDesk {
             lanes.wake(job.session);
         }
         Ok(true)
-    }
-}
-
-impl Lanes {
-    /// Appends the summary of a job to the end of its turn; returns other ends unchanged.
-    pub(crate) async fn with_job_summary(
-        &self,
-        turn: &TurnRecord,
-        meter: &UsageMeter,
-        end: TurnEnd,
-    ) -> Result<TurnEnd, StoreError> {
-        let rules = self.with_retry(|| self.parts.jobs.job_rules(&turn.session)).await?;
-        if rules.is_none() || matches!(end, TurnEnd::Waiting(_)) {
-            return Ok(end);
-        }
-        // The ledger has the whole cost, and the log has the steps since the claim.
-        self.record_usage(meter).await;
-        let record = self.with_retry(|| self.parts.query.transcript(&turn.session, 1)).await?;
-        let Some(record) = record.last().filter(|record| record.id == turn.id) else {
-            return Ok(end);
-        };
-        let spent = || self.parts.ledger.spent(Some(turn.id), &turn.session, Timestamp(0));
-        let spent = self.with_retry(spent).await?.turn;
-        let with = |text: &str, has_answered: bool| {
-            let summary = summary(record, &spent, requests(record, has_answered));
-            format!("{text}\n\n{summary}").trim_start().to_owned()
-        };
-        Ok(match end {
-            TurnEnd::Answered(answer) => {
-                let text = with(&answer.text, true);
-                TurnEnd::Answered(Answer { text, ..answer })
-            }
-            TurnEnd::Failed(FailedTurn { notice, failure }) => {
-                TurnEnd::Failed(FailedTurn { notice: with(&notice, false), failure })
-            }
-            waiting @ TurnEnd::Waiting(_) => waiting,
-        })
     }
 }

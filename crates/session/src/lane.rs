@@ -3,27 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{
-    Claim, Content, LoggedInbound, Planned, SessionId, StoreError, Suspects, TurnId,
-};
-use avocet_supervise::{Group, KeyedWork, with_retry};
-use tokio::sync::{Notify, Semaphore};
+use avocet_protocol::{Claim, SessionId, StoreError, Suspects, TurnId};
+use avocet_supervise::{Group, KeyedWork};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::SessionParts;
-use crate::failures::Failures;
+use crate::compact::{compact_session, end_interrupted_compaction};
 use crate::fetch::LONGEST_FETCH;
-use crate::preview::{Boards, ProgressMessages};
-use crate::voice::SpeechPause;
-
-/// The work of a lane after a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LaneWork {
-    /// The session has no work. New work wakes the lane.
-    None,
-    /// The session may have work.
-    Open,
-}
+use crate::lane_work::{LaneWork, WakeLane};
+use crate::run_turn::TurnRunner;
 
 /// Limits of parallel work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,29 +41,23 @@ const ALONE_FROM_DEATHS: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Lanes {
     pub(crate) parts: SessionParts,
+    pub(crate) runner: TurnRunner,
     keyed: Arc<KeyedWork<SessionId>>,
     slots: Semaphore,
     max_running: u32,
     burst: Duration,
     /// Turns that ran during a crash run one at a time, to find the cause of the crash.
     quarantine: Semaphore,
-    pub(crate) failures: Failures,
-    /// The progress of children for which turns wait.
-    pub(crate) boards: Boards,
-    pub(crate) progress: ProgressMessages,
-    pub(crate) speech_pause: SpeechPause,
-    /// Notifies the expiry watcher of a new wait.
-    pub(crate) new_wait: Notify,
     /// Cancelled when lanes must stop taking turns.
     pub(crate) stopping: CancellationToken,
 }
 
 impl Lanes {
     pub(crate) fn new(parts: SessionParts, limits: LaneLimits, group: Group) -> Self {
-        let failures = Failures::new(parts.clock.clone());
         let max_running = u32::try_from(limits.max_running).unwrap_or(MOST_RUNNING);
         let max_running = max_running.clamp(1, MOST_RUNNING);
         Self {
+            runner: TurnRunner::new(parts.clone()),
             parts,
             stopping: group.cancel_token().child_token(),
             keyed: Arc::new(KeyedWork::new(group)),
@@ -82,11 +65,6 @@ impl Lanes {
             max_running,
             burst: limits.burst,
             quarantine: Semaphore::new(1),
-            failures,
-            boards: Boards::default(),
-            progress: ProgressMessages::default(),
-            speech_pause: SpeechPause::default(),
-            new_wait: Notify::new(),
         }
     }
 
@@ -172,12 +150,12 @@ impl Lanes {
                 return Ok(self.unless_stopping(self.parts.clock.sleep(wait)).await.is_some());
             }
             Claim::Compact { command, begun: true } => {
-                self.end_interrupted_compaction(&command).await?;
+                end_interrupted_compaction(&self.parts, &command).await?;
                 return Ok(!self.parts.running.release.is_cancelled());
             }
             Claim::Compact { command, begun: false } => {
                 // Boxed, so that a waiting lane stays small.
-                Box::pin(self.compact(&command)).await?;
+                Box::pin(compact_session(&self.parts, &command)).await?;
                 return Ok(!self.parts.running.release.is_cancelled());
             }
             Claim::Suspect { deaths } => {
@@ -185,7 +163,7 @@ impl Lanes {
                 return self.run_suspect(session, deaths).await;
             }
         };
-        Ok(self.run_in_span(*claimed, ends).await? == LaneWork::Open)
+        Ok(self.runner.run_in_span(self, *claimed, ends).await? == LaneWork::Open)
     }
 
     /// Runs a suspect turn after other suspects have ended. After several crashes, the turn waits
@@ -204,37 +182,13 @@ impl Lanes {
         };
         let ends = self.parts.running.ends();
         if let Claim::Turn(claimed) = self.claim(session, Suspects::Include).await? {
-            self.run_in_span(*claimed, ends).await?;
+            self.runner.run_in_span(self, *claimed, ends).await?;
         }
         Ok(true)
     }
 
     async fn claim(&self, session: &SessionId, suspects: Suspects) -> Result<Claim, StoreError> {
-        self.with_retry(|| self.parts.turns.claim(session, suspects, self.burst)).await
-    }
-
-    /// Plans a reply to a message; `None` if its channel is gone since the start of the daemon. The
-    /// reply waits if a reload has removed the account.
-    pub(crate) fn plan(&self, to: &LoggedInbound, content: &Content) -> Option<Planned> {
-        let address = &to.message.inbound.address;
-        let planned = self.parts.channels.plan_answer(address, &self.in_reply(to, content));
-        let gone = "cannot send to this chat: its channel is not configured";
-        planned.inspect_err(|error| tracing::error!(%error, "{gone}")).ok()
-    }
-
-    /// Makes content a reply to a message.
-    pub(crate) fn in_reply(&self, to: &LoggedInbound, content: &Content) -> Content {
-        // The platform does not know the message of a schedule.
-        let is_own = to.message.session.schedule().is_some();
-        let reply_to = to.message.inbound.to_reply_to().filter(|_| !is_own).cloned();
-        Content { reply_to, ..content.clone() }
-    }
-
-    pub(crate) async fn with_retry<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>
-    where
-        W: Future<Output = Result<T, StoreError>>,
-    {
-        with_retry(self.parts.clock.as_ref(), &self.parts.running.release, write).await
+        self.parts.with_retry(|| self.parts.turns.claim(session, suspects, self.burst)).await
     }
 
     async fn unless_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
@@ -243,5 +197,11 @@ impl Lanes {
             () = self.stopping.cancelled() => None,
             done = work => Some(done),
         }
+    }
+}
+
+impl WakeLane for Arc<Lanes> {
+    fn wake_lane(&self, session: SessionId) {
+        self.wake(session);
     }
 }

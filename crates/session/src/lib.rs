@@ -2,6 +2,7 @@
 //! turn ends here, with its last transaction and the wake-up of the outbox.
 
 mod agents;
+mod answer_command;
 mod approvals;
 mod command_plan;
 mod commands;
@@ -17,6 +18,7 @@ mod job_plan;
 mod job_summary;
 mod jobs;
 mod lane;
+mod lane_work;
 mod long_code;
 mod long_reply;
 mod memory;
@@ -42,8 +44,10 @@ mod spoken;
 mod status_text;
 mod tasks;
 mod think;
+mod turn_facts;
 mod usage;
 mod voice;
+mod voice_command;
 mod welcome;
 
 pub use agents::{
@@ -65,5 +69,5 @@ pub use retrying_log::{RetryingLedger, RetryingLog};
 pub use running::RunningTurns;
 pub use sampler::Sampler;
 pub use sessions::{NotMoving, Sessions};
+pub use spoken::SpokenAnswers;
 pub use tasks::TaskControl;
-pub use voice::SpokenAnswers;

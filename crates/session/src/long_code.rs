@@ -8,7 +8,8 @@ use avocet_protocol::{
     TurnRecord,
 };
 
-use crate::lane::Lanes;
+use crate::SessionParts;
+use crate::turn_facts::workspace_of;
 
 /// Messages that the code of one block may take.
 const MOST_CODE_MESSAGES: usize = 3;
@@ -138,67 +139,63 @@ struct CodeFile {
     code: String,
 }
 
-impl Lanes {
-    /// Returns a reply whose long blocks of code are files. A block whose file cannot be written
-    /// stays in the text.
-    pub(crate) async fn with_code_files(
-        &self,
-        turn: &TurnRecord,
-        to: &LoggedInbound,
-        text: &str,
-        trust: Trust,
-    ) -> Content {
-        let channel = self.parts.channels.channel_of(&to.message.inbound.address);
-        let Some(channel) = channel.filter(|channel| channel.capabilities().sends_code_as_files)
-        else {
-            return Content::text(text);
-        };
-        let mut files = Vec::new();
-        let shown = replace(
-            text,
-            |block| channel.plan(&Content::text(block)).len(),
-            |block| {
-                let name = format!("code-{}.{}", files.len() + 1, block.extension());
-                let line =
-                    format!("[The code is in the file {name}, with {} lines.]", block.lines());
-                files.push(CodeFile { name, code: block.code.to_owned() });
-                Some(line)
-            },
-        );
-        if files.is_empty() {
-            return Content::text(text);
-        }
-        match self.write_code(turn, files, trust).await {
-            Ok(attachments) => Content { attachments, ..Content::text(shown) },
-            Err(error) => {
-                tracing::warn!(turn = %turn.id, error, "long code cannot be saved as a file");
-                Content::text(text)
-            }
+/// Returns a reply whose long blocks of code are files. A block whose file cannot be written
+/// stays in the text.
+pub(crate) async fn move_code_to_files(
+    parts: &SessionParts,
+    turn: &TurnRecord,
+    to: &LoggedInbound,
+    text: &str,
+    trust: Trust,
+) -> Content {
+    let channel = parts.channels.channel_of(&to.message.inbound.address);
+    let Some(channel) = channel.filter(|channel| channel.capabilities().sends_code_as_files) else {
+        return Content::text(text);
+    };
+    let mut files = Vec::new();
+    let shown = replace(
+        text,
+        |block| channel.plan(&Content::text(block)).len(),
+        |block| {
+            let name = format!("code-{}.{}", files.len() + 1, block.extension());
+            let line = format!("[The code is in the file {name}, with {} lines.]", block.lines());
+            files.push(CodeFile { name, code: block.code.to_owned() });
+            Some(line)
+        },
+    );
+    if files.is_empty() {
+        return Content::text(text);
+    }
+    match write_code(parts, turn, files, trust).await {
+        Ok(attachments) => Content { attachments, ..Content::text(shown) },
+        Err(error) => {
+            tracing::warn!(turn = %turn.id, error, "long code cannot be saved as a file");
+            Content::text(text)
         }
     }
+}
 
-    async fn write_code(
-        &self,
-        turn: &TurnRecord,
-        code: Vec<CodeFile>,
-        trust: Trust,
-    ) -> Result<Vec<Attachment>, String> {
-        let files = self.files_of(turn).await?;
-        let mut attachments = Vec::new();
-        for CodeFile { name, code } in code {
-            let path = format!("{ANSWER_FILES}{}-{name}", turn.id);
-            let bytes = Some(code.len() as u64);
-            let written = files.write(&path, code.into_bytes(), trust).await;
-            written.map_err(|error| error.to_string())?;
-            attachments.push(Attachment {
-                name: Some(name),
-                media_type: Some("text/plain".to_owned()),
-                bytes,
-                ..Attachment::new(AttachmentKind::Document, AttachmentSource::Workspace(path))
-            });
-        }
-        Ok(attachments)
+async fn write_code(
+    parts: &SessionParts,
+    turn: &TurnRecord,
+    code: Vec<CodeFile>,
+    trust: Trust,
+) -> Result<Vec<Attachment>, String> {
+    let files = workspace_of(parts, turn).await?;
+    let mut attachments = Vec::new();
+    for CodeFile { name, code } in code {
+        let path = format!("{ANSWER_FILES}{}-{name}", turn.id);
+        let bytes = Some(code.len() as u64);
+        let written = files.write(&path, code.into_bytes(), trust).await;
+        written.map_err(|error| error.to_string())?;
+        attachments.push(Attachment {
+            name: Some(name),
+            media_type: Some("text/plain".to_owned()),
+            bytes,
+            ..Attachment::new(AttachmentKind::Document, AttachmentSource::Workspace(path))
+        });
     }
+    Ok(attachments)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Replies that are too long for a chat. The chat gets the beginning, and the whole text as a file.
 
-use std::sync::Arc;
-
 use avocet_protocol::{
-    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, CUT_OFF, Content, Files,
-    LoggedInbound, Planned, Trust, TurnRecord,
+    ANSWER_FILES, Attachment, AttachmentKind, AttachmentSource, CUT_OFF, Content, LoggedInbound,
+    Planned, Trust, TurnRecord,
 };
 
-use crate::lane::Lanes;
+use crate::SessionParts;
+use crate::long_code::move_code_to_files;
 use crate::preview::unfinished;
+use crate::turn_facts::workspace_of;
 
 /// Maximum number of platform messages for one reply.
 const MOST_MESSAGES: usize = 20;
@@ -18,47 +18,34 @@ const MOST_BYTES: usize = 128 * 1024;
 /// Bytes of a long text that the chat shows: about one message of Telegram, or two of Discord.
 const SHOWN: usize = 3000;
 
-impl Lanes {
-    /// Plans the reply at the end of a turn; `None` if the channel of `to` is gone. `trust` is the
-    /// trust level of the text.
-    pub(crate) async fn plan_reply(
-        &self,
-        turn: &TurnRecord,
-        to: &LoggedInbound,
-        text: &str,
-        trust: Trust,
-    ) -> Option<Planned> {
-        if text.len() <= MOST_BYTES {
-            let reply = self.with_code_files(turn, to, text, trust).await;
-            let planned = self.plan(to, &reply)?;
-            if planned.chunks.len() <= MOST_MESSAGES {
-                return Some(planned);
-            }
+/// Plans the reply at the end of a turn; `None` if the channel of `to` is gone. `trust` is the
+/// trust level of the text.
+pub(crate) async fn plan_turn_reply(
+    parts: &SessionParts,
+    turn: &TurnRecord,
+    to: &LoggedInbound,
+    text: &str,
+    trust: Trust,
+) -> Option<Planned> {
+    if text.len() <= MOST_BYTES {
+        let reply = move_code_to_files(parts, turn, to, text, trust).await;
+        let planned = parts.plan_message(to, &reply)?;
+        if planned.chunks.len() <= MOST_MESSAGES {
+            return Some(planned);
         }
-        let path = format!("{ANSWER_FILES}{}.md", turn.id);
-        let written = match self.files_of(turn).await {
-            Ok(files) => files
-                .write(&path, text.as_bytes().to_vec(), trust)
-                .await
-                .map_err(|error| error.to_string()),
-            Err(error) => Err(error),
-        };
-        let file = written.map(|()| path.clone()).inspect_err(|error| {
-            tracing::warn!(turn = %turn.id, path, error, "a long answer cannot be saved as a file");
-        });
-        self.plan(to, &shortened(text, file))
     }
-}
-
-impl Lanes {
-    /// Returns the workspace of a turn.
-    pub(crate) async fn files_of(&self, turn: &TurnRecord) -> Result<Arc<dyn Files>, String> {
-        let lineage = self.with_retry(|| self.parts.turns.lineage(turn.id)).await;
-        let lineage = lineage.map_err(|error| error.to_string())?;
-        let agents = self.parts.agents.now();
-        let agent = agents.of_turn(&lineage).map_err(|error| error.to_string())?;
-        Ok(agent.run.files.clone())
-    }
+    let path = format!("{ANSWER_FILES}{}.md", turn.id);
+    let written = match workspace_of(parts, turn).await {
+        Ok(files) => files
+            .write(&path, text.as_bytes().to_vec(), trust)
+            .await
+            .map_err(|error| error.to_string()),
+        Err(error) => Err(error),
+    };
+    let file = written.map(|()| path.clone()).inspect_err(|error| {
+        tracing::warn!(turn = %turn.id, path, error, "a long answer cannot be saved as a file");
+    });
+    parts.plan_message(to, &shortened(text, file))
 }
 
 /// Returns the beginning of a text and the place of the whole: the file, or the log if writing the

@@ -5,22 +5,22 @@ use avocet_protocol::{
     PersonId, Role, Roles, ScopeFilter, StoreError, Trust,
 };
 
-use crate::commands::CommandPlan;
-use crate::lane::Lanes;
+use crate::SessionParts;
+use crate::command_plan::CommandPlan;
 
 /// The most memories that are shown at once.
 const SHOWN: u32 = 20;
 
 /// Plans `/memory`, `/memory WORDS`, `/memory add TEXT` or `/memory forget m12`.
 pub(crate) async fn memory(
-    lanes: &Lanes,
+    parts: &SessionParts,
     command: &Inbound,
     role: Role,
     argument: &str,
 ) -> Result<CommandPlan, StoreError> {
-    let asker = lanes.parts.bus.asker(command);
+    let asker = parts.bus.asker(command);
     let scopes = ScopeFilter::Only(MemoryScope::readable(asker.as_ref()));
-    let memories = &lanes.parts.memories;
+    let memories = &parts.memories;
     let (verb, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     if verb.eq_ignore_ascii_case("add") {
         return Ok(add(command, asker.as_ref(), role, rest.trim()));
@@ -30,7 +30,7 @@ pub(crate) async fn memory(
             return Ok(CommandPlan::say("Write /memory forget m12, with the id of a memory."));
         };
         let nothing = format!("There is no memory {id} here.");
-        let found = lanes.with_retry(|| memories.memory(id)).await?;
+        let found = parts.with_retry(|| memories.memory(id)).await?;
         let Some(found) = found.filter(|one| !one.forgotten && scopes.includes(&one.scope)) else {
             return Ok(CommandPlan::say(nothing));
         };
@@ -42,7 +42,7 @@ pub(crate) async fn memory(
         return Ok(CommandPlan::act(CommandAction::ForgetMemory { id, by }, &done, &nothing));
     }
     let search = || memories.search_memories(&scopes, argument, SHOWN);
-    let found = lanes.with_retry(search).await?;
+    let found = parts.with_retry(search).await?;
     let lines: Vec<String> = found.iter().map(|found| line(&found.memory)).collect();
     Ok(CommandPlan::say(match lines[..] {
         [] if argument.is_empty() => "I remember nothing here.".to_owned(),

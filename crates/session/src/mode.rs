@@ -4,17 +4,17 @@ use avocet_protocol::{
     CommandAction, PermissionMode, Role, SessionId, SessionSetting, StoreError, end_sentence,
 };
 
-use crate::commands::CommandPlan;
-use crate::lane::Lanes;
+use crate::SessionParts;
+use crate::command_plan::CommandPlan;
 
 /// Plans `/mode`.
 pub(crate) async fn plan(
-    lanes: &Lanes,
+    parts: &SessionParts,
     session: &SessionId,
     argument: &str,
     role: Role,
 ) -> Result<CommandPlan, StoreError> {
-    let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
+    let status = parts.with_retry(|| parts.query.session_status(session)).await?;
     if argument.is_empty() {
         let mut text = format!("{}.", describe_mode(status.permission_mode));
         if role >= Role::Owner {

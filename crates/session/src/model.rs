@@ -7,9 +7,9 @@ use avocet_protocol::{
     end_sentence, within,
 };
 
+use crate::SessionParts;
 use crate::agents::Agent;
-use crate::commands::CommandPlan;
-use crate::lane::Lanes;
+use crate::command_plan::CommandPlan;
 use crate::model_pages::{ModelPages, PAGE_WORD, page_of};
 
 /// Argument that resets the model to the configured one.
@@ -19,26 +19,26 @@ pub(crate) const LEARNING: Duration = Duration::from_secs(2);
 
 /// Plans `/model`.
 pub(crate) async fn plan(
-    lanes: &Lanes,
+    parts: &SessionParts,
     command: &LoggedInbound,
     argument: &str,
     role: Role,
 ) -> Result<CommandPlan, StoreError> {
     let session = &command.message.session;
-    let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
-    let agents = lanes.parts.agents.now();
+    let status = parts.with_retry(|| parts.query.session_status(session)).await?;
+    let agents = parts.agents.now();
     let agent = agents.of_session(session, &status);
     let can_choose = role >= Role::Owner;
     if let Some(page) = page_of(argument) {
-        let channel = lanes.parts.channels.channel_of(&command.message.inbound.address);
+        let channel = parts.channels.channel_of(&command.message.inbound.address);
         let has_buttons =
             can_choose && channel.is_some_and(|channel| channel.capabilities().can_edit);
         let pages = match (has_buttons, argument) {
-            (false, "") => ModelPages::whole(lanes),
-            _ => ModelPages::new(lanes, page, has_buttons),
+            (false, "") => ModelPages::whole(parts),
+            _ => ModelPages::new(parts, page, has_buttons),
         };
-        let (answers, why) = current(lanes, agent, status.model.as_deref());
-        let text = shown(lanes, agent, (&answers, &why), &pages, role).await;
+        let (answers, why) = current(parts, agent, status.model.as_deref());
+        let text = shown(parts, agent, (&answers, &why), &pages, role).await;
         let plan = CommandPlan::say(text).with_choices(pages.choices(&answers));
         // A press of somebody else must not take the buttons away.
         return Ok(if can_choose { plan.in_place() } else { plan });
@@ -48,20 +48,20 @@ pub(crate) async fn plan(
             "Only my owner can choose the model; /model shows the current one.",
         ));
     }
-    Ok(choose(lanes, agent, argument).await)
+    Ok(choose(parts, agent, argument).await)
 }
 
-async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
+async fn choose(parts: &SessionParts, agent: &Agent, name: &str) -> CommandPlan {
     if name.eq_ignore_ascii_case(DEFAULT) {
         let name = agent.run.models.main.name();
         let done = format!("{name} answers here again, {}.", whose(agent));
         return CommandPlan::act(CommandAction::Choose(SessionSetting::Model(None)), &done, &done)
             .in_place();
     }
-    match lanes.parts.agents.now().models.model(name, &agent.fallbacks) {
+    match parts.agents.now().models.model(name, &agent.fallbacks) {
         Ok(model) => {
             let mut done = format!("{name} answers here from now on; /model {DEFAULT} goes back.");
-            let facts = within(lanes.parts.clock.as_ref(), LEARNING, model.facts()).await;
+            let facts = within(parts.clock.as_ref(), LEARNING, model.facts()).await;
             if agent.run.limits.budgets.are_in_dollars()
                 && facts.is_ok_and(|facts| facts.price.is_none())
             {
@@ -75,11 +75,11 @@ async fn choose(lanes: &Lanes, agent: &Agent, name: &str) -> CommandPlan {
 }
 
 /// Returns the name of the model that answers, and the reason for it.
-fn current(lanes: &Lanes, agent: &Agent, chosen: Option<&str>) -> (String, String) {
+fn current(parts: &SessionParts, agent: &Agent, chosen: Option<&str>) -> (String, String) {
     let own = agent.run.models.main.name();
     let (answers, why) = match chosen {
         None => (own, whose(agent)),
-        Some(name) => match lanes.parts.agents.now().models.model(name, &[]) {
+        Some(name) => match parts.agents.now().models.model(name, &[]) {
             Ok(_) => (name, "chosen with /model".to_owned()),
             Err(error) => {
                 (own, format!("{}; {name} was chosen, but cannot be asked: {error}", whose(agent)))
@@ -91,7 +91,7 @@ fn current(lanes: &Lanes, agent: &Agent, chosen: Option<&str>) -> (String, Strin
 
 /// Describes the current model, the reason for it, and the models of a page.
 async fn shown(
-    lanes: &Lanes,
+    parts: &SessionParts,
     agent: &Agent,
     (answers, why): (&str, &str),
     pages: &ModelPages,
@@ -104,7 +104,7 @@ async fn shown(
         text.push_str(&format!(" If it fails: {}.", fallbacks.join(", ")));
     }
     text.push_str(&format!("\n\nThe models of the configuration{}:\n", pages.range()));
-    let list = within(lanes.parts.clock.as_ref(), LEARNING, described(lanes, pages.names()));
+    let list = within(parts.clock.as_ref(), LEARNING, described(parts, pages.names()));
     text.push_str(&list.await.unwrap_or_else(|_| pages.names().join("\n")));
     if let Some(next) = pages.next().filter(|_| !pages.has_buttons) {
         text.push_str(&format!("\n\n/model {PAGE_WORD} {next} shows more."));
@@ -124,8 +124,8 @@ fn whose(agent: &Agent) -> String {
 }
 
 /// Returns a line with known facts for each model.
-async fn described(lanes: &Lanes, names: &[String]) -> String {
-    let models = lanes.parts.agents.now().models.clone();
+async fn described(parts: &SessionParts, names: &[String]) -> String {
+    let models = parts.agents.now().models.clone();
     let mut lines = Vec::new();
     for name in names {
         // A broken model was logged at the start.

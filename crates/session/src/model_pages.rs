@@ -2,7 +2,7 @@
 
 use avocet_protocol::Choice;
 
-use crate::lane::Lanes;
+use crate::SessionParts;
 
 /// Word of the argument that names a page: `/model page 2`. No model has such a name, because each
 /// has a slash.
@@ -34,13 +34,13 @@ pub(crate) fn page_of(argument: &str) -> Option<usize> {
 
 impl ModelPages {
     /// The page with this index, or the last one.
-    pub(crate) fn new(lanes: &Lanes, page: usize, has_buttons: bool) -> Self {
-        Self { has_buttons, ..Self::of(lanes.parts.agents.now().models.configured(), page, PAGE) }
+    pub(crate) fn new(parts: &SessionParts, page: usize, has_buttons: bool) -> Self {
+        Self { has_buttons, ..Self::of(parts.agents.now().models.configured(), page, PAGE) }
     }
 
     /// One page with all models, without buttons.
-    pub(crate) fn whole(lanes: &Lanes) -> Self {
-        Self::of(lanes.parts.agents.now().models.configured(), 0, usize::MAX)
+    pub(crate) fn whole(parts: &SessionParts) -> Self {
+        Self::of(parts.agents.now().models.configured(), 0, usize::MAX)
     }
 
     fn of(all: Vec<String>, page: usize, size: usize) -> Self {

@@ -41,7 +41,7 @@ impl OptionDesk {
 impl SessionOptions for OptionDesk {
     async fn session_options(&self, session: &SessionId) -> Result<Vec<SessionOption>, StoreError> {
         let parts = &self.lanes.parts;
-        let status = self.lanes.with_retry(|| parts.query.session_status(session)).await?;
+        let status = self.lanes.parts.with_retry(|| parts.query.session_status(session)).await?;
         let agents = parts.agents.now();
         let mut options = vec![model_option(&agents, session, &status)];
         let model = agents.for_session(session, &status).models.main;
@@ -66,7 +66,7 @@ impl SessionOptions for OptionDesk {
         let options = self.session_options(session).await?;
         let setting = setting_of(&options, option, value).map_err(SetOptionError::Unknown)?;
         let inbox = &self.lanes.parts.inbox;
-        self.lanes.with_retry(|| inbox.choose_setting(session, &setting)).await?;
+        self.lanes.parts.with_retry(|| inbox.choose_setting(session, &setting)).await?;
         Ok(self.session_options(session).await?)
     }
 }

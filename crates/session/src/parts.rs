@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use avocet_agent::UsageMeter;
 use avocet_bus::Bus;
 use avocet_outbox::{ChannelRegistry, Deliverer};
 use avocet_protocol::{
-    Clock, DeadLetters, Inbox, Jobs, Ledger, Live, Memories, Outbox, Query, Schedules, Tasks,
-    TurnLog, Turns,
+    Clock, Content, DeadLetters, Inbox, Jobs, Ledger, Live, LoggedInbound, Memories, Outbox,
+    Planned, Query, Schedules, StoreError, Tasks, TurnLog, Turns,
 };
+use avocet_supervise::with_retry;
 
 use crate::{Agents, Events, Questions, RunningTurns, SpokenAnswers};
 
@@ -37,4 +39,37 @@ pub struct SessionParts {
     pub questions: Arc<Questions>,
     pub spoken: Option<SpokenAnswers>,
     pub clock: Arc<dyn Clock>,
+}
+
+impl SessionParts {
+    /// Plans a reply to a message; `None` if its channel is gone since the start of the daemon. The
+    /// reply waits if a reload has removed the account.
+    pub(crate) fn plan_message(&self, to: &LoggedInbound, content: &Content) -> Option<Planned> {
+        let address = &to.message.inbound.address;
+        let planned = self.channels.plan_answer(address, &self.make_reply(to, content));
+        let gone = "cannot send to this chat: its channel is not configured";
+        planned.inspect_err(|error| tracing::error!(%error, "{gone}")).ok()
+    }
+
+    /// Makes content a reply to a message.
+    pub(crate) fn make_reply(&self, to: &LoggedInbound, content: &Content) -> Content {
+        // The platform does not know the message of a schedule.
+        let is_own = to.message.session.schedule().is_some();
+        let reply_to = to.message.inbound.to_reply_to().filter(|_| !is_own).cloned();
+        Content { reply_to, ..content.clone() }
+    }
+
+    pub(crate) async fn with_retry<T, W>(&self, write: impl Fn() -> W) -> Result<T, StoreError>
+    where
+        W: Future<Output = Result<T, StoreError>>,
+    {
+        with_retry(self.clock.as_ref(), &self.running.release, write).await
+    }
+
+    /// Records the usage that is left in the meter of a turn or a compaction.
+    pub(crate) async fn record_usage(&self, meter: &UsageMeter) {
+        if let Err(error) = meter.record(self.ledger.as_ref()).await {
+            tracing::error!(%error, "cannot record the cost of a cancelled request");
+        }
+    }
 }

@@ -5,15 +5,15 @@ use avocet_protocol::{
     AccessControl, AccessError, ChatAddress, ChatLink, CommandAction, Decision, Pairing, Role,
 };
 
-use crate::commands::CommandPlan;
-use crate::lane::Lanes;
+use crate::SessionParts;
+use crate::command_plan::CommandPlan;
 
 /// Plans `/pair`.
-pub(crate) fn pair(lanes: &Lanes, argument: &str) -> CommandPlan {
+pub(crate) fn pair(parts: &SessionParts, argument: &str) -> CommandPlan {
     const USE: &str = "Write /pair, /pair approve CODE, or /pair deny CODE.";
     let (verb, code) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let decision = match verb.to_ascii_lowercase().as_str() {
-        "" => return CommandPlan::say(open_codes(lanes)),
+        "" => return CommandPlan::say(open_codes(parts)),
         "approve" => Decision::Approved(Role::User),
         "deny" => Decision::Denied,
         _ => return CommandPlan::say(USE),
@@ -21,7 +21,7 @@ pub(crate) fn pair(lanes: &Lanes, argument: &str) -> CommandPlan {
     if code.trim().is_empty() {
         return CommandPlan::say(USE);
     }
-    let (pairing, settled) = match lanes.parts.bus.prepare_decision(code.trim(), decision) {
+    let (pairing, settled) = match parts.bus.prepare_decision(code.trim(), decision) {
         Ok(decided) => decided,
         Err(error) => return CommandPlan::say(sentence(&error)),
     };
@@ -35,8 +35,8 @@ pub(crate) fn pair(lanes: &Lanes, argument: &str) -> CommandPlan {
 }
 
 /// Plans `/link` in a chat.
-pub(crate) fn link(lanes: &Lanes, here: &ChatAddress, argument: &str) -> CommandPlan {
-    let bus = &lanes.parts.bus;
+pub(crate) fn link(parts: &SessionParts, here: &ChatAddress, argument: &str) -> CommandPlan {
+    let bus = &parts.bus;
     if argument.is_empty() {
         return CommandPlan::say(links(&bus.links()));
     }
@@ -62,9 +62,9 @@ pub(crate) fn link(lanes: &Lanes, here: &ChatAddress, argument: &str) -> Command
     }
 }
 
-fn open_codes(lanes: &Lanes) -> String {
-    let now = lanes.parts.clock.now();
-    let lines = lanes.parts.bus.pairings().into_iter().map(|pairing| {
+fn open_codes(parts: &SessionParts) -> String {
+    let now = parts.clock.now();
+    let lines = parts.bus.pairings().into_iter().map(|pairing| {
         let Pairing { code, person, expires_at, .. } = pairing;
         let minutes = now.until(expires_at).as_secs().div_ceil(60);
         format!("{code}: `{person}`, for {minutes} min")

@@ -8,6 +8,7 @@ mod job;
 mod parts;
 mod progress;
 mod screen;
+mod state;
 mod words;
 
 use std::sync::Arc;
@@ -21,17 +22,18 @@ use avocet_protocol::{
 use avocet_supervise::{CaughtPanic, catch_panic};
 use tokio_util::sync::CancellationToken;
 
+use crate::SessionParts;
 use crate::job_plan::ShownJob;
-use crate::lane::Lanes;
-use crate::run_turn::asker;
+use crate::turn_facts::asker;
 use board::BoardPreview;
-pub(crate) use board::Boards;
+use board::Boards;
 use draft::PreviewDraft;
 use job::JobDraft;
 use parts::{PartUpdate, PreviewParts};
-use progress::ProgressPreview;
-pub(crate) use progress::{LastProgress, ProgressMessages};
-use screen::{PreviewState, Screen, Showed};
+pub(crate) use progress::LastProgress;
+use progress::{ProgressMessages, ProgressPreview, end_progress};
+use screen::Screen;
+use state::{PreviewState, Showed};
 pub(crate) use words::unfinished;
 
 /// Interval of typing notifications. Telegram shows one for five seconds (Bot API, sendChatAction).
@@ -73,10 +75,23 @@ impl ShownTurn<'_> {
     }
 }
 
-impl Lanes {
+/// Shows the progress of turns in their chats.
+#[derive(Debug)]
+pub(crate) struct TurnDisplay {
+    parts: SessionParts,
+    /// The progress of children for which turns wait.
+    boards: Boards,
+    progress: ProgressMessages,
+}
+
+impl TurnDisplay {
+    pub(crate) fn new(parts: SessionParts) -> Self {
+        Self { parts, boards: Boards::default(), progress: ProgressMessages::default() }
+    }
+
     /// Does the work of a turn while its chat sees the progress. The display has ended when this
     /// returns.
-    pub(crate) async fn shown<T>(
+    pub(crate) async fn show_turn<T>(
         &self,
         shown: ShownTurn<'_>,
         work: impl Future<Output = T>,
@@ -106,14 +121,15 @@ impl Lanes {
         let preview = channel.capabilities().preview_interval.and_then(|interval| {
             // A job changes its message later, and several turns share the message of a board.
             let may_draft = job.is_none() && matches!(turn.origin, Origin::Messages(_));
-            let screen = Screen { lanes: self, channel, turn: of, to, chat, may_draft };
+            let screen = Screen { parts: &self.parts, channel, turn: of, to, chat, may_draft };
             let events = self.parts.events.subscribe(&turn.session);
             Some(match &turn.origin {
                 Origin::Messages(_) => {
                     TurnPreview::Own(Preview::new(screen, interval, events, job).into())
                 }
                 Origin::Child { .. } if is_task => {
-                    let progress = ProgressPreview::new(screen, turn, interval, events)?;
+                    let progress =
+                        ProgressPreview::new(&self.progress, screen, turn, interval, events)?;
                     TurnPreview::Progress(progress.into())
                 }
                 Origin::Child { label, prompt, .. } => {
@@ -137,10 +153,14 @@ impl Lanes {
         done
     }
 
-    /// Returns the cost of a turn and its children so far, as text.
-    async fn cost_of(&self, turn: TurnId, to: &LoggedInbound) -> String {
-        let spent = self.parts.ledger.spent(Some(turn), &to.message.session, Timestamp(0)).await;
-        spent.map_or_else(|_| "cost unknown".to_owned(), |spending| spending.turn.price())
+    /// Lets the progress message of a task show why the task works no longer.
+    pub(crate) async fn end_progress(
+        &self,
+        turn: &TurnRecord,
+        chat: &ChatAddress,
+        last: LastProgress,
+    ) {
+        end_progress(&self.parts, &self.progress, turn, chat, last).await;
     }
 
     /// Shows in the preview message of a job that the job waits. Without such a message, the prompt
@@ -155,7 +175,8 @@ impl Lanes {
         let shown = turn.session.job().zip(self.parts.channels.channel_of(chat));
         let Some((id, channel)) = shown else { return };
         let (channel, turn_id) = (&channel, turn.id);
-        let screen = Screen { lanes: self, channel, turn: turn_id, to, chat, may_draft: false };
+        let screen =
+            Screen { parts: &self.parts, channel, turn: turn_id, to, chat, may_draft: false };
         let text = job::waiting(id, kind);
         let Some(content) = words::first_message(|text| screen.plan(text), &text) else { return };
         let outbox = &self.parts.outbox;
@@ -173,6 +194,12 @@ impl Lanes {
             }
         }
     }
+}
+
+/// Returns the cost of a turn and its children so far, as text.
+async fn cost_of(parts: &SessionParts, turn: TurnId, to: &LoggedInbound) -> String {
+    let spent = parts.ledger.spent(Some(turn), &to.message.session, Timestamp(0)).await;
+    spent.map_or_else(|_| "cost unknown".to_owned(), |spending| spending.turn.price())
 }
 
 /// Sends typing notifications, at once and at intervals.
@@ -264,7 +291,7 @@ impl<'l> Preview<'l> {
     /// progress.
     async fn run(mut self, over: &CancellationToken) {
         let screen = self.screen;
-        let clock = screen.lanes.parts.clock.as_ref();
+        let clock = screen.parts.clock.as_ref();
         let mut showing = None;
         loop {
             let due = self.due().filter(|_| showing.is_none());
@@ -328,7 +355,7 @@ impl<'l> Preview<'l> {
         let text = match &mut self.draft {
             TurnDraft::Answer(draft) => draft.compose(now),
             TurnDraft::Job(draft) => {
-                let cost = self.screen.lanes.cost_of(self.screen.turn, self.screen.to).await;
+                let cost = cost_of(self.screen.parts, self.screen.turn, self.screen.to).await;
                 draft.compose(now, &cost)
             }
         };
@@ -353,7 +380,7 @@ impl<'l> Preview<'l> {
 
     fn note(&mut self, part: usize, showed: &Showed) {
         self.parts.note(part, showed);
-        let now = self.screen.lanes.parts.clock.elapsed();
+        let now = self.screen.parts.clock.elapsed();
         self.updated_at = now;
         if showed.content.is_none() {
             self.draft.missed(now);

@@ -15,7 +15,6 @@ use dashmap::mapref::entry::Entry;
 use tokio::sync::oneshot;
 
 use crate::RunningTurns;
-use crate::commands::CommandPlan;
 
 /// The word that declines a question.
 const DECLINE: &str = "decline";
@@ -97,24 +96,27 @@ impl Questions {
     }
 
     /// Takes the answer of an owner. The question is closed unless the check refuses the answer.
-    fn answer(&self, code: &str, text: &str) -> CommandPlan {
+    ///
+    /// # Errors
+    /// The reply to an answer that no question takes.
+    pub(crate) fn take_answer(&self, code: &str, text: &str) -> Result<TakenAnswer, String> {
         let code = code.to_ascii_lowercase();
         let Entry::Occupied(open) = self.open.entry(code.clone()) else {
-            return CommandPlan::say(UNKNOWN);
+            return Err(UNKNOWN.to_owned());
         };
         if open.get().answer.is_closed() {
-            return CommandPlan::say(UNKNOWN);
+            return Err(UNKNOWN.to_owned());
         }
-        let (answer, reply) = if text.eq_ignore_ascii_case(DECLINE) {
-            (PersonAnswer::Declined, "Declined.")
+        let answer = if text.eq_ignore_ascii_case(DECLINE) {
+            PersonAnswer::Declined
         } else {
             if let Err(why) = open.get().check.check(text) {
-                return CommandPlan::say(format!("{why} Try again: /answer {code} …"));
+                return Err(format!("{why} Try again: /answer {code} …"));
             }
-            (PersonAnswer::Text(text.to_owned()), "Passed on.")
+            PersonAnswer::Text(text.to_owned())
         };
         let AskedQuestion { answer: to, .. } = open.remove();
-        CommandPlan::say(reply).giving(TakenAnswer { answer, to })
+        Ok(TakenAnswer { answer, to })
     }
 }
 
@@ -125,6 +127,14 @@ pub(crate) struct TakenAnswer {
 }
 
 impl TakenAnswer {
+    /// Returns the reply to the command.
+    pub(crate) fn reply(&self) -> &'static str {
+        match self.answer {
+            PersonAnswer::Declined => "Declined.",
+            PersonAnswer::Text(_) => "Passed on.",
+        }
+    }
+
     /// Lets the call continue. The call may have ended meanwhile.
     pub(crate) fn give(self) {
         drop(self.to.send(self.answer));
@@ -175,12 +185,4 @@ fn content(question: &PersonQuestion, code: &str) -> Content {
         question.text
     );
     Content { choices, ..Content::text(text) }
-}
-
-/// Plans `/answer`.
-pub(crate) fn answer(questions: &Questions, argument: &str) -> CommandPlan {
-    match argument.split_once(char::is_whitespace) {
-        Some((code, text)) => questions.answer(code, text.trim()),
-        None => CommandPlan::say(USAGE),
-    }
 }

@@ -2,7 +2,7 @@
 
 use avocet_protocol::{CommandAction, Resolution, SenderId, WaitId, WaitKind, end_sentence};
 
-use crate::commands::CommandPlan;
+use crate::command_plan::CommandPlan;
 
 /// Last sentence of every notice for a turn without an answer.
 pub(crate) const HOW_TO_RETRY: &str = "/retry tries it again.";

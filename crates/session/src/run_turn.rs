@@ -5,19 +5,24 @@ use std::sync::Arc;
 use avocet_agent::{TurnContext, UsageMeter};
 use avocet_bus::AdmittedMessage;
 use avocet_protocol::{
-    ChatAddress, Claimed, Content, Deliveries, EndedMessage, Inbound, LoggedInbound, Origin,
-    Outcome, PublishError, ScheduleChange, SessionId, StartedMessage, StoreError, TurnEvent,
-    TurnEvents, TurnId, TurnRecord, end_sentence,
+    Claimed, Content, Deliveries, EndedMessage, Inbound, LoggedInbound, Origin, Outcome,
+    PublishError, ScheduleChange, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents,
+    TurnId, TurnRecord, end_sentence,
 };
 use avocet_supervise::CaughtPanic;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::SessionParts;
 use crate::agents::{SessionChoice, TurnAgent, permission_mode};
-use crate::job_plan::PlannedTurn;
-use crate::lane::{LaneWork, Lanes};
-use crate::preview::{LastProgress, ShownTurn};
-use crate::settle::{AgentEnd, SettleReason};
+use crate::failures::Failures;
+use crate::job_plan::{PlannedTurn, plan_job_turn};
+use crate::lane_work::{LaneWork, WakeLane};
+use crate::outcomes::note_ended;
+use crate::preview::{LastProgress, ShownTurn, TurnDisplay};
+use crate::settle::{AgentEnd, SettleReason, Settler};
+use crate::turn_facts::{asked_by, chat_of};
+use crate::voice::{SpeechPause, record_answer};
 
 /// A turn is dropped after so many deaths of the process, if in [`POISON_DEATHS_ALONE`] of them it
 /// ran alone. A death shared with other turns proves nothing.
@@ -29,11 +34,33 @@ pub(crate) fn is_poison(deaths: u32, deaths_alone: u32) -> bool {
     deaths >= POISON_DEATHS && deaths_alone >= POISON_DEATHS_ALONE
 }
 
-impl Lanes {
+/// Runs claimed turns.
+#[derive(Debug)]
+pub(crate) struct TurnRunner {
+    parts: SessionParts,
+    display: Arc<TurnDisplay>,
+    pub(crate) settler: Settler,
+    failures: Failures,
+    speech_pause: SpeechPause,
+}
+
+impl TurnRunner {
+    pub(crate) fn new(parts: SessionParts) -> Self {
+        let display = Arc::new(TurnDisplay::new(parts.clone()));
+        Self {
+            settler: Settler::new(parts.clone(), display.clone()),
+            failures: Failures::new(parts.clock.clone()),
+            speech_pause: SpeechPause::default(),
+            display,
+            parts,
+        }
+    }
+
     /// Runs a claimed turn in a log span that names the turn and its messages. `ends` is
     /// [`RunningTurns::ends`](crate::RunningTurns) before the claim.
     pub(crate) async fn run_in_span(
-        self: &Arc<Self>,
+        &self,
+        lanes: &dyn WakeLane,
         claimed: Claimed,
         ends: u64,
     ) -> Result<LaneWork, StoreError> {
@@ -43,7 +70,7 @@ impl Lanes {
         let span = tracing::info_span!("turn", %id, %session, messages = messages.join(","));
         let id = *id;
         // Boxed, so that a lane waiting for its slot stays small.
-        let ran = Box::pin(self.run(claimed, ends).instrument(span)).await;
+        let ran = Box::pin(self.run(lanes, claimed, ends).instrument(span)).await;
         if ran.is_err()
             && let Err(error) = self.parts.turns.release(id).await
         {
@@ -55,7 +82,8 @@ impl Lanes {
 
     /// Runs a turn until it ends or waits, a command ends it, or it must be released.
     async fn run(
-        self: &Arc<Self>,
+        &self,
+        lanes: &dyn WakeLane,
         mut claimed: Claimed,
         ends: u64,
     ) -> Result<LaneWork, StoreError> {
@@ -78,27 +106,31 @@ impl Lanes {
                 self.end_cancelled_progress(&claimed.turn).await;
                 Ok(LaneWork::Open)
             }
-            settled = self.answer(&mut claimed, &entered.ended, &meter) => settled,
+            settled = self.answer(lanes, &mut claimed, &entered.ended, &meter) => settled,
             () = self.parts.running.release.cancelled() => {
                 let released = self.parts.turns.release(id).await;
                 self.wake_open_deliveries().await;
                 released.map(|()| LaneWork::Open)
             }
         };
-        self.record_usage(&meter).await;
+        self.parts.record_usage(&meter).await;
         match ran {
-            Err(StoreError::Stale(what)) => self.settle_stale(&claimed.turn, &meter, &what).await,
+            Err(StoreError::Stale(what)) => {
+                self.settle_stale(lanes, &claimed.turn, &meter, &what).await
+            }
             ran => ran,
         }
     }
 
     /// Does the work of a turn up to its end or pause in the log.
     async fn answer(
-        self: &Arc<Self>,
+        &self,
+        lanes: &dyn WakeLane,
         claimed: &mut Claimed,
         ended: &CancellationToken,
         meter: &UsageMeter,
     ) -> Result<LaneWork, StoreError> {
+        let settler = &self.settler;
         let Claimed { turn, attempts, deaths_alone, model, effort, lineage, grants, .. } = claimed;
         let (attempts, deaths_alone) = (*attempts, *deaths_alone);
         if is_poison(attempts, deaths_alone) {
@@ -107,10 +139,10 @@ impl Lanes {
                 deaths_alone,
                 "the turn kills the process; dropping it"
             );
-            return self.settle(turn, meter, SettleReason::Poison { attempts }).await;
+            return settler.settle(lanes, turn, meter, SettleReason::Poison { attempts }).await;
         }
         if !self.readmit(turn).await? {
-            return self.settle(turn, meter, SettleReason::NothingAdmitted).await;
+            return settler.settle(lanes, turn, meter, SettleReason::NothingAdmitted).await;
         }
         let chosen = SessionChoice { model: model.as_deref(), effort: *effort };
         let TurnAgent { run: agent, within, skills_above } =
@@ -119,20 +151,21 @@ impl Lanes {
                 Err(error) => {
                     let failed =
                         SettleReason::failed(end_sentence(format!("I could not answer: {error}")));
-                    return self.settle(turn, meter, failed).await;
+                    return settler.settle(lanes, turn, meter, failed).await;
                 }
             };
-        let PlannedTurn { agent, job, shown } = match self.planned(agent, turn, lineage).await? {
-            Ok(planned) => planned,
-            Err(error) => {
-                let failed = SettleReason::failed(end_sentence(error));
-                return self.settle(turn, meter, failed).await;
-            }
-        };
+        let PlannedTurn { agent, job, shown } =
+            match plan_job_turn(&self.parts, agent, turn, lineage).await? {
+                Ok(planned) => planned,
+                Err(error) => {
+                    let failed = SettleReason::failed(end_sentence(error));
+                    return settler.settle(lanes, turn, meter, failed).await;
+                }
+            };
         let context = TurnContext {
             chat: chat_of(turn).cloned(),
             cancel: ended.clone(),
-            asked_by: self.asked_by(turn).await?,
+            asked_by: asked_by(&self.parts, turn).await?,
             within,
             skills_above,
             roles: self.parts.bus.clone(),
@@ -144,33 +177,34 @@ impl Lanes {
         // Boxed, because each function that takes a future by value stores it once more.
         let work = Box::pin(async {
             let end = agent.run_tool_loop(turn.clone(), &context, meter).await?;
-            let voice = self.voice_of(turn, &agent, &end, meter).await?;
+            let voice =
+                record_answer(&self.parts, &self.speech_pause, turn, &agent, &end, meter).await?;
             Ok(AgentEnd { end, voice })
         });
         let shown = ShownTurn { turn, lineage, root: context.asked_by.last(), job: shown };
-        match self.shown(shown, work).await {
+        match self.display.show_turn(shown, work).await {
             Ok(Ok(ended)) => {
                 self.failures.log(&turn.session, agent.models.main.name(), &ended.end);
-                self.settle(turn, meter, SettleReason::Agent(Box::new(ended))).await
+                settler.settle(lanes, turn, meter, SettleReason::Agent(Box::new(ended))).await
             }
             Ok(Err(StoreError::Internal(error))) => {
                 tracing::error!(error, "the log refused a step");
-                self.settle_bug(turn, meter, error).await
+                self.settle_bug(lanes, turn, meter, error).await
             }
             Ok(Err(error)) => Err(error),
             Err(CaughtPanic(error)) => {
                 tracing::error!(error, "the turn panicked");
-                self.settle_bug(turn, meter, error).await
+                self.settle_bug(lanes, turn, meter, error).await
             }
         }
     }
 
     /// Lets the progress message of a cancelled task say so.
     async fn end_cancelled_progress(&self, turn: &TurnRecord) {
-        let Ok(asked_by) = self.asked_by(turn).await else { return };
+        let Ok(asked_by) = asked_by(&self.parts, turn).await else { return };
         if let Some(to) = asked_by.last() {
             let chat = &to.message.inbound.address;
-            self.end_progress(turn, chat, LastProgress::Cancelled).await;
+            self.display.end_progress(turn, chat, LastProgress::Cancelled).await;
         }
     }
 
@@ -178,12 +212,13 @@ impl Lanes {
     /// write to the log and its wake-up. The writer works in order, so that write is in the log
     /// after `settle`.
     async fn settle_bug(
-        self: &Arc<Self>,
+        &self,
+        lanes: &dyn WakeLane,
         turn: &TurnRecord,
         meter: &UsageMeter,
         bug: String,
     ) -> Result<LaneWork, StoreError> {
-        let settled = self.settle(turn, meter, SettleReason::Bug(bug)).await;
+        let settled = self.settler.settle(lanes, turn, meter, SettleReason::Bug(bug)).await;
         self.wake_open_deliveries().await;
         settled
     }
@@ -191,25 +226,19 @@ impl Lanes {
     /// Ends a turn that was not in the expected state. Without an end, it would block its session
     /// forever.
     async fn settle_stale(
-        self: &Arc<Self>,
+        &self,
+        lanes: &dyn WakeLane,
         turn: &TurnRecord,
         meter: &UsageMeter,
         what: &str,
     ) -> Result<LaneWork, StoreError> {
         let bug = format!("{what} is not in the expected state");
-        match self.settle_bug(turn, meter, bug).await {
+        match self.settle_bug(lanes, turn, meter, bug).await {
             Err(StoreError::Stale(_)) => {
                 tracing::debug!(what, "the turn has ended meanwhile");
                 Ok(LaneWork::Open)
             }
             settled => settled,
-        }
-    }
-
-    /// Records the usage that is left in the meter of a turn or a compaction.
-    pub(crate) async fn record_usage(&self, meter: &UsageMeter) {
-        if let Err(error) = meter.record(self.parts.ledger.as_ref()).await {
-            tracing::error!(%error, "cannot record the cost of a cancelled request");
         }
     }
 
@@ -226,7 +255,7 @@ impl Lanes {
     }
 
     async fn is_open(&self, session: &SessionId, turn: TurnId) -> Result<bool, StoreError> {
-        let status = self.with_retry(|| self.parts.query.session_status(session)).await?;
+        let status = self.parts.with_retry(|| self.parts.query.session_status(session)).await?;
         Ok(status.open.is_some_and(|open| open.turn == turn))
     }
 
@@ -243,10 +272,10 @@ impl Lanes {
                     tracing::warn!(message = %id, %refusal, "dropped a message: its sender may no \
                         longer speak");
                     let text = format!("I dropped a message: {refusal}.");
-                    let notice = self.plan(&message, &Content::text(text));
+                    let notice = self.parts.plan_message(&message, &Content::text(text));
                     self.pause_schedule(&message.message.session, &refusal).await?;
                     let drop = || self.parts.inbox.drop_message(id, notice.as_ref());
-                    match self.with_retry(drop).await {
+                    match self.parts.with_retry(drop).await {
                         // An earlier run of this turn dropped the message.
                         Err(StoreError::Stale(_)) => {}
                         dropped => dropped?,
@@ -254,7 +283,7 @@ impl Lanes {
                     let Inbound { address, key, .. } = message.message.inbound;
                     self.parts.deliverer.wake(&address);
                     let outcome = Outcome::Dropped;
-                    self.note_ended(&[EndedMessage { address, key, outcome }]);
+                    note_ended(&self.parts, &[EndedMessage { address, key, outcome }]);
                 }
             }
         }
@@ -271,23 +300,11 @@ impl Lanes {
         let Some(schedule) = session.schedule() else { return Ok(()) };
         let pause = ScheduleChange::Pause(Some(refusal.to_string()));
         let change = || self.parts.schedules.change_schedule(schedule, &pause);
-        if self.with_retry(change).await? {
+        if self.parts.with_retry(change).await? {
             tracing::warn!(%schedule, %refusal, "paused a schedule: the person who made it may no \
                 longer speak");
         }
         Ok(())
-    }
-
-    /// Returns the root turn's messages for a child, else an empty list. The list is constant while
-    /// the root waits; the roles of the senders are looked up at each step.
-    pub(crate) async fn asked_by(
-        &self,
-        turn: &TurnRecord,
-    ) -> Result<Vec<LoggedInbound>, StoreError> {
-        match turn.origin {
-            Origin::Messages(_) => Ok(Vec::new()),
-            Origin::Child { .. } => self.with_retry(|| self.parts.turns.asked_by(turn.id)).await,
-        }
     }
 
     fn emit_started(&self, turn: &TurnRecord) {
@@ -305,14 +322,4 @@ impl Lanes {
         let event = TurnEvent::Ended { turn: Some(turn), messages, outcome };
         self.parts.events.emit(session, event);
     }
-}
-
-/// Returns the turn's last message, to which it replies. `None` for a child.
-pub(crate) fn asker(turn: &TurnRecord) -> Option<&LoggedInbound> {
-    turn.origin.messages().last()
-}
-
-/// Returns the chat for the reply.
-pub(crate) fn chat_of(turn: &TurnRecord) -> Option<&ChatAddress> {
-    asker(turn).map(|message| &message.message.inbound.address)
 }

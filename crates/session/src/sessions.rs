@@ -15,6 +15,7 @@ use crate::dead_letters::DeadLetterDesk;
 use crate::jobs::JobDesk;
 use crate::lane::{LaneLimits, Lanes};
 use crate::options::OptionDesk;
+use crate::outcomes::note_outcomes;
 use crate::parts::SessionParts;
 use crate::tasks::TaskControl;
 use crate::{commands, expiry};
@@ -116,7 +117,7 @@ pub enum NotMoving {
 }
 
 async fn wake_all(lanes: &Arc<Lanes>) -> Result<(), StoreError> {
-    let open = lanes.with_retry(|| lanes.parts.turns.open_sessions()).await?;
+    let open = lanes.parts.with_retry(|| lanes.parts.turns.open_sessions()).await?;
     tracing::debug!(sessions = open.len(), "sessions with something to do");
     open.into_iter().for_each(|session| lanes.wake(session));
     Ok(())
@@ -156,7 +157,7 @@ async fn listen(
             Some(WakeUp::Commands) => commands.notify_one(),
             Some(WakeUp::Ended(turns)) => {
                 lanes.parts.running.end(&turns);
-                lanes.note_outcomes(turns);
+                note_outcomes(&lanes.parts, lanes.group(), turns);
             }
             Some(WakeUp::Everybody) => {
                 commands.notify_one();

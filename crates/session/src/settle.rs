@@ -9,13 +9,19 @@ use avocet_protocol::{
     SettledTurn, Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord,
     WaitKind, WaitRequest, end_sentence, task_name,
 };
+use tokio::sync::Notify;
 
-use crate::lane::{LaneWork, Lanes};
-use crate::preview::LastProgress;
+use crate::SessionParts;
+use crate::job_summary::add_job_summary;
+use crate::lane_work::{LaneWork, WakeLane};
+use crate::long_reply::plan_turn_reply;
+use crate::outcomes::note_ended;
+use crate::preview::{LastProgress, TurnDisplay};
 use crate::retry::HOW_TO_RETRY;
 use crate::retrying_log::wake_deliveries;
-use crate::run_turn::{asker, chat_of};
 use crate::silence::is_silence;
+use crate::turn_facts::{asked_by, asker, chat_of};
+use crate::voice::add_recording;
 
 /// Number of turns of a scheduled task among which its last report is looked for.
 const REPORTS_COMPARED: u32 = 20;
@@ -47,10 +53,24 @@ pub(crate) struct AgentEnd {
     pub(crate) voice: Option<Attachment>,
 }
 
-impl Lanes {
+/// Writes the ends and the pauses of turns.
+#[derive(Debug)]
+pub(crate) struct Settler {
+    parts: SessionParts,
+    display: Arc<TurnDisplay>,
+    /// Notifies the expiry watcher of a new wait.
+    pub(crate) new_wait: Notify,
+}
+
+impl Settler {
+    pub(crate) fn new(parts: SessionParts, display: Arc<TurnDisplay>) -> Self {
+        Self { parts, display, new_wait: Notify::new() }
+    }
+
     /// Writes the end and the usage in the meter into the log, and wakes the parts that must react.
     pub(crate) async fn settle(
-        self: &Arc<Self>,
+        &self,
+        lanes: &dyn WakeLane,
         turn: &TurnRecord,
         meter: &UsageMeter,
         ending: SettleReason,
@@ -58,9 +78,9 @@ impl Lanes {
         let mut settlement = match ending {
             SettleReason::Agent(ended) => {
                 let AgentEnd { end, voice } = *ended;
-                match self.with_job_summary(turn, meter, end).await? {
+                match add_job_summary(&self.parts, turn, meter, end).await? {
                     TurnEnd::Waiting(calls) => {
-                        return self.wait(turn, calls).await.map(|()| LaneWork::Open);
+                        return self.wait(lanes, turn, calls).await.map(|()| LaneWork::Open);
                     }
                     TurnEnd::Answered(answer) => self.reply(turn, answer, voice).await?,
                     TurnEnd::Failed(FailedTurn { notice, failure }) => {
@@ -95,7 +115,8 @@ impl Lanes {
             self.parts.running.sign(turn.id);
             self.parts.turns.settle(turn.id, &settlement)
         };
-        let SettledTurn { parent, more, started, ended } = match self.with_retry(settle).await {
+        let SettledTurn { parent, more, started, ended } = match self.parts.with_retry(settle).await
+        {
             Ok(settled) => settled,
             Err(error) => {
                 meter.put_back(settlement.spent, &error);
@@ -115,12 +136,12 @@ impl Lanes {
             }
         }
         if let Some(parent) = parent {
-            self.wake(parent);
+            lanes.wake_lane(parent);
         }
         let messages = turn.origin.messages().iter().map(|message| message.id).collect();
         let event = TurnEvent::Ended { turn: Some(turn.id), messages, outcome: settlement.outcome };
         self.parts.events.emit(&turn.session, event);
-        self.note_ended(&ended);
+        note_ended(&self.parts, &ended);
         Ok(if more { LaneWork::Open } else { LaneWork::None })
     }
 
@@ -148,10 +169,11 @@ impl Lanes {
                 tracing::debug!(turn = %turn.id, "the scheduled task has nothing new to report");
                 settlement.removes_preview = true;
             } else {
-                settlement.reply = self.plan_reply(turn, to, &answer.text, answer.trust).await;
+                settlement.reply =
+                    plan_turn_reply(&self.parts, turn, to, &answer.text, answer.trust).await;
             }
             if let Some(voice) = voice {
-                settlement.reply = self.with_voice(settlement.reply, to, voice);
+                settlement.reply = add_recording(&self.parts, settlement.reply, to, voice);
             }
         }
         settlement.answer = Some(answer);
@@ -164,7 +186,7 @@ impl Lanes {
         if sent.is_empty() {
             return false;
         }
-        let planned = self.plan(to, &Content::text(answer));
+        let planned = self.parts.plan_message(to, &Content::text(answer));
         let shown = planned.as_ref().map(shown_text).unwrap_or_default();
         sent.iter().any(|sent| same_words(sent, &shown))
     }
@@ -173,7 +195,7 @@ impl Lanes {
     /// last report of its session.
     async fn has_no_news(&self, turn: &TurnRecord, text: &str) -> Result<bool, StoreError> {
         let Some(id) = turn.session.schedule() else { return Ok(false) };
-        let schedule = self.with_retry(|| self.parts.schedules.schedule(id)).await?;
+        let schedule = self.parts.with_retry(|| self.parts.schedules.schedule(id)).await?;
         if schedule.is_none_or(|schedule| !schedule.quiet) {
             return Ok(false);
         }
@@ -181,7 +203,8 @@ impl Lanes {
             return Ok(true);
         }
         let query = &self.parts.query;
-        let past = self.with_retry(|| query.transcript(&turn.session, REPORTS_COMPARED)).await?;
+        let past =
+            self.parts.with_retry(|| query.transcript(&turn.session, REPORTS_COMPARED)).await?;
         let reports = past.iter().rev().filter(|one| one.id != turn.id);
         let last = reports.filter_map(TurnRecord::final_text).find(|text| !is_silence(text));
         Ok(last.is_some_and(|last| same_words(last, text)))
@@ -201,7 +224,7 @@ impl Lanes {
             notice = format!("{notice} {HOW_TO_RETRY}");
         }
         let reply = match (bound.last(), background_task(turn)) {
-            (Some(to), _) => self.plan_reply(turn, to, &notice, Trust::Low).await,
+            (Some(to), _) => plan_turn_reply(&self.parts, turn, to, &notice, Trust::Low).await,
             (None, Some(task)) => {
                 let text = format!("Task “{task}” failed: {notice}");
                 self.report(turn, &text, Trust::Low, LastProgress::Failed).await?
@@ -220,10 +243,10 @@ impl Lanes {
         trust: Trust,
         last: LastProgress,
     ) -> Result<Option<Planned>, StoreError> {
-        let asked_by = self.asked_by(turn).await?;
+        let asked_by = asked_by(&self.parts, turn).await?;
         let Some(to) = asked_by.last() else { return Ok(None) };
-        self.end_progress(turn, &to.message.inbound.address, last).await;
-        Ok(self.plan_reply(turn, to, text, trust).await)
+        self.display.end_progress(turn, &to.message.inbound.address, last).await;
+        Ok(plan_turn_reply(&self.parts, turn, to, text, trust).await)
     }
 
     /// Returns the messages bound to the turn whose outcome is open; empty for a child.
@@ -232,8 +255,8 @@ impl Lanes {
             return Ok(Vec::new());
         }
         let mut unanswered = Vec::new();
-        for message in self.with_retry(|| self.parts.turns.asked_by(turn.id)).await? {
-            let status = self.with_retry(|| self.parts.query.message(message.id)).await?;
+        for message in self.parts.with_retry(|| self.parts.turns.asked_by(turn.id)).await? {
+            let status = self.parts.with_retry(|| self.parts.query.message(message.id)).await?;
             if status.is_none_or(|status| status.outcome.is_none()) {
                 unanswered.push(message);
             }
@@ -243,16 +266,17 @@ impl Lanes {
 
     /// Makes the turn wait for the events of these calls, in one transaction.
     async fn wait(
-        self: &Arc<Self>,
+        &self,
+        lanes: &dyn WakeLane,
         turn: &TurnRecord,
         calls: Vec<CallWait>,
     ) -> Result<(), StoreError> {
         // A child asks in the chat of the root turn.
-        let root = self.asked_by(turn).await?;
+        let root = asked_by(&self.parts, turn).await?;
         let to = asker(turn).or(root.last());
         if let (Some(to), Some(first)) = (to, calls.first()) {
             let last = LastProgress::Waiting(first.request.kind);
-            self.end_progress(turn, &to.message.inbound.address, last).await;
+            self.display.end_progress(turn, &to.message.inbound.address, last).await;
         }
         let mut waits = Vec::new();
         for CallWait { call, request } in calls {
@@ -262,7 +286,7 @@ impl Lanes {
             self.parts.running.sign(turn.id);
             self.parts.turns.wait(&waits)
         };
-        self.with_retry(begin).await?;
+        self.parts.with_retry(begin).await?;
         self.new_wait.notify_one();
         let mut emitted: Option<WaitKind> = None;
         for NewWait { id, call, kind, prompt, notices, writes, .. } in &waits {
@@ -274,11 +298,11 @@ impl Lanes {
             let planned = prompt.iter().chain(notices);
             planned.for_each(|message| self.parts.deliverer.wake(&message.address));
             if writes.iter().any(|write| matches!(write, LogWrite::Spawn(_))) {
-                self.wake(SessionId::of_child(*call));
+                lanes.wake_lane(SessionId::of_child(*call));
             }
         }
         if let (Some(to), Some(kind)) = (asker(turn), emitted) {
-            self.show_job_wait(turn, to, kind).await;
+            self.display.show_job_wait(turn, to, kind).await;
         }
         Ok(())
     }
@@ -291,24 +315,22 @@ impl Lanes {
         call: CallId,
         request: WaitRequest,
     ) -> Result<NewWait, StoreError> {
-        let id = self.with_retry(|| self.parts.turns.reserve_wait()).await?;
+        let id = self.parts.with_retry(|| self.parts.turns.reserve_wait()).await?;
         let asked = request.prompt.as_deref().map(|prompt| match request.kind {
             WaitKind::Approval | WaitKind::Choice => of_task(turn, prompt.naming(id)),
             // A model wrote this text, so show it unchanged.
             WaitKind::Answer | WaitKind::Child => of_schedule(turn, prompt.clone()),
         });
-        let prompt = to.zip(asked.as_ref()).and_then(|(to, asked)| self.plan(to, asked));
+        let prompt =
+            to.zip(asked.as_ref()).and_then(|(to, asked)| self.parts.plan_message(to, asked));
         let notices = match request.kind {
-            WaitKind::Approval => self.owners_notices(to, asked.as_ref()),
+            WaitKind::Approval => plan_owners_notices(&self.parts, to, asked.as_ref()),
             WaitKind::Answer | WaitKind::Child | WaitKind::Choice => Vec::new(),
         };
         let can_edit = |chat: &&ChatAddress| {
-            request.kind != WaitKind::Child
-                && self
-                    .parts
-                    .channels
-                    .channel_of(chat)
-                    .is_some_and(|channel| channel.capabilities().can_edit)
+            let channel = self.parts.channels.channel_of(chat);
+            let can_edit = channel.is_some_and(|channel| channel.capabilities().can_edit);
+            request.kind != WaitKind::Child && can_edit
         };
         let asked_in = prompt.iter().chain(&notices).map(|message| &message.address);
         let editable = asked_in.filter(can_edit).cloned().collect();
@@ -358,34 +380,25 @@ fn of_schedule(turn: &TurnRecord, prompt: Content) -> Content {
     }
 }
 
-impl Lanes {
-    /// Plans notices to the owners' private chats. Empty if the approval was asked for by an owner.
-    fn owners_notices(
-        &self,
-        asked: Option<&LoggedInbound>,
-        prompt: Option<&Content>,
-    ) -> Vec<Planned> {
-        let roles = &self.parts.bus;
-        let asked = asked.map(|message| &message.message.inbound);
-        let Some(prompt) = prompt else { return Vec::new() };
-        if asked.is_some_and(|inbound| roles.is_owners(inbound)) {
-            return Vec::new();
-        }
-        let place = asked.map_or_else(
-            || "A turn without a chat asks:".to_owned(),
-            |inbound| format!("In `{}` I was asked by `{}`:", inbound.address, inbound.sender.id),
-        );
-        let notice = Content { text: format!("{place}\n\n{}", prompt.text), ..prompt.clone() };
-        let chats = roles.owners_chats().into_iter();
-        chats.filter_map(|chat| self.parts.channels.plan(&chat, &notice).ok()).collect()
+/// Plans notices to the owners' private chats. Empty if the approval was asked for by an owner.
+fn plan_owners_notices(
+    parts: &SessionParts,
+    asked: Option<&LoggedInbound>,
+    prompt: Option<&Content>,
+) -> Vec<Planned> {
+    let roles = &parts.bus;
+    let asked = asked.map(|message| &message.message.inbound);
+    let Some(prompt) = prompt else { return Vec::new() };
+    if asked.is_some_and(|inbound| roles.is_owners(inbound)) {
+        return Vec::new();
     }
-}
-
-/// Adds the chunks of a recording below those of a reply.
-pub(crate) fn followed_by(mut planned: Planned, recording: Option<Planned>) -> Planned {
-    let below = recording.into_iter().flat_map(|recording| recording.chunks);
-    planned.chunks.extend(below.map(|chunk| Content { reply_to: None, ..chunk }));
-    planned
+    let place = asked.map_or_else(
+        || "A turn without a chat asks:".to_owned(),
+        |inbound| format!("In `{}` I was asked by `{}`:", inbound.address, inbound.sender.id),
+    );
+    let notice = Content { text: format!("{place}\n\n{}", prompt.text), ..prompt.clone() };
+    let chats = roles.owners_chats().into_iter();
+    chats.filter_map(|chat| parts.channels.plan(&chat, &notice).ok()).collect()
 }
 
 /// Joins the texts of all chunks, like `TurnLog::sent_texts`.

@@ -1,6 +1,18 @@
 //! Turns an answer in Markdown into the text that is spoken.
 
+use std::sync::Arc;
+
+use avocet_protocol::{Speak, VoiceMode};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+/// The settings of spoken answers.
+#[derive(Debug, Clone)]
+pub struct SpokenAnswers {
+    /// Makes the recordings.
+    pub speak: Arc<dyn Speak>,
+    /// The mode of sessions in which nobody has chosen one.
+    pub when: VoiceMode,
+}
 
 /// Punctuation that is kept of a left-out address.
 const MARKS: [char; 6] = ['.', '!', '?', ',', ';', ':'];

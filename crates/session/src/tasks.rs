@@ -9,7 +9,8 @@ use avocet_protocol::{
     TurnEvent, TurnEvents, TurnId, TurnState,
 };
 
-use crate::commands::CommandPlan;
+use crate::SessionParts;
+use crate::command_plan::CommandPlan;
 use crate::lane::Lanes;
 use crate::usage::words;
 
@@ -23,18 +24,18 @@ const NOT_HERE: &str = "There is no such open task in this conversation.";
 
 /// Plans `/tasks`.
 pub(crate) async fn plan(
-    lanes: &Lanes,
+    parts: &SessionParts,
     session: &SessionId,
     argument: &str,
 ) -> Result<CommandPlan, StoreError> {
     let words: Vec<String> = argument.split_whitespace().map(str::to_ascii_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let now = lanes.parts.clock.now();
-    let tasks = &lanes.parts.tasks;
+    let now = parts.clock.now();
+    let tasks = &parts.tasks;
     Ok(match words[..] {
         [] => {
             let page = TaskPage { limit: SHOWN, before: None };
-            let list = lanes.with_retry(|| tasks.tasks(Some(session), page)).await?;
+            let list = parts.with_retry(|| tasks.tasks(Some(session), page)).await?;
             CommandPlan::say(listed(&list, now))
         }
         ["cancel", id] => match id.parse::<TurnId>() {
@@ -46,7 +47,7 @@ pub(crate) async fn plan(
         },
         [id] => match id.parse::<TurnId>() {
             Ok(id) => {
-                let task = lanes.with_retry(|| tasks.task(id)).await?;
+                let task = parts.with_retry(|| tasks.task(id)).await?;
                 let task = task.filter(|task| task.session == *session);
                 CommandPlan::say(task.map_or_else(|| NOT_HERE.to_owned(), |task| shown(&task, now)))
             }
@@ -101,14 +102,12 @@ fn beginning(text: &str) -> String {
     }
 }
 
-impl Lanes {
-    /// Stops the workers of a cancelled task and lets a waiting parent continue.
-    pub(crate) fn end_task(self: &Arc<Self>, cancelled: &CancelledTask) {
-        self.parts.running.end(&cancelled.turns);
-        if let Some(parent) = &cancelled.parent {
-            self.parts.events.emit(parent, TurnEvent::Resumed);
-            self.wake(parent.clone());
-        }
+/// Stops the workers of a cancelled task and lets a waiting parent continue.
+pub(crate) fn end_task(lanes: &Arc<Lanes>, cancelled: &CancelledTask) {
+    lanes.parts.running.end(&cancelled.turns);
+    if let Some(parent) = &cancelled.parent {
+        lanes.parts.events.emit(parent, TurnEvent::Resumed);
+        lanes.wake(parent.clone());
     }
 }
 
@@ -152,7 +151,7 @@ impl Tasks for TaskControl {
     async fn cancel_task(&self, id: TurnId) -> Result<Option<CancelledTask>, StoreError> {
         let cancelled = self.tasks.cancel_task(id).await?;
         if let (Some(cancelled), Some(lanes)) = (&cancelled, &self.lanes) {
-            lanes.end_task(cancelled);
+            end_task(lanes, cancelled);
         }
         Ok(cancelled)
     }

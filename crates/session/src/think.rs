@@ -4,20 +4,20 @@ use avocet_protocol::{
     CommandAction, Effort, ModelFacts, Role, SessionId, SessionSetting, StoreError, within,
 };
 
+use crate::SessionParts;
 use crate::agents::SessionChoice;
-use crate::commands::CommandPlan;
-use crate::lane::Lanes;
+use crate::command_plan::CommandPlan;
 use crate::model::{DEFAULT, LEARNING};
 
 /// Plans `/think`.
 pub(crate) async fn plan(
-    lanes: &Lanes,
+    parts: &SessionParts,
     session: &SessionId,
     argument: &str,
     role: Role,
 ) -> Result<CommandPlan, StoreError> {
-    let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
-    let agents = lanes.parts.agents.now();
+    let status = parts.with_retry(|| parts.query.session_status(session)).await?;
+    let agents = parts.agents.now();
     let agent = agents.of_session(session, &status);
     let chosen = SessionChoice::from(&status);
     let model = agents.for_session(session, &status).models.main;
@@ -45,7 +45,7 @@ pub(crate) async fn plan(
         let refusal = format!("Unknown effort {argument:?}; choose one of {choices}.");
         return Ok(CommandPlan::say(refusal));
     };
-    let facts = within(lanes.parts.clock.as_ref(), LEARNING, model.facts()).await;
+    let facts = within(parts.clock.as_ref(), LEARNING, model.facts()).await;
     Ok(choose(effort, model.name(), facts.unwrap_or_default()))
 }
 

@@ -4,23 +4,22 @@ use std::fmt::Write;
 
 use avocet_protocol::{ChatKind, Role, SessionId, StoreError, Total, UsageBy, UsageRow, thousands};
 
-use crate::lane::Lanes;
+use crate::SessionParts;
 
 /// Rows per read.
 const PAGE: u32 = 500;
 
 /// Returns the reply to the command.
 pub(crate) async fn usage(
-    lanes: &Lanes,
+    parts: &SessionParts,
     session: &SessionId,
     role: Role,
     chat: ChatKind,
 ) -> Result<String, StoreError> {
-    let today = lanes.parts.clock.now().day_start();
-    let list = async |by, skip| {
-        lanes.with_retry(|| lanes.parts.query.usage_page(by, today, PAGE, skip)).await
-    };
-    let spending = lanes.parts.ledger.spent(None, session, today).await?;
+    let today = parts.clock.now().day_start();
+    let list =
+        async |by, skip| parts.with_retry(|| parts.query.usage_page(by, today, PAGE, skip)).await;
+    let spending = parts.ledger.spent(None, session, today).await?;
     let mut of_today = Total::default();
     for page in 0_u32.. {
         let sessions = list(UsageBy::Session, page * PAGE).await?;
@@ -32,8 +31,8 @@ pub(crate) async fn usage(
             break;
         }
     }
-    let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
-    let budgets = lanes.parts.agents.now().of_session(session, &status).run.limits.budgets;
+    let status = parts.with_retry(|| parts.query.session_status(session)).await?;
+    let budgets = parts.agents.now().of_session(session, &status).run.limits.budgets;
     let all = spending.day;
     let mut text = String::new();
     let session_budget =

@@ -1,21 +1,19 @@
-//! Spoken answers: the recording of an answer beside its text, and `/voice`.
+//! Spoken answers: the recording of an answer beside its text.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use avocet_agent::{AgentLoop, TurnEnd, UsageMeter};
 use avocet_protocol::{
-    Answer, Attachment, AttachmentKind, CommandAction, Content, LoggedInbound, Planned, Purpose,
-    SessionId, Speak, SpeakError, StoreError, TurnRecord, VoiceMode,
+    Answer, Attachment, AttachmentKind, Content, LoggedInbound, Planned, Purpose, Speak,
+    SpeakError, StoreError, TurnRecord, VoiceMode,
 };
 use avocet_supervise::fail_point::{FailMoment, pass_in_task};
 
-use crate::commands::CommandPlan;
-use crate::lane::Lanes;
-use crate::run_turn::asker;
-use crate::settle::followed_by;
-use crate::spoken::spoken;
+use crate::SessionParts;
+use crate::spoken::{SpokenAnswers, spoken};
+use crate::turn_facts::asker;
 
 /// The first bytes of a recording.
 const OGG: &[u8] = b"OggS";
@@ -37,55 +35,45 @@ impl SpeechPause {
     }
 }
 
-/// The settings of spoken answers.
-#[derive(Debug, Clone)]
-pub struct SpokenAnswers {
-    /// Makes the recordings.
-    pub speak: Arc<dyn Speak>,
-    /// The mode of sessions in which nobody has chosen one.
-    pub when: VoiceMode,
+/// Returns the recording of the answer to a message, if the chat wants one. A failure is only
+/// logged, because the chat gets the text.
+pub(crate) async fn record_answer(
+    parts: &SessionParts,
+    pause: &SpeechPause,
+    turn: &TurnRecord,
+    agent: &AgentLoop,
+    end: &TurnEnd,
+    meter: &UsageMeter,
+) -> Result<Option<Attachment>, StoreError> {
+    let Some(SpokenAnswers { speak, when }) = &parts.spoken else { return Ok(None) };
+    let (TurnEnd::Answered(answer), Some(_)) = (end, asker(turn)) else { return Ok(None) };
+    if turn.session.schedule().is_some() || turn.session.job().is_some() {
+        return Ok(None);
+    }
+    let status = parts.with_retry(|| parts.query.session_status(&turn.session)).await?;
+    let is_wanted = match status.voice.unwrap_or(*when) {
+        VoiceMode::On => true,
+        VoiceMode::Off => false,
+        VoiceMode::Auto => turn.origin.messages().iter().any(has_voice),
+    };
+    let text = spoken(&answer.text, speak.max_characters()).filter(|_| is_wanted);
+    let Some(text) = text else { return Ok(None) };
+    let recording = Recorder { parts, pause, turn, agent, answer, speak: speak.as_ref(), meter };
+    recording.record(&text).await
 }
 
-impl Lanes {
-    /// Returns the recording of the answer to a message, if the chat wants one. A failure is only
-    /// logged, because the chat gets the text.
-    pub(crate) async fn voice_of(
-        &self,
-        turn: &TurnRecord,
-        agent: &AgentLoop,
-        end: &TurnEnd,
-        meter: &UsageMeter,
-    ) -> Result<Option<Attachment>, StoreError> {
-        let Some(SpokenAnswers { speak, when }) = &self.parts.spoken else { return Ok(None) };
-        let (TurnEnd::Answered(answer), Some(_)) = (end, asker(turn)) else { return Ok(None) };
-        if turn.session.schedule().is_some() || turn.session.job().is_some() {
-            return Ok(None);
-        }
-        let status = self.with_retry(|| self.parts.query.session_status(&turn.session)).await?;
-        let is_wanted = match status.voice.unwrap_or(*when) {
-            VoiceMode::On => true,
-            VoiceMode::Off => false,
-            VoiceMode::Auto => turn.origin.messages().iter().any(has_voice),
-        };
-        let text = spoken(&answer.text, speak.max_characters()).filter(|_| is_wanted);
-        let Some(text) = text else { return Ok(None) };
-        let recording = Recorder { lanes: self, turn, agent, answer, speak: speak.as_ref(), meter };
-        recording.record(&text).await
-    }
-
-    /// Adds a message with the recording of an answer below its text.
-    pub(crate) fn with_voice(
-        &self,
-        reply: Option<Planned>,
-        to: &LoggedInbound,
-        voice: Attachment,
-    ) -> Option<Planned> {
-        let content = Content { attachments: vec![voice], ..Content::default() };
-        let voice = self.plan(to, &content);
-        match reply {
-            Some(reply) => Some(followed_by(reply, voice)),
-            None => voice,
-        }
+/// Adds a message with the recording of an answer below its text.
+pub(crate) fn add_recording(
+    parts: &SessionParts,
+    reply: Option<Planned>,
+    to: &LoggedInbound,
+    voice: Attachment,
+) -> Option<Planned> {
+    let content = Content { attachments: vec![voice], ..Content::default() };
+    let voice = parts.plan_message(to, &content);
+    match reply {
+        Some(reply) => Some(followed_by(reply, voice)),
+        None => voice,
     }
 }
 
@@ -96,7 +84,8 @@ fn has_voice(message: &LoggedInbound) -> bool {
 
 /// Records the answer of one turn.
 struct Recorder<'t> {
-    lanes: &'t Lanes,
+    parts: &'t SessionParts,
+    pause: &'t SpeechPause,
     turn: &'t TurnRecord,
     agent: &'t AgentLoop,
     answer: &'t Answer,
@@ -117,7 +106,7 @@ impl Recorder<'_> {
                 }
                 bytes
             }
-            None if !self.lanes.speech_pause.is_over(self.lanes.parts.clock.elapsed()) => {
+            None if !self.pause.is_over(self.parts.clock.elapsed()) => {
                 tracing::debug!("an answer is not spoken: the speech server has just failed");
                 return Ok(None);
             }
@@ -144,7 +133,7 @@ impl Recorder<'_> {
 
     /// Returns `true` if the ledger has the cost of a recording of this turn.
     async fn is_paid(&self) -> Result<bool, StoreError> {
-        let ledger = &self.lanes.parts.ledger;
+        let ledger = &self.parts.ledger;
         ledger.has_usage(self.turn.id, Purpose::Speech).await
     }
 
@@ -158,7 +147,7 @@ impl Recorder<'_> {
     async fn make(&self, path: &str, text: &str) -> Result<u64, String> {
         let recording = self.speak.speak(text).await.map_err(|error| {
             if matches!(error, SpeakError::Failed(_)) {
-                self.lanes.speech_pause.begin(self.lanes.parts.clock.elapsed());
+                self.pause.begin(self.parts.clock.elapsed());
             }
             error.to_string()
         })?;
@@ -171,51 +160,17 @@ impl Recorder<'_> {
     }
 }
 
+/// Adds the chunks of a recording below those of a reply.
+fn followed_by(mut planned: Planned, recording: Option<Planned>) -> Planned {
+    let below = recording.into_iter().flat_map(|recording| recording.chunks);
+    planned.chunks.extend(below.map(|chunk| Content { reply_to: None, ..chunk }));
+    planned
+}
+
 /// Returns a number that differs between texts. Another build may return another number for the same
 /// text, which is then spoken once more.
 pub(crate) fn fingerprint(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
-}
-
-/// Plans `/voice`.
-pub(crate) async fn plan(
-    lanes: &Lanes,
-    session: &SessionId,
-    argument: &str,
-) -> Result<CommandPlan, StoreError> {
-    let Some(SpokenAnswers { when, .. }) = &lanes.parts.spoken else {
-        let refusal = "I cannot speak: my operator has to add the table [speech] to my \
-                       configuration.";
-        return Ok(CommandPlan::say(refusal));
-    };
-    if argument.is_empty() {
-        let status = lanes.with_retry(|| lanes.parts.query.session_status(session)).await?;
-        let mode = status.voice.unwrap_or(*when);
-        let text =
-            format!("Voice is {}: {}. /voice {} changes it.", mode.word(), help(mode), words());
-        return Ok(CommandPlan::say(text));
-    }
-    Ok(match argument.parse::<VoiceMode>() {
-        Ok(mode) => {
-            let done = format!("Voice is {} from now on: {}.", mode.word(), help(mode));
-            CommandPlan::act(CommandAction::SetVoice(mode), &done, &done)
-        }
-        Err(_) => {
-            CommandPlan::say(format!("There is no voice mode {argument:?}; there are {}.", words()))
-        }
-    })
-}
-
-fn words() -> String {
-    VoiceMode::ALL.map(VoiceMode::word).join(", ")
-}
-
-fn help(mode: VoiceMode) -> &'static str {
-    match mode {
-        VoiceMode::On => "I speak each answer and send its text too",
-        VoiceMode::Off => "my answers are text only",
-        VoiceMode::Auto => "I speak my answers to voice messages and send their text too",
-    }
 }

@@ -8,7 +8,8 @@ use avocet_protocol::{Clock, Content, TurnEvent, TurnId, or_pending};
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
-use super::screen::{PreviewState, Screen, Showed};
+use super::screen::Screen;
+use super::state::{PreviewState, Showed};
 use super::words;
 
 /// The boards of all root turns that wait for children.
@@ -116,7 +117,7 @@ pub(super) struct BoardPreview<'l> {
 impl BoardPreview<'_> {
     /// Follows the events of the child and updates the message until the child is over.
     pub(super) async fn run(self, over: &CancellationToken) {
-        let clock = self.screen.lanes.parts.clock.as_ref();
+        let clock = self.screen.parts.clock.as_ref();
         // Wait for one interval first, so that a quick child is not shown.
         let mut due = Some(clock.elapsed() + self.interval);
         loop {

@@ -4,7 +4,8 @@ use avocet_protocol::{DraftError, within};
 use avocet_supervise::catch_panic;
 
 use super::parts::PartUpdate;
-use super::screen::{PreviewState, SHOW_LIMIT, Screen, Showed};
+use super::screen::{SHOW_LIMIT, Screen};
+use super::state::{PreviewState, Showed};
 
 impl Screen<'_> {
     /// Shows an update as a draft. Returns `None` if the update needs a message. The chat shows no
@@ -21,11 +22,11 @@ impl Screen<'_> {
         if !may_begin || !self.channel.shows_drafts(self.chat) {
             return None;
         }
-        if !is_known && !matches!(self.lanes.parts.outbox.preview(self.turn).await, Ok(None)) {
+        if !is_known && !matches!(self.parts.outbox.preview(self.turn).await, Ok(None)) {
             return None;
         }
         let showing = catch_panic(self.channel.show_draft(self.chat, self.turn, content));
-        match within(self.lanes.parts.clock.as_ref(), SHOW_LIMIT, showing).await {
+        match within(self.parts.clock.as_ref(), SHOW_LIMIT, showing).await {
             Ok(Ok(Ok(()))) => {
                 let content = Some(content.clone());
                 Some(Showed { state: PreviewState::Draft, content, hold: None })

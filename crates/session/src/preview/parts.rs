@@ -2,7 +2,7 @@
 
 use avocet_protocol::Content;
 
-use super::screen::{PreviewState, Showed};
+use super::state::{PreviewState, Showed};
 
 /// The messages that this run of the turn has shown, and those that it is to show.
 #[derive(Debug)]

@@ -11,9 +11,10 @@ use avocet_supervise::catch_panic;
 use dashmap::DashMap;
 use tokio_util::sync::CancellationToken;
 
-use super::screen::{PreviewState, Screen, Showed};
+use super::screen::Screen;
+use super::state::{PreviewState, Showed};
 use super::words;
-use crate::lane::Lanes;
+use crate::SessionParts;
 
 /// Duration after which the progress of a task is first shown: a quick task needs no message.
 const QUICK: Duration = Duration::from_secs(5);
@@ -71,6 +72,7 @@ impl TaskProgress {
 
 /// Shows the progress of one run of a task.
 pub(super) struct ProgressPreview<'l> {
+    messages: &'l ProgressMessages,
     screen: Screen<'l>,
     interval: Duration,
     events: flume::Receiver<TurnEvent>,
@@ -82,18 +84,19 @@ pub(super) struct ProgressPreview<'l> {
 impl<'l> ProgressPreview<'l> {
     /// Returns `None` unless the turn is a task in the background.
     pub(super) fn new(
+        messages: &'l ProgressMessages,
         screen: Screen<'l>,
         turn: &TurnRecord,
         interval: Duration,
         events: flume::Receiver<TurnEvent>,
     ) -> Option<Self> {
         let (progress, state) = (TaskProgress::of(turn)?, PreviewState::Nowhere);
-        Some(Self { screen, interval, events, progress, state, last: None })
+        Some(Self { messages, screen, interval, events, progress, state, last: None })
     }
 
     /// Follows the events and edits the message until the run is over.
     pub(super) async fn run(mut self, over: &CancellationToken) {
-        let clock = self.screen.lanes.parts.clock.as_ref();
+        let clock = self.screen.parts.clock.as_ref();
         let mut due = Some(clock.elapsed() + QUICK.max(self.interval));
         let mut not_before = Duration::ZERO;
         loop {
@@ -126,8 +129,7 @@ impl<'l> ProgressPreview<'l> {
         let began = clock.elapsed();
         let Showed { state, content, hold } = self.screen.show(self.state.clone(), content).await;
         if let PreviewState::In(_, message) | PreviewState::Unsure(_, message) = &state {
-            let messages = &self.screen.lanes.progress;
-            messages.shown.insert(self.progress.task, message.clone());
+            self.messages.shown.insert(self.progress.task, message.clone());
         }
         self.state = state;
         let is_shown = content.is_some();
@@ -146,49 +148,48 @@ pub(crate) enum LastProgress {
     Waiting(WaitKind),
 }
 
-impl Lanes {
-    /// Lets the progress message of a task show why the task works no longer. If that fails, the
-    /// message keeps its text; the end of the task is a separate message.
-    pub(crate) async fn end_progress(
-        &self,
-        turn: &TurnRecord,
-        chat: &ChatAddress,
-        last: LastProgress,
-    ) {
-        let Some(progress) = TaskProgress::of(turn) else { return };
-        let known = self.progress.shown.remove(&turn.id).map(|(_, message)| message);
-        let logged = async { self.parts.outbox.preview(turn.id).await.ok().flatten() };
-        let message = match known {
-            Some(message) => Some(message),
-            None => logged.await,
-        };
-        let (Some(message), Some(channel)) = (message, self.parts.channels.channel_of(chat)) else {
-            return;
-        };
-        let text = progress.with(&match last {
-            LastProgress::Done => "done".to_owned(),
-            LastProgress::Failed => "failed".to_owned(),
-            LastProgress::Cancelled => "cancelled".to_owned(),
-            LastProgress::Waiting(kind) => format!("waiting for {}", words::awaited(kind)),
-        });
-        let planned = self.parts.channels.plan(chat, &Content::text(text)).ok();
-        let Some(content) = planned.and_then(|planned| planned.chunks.into_iter().next()) else {
-            return;
-        };
-        let edit = Delivery {
-            shown_as: Some(message),
-            turn: Some(turn.id),
-            ..Delivery::new(DeliveryId(0), chat.clone(), content)
-        };
-        if channel.spare_turn(&edit).is_err() {
-            tracing::debug!(turn = %turn.id, "the chat has no room for the last progress");
-            return;
-        }
-        let editing = catch_panic(channel.deliver(&edit));
-        let done = within(self.parts.clock.as_ref(), LAST_LIMIT, editing).await;
-        let is_shown = matches!(done, Ok(Ok(Ok(_))));
-        tracing::debug!(turn = %turn.id, is_shown, "the progress of the task has ended");
+/// Lets the progress message of a task show why the task works no longer. If that fails, the
+/// message keeps its text; the end of the task is a separate message.
+pub(super) async fn end_progress(
+    parts: &SessionParts,
+    messages: &ProgressMessages,
+    turn: &TurnRecord,
+    chat: &ChatAddress,
+    last: LastProgress,
+) {
+    let Some(progress) = TaskProgress::of(turn) else { return };
+    let known = messages.shown.remove(&turn.id).map(|(_, message)| message);
+    let logged = async { parts.outbox.preview(turn.id).await.ok().flatten() };
+    let message = match known {
+        Some(message) => Some(message),
+        None => logged.await,
+    };
+    let (Some(message), Some(channel)) = (message, parts.channels.channel_of(chat)) else {
+        return;
+    };
+    let text = progress.with(&match last {
+        LastProgress::Done => "done".to_owned(),
+        LastProgress::Failed => "failed".to_owned(),
+        LastProgress::Cancelled => "cancelled".to_owned(),
+        LastProgress::Waiting(kind) => format!("waiting for {}", words::awaited(kind)),
+    });
+    let planned = parts.channels.plan(chat, &Content::text(text)).ok();
+    let Some(content) = planned.and_then(|planned| planned.chunks.into_iter().next()) else {
+        return;
+    };
+    let edit = Delivery {
+        shown_as: Some(message),
+        turn: Some(turn.id),
+        ..Delivery::new(DeliveryId(0), chat.clone(), content)
+    };
+    if channel.spare_turn(&edit).is_err() {
+        tracing::debug!(turn = %turn.id, "the chat has no room for the last progress");
+        return;
     }
+    let editing = catch_panic(channel.deliver(&edit));
+    let done = within(parts.clock.as_ref(), LAST_LIMIT, editing).await;
+    let is_shown = matches!(done, Ok(Ok(Ok(_))));
+    tracing::debug!(turn = %turn.id, is_shown, "the progress of the task has ended");
 }
 
 #[cfg(test)]

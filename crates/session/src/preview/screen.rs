@@ -11,7 +11,8 @@ use avocet_protocol::{
 use avocet_supervise::catch_panic;
 
 use super::parts::PartUpdate;
-use crate::lane::Lanes;
+use super::state::{PreviewState, Showed};
+use crate::SessionParts;
 use crate::long_code::without_long_code;
 
 /// Timeout of a channel, after which the outcome is unknown. The turn's end waits for this.
@@ -20,7 +21,7 @@ pub(super) const SHOW_LIMIT: Duration = Duration::from_secs(10);
 /// The place where a turn is shown.
 #[derive(Clone, Copy)]
 pub(super) struct Screen<'l> {
-    pub(super) lanes: &'l Lanes,
+    pub(super) parts: &'l SessionParts,
     pub(super) channel: &'l Arc<dyn Channel>,
     pub(super) turn: TurnId,
     /// The message that it replies to.
@@ -30,52 +31,10 @@ pub(super) struct Screen<'l> {
     pub(super) may_draft: bool,
 }
 
-/// The state of a message of the preview.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PreviewState {
-    /// The message may begin: this run of the turn knows of none.
-    Nowhere,
-    /// Shown as a draft of the platform, which no row of the log knows.
-    Draft,
-    /// Shown in this message.
-    In(DeliveryId, PlatformId),
-    /// Shown in this message, whose content is final as long as the text does not change.
-    Complete(DeliveryId, PlatformId),
-    /// Shown in this message. An earlier edit of unknown outcome may still change the message, so the
-    /// end of the turn edits it once more.
-    Unsure(DeliveryId, PlatformId),
-    /// The message does not change again before the end of the turn.
-    Over,
-}
-
-/// The result of showing content.
-#[derive(Debug)]
-pub(super) struct Showed {
-    pub(super) state: PreviewState,
-    /// Content that the chat shows now; `None` if unchanged.
-    pub(super) content: Option<Content>,
-    /// Time for which the platform asked to wait.
-    pub(super) hold: Option<Duration>,
-}
-
-impl Showed {
-    pub(super) fn nothing(state: PreviewState) -> Self {
-        Self { state, content: None, hold: None }
-    }
-
-    /// Keeps the message from being complete.
-    fn unsure(mut self) -> Self {
-        if let PreviewState::In(id, message) = self.state {
-            self.state = PreviewState::Unsure(id, message);
-        }
-        self
-    }
-}
-
 impl Screen<'_> {
     /// Plans a text with the channel.
     pub(super) fn plan(&self, text: &str) -> Vec<Content> {
-        let content = self.lanes.in_reply(self.to, &Content::text(text));
+        let content = self.parts.make_reply(self.to, &Content::text(text));
         let mut chunks = self.channel.plan_preview(&content);
         if let Some(first) = chunks.first_mut() {
             first.reply_to = content.reply_to;
@@ -99,7 +58,7 @@ impl Screen<'_> {
     /// Changes a message. Always returns, whatever the channel does.
     pub(super) async fn update(self, update: PartUpdate) -> Showed {
         use avocet_protocol::Preview;
-        let outbox = &self.lanes.parts.outbox;
+        let outbox = &self.parts.outbox;
         if let Some(showed) = self.show_as_draft(&update).await {
             return showed;
         }
@@ -156,9 +115,8 @@ impl Screen<'_> {
         let first = Delivery { nonce, ..self.delivery(id, &content) };
         let sent = self.deliver(first).await;
         tracing::debug!(%id, ok = sent.is_ok(), "the preview is sent");
-        let refused = |hold: Duration| Showing::Refused {
-            not_before: self.lanes.parts.clock.now().after(hold),
-        };
+        let refused =
+            |hold: Duration| Showing::Refused { not_before: self.parts.clock.now().after(hold) };
         let (state, showing) = match sent {
             Ok(Receipt { platform_id: Some(platform_id) }) => {
                 shown(id, content.clone(), platform_id, is_complete)
@@ -200,7 +158,7 @@ impl Screen<'_> {
                 Showed { state, content: Some(content), hold: None }
             }
             Err(SendError::RetryAfter(hold)) => {
-                let not_before = self.lanes.parts.clock.now().after(hold);
+                let not_before = self.parts.clock.now().after(hold);
                 self.note(id, &Showing::Refused { not_before }).await;
                 Showed { state, content: None, hold: Some(hold) }
             }
@@ -216,7 +174,7 @@ impl Screen<'_> {
     }
 
     async fn deliver(&self, delivery: Delivery) -> Result<Receipt, SendError> {
-        let clock = self.lanes.parts.clock.as_ref();
+        let clock = self.parts.clock.as_ref();
         match within(clock, SHOW_LIMIT, catch_panic(self.channel.deliver(&delivery))).await {
             Ok(Ok(sent)) => sent,
             Ok(Err(panicked)) => Err(SendError::Unknown(panicked.to_string())),
@@ -226,8 +184,8 @@ impl Screen<'_> {
 
     /// Records the outcome in the log, since the end of the turn depends on it.
     async fn note(&self, id: DeliveryId, showing: &Showing) {
-        let outbox = &self.lanes.parts.outbox;
-        match self.lanes.with_retry(|| outbox.finish_preview(id, showing)).await {
+        let outbox = &self.parts.outbox;
+        match self.parts.with_retry(|| outbox.finish_preview(id, showing)).await {
             // The turn was ended meanwhile.
             Ok(()) | Err(StoreError::Stale(_)) => {}
             Err(error) => tracing::warn!(%id, %error, "cannot record the outcome of a preview"),

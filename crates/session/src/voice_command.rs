@@ -1,0 +1,48 @@
+//! `/voice`: show or choose when answers are spoken.
+
+use avocet_protocol::{CommandAction, SessionId, StoreError, VoiceMode};
+
+use crate::SessionParts;
+use crate::command_plan::CommandPlan;
+use crate::spoken::SpokenAnswers;
+
+/// Plans `/voice`.
+pub(crate) async fn plan(
+    parts: &SessionParts,
+    session: &SessionId,
+    argument: &str,
+) -> Result<CommandPlan, StoreError> {
+    let Some(SpokenAnswers { when, .. }) = &parts.spoken else {
+        let refusal = "I cannot speak: my operator has to add the table [speech] to my \
+                       configuration.";
+        return Ok(CommandPlan::say(refusal));
+    };
+    if argument.is_empty() {
+        let status = parts.with_retry(|| parts.query.session_status(session)).await?;
+        let mode = status.voice.unwrap_or(*when);
+        let text =
+            format!("Voice is {}: {}. /voice {} changes it.", mode.word(), help(mode), words());
+        return Ok(CommandPlan::say(text));
+    }
+    Ok(match argument.parse::<VoiceMode>() {
+        Ok(mode) => {
+            let done = format!("Voice is {} from now on: {}.", mode.word(), help(mode));
+            CommandPlan::act(CommandAction::SetVoice(mode), &done, &done)
+        }
+        Err(_) => {
+            CommandPlan::say(format!("There is no voice mode {argument:?}; there are {}.", words()))
+        }
+    })
+}
+
+fn words() -> String {
+    VoiceMode::ALL.map(VoiceMode::word).join(", ")
+}
+
+fn help(mode: VoiceMode) -> &'static str {
+    match mode {
+        VoiceMode::On => "I speak each answer and send its text too",
+        VoiceMode::Off => "my answers are text only",
+        VoiceMode::Auto => "I speak my answers to voice messages and send their text too",
+    }
+}
