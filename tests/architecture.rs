@@ -22,7 +22,7 @@ const FOR_TESTS: [&str; 3] = ["store", "supervise", "testkit"];
 /// the number with each circle that is cut.
 const MOST_FILES_IN_CIRCLE: usize = 52;
 /// The most circles of all crates. The aim is 10.
-const MOST_CIRCLES: usize = 70;
+const MOST_CIRCLES: usize = 67;
 
 fn workspace() -> Metadata {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
