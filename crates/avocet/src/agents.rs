@@ -31,11 +31,11 @@ use avocet_tools::{
 use jiff::tz::TimeZone;
 
 use crate::budgets::budgets;
+use crate::configuration::{Agent as AgentPlace, Configuration};
 use crate::context::Otherwise;
 use crate::exit::{Exit, Failure};
 use crate::memories::SearchedMemories;
 use crate::models::Models;
-use crate::places::{Agent as AgentPlace, Configuration};
 use crate::prompt_file::OperatorPrompt;
 use crate::shell::Shells;
 use crate::web::{named_hosts, web};

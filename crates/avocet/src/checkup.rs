@@ -19,12 +19,12 @@ use avocet_supervise::run_blocking;
 use avocet_telemetry::TelemetryExporter;
 use futures_util::future::join_all;
 
+use crate::configuration::Configuration;
 use crate::disk;
 use crate::environment::environment;
 use crate::exit::Failure;
 use crate::models::Models;
 use crate::output::{ago, last_failure};
-use crate::places::Configuration;
 use crate::{mcp, registry, roots};
 
 /// The timeout for checking the disk, or one server.

@@ -10,7 +10,7 @@ use avocet_gateway::{
 use avocet_protocol::{ClientRole, SenderId};
 use nix::unistd::{Group, User};
 
-use crate::places::Configuration;
+use crate::configuration::Configuration;
 use crate::registry::key_error;
 
 /// Checks the tables, without asking the system about users.

@@ -19,10 +19,11 @@ use tokio::sync::Mutex;
 use tracing::dispatcher::{Dispatch, with_default};
 
 use crate::commands::config::check_directories;
+use crate::configuration::{Configuration, Uses, last_version};
 use crate::context::CommandContext;
 use crate::environment::{environment, given};
 use crate::exit::Failure;
-use crate::places::{Configuration, Uses, config_place};
+use crate::places::config_place;
 use crate::reload::difference;
 
 /// The configuration file of a running daemon.
@@ -251,13 +252,6 @@ impl FileText {
     ) -> Result<(), ConfigFileError> {
         save(context, &self.path, text, &self.digest).map(drop)
     }
-}
-
-/// The last version of a file, which saving keeps beside it.
-pub(crate) fn last_version(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(".before");
-    name.into()
 }
 
 /// A file that this process can replace.

@@ -12,8 +12,8 @@ use avocet_supervise::Group;
 use avocet_web::{KeptFiles, ProgramFileStore, UploadStore};
 
 use crate::clients::operators;
+use crate::configuration::Configuration;
 use crate::exit::{Exit, Failure};
-use crate::places::Configuration;
 use crate::registry;
 use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
 

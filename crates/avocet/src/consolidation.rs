@@ -15,9 +15,9 @@ use avocet_supervise::Group;
 use jiff::tz::TimeZone;
 
 use crate::budgets::budgets;
+use crate::configuration::Configuration;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
-use crate::places::Configuration;
 
 const WHEN: &str = "memory.consolidation.when";
 

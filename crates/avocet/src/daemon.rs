@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::audit::Keeper;
 use crate::children::Children;
-use crate::places::Configuration;
+use crate::configuration::Configuration;
 use crate::redaction;
 use crate::reload::Reloader;
 use crate::stuck::{Stuck, hung_channel};

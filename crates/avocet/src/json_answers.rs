@@ -13,8 +13,8 @@ use avocet_protocol::{
 use avocet_session::BySession;
 use avocet_store::SqliteStore;
 
+use crate::configuration::Configuration;
 use crate::consolidation::upkeep;
-use crate::places::Configuration;
 use crate::workspaces::binding;
 
 /// Most corrections after the first answer.

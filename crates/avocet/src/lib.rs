@@ -12,6 +12,7 @@ mod cli;
 mod clients;
 mod commands;
 mod config_file;
+mod configuration;
 mod connections;
 mod consolidation;
 mod context;

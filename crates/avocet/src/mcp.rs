@@ -20,9 +20,9 @@ use avocet_supervise::Group;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::configuration::{Configuration, MCP_TOKENS};
 use crate::environment::from_configuration;
 use crate::exit::Failure;
-use crate::places::Configuration;
 use crate::registry;
 use crate::shell::{ChildAccess, Shells};
 
@@ -34,8 +34,6 @@ const FILE: &str = "mcp.json";
 /// The warning about hosts that the program cannot reach.
 const NO_HOSTS: &str = "`hosts` has no effect: it needs namespaces, which this system lacks; the \
     program has no network";
-/// The file in the data directory with the tokens of the servers.
-pub(crate) const TOKENS: &str = "mcp-tokens.json";
 /// Bytes of the reason for which a program was killed.
 const REASON: usize = 4096;
 
@@ -58,7 +56,7 @@ pub(crate) fn client_with(
     group: &Group,
 ) -> Result<Arc<McpClient>, Failure> {
     let servers = server_parts(configuration, shells)?;
-    let tokens = Some(configuration.data_dir.join(TOKENS));
+    let tokens = Some(configuration.data_dir.join(MCP_TOKENS));
     let parts =
         McpClientParts { file, tokens, clock: clock.clone(), group: group.child_group("mcp") };
     Ok(Arc::new(McpClient::new(parts, servers)))

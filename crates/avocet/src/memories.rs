@@ -10,13 +10,9 @@ use avocet_protocol::{Clock, Memories, MemoryMirror, Recall};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 
-use crate::places::Configuration;
+use crate::configuration::{Configuration, MEMORY_FILES};
 use crate::registry::{self, ConfiguredEmbedder};
 use crate::{consolidation, models};
-
-/// The directory of the memory's files, in the data directory. A workspace would be the wrong
-/// place: its files can be read in every chat, and become part of commits there.
-pub(crate) const MEMORY_FILES: &str = "memory";
 
 /// The memories of a log.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ use avocet_llm::{
 };
 use avocet_protocol::{Clock, Model, Models as ModelsPort, NoModel, Price};
 
-use crate::places::Configuration;
+use crate::configuration::Configuration;
 use crate::{catalogue, registry};
 
 /// The provider that exists without configuration.

@@ -6,7 +6,7 @@ use avocet_config::{AgentTools, ConfigError, Document, Profile, SHIPPED, Setting
 use avocet_protocol::nearest;
 use avocet_tools::{AgentPolicy, ListedTools, ToolRegistry, tool_meant_by};
 
-use crate::places::Agent;
+use crate::configuration::Agent;
 use crate::registry::channel_names;
 
 /// Returns the rules of the agent `name`. The list of every other agent applies to children below

@@ -10,8 +10,8 @@ use avocet_config::Document;
 use avocet_protocol::{FileStart, FilesError, PromptFile, Trust};
 use avocet_supervise::run_blocking;
 
+use crate::configuration::Agent;
 use crate::exit::Failure;
-use crate::places::Agent;
 
 /// The file that the key `prompt_file` of a profile names.
 #[derive(Debug, Clone)]

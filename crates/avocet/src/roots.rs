@@ -6,20 +6,12 @@ use std::path::{Path, PathBuf};
 use avocet_config::Document;
 use avocet_sandbox::{RootAccess, trace_symlinks};
 
+use crate::configuration::Root;
 use crate::exit::Failure;
 use crate::registry::{self, ChannelDirectory};
 
 /// Virtual file systems of the kernel.
 pub(crate) const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
-
-/// A directory of `[tools] read` or `[tools] write`.
-#[derive(Debug, Clone)]
-pub(crate) struct Root {
-    /// Its key in the configuration.
-    pub(crate) key: String,
-    pub(crate) path: PathBuf,
-    pub(crate) access: RootAccess,
-}
 
 /// The paths that directories beside the workspaces must not overlap.
 #[derive(Debug)]

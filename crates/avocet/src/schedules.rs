@@ -20,8 +20,8 @@ use avocet_supervise::{Group, SystemClock};
 use jiff::tz::TimeZone;
 
 use crate::checklist::has_entries;
+use crate::configuration::{Agent, Configuration};
 use crate::exit::Failure;
-use crate::places::{Agent, Configuration};
 use crate::registry;
 use crate::workspaces::AgentWorkspaces;
 

@@ -15,10 +15,10 @@ use avocet_sandbox::{
 use avocet_supervise::Group;
 use avocet_tools::{BackgroundPrograms, OpenHosts, ProgramSettings};
 
+use crate::configuration::Configuration;
+use crate::configuration::MEMORY_FILES;
 use crate::environment::{operator_environment, program_environment};
-use crate::memories::MEMORY_FILES;
 use crate::pictures::PictureConverter;
-use crate::places::Configuration;
 use crate::probed::ProbeMemory;
 use crate::registry::open_hosts;
 

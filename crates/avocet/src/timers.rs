@@ -8,10 +8,10 @@ use avocet_protocol::{Clock, Live};
 use avocet_store::SqliteStore;
 use avocet_supervise::Group;
 
+use crate::configuration::Configuration;
 use crate::connections::Connections;
 use crate::exit::Failure;
 use crate::models::Models;
-use crate::places::Configuration;
 use crate::schedules::AgentChecklists;
 use crate::{consolidation, schedules};
 

@@ -8,7 +8,7 @@ use avocet_net::{FetchLimits, GuardedClient, InterfaceAddresses, Url};
 use avocet_protocol::Clock;
 use avocet_tools::{SearchEngine, WebAccess};
 
-use crate::places::Configuration;
+use crate::configuration::Configuration;
 use crate::registry::{WEB_SEARCH, open_hosts, web_search};
 
 /// Makes the access to the web, one for all agents.

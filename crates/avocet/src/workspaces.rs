@@ -13,10 +13,11 @@ use avocet_session::{BySession, SessionBinding};
 use avocet_skills::{FixedSkills, SHIPPED, ShippedSkill, SkillCatalogue};
 use avocet_tools::WorkspaceFiles;
 
+use crate::configuration::Root;
+use crate::configuration::{Agent, Configuration};
 use crate::environment::home;
 use crate::exit::{Exit, Failure};
-use crate::places::{Agent, Configuration};
-use crate::roots::{self, Root};
+use crate::roots;
 
 /// The directory in the data directory with one file for each workspace in which some untrusted
 /// content could not be marked.

@@ -6,8 +6,8 @@ use avocet_config::Sandbox;
 use avocet_protocol::Check;
 use avocet_sandbox::{Isolation, SandboxLayers};
 
+use crate::configuration::Configuration;
 use crate::environment::environment;
-use crate::places::Configuration;
 use crate::shell::Shells;
 
 /// Checks a process that runs programs with these shells. An error in `cgroup` is the reason why

@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::run::Signals;
 use crate::commands::{LOOK_AGAIN, STARTING, connect, join_or_start};
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::daemon::RunningDaemon;
 use crate::exit::{Exit, Failure};
 use crate::logging;
-use crate::places::{Configuration, Uses};
 
 /// The time for running answers to finish after the editor leaves.
 const DRAIN: Duration = Duration::from_secs(5);

@@ -5,10 +5,10 @@ use avocet_protocol::{PersonId, PlainTable};
 use clap::Subcommand;
 use serde::Serialize;
 
+use crate::configuration::{Agent, Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::show;
-use crate::places::{Agent, Configuration, Uses};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {

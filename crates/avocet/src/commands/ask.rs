@@ -19,13 +19,13 @@ use crate::commands::faulty_file::for_daemon;
 use crate::commands::{
     LOOK_AGAIN, OfflineLog, Reached, bus_to_log, call, connect, reach, text_or_stdin,
 };
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::json_answers::JsonAnswers;
 use crate::link::new_key;
 use crate::models::Models;
 use crate::output::{print, print_json, show};
-use crate::places::{Configuration, Uses};
 use crate::values::{GivenSession, given_session};
 
 #[derive(Debug, Args)]

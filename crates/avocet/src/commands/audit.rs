@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::audit::{Checked, check};
 use crate::commands::look;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json};
-use crate::places::{Configuration, Uses};
 use crate::values::{rows, session_id};
 
 #[derive(Debug, Args)]

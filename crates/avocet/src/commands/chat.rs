@@ -17,12 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::faulty_file::for_daemon;
 use crate::commands::join_or_start;
+use crate::configuration::Configuration;
 use crate::context::CommandContext;
 use crate::environment::{environment, moves_cursor, wants_colour};
 use crate::exit::{Exit, Failure};
 use crate::link::DaemonLink;
 use crate::logging;
-use crate::places::Configuration;
 use crate::values::session_id;
 
 #[derive(Debug, Args)]

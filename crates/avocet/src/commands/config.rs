@@ -12,11 +12,11 @@ use avocet_sandbox::RootAccess;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
+use crate::configuration::Root;
+use crate::configuration::{Agent, Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json, warning};
-use crate::places::{Agent, Configuration, Uses};
-use crate::roots::Root;
 use crate::workspaces::{guarded, open_roots};
 
 #[derive(Debug, Subcommand)]

@@ -10,12 +10,12 @@ use avocet_protocol::{
 use clap::Args;
 
 use crate::commands::call;
+use crate::configuration::{Configuration, Uses};
 use crate::consolidation::consolidator;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::show;
-use crate::places::{Configuration, Uses};
 
 #[derive(Debug, Args)]
 pub(crate) struct ConsolidateArgs {

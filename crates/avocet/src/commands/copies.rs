@@ -12,11 +12,11 @@ use avocet_supervise::run_blocking;
 use clap::Args;
 use serde_json::json;
 
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::environment::given;
 use crate::exit::{Exit, Failure};
 use crate::output::show;
-use crate::places::{Configuration, Uses};
 use crate::{audit, redaction};
 
 #[derive(Debug, Args)]

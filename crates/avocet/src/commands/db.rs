@@ -9,12 +9,12 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::commands::look;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::daemon::open_options;
 use crate::disk::bytes;
 use crate::exit::{Exit, Failure};
 use crate::output::show;
-use crate::places::{Configuration, Uses};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DbCommand {

@@ -16,11 +16,11 @@ use clap::Args;
 
 use crate::checkup::{Examiner, layers};
 use crate::commands::{connect, look};
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::show;
-use crate::places::{Configuration, Uses};
 use crate::registry;
 use crate::shell::Shells;
 

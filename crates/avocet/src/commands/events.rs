@@ -18,10 +18,10 @@ use serde_json::json;
 
 use crate::commands::faulty_file::for_daemon;
 use crate::commands::{call, connect, look};
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{ago, print, print_json_line, show, warning};
-use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::values::session_id;
 

@@ -2,39 +2,15 @@
 //! configuration, so commands that only ask it need no more than its socket.
 
 use std::fs;
-use std::sync::Once;
 
 use avocet_config::{Document, References};
 use toml_edit::{DocumentMut, Item};
 
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::environment::environment;
 use crate::exit::{Exit, Failure};
-use crate::output::warning;
-use crate::places::{Configuration, Uses, config_path};
-
-/// The fault of a configuration file from which only the places of the daemon were read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileFault(String);
-
-impl FileFault {
-    /// Returns the sentence that the daemon's status has, too.
-    pub(crate) fn text(&self) -> &str {
-        &self.0
-    }
-
-    /// Warns the person. Prints the warning only once, because some commands connect repeatedly.
-    pub(crate) fn warn(&self) {
-        static WARNED: Once = Once::new();
-        let Self(fault) = self;
-        WARNED.call_once(|| warning(&format!("{fault}; the daemon uses the last good one")));
-    }
-
-    /// Returns the failure of a command without a daemon.
-    pub(crate) fn failure(&self) -> Failure {
-        Failure::new(Exit::Configuration, self.0.clone())
-    }
-}
+use crate::places::config_path;
 
 /// Reads the configuration for a request to the running daemon. If the file has a fault, reads only
 /// `data_dir` and `gateway.socket`, as far as they can be read.
@@ -56,7 +32,7 @@ pub(crate) fn for_daemon(context: &CommandContext) -> Result<Configuration, Fail
         .map_err(Failure::from)
         .and_then(|document| Configuration::of(context, document, Uses::Daemon));
     let Ok(found) = places else { return Err(failure) };
-    Ok(Configuration { fault: Some(FileFault(format!("{:#}", failure.error))), ..found })
+    Ok(Configuration { fault: Some(FileFault::new(format!("{:#}", failure.error))), ..found })
 }
 
 /// Returns a configuration with only the keys of a text that lead to the daemon. If the text is not

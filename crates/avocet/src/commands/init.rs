@@ -23,10 +23,11 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use crate::commands::service::{self, ServiceInstall};
 use crate::commands::{connect, text_or_stdin};
 use crate::config_file::FileText;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::environment::{environment, given, home};
 use crate::exit::{Exit, Failure};
-use crate::places::{Configuration, Uses, config_place};
+use crate::places::config_place;
 use crate::redaction;
 use crate::registry;
 

@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::faulty_file::for_daemon;
 use crate::commands::{bus_to_log, call, connect, sessions, text_or_stdin};
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::daemon::{ChannelIntake, RunningDaemon, StartOptions};
 use crate::exit::{Exit, Failure};
 use crate::link::new_key;
 use crate::output::{ago, moment, print, print_json, show, span};
-use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::values::rows;
 use crate::workspaces::check_job_directory;

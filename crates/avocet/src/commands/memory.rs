@@ -20,11 +20,11 @@ use serde::Serialize;
 use crate::checkup::mirror_problems;
 use crate::commands::consolidate::{self, ConsolidateArgs};
 use crate::commands::{call, look, text_or_stdin};
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::memories::{has_files, mirror};
 use crate::output::{moment, print, show, warning};
-use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::values::rows;
 

@@ -51,11 +51,11 @@ use avocet_store::{LogHolder, OpenError, SqliteStore};
 use serde_json::Value;
 
 use crate::commands::faulty_file::for_daemon;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::daemon::{RunningDaemon, StartOptions, open_options};
 use crate::exit::{Exit, Failure};
 use crate::output;
-use crate::places::{Configuration, Uses};
 use crate::registry;
 
 /// The time within which a daemon normally answers.

@@ -19,11 +19,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::catalogue;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::show;
-use crate::places::{Configuration, Uses};
 
 /// Most bytes of a table of models.
 const MAX_TABLE: usize = 16 * 1024 * 1024;

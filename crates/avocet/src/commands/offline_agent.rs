@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::{AgentParts, KeptByAgents};
 use crate::commands::bus_to_log;
+use crate::configuration::Configuration;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::memories::SearchedMemories;
 use crate::models::Models;
-use crate::places::Configuration;
 use crate::shell::Shells;
 use crate::workspaces::{AgentWorkspaces, WorkspaceLogs};
 use crate::{mcp, registry};

@@ -15,10 +15,10 @@ use serde_json::json;
 
 use crate::commands::look;
 use crate::commands::offline_agent::OfflineAgent;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json};
-use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::values::session_id;
 

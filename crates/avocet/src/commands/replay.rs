@@ -13,10 +13,10 @@ use clap::Args;
 
 use crate::commands::look;
 use crate::commands::offline_agent::OfflineAgent;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print_difference, print_json};
-use crate::places::{Configuration, Uses};
 use crate::redaction;
 use report::ReplayReport;
 

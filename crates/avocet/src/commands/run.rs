@@ -7,10 +7,10 @@ use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::daemon::{RunningDaemon, StartOptions};
 use crate::exit::{Exit, Failure};
-use crate::places::{Configuration, Uses};
 use crate::{logging, systemd};
 
 #[derive(Debug, Args)]

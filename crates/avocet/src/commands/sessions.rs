@@ -15,10 +15,10 @@ use serde_json::json;
 
 use crate::commands::faulty_file::for_daemon;
 use crate::commands::{call, connect, look};
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{confirmed, moment, print, print_json};
-use crate::places::{Configuration, Uses};
 use crate::redaction;
 use crate::values::{rows, session_id};
 

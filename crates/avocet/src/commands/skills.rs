@@ -20,10 +20,10 @@ use avocet_tools::WorkspaceFiles;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{confirmed, show};
-use crate::places::{Configuration, Uses};
 use crate::stderr;
 use crate::workspaces::{fixed_skills, guarded};
 

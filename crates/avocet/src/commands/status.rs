@@ -15,10 +15,10 @@ use jiff::tz::TimeZone;
 
 use crate::commands::faulty_file::for_daemon;
 use crate::commands::{connect_quietly, look};
+use crate::configuration::Configuration;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{ago, last_failure, moment, print_json_line, print_page, show, span};
-use crate::places::Configuration;
 use crate::{audit, disk};
 
 #[derive(Debug, Args)]

@@ -15,9 +15,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::commands::connect;
 use crate::commands::faulty_file::for_daemon;
+use crate::configuration::Configuration;
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::places::Configuration;
 use view::TopView;
 
 /// The time between two questions to the daemon.

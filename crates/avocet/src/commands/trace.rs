@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::commands::events::answer;
 use crate::commands::look;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{moment, show};
-use crate::places::{Configuration, Uses};
 
 /// The length of the whole timeline, in characters.
 const WIDTH: usize = 24;

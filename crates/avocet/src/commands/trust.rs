@@ -11,11 +11,11 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::commands::connect;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::environment::given;
 use crate::exit::{Exit, Failure};
 use crate::output::{error, print, print_json, warning};
-use crate::places::{Configuration, Uses};
 use crate::workspaces::{guarded, open_roots};
 
 #[derive(Debug, Args)]

@@ -9,11 +9,11 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::commands::connect;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::environment::{environment, home};
 use crate::exit::{Exit, Failure};
 use crate::output::show;
-use crate::places::{Configuration, Uses};
 
 /// The list of files of the Debian package.
 const PACKAGE_FILES: &str = "/var/lib/dpkg/info/avocet.list";

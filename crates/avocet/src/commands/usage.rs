@@ -8,10 +8,10 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::commands::look;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json};
-use crate::places::{Configuration, Uses};
 use crate::values::rows;
 
 #[derive(Debug, Args)]

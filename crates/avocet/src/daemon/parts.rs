@@ -15,13 +15,13 @@ use avocet_telemetry::{ExporterParts, TelemetryExporter};
 use super::{ChannelIntake, StartOptions, open_options};
 use crate::audit::Keeper;
 use crate::clients::socket_place;
+use crate::configuration::Configuration;
 use crate::connections::Connections;
 use crate::context::CommandContext;
 use crate::copies::{BackupPlan, Copies};
 use crate::exit::Failure;
 use crate::memories::SearchedMemories;
 use crate::models::Models;
-use crate::places::Configuration;
 use crate::shell::{Shells, control_groups};
 use crate::{mcp, redaction, registry, retention, roots};
 

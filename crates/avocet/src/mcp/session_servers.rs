@@ -19,7 +19,7 @@ use super::programs::ProgramFinder;
 use crate::commands::mcp::complete::complete_sandbox_settings;
 use crate::commands::mcp::edit::ServerTable;
 use crate::commands::mcp::import::valid_name;
-use crate::places::Configuration;
+use crate::configuration::Configuration;
 use crate::redaction;
 use crate::shell::Shells;
 use crate::workspaces::AgentWorkspaces;

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::{SortedChanges, plan, unresolved, versions};
 use crate::config_file::FileText;
+use crate::configuration::Configuration;
 use crate::context::CommandContext;
 use crate::exit::Failure;
-use crate::places::Configuration;
 use crate::redaction::{self, HIDDEN};
 
 /// Compares the file with the configuration of the running daemon.

@@ -17,11 +17,12 @@ use super::text;
 use crate::commands::connect;
 use crate::commands::init::start_questions;
 use crate::config_file::FileText;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::environment::{environment, given};
 use crate::exit::{Exit, Failure};
 use crate::output::{error, print, warning};
-use crate::places::{Configuration, Uses, config_place};
+use crate::places::config_place;
 use crate::reload::{SortedChanges, changes_between};
 use crate::stderr;
 

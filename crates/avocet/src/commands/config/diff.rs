@@ -8,11 +8,11 @@ use avocet_protocol::{ConfigChange, ConfigDiff};
 use super::change::{failed, read, refused, warn_of_unresolved};
 use crate::commands::connect;
 use crate::config_file::FileText;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::environment::given;
 use crate::exit::{Exit, Failure};
 use crate::output::show;
-use crate::places::{Configuration, Uses};
 use crate::reload::file_difference;
 
 pub(super) async fn run(

@@ -10,7 +10,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::commands::text_or_stdin;
-use crate::config_file::{FileText, last_version};
+use crate::config_file::FileText;
+use crate::configuration::last_version;
 use crate::context::CommandContext;
 use crate::environment::{given, home};
 use crate::exit::{Exit, Failure};

@@ -14,10 +14,10 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::commands::connect;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{moment, print, show, warning};
-use crate::places::{Configuration, Uses};
 use crate::shell::Shells;
 use crate::{mcp, registry, stderr};
 

@@ -11,11 +11,12 @@ use serde::Serialize;
 use crate::commands::connect;
 use crate::commands::faulty_file::for_daemon;
 use crate::config_file::FileText;
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::environment::given;
 use crate::exit::{Exit, Failure};
 use crate::output::{confirmed, print, show};
-use crate::places::{Configuration, Uses, config_place};
+use crate::places::config_place;
 use crate::stderr;
 
 use super::add::{failed, refused};

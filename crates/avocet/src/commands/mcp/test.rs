@@ -6,11 +6,11 @@ use clap::Args;
 use futures_util::future::join_all;
 use serde::Serialize;
 
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::mcp;
 use crate::output::{show, warning};
-use crate::places::{Configuration, Uses};
 use crate::shell::Shells;
 
 use super::servers::tools_text;

@@ -9,11 +9,11 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{configured_number, price_text};
+use crate::configuration::{Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::models::Models;
 use crate::output::{print, print_json};
-use crate::places::{Configuration, Uses};
 use crate::registry;
 
 /// The timeout for the whole list of a provider.

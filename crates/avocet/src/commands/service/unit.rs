@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::ServiceScope;
+use crate::configuration::{Configuration, Uses};
 use crate::context::{CommandContext, Global};
 use crate::environment::{environment, given, home};
 use crate::exit::{Exit, Failure};
-use crate::places::{Configuration, Uses, config_path};
+use crate::places::config_path;
 
 /// The name of the unit in systemd.
 pub(super) const UNIT: &str = "avocet.service";
