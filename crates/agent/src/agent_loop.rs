@@ -1,141 +1,22 @@
 //! The tool loop: asks the model, runs its calls, and asks again until the model answers or a cap
 //! is reached.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, CUT_OFF, CallId, CallState, Clock, Effort, FILTERED, FailureCode, FetchAttachments,
-    Files, Ledger, LoggedCall, Model, ModelReply, NewStep, Origin, PromptFile, Purpose,
-    RequestOptions, Skills, Step, StoreError, ToolCall, Toolbox, Trust, TurnEvents, TurnFailure,
-    TurnId, TurnLog, TurnRecord, Usage, WaitRequest, end_sentence,
+    Answer, CUT_OFF, CallId, CallState, FILTERED, FailureCode, LoggedCall, Model, ModelReply,
+    NewStep, Origin, Purpose, RequestOptions, Step, StoreError, ToolCall, Trust, TurnEvents,
+    TurnFailure, TurnId, TurnRecord, Usage, end_sentence,
 };
-use jiff::tz::TimeZone;
 
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::calls::StepContext;
 use crate::context::RequestContext;
 use crate::job_steps::{JobStep, next_job_step};
 use crate::{
-    AgentRecall, Budgets, CoreTools, Marks, ModelsByTask, RenderedTurns, TurnContext, TurnLimits,
-    UsageMeter, images, job, job_steps, program, withheld,
+    AgentLoop, FailedTurn, TurnContext, TurnEnd, UsageMeter, images, job, job_steps, program,
+    withheld,
 };
-
-/// Runs turns. All I/O (SQL, HTTP, channels) goes through ports.
-#[derive(Debug, Clone)]
-pub struct AgentLoop {
-    /// The models of the agent.
-    pub models: AgentModels,
-    /// The thinking effort of the model that answers; `None` for the setting of the model.
-    pub effort: Option<Effort>,
-    /// The available tools.
-    pub toolbox: Arc<dyn Toolbox>,
-    /// The tools whose schemas each request contains.
-    pub core_tools: CoreTools,
-    /// The log and the ledger.
-    pub logs: AgentLogs,
-    /// The caps on turns and on costs.
-    pub limits: AgentLimits,
-    /// The memories that a turn gets.
-    pub recall: AgentRecall,
-    /// The parts of a request that are the same for all sessions.
-    pub prompt_settings: PromptSettings,
-    /// The messages of past turns, shared by all turns of the agent.
-    pub rendered: RenderedTurns,
-    /// The workspace, for its instructions and the pictures that the model is shown.
-    pub files: Arc<dyn Files>,
-    /// The skills that the model may load.
-    pub skills: Arc<dyn Skills>,
-    /// Brings attachments into the workspace before the model reads their messages.
-    pub attachments: Arc<dyn FetchAttachments>,
-    /// Receives the progress of the turn.
-    pub events: Arc<dyn TurnEvents>,
-    /// The time source.
-    pub clock: Arc<dyn Clock>,
-}
-
-/// The models of an agent.
-#[derive(Debug, Clone)]
-pub struct AgentModels {
-    /// The model that answers.
-    pub main: Arc<dyn Model>,
-    /// The cheap model for internal work such as summaries. May equal `main`.
-    pub cheap: Arc<dyn Model>,
-    /// Models that answer instead of `main`.
-    pub tasks: ModelsByTask,
-}
-
-/// The ports to which an agent writes.
-#[derive(Debug, Clone)]
-pub struct AgentLogs {
-    /// The log, which stores each step before the next begins.
-    pub turns: Arc<dyn TurnLog>,
-    /// The ledger of model costs.
-    pub ledger: Arc<dyn Ledger>,
-}
-
-/// The limits of an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AgentLimits {
-    /// The caps on a turn.
-    pub turn: TurnLimits,
-    /// The limits on model costs.
-    pub budgets: Budgets,
-    /// For a child: the most tokens of the root turn with all its children. `None` for a root turn,
-    /// whose own [`TurnLimits::max_tokens`] is that limit.
-    pub root_tokens: Option<u64>,
-}
-
-/// The parts of a request that are the same for all sessions.
-#[derive(Debug, Clone)]
-pub struct PromptSettings {
-    /// The instructions that lead every request, before those of the workspace.
-    pub system: Arc<str>,
-    /// A file with further instructions of the operator, read at the start of each turn.
-    pub file: Option<Arc<dyn PromptFile>>,
-    /// The time zone of the times that the model reads.
-    pub zone: TimeZone,
-    /// The marks around text of people who are not owners.
-    pub marks: Marks,
-}
-
-/// The end of a turn, or its pause.
-#[derive(Debug, Clone, PartialEq)]
-pub enum TurnEnd {
-    /// The model has answered.
-    Answered(Answer),
-    /// A cap was reached or the model failed.
-    Failed(FailedTurn),
-    /// Calls wait for outside events, so the turn waits. Any number of them wait for children; at
-    /// most one waits for another event.
-    Waiting(Vec<CallWait>),
-}
-
-/// The end of a turn without an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedTurn {
-    /// The text for the user.
-    pub notice: String,
-    /// The reason, for programs.
-    pub failure: Option<TurnFailure>,
-}
-
-impl FailedTurn {
-    /// Creates the end of a turn that failed for this reason.
-    #[must_use]
-    pub fn new(notice: String, failure: impl Into<TurnFailure>) -> Self {
-        Self { notice, failure: Some(failure.into()) }
-    }
-}
-
-/// A call that waits.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CallWait {
-    /// The call.
-    pub call: CallId,
-    /// The event that it waits for.
-    pub request: WaitRequest,
-}
 
 impl AgentLoop {
     /// Returns the options of a request for an answer.

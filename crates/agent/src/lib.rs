@@ -2,6 +2,7 @@
 //! step is in the log before the next one begins, and a turn resumes at the end of its log.
 
 mod agent_loop;
+mod agent_parts;
 mod ask;
 #[cfg(feature = "testing")]
 pub mod benching;
@@ -38,14 +39,13 @@ mod tasks;
 mod truncate;
 mod trust;
 mod turn_context;
+mod turn_end;
 mod usage_meter;
 mod valid;
 mod window;
 mod withheld;
 
-pub use agent_loop::{
-    AgentLimits, AgentLogs, AgentLoop, AgentModels, CallWait, FailedTurn, PromptSettings, TurnEnd,
-};
+pub use agent_parts::{AgentLimits, AgentLogs, AgentLoop, AgentModels, PromptSettings};
 pub use budgets::{Budgets, UpkeepMeter};
 pub use job_steps::JobPlan;
 pub use json_answer::{AnswerValidator, ask_for_correction};
@@ -60,5 +60,6 @@ pub use replay::{OutlineStep, ReplayAnswers, ReplayEnd, ReplayedTurn, TurnOutlin
 pub use summary::Compaction;
 pub use tasks::{ModelTask, ModelsByTask};
 pub use turn_context::TurnContext;
+pub use turn_end::{CallWait, FailedTurn, TurnEnd};
 pub use usage_meter::UsageMeter;
 pub use valid::make_valid;

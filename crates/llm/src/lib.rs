@@ -50,6 +50,7 @@ mod speech;
 mod testing;
 #[cfg(test)]
 mod thought_calls_tests;
+mod tool_style;
 mod transcription;
 mod visible;
 mod wire_json;
@@ -57,7 +58,7 @@ mod wire_json;
 pub use anthropic::{AnthropicConfig, AnthropicModel};
 pub use chain::ModelChain;
 pub use cool_down::CoolDowns;
-pub use dialected::{DialectModel, TextCalls, ToolStyle};
+pub use dialected::DialectModel;
 pub use embeddings::{EmbeddingsConfig, ServedEmbedder};
 pub use endpoint::{OfferedModel, ProbeResult};
 pub use facts::{
@@ -74,4 +75,5 @@ pub use ollama::{OllamaConfig, OllamaModel};
 pub use openai::{MaxTokensField, OpenAi, OpenAiApi, OpenAiConfig, SystemRole};
 pub use provider::{ConfiguredModel, ProviderConfig};
 pub use speech::{SpeechConfig, SpeechEndpoint};
+pub use tool_style::{TextCalls, ToolStyle};
 pub use transcription::{TranscriptionConfig, TranscriptionEndpoint};

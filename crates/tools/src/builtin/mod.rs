@@ -27,6 +27,7 @@ mod memory_search;
 mod memory_write;
 mod message;
 mod outline;
+mod parts;
 mod poll;
 mod process_kill;
 mod process_poll;
@@ -46,45 +47,12 @@ mod web_fetch;
 mod web_search;
 mod write_file;
 
-use std::sync::Arc;
-
-use avocet_protocol::{
-    Calendar, Clock, Destinations, Editors, History, KeptResults, Memories, Roles, Schedules,
-    Skills, Tasks,
-};
-use avocet_sandbox::WorkspaceRoots;
-use jiff::tz::TimeZone;
-
 pub use background::BackgroundPrograms;
+pub use parts::BuiltinParts;
 pub use programs::ProgramSettings;
 
-use crate::{AlreadyRegistered, ToolRegistry, WebAccess};
+use crate::{AlreadyRegistered, ToolRegistry};
 use buffers::EditorBuffers;
-
-/// The dependencies of the built-in tools.
-#[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "each field is the part of its type")]
-pub struct BuiltinParts {
-    pub roots: Arc<WorkspaceRoots>,
-    pub editors: Arc<dyn Editors>,
-    pub memories: Arc<dyn Memories>,
-    pub history: Arc<dyn History>,
-    pub kept_results: Arc<dyn KeptResults>,
-    pub destinations: Arc<dyn Destinations>,
-    pub roles: Arc<dyn Roles>,
-    pub skills: Arc<dyn Skills>,
-    /// `None` if no sandbox layer works.
-    pub shell: Option<ProgramSettings>,
-    pub web: Arc<WebAccess>,
-    /// The zone of the times that a model reads.
-    pub zone: TimeZone,
-    pub tasks: Arc<dyn Tasks>,
-    /// The names of the profiles that may work on a task in this workspace.
-    pub profiles: Arc<[String]>,
-    pub schedules: Arc<dyn Schedules>,
-    pub calendar: Arc<dyn Calendar>,
-    pub clock: Arc<dyn Clock>,
-}
 
 /// The names of all built-in tools, including those that need a sandbox.
 pub const BUILT_IN: &[&str] = &[

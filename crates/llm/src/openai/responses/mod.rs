@@ -3,6 +3,7 @@
 
 mod answer;
 mod phases;
+mod placeholders;
 mod request;
 pub(crate) mod thoughts;
 
@@ -10,10 +11,7 @@ pub(crate) use answer::ResponsesAnswer;
 pub(super) use phases::learn_phase;
 pub(super) use request::{ResponsesRequest, is_reasoning};
 
-/// The placeholder for a step's text among its reasoning items. With a phase it is `message:PHASE`.
-const SAID: &str = "message";
-/// The placeholder for the next call of a step among its reasoning items.
-const CALLED: &str = "call";
+use placeholders::{CALLED, SAID};
 
 #[cfg(test)]
 #[path = "tests.rs"]

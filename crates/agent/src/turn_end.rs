@@ -1,0 +1,41 @@
+//! The ends of a turn.
+
+use avocet_protocol::{Answer, CallId, TurnFailure, WaitRequest};
+
+/// The end of a turn, or its pause.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnEnd {
+    /// The model has answered.
+    Answered(Answer),
+    /// A cap was reached or the model failed.
+    Failed(FailedTurn),
+    /// Calls wait for outside events, so the turn waits. Any number of them wait for children; at
+    /// most one waits for another event.
+    Waiting(Vec<CallWait>),
+}
+
+/// The end of a turn without an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedTurn {
+    /// The text for the user.
+    pub notice: String,
+    /// The reason, for programs.
+    pub failure: Option<TurnFailure>,
+}
+
+impl FailedTurn {
+    /// Creates the end of a turn that failed for this reason.
+    #[must_use]
+    pub fn new(notice: String, failure: impl Into<TurnFailure>) -> Self {
+        Self { notice, failure: Some(failure.into()) }
+    }
+}
+
+/// A call that waits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallWait {
+    /// The call.
+    pub call: CallId,
+    /// The event that it waits for.
+    pub request: WaitRequest,
+}
