@@ -18,13 +18,13 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::Mutex;
 use tracing::dispatcher::{Dispatch, with_default};
 
-use crate::commands::config::check_directories;
 use crate::configuration::{Configuration, Uses, last_version};
 use crate::context::CommandContext;
 use crate::environment::{environment, given};
 use crate::exit::Failure;
 use crate::places::config_place;
 use crate::reload::difference;
+use crate::workspaces::check_directories;
 
 /// The configuration file of a running daemon.
 #[derive(Debug)]

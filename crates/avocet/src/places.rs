@@ -11,7 +11,9 @@ use crate::environment::{environment, from_configuration, home};
 use crate::exit::{Exit, Failure};
 use crate::prompt_file::OperatorPrompt;
 use crate::roots::Others;
-use crate::{clients, consolidation, logging, policy, redaction, registry, roots, schedules};
+use crate::{
+    clients, consolidation, logging, models, policy, redaction, registry, roots, schedules,
+};
 
 /// The system's directory that programs see without a setting.
 const SEEN: &str = "/usr";
@@ -45,6 +47,7 @@ impl Configuration {
             .map_err(|(key, error)| document.error_at(key, format!("`{key}`: {error}")))?;
         logging::check(&document, &settings.log)?;
         registry::check(&document, &settings)?;
+        models::check(&document, &settings)?;
         clients::check(&document, &settings)?;
         consolidation::check(&document, &settings, context.clock.now())?;
         policy::check_names(&document, &settings, &registry::tools(context)?)?;

@@ -7,7 +7,6 @@ use avocet_protocol::nearest;
 use avocet_tools::{AgentPolicy, ListedTools, ToolRegistry, tool_meant_by};
 
 use crate::configuration::Agent;
-use crate::registry::channel_names;
 
 /// Returns the rules of the agent `name`. The list of every other agent applies to children below
 /// it.
@@ -45,15 +44,6 @@ pub(crate) fn policy(settings: &Settings, agents: &[Agent], name: &str) -> Agent
 /// Returns the time that an approval may wait.
 pub(crate) fn approvals(settings: &Settings) -> Duration {
     Duration::from_mins(settings.tools.approval_minutes.max(1))
-}
-
-/// Refuses a table for an unknown channel.
-pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
-    let known = channel_names();
-    match settings.tools.channels.keys().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(document.unknown_key(&format!("tools.channels.{name}"), &known)),
-        None => Ok(()),
-    }
 }
 
 /// Refuses the name of an unknown tool. A misspelt name would leave a tool without approval, or

@@ -7,24 +7,25 @@
 mod channels;
 #[cfg(test)]
 mod declared;
+mod key_error;
 mod providers;
 mod services;
 
 use std::sync::Arc;
 
 use avocet_config::{ConfigError, Document, Settings};
-use avocet_protocol::{Clock, WEB_CHANNEL};
+use avocet_protocol::Clock;
 use avocet_supervise::SystemClock;
 use avocet_tools::{BUILT_IN, ToolRegistry};
 
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
-use crate::models;
 
 pub(crate) use channels::{
     AccountId, ChannelDirectory, ChannelProgram, Channels, ConfiguredChannel, channels,
     directories, web_channel, webhooks,
 };
+pub(crate) use key_error::key_error;
 pub(crate) use providers::{model, unnamed_model};
 pub(crate) use services::{
     ConfiguredEmbedder, MCP_SERVERS, WEB_SEARCH, embedder, hosts, http, mcp_servers, open_hosts,
@@ -57,11 +58,6 @@ pub(crate) const CHANNELS: &[ChannelKind] = &[
     ChannelKind::of::<avocet_terminal::TerminalConfig>(),
 ];
 
-/// Returns the names of all channels.
-pub(crate) fn channel_names() -> Vec<&'static str> {
-    CHANNELS.iter().map(|kind| kind.name).chain([WEB_CHANNEL]).collect()
-}
-
 /// Returns the names of the tools that a configuration may mention.
 pub(crate) fn tools(context: &CommandContext) -> Result<Vec<String>, Failure> {
     let mut added = ToolRegistry::new(context.clock.clone());
@@ -79,14 +75,7 @@ pub(crate) fn check(document: &Document, settings: &Settings) -> Result<(), Conf
     directories(document)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     channels(document, settings, &clock)?;
-    services::check(document, settings, &clock)?;
-    models::check(document, settings)
-}
-
-/// Creates an error about a key of the table at `path`.
-pub(crate) fn key_error(document: &Document, path: &str, key: &str, error: &str) -> ConfigError {
-    let path = format!("{path}.{key}");
-    document.error_at(&path, format!("`{path}`: {error}"))
+    services::check(document, settings, &clock)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use avocet_channel_kit::GroupConfig;
-use avocet_config::{Document, ProfileKeys, Settings, keys, schema};
+use avocet_config::{ConfigError, Document, ProfileKeys, Settings, keys, schema};
 use avocet_external::ExternalGroup;
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, SpeechConfig, TranscriptionConfig};
@@ -16,7 +16,14 @@ use avocet_testkit::ManualClock;
 use avocet_tools::SearchConfig;
 use serde_json::{Value, json};
 
-use super::{CHANNELS, DeclaredTable, PROVIDERS, channels, check, providers};
+use super::{CHANNELS, DeclaredTable, PROVIDERS, channels, providers};
+use crate::models;
+
+/// Checks the tables as a start does.
+fn check(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
+    super::check(document, settings)?;
+    models::check(document, settings)
+}
 
 const EXAMPLE: &str = include_str!("../../../config.example.toml");
 

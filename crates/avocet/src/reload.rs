@@ -24,7 +24,6 @@ use tracing::dispatcher::{Dispatch, with_default};
 use crate::agents::{AgentParts, attachments, summaries};
 use crate::budgets::{FactWarnings, budgets, tell_unknown_facts};
 use crate::checkup::Examiner;
-use crate::commands::config::check_directories;
 use crate::configuration::{Configuration, Uses};
 use crate::connections::{configured_channels, warn_without_owner};
 use crate::context::CommandContext;
@@ -36,6 +35,7 @@ use crate::models::Models;
 use crate::places::config_path;
 use crate::registry::{self, AccountId};
 use crate::shell::Shells;
+use crate::workspaces::check_directories;
 use crate::{consolidation, logging, redaction, systemd};
 use watch::{DirectoryEvents, FileWatch};
 

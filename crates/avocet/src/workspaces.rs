@@ -293,3 +293,12 @@ impl AgentWorkspaces {
         Ok(opened.files)
     }
 }
+
+/// Opens the directories that the configuration names. Missing workspaces are left out, because the
+/// daemon makes them.
+pub(crate) fn check_directories(configuration: &Configuration) -> Result<(), Failure> {
+    for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
+        guarded(configuration, &agent.workspace)?;
+    }
+    open_roots(configuration).map(drop)
+}

@@ -17,7 +17,7 @@ use crate::configuration::{Agent, Configuration, Uses};
 use crate::context::CommandContext;
 use crate::exit::{Exit, Failure};
 use crate::output::{print, print_json, warning};
-use crate::workspaces::{guarded, open_roots};
+use crate::workspaces::check_directories;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -87,15 +87,6 @@ fn check(context: &CommandContext, json: bool) -> Result<Exit, Failure> {
         "The configuration can be used by a daemon that has values for these references.\n"
     })?;
     Ok(Exit::Done)
-}
-
-/// Opens the directories that the configuration names. Missing workspaces are left out, because the
-/// daemon makes them.
-pub(crate) fn check_directories(configuration: &Configuration) -> Result<(), Failure> {
-    for agent in configuration.agents.iter().filter(|agent| agent.workspace.exists()) {
-        guarded(configuration, &agent.workspace)?;
-    }
-    open_roots(configuration).map(drop)
 }
 
 /// A value that is left out, because its reference has no value here.

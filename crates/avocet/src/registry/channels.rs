@@ -146,13 +146,27 @@ pub(crate) fn webhooks(channels: &[ConfiguredChannel]) -> Vec<ChannelWebhook> {
     channels.iter().filter_map(webhook).collect()
 }
 
+/// Returns the names of all channels.
+fn channel_names() -> Vec<&'static str> {
+    CHANNELS.iter().map(|kind| kind.name).chain([WEB_CHANNEL]).collect()
+}
+
+/// Refuses a table `[tools.channels.NAME]` for an unknown channel.
+fn check_tool_tables(document: &Document, settings: &Settings) -> Result<(), ConfigError> {
+    let known = channel_names();
+    match settings.tools.channels.keys().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(document.unknown_key(&format!("tools.channels.{name}"), &known)),
+        None => Ok(()),
+    }
+}
+
 /// Makes the configured channels, and those that always exist. The web console has no uploads yet.
 pub(crate) fn channels(
     document: &Document,
     settings: &Settings,
     clock: &Arc<dyn Clock>,
 ) -> Result<Channels, ConfigError> {
-    crate::policy::check(document, settings)?;
+    check_tool_tables(document, settings)?;
     let known: Vec<_> = CHANNELS.iter().map(|kind| kind.name).collect();
     let is_unknown =
         |name: &&String| !known.contains(&name.as_str()) && !is_program(document, name);

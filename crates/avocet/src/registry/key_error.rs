@@ -1,0 +1,9 @@
+//! Errors about a key of a component.
+
+use avocet_config::{ConfigError, Document};
+
+/// Creates an error about a key of the table at `path`.
+pub(crate) fn key_error(document: &Document, path: &str, key: &str, error: &str) -> ConfigError {
+    let path = format!("{path}.{key}");
+    document.error_at(&path, format!("`{path}`: {error}"))
+}
