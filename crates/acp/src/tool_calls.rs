@@ -6,7 +6,8 @@ use agent_client_protocol::v1::schema::{
     ClientCapabilities, Diff, SessionUpdate, ToolCall, ToolCallContent, ToolCallLocation,
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use avocet_protocol::{CallId, CallState, LoggedCall, OpenApproval, TurnRecord, printable};
+use avocet_protocol::{CallId, CallState, LoggedCall, OpenApproval, TurnRecord};
+use avocet_text::printable;
 use serde_json::{Map, Value};
 
 use crate::patch::parts;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use avocet_protocol::{
     Answer, CUT_OFF, CallId, CallState, FILTERED, FailureCode, LoggedCall, Model, ModelReply,
     NewStep, Origin, Purpose, RequestOptions, Step, StoreError, ToolCall, Trust, TurnEvents,
-    TurnFailure, TurnId, TurnRecord, Usage, end_sentence,
+    TurnFailure, TurnId, TurnRecord, Usage,
 };
+use avocet_text::end_sentence;
 
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::calls::StepContext;

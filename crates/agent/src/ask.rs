@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use avocet_protocol::{
-    Delta, Message, ModelError, ModelReply, ModelRequest, TurnEvent, TurnRecord, end_sentence,
+    Delta, Message, ModelError, ModelReply, ModelRequest, TurnEvent, TurnRecord,
 };
+use avocet_text::end_sentence;
 
 use crate::agent_loop::next_step;
 use crate::budgets::{NoAnswer, UsageContext};

@@ -4,8 +4,9 @@
 
 use avocet_protocol::{
     Arguments, CallResult, JOB_BRANCH, JOB_CALLS, JOB_COMMITS, JOB_PULL_REQUEST, JobBranch,
-    JobCommits, LoggedCall, ModelReply, Step, ToolCall, TurnRecord, Usage, end_sentence,
+    JobCommits, LoggedCall, ModelReply, Step, ToolCall, TurnRecord, Usage,
 };
+use avocet_text::end_sentence;
 use serde_json::{Map, Value, json};
 
 /// The program's own steps in a job. The default has none.

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use avocet_protocol::{
     CallResult, LoggedCall, ModelFacts, Past, SkillLimit, ToolCall, ToolSpec, Toolbox, Trust,
-    TurnRecord, UPDATE_PLAN, USE_SKILL, USE_TOOLS, fits, groups_to_load,
+    TurnRecord, UPDATE_PLAN, USE_SKILL, USE_TOOLS, groups_to_load,
 };
+use avocet_text::fits;
 use serde_json::{Value, json};
 
 use crate::truncate::{READ_RESULT, is_cut};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     CompactedPast, Delta, Message, ModelError, ModelRequest, Past, Purpose, Roles, SessionId,
-    StoreError, Trust, TurnId, TurnRecord, end_sentence, estimated_tokens,
+    StoreError, Trust, TurnId, TurnRecord, estimated_tokens,
 };
+use avocet_text::end_sentence;
 
 use crate::budgets::{NoAnswer, UsageContext};
 use crate::history::past_turn;

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use avocet_llm::ModelCatalogue;
-use avocet_protocol::plain_io;
+use avocet_text::plain_io;
 
 use crate::disk;
 

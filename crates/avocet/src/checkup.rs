@@ -13,10 +13,11 @@ use avocet_mcp::McpClient;
 use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     ChannelWebhook, Check, Checkup, Clock, Health, LastExchanges, MemoryMirror, MirrorReport,
-    TelemetryStatus, plain_io, within,
+    TelemetryStatus, within,
 };
 use avocet_supervise::run_blocking;
 use avocet_telemetry::TelemetryExporter;
+use avocet_text::plain_io;
 use futures_util::future::join_all;
 
 use crate::configuration::Configuration;

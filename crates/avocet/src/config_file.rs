@@ -10,10 +10,11 @@ use async_trait::async_trait;
 use avocet_config::{ConfigError, Document, Unresolved};
 use avocet_protocol::{
     ConfigCheck, ConfigDiff, ConfigFault, ConfigFile, ConfigFileError, ConfigText, Live,
-    MAX_CONFIG_BYTES, ShownConfig, plain_io,
+    MAX_CONFIG_BYTES, ShownConfig,
 };
 use avocet_sandbox::digest_bytes;
 use avocet_supervise::run_blocking;
+use avocet_text::plain_io;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::Mutex;
 use tracing::dispatcher::{Dispatch, with_default};

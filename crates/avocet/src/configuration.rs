@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 
 use avocet_config::{Document, Profile, References, Settings};
 use avocet_protocol::NewSchedule;
-use avocet_sandbox::{Access, Protection};
+use avocet_sandbox::{PathProtection, RootAccess};
 use avocet_store::DATABASE;
 
 use crate::exit::{Exit, Failure};
@@ -75,7 +75,7 @@ pub(crate) struct Sandbox {
     pub(crate) read: Vec<PathBuf>,
     pub(crate) write: Vec<PathBuf>,
     /// The paths that programs may not change, for file tools and programs alike.
-    pub(crate) protection: Arc<Protection>,
+    pub(crate) protection: Arc<PathProtection>,
 }
 
 /// An agent of the configuration.
@@ -138,7 +138,7 @@ pub(crate) struct Root {
     /// Its key in the configuration.
     pub(crate) key: String,
     pub(crate) path: PathBuf,
-    pub(crate) access: Access,
+    pub(crate) access: RootAccess,
 }
 
 /// The fault of a configuration file from which only the places of the daemon were read.

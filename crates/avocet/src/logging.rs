@@ -5,8 +5,9 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, OnceLock};
 
 use avocet_config::{ConfigError, Document, Log, LogFormat};
-use avocet_protocol::{Clock, nearest};
+use avocet_protocol::Clock;
 use avocet_supervise::Group;
+use avocet_text::nearest;
 use serde_json::json;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;

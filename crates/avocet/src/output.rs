@@ -4,7 +4,8 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use avocet_protocol::{LastExchanges, Timestamp, printable, printable_json};
+use avocet_protocol::{LastExchanges, Timestamp};
+use avocet_text::{printable, printable_json};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 

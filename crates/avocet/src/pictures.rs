@@ -12,11 +12,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use avocet_protocol::{ConvertPicture, PictureFormat, plain_io};
+use avocet_protocol::{ConvertPicture, PictureFormat};
 use avocet_sandbox::{
     ProgramEnd, ProgramRequest, ProgramRights, ProgramSandbox, ReachedHosts, SandboxLimits,
 };
 use avocet_supervise::run_blocking;
+use avocet_text::plain_io;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 

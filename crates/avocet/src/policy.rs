@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use avocet_config::{AgentTools, ConfigError, Document, Profile, SHIPPED, Settings, profiles};
-use avocet_protocol::nearest;
+use avocet_text::nearest;
 use avocet_tools::{AgentPolicy, ListedTools, ToolRegistry, tool_meant_by};
 
 use crate::configuration::Agent;

@@ -8,7 +8,7 @@ use std::panic::{PanicHookInfo, set_hook};
 use std::sync::{Arc, LazyLock};
 use std::thread;
 
-use avocet_protocol::{Redactor, Secret, printable, printable_json};
+use avocet_text::{Redactor, Secret, printable, printable_json};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::stderr;

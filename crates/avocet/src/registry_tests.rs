@@ -9,10 +9,11 @@ use avocet_external::ExternalGroup;
 use avocet_http::{HookConfig, HttpConfig, HttpToken};
 use avocet_llm::{EmbeddingsConfig, ModelConfig, OpenAiConfig, SpeechConfig, TranscriptionConfig};
 use avocet_mcp::McpServerConfig;
-use avocet_protocol::{Clock, Secret};
+use avocet_protocol::Clock;
 use avocet_supervise::SystemClock;
 use avocet_telemetry::TelemetryConfig;
 use avocet_testkit::ManualClock;
+use avocet_text::Secret;
 use avocet_tools::SearchConfig;
 use serde_json::{Value, json};
 

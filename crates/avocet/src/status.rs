@@ -7,11 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Channel, ChannelStatus, Check, Checkup, Clock, DaemonStatus, Health, LastExchanges, Live,
-    McpServers, ProviderStatus, Query, Redactor, Report, SessionId, StoreError, TelemetryStatus,
+    McpServers, ProviderStatus, Query, Report, SessionId, StoreError, TelemetryStatus,
 };
 use avocet_session::Agents;
 use avocet_store::SqliteStore;
 use avocet_telemetry::TelemetryExporter;
+use avocet_text::Redactor;
 
 use crate::audit::Keeper;
 use crate::budgets::FactWarnings;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use avocet_protocol::PlainTable;
+use avocet_text::PlainTable;
 
 use crate::figures::BenchResult;
 use crate::rows::ROWS;

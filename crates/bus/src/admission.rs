@@ -7,8 +7,9 @@ use std::sync::Arc;
 use avocet_protocol::{
     AccountName, Allow, Attachment, ChannelName, ChatAddress, ChatKind, Content, IdError, Inbound,
     InboundKind, Live, LoggedInbound, NewInbound, PersonId, PublishError, Quote, Role, Sender,
-    SenderId, SessionId, Trust, sanitise,
+    SenderId, SessionId, Trust,
 };
+use avocet_text::sanitise;
 
 use crate::access_cache::AccessCache;
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 use avocet_protocol::{
     AccessError, Allow, ChatAddress, ChatKind, Choice, Content, Decision, DecisionEffect, Inbound,
     InboundKind, NewInbound, Pairing, PairingCode, PersonId, Planned, PublishError, Role, Roles,
-    SettledPairing, Timestamp, sanitise,
+    SettledPairing, Timestamp,
 };
+use avocet_text::sanitise;
 
 use crate::Bus;
 use crate::wake::WakeUp;

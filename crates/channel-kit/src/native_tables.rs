@@ -1,6 +1,6 @@
 //! Finds the tables of a text, for a platform that shows tables itself.
 
-use avocet_protocol::sanitise;
+use avocet_text::sanitise;
 use pulldown_cmark::{Alignment, Event, Options, Parser, Tag, TagEnd};
 
 use crate::fences::lengthen_outer;

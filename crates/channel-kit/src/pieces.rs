@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use avocet_protocol::sanitise;
+use avocet_text::sanitise;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd};
 
 use crate::source::EDGE;

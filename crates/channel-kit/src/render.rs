@@ -3,7 +3,7 @@
 
 mod links;
 
-use avocet_protocol::sanitise;
+use avocet_text::sanitise;
 use links::OpenLink;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, LinkType, Tag, TagEnd};
 

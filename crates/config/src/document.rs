@@ -7,7 +7,8 @@ use std::io::{ErrorKind, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::{MAX_CONFIG_BYTES, Secret, plain_error, plain_io};
+use avocet_protocol::MAX_CONFIG_BYTES;
+use avocet_text::{Secret, plain_error, plain_io};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};

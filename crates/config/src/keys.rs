@@ -1,6 +1,6 @@
 //! Lists the keys that a table may have, from the type that it becomes.
 
-use avocet_protocol::nearest;
+use avocet_text::nearest;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;

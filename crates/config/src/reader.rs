@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use avocet_protocol::Secret;
+use avocet_text::Secret;
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use avocet_protocol::{Secret, plain_io};
+use avocet_text::{Secret, plain_io};
 
 use crate::Environment;
 

@@ -2,7 +2,8 @@
 //! call them directly.
 
 use avocet_methods::{Decide, ListApprovals, SocketMethod};
-use avocet_protocol::{Approvals, Redactor};
+use avocet_protocol::Approvals;
+use avocet_text::Redactor;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::{check_limit, unavailable};

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use avocet_methods::{ClientMethod, SocketMethod};
-use avocet_protocol::{TurnEvent, plain_json};
+use avocet_protocol::TurnEvent;
 use avocet_supervise::Group;
+use avocet_text::plain_json;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, BufReader};

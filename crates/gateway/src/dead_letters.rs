@@ -4,7 +4,8 @@
 use avocet_methods::{
     DropDeadLetter, ListDeadLetters, NamedDeadLetter, RetryDeadLetter, ShowDeadLetter, SocketMethod,
 };
-use avocet_protocol::{DeadId, DeadLetters, DeadPage, Redactor};
+use avocet_protocol::{DeadId, DeadLetters, DeadPage};
+use avocet_text::Redactor;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::{check_limit, unavailable};

@@ -5,8 +5,9 @@ use avocet_methods::{
     ListEvents, ListSubscribers, NoParams, RemoveSubscriber, SocketMethod, Trace,
 };
 use avocet_protocol::{
-    EventFilter, EventLog, EventSeq, LogEvent, Redactor, SessionId, event_kinds, trace as trace_of,
+    EventFilter, EventLog, EventSeq, LogEvent, SessionId, event_kinds, trace as trace_of,
 };
+use avocet_text::Redactor;
 use serde_json::{Value, json};
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};

@@ -1,7 +1,8 @@
 //! The methods about jobs. If no daemon runs, the program's own commands call them directly.
 
 use avocet_methods::{CancelJob, ListJobs, NamedJob, ShowJob, SocketMethod, SubmitJob};
-use avocet_protocol::{JobControl, JobId, JobRequest, Redactor, Sender, SenderId};
+use avocet_protocol::{JobControl, JobId, JobRequest, Sender, SenderId};
+use avocet_text::Redactor;
 
 use crate::messages::{new_key, refusal};
 use crate::run::{Answered, MethodCall, Reply, RunMethod};

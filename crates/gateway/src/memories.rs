@@ -7,8 +7,9 @@ use avocet_methods::{
 };
 use avocet_protocol::{
     MAX_MEMORY_BYTES, Memories, MemoryAuthor, MemoryId, MemoryMirror, MemoryScope, MirrorReport,
-    NewMemory, Redactor, ScopeFilter, Trust, UndoneChange,
+    NewMemory, ScopeFilter, Trust, UndoneChange,
 };
+use avocet_text::Redactor;
 
 use crate::run::{Answered, MethodCall, Reply, RunMethod};
 use crate::values::{check_limit, unavailable};

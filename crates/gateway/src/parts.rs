@@ -7,10 +7,11 @@ use avocet_methods::AgentSummary;
 use avocet_protocol::{
     AccessControl, AccountName, Approvals, AskJson, Attach, ChannelName, Clock, ConfigFile,
     Consolidate, DeadLetters, Deliveries, EventLog, FetchAddress, History, JobControl, Live,
-    McpServers, Memories, MemoryMirror, ProgramFiles, ProviderNames, Publish, Query, Redactor,
-    Report, ScheduleControl, SessionDeletion, SessionOptions, SessionServers, Tasks, TurnEvents,
-    Uploads, WebConsole, Workspaces,
+    McpServers, Memories, MemoryMirror, ProgramFiles, ProviderNames, Publish, Query, Report,
+    ScheduleControl, SessionDeletion, SessionOptions, SessionServers, Tasks, TurnEvents, Uploads,
+    WebConsole, Workspaces,
 };
+use avocet_text::Redactor;
 
 use crate::editor::AttachedEditors;
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use avocet_methods::{ChatPatterns, Hello};
-use avocet_protocol::{AccountName, ChannelName, ClientRole, IdError, SenderId, sanitise};
+use avocet_protocol::{AccountName, ChannelName, ClientRole, IdError, SenderId};
 use avocet_supervise::Group;
+use avocet_text::sanitise;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 

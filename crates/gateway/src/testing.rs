@@ -24,11 +24,12 @@ use avocet_protocol::{
     DeliveredText, Deliveries, DeliveryId, Enqueued, ForClient, History, HistoryAuthor, HistoryHit,
     HistoryQuery, Inbound, Live, LogStatus, MemoryScope, MessageId, MessageStatus, OpenApproval,
     Origin, Outbound, Outcome, Pairing, Person, PersonId, ProgramFile, ProviderNames, Publish,
-    PublishError, Query, Redactor, Report, Role, Secret, SentState, SessionFilter, SessionId,
-    SessionReports, SessionRow, SessionStatus, SessionSummary, StoreError, Timestamp, Total,
-    TranscriptPage, Trust, TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered,
-    UsageBy, UsageRow, WaitId, WideHistoryQuery,
+    PublishError, Query, Report, Role, SentState, SessionFilter, SessionId, SessionReports,
+    SessionRow, SessionStatus, SessionSummary, StoreError, Timestamp, Total, TranscriptPage, Trust,
+    TurnEvent, TurnEvents, TurnId, TurnRecord, TurnState, Undelivered, UsageBy, UsageRow, WaitId,
+    WideHistoryQuery,
 };
+use avocet_text::{Redactor, Secret};
 use serde_json::json;
 
 pub use answer::FakeAnswer;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use avocet_gateway::{Caller, ChatPatterns, METHODS};
-use avocet_protocol::{ChannelWebhook, ClientRole, Secret, SenderId};
+use avocet_protocol::{ChannelWebhook, ClientRole, SenderId};
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

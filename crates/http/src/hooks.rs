@@ -8,9 +8,8 @@ pub use plan::{HookConfig, HookPlan, hook_plans};
 
 use std::sync::Arc;
 
-use avocet_protocol::{
-    AcceptedAs, Content, DedupeKey, Inbound, MessageId, Sender, decode_json, plain_json,
-};
+use avocet_protocol::{AcceptedAs, Content, DedupeKey, Inbound, MessageId, Sender, decode_json};
+use avocet_text::plain_json;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use avocet_gateway::{EventFeed, GatewayParts, ShowSession, SocketMethod, Subscribe, Wait};
-use avocet_protocol::{ChannelWebhook, EventMeter, MessageStatus, SessionId, TurnEvent, plain_json};
+use avocet_protocol::{ChannelWebhook, EventMeter, MessageStatus, SessionId, TurnEvent};
 use avocet_supervise::Group;
+use avocet_text::plain_json;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;

@@ -8,8 +8,9 @@ use avocet_protocol::{
     AddSchedule, Calendar, Content, EndedSchedules, NewSchedule, PublishError, Schedule,
     ScheduleChange, ScheduleCommand, ScheduleControl, ScheduleError, ScheduleId, ScheduleOwner,
     SchedulePlan, ScheduleRun, ScheduleState, ScheduledWork, Sender, SenderId, ShownSchedule,
-    Timestamp, Trust, nearest,
+    Timestamp, Trust,
 };
+use avocet_text::nearest;
 
 use crate::runner::{RunnerParts, run_now};
 

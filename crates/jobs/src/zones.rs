@@ -3,7 +3,7 @@
 //! the database have the sign of POSIX, two hours behind; they count only if they are written in
 //! full, and are shown with their offset.
 
-use avocet_protocol::nearest;
+use avocet_text::nearest;
 use jiff::tz::{Offset, TimeZone};
 
 use crate::times::TimesError;

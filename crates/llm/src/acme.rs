@@ -6,9 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
 use avocet_protocol::{
-    Clock, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
-    ToolCall, Usage,
+    Clock, Deltas, Message, Model, ModelError, ModelFacts, ModelReply, ModelRequest, ToolCall,
+    Usage,
 };
+use avocet_text::Secret;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;

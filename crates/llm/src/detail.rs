@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use avocet_protocol::{Redactor, Secret, decode_json};
+use avocet_protocol::decode_json;
+use avocet_text::{Redactor, Secret};
 use serde_json::Value;
 
 /// Maximum length of a shown error message, in characters.

@@ -7,9 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_net::{HttpClient, HttpResponse};
 use avocet_protocol::{
-    Clock, EmbedError, EmbeddedTexts, Embedder, Price, Secret, Spent, Usage, decode_json,
-    estimated_tokens, within,
+    Clock, EmbedError, EmbeddedTexts, Embedder, Price, Spent, Usage, decode_json, estimated_tokens,
+    within,
 };
+use avocet_text::Secret;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -19,9 +19,10 @@ use std::time::Duration;
 
 use avocet_net::{HttpClient, HttpResponse};
 use avocet_protocol::{
-    Clock, Delta, Deltas, FailedAttempt, ModelError, ModelReply, ModelRequest, Reasoning, Secret,
-    Spent, TOKENS_AN_IMAGE, plain_json,
+    Clock, Delta, Deltas, FailedAttempt, ModelError, ModelReply, ModelRequest, Reasoning, Spent,
+    TOKENS_AN_IMAGE,
 };
+use avocet_text::{Secret, plain_json};
 
 pub(crate) use answer::{AnswerError, AnswerPiece, CompleteAnswer, StreamedAnswer};
 use length::max_answer;

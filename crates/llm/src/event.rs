@@ -16,7 +16,8 @@ mod halves;
 
 use std::borrow::Cow;
 
-use avocet_protocol::{decode_json, plain_json};
+use avocet_protocol::decode_json;
+use avocet_text::plain_json;
 use serde_json::Value;
 
 use crate::detail::error_message;

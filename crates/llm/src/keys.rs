@@ -4,7 +4,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use avocet_protocol::{ModelError, Secret};
+use avocet_protocol::ModelError;
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

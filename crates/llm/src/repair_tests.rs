@@ -189,7 +189,7 @@ async fn repair_of_anthropic_drops_thoughts_with_an_invalid_signature() {
     let fake = AnthropicFake::start(hello).await;
     let config = AnthropicConfig {
         base_url: fake.base_url(),
-        api_key: Some(avocet_protocol::Secret::new(anthropic::KEY.to_owned()).into()),
+        api_key: Some(avocet_text::Secret::new(anthropic::KEY.to_owned()).into()),
         thinking_tokens: Some(1024),
         max_retries: 0,
         ..AnthropicConfig::default()

@@ -1,8 +1,9 @@
 use std::sync::{Arc, Mutex};
 
-use avocet_protocol::{Model, Money, Price, Secret};
+use avocet_protocol::{Model, Money, Price};
 use avocet_testkit::ManualClock;
 use avocet_testkit::openai::{KEY, ModelAnswer, OpenAiFake, delta_event};
+use avocet_text::Secret;
 use futures_util::FutureExt;
 use serde_json::json;
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_net::{HttpClient, HttpResponse, NetError};
 use avocet_protocol::{
-    Clock, Money, Secret, Speak, SpeakError, Spent, Usage, VoiceMode, decode_json, within,
+    Clock, Money, Speak, SpeakError, Spent, Usage, VoiceMode, decode_json, within,
 };
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use avocet_net::{FormData, HttpClient, HttpResponse, NetError};
-use avocet_protocol::{Clock, Recording, Secret, Transcribe, TranscribeError, decode_json, within};
+use avocet_protocol::{Clock, Recording, Transcribe, TranscribeError, decode_json, within};
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,6 +1,7 @@
 //! The arguments of tools.
 
-use avocet_protocol::{ChatAddress, SessionId, plain_json};
+use avocet_protocol::{ChatAddress, SessionId};
+use avocet_text::plain_json;
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use serde::Deserialize;

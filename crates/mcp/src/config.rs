@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use avocet_net::{check_header, check_url};
-use avocet_protocol::Secret;
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use avocet_net::{HttpClient, HttpResponse, NetError};
-use avocet_protocol::Secret;
+use avocet_text::Secret;
 use futures_util::stream::BoxStream;
 use http::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;

@@ -125,7 +125,7 @@ impl World {
                 connections.spawn("answer", answer(stream, quirk));
             }
         });
-        let key = avocet_protocol::Secret::new("secret-of-the-server".to_owned());
+        let key = avocet_text::Secret::new("secret-of-the-server".to_owned());
         let headers = [("x-key".to_owned(), key)].into();
         let config = McpServerConfig { url: Some(url), headers, ..McpServerConfig::default() };
         let (home, clock) = (TempDir::new().unwrap(), std::sync::Arc::new(ManualClock::default()));

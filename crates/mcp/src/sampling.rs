@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use avocet_protocol::{
-    Image, ImageRef, Message, NoSample, Sample, SampleModel, SampleRequest, Trust, sanitise,
+    Image, ImageRef, Message, NoSample, Sample, SampleModel, SampleRequest, Trust,
 };
+use avocet_text::sanitise;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{

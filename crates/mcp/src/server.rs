@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use avocet_protocol::{Clock, McpState, McpToolState, Redactor, ToolContext, ToolError, within};
+use avocet_protocol::{Clock, McpState, McpToolState, ToolContext, ToolError, within};
 use avocet_supervise::{Backoff, Group, RepeatedLines};
+use avocet_text::Redactor;
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, oneshot};

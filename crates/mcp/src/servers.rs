@@ -10,9 +10,10 @@ use async_trait::async_trait;
 use avocet_net::HttpClient;
 use avocet_protocol::{
     Clock, McpError, McpServerStatus, McpServers, McpState, McpToolState, McpToolView,
-    McpTransport, OutsideTool, Redactor, Secret, ToolSource,
+    McpTransport, OutsideTool, ToolSource,
 };
 use avocet_supervise::{Group, RepeatedLines};
+use avocet_text::{Redactor, Secret};
 
 use crate::McpServerConfig;
 use crate::link::{ChildProgram, ServerEndpoint};

@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use avocet_protocol::{McpServers, McpState, Secret, ToolOutcome, ToolSource};
+use avocet_protocol::{McpServers, McpState, ToolOutcome, ToolSource};
 use avocet_testkit::{ManualClock, tool_context};
+use avocet_text::Secret;
 use serde_json::Map;
 use tempfile::TempDir;
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, Leaving, OutsideTool, ToolClass, ToolContext, ToolError, ToolOutcome,
-    Trust, sanitise,
+    Trust,
 };
+use avocet_text::sanitise;
 use serde_json::{Map, Value};
 
 use crate::elicit::{MOST_QUESTIONS, TIME_LIMIT};

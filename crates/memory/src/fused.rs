@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Clock, Embedder, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId,
     MemoryId, MemoryScope, MemoryVector, MemoryVectors, NewMemory, ScopeFilter, StoreError,
-    UndoneChange, WordCounts, WrittenMemory, match_query, within,
+    UndoneChange, WordCounts, WrittenMemory, within,
 };
+use avocet_text::match_query;
 
 use crate::words;
 

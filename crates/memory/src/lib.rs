@@ -14,8 +14,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_protocol::{
     FoundMemory, Memories, MemoryScope, Recall, RecalledMemory, ScopeFilter, StoreError,
-    WordCounts, estimated_tokens, index_text,
+    WordCounts, estimated_tokens,
 };
+use avocet_text::index_text;
 
 /// Number of memories that are read for a choice.
 const CANDIDATES: u32 = 30;

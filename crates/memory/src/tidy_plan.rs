@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use avocet_protocol::{MAX_MEMORY_BYTES, Memory, MemoryEdit, MemoryId, MemoryVersion, index_text};
+use avocet_protocol::{MAX_MEMORY_BYTES, Memory, MemoryEdit, MemoryId, MemoryVersion};
+use avocet_text::index_text;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Deserialize;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use avocet_protocol::index_text;
+use avocet_text::index_text;
 
 /// The most words of a request that count. Longer requests are pasted texts.
 const MOST: usize = 40;

@@ -1,6 +1,7 @@
 //! The chats that a client reaches.
 
-use avocet_protocol::{ChatAddress, fits};
+use avocet_protocol::ChatAddress;
+use avocet_text::fits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

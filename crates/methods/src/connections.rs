@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use avocet_protocol::{AccountName, ChannelName, ChatAddress, ClientRole, Secret, SenderId};
+use avocet_protocol::{AccountName, ChannelName, ChatAddress, ClientRole, SenderId};
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

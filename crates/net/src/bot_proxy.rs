@@ -1,6 +1,6 @@
 //! The proxy of a bot's account.
 
-use avocet_protocol::Secret;
+use avocet_text::Secret;
 use reqwest::{Proxy, Url};
 
 const SCHEMES: [&str; 3] = ["http", "socks5", "socks5h"];

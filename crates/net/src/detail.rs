@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::io;
 
-use avocet_protocol::plain_io;
+use avocet_text::plain_io;
 
 use crate::guard::UrlRefusal;
 

@@ -34,9 +34,7 @@ mod ids;
 mod inbound;
 mod job_calls;
 mod job_control;
-mod key_shapes;
 mod live;
-mod main_argument;
 mod mcp;
 mod message;
 mod messages;
@@ -45,17 +43,13 @@ mod mirror;
 mod model;
 mod models;
 mod money;
-mod nearest;
 mod outbound;
 mod outside_tool;
-mod pattern;
 mod people;
 mod permission_mode;
 mod picture;
-mod plain;
 mod policy;
 mod poll;
-mod printable;
 mod program_file;
 mod program_request;
 mod protected;
@@ -65,11 +59,8 @@ mod query;
 mod queue_mode;
 mod recall;
 mod recording;
-mod redact;
 mod sample_model;
 mod schedule;
-mod search_words;
-mod secret;
 mod seen;
 mod session_options;
 mod session_servers;
@@ -78,8 +69,6 @@ mod skills;
 mod speak;
 mod status;
 mod store;
-mod table;
-mod text;
 mod tokens;
 mod tool;
 mod tool_groups;
@@ -89,7 +78,6 @@ mod trace;
 mod transcribe;
 mod trust;
 mod turn;
-mod views;
 mod web_console;
 mod webhook;
 
@@ -152,7 +140,6 @@ pub use job_calls::{
 };
 pub use job_control::{JobControl, JobRequest};
 pub use live::Live;
-pub use main_argument::{in_one_line, main_argument};
 pub use mcp::{
     McpError, McpServerStatus, McpServers, McpState, McpToolForm, McpToolHints, McpToolState,
     McpToolView, McpTransport,
@@ -169,19 +156,15 @@ pub use model::{
 };
 pub use models::{Models, NoModel};
 pub use money::{Money, Price, thousands};
-pub use nearest::nearest;
 pub use outbound::{
     Delivery, LoadedFile, MAX_SENT_FILE_BYTES, Outbound, Planned, REPEAT_MARK, Receipt,
 };
 pub use outside_tool::{OutsideTool, ToolSource};
-pub use pattern::{fits, specificity};
 pub use people::{ChatLink, Decision, Pairing, PairingCode, Person, PersonId, Role};
 pub use permission_mode::{NoPermissionMode, PermissionMode};
 pub use picture::{ConvertPicture, PictureFormat};
-pub use plain::{plain_error, plain_io, plain_json};
 pub use policy::{Rule, ToolList, ToolPolicy};
 pub use poll::Poll;
-pub use printable::{printable, printable_json};
 pub use program_file::{ProgramFile, ProgramFiles};
 pub use program_request::{
     END_OF_INSTRUCTIONS, ProgramCall, ProgramMessage, ProgramRequest, ProgramTool, SENT_TO_PROGRAM,
@@ -196,7 +179,6 @@ pub use query::{
 pub use queue_mode::QueueMode;
 pub use recall::{Recall, RecalledMemory};
 pub use recording::ANSWER_FILES;
-pub use redact::{Found, FoundSecret, REDACTED, Redactor};
 pub use sample_model::{NoSample, Sample, SampleModel, SampleRequest};
 pub use schedule::{
     AddSchedule, CatchUp, NOTHING_NEW, NewSchedule, Recurrence, RunResult, Schedule,
@@ -204,8 +186,6 @@ pub use schedule::{
     ScheduleRule, ScheduleRun, ScheduleState, ScheduleWrite, ScheduledWork, ShownSchedule,
     TimesRequest,
 };
-pub use search_words::{index_text, match_query, snippet};
-pub use secret::Secret;
 pub use seen::{Seen, SeenCall};
 pub use session_options::{
     SessionOption, SessionOptionValue, SessionOptions, SessionSetting, SetOptionError,
@@ -243,8 +223,6 @@ pub use store::{
     UpkeepBudget, UpkeepLedger, UsageAtClaim, UsageEntry, WideHistoryQuery, WordCounts,
     WrittenMemory, conflict_text, conflicts_with, event_kinds, task_name, visible_text,
 };
-pub use table::{PlainTable, bar};
-pub use text::{Sanitised, cut_texts, end_sentence, sanitise};
 pub use tokens::{TOKENS_AN_IMAGE, estimated_tokens};
 pub use tool::{
     Caution, Description, Evidence, Grant, Leaving, Place, Question, Tool, ToolClass, ToolContext,

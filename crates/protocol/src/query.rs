@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Attachment, DeliveryId, Effort, IdError, LogStatus, MessageId, OpenApproval, Outcome,
-    PermissionMode, PersonId, ProgramCall, QueueMode, Redactor, SessionId, StoreError, Timestamp,
-    Total, Trust, TurnFailure, TurnId, TurnRecord, TurnState, Usage, VoiceMode, WaitId, WaitKind,
+    PermissionMode, PersonId, ProgramCall, QueueMode, SessionId, StoreError, Timestamp, Total,
+    Trust, TurnFailure, TurnId, TurnRecord, TurnState, Usage, VoiceMode, WaitId, WaitKind,
 };
+use avocet_text::Redactor;
 
 /// Read-only views of the log.
 #[async_trait]

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Secret, SessionId};
+use crate::SessionId;
+use avocet_text::Secret;
 
 /// The beginning of the names of these servers, and so of their tools. A server of the configuration may
 /// have such a name, too; then the server of the session gets another one.

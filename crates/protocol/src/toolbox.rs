@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use crate::{
-    Content, Evidence, Place, Redactor, Role, SessionId, ToolCall, ToolClass, ToolContext,
-    ToolError, ToolOutcome, Trust, Verdict, WaitRequest, fits, main_argument,
+    Content, Evidence, Place, Role, SessionId, ToolCall, ToolClass, ToolContext, ToolError,
+    ToolOutcome, Trust, Verdict, WaitRequest,
 };
+use avocet_text::{Redactor, fits, main_argument};
 
 /// The key in the parameters of a tool whose description is untrusted text.
 pub const UNTRUSTED_TOOL: &str = "x-untrusted";

@@ -1,6 +1,6 @@
 //! Names that could be read as instructions. An ordinary name lowers no trust where it is shown.
 
-use avocet_protocol::printable;
+use avocet_text::printable;
 
 /// Characters of a longest ordinary name.
 const LONGEST: usize = 100;

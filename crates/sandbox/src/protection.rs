@@ -8,7 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use avocet_protocol::{PROTECTED_PATHS, fits};
+use avocet_protocol::PROTECTED_PATHS;
+use avocet_text::fits;
 
 use crate::secrets::{is_of_packages, plain_path};
 use crate::writing_programs::WritingPrograms;

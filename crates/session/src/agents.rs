@@ -7,8 +7,9 @@ use std::sync::Arc;
 use avocet_agent::{AgentLoop, AgentModels, ModelsByTask};
 use avocet_protocol::{
     Effort, LineageTurn, Model, Models, PermissionMode, PersonId, SessionId, SessionStatus,
-    SkillCall, fits, specificity,
+    SkillCall,
 };
+use avocet_text::{fits, specificity};
 
 /// A setting with different values for some sessions.
 #[derive(Debug, Clone)]

@@ -173,8 +173,11 @@ async fn act(lanes: &Arc<Lanes>, command: &LoggedInbound) -> Result<(), StoreErr
     let plan = plan(lanes, command, role).await?;
     let reply = plan.reply(&lanes.parts, command);
     let settle = || lanes.parts.inbox.settle_command(command.id, &plan.action, &reply);
-    let _changing =
-        if changes_access(&plan.action) { Some(lanes.parts.bus.block_publishing().await) } else { None };
+    let _changing = if changes_access(&plan.action) {
+        Some(lanes.parts.bus.block_publishing().await)
+    } else {
+        None
+    };
     let effect = match lanes.parts.with_retry(settle).await {
         // The command has acted, and the process died before it could wake others.
         Err(StoreError::Stale(_)) => return Ok(()),

@@ -8,10 +8,11 @@ use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
     Attachment, AttachmentKind, AttachmentSource, Channel, Clock, ConvertPicture, FetchAttachments,
     FetchError, Files, LoggedInbound, MessageId, PictureFormat, Recording, StoreError, Transcribe,
-    TranscribeError, Transcript, Trust, TurnId, TurnLog, sanitise, within,
+    TranscribeError, Transcript, Trust, TurnId, TurnLog, within,
 };
 use avocet_supervise::Backoff;
 use avocet_supervise::fail_point::{FailMoment, pass_in_task};
+use avocet_text::sanitise;
 
 use crate::extension::extension;
 

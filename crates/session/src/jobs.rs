@@ -8,8 +8,9 @@ use avocet_bus::Bus;
 use avocet_protocol::{
     Content, Inbound, InboundKind, JobChat, JobControl, JobId, JobRequest, JobRules, JobStatus,
     Jobs, NewInbound, NewJob, Outcome, PublishError, SessionId, StoreError, SubmittedJob,
-    TurnEvent, TurnEvents, nearest,
+    TurnEvent, TurnEvents,
 };
+use avocet_text::nearest;
 
 use crate::Agent;
 use crate::lane::Lanes;

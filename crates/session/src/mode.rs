@@ -1,8 +1,7 @@
 //! `/mode`: shows or changes what the agent may do in a conversation without a question.
 
-use avocet_protocol::{
-    CommandAction, PermissionMode, Role, SessionId, SessionSetting, StoreError, end_sentence,
-};
+use avocet_protocol::{CommandAction, PermissionMode, Role, SessionId, SessionSetting, StoreError};
+use avocet_text::end_sentence;
 
 use crate::SessionParts;
 use crate::command_plan::CommandPlan;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    CommandAction, LoggedInbound, ModelFacts, Price, Role, SessionSetting, StoreError,
-    end_sentence, within,
+    CommandAction, LoggedInbound, ModelFacts, Price, Role, SessionSetting, StoreError, within,
 };
+use avocet_text::end_sentence;
 
 use crate::SessionParts;
 use crate::agents::Agent;

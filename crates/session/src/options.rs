@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Content, DedupeKey, Effort, Inbound, PermissionMode, Role, Roles, Sender, SenderId, SessionId,
     SessionOption, SessionOptionValue, SessionOptions, SessionSetting, SessionStatus,
-    SetOptionError, SetSessionOption, StoreError, end_sentence, within,
+    SetOptionError, SetSessionOption, StoreError, within,
 };
+use avocet_text::end_sentence;
 
 use crate::agents::Agents;
 use crate::lane::Lanes;

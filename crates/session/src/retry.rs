@@ -1,6 +1,7 @@
 //! `/retry` and `/skip`: decide about an interrupted call or a failed turn.
 
-use avocet_protocol::{CommandAction, Resolution, SenderId, WaitId, WaitKind, end_sentence};
+use avocet_protocol::{CommandAction, Resolution, SenderId, WaitId, WaitKind};
+use avocet_text::end_sentence;
 
 use crate::command_plan::CommandPlan;
 

@@ -7,9 +7,10 @@ use avocet_bus::AdmittedMessage;
 use avocet_protocol::{
     Claimed, Content, Deliveries, EndedMessage, Inbound, LoggedInbound, Origin, Outcome,
     PublishError, ScheduleChange, SessionId, StartedMessage, StoreError, TurnEvent, TurnEvents,
-    TurnId, TurnRecord, end_sentence,
+    TurnId, TurnRecord,
 };
 use avocet_supervise::CaughtPanic;
+use avocet_text::end_sentence;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 

@@ -7,8 +7,9 @@ use avocet_protocol::{
     Answer, Attachment, CallId, ChatAddress, ChildMode, Content, Deliveries, Destinations,
     FailureCode, LogWrite, LoggedInbound, NewWait, Origin, Outcome, Planned, Roles, SessionId,
     SettledTurn, Settlement, SignsOfLife, StoreError, Trust, TurnEvent, TurnEvents, TurnRecord,
-    WaitKind, WaitRequest, end_sentence, task_name,
+    WaitKind, WaitRequest, task_name,
 };
+use avocet_text::end_sentence;
 use tokio::sync::Notify;
 
 use crate::SessionParts;

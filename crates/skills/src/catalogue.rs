@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use avocet_protocol::{
-    DirectoryNames, Files, Skill, SkillFile, SkillLimit, Skills, ToolError, Trust, sanitise,
+    DirectoryNames, Files, Skill, SkillFile, SkillLimit, Skills, ToolError, Trust,
 };
 use avocet_supervise::run_blocking;
+use avocet_text::sanitise;
 
 use crate::fixed::{self, FixedSkills, read_file, warn_broken};
 use crate::folders::{MAX_ENTRIES, NO_FILE, SkillFolders, is_hidden};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use avocet_protocol::sanitise;
+use avocet_text::sanitise;
 use serde::Serialize;
 
 use crate::SkillProblem;

@@ -12,12 +12,11 @@ mod seeded;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use avocet_protocol::{
-    Memories, MemoryId, MemoryScope, MemoryVector, MemoryVectors, ScopeFilter, index_text,
-};
+use avocet_protocol::{Memories, MemoryId, MemoryScope, MemoryVector, MemoryVectors, ScopeFilter};
 use avocet_store::testing::TempStore;
 use avocet_store::{DATABASE, SqliteStore};
 use avocet_testkit::ManualClock;
+use avocet_text::index_text;
 use rusqlite::{Connection, params};
 use seeded::SeededNumbers;
 

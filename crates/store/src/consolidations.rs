@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use avocet_protocol::{
     Backlog, ChangedMemory, Consolidation, ConsolidationEnd, ConsolidationId, ConsolidationState,
     Consolidations, EditRefused, Memory, MemoryAuthor, MemoryChangeId, MemoryEdit, MemoryScope,
-    MemoryVersion, NewConsolidation, StoreError, Timestamp, match_query,
+    MemoryVersion, NewConsolidation, StoreError, Timestamp,
 };
+use avocet_text::match_query;
 use rusqlite::{Row, params};
 
 use crate::memories::{MEMORY, forget_active, memory_from_row, read_memory, rewrite_memory};

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use avocet_protocol::{
     History, HistoryAuthor, HistoryHit, HistoryQuery, SessionFilter, SessionId, Timestamp, Trust,
-    TurnId, WideHistoryQuery, match_query,
+    TurnId, WideHistoryQuery,
 };
+use avocet_text::match_query;
 use rusqlite::{Row, params};
 
 use self::index::{IndexBatch, TextId, scope_of_sender, scope_of_session};

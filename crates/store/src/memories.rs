@@ -6,8 +6,9 @@ use avocet_protocol::{
     CallId, FoundMemory, Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId,
     MemoryChangeKind, MemoryId, MemoryScope, MemorySource, MemoryText, MessageId, NewMemory,
     PersonId, ScopeFilter, SessionId, StoreError, Timestamp, Trust, TurnId, UndoneChange,
-    WordCounts, WrittenMemory, index_text, match_query,
+    WordCounts, WrittenMemory,
 };
+use avocet_text::{index_text, match_query};
 use rusqlite::{Row, params};
 
 use crate::rows::turns::ANCESTORS;

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use avocet_protocol::{Redactor, Timestamp};
+use avocet_protocol::Timestamp;
+use avocet_text::Redactor;
 use jiff::tz::TimeZone;
 
 use crate::binding::WalState;

@@ -5,8 +5,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use avocet_protocol::{Clock, QueueMode, Redactor, StoreError, Timestamp};
+use avocet_protocol::{Clock, QueueMode, StoreError, Timestamp};
 use avocet_supervise::Group;
+use avocet_text::Redactor;
 use jiff::tz::TimeZone;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};

@@ -3,8 +3,9 @@
 
 use avocet_protocol::{
     Arguments, CallId, ChatAddress, Content, MessageId, OpenPrompt, Planned, Resolution, Style,
-    StyleRange, Timestamp, TurnId, WaitId, WaitKind, in_one_line, main_argument,
+    StyleRange, Timestamp, TurnId, WaitId, WaitKind,
 };
+use avocet_text::{in_one_line, main_argument};
 use rusqlite::params;
 
 use crate::rows;

@@ -10,7 +10,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, lchown};
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::{Redactor, Timestamp};
+use avocet_protocol::Timestamp;
+use avocet_text::Redactor;
 use rusqlite::Connection;
 use serde::Serialize;
 

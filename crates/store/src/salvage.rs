@@ -13,7 +13,8 @@ mod source;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::{Redactor, Timestamp};
+use avocet_protocol::Timestamp;
+use avocet_text::Redactor;
 use serde::Serialize;
 
 use crate::copy::{CopyError, check_room};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use avocet_protocol::index_text;
+use avocet_text::index_text;
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 

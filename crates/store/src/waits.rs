@@ -3,8 +3,9 @@
 
 use avocet_protocol::{
     Arguments, CallResult, MessageId, NewWait, OpenApproval, OpenWait, Resolution, SessionId,
-    Timestamp, Trust, TurnId, WaitId, WaitKind, cut_texts,
+    Timestamp, Trust, TurnId, WaitId, WaitKind,
 };
+use avocet_text::cut_texts;
 use rusqlite::{Row, params};
 use serde_json::{Map, Value, json};
 

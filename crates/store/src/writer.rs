@@ -41,9 +41,10 @@ mod queued_write;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use avocet_protocol::{Clock, EventSeq, LastExchanges, Redactor, StoreError};
+use avocet_protocol::{Clock, EventSeq, LastExchanges, StoreError};
 use avocet_supervise::fail_point::{FailMoment, pass_fail_point};
 use avocet_supervise::{Group, LOG_WRITES};
+use avocet_text::Redactor;
 use jiff::tz::TimeZone;
 use rusqlite::Connection;
 use tokio::sync::{Notify, oneshot, watch};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use avocet_net::{check_header, check_url};
-use avocet_protocol::Secret;
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 use avocet_net::NetError;
 use avocet_protocol::{
     Clock, EventFilter, EventKind, EventLog, EventMeter, EventSeq, LastExchanges, LogEvent,
-    ProviderNames, Redactor, StoreError, SubscriberName, TelemetryStatus, Timestamp,
+    ProviderNames, StoreError, SubscriberName, TelemetryStatus, Timestamp,
 };
 use avocet_supervise::{Backoff, Group, RepeatedLines};
+use avocet_text::Redactor;
 use tokio::sync::watch;
 
 use crate::batch::{SpanBatch, encode_spans};

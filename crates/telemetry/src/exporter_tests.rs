@@ -1,7 +1,8 @@
-use avocet_protocol::{EventHistory, Secret};
+use avocet_protocol::EventHistory;
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{Piece, whole};
 use avocet_testkit::otlp::{OtlpFake, attribute};
+use avocet_text::Secret;
 
 use super::*;
 use crate::testing::{ANSWERED, ASKED, LogInMemory, make_history};

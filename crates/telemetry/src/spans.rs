@@ -3,9 +3,10 @@
 
 use avocet_protocol::{
     CallId, EventAnswer, EventDelivery, EventDetail, EventFailedRequest, EventHistory, EventKind,
-    EventTool, EventTurn, EventUsage, LogEvent, Money, ProviderNames, Purpose, Redactor, Timestamp,
+    EventTool, EventTurn, EventUsage, LogEvent, Money, ProviderNames, Purpose, Timestamp,
     TraceSpan, TraceWork, TurnFailure, trace,
 };
+use avocet_text::Redactor;
 use serde_json::{Value, json};
 
 use crate::ids::{SpanOf, span_id, trace_id};

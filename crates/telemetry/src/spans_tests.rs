@@ -1,5 +1,6 @@
-use avocet_protocol::{FailureCode, ProviderNames, Redactor, Secret, TurnId};
+use avocet_protocol::{FailureCode, ProviderNames, TurnId};
 use avocet_testkit::START;
+use avocet_text::{Redactor, Secret};
 use serde_json::json;
 
 use super::*;

@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use avocet_protocol::{
-    Choice, Content, Grant, Question, ToolName, WAIT, WaitKind, WaitRequest, sanitise,
-};
+use avocet_protocol::{Choice, Content, Grant, Question, ToolName, WAIT, WaitKind, WaitRequest};
 use avocet_sandbox::digest_bytes;
+use avocet_text::sanitise;
 use serde_json::{Map, Value};
 
 /// Characters of a question that are shown at once.

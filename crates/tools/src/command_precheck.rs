@@ -1,7 +1,7 @@
 //! The command precheck: refuses some commands before the sandbox would, with a reason. It is no
 //! security boundary, because a script can hide its commands.
 
-use avocet_protocol::fits;
+use avocet_text::fits;
 
 use crate::shell_words::{Words, find_commands, program_name};
 

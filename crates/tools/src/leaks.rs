@@ -7,7 +7,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use avocet_protocol::{FoundSecret, Leaving, Redactor};
+use avocet_protocol::Leaving;
+use avocet_text::{FoundSecret, Redactor};
 use regex::Regex;
 
 mod known;

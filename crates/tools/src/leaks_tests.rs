@@ -1,7 +1,8 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use avocet_protocol::{Secret, Seen};
+use avocet_protocol::Seen;
+use avocet_text::Secret;
 use proptest::prelude::*;
 use serde::Deserialize;
 

@@ -7,8 +7,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use async_trait::async_trait;
 use avocet_protocol::{
     Evidence, Leaving, OutsideTool, Question, ToolContext, ToolError, ToolName, ToolOutcome,
-    ToolSource, Verdict, fits,
+    ToolSource, Verdict,
 };
+use avocet_text::fits;
 use serde_json::{Map, Value};
 
 use crate::erased::{CallReview, ErasedTool};

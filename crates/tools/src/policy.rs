@@ -21,8 +21,9 @@
 
 use avocet_protocol::{
     Caution, ChatKind, Description, PermissionMode, Place, Role, Rule, ToolClass, ToolList,
-    ToolName, ToolPolicy, Trust, fits, specificity,
+    ToolName, ToolPolicy, Trust,
 };
+use avocet_text::{fits, specificity};
 
 /// The rules of one agent.
 #[derive(Debug, Clone, Default)]

@@ -12,10 +12,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     Caution, ChatKind, Clock, Content, Description, Evidence, Leaving, MAX_ABOUT, PermissionMode,
-    Place, PreparedCall, Redactor, Role, Rule, SessionId, Tool, ToolCall, ToolContext, ToolError,
-    ToolName, ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, UPDATE_PLAN, Verdict,
-    WaitRequest, fits, main_argument,
+    Place, PreparedCall, Role, Rule, SessionId, Tool, ToolCall, ToolContext, ToolError, ToolName,
+    ToolOutcome, ToolOutput, ToolSource, ToolSpec, Toolbox, Trust, UPDATE_PLAN, Verdict,
+    WaitRequest,
 };
+use avocet_text::{Redactor, fits, main_argument};
 use dashmap::DashMap;
 
 use crate::outside::{OutsideSource, OutsideTools};

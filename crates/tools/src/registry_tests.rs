@@ -289,7 +289,7 @@ async fn verify_resolves_an_alias_to_its_tool() {
 
 #[tokio::test]
 async fn interrupted_shows_the_call_redacted_and_cut() {
-    let secret = avocet_protocol::Secret::new("correct horse".to_owned());
+    let secret = avocet_text::Secret::new("correct horse".to_owned());
     let redactor = Arc::new(Redactor::new([secret]));
     let registry = registry(Arc::default()).with_secrets(redactor);
     for (arguments, expected) in [

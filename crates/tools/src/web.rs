@@ -13,8 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::{FetchError, FetchedPage, GuardedClient, Url, UrlRule};
-use avocet_protocol::{Clock, ToolError, sanitise, within};
+use avocet_protocol::{Clock, ToolError, within};
 use avocet_supervise::run_blocking;
+use avocet_text::sanitise;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Semaphore;

@@ -7,7 +7,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::{SendError, Timestamp, plain_io};
+use avocet_protocol::{SendError, Timestamp};
+use avocet_text::plain_io;
 use rustix::fs::OFlags;
 use rustix::process::geteuid;
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use avocet_channel_kit::{BotAccess, GroupConfig};
 use avocet_net::bot_proxy;
 use avocet_protocol::{
-    AccountName, Allow, BotForm, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Role, Secret,
+    AccountName, Allow, BotForm, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Role,
 };
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serenity::model::id::RoleId;

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, LoadedFile, Secret, decode_json};
+use avocet_protocol::{Clock, LoadedFile, decode_json};
+use avocet_text::Secret;
 use reqwest::multipart::{Form, Part};
 use reqwest::{ClientBuilder, Method, Proxy, RequestBuilder, StatusCode};
 use serde::Serialize;

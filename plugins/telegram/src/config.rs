@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use avocet_channel_kit::{BotAccess, GroupConfig};
 use avocet_protocol::{
-    AccountName, Allow, BotForm, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Secret,
-    Webhook,
+    AccountName, Allow, BotForm, BotSetup, ChannelConfig, ChannelName, Clock, IdError, Webhook,
 };
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,9 +1,8 @@
 //! Sends single files, one message each. Photos, sound, voice messages and videos are shown, and
 //! other files are documents.
 
-use avocet_protocol::{
-    Attachment, AttachmentKind, Delivery, LoadedFile, Receipt, SendError, sanitise,
-};
+use avocet_protocol::{Attachment, AttachmentKind, Delivery, LoadedFile, Receipt, SendError};
+use avocet_text::sanitise;
 use bytes::Bytes;
 use reqwest::multipart::{Form, Part};
 use serde::Serialize;

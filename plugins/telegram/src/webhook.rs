@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use avocet_protocol::{
-    AccountName, ChannelName, Secret, Webhook, WebhookError, decode_json, plain_json,
-};
+use avocet_protocol::{AccountName, ChannelName, Webhook, WebhookError, decode_json};
+use avocet_text::{Secret, plain_json};
 use reqwest::Url;
 use serde::Serialize;
 use serde_json::Value;

@@ -1,6 +1,7 @@
 //! Converts text for a terminal: control characters are removed, and buttons become text.
 
-use avocet_protocol::{Attachment, AttachmentSource, Choice, Content, REPEAT_MARK, sanitise};
+use avocet_protocol::{Attachment, AttachmentSource, Choice, Content, REPEAT_MARK};
+use avocet_text::sanitise;
 
 /// Bytes of a chunk; a line of the socket can hold more.
 const MAX_CHUNK_BYTES: usize = 64 * 1024;

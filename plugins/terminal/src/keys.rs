@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use async_trait::async_trait;
-use avocet_protocol::printable;
 use avocet_supervise::Group;
+use avocet_text::printable;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::process::{Signal, kill_current_process_group};

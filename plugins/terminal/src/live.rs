@@ -10,7 +10,8 @@ use std::fmt;
 use std::io::Write;
 use std::time::Duration;
 
-use avocet_protocol::{MessageId, printable};
+use avocet_protocol::MessageId;
+use avocet_text::printable;
 
 use crate::keys::Key;
 use crate::line::{Completer, History, InputLine, LineEffect};

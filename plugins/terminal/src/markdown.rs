@@ -6,7 +6,7 @@ mod code;
 mod render;
 mod table;
 
-use avocet_protocol::printable;
+use avocet_text::printable;
 
 use crate::styled::{Page, ScreenRow};
 use blocks::{Before, BlockKind, top_blocks};

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io::Write;
 
-use avocet_protocol::printable;
+use avocet_text::printable;
 
 use crate::live::{LiveParts, LiveScreen};
 

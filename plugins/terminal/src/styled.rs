@@ -1,6 +1,6 @@
 //! Rows of styled text, their width, and the breaking of text into rows.
 
-use avocet_protocol::printable;
+use avocet_text::printable;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 

@@ -10,9 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use avocet_protocol::{
     ChatAddress, Clock, FetchError, Timestamp, UploadError, UploadSink, UploadedFile, Uploads,
-    WEB_ACCOUNT, WEB_CHANNEL, plain_io,
+    WEB_ACCOUNT, WEB_CHANNEL,
 };
 use avocet_supervise::run_blocking;
+use avocet_text::plain_io;
 
 /// The time for which an upload is kept after its last use.
 const KEPT: Duration = Duration::from_hours(7 * 24);

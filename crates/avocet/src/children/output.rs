@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{Clock, sanitise};
+use avocet_protocol::Clock;
+use avocet_text::sanitise;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Bytes of a line that are kept.

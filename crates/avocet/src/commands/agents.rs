@@ -1,7 +1,8 @@
 //! `avocet agents`: the profiles of the configuration, the shipped ones among them.
 
 use avocet_config::{DEFAULT, SHIPPED};
-use avocet_protocol::{PersonId, PlainTable};
+use avocet_protocol::PersonId;
+use avocet_text::PlainTable;
 use clap::Subcommand;
 use serde::Serialize;
 

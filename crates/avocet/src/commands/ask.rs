@@ -10,8 +10,9 @@ use avocet_agent::AnswerValidator;
 use avocet_gateway::{Ask, AskResult, Client, ClientError, Wait, run_method};
 use avocet_protocol::{
     AcceptedAs, Clock, Content, DedupeKey, Inbound, JsonAnswer, JsonQuestion, MessageId,
-    MessageStatus, Outcome, Publish, Sender, SenderId, plain_io, within,
+    MessageStatus, Outcome, Publish, Sender, SenderId, within,
 };
+use avocet_text::plain_io;
 use clap::Args;
 use serde_json::Value;
 

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use avocet_protocol::{
-    Audit as _, AuditFilter, AuditKind, AuditRow, PlainTable, SessionId, Timestamp, printable,
-};
+use avocet_protocol::{Audit as _, AuditFilter, AuditKind, AuditRow, SessionId, Timestamp};
+use avocet_text::{PlainTable, printable};
 use clap::{Args, Subcommand};
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;

@@ -7,8 +7,8 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use avocet_config::{DEFAULT, Document, Unresolved};
-use avocet_protocol::PlainTable;
 use avocet_sandbox::RootAccess;
+use avocet_text::PlainTable;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use avocet_gateway::Gateway;
-use avocet_protocol::{PlainTable, sanitise, thousands};
+use avocet_protocol::thousands;
 use avocet_store::{
     CancelCopy, CopyDone, CopyError, DirectoryLock, EndedWork, LogHolder, LogReplacement,
     RecoveredLog, RestoredLog, SalvageReport, back_up, recover_into,
 };
 use avocet_supervise::run_blocking;
+use avocet_text::{PlainTable, sanitise};
 use clap::Args;
 use serde_json::json;
 

@@ -1,10 +1,11 @@
 //! `avocet db`: the size of the database, and its reduction.
 
-use avocet_protocol::{PlainTable, thousands};
+use avocet_protocol::thousands;
 use avocet_store::{
     DirectoryLock, LogHolder, LogSize, OpenError, RowSpace, SqliteStore, vacuum_log,
 };
 use avocet_supervise::run_blocking;
+use avocet_text::PlainTable;
 use clap::Subcommand;
 use serde_json::{Value, json};
 

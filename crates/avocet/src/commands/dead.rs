@@ -6,8 +6,9 @@ use avocet_gateway::{
     ClientMethod, DeadLetterPorts, DropDeadLetter, ListDeadLetters, MOST_ROWS, NamedDeadLetter,
     RetryDeadLetter, RunMethod, ShowDeadLetter, run_method,
 };
-use avocet_protocol::{DeadId, DeadLetter, DeadReason, PlainTable, Timestamp};
+use avocet_protocol::{DeadId, DeadLetter, DeadReason, Timestamp};
 use avocet_session::DeadLetterDesk;
+use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use avocet_gateway::{Client, ClientError, Doctor, ShowStatus};
 use avocet_outbox::ChannelRegistry;
-use avocet_protocol::{
-    Check, CheckState, Checkup, DaemonStatus, PlainTable, Query, plain_io, within,
-};
+use avocet_protocol::{Check, CheckState, Checkup, DaemonStatus, Query, within};
 use avocet_sandbox::CgroupParent;
 use avocet_store::DATABASE;
+use avocet_text::{PlainTable, plain_io};
 use clap::Args;
 
 use crate::checkup::{Examiner, layers};

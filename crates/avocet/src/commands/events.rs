@@ -9,10 +9,11 @@ use avocet_gateway::{
     run_method,
 };
 use avocet_protocol::{
-    EventSeq, LogEvent, PlainTable, SessionId, Subscriber, SubscriberName, Timestamp, event_kinds,
+    EventSeq, LogEvent, SessionId, Subscriber, SubscriberName, Timestamp, event_kinds,
 };
 use avocet_store::SqliteStore;
 use avocet_supervise::Backoff;
+use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use serde_json::json;
 

@@ -16,8 +16,9 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use avocet_config::{Document, Settings};
-use avocet_protocol::{ConfigFileError, plain_io};
+use avocet_protocol::ConfigFileError;
 use avocet_supervise::Group;
+use avocet_text::plain_io;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::commands::service::{self, ServiceInstall};

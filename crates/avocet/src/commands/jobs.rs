@@ -11,10 +11,11 @@ use avocet_gateway::{
     run_method,
 };
 use avocet_protocol::{
-    DedupeKey, JobId, JobLimits, JobRules, JobState, JobStatus, Money, PlainTable, SenderId,
-    SubmittedJob, Timestamp, thousands,
+    DedupeKey, JobId, JobLimits, JobRules, JobState, JobStatus, Money, SenderId, SubmittedJob,
+    Timestamp, thousands,
 };
 use avocet_session::{JobDesk, no_agent};
+use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;

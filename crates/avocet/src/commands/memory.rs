@@ -10,9 +10,10 @@ use avocet_gateway::{
 };
 use avocet_protocol::{
     Memories, Memory, MemoryAuthor, MemoryChange, MemoryChangeId, MemoryChangeKind, MemoryId,
-    MemoryMirror, MemoryScope, MemorySource, PlainTable, ScopeFilter, WrittenMemory,
+    MemoryMirror, MemoryScope, MemorySource, ScopeFilter, WrittenMemory,
 };
 use avocet_store::SqliteStore;
+use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 use serde::Serialize;

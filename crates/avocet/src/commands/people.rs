@@ -7,9 +7,8 @@ use avocet_gateway::{
     AddLink, Approve, ClientMethod, Deny, ListLinks, ListPairings, ListPeople, NoParams, Remove,
     RemoveLink, RunMethod, run_method,
 };
-use avocet_protocol::{
-    AccessControl, ChatAddress, ChatLink, Pairing, Person, PersonId, PlainTable, Timestamp,
-};
+use avocet_protocol::{AccessControl, ChatAddress, ChatLink, Pairing, Person, PersonId, Timestamp};
+use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 

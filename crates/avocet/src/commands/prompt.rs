@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use avocet_agent::{ModelTask, PromptPart, PromptReport};
 use avocet_protocol::{
-    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, PlainTable, Query,
-    SessionId, SessionReports, SessionStatus, Timestamp, ToolSpec, TurnId, TurnRecord, TurnState,
-    Undelivered, thousands,
+    Content, Inbound, LoggedInbound, Message, MessageId, NewInbound, Origin, Query, SessionId,
+    SessionReports, SessionStatus, Timestamp, ToolSpec, TurnId, TurnRecord, TurnState, Undelivered,
+    thousands,
 };
 use avocet_store::SqliteStore;
+use avocet_text::PlainTable;
 use clap::Args;
 use serde_json::json;
 

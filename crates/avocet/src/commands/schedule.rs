@@ -10,10 +10,11 @@ use avocet_gateway::{
 use avocet_jobs::{RunnerParts, ScheduleService, ZoneCalendar};
 use avocet_outbox::ChannelRegistry;
 use avocet_protocol::{
-    AddSchedule, CatchUp, ChatAddress, ChatKind, DedupeKey, PlainTable, Recurrence, Schedule,
-    ScheduleCommand, ScheduleControl, ScheduleId, ScheduleRun, ScheduledWork, SenderId, SessionId,
-    ShownSchedule, TimesRequest, WakeLanes,
+    AddSchedule, CatchUp, ChatAddress, ChatKind, DedupeKey, Recurrence, Schedule, ScheduleCommand,
+    ScheduleControl, ScheduleId, ScheduleRun, ScheduledWork, SenderId, SessionId, ShownSchedule,
+    TimesRequest, WakeLanes,
 };
+use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use jiff::tz::TimeZone;
 

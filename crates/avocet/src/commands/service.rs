@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use avocet_protocol::PlainTable;
+use avocet_text::PlainTable;
 use clap::{Args, Subcommand};
 use serde_json::json;
 

@@ -6,9 +6,10 @@ use std::fmt::Write;
 
 use avocet_gateway::{DeleteSession, MOST_ROWS, ShowSession, run_method};
 use avocet_protocol::{
-    CallState, LoggedCall, LoggedInbound, Origin, PlainTable, Query, SessionId, SessionRow,
-    SessionSummary, TranscriptPage, TurnId, TurnRecord,
+    CallState, LoggedCall, LoggedInbound, Origin, Query, SessionId, SessionRow, SessionSummary,
+    TranscriptPage, TurnId, TurnRecord,
 };
+use avocet_text::PlainTable;
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use serde_json::json;

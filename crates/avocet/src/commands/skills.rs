@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use avocet_config::DEFAULT;
-use avocet_protocol::printable;
 use avocet_sandbox::{FileError, RemoveMode, RemovedKind, Workspace, WorkspacePath};
 use avocet_skills::{
     FixedSkills, FoundSkill, FoundSkills, SkillCatalogue, SkillSource, SkillState,
     WORKSPACE_SKILLS, check_name,
 };
+use avocet_text::printable;
 use avocet_tools::WorkspaceFiles;
 use clap::{Args, Subcommand};
 use serde_json::json;

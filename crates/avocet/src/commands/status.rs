@@ -7,9 +7,9 @@ use std::time::Duration;
 use avocet_gateway::{ClientError, ShowStatus};
 use avocet_protocol::{
     ChannelStatus, Consolidation, ConsolidationState, DaemonStatus, DiskStatus, LastExchanges,
-    LogCheck, LogStatus, PlainTable, ProviderStatus, Query, RolledBack, StuckChat, TelemetryStatus,
-    Timestamp,
+    LogCheck, LogStatus, ProviderStatus, Query, RolledBack, StuckChat, TelemetryStatus, Timestamp,
 };
+use avocet_text::PlainTable;
 use clap::Args;
 use jiff::tz::TimeZone;
 

@@ -6,8 +6,9 @@ use std::fmt::Write;
 use avocet_gateway::{
     CancelTask, ClientMethod, ListTasks, NamedTask, RunMethod, ShowTask, TaskPorts, run_method,
 };
-use avocet_protocol::{PlainTable, SessionId, TaskView, Timestamp, TurnId, TurnState, thousands};
+use avocet_protocol::{SessionId, TaskView, Timestamp, TurnId, TurnState, thousands};
 use avocet_session::TaskControl;
+use avocet_text::PlainTable;
 use clap::Subcommand;
 
 use crate::commands::call;

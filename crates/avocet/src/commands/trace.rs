@@ -5,8 +5,9 @@ use std::time::Duration;
 use avocet_gateway::Trace;
 use avocet_protocol::{
     EventAnswer, EventDelivery, EventFailedRequest, EventKind, EventMessage, EventTool, EventTurn,
-    EventUsage, MessageId, Money, PlainTable, TraceSpan, TraceWork, bar, thousands,
+    EventUsage, MessageId, Money, TraceSpan, TraceWork, thousands,
 };
+use avocet_text::{PlainTable, bar};
 use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;

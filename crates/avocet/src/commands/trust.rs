@@ -5,8 +5,9 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use avocet_protocol::{PlainTable, Trust};
+use avocet_protocol::Trust;
 use avocet_sandbox::{ExplainedTrust, Workspace};
+use avocet_text::PlainTable;
 use clap::Args;
 use serde::Serialize;
 

@@ -3,7 +3,8 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use avocet_protocol::{PlainTable, Query, Timestamp, Total, UsageBy, UsageRow, bar, thousands};
+use avocet_protocol::{Query, Timestamp, Total, UsageBy, UsageRow, thousands};
+use avocet_text::{PlainTable, bar};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 

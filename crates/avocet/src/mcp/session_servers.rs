@@ -9,9 +9,10 @@ use async_trait::async_trait;
 use avocet_config::is_for_secrets;
 use avocet_mcp::{McpClient, McpServerConfig, McpServerParts};
 use avocet_protocol::{
-    SESSION_SERVER_PREFIX, Secret, SessionId, SessionServer, SessionServerStart, SessionServers,
+    SESSION_SERVER_PREFIX, SessionId, SessionServer, SessionServerStart, SessionServers,
 };
 use avocet_supervise::{Group, run_blocking};
+use avocet_text::Secret;
 use avocet_tools::{SessionOffer, SessionSources};
 use tokio_util::sync::CancellationToken;
 

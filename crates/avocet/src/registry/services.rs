@@ -12,9 +12,10 @@ use avocet_llm::{
 };
 use avocet_mcp::McpServerConfig;
 use avocet_net::{BadHost, OpenedHosts};
-use avocet_protocol::{Clock, Secret, Transcribe};
+use avocet_protocol::{Clock, Transcribe};
 use avocet_session::SpokenAnswers;
 use avocet_telemetry::TelemetryConfig;
+use avocet_text::Secret;
 use avocet_tools::SearchConfig;
 
 use super::{key_error, providers};

@@ -1,7 +1,8 @@
 //! Renders links and images. A target that can be followed becomes a link; other targets are shown
 //! behind the text.
 
-use avocet_protocol::{Style, sanitise};
+use avocet_protocol::Style;
+use avocet_text::sanitise;
 use pulldown_cmark::LinkType;
 
 use super::Renderer;

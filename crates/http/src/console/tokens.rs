@@ -9,7 +9,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::{SenderId, Timestamp, plain_io};
+use avocet_protocol::{SenderId, Timestamp};
+use avocet_text::plain_io;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{decode_json, plain_json};
+use avocet_protocol::decode_json;
+use avocet_text::plain_json;
 use axum::extract::{FromRequest, Request};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use avocet_gateway::testing::FakeDaemon;
-use avocet_protocol::{ChannelWebhook, ClientRole, Secret, WebAsset, Webhook, WebhookError};
+use avocet_protocol::{ChannelWebhook, ClientRole, WebAsset, Webhook, WebhookError};
 use avocet_supervise::Group;
 use avocet_testkit::http_client::{HttpConnection, RawHttpAnswer, exchange};
 use avocet_testkit::{FakeDestinations, ManualClock};
+use avocet_text::Secret;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Message, ModelError, ModelRequest, decode_json, nearest};
+use avocet_protocol::{Message, ModelError, ModelRequest, decode_json};
+use avocet_text::nearest;
 use serde_json::Value;
 
 use super::{MAX_ANSWER, MAX_BODY, ModelEndpoint, RequestAttempt, StreamedAnswer};

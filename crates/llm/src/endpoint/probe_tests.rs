@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 
-use avocet_protocol::fits;
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
+use avocet_text::fits;
 use serde_json::json;
 
 use super::*;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use avocet_protocol::{Effort, Price, fits, specificity};
+use avocet_protocol::{Effort, Price};
+use avocet_text::{fits, specificity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_net::{HttpClient, NetError};
 use avocet_protocol::{
-    Clock, Deltas, Effort, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price, Secret,
+    Clock, Deltas, Effort, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Price,
 };
+use avocet_text::Secret;
 use serde_json::Value;
 
 use crate::answer_schema::{self, with_answer_schema};

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use avocet_protocol::{ModelError, ModelReply, Secret};
+use avocet_protocol::{ModelError, ModelReply};
 use avocet_testkit::openai::responses::{MODEL, ResponsesFake};
 use avocet_testkit::openai::{Insists, KEY, ModelAnswer, OpenAiFake};
 use avocet_testkit::{ManualClock, http::Piece};
+use avocet_text::Secret;
 use serde_json::{Value, json};
 
 use super::*;

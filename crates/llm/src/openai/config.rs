@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use avocet_net::{HttpClient, NetError};
-use avocet_protocol::{Clock, Secret};
+use avocet_protocol::Clock;
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use avocet_protocol::{Model, Secret};
+use avocet_protocol::Model;
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{HttpFake, Piece, whole};
 use avocet_testkit::openai::{ModelAnswer, OpenAiFake};
+use avocet_text::Secret;
 use serde_json::json;
 
 use super::*;

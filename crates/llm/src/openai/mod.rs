@@ -18,9 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use avocet_net::NetError;
-use avocet_protocol::{
-    Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest, Secret,
-};
+use avocet_protocol::{Clock, Deltas, Model, ModelError, ModelFacts, ModelReply, ModelRequest};
+use avocet_text::Secret;
 use serde_json::Value;
 
 use crate::answer_schema::{self, with_answer_schema};

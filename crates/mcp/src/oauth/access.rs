@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use avocet_net::Url;
-use avocet_protocol::{Secret, Timestamp};
+use avocet_protocol::Timestamp;
 use avocet_supervise::Group;
+use avocet_text::Secret;
 use tokio::sync::oneshot;
 
 use super::address::{server_url, shorten_text};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use avocet_protocol::Secret;
+use avocet_text::Secret;
 
 /// The most tokens that are kept.
 const MOST: usize = 4;

@@ -8,8 +8,9 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use avocet_protocol::{Secret, Timestamp, plain_io};
+use avocet_protocol::Timestamp;
 use avocet_supervise::run_blocking;
+use avocet_text::{Secret, plain_io};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize, Serializer};
 

@@ -33,7 +33,7 @@ pub trait Memories: fmt::Debug + Send + Sync {
     /// and punctuation.
     async fn same_memory(&self, scope: &MemoryScope, text: &str) -> Result<Option<Memory>>;
 
-    /// For each word of [`index_text`](crate::index_text), the number of memories of all scopes that
+    /// For each word of [`index_text`](avocet_text::index_text), the number of memories of all scopes that
     /// contain it.
     async fn memory_words(&self, words: &[String]) -> Result<WordCounts>;
 

@@ -3,10 +3,11 @@ use std::sync::Arc;
 
 use avocet_protocol::{
     Arguments, CallId, Claim, Content, Inbound, InboundKind, Inbox, NewInbound, NewStep, PersonId,
-    Redactor, Secret, Sender, Suspects, ToolCall, ToolClass, Trust, TurnLog, Turns, Usage,
+    Sender, Suspects, ToolCall, ToolClass, Trust, TurnLog, Turns, Usage,
 };
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
+use avocet_text::{Redactor, Secret};
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;

@@ -5,7 +5,8 @@
 //! batch, the mark and the list of pending turns change in one transaction. A crash before it only
 //! repeats work, and no text is indexed twice.
 
-use avocet_protocol::{Content, Inbound, SessionId, Transcript, TurnId, index_text};
+use avocet_protocol::{Content, Inbound, SessionId, Transcript, TurnId};
+use avocet_text::index_text;
 use rusqlite::params;
 use sha2::{Digest as _, Sha256};
 

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use avocet_protocol::{Query, Redactor, StoreError, Timestamp};
+use avocet_protocol::{Query, StoreError, Timestamp};
 use avocet_store::{DATABASE, OpenError, SqliteStore, recover_into};
 use avocet_supervise::Group;
+use avocet_text::Redactor;
 use rusqlite::Connection;
 use tempfile::TempDir;
 

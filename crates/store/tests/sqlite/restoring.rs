@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use avocet_protocol::{
-    AcceptedAs, EventFilter, EventKind, EventLog, Inbox, Outbox, Outcome, Query, Redactor,
-    Timestamp,
+    AcceptedAs, EventFilter, EventKind, EventLog, Inbox, Outbox, Outcome, Query, Timestamp,
 };
 use avocet_store::{
     CancelCopy, CopyError, DATABASE, DirectoryLock, LogHolder, LogReplacement, OpenError, back_up,
     recover_into,
 };
 use avocet_testkit::{ManualClock, START, SystemPart, skip_without};
+use avocet_text::Redactor;
 use rusqlite::Connection;
 use tempfile::TempDir;
 

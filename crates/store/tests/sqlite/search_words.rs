@@ -1,6 +1,6 @@
 //! The expressions of `match_query` in a real FTS5 table.
 
-use avocet_protocol::{index_text, match_query};
+use avocet_text::{index_text, match_query};
 use proptest::prelude::*;
 use rusqlite::Connection;
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_protocol::{
     Caution, Description, LogWrite, MAX_MEMORY_BYTES, Memories, MemoryId, MemoryScope, ScopeKind,
-    Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, index_text,
+    Tool, ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput,
 };
+use avocet_text::index_text;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;

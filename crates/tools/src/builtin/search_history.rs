@@ -5,8 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use avocet_protocol::{
     Description, History, HistoryAuthor, HistoryHit, HistoryQuery, Roles, Timestamp, Tool,
-    ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust, match_query, snippet,
+    ToolClass, ToolContext, ToolError, ToolOutcome, ToolOutput, Trust,
 };
+use avocet_text::{match_query, snippet};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use avocet_protocol::{
     ChildMode, Description, LogWrite, NewChild, Tasks, Tool, ToolClass, ToolContext, ToolError,
-    ToolOutcome, ToolOutput, WaitKind, WaitRequest, nearest,
+    ToolOutcome, ToolOutput, WaitKind, WaitRequest,
 };
+use avocet_text::nearest;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use avocet_net::{FetchError, GuardedClient, HttpClient, NetError, Url, check_header, check_url};
-use avocet_protocol::{Clock, Secret, ToolError, decode_json, within};
+use avocet_protocol::{Clock, ToolError, decode_json, within};
+use avocet_text::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;

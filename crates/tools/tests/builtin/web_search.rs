@@ -9,10 +9,10 @@ use async_trait::async_trait;
 use avocet_net::{
     DialAddress, DialResponse, FetchLimits, GuardedClient, HttpClient, NetError, Url,
 };
-use avocet_protocol::Secret;
 use avocet_testkit::ManualClock;
 use avocet_testkit::http::{Piece, whole};
 use avocet_testkit::search::{Engine, Hit, KEY, SearchFake};
+use avocet_text::Secret;
 use avocet_tools::{SearchConfig, SearchEngine, WebAccess};
 use serde_json::{Value, json};
 

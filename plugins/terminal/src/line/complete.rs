@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use avocet_protocol::{CommandHelp, printable};
+use avocet_protocol::CommandHelp;
+use avocet_text::printable;
 
 /// Candidates that are offered at most.
 const MOST: usize = 100;

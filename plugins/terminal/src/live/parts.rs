@@ -79,7 +79,7 @@ impl LiveScreen {
 pub(super) fn typed(line: &str, columns: usize, style: Style) -> Vec<ScreenRow> {
     let columns = columns.saturating_sub(PROMPT.len());
     let rows = wrap(
-        &[Span::new(avocet_protocol::printable(line).replace('\t', "    "), style)],
+        &[Span::new(avocet_text::printable(line).replace('\t', "    "), style)],
         columns,
         LineBreaks::Words,
     );

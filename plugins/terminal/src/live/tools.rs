@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use avocet_protocol::printable;
+use avocet_text::printable;
 
 use crate::styled::{Colour, ScreenRow, Style};
 

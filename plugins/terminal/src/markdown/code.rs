@@ -1,6 +1,6 @@
 //! Lays blocks of code out, line by line.
 
-use avocet_protocol::printable;
+use avocet_text::printable;
 
 use crate::highlight::Highlighter;
 use crate::styled::{LineBreaks, Look, Page, ScreenRow, Style, wrap};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use avocet_protocol::printable;
+use avocet_text::printable;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Tag, TagEnd};
 
 use super::blocks::{Before, BlockKind, has_blank_line_before, parser};

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use avocet_config::{ConfigError, Document};
-use avocet_protocol::{ConfigFileError, MAX_CONFIG_BYTES, plain_io};
+use avocet_protocol::{ConfigFileError, MAX_CONFIG_BYTES};
 use avocet_supervise::run_blocking;
+use avocet_text::plain_io;
 use futures_util::FutureExt;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -1,6 +1,7 @@
 //! Adds tables to the text of a configuration. Everything that is there stays as it is.
 
-use avocet_protocol::{OwnerCandidate, Secret};
+use avocet_protocol::OwnerCandidate;
+use avocet_text::Secret;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, Value, value};
 
 use super::known_bots::KnownBot;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use avocet_llm::OfferedModel;
-use avocet_protocol::{PlainTable, nearest};
+use avocet_text::{PlainTable, nearest};
 
 use super::InitRun;
 use super::additions::{AddedProvider, model_of};

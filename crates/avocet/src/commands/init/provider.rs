@@ -1,6 +1,6 @@
 //! The provider and its model: asked for, and tested by a request for the list of models.
 
-use avocet_protocol::{Secret, nearest};
+use avocet_text::{Secret, nearest};
 
 use super::additions::{AddedProvider, names};
 use super::local::LocalServer;

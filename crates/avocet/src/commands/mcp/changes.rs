@@ -1,6 +1,7 @@
 //! Shows the change of an MCP tool since its approval.
 
-use avocet_protocol::{McpToolForm, McpToolHints, McpToolState, McpToolView, printable};
+use avocet_protocol::{McpToolForm, McpToolHints, McpToolState, McpToolView};
+use avocet_text::printable;
 use similar::{ChangeTag, TextDiff};
 
 /// Characters of a digest that are shown. `avocet mcp approve --digest` takes them.

@@ -10,7 +10,7 @@ mod yaml;
 use std::collections::BTreeMap;
 
 use avocet_net::{check_header, check_url};
-use avocet_protocol::Secret;
+use avocet_text::Secret;
 use serde::Serialize;
 
 use super::edit::ServerTable;

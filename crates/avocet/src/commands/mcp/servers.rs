@@ -2,9 +2,8 @@
 //! list shows the servers of the configuration file.
 
 use avocet_gateway::{ApproveMcpTools, Client, EmptyParams, ListMcpServers, ListMcpTools};
-use avocet_protocol::{
-    McpServerStatus, McpState, McpToolState, McpToolView, McpTransport, PlainTable,
-};
+use avocet_protocol::{McpServerStatus, McpState, McpToolState, McpToolView, McpTransport};
+use avocet_text::PlainTable;
 use clap::Args;
 use serde::Serialize;
 

@@ -7,8 +7,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use avocet_protocol::{LoggedInbound, Origin, TurnRecord, plain_io, sanitise};
+use avocet_protocol::{LoggedInbound, Origin, TurnRecord};
 use avocet_supervise::run_blocking;
+use avocet_text::{plain_io, sanitise};
 
 use crate::environment::environment;
 use crate::exit::{Exit, Failure};

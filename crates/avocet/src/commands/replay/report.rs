@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use avocet_agent::{ReplayAnswers, ReplayEnd, ReplayedTurn, TurnOutline};
-use avocet_protocol::{PlainTable, Spent, ToolCall, Total, thousands};
+use avocet_protocol::{Spent, ToolCall, Total, thousands};
 use avocet_store::RecordedTurn;
+use avocet_text::PlainTable;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 

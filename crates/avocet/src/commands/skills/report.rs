@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use avocet_protocol::{PlainTable, Trust};
+use avocet_protocol::Trust;
 use avocet_skills::{FoundSkill, SkillDocument, SkillProblem, SkillSource, SkillState};
+use avocet_text::PlainTable;
 use serde::Serialize;
 
 /// A skill as it is shown.

@@ -3,9 +3,9 @@
 
 use avocet_gateway::ClientError;
 use avocet_protocol::{
-    DaemonStatus, LogStatus, SessionSummary, Timestamp, Total, TurnState, UsageRow, printable,
-    thousands,
+    DaemonStatus, LogStatus, SessionSummary, Timestamp, Total, TurnState, UsageRow, thousands,
 };
+use avocet_text::printable;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};

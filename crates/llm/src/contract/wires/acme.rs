@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use avocet_protocol::{Model, Secret, Usage};
+use avocet_protocol::{Model, Usage};
 use avocet_testkit::http::{HttpFake, HttpRequest, Piece, whole};
 use avocet_testkit::{ManualClock, ModelAnswer};
+use avocet_text::Secret;
 use serde_json::{Value, json};
 
 use crate::SourcedFacts;

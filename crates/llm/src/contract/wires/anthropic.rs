@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Model, Secret, Usage};
+use avocet_protocol::{Model, Usage};
 use avocet_testkit::ManualClock;
 use avocet_testkit::anthropic::{AnthropicFake, KEY, MODEL, event, last_results, signature};
+use avocet_text::Secret;
 use serde_json::{Value, json};
 
 use crate::contract::server::{Answering, WireServer};

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Model, Secret, Usage};
+use avocet_protocol::{Model, Usage};
 use avocet_testkit::ManualClock;
 use avocet_testkit::ollama::{Card, KEY, MODEL, OllamaFake, last_results, line};
+use avocet_text::Secret;
 use serde_json::{Map, Value, json};
 
 use crate::contract::server::{Answering, WireServer};

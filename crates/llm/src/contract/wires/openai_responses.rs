@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use avocet_protocol::{Model, Secret, Usage};
+use avocet_protocol::{Model, Usage};
 use avocet_testkit::ManualClock;
 use avocet_testkit::openai::KEY;
 use avocet_testkit::openai::responses::{MODEL, ResponsesFake, event, last_results, response};
+use avocet_text::Secret;
 use serde_json::{Value, json};
 
 use crate::contract::server::{Answering, WireServer};

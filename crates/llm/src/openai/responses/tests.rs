@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use avocet_protocol::{
-    Effort, Message, Model, ModelReply, ModelRequest, Reasoning, RequestOptions, Secret, SentCall,
+    Effort, Message, Model, ModelReply, ModelRequest, Reasoning, RequestOptions, SentCall,
 };
 use avocet_testkit::http::Piece;
 use avocet_testkit::openai::responses::{
@@ -11,6 +11,7 @@ use avocet_testkit::openai::responses::{
 };
 use avocet_testkit::openai::{KEY, stream_head};
 use avocet_testkit::{ManualClock, ModelAnswer};
+use avocet_text::Secret;
 use serde_json::{Value, json};
 
 use super::request::is_reasoning;

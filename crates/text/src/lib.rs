@@ -1,0 +1,26 @@
+//! Tools for texts, one file each: what is cut, hidden, searched or drawn. Knows no message, no
+//! session and no file.
+
+mod key_shapes;
+mod main_argument;
+mod nearest;
+mod pattern;
+mod plain;
+mod printable;
+mod redact;
+mod search_words;
+mod secret;
+mod table;
+mod text;
+mod views;
+
+pub use main_argument::{in_one_line, main_argument};
+pub use nearest::nearest;
+pub use pattern::{fits, specificity};
+pub use plain::{plain_error, plain_io, plain_json};
+pub use printable::{printable, printable_json};
+pub use redact::{Found, FoundSecret, REDACTED, Redactor};
+pub use search_words::{index_text, match_query, snippet};
+pub use secret::Secret;
+pub use table::{PlainTable, bar};
+pub use text::{Sanitised, cut_texts, end_sentence, sanitise};
