@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use avocet_protocol::{
-    Answer, CUT_OFF, CallId, CallState, FILTERED, FailureCode, LoggedCall, Model, ModelReply,
-    NewStep, Origin, Purpose, RequestOptions, Step, StoreError, ToolCall, Trust, TurnEvents,
-    TurnFailure, TurnId, TurnRecord, Usage,
+    Answer, CUT_OFF, CallId, CallState, FILTERED, FailureCode, LoggedCall, ModelReply, NewStep,
+    Origin, Purpose, RequestOptions, Step, StoreError, ToolCall, Trust, TurnFailure, TurnId,
+    TurnRecord, Usage,
 };
 use avocet_text::end_sentence;
 

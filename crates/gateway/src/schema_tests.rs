@@ -100,11 +100,16 @@ fn schema() -> Value {
     })
 }
 
+#[expect(clippy::disallowed_methods, reason = "the person at the terminal decides this")]
+fn updates_files() -> bool {
+    std::env::var_os("UPDATE_SCHEMAS").is_some_and(|value| value == "1")
+}
+
 /// Fails if a schema differs from its file. `UPDATE_SCHEMAS=1` writes the file.
 pub(crate) fn assert_is_fresh(name: &str, schema: &Value) {
     let path = file(name);
     let text = format!("{schema:#}\n");
-    if std::env::var_os("UPDATE_SCHEMAS").is_some() {
+    if updates_files() {
         fs::write(&path, &text).unwrap();
     }
     assert!(

@@ -48,7 +48,7 @@ fn open_port(
     let ServerParts { parts, group, stop } = server;
     let failed = |error: ListenError| WebError::Failed(error.to_string());
     let listener = listen(port)?;
-    let server = HttpServer::serve(listener, parts, console, &group.child("http"), stop);
+    let server = HttpServer::serve(listener, parts, console, &group.child_group("http"), stop);
     Ok(server.map_err(failed)?.address())
 }
 

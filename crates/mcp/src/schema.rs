@@ -192,7 +192,7 @@ fn mend_schema(schema: &mut Value, depth: usize) {
                 list.iter_mut().for_each(|one| mend_schema(one, depth + 1));
             }
             (key, value) if SINGLE.contains(&key) || key == "items" => {
-                mend_schema(value, depth + 1)
+                mend_schema(value, depth + 1);
             }
             _ => {}
         }

@@ -45,7 +45,7 @@ impl ChannelRegistry {
         if let Some(channel) = self.by_account.now().get(&account).cloned() {
             // Planning finds the channel at every moment, so the copy comes first.
             change_channels(&self.removed, |removed| {
-                drop(removed.insert(account.clone(), channel))
+                drop(removed.insert(account.clone(), channel));
             });
         }
         change_channels(&self.by_account, |all| drop(all.remove(&account)));

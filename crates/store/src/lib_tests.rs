@@ -1,13 +1,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
-use avocet_protocol::{Cursor, Inbox, Memories, Outbox, Query, ScopeFilter};
+use avocet_protocol::{Cursor, Inbox, Memories, Outbox, Query, QueueMode, ScopeFilter, StoreError};
 use avocet_supervise::Group;
 use avocet_testkit::ManualClock;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
+use crate::tx::{Result, Tx};
 
 async fn open(directory: &Path, durability: Durability) -> SqliteStore {
     let options = OpenOptions {

@@ -4,16 +4,16 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use aho_corasick::AhoCorasick;
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::Value;
 
+use crate::Secret;
 use crate::key_shapes::shapes_in;
 use crate::views::{is_blank, views};
-use crate::{Live, Secret};
 
 /// The text that replaces a secret.
 pub const REDACTED: &str = "[secret]";
@@ -26,7 +26,7 @@ const OVERLAP: usize = 32 * 1024;
 /// Finds secrets in texts, in linear time. Clones share the secrets.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Live<KnownSecrets>,
+    known: Arc<RwLock<Arc<KnownSecrets>>>,
 }
 
 /// The secrets of a redactor.
@@ -65,19 +65,22 @@ impl Redactor {
     /// secrets are left out.
     #[must_use]
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
-        Self { known: Live::new(KnownSecrets::of(secrets)) }
+        Self { known: Arc::new(RwLock::new(Arc::new(KnownSecrets::of(secrets)))) }
     }
 
     /// Adds secrets to those that are known, such as the new ones of a changed configuration.
     pub fn learn(&self, secrets: impl IntoIterator<Item = Secret>) {
-        self.known.change(|known| {
-            let is_new = |secret: &Secret| {
-                let new = secret.expose().as_bytes();
-                !known.secrets.iter().any(|old| old.is(new))
-            };
-            let new: Vec<Secret> = secrets.into_iter().filter(is_new).collect();
-            Arc::new(KnownSecrets::of(known.secrets.iter().cloned().chain(new)))
-        });
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let is_new = |secret: &Secret| {
+            let new = secret.expose().as_bytes();
+            !known.secrets.iter().any(|old| old.is(new))
+        };
+        let new: Vec<Secret> = secrets.into_iter().filter(is_new).collect();
+        *known = Arc::new(KnownSecrets::of(known.secrets.iter().cloned().chain(new)));
+    }
+
+    fn known_secrets(&self) -> Arc<KnownSecrets> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns the text without secrets.
@@ -145,7 +148,7 @@ impl Redactor {
     /// its decoded views take about a hundred times its size in memory.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<Found> {
-        let known = self.known.now();
+        let known = self.known_secrets();
         let (mut found, mut start) = (Vec::new(), 0);
         loop {
             let end = text.ceil_char_boundary(start + WINDOW + OVERLAP);
@@ -164,7 +167,7 @@ impl Redactor {
     /// Returns the secret with this index; `None` for an unknown index.
     #[must_use]
     pub fn secret(&self, number: usize) -> Option<Secret> {
-        self.known.now().secrets.get(number).cloned()
+        self.known_secrets().secrets.get(number).cloned()
     }
 }
 
@@ -210,7 +213,7 @@ impl KnownSecrets {
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor")
-            .field("secrets", &self.known.now().secrets.len())
+            .field("secrets", &self.known_secrets().secrets.len())
             .finish_non_exhaustive()
     }
 }

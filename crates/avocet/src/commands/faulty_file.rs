@@ -6,7 +6,7 @@ use std::fs;
 use avocet_config::{Document, References};
 use toml_edit::{DocumentMut, Item};
 
-use crate::configuration::{Configuration, Uses};
+use crate::configuration::{Configuration, FileFault, Uses};
 use crate::context::CommandContext;
 use crate::environment::environment;
 use crate::exit::{Exit, Failure};
