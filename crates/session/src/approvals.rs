@@ -154,7 +154,7 @@ impl Approvals for Decisions {
 pub(crate) async fn deliver_outcomes(parts: &SessionParts, effect: &CommandEffect) {
     match effect {
         CommandEffect::Resolved(_) | CommandEffect::Stopped(_) | CommandEffect::Cancelled(_) => {
-            deliver_all(parts).await
+            deliver_all(parts).await;
         }
         CommandEffect::Done
         | CommandEffect::Nothing
