@@ -1,13 +1,11 @@
 //! The description of a method: one implementation of [`SocketMethod`] says everything about a method
 //! that its callers and its server have in common.
 //!
-//! ```text
-//!   SocketMethod (this crate)         name, params, answer, role, what it touches
-//!     |-- RunMethod (gateway)         what the daemon does: `run(ports, params) -> answer`
-//!     |-- Client::call::<M> (gateway) what a program of ours sends and reads
-//!     |-- HTTP, MCP, ACP, CLI         call a method by its type
-//!     `-- clients/schema/socket.json  the same for the client libraries, compared by tests of the gateway
-//! ```
+//!     SocketMethod (this crate)         name, params, answer, role, what it touches
+//!       |-- RunMethod (gateway)         what the daemon does: `run(ports, params) -> answer`
+//!       |-- Client::call::<M> (gateway) what a program of ours sends and reads
+//!       |-- HTTP, MCP, ACP, CLI         call a method by its type
+//!       `-- clients/schema/socket.json  the same for the client libraries, compared by tests of the gateway
 //!
 //! The parameters of most methods are a type of their own, which is then the method, too: `Ask` is
 //! `ask` and its parameters. Methods that share their parameters, or have none, are empty types:
