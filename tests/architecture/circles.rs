@@ -1,6 +1,7 @@
 //! Finds circles: files of one crate that import each other, directly or through others. An arrow
 //! leads from a file to the file that defines the name it uses, through all `pub use` between. A
-//! declaration `mod x;` alone is no arrow, and test modules do not count.
+//! declaration `mod x;` alone is no arrow, and test modules do not count. A module in the folder of a
+//! file is a part of that file: what it takes from the file is no arrow either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -108,12 +109,22 @@ impl Modules {
                     continue;
                 };
                 let to = &self.0[to].file;
-                if *to != module.file {
+                if *to != module.file && !self.is_inside(&module.file, to) {
                     from.entry(to.clone()).or_default().insert(path.join("::"));
                 }
             }
         }
         arrows
+    }
+
+    /// Returns `true` if a file is a direct part of the other file: a module in its folder.
+    fn is_inside(&self, part: &Path, whole: &Path) -> bool {
+        let folder = match whole.file_name().and_then(|name| name.to_str()) {
+            Some("mod.rs") => whole.parent().map(Path::to_path_buf),
+            Some("lib.rs" | "main.rs") => None,
+            _ => Some(whole.with_extension("")),
+        };
+        folder.is_some_and(|folder| part.starts_with(folder))
     }
 
     /// Follows a path from a module. `None` if it leads out of the crate.
