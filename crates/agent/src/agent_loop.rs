@@ -1,5 +1,34 @@
 //! The tool loop: asks the model, runs its calls, and asks again until the model answers or a cap
 //! is reached.
+//!
+//!     open the context: instructions, past           unreadable: the turn fails
+//!     recall memories, in the log before the first request
+//!     loop
+//!       open step?   run its calls (`calls.rs`), close it        a call waits: the turn waits
+//!       answered?    an approved answer, or one before a program's own calls: ends
+//!       job?         a job's plan may give the next call, the end or a failure, without a model
+//!       caps         rounds, calls, time, tokens                reached: ends with a notice
+//!       ask          within the budgets, in the model's window   no answer: fails
+//!       calls        record the step (T1), begin again
+//!       no calls     may it leak what was read?
+//!                      yes: record it as a call that needs approval, begin again
+//!                      no:  the answer; the caller settles
+//!
+//! **The open step comes first**, so that there is only one way through the loop. A turn that a
+//! crash or a wait has interrupted enters it at the end of its log: calls with results are not run
+//! again, and the others go on from their state. Only a reply that was not recorded is asked for
+//! again.
+//!
+//! **T1 comes before the calls run.** The log then knows of every call before its effect.
+//!
+//! **Trust is taken twice**, before the request and after it. Compacting the past for a request
+//! adds its text to it. The step is recorded with the lower level.
+//!
+//! **A cap ends the turn, not the work.** The steps stay in the log, so that the person can
+//! continue. Calls beyond the cap are cut from the step before it is recorded.
+//!
+//! **A withheld answer is a call** (`withheld.rs`), because calls can wait for a person, survive a
+//! restart, and have a recorded decision. The loop needs no second kind of wait.
 
 use std::time::Duration;
 

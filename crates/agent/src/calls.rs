@@ -1,4 +1,29 @@
 //! Runs the calls of one step, from their state in the log to a result for each.
+//!
+//!     state in the log             next
+//!     planned                      ask the registry: finish with a refusal | wait | run
+//!     planned, approved            the same, with the approval
+//!     interrupted, with evidence   happened: its result | not: as planned | unknown: an error
+//!     interrupted, without         wait for a person: run again or skip
+//!     finished                     nothing
+//!
+//!     run:   T2 start call (not for pure ones) -> execute -> T3 finish call
+//!     wait:  the turn ends its run; all waits of the step begin in one transaction
+//!
+//! **Order.** Calls run in the order of the model. Neighbours that allow it run side by side, as a
+//! batch. Another call waits for the batch before it: it may depend on its effects.
+//!
+//! **A wait for a person ends the step for now.** The calls behind it stay planned. A wait for a
+//! child does not, so that the children of a step run side by side. Only a call that runs alone can
+//! make the turn wait, or start a child.
+//!
+//! **T2 before the effect, T3 after it.** A crash in between leaves the call started. At the start
+//! the store plans pure calls and calls in the log again, and marks the others interrupted. An
+//! effect is never repeated without a person's word.
+//!
+//! **Text that comes in lowers the trust.** A result has the level of its tool, unless the output
+//! states another, and at most that of all that the call has read. The text of an error may come
+//! from outside, too.
 
 use std::sync::Arc;
 

@@ -1,4 +1,25 @@
 //! Writes summaries, with the cheap model, that replace turns which are no longer sent.
+//!
+//!     earlier summary + piece 1 -> summary 1
+//!           summary 1 + piece 2 -> summary 2
+//!                           ... -> the summary, with a remark if something is missing
+//!
+//! **Pieces.** A past may be larger than the window of the cheap model. It is read in pieces of
+//! half a window, the oldest first, each together with the summary so far. There are eight pieces
+//! at most. Of a longer past, the beginning is left out, and the summary says so. A summary is cut
+//! to an eighth of a request, so that it fits beside the next piece.
+//!
+//! **A smaller window.** Another model of the chain may stand in, and reject a piece as too long.
+//! Then the whole past is read again, in smaller pieces, of which there may be more.
+//!
+//! **A failure keeps what there is.** If a later piece cannot be read, the summary of the earlier
+//! ones is used with the remark, for a turn that needs the room. `/compact` has no such need. It
+//! reports the failure, and changes nothing. It also changes nothing if the summary is not shorter.
+//!
+//! **The conversation is data.** It may contain orders to the model, and its text cannot close the
+//! part that contains it. The trust of the summary is the lowest of everything that it replaces.
+//!
+//! **The log keeps everything.** The summary is stored beside the turns, and only requests use it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

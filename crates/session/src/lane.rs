@@ -1,4 +1,33 @@
 //! The lane: the worker that runs one session's turns in order, as long as there are any.
+//!
+//!     wake-up
+//!       -> slot      one of `max_running`; other lanes queue in front
+//!       -> claim     a transaction, whose result decides
+//!            Nothing   the lane ends; the next wake-up starts it again
+//!            Later     a burst is not over: free the slot, sleep, begin again
+//!            Compact   a `/compact` waits: run it, or end one that a crash interrupted
+//!            Suspect   the turn ran during a crash: free the slot, run it in quarantine
+//!            Turn      run it, up to its end or its pause in the log
+//!       -> begin again; after the end of a turn only if the session may have more work
+//!
+//! **A lane is memory only.** A session without work has no lane. A wake-up that comes while the
+//! lane runs makes it look once more. All the work is in the log, so a crash loses only wake-ups,
+//! and the start of the daemon wakes every session with work.
+//!
+//! **The slot comes before the claim**, because a claim marks the turn as running. After a crash,
+//! every running turn is a suspect. A turn that was claimed first, and then waited for its slot,
+//! would be suspected although it had done nothing. The slot is free again after each turn, so that
+//! a session with many messages does not keep the others waiting.
+//!
+//! **Quarantine.** If several turns ran during a crash, any of them may be its cause. Suspects run
+//! one at a time, each beside ordinary turns. After its second crash, a suspect takes all slots and
+//! so runs alone. A crash while a turn runs alone counts against it, until `run_turn.rs` drops it.
+//!
+//! **Errors.** A write that fails temporarily is repeated. Another error of the log ends the lane.
+//! A turn that ran goes back into the queue of the log, and the next message wakes the lane again.
+//!
+//! **Stopping** has three steps: no new claims; at the deadline, running turns are released to the
+//! log; 5 s later the rest is cut off, and counts as crashed.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,30 @@
 //! Shows the progress of a turn in its chat: typing, the text so far, and slow tools. Any of it may
 //! be skipped, and it stops before the turn's end is written.
+//!
+//!     turn                               shown in
+//!     of messages                        a message of its own, or a draft of the platform
+//!     a job's own turn                   the job's message, with its cost so far
+//!     a child that is waited for         a line in the message of the root turn (`board.rs`)
+//!     a task in the background           a message of its own (`progress.rs`)
+//!     a child of such a task             nothing
+//!
+//!     TurnEvent -> PreviewDraft | JobDraft -> text -> PreviewParts -> PartUpdate -> Screen -> chat
+//!                  when and what to show             which message       one at a time
+//!
+//! **The end of the turn depends on the log**, because T5 turns the preview into the reply. So
+//! `screen.rs` logs a row before it sends a new message, and logs the outcome at once. A preview
+//! whose row says *sending* after a crash has an unknown outcome. One that is known stays, and the
+//! next run of the turn goes on in the same message. Drafts have no row: the platform removes them
+//! by itself.
+//!
+//! **A preview never delays a message.** It takes only spare turns of the rate limit
+//! (`Channel::spare_turn`), and skips an update otherwise. The next one shows the newer text
+//! anyway.
+//!
+//! **The order at the end.** The work ends, the preview waits for an update that is under way, and
+//! only then the caller settles. An edit that arrives after the reply would overwrite it.
+//!
+//! **A panic here** is logged, and the answer goes on without the preview.
 
 mod board;
 mod draft;

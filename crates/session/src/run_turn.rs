@@ -1,4 +1,40 @@
 //! Runs one claimed turn: checks who may still speak, lets the agent answer, and writes the end.
+//!
+//!     enter       list the turn as running, so that `/stop` can signal it
+//!     look back   if a turn was stopped since before the claim: is this one still open?
+//!     poison      too many deaths of the process                          -> settle: dropped
+//!     readmit     leave out messages whose sender has lost access; none?  -> settle: dropped
+//!     agent       the profile, model and effort of the session; a job's plan
+//!     attachments into the workspace
+//!     tool loop   the agent's work, shown in the chat meanwhile (`preview.rs`)
+//!     recording   of the answer, if the chat wants one
+//!     settle      the end, or the wait, in one transaction (`settle.rs`)
+//!
+//! **Three futures race**, and the first in this order wins:
+//!
+//! - **A command ends the turn.** The command has written the end already. So the work is dropped,
+//!   and nothing is settled.
+//! - **The answer settles.**
+//! - **The daemon stops.** At the deadline the turn goes back into the queue of the log. The next
+//!   start runs it on from its last step.
+//!
+//! In each case the usage that no step has recorded is written at last, because it was paid for.
+//! Dropping the work may also lose the wake-up of a delivery that is in the log. So all open
+//! deliveries are woken, except after an ordinary end.
+//!
+//! **The order of enter and look back** closes a gap. A `/stop` between the claim and `enter` finds
+//! no running turn to signal. The number of stops, read before the claim, shows that one came.
+//!
+//! **Access is checked again**, because a message may wait for hours or days, and people lose
+//! access.
+//!
+//! **A turn always ends.** A panic and an internal error settle it with a notice. A turn in an
+//! unexpected state would block its session for ever, so it is settled like an internal error. If
+//! that fails for the same reason, another writer has ended the turn.
+//!
+//! **Poison.** A crash leaves the turn running. The start counts a death for it, and one *alone* if
+//! no other turn ran. After three deaths, two of them alone, the turn is dropped: it kills the
+//! process.
 
 use std::sync::Arc;
 

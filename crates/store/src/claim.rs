@@ -1,4 +1,28 @@
 //! Gives a lane its next turn: the open one, or a new one for the messages that wait.
+//!
+//!     session                                 claim
+//!     unknown                                 Nothing
+//!     open turn: running, or waits            Nothing
+//!     open turn: queued, suspect              Suspect, for a lane that excludes these
+//!     open turn: queued                       Turn: runs on from the end of its log
+//!     no turn, `/compact` is due              Compact
+//!     no turn, messages, burst not over       Later, with the time of its end
+//!     no turn, messages                       Turn: a new one
+//!     nothing                                 Nothing
+//!
+//! **The open turn comes first**, since a session has at most one. New messages wait behind it. By
+//! the queue mode, `accept.rs` has interrupted it when they came, or the end of a step takes them
+//! to steer it.
+//!
+//! **Messages that are answered together.** In the mode *collect*, all that wait. In the others,
+//! one each, except that messages which a channel delivers late, after an outage, are answered in
+//! one turn. Both wait for the end of a burst: a pause without a message, and ten such pauses at
+//! most. Only messages of one chat are together, as linked chats share a session but not the
+//! answers. An open command stops the claim in front of it: messages after `/new` must wait for it.
+//!
+//! **A claim reads all that the lane needs**, in the transaction that marks the turn as running:
+//! the settings, the grants, the turns above it, the usage. What changes later counts from the next
+//! claim.
 
 use std::ops::ControlFlow;
 use std::time::Duration;

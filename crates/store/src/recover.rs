@@ -1,4 +1,24 @@
 //! Restores turns, calls and sends after a crash or a stop to a state from which work continues.
+//!
+//!     after a crash                          after the recovery
+//!     turn     running                       queued, a suspect, one more death
+//!     inbound  running                       queued, still bound to its turn
+//!     call     started, pure or in the log   planned: it had no effect outside of the log
+//!     call     started, verifiable or effect interrupted: the effect may have happened
+//!     chunk    sending                       unknown: the text may have arrived
+//!
+//! **One transaction with the new epoch** (`open.rs`). No worker runs before it, and none of the
+//! process before can write after it. So no part sees a half recovered log, and a crash in between
+//! leaves everything to the next start.
+//!
+//! **Deaths.** Each running turn may be the cause of the crash. A turn that ran alone is the only
+//! suspect, so this death counts twice over: as `attempts` and as `deaths_alone`.
+//!
+//! **A turn that waits needs nothing.** Its question is a row, and the answer queues it again.
+//!
+//! **A release** during a stop ([`put_back`]) does the same for one turn and its calls, without
+//! suspicion: the process did not die. An outcome that is unknown is never guessed here. The agent
+//! asks the evidence or a person about a call, and the outbox has rules for a chunk.
 
 use avocet_protocol::TurnId;
 use rusqlite::params;
