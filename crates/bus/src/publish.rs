@@ -1,4 +1,35 @@
 //! The bus itself: admission, commit, wake-up, in this order.
+//!
+//!     running?       refused once the daemon stops; the platform keeps the message
+//!     hold access    the access rules stay as they are up to the end
+//!     sender         without access: refused; a stranger on a platform gets a pairing code
+//!     bot limit      at most 6 messages of bots in a minute, for each chat
+//!     admit          role, session, length; sanitises every text (`admission.rs`)
+//!     private chat   noted, so that the person can be written to
+//!     commit         the row and the cursor, in one transaction   <- only now accepted
+//!     wake           a lane, the commands, stopped turns, a delivery
+//!     answer         to the publisher, who may now confirm the message to its platform
+//!
+//! **Commit before the wake-up.** A wake-up names work that is in the log. It may get lost
+//! (`wake.rs`), and then a look at the whole log replaces it. The other order would wake a lane
+//! that finds nothing.
+//!
+//! **Commit before the answer.** After a crash in between, the platform sends the message again.
+//! The log knows its key, so this copy is absorbed as a duplicate. A duplicate wakes its lane
+//! again, because the publisher of the first copy may have died before the wake-up. The same key
+//! with another content is refused, except for platforms, which may add details to a message.
+//!
+//! **Hold access** makes a change of people atomic: once a person is removed, no message of theirs
+//! that was checked before can still be committed. Changes wait for the publishers, and new
+//! publishers for the change.
+//!
+//! **Order.** The messages of one connection are committed in the order in which they came,
+//! although requests run side by side. [`OrderHold`] lets the next message follow as soon as this
+//! one is in the queue of the writer, which keeps the order. A correction keeps its hold, because
+//! its caller may still have to move the cursor.
+//!
+//! **Back-pressure.** The commit waits for the bounded queue of the writer, and so does the
+//! publisher.
 
 use std::future::poll_fn;
 use std::pin::Pin;

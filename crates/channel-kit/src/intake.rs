@@ -1,5 +1,28 @@
 //! The incoming half of a channel: commits the updates of a platform one after the other, each
 //! together with the cursor that covers it.
+//!
+//!     update            transaction                                  result
+//!     message           accepted: row and cursor                     Accepted | Settled | Repeated
+//!                       refused by the bus: counted, and cursor      Refused
+//!     unreadable        a reply to its sender; counted, and cursor   Ignored
+//!     of another kind   counted under a reason, and cursor           Ignored
+//!
+//! **The cursor moves with the update**, in its transaction. If it moved before, a crash would lose
+//! the update. The reply to an unreadable message is a transaction before that. Its key makes it
+//! the same reply if a crash follows and the platform sends the update again.
+//!
+//! **Confirm after the commit.** A receive loop may be dropped while it waits ([`Intake::run`]), so
+//! it confirms an update to its platform only when [`Intake::take`] has returned.
+//!
+//! **Waiting is the back-pressure.** A write that fails for now, for example on a full disk, is
+//! repeated without end. Meanwhile the loop reads nothing, and the platform keeps the later
+//! updates. A platform that sends an update again after an error uses [`Intake::once`] instead.
+//!
+//! **A refusal is final**, and so the cursor passes it: a sender without access would otherwise
+//! stop the channel. [`Intake::offer`] leaves the cursor, for callers that use a refused message
+//! otherwise.
+//!
+//! The stages before a commit, and the reason of their order, are in `stages.rs`.
 
 use std::convert::Infallible;
 

@@ -1,6 +1,31 @@
 //! Rate limiter for the messages of an account: it spreads them evenly, a little below the
-//! platform's limits, and gives chats their turns. A chat that has to wait delays only
-//! itself.
+//! platform's limits, and gives chats their turns. A chat that has to wait delays only itself.
+//!
+//!     a message    turn           -> in line -> a turn, as the account's rate allows
+//!                  ..             the log is written (`sending`)
+//!                  leave          -> the request departs; `UnderWay` counts it
+//!                  drop UnderWay  its answer is here
+//!     a preview    spare_turn     -> only if nobody is in line and half of the rate is free
+//!     typing       spare_request  -> the same, without a turn
+//!
+//! **Two waits.** [`Pace::turn`] sends a chat away, with the time to wait, while its own rate is
+//! used up or it is held. Only then it stands in line, for the rate of the account. So the first in
+//! line waits for the account alone, and a busy chat does not block the others.
+//!
+//! **The line** (`line.rs`) is in the order of the last turn: a chat that has had none for a minute
+//! goes first. So one busy chat gets one turn a round.
+//!
+//! **The slots** (`slots.rs`) count a request from its departure until one stretch after its
+//! answer, because the platform counts it at some time in between. A turn and its request are
+//! apart: the log is written between them, and a slow disk would otherwise let many requests leave
+//! at once.
+//!
+//! **Refusals.** The platform's wait holds the chat. If different chats are refused at about the
+//! same time, until about the same time, the account is limited (`refusals.rs`), and all of it is
+//! held. A request must not leave during a hold that began after its turn.
+//!
+//! **Nothing is stored.** After a restart the counts begin at zero; a refusal of the platform then
+//! holds the chat.
 
 mod line;
 mod refusals;

@@ -1,4 +1,32 @@
 //! A delivery worker: takes the first open chunk of a chat, sends it, and records the result.
+//!
+//!     head      the first open chunk in the log              none: leave
+//!     rule      `rules::next`                                wait | abandon | send
+//!     reach     can the channel reach the chat?              no: leave; the channel wakes the chat
+//!     turn      waits for the rate limit of the chat and of the account
+//!     slot      one of those for all chats
+//!     files     loaded from the workspace                    unreadable: refused, with a notice
+//!     start     the log says `sending`
+//!     deliver   within a minute, and more for files
+//!     finish    the outcome in the log; then look for the next head
+//!
+//! **Everything that waits or can fail comes before the start.** From the start on, a crash leaves
+//! an unknown outcome, and `rules.rs` says what follows from it. So the chunk is `sending` for as
+//! short a time as possible. The slot is free once the outcome is in the log.
+//!
+//! **One chunk at a time** keeps the order in the chat. A chunk that waits holds back those behind
+//! it, and no other chat. The worker leaves when nothing can be sent now, so that idle chats use no
+//! memory.
+//!
+//! **A reserved send** ([`StartedSend`]) skips the steps up to the start: the transaction that
+//! settled the turn has made it, and the reservation (`reserve.rs`) has taken the turn and the
+//! slot.
+//!
+//! **Memory** ([`HeadProgress`]) makes waits independent of the wall clock, and counts failures
+//! while other chats of the account succeed. A restart loses it: the log keeps attempts and times.
+//!
+//! **A wait ends early** if the daemon stops, or if the account gets another channel, such as one
+//! with a new token.
 
 use std::sync::Arc;
 use std::time::Duration;
