@@ -1,4 +1,21 @@
 //! Serves one connection: requests in, responses out.
+//!
+//!     line -> `hello`, `attach`, `subscribe`, a piece of a file   in place, in order
+//!          -> `wait`             beside the others; over the limit: refused
+//!          -> other requests     beside the others; at the limit, reading pauses
+//!               -> responses, as they are ready -> bounded queue -> writer
+//!
+//! **Hello first.** Until then a connection has no rights, unless its origin gives them. It is
+//! answered in place, so that the next line has the new rights.
+//!
+//! **Messages keep their order** although requests run side by side. A request that enters a
+//! message takes a ticket while its line is read, and waits for its turn with it.
+//!
+//! **A request outlives its client.** Once begun, it runs to its commit. Only `wait` ends with the
+//! connection, because it changes nothing.
+//!
+//! **Room.** An idle connection gives up its place when all are needed. Its client reads the
+//! reason.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};

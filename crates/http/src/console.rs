@@ -1,5 +1,25 @@
-//! The web console: the codes of links, the tokens that browsers get for them, and the listener that
-//! links point to.
+//! The web console: the codes of links, the tokens that browsers get for them, and the listener
+//! that links point to.
+//!
+//!     `avocet web`, on the socket: who runs it is known
+//!       -> code     one use, 10 minutes, 16 open at most; memory only        (`codes.rs`)
+//!       -> link     to the open listener, else to a port that opens for it
+//!     browser       sends the code
+//!       -> token    30 days; signed; contains the person and its end         (`tokens.rs`)
+//!     each request  host and origin, then the token -> the rights of that person
+//!
+//! **A code in the link, and no token**, because links stay in histories and logs. A used code is
+//! worthless. A restart ends open codes; to ask for another link costs nothing.
+//!
+//! **No list of tokens.** The signature proves a token, so browsers stay signed in over a restart.
+//! The price: one token cannot be ended alone. Signing out removes the key, which ends all of them,
+//! the codes, and the open streams.
+//!
+//! **The key** is made by the first link, in a file that only the daemon's user can read. A crash
+//! leaves the whole file or none. Without a key, no token is valid.
+//!
+//! **Nothing listens before somebody asks.** Without a listener in the configuration, the first
+//! link opens a port on the loopback address. Links then lead there until the daemon stops.
 
 mod codes;
 mod tokens;

@@ -1,4 +1,30 @@
 //! Claims each time of a schedule when it comes, and wakes the part that does its work.
+//!
+//!     due schedules   whose next time has come, up to 100 at once
+//!     times           `due_times`: which run, which are skipped, by the policy for missed times
+//!     work            task: a message for the session of the schedule
+//!                     text: chunks for the chat
+//!                     checklist: a task if the file has entries, else nothing
+//!     claim           one transaction: a row for each run, its message or chunks, the next time
+//!     wake            the lane, or the delivery worker
+//!     sleep           until the next time, or a change of the schedules
+//!
+//! **A time is claimed before its work begins.** The claim and the work are one transaction. After
+//! a crash before it, the time is still due, and the next start catches up by the policy. After a
+//! crash behind it, the work is a message or a chunk like any other, and the start of the daemon
+//! finds it.
+//!
+//! **No time runs twice.** A claim names the next time that it has read, and is refused if another
+//! one was faster. A row for each schedule and time is unique. The key of the message contains
+//! both, too.
+//!
+//! **The clock of the machine may be set.** A sleep that ends early means that. Next times are then
+//! computed again, because they may lie too far ahead. A time that was claimed before stays
+//! claimed.
+//!
+//! **A schedule whose times cannot be read is paused**, with the reason. Without that it would be
+//! due for ever. Work that cannot be planned, for example for a chat that is gone, is recorded as
+//! undeliverable, and the schedule goes on.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,26 @@
 //! The pins of a server's tools: a tool keeps the form that a person or a rule has approved.
+//!
+//! A server may change a tool at any time: its text for the model, its parameters, its hints. A
+//! description that was harmless when a person approved the tool may order something else later. So
+//! an approval covers a form, and not a name.
+//!
+//!     digest of the listed form   state      offered   a call
+//!     no pin under this name      New        yes       the policy decides; then pinned
+//!     that of the pin             Approved   yes       the policy decides
+//!     another one                 Changed    no        refused
+//!
+//! - **The first call pins**, because the policy has approved it by then: a person saw the call, or
+//!   a rule of the operator allows it.
+//! - **The link is opened before the check.** The start of a server lists its tools again. So the
+//!   check sees the form that the server has now, and refuses one that has gone.
+//! - **The key of a pin** is the name in the registry. Another spelling of the name cannot get
+//!   around the pin. The digest covers the name itself, too.
+//! - **A person ends Changed**, or the server does by going back to the approved form. `avocet mcp
+//!   tools` shows the changes. An approval that names the digests of the forms it saw is refused if
+//!   a form has changed since.
+//!
+//! A file in the data directory keeps the pins (`memory.rs`). If it cannot be read, every tool is
+//! new.
 
 use avocet_protocol::{McpError, McpToolState, ToolError};
 

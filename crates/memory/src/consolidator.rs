@@ -1,5 +1,30 @@
 //! Consolidates the memories of one scope: a model proposes merges, replacements and dates, and
 //! only edits that keep all rules are applied.
+//!
+//!     collect   new memories, oldest first, each with some that may say the same
+//!     budget    used up: no run
+//!     begin     a row `begun`, unless the day has had its runs
+//!     ask       one request for each trust level
+//!     judge     each action against the rules (`tidy_plan.rs`): an edit, or a refusal
+//!     end       one transaction: the edits, the state, and how far the backlog is covered
+//!
+//! **A model may only tidy.** It joins memories, drops one for a later one, or writes a date for a
+//! word like *tomorrow*. The rules compare words and numbers of the new text with the old ones, so
+//! that a model cannot bring in facts or lose them. Each memory is in one action at most.
+//!
+//! **Trust levels never meet.** A memory of low trust in the same request could talk the model into
+//! changing one of high trust.
+//!
+//! **All edits are in the last transaction.** Minutes may pass while the model answers. So an edit
+//! names the revision that it has read, and is left out if the memory has changed since. A crash
+//! before the end changes no memory, and the row `begun` counts as a failed run.
+//!
+//! **The backlog.** Changes by a consolidation, and those that a person has undone, are not new. An
+//! answer that is no plan covers the backlog all the same, because the model would be asked about
+//! it again and again. A model that gave no answer, and a run that only shows its plan, cover
+//! nothing.
+//!
+//! **Usage** is recorded for lost and failed requests, too.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,29 @@
 //! Follows the event log, and sends the spans of ended turns and deliveries. The position in the
 //! log moves once the collector has answered, so that nothing is lost over a restart.
+//!
+//!     position (a row of the subscriber `telemetry`)
+//!       -> page      up to 100 events behind it
+//!       -> spans     of each end of a turn or a delivery, from its history in the log
+//!       -> metrics   the sums since the start, once for each page    -> collector
+//!       -> batch     up to the size of a request                     -> collector
+//!       -> position  accepted or refused: moved, and recorded
+//!       -> next page, or wait for an event; then 1 s more, to collect several
+//!
+//! **The log is the only queue.** A collector that is down costs no memory: the exporter waits, and
+//! the events stay in the log up to their age in `[retention]`. A warning counts those that were
+//! removed before.
+//!
+//! **At least once.** A crash between the answer and the record of the position sends the batch
+//! again. Events without spans move the position in memory only, and it is recorded after 1,000 of
+//! them: to read them again after a crash costs little.
+//!
+//! **A refusal is skipped**, with a warning, because the same request would be refused for ever. An
+//! error that may pass is repeated: after the time that the collector asks for (10 minutes at
+//! most), else after 1 s, and up to a minute.
+//!
+//! **Traces and metrics differ.** Spans are sent once each, so they are repeated. Metrics are sums,
+//! so a lost request is made good by the next one. A page that an error has cut is read again, and
+//! `upto` keeps each event from being counted twice. Sums begin at zero with each start.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

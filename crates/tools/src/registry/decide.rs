@@ -1,4 +1,29 @@
 //! Decides about a call: it runs, needs approval, or is refused.
+//!
+//!     permitted   role, lists, the skill in use                     else: refused (`registry.rs`)
+//!     review      the tool's own caution, and the data that leaves
+//!     policy      lists, rules, mode (`policy.rs`)                  deny: refused
+//!     leaks       a secret, a link that carries data, an unknown host: ask
+//!     as text     a call with effects, written as text: ask each time
+//!     evidence    of a verifiable tool, taken before the effect
+//!     grants      of the session; cover it: runs
+//!     ask         a person, who sees the call itself
+//!
+//! **Refusals come first**, so that no question is asked about a call that can never run.
+//!
+//! **Leaks come after the policy**, because they only make it stricter. They are looked for after
+//! untrusted content only: its author may have written the call. A call that is asked about each
+//! time skips the search. The rules for hosts are in `leaks/known.rs`.
+//!
+//! **A call as text** may be an example in an explanation. So the question tells that, and no grant
+//! covers it.
+//!
+//! **Grants come last**, and only where the decision allows one. A person who allows a destination
+//! for the session has not allowed a secret or the content of a message. Such a leak is asked about
+//! each time.
+//!
+//! **The question shows the call, not words of a model.** All other text in it is ours, and secrets
+//! are removed, because it goes to a chat.
 
 use std::sync::Arc;
 
